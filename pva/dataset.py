@@ -1,0 +1,228 @@
+"""The one thing in the middle: columns and arrays by name, loaded when asked for.
+
+Formats turn files into a Dataset and back; model, frames and checks are views of it. Whole numbers
+come as int64, fractions as float64, truth values as bool, texts as objects, codes as int64 indexes
+into the `values` of their column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pva import schema
+from pva.errors import InconsistentDataError, NotRecordedError
+
+Values = npt.NDArray[Any]
+
+DTYPES: dict[str, type] = {
+    "int": np.int64,
+    "code": np.int64,
+    "float": np.float64,
+    "bool": np.bool_,
+    "text": np.object_,
+}
+
+
+class Source(Protocol):
+    """Where a dataset takes its columns and arrays from; a format implements it."""
+
+    def tables(self) -> Collection[str]:
+        """Name the tables that are there."""
+
+    def arrays(self) -> Collection[str]:
+        """Name the arrays that are there."""
+
+    def column(self, table: str, column: str) -> Values:
+        """Read one column of a table that is there."""
+
+    def rows(self, array: str, first: int, stop: int | None) -> Values:
+        """Read rows `first` to `stop` (exclusive; None for the end) of an array that is there."""
+
+
+class Dataset:
+    """Columns and arrays of one report. Equal when all of them are."""
+
+    def __init__(self, source: Source, name: str = "report") -> None:
+        self.name = name
+        self._source = source
+        self._columns: dict[tuple[str, str], Values] = {}
+        self._arrays: dict[str, Values] = {}
+
+    @classmethod
+    def of(
+        cls,
+        tables: Mapping[str, Mapping[str, npt.ArrayLike]],
+        arrays: Mapping[str, npt.ArrayLike] | None = None,
+        name: str = "report",
+    ) -> Dataset:
+        """Make a dataset from values in memory; optional columns may be left out.
+
+        Raises InconsistentDataError when a name is not declared, a column is missing or lengths
+        do not fit.
+        """
+        source = _Memory(
+            {table: _complete(name, table, columns) for table, columns in tables.items()},
+            {array: np.asarray(values) for array, values in (arrays or {}).items()},
+        )
+        dataset = cls(source, name)
+        dataset._check_shapes()
+        return dataset
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Name the tables that are there, in the order of the schema."""
+        present = set(self._source.tables())
+        return tuple(table.name for table in schema.TABLES if table.name in present)
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """Name the arrays that are there, in the order of the schema."""
+        present = set(self._source.arrays())
+        return tuple(array.name for array in schema.ARRAYS if array.name in present)
+
+    def has(self, name: str) -> bool:
+        """Tell whether the table or array was recorded."""
+        return name in self._source.tables() or name in self._source.arrays()
+
+    def column(self, table: str, column: str) -> Values:
+        """Give one column, one value a row; raises NotRecordedError."""
+        key = (table, column)
+        if key not in self._columns:
+            self._require(table, self._source.tables(), schema.TABLE[table].option)
+            declared = schema.TABLE[table].column(column)
+            values = self._source.column(table, column)
+            self._columns[key] = _frozen(values.astype(DTYPES[declared.kind], copy=False))
+        return self._columns[key]
+
+    def texts(self, table: str, column: str) -> Values:
+        """Give a column of codes as the texts that they stand for."""
+        values = np.array(schema.TABLE[table].column(column).values, dtype=np.object_)
+        return values[self.column(table, column)]  # type: ignore[no-any-return]
+
+    def table(self, table: str) -> dict[str, Values]:
+        """Give all columns of a table; raises NotRecordedError."""
+        return {c.name: self.column(table, c.name) for c in schema.TABLE[table].columns}
+
+    def value(self, table: str, column: str) -> Any:
+        """Give the value of a table of one row, as a Python object."""
+        return self.column(table, column).tolist()[0]
+
+    def length(self, table: str) -> int:
+        """Count the rows of a table; 0 when it was not recorded."""
+        if table not in self._source.tables():
+            return 0
+        return len(self.column(table, schema.TABLE[table].columns[0].name))
+
+    def array(self, array: str) -> Values:
+        """Give a whole array; raises NotRecordedError."""
+        if array not in self._arrays:
+            self._arrays[array] = self.rows(array, 0, None)
+        return self._arrays[array]
+
+    def rows(self, array: str, first: int, stop: int | None) -> Values:
+        """Give rows `first` to `stop` of an array and read no others; raises NotRecordedError."""
+        declared = schema.ARRAY[array]
+        self._require(array, self._source.arrays(), declared.option)
+        if array in self._arrays:
+            return self._arrays[array][first:stop]
+        values = self._source.rows(array, first, stop)
+        return _frozen(values.astype(DTYPES[declared.kind], copy=False))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Dataset):
+            return NotImplemented
+        if (self.tables, self.arrays) != (other.tables, other.arrays):
+            return False
+        columns = ((t, c.name) for t in self.tables for c in schema.TABLE[t].columns)
+        return all(_same(self.column(*key), other.column(*key)) for key in columns) and all(
+            _same(self.array(name), other.array(name)) for name in self.arrays
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _require(self, name: str, present: Collection[str], option: str) -> None:
+        if name not in present:
+            raise NotRecordedError(
+                self.name,
+                f"no {name} was recorded",
+                f"run the program with the engine option {option}",
+            )
+
+    def _check_shapes(self) -> None:
+        lengths: dict[str, int] = {
+            name: size if isinstance(size, int) else self.length(size)
+            for name, size in schema.DIMENSIONS.items()
+        }
+        if self.has("target"):
+            lengths["tile"] = self.value("target", "num_tiles")
+            lengths["tile_of_ipu"] = self.value("target", "tiles_per_ipu")
+            lengths["ipu"] = self.value("target", "num_ipus")
+        for name in self.arrays:
+            shape, index = self.array(name).shape, schema.ARRAY[name].index
+            wanted = tuple(lengths.get(axis, -1) for axis in index)
+            if len(shape) != len(index) or any(
+                want not in (-1, size) for size, want in zip(shape, wanted, strict=True)
+            ):
+                raise InconsistentDataError(
+                    self.name,
+                    f"array {name} is of shape {shape}",
+                    f"{list(index)} calls for {wanted}",
+                )
+
+
+class _Memory:
+    """The source of a dataset that was made in memory."""
+
+    def __init__(self, tables: dict[str, dict[str, Values]], arrays: dict[str, Values]) -> None:
+        self._tables = tables
+        self._arrays = arrays
+
+    def tables(self) -> Collection[str]:
+        return self._tables.keys()
+
+    def arrays(self) -> Collection[str]:
+        return self._arrays.keys()
+
+    def column(self, table: str, column: str) -> Values:
+        return self._tables[table][column]
+
+    def rows(self, array: str, first: int, stop: int | None) -> Values:
+        return self._arrays[array][first:stop]
+
+
+def _complete(name: str, table: str, given: Mapping[str, npt.ArrayLike]) -> dict[str, Values]:
+    """Check one table's columns against the schema, and fill in the optional ones."""
+    if table not in schema.TABLE:
+        raise InconsistentDataError(name, f"no table {table} is declared", "see pva.schema.TABLES")
+    declared = schema.TABLE[table].columns
+    unknown = set(given) - {column.name for column in declared}
+    if unknown:
+        raise InconsistentDataError(name, f"{table} has no column {', '.join(sorted(unknown))}")
+    absent = [c.name for c in declared if c.name not in given and not c.optional]
+    if absent:
+        raise InconsistentDataError(name, f"{table} lacks the column {', '.join(absent)}")
+    columns = {
+        c.name: np.asarray(given[c.name], dtype=DTYPES[c.kind]) for c in declared if c.name in given
+    }
+    lengths = {column: len(values) for column, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise InconsistentDataError(name, f"columns of {table} differ in length: {lengths}")
+    rows = next(iter(lengths.values()))
+    for c in declared:
+        if c.name not in columns:
+            columns[c.name] = np.full(rows, schema.MISSING[c.kind], dtype=DTYPES[c.kind])
+    return columns
+
+
+def _frozen(values: Values) -> Values:
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+def _same(left: Values, right: Values) -> bool:
+    return np.array_equal(left, right, equal_nan=left.dtype.kind == "f" == right.dtype.kind)
