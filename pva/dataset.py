@@ -101,7 +101,7 @@ class Dataset:
     def texts(self, table: str, column: str) -> Values:
         """Give a column of codes as the texts that they stand for."""
         values = np.array(schema.TABLE[table].column(column).values, dtype=np.object_)
-        return values[self.column(table, column)]  # type: ignore[no-any-return]
+        return values[self.column(table, column)]
 
     def table(self, table: str) -> dict[str, Values]:
         """Give all columns of a table; raises NotRecordedError."""
@@ -205,7 +205,7 @@ def _complete(name: str, table: str, given: Mapping[str, npt.ArrayLike]) -> dict
     absent = [c.name for c in declared if c.name not in given and not c.optional]
     if absent:
         raise InconsistentDataError(name, f"{table} lacks the column {', '.join(absent)}")
-    columns = {
+    columns: dict[str, Values] = {
         c.name: np.asarray(given[c.name], dtype=DTYPES[c.kind]) for c in declared if c.name in given
     }
     lengths = {column: len(values) for column, values in columns.items()}
