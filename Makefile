@@ -1,0 +1,49 @@
+# One command each: demo, test, lint, bench. Each sets up what it needs first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+DEMO := tilescope-demo
+
+.PHONY: demo test lint bench documents samples clean
+
+demo: $(VENV)/.demo
+	$(BIN)/tilescope demo --out $(DEMO)
+
+test: $(VENV)/.dev
+	sh tools/install_chromium.sh
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev
+	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+# Write again what is generated: docs/report-format.md, docs/analyses.md, and the sample reports.
+documents: $(VENV)/.dev
+	$(BIN)/python tools/documents.py
+
+samples: $(VENV)/.dev
+	$(BIN)/python tools/samples.py
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "$(PYTHON) is $$($(PYTHON) --version); Python 3.11 or later is needed: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
+	@$(PYTHON) -m venv $(VENV) \
+	  || { rm -rf $(VENV); echo "no virtual environment could be made: install your system's python3-venv"; exit 2; }
+
+$(VENV)/.demo: $(VENV)/bin/python pyproject.toml constraints.txt
+	@echo "installing into $(VENV) (a minute, once)"
+	$(PIP) install -c constraints.txt -e '.[dashboard]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt
+	@echo "installing into $(VENV) (a minute, once)"
+	$(PIP) install -c constraints.txt -e '.[dashboard,dev]'
+	@touch $@ $(VENV)/.demo
+
+clean:
+	rm -rf $(VENV) $(DEMO) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

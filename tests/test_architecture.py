@@ -1,0 +1,217 @@
+"""The import table and the budgets of the design, held against the source and a running process."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("pva", "pvti", "simulator", "dashboard", "cli", "libpvti")
+MAX_FILE_LINES, MAX_FUNCTION_LINES, MAX_NESTING = 400, 60, 3
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a package may import at its top, and what only inside functions or for types."""
+
+    eager: tuple[str, ...] = ()
+    lazy: tuple[str, ...] = ()
+    numpy: bool = True
+
+
+MIDDLE = ("pva.errors", "pva.units", "pva.schema", "pva.dataset")
+READERS = ("pva.formats.registry", "pva.formats.pvti_trace", "pva.model", "pva.frames", "pva.check")
+
+# The longest prefix that matches a module is its row. A package may always import from itself.
+TABLE = {
+    "libpvti": Row(("pvti",), numpy=False),
+    "pvti": Row(numpy=False),
+    "pva": Row(lazy=("pva",)),
+    "pva.pva_core": Row(lazy=("pva",)),
+    "pva.errors": Row(),
+    "pva.units": Row(),
+    "pva.schema": Row(),
+    "pva.dataset": Row(MIDDLE),
+    "pva.formats": Row(
+        (*MIDDLE, "pvti.schema", "cbor2", "orjson", "msgspec"), ("pyarrow", "perfetto")
+    ),
+    "pva.model": Row(MIDDLE, ("pandas", "duckdb")),
+    "pva.frames": Row(MIDDLE, ("pandas",)),
+    "pva.check": Row(MIDDLE),
+    "pva.query": Row(MIDDLE, ("pandas", "duckdb")),
+    "pva.report": Row((*MIDDLE, *READERS), ("pandas",)),
+    "pva.trace": Row((*MIDDLE, *READERS, "pvti.schema"), ("pandas",)),
+    "pva.analysis": Row(("pva.report", "pva.trace", "pva.units"), ("pandas",)),
+    "pva.summary": Row(("pva.analysis", "pva.report", "pva.units")),
+    "simulator": Row((*MIDDLE, "pva.formats.registry", "pvti")),
+    "simulator.engine_report": Row(("simulator", "pva.report", "pva.summary", "pva.errors")),
+    "dashboard": Row(("dash", "plotly", "pva", "waitress", "flask", "werkzeug", "orjson")
+                     + ("dash_ag_grid", "dash_mantine_components")),
+    "dashboard.store": Row(("dashboard.address", "pva.report", "pva.trace", "pva.errors")),
+    "dashboard.figures": Row(("plotly", "pva.units", "dashboard.theme"), ("pandas",)),
+    "dashboard.timeline": Row(("dashboard", "pva.analysis", "pva.errors", "pva.units"), ("flask",)),
+    "dashboard.pages": Row(
+        ("dash", "dash_ag_grid", "dash_mantine_components", "dashboard", "pva.analysis",
+         "pva.units", "pva.errors"), ("pandas",),
+    ),
+    "cli": Row(("pva", "click"), ("simulator", "dashboard", "pvti", "pandas")),
+}  # fmt: skip
+
+# What a fresh process must not hold after importing the module.
+HEAVY = ("pandas", "duckdb", "dash", "plotly", "cbor2", "orjson", "msgspec", "click")
+FORBIDDEN = {
+    "pvti": ("numpy", *HEAVY, "sqlite3", "pva"),
+    "pvti.schema": ("numpy", *HEAVY, "sqlite3", "pva"),
+    "pva": ("numpy", *HEAVY, "simulator", "dashboard"),
+    "pva.report": ("pandas", "duckdb", "dash", "plotly", "click", "simulator", "dashboard"),
+    "pva.analysis": ("pandas", "dash", "plotly", "click", "simulator", "dashboard"),
+    "pva.summary": ("pandas", "dash", "plotly", "click", "simulator", "dashboard"),
+    "simulator": ("numpy", *HEAVY, "dashboard", "cli"),
+    "simulator.poplar": ("pandas", "dash", "plotly", "click", "dashboard", "cli", "pva.report"),
+    "dashboard.figures": ("dash", "pva.report", "pva.analysis", "simulator"),
+    "cli.main": ("numpy", "pandas", "dash", "plotly", "simulator", "dashboard"),
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import in the source."""
+
+    module: str
+    target: str
+    lazy: bool
+    line: int
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Name every source module."""
+    files = [ROOT / "libpvti.py", *(f for p in PACKAGES for f in (ROOT / p).rglob("*.py"))]
+    return {
+        ".".join(f.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): f
+        for f in files
+    }
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    """Parse a file once."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def walk(node: ast.AST, lazy: bool = False) -> Iterator[tuple[ast.AST, bool]]:
+    """Walk a tree; `lazy` inside functions and `if TYPE_CHECKING`."""
+    for child in ast.iter_child_nodes(node):
+        inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        typing = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+        yield child, lazy
+        yield from walk(child, lazy or inside or typing)
+
+
+def imports(module: str) -> Iterator[Import]:
+    """List the imports of a module, `from package import module` resolved to the module."""
+    for node, lazy in walk(tree(modules()[module])):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(module, alias.name, lazy, node.lineno)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            for alias in node.names:
+                full = f"{base}.{alias.name}"
+                target = full if full in modules() else base
+                yield Import(module, target, lazy, node.lineno)
+
+
+def under(name: str, prefixes: tuple[str, ...]) -> bool:
+    """Tell whether a module is one of the prefixes or inside it."""
+    return any(name == prefix or name.startswith(prefix + ".") for prefix in prefixes)
+
+
+def row_of(module: str) -> tuple[str, Row]:
+    """Find the row of a module."""
+    prefix = max((p for p in TABLE if under(module, (p,))), key=len)
+    return prefix, TABLE[prefix]
+
+
+def allowed(found: Import) -> bool:
+    """Tell whether the table allows an import."""
+    if found.target.split(".")[0] in sys.stdlib_module_names:
+        return True
+    prefix, row = row_of(found.module)
+    own = (prefix,) if prefix != "pva" else ()
+    permitted = own + row.eager + (("numpy",) if row.numpy else ())
+    return under(found.target, permitted) or (found.lazy and under(found.target, row.lazy))
+
+
+@pytest.mark.parametrize("module", sorted(modules()))
+def test_module_imports_only_what_its_row_allows(module: str) -> None:
+    broken = [f"{i.target} (line {i.line})" for i in imports(module) if not allowed(i)]
+    assert broken == []
+
+
+@pytest.mark.parametrize(("module", "forbidden"), FORBIDDEN.items())
+def test_importing_a_module_loads_nothing_heavy(module: str, forbidden: tuple[str, ...]) -> None:
+    script = f"import {module}, sys; print('\\n'.join(sys.modules))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout.split()
+    assert [name for name in loaded if under(name, forbidden)] == []
+
+
+def test_no_import_cycle() -> None:
+    edges = {
+        module: {i.target for i in imports(module) if not i.lazy and i.target in modules()}
+        for module in modules()
+    }
+    done: set[str] = set()
+    while ready := {m for m in edges if m not in done and edges[m] - {m} <= done}:
+        done |= ready
+    assert sorted(set(edges) - done) == []
+
+
+def test_no_file_is_longer_than_its_budget() -> None:
+    long = {m: len(f.read_text().splitlines()) for m, f in modules().items()}
+    assets = (ROOT / "dashboard" / "assets").glob("*.*")
+    long |= {f.name: len(f.read_text().splitlines()) for f in assets if f.suffix in {".js", ".css"}}
+    assert {m: n for m, n in long.items() if n > MAX_FILE_LINES} == {}
+
+
+def functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """List every function of the source with a name to find it by."""
+    for module, path in modules().items():
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield f"{module}:{node.lineno} {node.name}", node
+
+
+def test_no_function_is_longer_than_its_budget() -> None:
+    long = {name: (f.end_lineno or 0) - f.lineno + 1 for name, f in functions()}
+    assert {name: n for name, n in long.items() if n > MAX_FUNCTION_LINES} == {}
+
+
+BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)
+
+
+def depth(node: ast.AST, level: int = 0) -> int:
+    """Count how deep blocks are nested; `elif` is no deeper than its `if`."""
+    deepest = level
+    for field, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.AST) or isinstance(child, ast.FunctionDef):
+                continue
+            chained = isinstance(node, ast.If) and field == "orelse" and isinstance(child, ast.If)
+            deeper = isinstance(child, BLOCKS) and not chained
+            deepest = max(deepest, depth(child, level + deeper))
+    return deepest
+
+
+def test_no_function_is_nested_deeper_than_its_budget() -> None:
+    deep = {name: depth(f) for name, f in functions()}
+    assert {name: n for name, n in deep.items() if n > MAX_NESTING} == {}
