@@ -1,0 +1,1 @@
+"""Files turned into datasets, and back."""

@@ -1,0 +1,360 @@
+"""Open SQLite files that nobody vouches for, and write those that a kill must not spoil.
+
+Both the report (`profile.pop`) and the trace (`.pvti`) are SQLite databases with an application id
+and a format version. What a file is must be declared; what it holds is compared with that before
+the first query. Each fault is a `PvaError` of one line.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from pva.errors import (
+    DamagedFileError,
+    NewerVersionError,
+    NotFoundError,
+    PvaError,
+    UnknownFormatError,
+)
+from pvti.schema import WRITER_PRAGMAS
+
+MAGIC = b"SQLite format 3\x00"
+BLOB_LIMIT = 64 << 20  # bytes of one value; both formats cut theirs well below
+QUERY_SECONDS = 60.0
+BUSY_SECONDS = 5.0
+WRITE_SECONDS = 60.0
+_PROGRESS_STEPS = 100_000  # instructions of SQLite between two looks at the clock
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What a file must be: `tables` maps each table to its columns; others may stand beside them.
+
+    `optional` names tables that files of an older version may lack.
+    """
+
+    what: str
+    application_id: int
+    version: int
+    tables: Mapping[str, Sequence[str]]
+    optional: frozenset[str] = frozenset()
+
+
+class Database:
+    """A file open for reading. Holds no lock between calls; safe to share among threads."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, declaration: Declaration):
+        self.path = path
+        self.declaration = declaration
+        self._connection = connection
+        self._lock = threading.RLock()
+        self._deadline = float("inf")
+        connection.set_progress_handler(self._out_of_time, _PROGRESS_STEPS)
+
+    def rows(
+        self, statement: str, parameters: Sequence[Any] = (), *, place: str = ""
+    ) -> list[tuple[Any, ...]]:
+        """Fetch all rows of a query; `place` names the table in the text of a fault."""
+        with self._guarded(place):
+            return self._connection.execute(statement, parameters).fetchall()
+
+    def blob(self, table: str, column: str, rowid: int, *, place: str = "") -> bytes:
+        """Read one blob whole, without the rest of its row."""
+        with (
+            self._guarded(place or f"{table}.{column} row {rowid}"),
+            self._connection.blobopen(table, column, rowid, readonly=True) as blob,
+        ):
+            return blob.read()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all queries inside see one state of the file; it holds off the writer: be short."""
+        with self._lock:
+            self.rows("BEGIN")
+            try:
+                yield
+            finally:
+                with suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+
+    @property
+    def version(self) -> int:
+        """Format version of the file."""
+        return int(self.rows("PRAGMA user_version")[0][0])
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._connection.close()
+
+    def _out_of_time(self) -> int:
+        return int(time.monotonic() > self._deadline)
+
+    @contextmanager
+    def _guarded(self, place: str) -> Iterator[None]:
+        with self._lock:
+            self._deadline = time.monotonic() + QUERY_SECONDS
+            with faults(self.path, self.declaration.what, place):
+                yield
+
+
+def open_read_only(path: str | PathLike[str], declaration: Declaration) -> Database:
+    """Open a file for reading and compare it with its declaration.
+
+    A journal left by a kill is rolled back in a private copy, never in the file itself.
+    Raises NotFoundError, UnknownFormatError (foreign), DamagedFileError, NewerVersionError.
+    """
+    file = Path(path)
+    _check_magic(file, declaration.what)
+    with faults(file, declaration.what):
+        try:
+            connection = _connect(file)
+        except sqlite3.OperationalError as error:
+            if not _needs_recovery(file, error):
+                raise
+            connection = _connect_recovered(file)
+        database = Database(file, connection, declaration)
+        try:
+            _check_identity(database)
+            _check_tables(database)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+
+@contextmanager
+def faults(path: Path, what: str, place: str = "") -> Iterator[None]:
+    """Turn what SQLite and the system raise into one line about `path`."""
+    try:
+        yield
+    except sqlite3.DataError as error:
+        raise DamagedFileError(
+            path, str(error), f"values in {what} hold at most {BLOB_LIMIT} bytes", place=place
+        ) from error
+    except sqlite3.Error as error:
+        raise _translate(path, what, place, error) from error
+    except OverflowError as error:
+        raise DamagedFileError(path, str(error), "numbers of 64 bits", place=place) from error
+    except MemoryError as error:
+        raise DamagedFileError(path, "too large for the memory", place=place) from error
+    except OSError as error:
+        found = error.strerror or str(error)
+        raise PvaError(path, found, f"{what} that can be read", place=place) from error
+
+
+def _translate(path: Path, what: str, place: str, error: sqlite3.Error) -> PvaError:
+    code = _code(error)
+    if isinstance(error, sqlite3.ProgrammingError):
+        return PvaError(path, str(error), "open it again", place=place)
+    if code == sqlite3.SQLITE_BUSY:
+        found = f"locked by its writer for {BUSY_SECONDS:.0f} s"
+        return PvaError(path, found, "try again", place=place)
+    if code == sqlite3.SQLITE_INTERRUPT:
+        found = f"a query took over {QUERY_SECONDS:.0f} s"
+        return DamagedFileError(path, found, f"{what} as its program wrote it", place=place)
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return PvaError(path, "cannot be opened", f"{what} that can be read", place=place)
+    wanted = f"{what} as its program wrote it: make or copy it again"
+    return DamagedFileError(path, _damage(path, error), wanted, place=place)
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Tell the primary result code; 0 when the error does not come from SQLite itself."""
+    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+
+
+def _damage(path: Path, error: sqlite3.Error) -> str:
+    """Say how many bytes are missing, when the header tells."""
+    with suppress(OSError), path.open("rb") as stream:
+        header = stream.read(100)
+        pages = int.from_bytes(header[28:32])
+        page = int.from_bytes(header[16:18])
+        expected = pages * (65536 if page == 1 else page)
+        found = path.stat().st_size
+        if len(header) < 100 or found < expected:
+            return f"cut short: {found} bytes of {max(expected, 100)}"
+    return str(error)
+
+
+def _check_magic(path: Path, what: str) -> None:
+    if path.is_dir():
+        raise UnknownFormatError(path, "a directory", f"give {what}")
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(len(MAGIC))
+    except FileNotFoundError:
+        raise NotFoundError(path, "no such file", f"give the path of {what}") from None
+    except (OSError, ValueError) as error:
+        found = getattr(error, "strerror", None) or str(error)
+        raise PvaError(path, found, f"{what} that can be read") from error
+    if not head:
+        raise DamagedFileError(path, "empty: nothing had been committed", f"{what}")
+    if head != MAGIC[: len(head)]:
+        raise UnknownFormatError(path, f"begins with {head!r}", f"{what} is an SQLite database")
+    if len(head) < len(MAGIC):
+        raise DamagedFileError(path, f"cut short: {len(head)} bytes", f"{what}")
+
+
+class _Connection(sqlite3.Connection):
+    """A connection that can be referred to weakly."""
+
+
+def _connect(path: Path, mode: str = "ro") -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        factory=_Connection,
+    )
+    try:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, BLOB_LIMIT)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _needs_recovery(path: Path, error: sqlite3.OperationalError) -> bool:
+    """Tell whether a kill left a journal that must be rolled back before the file can be read."""
+    refused = _code(error) in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+    return refused and _journal(path).is_file()
+
+
+def _connect_recovered(path: Path) -> sqlite3.Connection:
+    directory = Path(tempfile.mkdtemp(prefix="recovered-"))
+    copy = directory / "copy"
+    try:
+        shutil.copyfile(path, copy)
+        shutil.copyfile(_journal(path), _journal(copy))
+        connection = _connect(copy, mode="rw")
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    weakref.finalize(connection, shutil.rmtree, directory, ignore_errors=True)
+    return connection
+
+
+def _journal(path: Path) -> Path:
+    return path.with_name(f"{path.name}-journal")
+
+
+def _check_identity(database: Database) -> None:
+    declaration = database.declaration
+    found = int(database.rows("PRAGMA application_id")[0][0])
+    if found != declaration.application_id:
+        raise UnknownFormatError(
+            database.path,
+            f"an SQLite database with application id {found:#x}",
+            f"{declaration.what} has {declaration.application_id:#x}",
+        )
+    if database.version > declaration.version:
+        raise NewerVersionError(
+            database.path,
+            f"format version {database.version}",
+            f"{declaration.what} is read up to version {declaration.version}: update tilescope",
+        )
+
+
+def _check_tables(database: Database) -> None:
+    """Compare the tables found with those declared; a view or a virtual table is none."""
+    kinds = {
+        name: (kind == "table" and not str(sql).lstrip().upper().startswith("CREATE VIRTUAL"))
+        for kind, name, sql in database.rows("SELECT type, name, sql FROM sqlite_master")
+        if kind in ("table", "view")
+    }
+    for table, columns in database.declaration.tables.items():
+        if table not in kinds and table in database.declaration.optional:
+            continue
+        if not kinds.get(table, False):
+            found = "is no plain table" if table in kinds else "is missing"
+            raise DamagedFileError(
+                database.path, f"table {table!r} {found}", f"{database.declaration.what} has it"
+            )
+        have = {row[0] for row in database.rows("SELECT name FROM pragma_table_info(?)", (table,))}
+        missing = [column for column in columns if column not in have]
+        if missing:
+            raise DamagedFileError(
+                database.path,
+                f"column {missing[0]!r} is missing",
+                f"columns {', '.join(columns)}",
+                place=f"table {table}",
+            )
+
+
+def open_writer(
+    path: str | PathLike[str], declaration: Declaration, create: Sequence[str]
+) -> sqlite3.Connection:
+    """Open a file for writing, making it with the statements `create` when it is not there.
+
+    The connection commits nothing by itself: use `transaction`. Raises PvaError when the place
+    cannot be written, and what `open_read_only` raises for a file that is something else.
+    """
+    file = Path(path)
+    if file.exists() and file.stat().st_size:
+        open_read_only(file, declaration).close()
+        create = ()
+    with faults(file, declaration.what):
+        connection = sqlite3.connect(
+            file, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            for statement in WRITER_PRAGMAS:
+                connection.execute(statement)
+            if create:
+                identity = (
+                    f"PRAGMA application_id = {declaration.application_id}",
+                    f"PRAGMA user_version = {declaration.version}",
+                )
+                with transaction(connection):
+                    for statement in (*identity, *create):
+                        connection.execute(statement)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit what happens inside as one; wait for readers; roll back when something is raised."""
+    retry_while_locked(lambda: connection.execute("BEGIN IMMEDIATE"))
+    try:
+        yield
+        retry_while_locked(lambda: connection.execute("COMMIT"))
+    except BaseException:
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+
+
+def retry_while_locked(
+    action: Callable[[], object], seconds: float = WRITE_SECONDS, pause: float = 0.01
+) -> None:
+    """Do `action` again while somebody else has the lock, for at most `seconds`."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            action()
+            return
+        except sqlite3.OperationalError as error:
+            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+        time.sleep(pause)

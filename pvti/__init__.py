@@ -1,0 +1,1 @@
+"""Trace what a program does on the host."""
