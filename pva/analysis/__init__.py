@@ -1,0 +1,34 @@
+"""Questions to a report: each function takes a report and gives a DataFrame or a dataclass.
+
+`CATALOGUE` names them all; `tilescope show NAME REPORT` and `docs/analyses.md` come from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pva.analysis import execution, liveness, memory
+
+Analysis = Callable[..., Any]
+
+CATALOGUE: dict[str, Analysis] = {
+    analysis.__name__: analysis
+    for analysis in (
+        memory.memory_overview,
+        memory.memory_by_tile,
+        memory.memory_by_category,
+        memory.category_by_tile,
+        memory.memory_histogram,
+        liveness.liveness_overview,
+        liveness.liveness_curve,
+        liveness.live_variables,
+        liveness.always_live_variables,
+        execution.execution_overview,
+        execution.cycles_by_vertex_type,
+        execution.cycles_by_program,
+        execution.vertices_of_step,
+        execution.steps,
+        execution.runs,
+    )
+}

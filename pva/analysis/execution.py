@@ -1,0 +1,208 @@
+"""Where the cycles go. Tile cycles count each tile: ten tiles busy for ten cycles are a hundred."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from pva.analysis.selection import chosen, program_texts, tile_count
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pva.report import Report
+
+Cycles = npt.NDArray[np.int64]
+
+ACTIVITIES = (
+    "active_compute", "compute", "copy_shared_structure", "do_exchange", "global_exchange",
+    "stream_copy", "sync", "idle_at_end",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionOverview:
+    """How the recorded runs spent their cycles. Shares and balances are fractions of 1.
+
+    Shares are of all tile cycles (`cycles` * tiles). `tile_balance` is the share of compute, idle
+    threads included; `thread_balance` how much of that the threads were active.
+    """
+
+    cycles: int
+    seconds: float
+    runs: int
+    recorded_runs: int
+    steps: int
+    tile_cycles: dict[str, int]
+    compute_share: float
+    exchange_share: float
+    host_share: float
+    sync_share: float
+    idle_share: float
+    tile_balance: float
+    thread_balance: float
+
+
+def execution_overview(report: Report) -> ExecutionOverview:
+    """Tell how long the recorded runs took and what the tiles did in that time."""
+    data = report.dataset
+    cycles = int(data.value("execution", "cycles"))
+    spent = {name: int(data.value("tile_cycles", name)) for name in ACTIVITIES}
+    all_cycles = cycles * tile_count(report)
+    exchange = spent["do_exchange"] + spent["global_exchange"] + spent["copy_shared_structure"]
+    first, end = (data.column("runs", name) for name in ("first_step", "end_step"))
+    return ExecutionOverview(
+        cycles=cycles,
+        seconds=cycles / float(data.value("target", "clock_frequency")),
+        runs=len(first),
+        recorded_runs=int((end > first).sum()),
+        steps=data.length("steps"),
+        tile_cycles=spent,
+        compute_share=_fraction(spent["compute"], all_cycles),
+        exchange_share=_fraction(exchange, all_cycles),
+        host_share=_fraction(spent["stream_copy"], all_cycles),
+        sync_share=_fraction(spent["sync"], all_cycles),
+        idle_share=_fraction(spent["idle_at_end"], all_cycles),
+        tile_balance=_fraction(spent["compute"], all_cycles),
+        thread_balance=_fraction(spent["active_compute"], spent["compute"]),
+    )
+
+
+def _fraction(part: float, whole: float) -> float:
+    """Divide, nothing of nothing being 0."""
+    return part / whole if whole else 0.0
+
+
+def cycles_by_vertex_type(report: Report) -> pd.DataFrame:
+    """Give the active cycles of each vertex type in the recorded runs, most first.
+
+    `instances` are the vertices of the type in the graph; a type that never ran has 0 cycles.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    cycles = data.array("compute_set_active_cycles_by_vertex_type")
+    spent: Cycles = _executions(report) @ cycles
+    names = data.column("vertex_types", "name")
+    types, counts = (data.column("compute_set_vertices", c) for c in ("vertex_type", "count"))
+    instances = np.zeros(len(names), dtype=np.int64)
+    np.add.at(instances, types, counts)
+    frame = pd.DataFrame(
+        {
+            "vertex_type": names,
+            "instances": instances,
+            "cycles": spent,
+            "share": spent / max(int(spent.sum()), 1),
+        }
+    )
+    return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
+
+
+def vertices_of_step(report: Report, *, step: int) -> pd.DataFrame:
+    """Give the vertex types that an executed step runs, with active cycles, most first."""
+    import pandas as pd
+
+    data = report.dataset
+    step = chosen("step", step, data.length("steps"))
+    compute_set = int(data.column("programs", "compute_set")[data.column("steps", "program")[step]])
+    here = data.column("compute_set_vertices", "compute_set") == compute_set
+    types = data.column("compute_set_vertices", "vertex_type")[here]
+    cycles = data.array("compute_set_active_cycles_by_vertex_type")
+    frame = pd.DataFrame(
+        {
+            "vertex_type": data.column("vertex_types", "name")[types],
+            "instances": data.column("compute_set_vertices", "count")[here],
+            "cycles": cycles[compute_set][types] if len(types) else np.zeros(0, dtype=np.int64),
+        }
+    )
+    return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
+
+
+def _executions(report: Report) -> Cycles:
+    """Count how often each compute set was executed in the recorded runs."""
+    data = report.dataset
+    executed = data.texts("steps", "type") == "OnTileExecute"
+    programs = data.column("steps", "program")[executed]
+    compute_sets = data.column("programs", "compute_set")[programs]
+    return np.bincount(compute_sets, minlength=data.length("compute_sets"))
+
+
+def cycles_by_program(report: Report) -> pd.DataFrame:
+    """Give by how many cycles each program made the recorded runs longer, most first.
+
+    What a step hides behind earlier ones does not count; `share` is of the cycles of all runs.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    rows, place = np.unique(data.column("steps", "program"), return_inverse=True)
+    executions = np.bincount(place, minlength=len(rows))
+    elapsed = np.bincount(place, weights=_elapsed(report), minlength=len(rows)).astype(np.int64)
+    balance = data.column("steps", "tile_balance")
+    known = ~np.isnan(balance)
+    measured = np.bincount(place[known], minlength=len(rows))
+    summed = np.bincount(place[known], weights=balance[known], minlength=len(rows))
+    types, names = program_texts(report, rows)
+    frame = pd.DataFrame(
+        {
+            "program": rows,
+            "type": types,
+            "name": names,
+            "executions": executions,
+            "cycles": elapsed,
+            "share": elapsed / max(int(data.value("execution", "cycles")), 1),
+            "mean_tile_balance": np.where(measured > 0, summed / np.maximum(measured, 1), np.nan),
+        }
+    )
+    return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
+
+
+def _elapsed(report: Report) -> Cycles:
+    """Give by how many cycles each step made its run longer; 0 where its clock was not recorded."""
+    begin, end = (report.dataset.column("steps", name) for name in ("cycles_from", "cycles_to"))
+    return np.where((begin >= 0) & (end >= begin), end - begin, 0)
+
+
+def steps(report: Report, *, run: int | None = None) -> pd.DataFrame:
+    """Give the executed steps in order, of all recorded runs or one; -1 for what is unknown."""
+    import pandas as pd
+
+    data = report.dataset
+    first, stop = 0, data.length("steps")
+    if run is not None:
+        row = chosen("run", run, data.length("runs"))
+        first, stop = (int(data.column("runs", name)[row]) for name in ("first_step", "end_step"))
+    table = {name: values[first:stop] for name, values in data.table("steps").items()}
+    types = data.texts("steps", "type")[first:stop]
+    syncs = data.texts("steps", "sync_type")[first:stop]
+    _, names = program_texts(report, table["program"])
+    return pd.DataFrame(
+        {
+            "step": np.arange(first, stop),
+            "run": table["run"],
+            "name": names,
+            **(table | {"type": types, "sync_type": syncs}),
+        }
+    )
+
+
+def runs(report: Report) -> pd.DataFrame:
+    """Give each run of the program: cycles, time on the device, and whether its steps are there."""
+    import pandas as pd
+
+    data = report.dataset
+    table = data.table("runs")
+    recorded = table["end_step"] > table["first_step"]
+    clock = float(data.value("target", "clock_frequency"))
+    return pd.DataFrame(
+        {
+            "run": np.arange(len(recorded)),
+            **table,
+            "steps": table["end_step"] - table["first_step"],
+            "recorded": recorded,
+            "device_microseconds": table["cycles"] / clock * 1e6,
+        }
+    )

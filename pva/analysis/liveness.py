@@ -1,0 +1,147 @@
+"""What must be in memory at the same time. A step here is a program step in depth-first order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from pva.analysis.selection import chosen, program_texts, tile_count
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pva.report import Report
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class LivenessOverview:
+    """The peak of liveness; sizes in bytes on all tiles. `peak_step` is -1 without steps."""
+
+    always_live: int
+    peak_step: int
+    peak_type: str
+    peak_name: str
+    peak_bytes: int
+    max_live: int
+    largest_variable: str
+    largest_variable_bytes: int
+
+
+def liveness_curve(report: Report, *, ipu: int | None = None) -> pd.DataFrame:
+    """Give the bytes that are live at each program step, on all tiles or one IPU."""
+    import pandas as pd
+
+    data = report.dataset
+    programs = data.column("liveness_steps", "program")
+    always: Rows = data.array("always_live_bytes")
+    if ipu is None:
+        moving = data.column("liveness_steps", "bytes")
+    else:
+        ipu = chosen("IPU", ipu, int(data.value("target", "num_ipus")))
+        moving = data.array("liveness_bytes_by_ipu")[:, ipu]
+        each = int(data.value("target", "tiles_per_ipu"))
+        always = always[ipu * each : (ipu + 1) * each]
+    types, names = program_texts(report, programs)
+    return pd.DataFrame(
+        {
+            "step": np.arange(len(programs)),
+            "program": programs,
+            "type": types,
+            "name": names,
+            "depth": depths(data.column("liveness_steps", "parent")),
+            "always_live": int(always.sum()),
+            "not_always_live": moving,
+            "total": int(always.sum()) + moving,
+        }
+    )
+
+
+def live_variables(report: Report, *, step: int, tile: int | None = None) -> pd.DataFrame:
+    """Give the not-always-live variables that are live at a program step, largest first."""
+    import pandas as pd
+
+    data = report.dataset
+    step = chosen("step", step, data.length("liveness_steps"))
+    begin, end = (data.column("variable_intervals", name) for name in ("begin", "end"))
+    alive = data.column("variable_intervals", "variable")[(begin <= step) & (step < end)]
+    rows = np.unique(alive)
+    sizes = data.column("variables", "bytes") if tile is None else _sizes_on_tile(report, tile)
+    frame = pd.DataFrame(
+        {
+            "variable": rows,
+            "name": data.column("variables", "name")[rows],
+            "category": data.texts("variables", "category")[rows],
+            "bytes": sizes[rows],
+        }
+    )
+    frame = frame[frame["bytes"] > 0]
+    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+
+
+def _sizes_on_tile(report: Report, tile: int) -> Rows:
+    """Give the bytes of each variable on one tile."""
+    data = report.dataset
+    tile = chosen("tile", tile, tile_count(report))
+    here = data.column("variable_pieces", "tile") == tile
+    sizes = np.zeros(data.length("variables"), dtype=np.int64)
+    variables, lengths = (data.column("variable_pieces", name) for name in ("variable", "bytes"))
+    np.add.at(sizes, variables[here], lengths[here])
+    return sizes
+
+
+def always_live_variables(report: Report) -> pd.DataFrame:
+    """Give what is never dead, by name, largest first: variables and categories of data."""
+    import pandas as pd
+
+    data = report.dataset
+    frame = pd.DataFrame(
+        {name: data.column("always_live_variables", name) for name in ("name", "bytes")}
+    )
+    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+
+
+def liveness_overview(report: Report) -> LivenessOverview:
+    """Tell how much is live at most, at which step, and which variable is the largest there."""
+    data = report.dataset
+    always = int(data.array("always_live_bytes").sum())
+    live = data.column("liveness_steps", "bytes")
+    if not len(live):
+        return LivenessOverview(always, -1, "", "", 0, always, "", 0)
+    peak = int(live.argmax())
+    types, names = program_texts(report, data.column("liveness_steps", "program")[peak : peak + 1])
+    largest, largest_bytes = "", 0
+    if data.has("variable_intervals"):
+        variables = live_variables(report, step=peak)
+        if len(variables):
+            largest, largest_bytes = variables["name"].iloc[0], int(variables["bytes"].iloc[0])
+    return LivenessOverview(
+        always_live=always,
+        peak_step=peak,
+        peak_type=types[0],
+        peak_name=names[0],
+        peak_bytes=int(live[peak]),
+        max_live=always + int(live[peak]),
+        largest_variable=largest,
+        largest_variable_bytes=largest_bytes,
+    )
+
+
+def depths(parents: Rows) -> Rows:
+    """Give how deep each row of a flat tree lies, 0 for the outermost (parent -1).
+
+    Each round doubles how far a row has looked up, so that a tree of any depth needs few rounds;
+    a file whose parents run in a circle ends as well.
+    """
+    depth = (parents >= 0).astype(np.int64)
+    above = parents.copy()
+    for _ in range(len(parents).bit_length()):
+        inside = above >= 0
+        up = above[inside]
+        depth[inside] += depth[up]
+        above[inside] = above[up]
+    return depth

@@ -1,0 +1,176 @@
+"""Where the memory of the tiles goes. Bytes throughout; gaps are what alignment leaves unused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from pva.analysis.selection import chosen, tile_count
+from pva.units import KILOBYTE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pva.report import Report
+
+Bytes = npt.NDArray[np.int64]
+
+# Labels of the summary of the user guide ("Profile summary output"), in the order of the array
+# memory_by_category; the ones that its sample does not show are spelt in the same manner.
+CATEGORY_LABELS = {
+    "constant": "Constants",
+    "controlCode": "Control Code",
+    "controlId": "Control IDs",
+    "controlTable": "Control Table",
+    "copyDescriptor": "Copy Descriptors",
+    "globalExchangeCode": "Global Exchange Code",
+    "globalExchangePacketHeader": "Global Exchange Packet Headers",
+    "globalMessage": "Global Exchange Message Buffers",
+    "hostExchangeCode": "Host Exchange Code",
+    "hostExchangePacketHeader": "Host Exchange Packet Headers",
+    "hostMessage": "Host Exchange Message Buffers",
+    "instrumentationResults": "Instrumentation Results",
+    "internalExchangeCode": "Internal Exchange Code",
+    "message": "Internal Exchange Message Buffers",
+    "multiple": "Multiple Categories",
+    "outputEdge": "Output Edges",
+    "rearrangement": "Data Rearrangement Buffers",
+    "sharedCodeStorage": "Shared Code Storage",
+    "sharedDataStorage": "Shared Data Storage",
+    "stack": "Stack",
+    "variable": "Variables",
+    "vectorListDescriptor": "VectorList Descriptors",
+    "vertexCode": "Vertex Code",
+    "vertexFieldData": "Vertex Field Data",
+    "vertexInstanceState": "Vertex Instances",
+}
+OVERLAPPED = "overlapped"
+_OVERLAPPED_LABEL = "Shared by data not live together"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOverview:
+    """How full the tiles are. Sizes in bytes, shares as fractions of one tile's memory."""
+
+    bytes_per_tile: int
+    tiles: int
+    total: int
+    total_including_gaps: int
+    fullest_tile: int
+    fullest_bytes: int
+    fullest_share: float
+    fullest_tile_excluding_gaps: int
+    fullest_bytes_excluding_gaps: int
+    mean_bytes: float
+    tiles_out_of_memory: int
+    largest_category: str
+    largest_category_bytes: int
+
+
+def category_label(category: str) -> str:
+    """Give the words for a category, or for the column `overlapped` of `category_by_tile`."""
+    return _OVERLAPPED_LABEL if category == OVERLAPPED else CATEGORY_LABELS[category]
+
+
+def memory_by_tile(report: Report) -> pd.DataFrame:
+    """Give the bytes of each tile by region, and what is free (negative: out of memory)."""
+    import pandas as pd
+
+    data = report.dataset
+    columns = ("total", "total_including_gaps", "interleaved", "non_interleaved", "overflowed")
+    values = {name: data.column("memory_by_tile", name) for name in columns}
+    tiles = np.arange(len(values["total"]))
+    return pd.DataFrame(
+        {
+            "tile": tiles,
+            "ipu": tiles // data.value("target", "tiles_per_ipu"),
+            **values,
+            "free": data.value("target", "bytes_per_tile") - values["total_including_gaps"],
+        }
+    )
+
+
+def _categories(report: Report) -> Bytes:
+    """Give bytes by [category][overlap][tile], the regions added up."""
+    array: Bytes = report.dataset.array("memory_by_category")
+    by_overlap: Bytes = array.sum(axis=1)
+    return by_overlap
+
+
+def memory_by_category(report: Report, *, tile: int | None = None) -> pd.DataFrame:
+    """Give the bytes of each category, on all tiles or one; overlapped data shares its place."""
+    import pandas as pd
+
+    by_tile = _categories(report)
+    if tile is None:
+        values = by_tile.sum(axis=2)
+    else:
+        values = by_tile[:, :, chosen("tile", tile, tile_count(report))]
+    frame = pd.DataFrame(
+        {
+            "category": list(CATEGORY_LABELS),
+            "label": list(CATEGORY_LABELS.values()),
+            "not_overlapped": values[:, 0],
+            "overlapped": values[:, 1],
+            "total": values.sum(axis=1),
+        }
+    )
+    used = frame[frame["total"] > 0]
+    return used.sort_values("total", ascending=False, kind="stable", ignore_index=True)
+
+
+def category_by_tile(report: Report) -> pd.DataFrame:
+    """Give each tile's bytes by category, largest first; the columns of a row add up to its total.
+
+    The column `overlapped` is the memory shared by data that is not live at the same time: it has
+    no single category. The other columns are the bytes that share their place with nothing.
+    """
+    import pandas as pd
+
+    alone = _categories(report)[:, 0, :]
+    shared = report.dataset.column("memory_by_tile", "total") - alone.sum(axis=0)
+    values = np.vstack([alone, shared])
+    totals = values.sum(axis=1)
+    order = [row for row in np.argsort(-totals, kind="stable").tolist() if totals[row] > 0]
+    names = [*CATEGORY_LABELS, OVERLAPPED]
+    tiles = pd.RangeIndex(values.shape[1], name="tile")
+    return pd.DataFrame({names[row]: values[row] for row in order}, index=tiles)
+
+
+def memory_overview(report: Report) -> MemoryOverview:
+    """Tell how full the tiles are, which one is fullest, and what takes the most."""
+    data = report.dataset
+    total = data.column("memory_by_tile", "total")
+    gaps = data.column("memory_by_tile", "total_including_gaps")
+    capacity = int(data.value("target", "bytes_per_tile"))
+    fullest, fullest_data = int(gaps.argmax()), int(total.argmax())
+    categories = _categories(report).sum(axis=(1, 2))
+    largest = int(categories.argmax())
+    return MemoryOverview(
+        bytes_per_tile=capacity,
+        tiles=len(total),
+        total=int(total.sum()),
+        total_including_gaps=int(gaps.sum()),
+        fullest_tile=fullest,
+        fullest_bytes=int(gaps[fullest]),
+        fullest_share=float(gaps[fullest] / capacity),
+        fullest_tile_excluding_gaps=fullest_data,
+        fullest_bytes_excluding_gaps=int(total[fullest_data]),
+        mean_bytes=float(gaps.mean()),
+        tiles_out_of_memory=int((gaps > capacity).sum()),
+        largest_category=list(CATEGORY_LABELS)[largest],
+        largest_category_bytes=int(categories[largest]),
+    )
+
+
+def memory_histogram(report: Report) -> pd.DataFrame:
+    """Count the tiles by the kilobytes of data (without gaps) that they hold, 1 kB a row."""
+    import pandas as pd
+
+    bins = report.dataset.column("memory_by_tile", "total") // KILOBYTE
+    low = np.arange(bins.min(), bins.max() + 1)
+    counts = np.bincount(bins - bins.min(), minlength=len(low))
+    return pd.DataFrame({"low_kb": low, "high_kb": low + 1, "tiles": counts})

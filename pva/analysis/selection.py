@@ -1,0 +1,37 @@
+"""What every analysis needs: a chosen tile, step or run that exists, and the names of programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from pva.report import Report
+
+
+class SelectionError(IndexError):
+    """A tile, step, IPU or run was asked for that the report does not have."""
+
+
+def chosen(what: str, number: int, count: int) -> int:
+    """Give `number` back when it is one of 0 to `count` - 1; raises SelectionError."""
+    if 0 <= number < count:
+        return number
+    known = f"the report has {what}s 0 to {count - 1:,}" if count else f"the report has no {what}s"
+    raise SelectionError(f"{what} {number}: not there; {known}")
+
+
+def tile_count(report: Report) -> int:
+    """Count the tiles of the target."""
+    return int(report.dataset.value("target", "num_tiles"))
+
+
+def program_texts(report: Report, programs: npt.NDArray[np.int64]) -> tuple[list[str], list[str]]:
+    """Give the type and the name of each program; a row outside the table is "unknown"."""
+    types = np.append(report.dataset.texts("programs", "type"), "unknown")
+    names = np.append(report.dataset.column("programs", "name"), "")
+    last = len(types) - 1
+    rows = np.where((programs >= 0) & (programs < last), programs, last)
+    return types[rows].tolist(), names[rows].tolist()
