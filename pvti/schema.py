@@ -7,7 +7,9 @@ clock; the row in `processes` ties that clock to the wall clock, so that several
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+import sys
+from array import array
+from typing import Any, NamedTuple
 
 APPLICATION_ID = 0x50565449  # "PVTI"
 FORMAT_VERSION = 1
@@ -34,6 +36,9 @@ CHUNK_RECORDS = 1 << 16  # at most: 1 MB a blob
 NESTED = 0  # ended as the innermost event of its thread
 OVERLAPPING = 1  # ended while later events of its thread were open: may overlap them
 KINDS = ("nested", "overlapping")
+
+
+Cell = int | float | str | bytes | None
 
 
 class Column(NamedTuple):
@@ -187,3 +192,11 @@ def insert_statement(table: str) -> str:
     """Spell the statement that adds one whole row to `table`."""
     columns = COLUMNS[table]
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+
+
+def little_endian(values: array[Any]) -> bytes:
+    """Give the bytes of an array, least significant first, on every machine."""
+    if sys.byteorder == "big":
+        values = values[:]
+        values.byteswap()
+    return values.tobytes()

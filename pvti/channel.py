@@ -1,0 +1,96 @@
+"""Channels, and which of them are recorded."""
+
+from __future__ import annotations
+
+from pvti.buffers import Buffers, LabelKeys, catalogue, next_number, writable
+
+
+class TraceChannel:
+    """A named group of events, recorded or not as a whole.
+
+    `begins` holds the buffers that begins go to, None when they are not recorded; `ends` likewise.
+    A channel disabled while a trace runs still takes the ends of events begun before.
+    """
+
+    __slots__ = ("name", "enabled", "begins", "ends", "keys")
+
+    def __init__(self, name: str) -> None:
+        number = next_number["channels"]()
+        catalogue["channels"].append((number, writable(name)))
+        self.name = name
+        self.enabled = True
+        self.begins: Buffers | None = None
+        self.ends: Buffers | None = None
+        self.keys = LabelKeys(number)
+
+    def __repr__(self) -> str:
+        return f"TraceChannel({self.name!r})"
+
+
+_channels: dict[str, TraceChannel] = {}
+_recording: Buffers | None = None
+_wanted: tuple[str, ...] = ()
+
+
+def createTraceChannel(name: str) -> TraceChannel:
+    """Make a channel; the same name gives the same channel."""
+    channel = _channels.get(name)
+    if channel is None:
+        channel = _channels.setdefault(name, TraceChannel(name))
+        channel.enabled = not _wanted or name in _wanted
+        _connect(channel)
+    return channel
+
+
+def enableTraceChannel(channel: TraceChannel) -> None:
+    """Record what begins on `channel` from now on, while a trace runs."""
+    channel.enabled = True
+    _connect(channel)
+
+
+def disableTraceChannel(channel: TraceChannel) -> None:
+    """Record nothing more that begins on `channel`."""
+    channel.enabled = False
+    channel.begins = None
+
+
+def checkTraceChannel(channel: TraceChannel) -> bool:
+    """Tell whether `channel` is enabled."""
+    return channel.enabled
+
+
+def listTraceChannel() -> list[list[str | bool]]:
+    """List each channel's name and whether it is enabled, in order of creation."""
+    return [[channel.name, channel.enabled] for channel in list(_channels.values())]
+
+
+def choose(wanted: tuple[str, ...]) -> None:
+    """Enable the channels named, those made later included, and disable all others; empty: all."""
+    global _wanted
+    _wanted = wanted
+    for channel in list(_channels.values()):
+        channel.enabled = not wanted or channel.name in wanted
+
+
+def send_to(buffers: Buffers | None) -> None:
+    """Let the enabled channels record into `buffers`; None: record nothing."""
+    global _recording
+    _recording = buffers
+    for channel in list(_channels.values()):
+        channel.begins = channel.ends = None
+        _connect(channel)
+
+
+def recording() -> Buffers | None:
+    """Give where events go now, None while nothing is recorded."""
+    return _recording
+
+
+def _connect(channel: TraceChannel) -> None:
+    if channel.enabled and _recording is not None:
+        channel.begins = channel.ends = _recording
+
+
+traceDrivers = createTraceChannel("Drivers")
+tracePoplar = createTraceChannel("Poplar")
+traceFramework = createTraceChannel("Framework")

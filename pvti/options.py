@@ -1,0 +1,60 @@
+"""What `PVTI_OPTIONS` asks for: `enable`, `directory`, `channels` and `duration`, as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import NamedTuple
+
+VARIABLE = "PVTI_OPTIONS"
+
+
+class Options(NamedTuple):
+    """What to record, where and how long."""
+
+    directory: str = ""  # empty: the working directory
+    channels: tuple[str, ...] = ()  # empty: all
+    duration: float = 0.0  # seconds; 0: until the program ends
+
+
+def from_environment(environment: Mapping[str, str]) -> Options | None:
+    """Read the options, or None when nothing is to be recorded.
+
+    Unset: nothing. Text that does not parse, values of a wrong type: recording, with defaults.
+    """
+    text = environment.get(VARIABLE)
+    if text is None:
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return Options()
+    if not isinstance(found, dict):
+        return Options()
+    if found.get("enable", True) in (False, "false", "False", 0, "0"):
+        return None
+    return Options(
+        _directory(found.get("directory")),
+        _channels(found.get("channels")),
+        _duration(found.get("duration")),
+    )
+
+
+def _directory(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _channels(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, list):
+        return tuple(name for name in value if isinstance(name, str))
+    return ()
+
+
+def _duration(value: object) -> float:
+    try:
+        seconds = float(value)  # type: ignore[arg-type]  # whatever it is, float says
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    return seconds if seconds > 0 else 0.0

@@ -1,0 +1,41 @@
+"""Line graphs: values over time."""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+from typing import SupportsFloat
+
+from pvti.buffers import catalogue, next_number, writable
+from pvti.channel import recording
+
+
+class Series:
+    """One line of a graph."""
+
+    __slots__ = ("_number",)
+
+    def __init__(self, graph: str, unit: str, name: str) -> None:
+        self._number = next_number["series"]()
+        row = (self._number, writable(graph), writable(unit), writable(name))
+        catalogue["series"].append(row)
+
+    def add(self, value: SupportsFloat) -> None:
+        """Record a value at this moment."""
+        buffers = recording()
+        if buffers is not None:
+            row = (self._number, perf_counter_ns(), float(value))
+            buffers.state.rows.append(("series_points", row))
+
+
+class Graph:
+    """A line graph, with a name and the unit of its values."""
+
+    __slots__ = ("name", "unit")
+
+    def __init__(self, name: str, unit: str = "") -> None:
+        self.name = name
+        self.unit = unit
+
+    def addSeries(self, name: str) -> Series:
+        """Add a line."""
+        return Series(self.name, self.unit, name)
