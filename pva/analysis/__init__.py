@@ -19,6 +19,8 @@ CATALOGUE: dict[str, Analysis] = {
         memory.memory_by_tile,
         memory.memory_by_category,
         memory.category_by_tile,
+        memory.memory_by_vertex_type,
+        memory.memory_usage,
         memory.memory_histogram,
         liveness.liveness_overview,
         liveness.liveness_curve,
@@ -27,7 +29,7 @@ CATALOGUE: dict[str, Analysis] = {
         execution.execution_overview,
         execution.cycles_by_vertex_type,
         execution.cycles_by_program,
-        execution.vertices_of_step,
+        execution.vertices_by_compute_set,
         execution.steps,
         execution.runs,
     )

@@ -101,24 +101,32 @@ def cycles_by_vertex_type(report: Report) -> pd.DataFrame:
     return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
 
 
-def vertices_of_step(report: Report, *, step: int) -> pd.DataFrame:
-    """Give the vertex types that an executed step runs, with active cycles, most first."""
+def vertices_by_compute_set(report: Report, *, compute_set: int | None = None) -> pd.DataFrame:
+    """Give the vertices of each compute set, or of one, by type, with their active cycles.
+
+    Cycles are those of one execution; within a compute set the most come first.
+    """
     import pandas as pd
 
     data = report.dataset
-    step = chosen("step", step, data.length("steps"))
-    compute_set = int(data.column("programs", "compute_set")[data.column("steps", "program")[step]])
-    here = data.column("compute_set_vertices", "compute_set") == compute_set
-    types = data.column("compute_set_vertices", "vertex_type")[here]
-    cycles = data.array("compute_set_active_cycles_by_vertex_type")
+    names = ("compute_set", "vertex_type", "count")
+    rows, types, counts = (data.column("compute_set_vertices", name) for name in names)
+    if compute_set is not None:
+        chosen("compute set", compute_set, data.length("compute_sets"))
+        here = rows == compute_set
+        rows, types, counts = rows[here], types[here], counts[here]
     frame = pd.DataFrame(
         {
+            "compute_set": rows,
+            "name": data.column("compute_sets", "name")[rows],
             "vertex_type": data.column("vertex_types", "name")[types],
-            "instances": data.column("compute_set_vertices", "count")[here],
-            "cycles": cycles[compute_set][types] if len(types) else np.zeros(0, dtype=np.int64),
+            "instances": counts,
+            "cycles": data.array("compute_set_active_cycles_by_vertex_type")[rows, types],
         }
     )
-    return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
+    return frame.sort_values(
+        ["compute_set", "cycles"], ascending=[True, False], kind="stable", ignore_index=True
+    )
 
 
 def _executions(report: Report) -> Cycles:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.selection import chosen, program_texts, tile_count
+from pva.analysis.selection import chosen, program_texts, tile_count, tiles_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,10 +43,8 @@ def liveness_curve(report: Report, *, ipu: int | None = None) -> pd.DataFrame:
     if ipu is None:
         moving = data.column("liveness_steps", "bytes")
     else:
-        ipu = chosen("IPU", ipu, int(data.value("target", "num_ipus")))
+        always = always[tiles_of(report, ipu=ipu)]
         moving = data.array("liveness_bytes_by_ipu")[:, ipu]
-        each = int(data.value("target", "tiles_per_ipu"))
-        always = always[ipu * each : (ipu + 1) * each]
     types, names = program_texts(report, programs)
     return pd.DataFrame(
         {
@@ -81,6 +80,21 @@ def live_variables(report: Report, *, step: int, tile: int | None = None) -> pd.
     )
     frame = frame[frame["bytes"] > 0]
     return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+
+
+def live_names(report: Report) -> Iterator[list[tuple[str, int]]]:
+    """Give, for each program step, what is live beside the always-live: bytes by name, sorted."""
+    data = report.dataset
+    names, code = np.unique(data.column("variables", "name").astype(str), return_inverse=True)
+    sizes = data.column("variables", "bytes")
+    variables, begin, end = (
+        data.column("variable_intervals", name) for name in ("variable", "begin", "end")
+    )
+    for step in range(data.length("liveness_steps")):
+        alive = np.unique(variables[(begin <= step) & (step < end)])
+        live = np.bincount(code[alive], weights=sizes[alive], minlength=len(names))
+        rows = np.flatnonzero(live)
+        yield list(zip(names[rows].tolist(), live[rows].astype(int).tolist(), strict=True))
 
 
 def _sizes_on_tile(report: Report, tile: int) -> Rows:

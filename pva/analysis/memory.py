@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.selection import chosen, tile_count
+from pva.analysis.selection import chosen, tile_count, tiles_of
 from pva.units import KILOBYTE
 
 if TYPE_CHECKING:
@@ -166,11 +166,95 @@ def memory_overview(report: Report) -> MemoryOverview:
     )
 
 
-def memory_histogram(report: Report) -> pd.DataFrame:
-    """Count the tiles by the kilobytes of data (without gaps) that they hold, 1 kB a row."""
+@dataclass(frozen=True, slots=True)
+class MemoryUsage:
+    """The bytes on a set of tiles, taken apart. `*_by_category` holds the categories in use."""
+
+    including_gaps: int
+    total: int
+    non_interleaved: int
+    interleaved: int
+    overflowed: int
+    not_overlapped_by_category: dict[str, int]
+    overlapped_by_category: dict[str, int]
+
+    @property
+    def not_overlapped(self) -> int:
+        """Give the bytes that share their place with nothing."""
+        return sum(self.not_overlapped_by_category.values())
+
+    @property
+    def overlapped(self) -> int:
+        """Give the bytes of what shares its place, each item counted in full."""
+        return sum(self.overlapped_by_category.values())
+
+    @property
+    def after_overlapping(self) -> int:
+        """Give the memory that the overlapped items take together."""
+        return self.total - self.not_overlapped
+
+
+def memory_usage(
+    report: Report, *, ipu: int | None = None, replica: int | None = None
+) -> MemoryUsage:
+    """Add up the bytes by region and by category, on all tiles, one IPU or one replica."""
+    tiles = tiles_of(report, ipu=ipu, replica=replica)
+
+    def region(name: str) -> int:
+        return int(report.dataset.column("memory_by_tile", name)[tiles].sum())
+
+    categories = _categories(report)[:, :, tiles].sum(axis=2).tolist()
+    alone, shared = (
+        {name: row[overlap] for name, row in zip(CATEGORY_LABELS, categories, strict=True)}
+        for overlap in (0, 1)
+    )
+    return MemoryUsage(
+        including_gaps=region("total_including_gaps"),
+        total=region("total"),
+        non_interleaved=region("non_interleaved"),
+        interleaved=region("interleaved"),
+        overflowed=region("overflowed"),
+        not_overlapped_by_category={name: size for name, size in alone.items() if size},
+        overlapped_by_category={name: size for name, size in shared.items() if size},
+    )
+
+
+VERTEX_PARTS = ("vertex_data", "edge_pointers", "copy_pointers", "padding", "descriptors")
+
+
+def memory_by_vertex_type(
+    report: Report, *, ipu: int | None = None, replica: int | None = None
+) -> pd.DataFrame:
+    """Give the bytes of each vertex type: its code once a tile, its data by part, largest first."""
     import pandas as pd
 
-    bins = report.dataset.column("memory_by_tile", "total") // KILOBYTE
-    low = np.arange(bins.min(), bins.max() + 1)
-    counts = np.bincount(bins - bins.min(), minlength=len(low))
-    return pd.DataFrame({"low_kb": low, "high_kb": low + 1, "tiles": counts})
+    tiles = tiles_of(report, ipu=ipu, replica=replica)
+    parts = {
+        part: report.dataset.array(f"memory_by_vertex_type_{part}")[:, tiles].sum(axis=1)
+        for part in (*VERTEX_PARTS, "code", "total")
+    }
+    names = report.dataset.column("vertex_types", "name")
+    frame = pd.DataFrame({"vertex_type": names, **parts})
+    frame = frame[frame["total"] > 0]
+    return frame.sort_values("total", ascending=False, kind="stable", ignore_index=True)
+
+
+_MOST_BINS = 4096
+
+
+def memory_histogram(
+    report: Report, *, ipu: int | None = None, replica: int | None = None
+) -> pd.DataFrame:
+    """Count the tiles by the kilobytes of data (without gaps) that they hold.
+
+    A row is 1 kB wide, or the power of two that keeps the table below 4,097 rows.
+    """
+    import pandas as pd
+
+    tiles = tiles_of(report, ipu=ipu, replica=replica)
+    held = report.dataset.column("memory_by_tile", "total")[tiles] // KILOBYTE
+    lowest, highest = (int(held.min()), int(held.max())) if len(held) else (0, -1)
+    width = 1 << max((highest - lowest) // _MOST_BINS, 0).bit_length()
+    low = np.arange(lowest // width, highest // width + 1) * width
+    counts = np.bincount((held // width) - lowest // width, minlength=len(low))
+    return pd.DataFrame({"low_kb": low, "high_kb": low + width, "tiles": counts})

@@ -35,3 +35,18 @@ def program_texts(report: Report, programs: npt.NDArray[np.int64]) -> tuple[list
     last = len(types) - 1
     rows = np.where((programs >= 0) & (programs < last), programs, last)
     return types[rows].tolist(), names[rows].tolist()
+
+
+def tiles_of(report: Report, *, ipu: int | None = None, replica: int | None = None) -> slice:
+    """Give the tiles of an IPU or of a replica of the graph, all of them when neither is named."""
+    data = report.dataset
+    count = tile_count(report)
+    if ipu is not None:
+        each = int(data.value("target", "tiles_per_ipu"))
+        number = chosen("IPU", ipu, int(data.value("target", "num_ipus")))
+    elif replica is not None:
+        replicas = max(int(data.value("target", "num_replicas")), 1)
+        each, number = count // replicas, chosen("replica", replica, replicas)
+    else:
+        each, number = count, 0
+    return slice(number * each, (number + 1) * each)
