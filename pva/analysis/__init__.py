@@ -17,6 +17,7 @@ CATALOGUE: dict[str, Analysis] = {
     for analysis in (
         memory.memory_overview,
         memory.memory_by_tile,
+        memory.fullest_tiles,
         memory.memory_by_category,
         memory.category_by_tile,
         memory.memory_by_vertex_type,

@@ -140,30 +140,44 @@ def category_by_tile(report: Report) -> pd.DataFrame:
     return pd.DataFrame({names[row]: values[row] for row in order}, index=tiles)
 
 
-def memory_overview(report: Report) -> MemoryOverview:
+def memory_overview(
+    report: Report, *, ipu: int | None = None, replica: int | None = None
+) -> MemoryOverview:
     """Tell how full the tiles are, which one is fullest, and what takes the most."""
     data = report.dataset
-    total = data.column("memory_by_tile", "total")
-    gaps = data.column("memory_by_tile", "total_including_gaps")
+    tiles = tiles_of(report, ipu=ipu, replica=replica)
+    total = data.column("memory_by_tile", "total")[tiles]
+    gaps = data.column("memory_by_tile", "total_including_gaps")[tiles]
     capacity = int(data.value("target", "bytes_per_tile"))
     fullest, fullest_data = int(gaps.argmax()), int(total.argmax())
-    categories = _categories(report).sum(axis=(1, 2))
+    categories = _categories(report)[:, :, tiles].sum(axis=(1, 2))
     largest = int(categories.argmax())
     return MemoryOverview(
         bytes_per_tile=capacity,
         tiles=len(total),
         total=int(total.sum()),
         total_including_gaps=int(gaps.sum()),
-        fullest_tile=fullest,
+        fullest_tile=tiles.start + fullest,
         fullest_bytes=int(gaps[fullest]),
         fullest_share=float(gaps[fullest] / capacity),
-        fullest_tile_excluding_gaps=fullest_data,
+        fullest_tile_excluding_gaps=tiles.start + fullest_data,
         fullest_bytes_excluding_gaps=int(total[fullest_data]),
         mean_bytes=float(gaps.mean()),
         tiles_out_of_memory=int((gaps > capacity).sum()),
         largest_category=list(CATEGORY_LABELS)[largest],
         largest_category_bytes=int(categories[largest]),
     )
+
+
+def fullest_tiles(
+    report: Report, *, count: int = 10, ipu: int | None = None, replica: int | None = None
+) -> pd.DataFrame:
+    """Give the tiles that need the most memory, and how much is free there (negative: lacking)."""
+    frame = memory_by_tile(report).iloc[tiles_of(report, ipu=ipu, replica=replica)]
+    frame = frame.rename(columns={"total_including_gaps": "bytes"})[
+        ["tile", "ipu", "bytes", "free"]
+    ]
+    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True).head(count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,126 @@
+"""The profile summary as text, in the layout of the user guide ("Profile summary output")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pva.summary.execution_summary import execution_lines, step_lines
+from pva.summary.graph_summary import (
+    graph_lines,
+    ipu_memory_lines,
+    memory_lines,
+    optimization_lines,
+    target_lines,
+)
+from pva.summary.layout import document
+from pva.summary.liveness_summary import liveness_lines
+
+if TYPE_CHECKING:
+    from pva.report import Report
+
+GRAPH_OPTION = "autoReport.outputGraphProfile"
+EXECUTION_OPTION = "autoReport.outputExecutionProfile"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the summary: what it is called, what it needs, who records that, what it writes.
+
+    `gap` is the number of empty lines before it, as in the sample.
+    """
+
+    title: str
+    needs: tuple[str, ...]
+    option: str
+    lines: Callable[[Report], Iterator[str]]
+    gap: int = 1
+
+
+_MEMORY = ("target", "memory_by_tile", "memory_by_category")
+TARGET = Section("Target", ("target",), GRAPH_OPTION, target_lines, gap=0)
+GRAPH = Section("Graph", ("graph",), GRAPH_OPTION, graph_lines)
+OPTIMIZATIONS = Section(
+    "Optimization Details", ("optimization_info",), GRAPH_OPTION, optimization_lines
+)
+MEMORY = Section("Memory on all IPUs", _MEMORY, GRAPH_OPTION, memory_lines)
+IPU_MEMORY = Section("Memory on each IPU", _MEMORY, GRAPH_OPTION, ipu_memory_lines)
+LIVENESS = Section(
+    "  Variable Storage Liveness",
+    ("always_live_bytes", "always_live_variables", "liveness_steps", "variables", "programs"),
+    GRAPH_OPTION,
+    liveness_lines,
+    gap=3,
+)
+EXECUTION = Section(
+    "Execution",
+    ("target", "execution", "tile_cycles", "runs", "steps"),
+    EXECUTION_OPTION,
+    execution_lines,
+)
+STEPS = Section("Steps", ("target", "programs", "steps"), EXECUTION_OPTION, step_lines, gap=0)
+
+
+def _section_lines(report: Report, section: Section) -> Iterator[str]:
+    """Write a section, or one line that says why it is not there."""
+    yield from [""] * section.gap
+    absent = [name for name in section.needs if not report.dataset.has(name)]
+    if absent:
+        what = f"no {', '.join(absent)} in this report"
+        yield f"{section.title}: {what}; the engine option {section.option} records it"
+    else:
+        yield from section.lines(report)
+
+
+def _write(report: Report, sections: list[Section], colours: bool) -> str:
+    lines = (line for section in sections for line in _section_lines(report, section))
+    return document(lines, colours=colours)
+
+
+def _graph_sections(
+    show_var_storage: bool, show_optimizations: bool, show_per_ipu_memory_usage: bool
+) -> list[Section]:
+    return [
+        TARGET,
+        GRAPH,
+        *([OPTIMIZATIONS] if show_optimizations else []),
+        MEMORY,
+        *([IPU_MEMORY] if show_per_ipu_memory_usage else []),
+        *([LIVENESS] if show_var_storage else []),
+    ]
+
+
+def graph_summary(
+    report: Report,
+    *,
+    show_var_storage: bool = False,
+    show_optimizations: bool = False,
+    show_per_ipu_memory_usage: bool = False,
+    colours: bool = False,
+) -> str:
+    """Write what compilation found: target, graph, memory and, on request, liveness."""
+    sections = _graph_sections(show_var_storage, show_optimizations, show_per_ipu_memory_usage)
+    return _write(report, sections, colours)
+
+
+def execution_summary(
+    report: Report, *, show_execution_steps: bool = False, colours: bool = False
+) -> str:
+    """Write what running found: cycles and, on request, every executed step."""
+    return _write(report, [EXECUTION, *([STEPS] if show_execution_steps else [])], colours)
+
+
+def profile_summary(
+    report: Report,
+    *,
+    show_var_storage: bool = False,
+    show_optimizations: bool = False,
+    show_execution_steps: bool = False,
+    show_per_ipu_memory_usage: bool = False,
+    colours: bool = False,
+) -> str:
+    """Write the summary of a report, sections that it cannot fill as one line each."""
+    sections = _graph_sections(show_var_storage, show_optimizations, show_per_ipu_memory_usage)
+    sections += [EXECUTION, *([STEPS] if show_execution_steps else [])]
+    return _write(report, sections, colours)
