@@ -1,0 +1,29 @@
+"""Build and run programs for a tiled processor, in the way of Poplar and PopLibs.
+
+from simulator import poplar, poputil, popops, poplin, popnn
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+_MODULES = {
+    "poplar": "simulator.poplar",
+    "poputil": "simulator.poplibs.poputil",
+    "popops": "simulator.poplibs.popops",
+    "poplin": "simulator.poplibs.poplin",
+    "popnn": "simulator.poplibs.popnn",
+}
+
+__all__ = ["poplar", "poplin", "popnn", "popops", "poputil"]  # noqa: F822 (handed on lazily)
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'simulator' has no attribute {name!r}")
+    return importlib.import_module(_MODULES[name])
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_MODULES])

@@ -1,0 +1,1 @@
+"""The programming model: variables, their tile mapping, compute sets, vertices, programs."""

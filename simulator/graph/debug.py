@@ -1,0 +1,38 @@
+"""Where in the user's program a variable or compute set was made."""
+
+from __future__ import annotations
+
+import sys
+from typing import TypedDict
+
+
+class Location(TypedDict):
+    """A line of the user's program; of the file only its base name, never a path."""
+
+    fileName: str
+    functionName: str
+    lineNumber: int
+
+
+class DebugContext(TypedDict):
+    """A named place in the program; `parentId` 0 for none."""
+
+    id: int
+    parentId: int
+    name: str
+    layer: str
+    location: Location
+
+
+def users_location() -> Location:
+    """Find the innermost line that called the simulator."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _is_simulator(str(frame.f_globals.get("__name__", ""))):
+        frame = frame.f_back
+    code = frame.f_code
+    name = code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
+    return {"fileName": name, "functionName": code.co_name, "lineNumber": frame.f_lineno}
+
+
+def _is_simulator(module: str) -> bool:
+    return module.startswith("simulator.") and not module.startswith("simulator.examples")

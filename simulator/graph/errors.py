@@ -1,0 +1,26 @@
+"""What the simulator raises.
+
+RuntimeError
+  PoplarError               a wrong program, option or argument
+    GraphConnectionError    a vertex field joined to the wrong tensor, or to none
+    TileMappingError        a variable or vertex on no tile, or on one that is not there
+    HostAccessError         a stream or host access that does not fit its array
+"""
+
+from __future__ import annotations
+
+
+class PoplarError(RuntimeError):
+    """A program that Poplar would refuse; the text names the variable, vertex, tile and field."""
+
+
+class GraphConnectionError(PoplarError):
+    """A vertex field is unknown, unconnected, of the wrong type or length, or written twice."""
+
+
+class TileMappingError(PoplarError):
+    """A variable or vertex is on no tile, or on a tile that the target does not have."""
+
+
+class HostAccessError(PoplarError):
+    """A stream or host access is unknown, unconnected or does not fit its array."""

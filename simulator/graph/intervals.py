@@ -1,0 +1,75 @@
+"""Arithmetic on lists of intervals (begin, length), without a loop over them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.graph.types import IntArray
+
+
+def as_int64(values: object) -> IntArray:
+    """Give values as a one-dimensional array of int64."""
+    return np.atleast_1d(np.asarray(values, dtype=np.int64))
+
+
+def offsets_of(lengths: IntArray) -> IntArray:
+    """Give where each of the lengths begins when laid end to end, and the total at the end."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def spread(begins: IntArray, lengths: IntArray) -> IntArray:
+    """List every number of the intervals, in order."""
+    if len(begins) == 1:
+        return np.arange(begins[0], begins[0] + lengths[0], dtype=np.int64)
+    offsets = offsets_of(lengths)
+    return np.repeat(begins - offsets[:-1], lengths) + np.arange(offsets[-1], dtype=np.int64)
+
+
+def join(begins: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:
+    """Join intervals that follow one another; drop empty ones."""
+    if not lengths.all():
+        begins, lengths = begins[lengths > 0], lengths[lengths > 0]
+    if len(begins) < 2:
+        return begins, lengths
+    first = np.ones(len(begins), dtype=bool)
+    np.not_equal(begins[1:], begins[:-1] + lengths[:-1], out=first[1:])
+    heads = np.flatnonzero(first)
+    return begins[heads], np.add.reduceat(lengths, heads)
+
+
+def from_elements(elements: IntArray) -> tuple[IntArray, IntArray]:
+    """Give the intervals of a list of element numbers, in its order."""
+    return join(elements, np.ones(len(elements), dtype=np.int64))
+
+
+def cut(
+    begins: IntArray, lengths: IntArray, low: IntArray, high: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Cut the positions [low, high) out of intervals laid end to end.
+
+    Gives the begins and lengths of all pieces and, for each range, where its pieces start
+    (one entry more than ranges).
+    """
+    offsets = offsets_of(lengths)
+    first = np.searchsorted(offsets, low, side="right") - 1
+    last = np.searchsorted(offsets, high, side="left") - 1
+    counts = np.where(high > low, last - first + 1, 0)
+    source = spread(first, counts)
+    piece_low = np.maximum(offsets[source], np.repeat(low, counts))
+    piece_high = np.minimum(offsets[source + 1], np.repeat(high, counts))
+    return begins[source] + piece_low - offsets[source], piece_high - piece_low, offsets_of(counts)
+
+
+def crossings(
+    begins: IntArray, ends: IntArray, piece_begins: IntArray, piece_ends: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Pair each interval with the sorted, disjoint pieces that it touches.
+
+    Gives the interval's index and the piece's index of every pair, by interval and then by piece.
+    """
+    first = np.searchsorted(piece_ends, begins, side="right")
+    last = np.searchsorted(piece_begins, ends, side="left")
+    counts = np.maximum(last - first, 0)
+    return np.repeat(np.arange(len(begins), dtype=np.int64), counts), spread(first, counts)

@@ -1,0 +1,91 @@
+"""Which tile holds which bytes of the arena."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from simulator.graph.intervals import as_int64, crossings, spread
+from simulator.graph.types import IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mapping:
+    """Disjoint mapped pieces [begin, end) of the arena in bytes, sorted by begin."""
+
+    begin: IntArray
+    end: IntArray
+    tile: IntArray
+    variable: IntArray
+
+    def pieces(
+        self, begins: IntArray, ends: IntArray
+    ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Cut byte intervals where the tile changes.
+
+        Gives the source interval, begin, end and tile of each piece, in the order of the intervals;
+        unmapped bytes are left out.
+        """
+        source, piece = crossings(begins, ends, self.begin, self.end)
+        low = np.maximum(begins[source], self.begin[piece])
+        high = np.minimum(ends[source], self.end[piece])
+        return source, low, high, self.tile[piece]
+
+
+def _empty() -> IntArray:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(slots=True)
+class MappingTable:
+    """Collects mappings; a later one of the same bytes replaces an earlier one."""
+
+    _settled: tuple[IntArray, IntArray, IntArray] = field(
+        default_factory=lambda: (_empty(), _empty(), _empty())
+    )
+    _waiting: list[tuple[IntArray, IntArray, IntArray]] = field(default_factory=list)
+    version: int = 0
+
+    def add(self, begins: IntArray, ends: IntArray, tiles: IntArray) -> None:
+        """Map byte intervals to tiles."""
+        if len(begins):
+            self._waiting.append((begins, ends, tiles))
+            self.version += 1
+
+    def settled(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Give begin, end and tile of all mapped pieces, sorted by begin and disjoint."""
+        if self._waiting:
+            columns = zip(self._settled, *self._waiting, strict=True)
+            begins, ends, tiles = (np.concatenate(column) for column in columns)
+            self._settled = last_wins(begins, ends, tiles)
+            self._waiting.clear()
+        return self._settled
+
+
+def last_wins(
+    begins: IntArray, ends: IntArray, tiles: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Lay intervals over one another in their order; give the visible pieces, joined by tile."""
+    order = np.argsort(begins, kind="stable")
+    if (begins[order][1:] < ends[order][:-1]).any():
+        begins, ends, tiles = _visible(begins, ends, tiles)
+    else:
+        begins, ends, tiles = begins[order], ends[order], tiles[order]
+    first = np.ones(len(begins), dtype=bool)
+    first[1:] = (begins[1:] != ends[:-1]) | (tiles[1:] != tiles[:-1])
+    heads = np.flatnonzero(first)
+    return begins[heads], ends[np.append(heads[1:], len(begins)) - 1], tiles[heads]
+
+
+def _visible(
+    begins: IntArray, ends: IntArray, tiles: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Cut at every boundary and keep the last interval over each part."""
+    bounds = np.unique(np.concatenate([begins, ends]))
+    low, high = np.searchsorted(bounds, begins), np.searchsorted(bounds, ends)
+    owner = np.full(len(bounds) - 1, -1, dtype=np.int64)
+    # NumPy assigns repeated indexes in order, so the last interval stays.
+    owner[spread(low, high - low)] = np.repeat(as_int64(np.arange(len(begins))), high - low)
+    covered = np.flatnonzero(owner >= 0)
+    return bounds[covered], bounds[covered + 1], tiles[owner[covered]]

@@ -1,0 +1,114 @@
+"""What must hold of a graph before it is compiled, checked on whole arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simulator.graph.errors import GraphConnectionError, TileMappingError
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import IntArray
+from simulator.graph.vertex import Field, VertexGroup
+
+if TYPE_CHECKING:
+    from simulator.graph.graph import Graph
+
+
+def check_mapped(graph: Graph, tensors: Iterable[Tensor]) -> None:
+    """Raise TileMappingError for the first used element that is on no tile."""
+    groups = graph.vertex_groups()
+    used: list[Field | Tensor] = [field for group in groups for field in group.fields.values()]
+    used += tensors
+    used += [access.tensor for access in graph.host_accesses.values()]
+    table = graph.mapping_table()
+    for item in used:
+        begins, ends = item.begins * item.dtype.size, (item.begins + item.lengths) * item.dtype.size
+        source, low, high, _ = table.pieces(begins, ends)
+        covered = np.zeros(len(begins), dtype=np.int64)
+        np.add.at(covered, source, high - low)
+        missing = np.flatnonzero(covered < ends - begins)
+        if len(missing):
+            _report_unmapped(graph, int(begins[missing[0]]), int(ends[missing[0]]))
+
+
+def _report_unmapped(graph: Graph, begin: int, end: int) -> None:
+    _, low, high, _ = graph.mapping_table().pieces(np.array([begin]), np.array([end]))
+    first = begin
+    for piece_low, piece_high in zip(low.tolist(), high.tolist(), strict=True):
+        if piece_low > first:
+            break
+        first = piece_high
+    variable = graph.variable_at(first)
+    element = (first - variable.offset) // variable.dtype.size
+    kind = "constant" if variable.constant else "variable"
+    raise TileMappingError(
+        f"{kind} {variable.name!r}: element {element} of {variable.elements} "
+        "is not mapped to a tile"
+    )
+
+
+def check_writers(graph: Graph) -> None:
+    """Raise GraphConnectionError when two edges of a compute set write the same element."""
+    groups = graph.vertex_groups()
+    by_compute_set: dict[int, list[tuple[VertexGroup, Field]]] = {}
+    for group in groups:
+        written = (field for field in group.fields.values() if field.direction != "input")
+        by_compute_set.setdefault(group.compute_set, []).extend((group, f) for f in written)
+    for compute_set, outputs in by_compute_set.items():
+        _check_outputs(graph, compute_set, outputs)
+
+
+def _check_outputs(
+    graph: Graph, compute_set: int, outputs: list[tuple[VertexGroup, Field]]
+) -> None:
+    if not outputs:
+        return
+    begins = np.concatenate([field.begins * field.dtype.size for _, field in outputs])
+    sizes = np.concatenate([field.lengths * field.dtype.size for _, field in outputs])
+    order = np.argsort(begins, kind="stable")
+    begins, ends = begins[order], (begins + sizes)[order]
+    furthest = np.maximum.accumulate(ends)
+    clashes = np.flatnonzero(begins[1:] < furthest[:-1])
+    if not len(clashes):
+        return
+    second = int(clashes[0]) + 1
+    first = int(np.argmax(ends[:second]))
+    variable = graph.variable_at(int(begins[second]))
+    element = (int(begins[second]) - variable.offset) // variable.dtype.size
+    writers = " and ".join(_writer(outputs, int(order[i])) for i in (first, second))
+    raise GraphConnectionError(
+        f"compute set {graph.compute_sets[compute_set].name!r}: element {element} of variable "
+        f"{variable.name!r} has two writers: {writers}"
+    )
+
+
+def _writer(outputs: list[tuple[VertexGroup, Field]], interval: int) -> str:
+    """Name the vertex, tile and field of an interval of the concatenated outputs."""
+    for group, field in outputs:
+        if interval < len(field.begins):
+            vertex = int(np.searchsorted(field.starts, interval, side="right")) - 1
+            return (
+                f"vertex {group.codelet.name}[{vertex}] on tile {group.tile[vertex]}, "
+                f"field {field.name!r}"
+            )
+        interval -= len(field.begins)
+    raise AssertionError("the interval is one of the outputs'")
+
+
+def check_group(graph: Graph, group: VertexGroup) -> None:
+    """Raise for a group on a tile that is not there, or whose fields have other lengths."""
+    tiles: IntArray = group.tile
+    wrong = np.flatnonzero((tiles < 0) | (tiles >= graph.target.num_tiles))
+    if len(wrong):
+        raise TileMappingError(
+            f"vertex {group.codelet.name}[{wrong[0]}]: tile {tiles[wrong[0]]}; "
+            f"the target has tiles 0 to {graph.target.num_tiles - 1}"
+        )
+    for field in group.fields.values():
+        if len(field.starts) != len(group) + 1 or len(field.edges) != len(group):
+            raise GraphConnectionError(
+                f"vertices {group.codelet.name}, field {field.name!r}: {len(field.edges)} "
+                f"connections for {len(group)} vertices"
+            )

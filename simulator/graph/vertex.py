@@ -1,0 +1,301 @@
+"""Vertices: groups of them as arrays, and the classes with which a user writes a codelet.
+
+A codelet is a class; a trailing underscore is no part of a field's name:
+
+    class SumVertex(poplar.Vertex):
+        in_ = poplar.Input(poplar.Vector(poplar.FLOAT))
+        out = poplar.Output(poplar.FLOAT)
+
+        def compute(self) -> None:
+            self.out[0] = self.in_.sum()
+
+In `compute` every field is a NumPy array (a VectorList: a list of them), a scalar one of length 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from simulator.graph.intervals import as_int64, cut, offsets_of, spread
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import Array, IntArray, Type
+
+Direction = Literal["input", "output", "inout"]
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """A field of any number of elements, or of exactly `length`."""
+
+    dtype: Type
+    length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VectorList:
+    """A field of any number of vectors."""
+
+    dtype: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The declaration of a field that is joined to a tensor; a plain type is one element."""
+
+    shape: Type | Vector | VectorList
+    direction: ClassVar[Direction] = "input"
+
+    @property
+    def dtype(self) -> Type:
+        """Give the element type."""
+        return self.shape if isinstance(self.shape, Type) else self.shape.dtype
+
+    @property
+    def length(self) -> int | None:
+        """Give the number of elements the field must have; None for any."""
+        if isinstance(self.shape, Type):
+            return 1
+        return self.shape.length if isinstance(self.shape, Vector) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Input(Edge):
+    """A field that is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output(Edge):
+    """A field that is written."""
+
+    direction: ClassVar[Direction] = "output"
+
+
+@dataclass(frozen=True, slots=True)
+class InOut(Edge):
+    """A field that is read and written."""
+
+    direction: ClassVar[Direction] = "inout"
+
+
+class Vertex:
+    """The base of a user's codelets: one worker thread runs `compute`."""
+
+    supervisor: ClassVar[bool] = False
+
+    def compute(self) -> object:
+        """Compute the outputs from the inputs."""
+        raise NotImplementedError(f"{type(self).__name__} has no compute()")
+
+
+class SupervisorVertex(Vertex):
+    """A codelet that uses all worker threads of its tile; its estimate is of the whole tile."""
+
+    supervisor = True
+
+
+class MultiVertex(SupervisorVertex):
+    """Poplar's later name for the same."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """One field of all vertices of a group.
+
+    The intervals [starts[v], starts[v+1]) are vertex v's elements: `lengths` arena elements from
+    `begins`. `edges` counts the edges a vertex (1; rows for a VectorList); `rows` holds the
+    elements of every edge of a VectorList, None where a vertex has one edge. `interleaved` asks for
+    memory that can be read twice as wide.
+    """
+
+    name: str
+    dtype: Type
+    direction: Direction
+    begins: IntArray
+    lengths: IntArray
+    starts: IntArray
+    edges: IntArray
+    interleaved: bool = False
+    rows: IntArray | None = None
+
+    def counts(self) -> IntArray:
+        """Count the elements of each vertex."""
+        return np.diff(offsets_of(self.lengths)[self.starts])
+
+    def elements(self) -> IntArray:
+        """List the arena elements, vertex by vertex."""
+        return spread(self.begins, self.lengths)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Codelet:
+    """A vertex type: its name, cost in bytes, and how a whole group of its vertices computes."""
+
+    name: str
+    compute: Callable[[Operands], dict[str, Array]]
+    supervisor: bool = False
+    state_bytes: int = 0
+    code_bytes: int = 100
+    flops: Callable[[VertexGroup], IntArray] | None = None
+    kind: Literal["user", "library", "copy"] = "library"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VertexGroup:
+    """The vertices of one codelet in one compute set.
+
+    `cycles` a vertex: of its thread for workers, of the whole tile when `codelet.supervisor`.
+    """
+
+    compute_set: int
+    codelet: Codelet
+    tile: IntArray
+    fields: dict[str, Field]
+    parameters: dict[str, Array]
+    cycles: IntArray
+
+    def __len__(self) -> int:
+        return len(self.tile)
+
+
+@dataclass(slots=True)
+class Operands:
+    """What a codelet computes with: the values of each field, vertex by vertex.
+
+    `prepared` is the codelet's own, kept from one execution to the next.
+    """
+
+    group: VertexGroup
+    arrays: dict[str, Array]
+    counts: dict[str, IntArray]
+    prepared: dict[str, Any] = field(default_factory=dict)
+
+
+def cut_field(
+    name: str,
+    direction: Direction,
+    tensor: Tensor,
+    begin: object,
+    end: object,
+    *,
+    interleaved: bool = False,
+) -> Field:
+    """Give vertex v the positions [begin[v], end[v]) of a flattened tensor."""
+    low, high = as_int64(begin), as_int64(end)
+    begins, lengths, starts = cut(tensor.begins, tensor.lengths, low, high)
+    edges = np.ones(len(low), dtype=np.int64)
+    return Field(name, tensor.dtype, direction, begins, lengths, starts, edges, interleaved)
+
+
+def cut_ranges(
+    name: str,
+    direction: Direction,
+    tensor: Tensor,
+    begin: IntArray,
+    end: IntArray,
+    ranges: IntArray,
+    *,
+    as_rows: bool = False,
+    interleaved: bool = False,
+) -> Field:
+    """Give vertex v the next `ranges[v]` of the position ranges [begin, end) of a tensor.
+
+    With `as_rows` each range is an edge of its own (a VectorList).
+    """
+    begins, lengths, piece_starts = cut(tensor.begins, tensor.lengths, begin, end)
+    starts = piece_starts[offsets_of(ranges)]
+    edges = ranges if as_rows else np.ones(len(ranges), dtype=np.int64)
+    rows = end - begin if as_rows else None
+    return Field(name, tensor.dtype, direction, begins, lengths, starts, edges, interleaved, rows)
+
+
+def field_name(attribute: str) -> str:
+    """Give the field's name of a class attribute: without a trailing underscore."""
+    return attribute.removesuffix("_")
+
+
+def declared(codelet: type[Vertex]) -> tuple[dict[str, Edge], dict[str, Type]]:
+    """List a codelet class's edges and its initial-value fields, by field name."""
+    edges: dict[str, Edge] = {}
+    values: dict[str, Type] = {}
+    for base in reversed(codelet.__mro__):
+        for attribute, value in vars(base).items():
+            if isinstance(value, Edge):
+                edges[field_name(attribute)] = value
+            elif isinstance(value, Type):
+                values[field_name(attribute)] = value
+    return edges, values
+
+
+def codelet_of(vertex: type[Vertex]) -> Codelet:
+    """Make the codelet of a user's class."""
+    edges, values = declared(vertex)
+    # A pointer of 4 bytes an edge, 8 with a length beside it, and the values themselves.
+    state = sum(4 if edge.length == 1 else 8 for edge in edges.values())
+    state += sum(value.size for value in values.values())
+
+    def compute(operands: Operands) -> dict[str, Array]:
+        return run_user_vertices(vertex, operands)
+
+    return Codelet(vertex.__name__, compute, vertex.supervisor, state, kind="user")
+
+
+def _attributes(vertex: type[Vertex]) -> dict[str, str]:
+    """Map field names to the attributes of the class."""
+    names = {a for base in vertex.__mro__ for a in vars(base)}
+    return {field_name(a): a for a in names if isinstance(getattr(vertex, a), Edge | Type)}
+
+
+def _pieces(operands: Operands, group_field: Field) -> list[Any]:
+    """Split a field's values into one array a vertex, or a list of rows for a VectorList."""
+    values = operands.arrays[group_field.name]
+    if group_field.direction == "input":
+        values.flags.writeable = False
+    bounds = offsets_of(operands.counts[group_field.name]).tolist()
+    if group_field.rows is None:
+        return [values[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    row_bounds = offsets_of(group_field.rows).tolist()
+    rows = [values[a:b] for a, b in zip(row_bounds[:-1], row_bounds[1:], strict=True)]
+    first = offsets_of(group_field.edges).tolist()
+    return [rows[a:b] for a, b in zip(first[:-1], first[1:], strict=True)]
+
+
+def run_user_vertices(vertex: type[Vertex], operands: Operands) -> dict[str, Array]:
+    """Run `compute` of every vertex of a group, as objects of the user's class."""
+    group = operands.group
+    attributes = _attributes(vertex)
+    pieces = {name: _pieces(operands, item) for name, item in group.fields.items()}
+    for index in range(len(group)):
+        instance = vertex()
+        for name, arrays in pieces.items():
+            setattr(instance, attributes[name], arrays[index])
+        for name, values in group.parameters.items():
+            setattr(instance, attributes[name], values[index].item())
+        instance.compute()
+        for name, item in group.fields.items():
+            if item.direction != "input":
+                _take_back(getattr(instance, attributes[name]), pieces[name][index])
+    written = (name for name, item in group.fields.items() if item.direction != "input")
+    return {name: operands.arrays[name] for name in written}
+
+
+def _take_back(value: Any, array: Any) -> None:
+    """Copy what was assigned to an output (`self.out = ...`) instead of written into it."""
+    if value is array:
+        return
+    for target, source in zip(array, value, strict=True) if isinstance(array, list) else ():
+        target[...] = source
+    if not isinstance(array, list):
+        array[...] = value
+
+
+def flattened(tensors: Tensor | Sequence[Tensor]) -> tuple[IntArray, IntArray, IntArray]:
+    """Give the begins and lengths of one edge or of a list of edges, and the size of each edge."""
+    if isinstance(tensors, Tensor):
+        tensors = [tensors]
+    begins = np.concatenate([tensor.begins for tensor in tensors])
+    lengths = np.concatenate([tensor.lengths for tensor in tensors])
+    return begins, lengths, as_int64([tensor.numElements() for tensor in tensors])
