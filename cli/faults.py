@@ -1,0 +1,108 @@
+"""Errors as one line on stderr and an exit code: 0 done, 1 a check failed, 2 bad input or use.
+
+130 is Ctrl-C and 141 a reader that went away, as shells have them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+from click.exceptions import NoArgsIsHelpError
+
+from pva.errors import PvaError
+
+BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
+
+# Known by name, so that this module imports neither the simulator nor the analyses: whoever raised
+# one of these has its module loaded.
+_LATE_FAULTS = (
+    ("simulator.graph.errors", "PoplarError"),
+    ("pva.analysis.selection", "SelectionError"),
+)
+
+
+def fault_types() -> tuple[type[Exception], ...]:
+    """Name the errors that are the fault of the input, the request or the machine."""
+    late = [getattr(sys.modules.get(module), name, None) for module, name in _LATE_FAULTS]
+    return (PvaError, OSError, *(fault for fault in late if fault is not None))
+
+
+class Command(click.Command):
+    """A command whose errors are one line: what failed, what was found, what would be right."""
+
+    def main(  # type: ignore[override]
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command; in stand-alone mode (a process of its own) end with an exit code."""
+        if not standalone_mode:
+            return super().main(args, prog_name, standalone_mode=False, **extra)
+        name = prog_name or self.name or "tilescope"
+        try:
+            code = super().main(args, prog_name, standalone_mode=False, **extra)
+        except NoArgsIsHelpError as error:
+            error.show()
+            sys.exit(error.exit_code)
+        except click.Abort:
+            sys.exit(INTERRUPTED)
+        except click.ClickException as error:
+            _say(name, _usage(error))
+            sys.exit(error.exit_code)
+        except BrokenPipeError:
+            close_quietly()
+        except fault_types() as error:
+            _say(name, _text(error))
+            sys.exit(BAD_INPUT)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+class Group(Command, click.Group):
+    """A group of commands that answers an unknown name with near matches."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the first argument names."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            known = self.list_commands(ctx)
+            raise click.UsageError(f"no command {args[0]!r}; {near_matches(args[0], known)}")
+        return super().resolve_command(ctx, args)
+
+
+def near_matches(name: str, known: Iterable[str]) -> str:
+    """Say which known names are near, or list them all."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=3)
+    return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
+
+
+def close_quietly() -> None:
+    """End when the reader of a pipe went away, without a word about what could not be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(PIPE_CLOSED)
+
+
+def _text(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        names: Sequence[Any] = [name for name in (error.filename, error.filename2) if name]
+        return ": ".join([*map(str, names), error.strerror])
+    return str(error)
+
+
+def _usage(error: click.ClickException) -> str:
+    text = error.format_message()
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        return f"{text.removesuffix('.')}; see {error.ctx.command_path} --help"
+    return text
+
+
+def _say(name: str, text: str) -> None:
+    click.echo(f"{name}: {' '.join(text.split())}", err=True)

@@ -1,0 +1,42 @@
+"""`tilescope`: one command a module, listed here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from cli.faults import Group
+from cli.show import show
+from cli.summary import summary
+
+COMMANDS = (summary, show)
+
+EXAMPLES = """
+\b
+Examples:
+  tilescope demo                       train a small network, then look at its report
+  tilescope summary run/               what fits, and where the cycles went
+  tilescope serve run/                 the same in the browser
+"""
+
+
+@click.group(
+    cls=Group, epilog=EXAMPLES, no_args_is_help=True, context_settings={"max_content_width": 100}
+)
+@click.version_option(package_name="tilescope", message="%(prog)s %(version)s")
+def tilescope() -> None:
+    """See what a program did on a tiled processor: memory, liveness, cycles, host trace."""
+
+
+for command in COMMANDS:
+    tilescope.add_command(command)
+
+
+def main() -> Any:
+    """Run `tilescope`."""
+    return tilescope(prog_name="tilescope")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""Rows as a table, as JSON or as CSV; text to a pipe whose reader may go away."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMATS = ("table", "json", "csv")
+# Rows of a table unless told: about a screen. JSON and CSV are for programs and get all.
+TABLE_ROWS = 40
+_WIDEST_CELL = 72
+_SHARES = ("share", "balance")
+_BATCH = 2000
+
+format_option = click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="table", help="How to write the rows."
+)
+limit_option = click.option(
+    "--limit", type=click.IntRange(min=0), help="Rows at most; 0 for all.  [default: 40 in a table]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Columns and rows; `count` is how many there are."""
+
+    columns: tuple[str, ...]
+    rows: Iterable[Sequence[Any]]
+    count: int
+
+
+def of_frame(frame: pd.DataFrame) -> Rows:
+    """Take the rows of a DataFrame, its index too when that has a name."""
+    if frame.index.name:
+        frame = frame.reset_index()
+    columns = [frame[name].tolist() for name in frame.columns]
+    return Rows(tuple(frame.columns), zip(*columns, strict=True), len(frame))
+
+
+def of_record(record: Any) -> Rows:
+    """Take the fields of a dataclass as rows `field`, `value`; nested ones with a dotted name."""
+    rows = list(_flat("", dataclasses.asdict(record)))
+    return Rows(("field", "value"), rows, len(rows))
+
+
+def _flat(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(f"{prefix}{name}.", value)
+        else:
+            yield f"{prefix}{name}", value
+
+
+def write_result(result: Any, form: str, limit: int | None = None) -> None:
+    """Write what an analysis gave: a DataFrame or a dataclass."""
+    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+        if form == "json":
+            write([_json(dataclasses.asdict(result))])
+        else:
+            write_rows(of_record(result), form, 0)
+    else:
+        write_rows(of_frame(result), form, limit)
+
+
+def write_rows(rows: Rows, form: str = "table", limit: int | None = None) -> None:
+    """Write rows in one of FORMATS; a table ends with how many rows were left out."""
+    most = limit if limit is not None else TABLE_ROWS if form == "table" else 0
+    shown = islice(rows.rows, most) if most else iter(rows.rows)
+    left_out = max(rows.count - most, 0) if most else 0
+    if form == "json":
+        write(_json_lines(rows.columns, shown))
+    elif form == "csv":
+        write(_csv_lines(rows.columns, shown))
+    else:
+        write(table_lines(rows.columns, list(shown)))
+        if left_out:
+            write([f"... {left_out:,} more rows; --limit 0 shows all"])
+
+
+def write(lines: Iterable[str], *, colours: bool | None = None) -> None:
+    """Write lines to stdout; raises BrokenPipeError, which ends the command quietly."""
+    lines = iter(lines)
+    while batch := list(islice(lines, _BATCH)):
+        click.echo("\n".join(batch), color=colours)
+
+
+def table_lines(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
+    """Write a table: numbers to the right with thousands commas, shares as percentages."""
+    cells = [[_cell(value, name) for value, name in zip(row, columns, strict=True)] for row in rows]
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    numeric = [bool(rows) and all(_is_number(row[at]) for row in rows) for at in range(len(widths))]
+    for texts in (columns, *cells):
+        aligned = (
+            text.rjust(width) if number else text.ljust(width)
+            for text, width, number in zip(texts, widths, numeric, strict=True)
+        )
+        yield "  ".join(aligned).rstrip()
+    if not rows:
+        yield "(no rows)"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _cell(value: Any, column: str) -> str:
+    if isinstance(value, float):
+        if math.isnan(value):
+            return ""
+        return f"{100 * value:.1f} %" if column.endswith(_SHARES) else f"{value:,.6g}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    text = printable(str(value))
+    return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """Spell out control characters, so that a name in a report cannot steer the terminal."""
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
+    )
+
+
+def _json_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    head = "["
+    for row in rows:
+        yield head + _json(dict(zip(columns, row, strict=True)))
+        head = ","
+    yield "[]" if head == "[" else "]"
+
+
+def _json(value: Any) -> str:
+    import json
+
+    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """Make a value JSON can hold: what is not a number becomes null."""
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    import csv
+    import io
+
+    for row in chain([columns], rows):
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(
+            ["" if isinstance(value, float) and math.isnan(value) else value for value in row]
+        )
+        yield line.getvalue()

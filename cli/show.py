@@ -1,0 +1,88 @@
+"""`tilescope show NAME REPORT`: one command for each analysis in the catalogue."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from cli.faults import Command, Group
+from cli.output import format_option, limit_option, write_result
+
+EXAMPLES = """
+\b
+Examples:
+  tilescope show memory_by_category run/
+  tilescope show live_variables run/ --step 12 --tile 3
+  tilescope show cycles_by_program run/ --format csv > programs.csv
+"""
+
+
+class Analyses(Group):
+    """The analyses as commands, made when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name every analysis of a report."""
+        from pva.analysis import CATALOGUE
+
+        return list(CATALOGUE)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Make the command of one analysis from its signature and docstring."""
+        from pva.analysis import CATALOGUE
+
+        analysis = CATALOGUE.get(cmd_name)
+        return _command(cmd_name, analysis) if analysis else None
+
+
+def _command(name: str, analysis: Callable[..., Any]) -> click.Command:
+    def run(report: str, form: str, limit: int | None, **options: int | None) -> None:
+        from pva.report import openReport
+
+        given = {option: value for option, value in options.items() if value is not None}
+        write_result(analysis(openReport(report), **given), form, limit)
+
+    parameters: list[click.Parameter] = [
+        click.Argument(["report"], metavar="REPORT", type=click.Path()),
+        *_parameters(analysis),
+    ]
+    command = Command(name, callback=run, params=parameters, help=inspect.getdoc(analysis))
+    return limit_option(format_option(command))
+
+
+def _parameters(analysis: Callable[..., Any]) -> list[click.Parameter]:
+    """Make an option of each keyword of an analysis: a tile, a step, an IPU, a run."""
+    keywords = [
+        parameter
+        for parameter in inspect.signature(analysis).parameters.values()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    ]
+    return [
+        click.Option(
+            [f"--{keyword.name.replace('_', '-')}"],
+            type=int,
+            required=keyword.default is inspect.Parameter.empty,
+            default=None if keyword.default is inspect.Parameter.empty else keyword.default,
+            show_default=bool(keyword.default),
+            help=_HELP.get(keyword.name, ""),
+        )
+        for keyword in keywords
+    ]
+
+
+_HELP = {
+    "tile": "Only this tile.",
+    "ipu": "Only this IPU.",
+    "replica": "Only the tiles of this replica.",
+    "step": "The program step, counted from 0 in depth-first order.",
+    "run": "Only this run, counted from 0.",
+    "compute_set": "Only this compute set.",
+    "count": "How many.",
+}
+
+
+@click.command(cls=Analyses, epilog=EXAMPLES, no_args_is_help=True)
+def show() -> None:
+    """Print one analysis of a report as a table, JSON or CSV."""
