@@ -7,7 +7,7 @@ into the `values` of their column.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -65,12 +65,21 @@ class Dataset:
         do not fit.
         """
         source = _Memory(
-            {table: _complete(name, table, columns) for table, columns in tables.items()},
+            {table: completed(name, table, columns) for table, columns in tables.items()},
             {array: np.asarray(values) for array, values in (arrays or {}).items()},
         )
         dataset = cls(source, name)
         dataset._check_shapes()
         return dataset
+
+    @classmethod
+    def joined(cls, parts: Sequence[Dataset], name: str = "report") -> Dataset:
+        """Make one dataset of several; what two of them hold comes from the earlier."""
+        return cls(_Joined(parts), name)
+
+    def select(self, *documents: schema.Document) -> Dataset:
+        """Give what belongs to the documents named, from graph, execution and debug."""
+        return Dataset(_Selected(self, documents), self.name)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -95,13 +104,14 @@ class Dataset:
             self._require(table, self._source.tables(), schema.TABLE[table].option)
             declared = schema.TABLE[table].column(column)
             values = self._source.column(table, column)
-            self._columns[key] = _frozen(values.astype(DTYPES[declared.kind], copy=False))
+            values = values.astype(DTYPES[declared.kind], copy=False)
+            self._check_range(table, declared, values)
+            self._columns[key] = _frozen(values)
         return self._columns[key]
 
     def texts(self, table: str, column: str) -> Values:
         """Give a column of codes as the texts that they stand for."""
-        values = np.array(schema.TABLE[table].column(column).values, dtype=np.object_)
-        return values[self.column(table, column)]
+        return texts_of(schema.TABLE[table].column(column), self.column(table, column))
 
     def table(self, table: str) -> dict[str, Values]:
         """Give all columns of a table; raises NotRecordedError."""
@@ -152,15 +162,39 @@ class Dataset:
                 f"run the program with the engine option {option}",
             )
 
-    def _check_shapes(self) -> None:
+    def _check_range(self, table: str, column: schema.Column, values: Values) -> None:
+        """Refuse codes that stand for nothing and references that lead nowhere."""
+        refers = referred_table(column)
+        if column.kind == "code":
+            what, first, count = f"{table}.{column.name}", 0, len(column.values)
+        elif refers and refers in self._source.tables():
+            what, first, count = f"rows of {refers}", -1, self.length(refers)
+        else:
+            return
+        wrong = values[(values < first) | (values >= count)]
+        if len(wrong):
+            raise InconsistentDataError(
+                self.name,
+                f"found {wrong[0]}",
+                f"{what} are {first} to {count - 1}",
+                place=f"{table}.{column.name}",
+            )
+
+    def dimensions(self) -> dict[str, int]:
+        """Tell how long the index of arrays is, where the tables say so."""
         lengths: dict[str, int] = {
             name: size if isinstance(size, int) else self.length(size)
             for name, size in schema.DIMENSIONS.items()
+            if isinstance(size, int) or self.has(size)
         }
         if self.has("target"):
             lengths["tile"] = self.value("target", "num_tiles")
             lengths["tile_of_ipu"] = self.value("target", "tiles_per_ipu")
             lengths["ipu"] = self.value("target", "num_ipus")
+        return {name: length for name, length in lengths.items() if length >= 0}
+
+    def _check_shapes(self) -> None:
+        lengths = self.dimensions()
         for name in self.arrays:
             shape, index = self.array(name).shape, schema.ARRAY[name].index
             wanted = tuple(lengths.get(axis, -1) for axis in index)
@@ -194,8 +228,54 @@ class _Memory:
         return self._arrays[array][first:stop]
 
 
-def _complete(name: str, table: str, given: Mapping[str, npt.ArrayLike]) -> dict[str, Values]:
-    """Check one table's columns against the schema, and fill in the optional ones."""
+class _Joined:
+    """The source of a dataset that several others make up."""
+
+    def __init__(self, parts: Sequence[Dataset]) -> None:
+        self._tables = {name: part for part in reversed(parts) for name in part.tables}
+        self._arrays = {name: part for part in reversed(parts) for name in part.arrays}
+
+    def tables(self) -> Collection[str]:
+        return self._tables.keys()
+
+    def arrays(self) -> Collection[str]:
+        return self._arrays.keys()
+
+    def column(self, table: str, column: str) -> Values:
+        return self._tables[table].column(table, column)
+
+    def rows(self, array: str, first: int, stop: int | None) -> Values:
+        return self._arrays[array].rows(array, first, stop)
+
+
+class _Selected(_Joined):
+    """The source of a dataset that is a part of another."""
+
+    def __init__(self, whole: Dataset, documents: Collection[str]) -> None:
+        self._tables = {
+            name: whole for name in whole.tables if schema.TABLE[name].document in documents
+        }
+        self._arrays = {
+            name: whole for name in whole.arrays if schema.ARRAY[name].document in documents
+        }
+
+
+def texts_of(column: schema.Column, codes: Values) -> Values:
+    """Give codes as the texts that they stand for."""
+    return np.array(column.values, dtype=np.object_)[codes]
+
+
+def referred_table(column: schema.Column) -> str:
+    """Name the table whose rows a column counts, or give the empty text."""
+    refers = column.meaning.removeprefix("row of ") if column.kind == "int" else ""
+    return refers if refers in schema.TABLE else ""
+
+
+def completed(name: str, table: str, given: Mapping[str, npt.ArrayLike]) -> dict[str, Values]:
+    """Check one table's columns against the schema, and fill in the optional ones.
+
+    Raises InconsistentDataError, its text beginning with `name`.
+    """
     if table not in schema.TABLE:
         raise InconsistentDataError(name, f"no table {table} is declared", "see pva.schema.TABLES")
     declared = schema.TABLE[table].columns

@@ -1,0 +1,350 @@
+"""`profile.pop`: the report as one SQLite database, written run by run and read piece by piece.
+
+Tables that are short are tables of their own, codes as texts, so that any SQLite tool can query
+them. What is as long as tiles, steps or events is columns in `arrays`, in chunks cut by rows. A
+table or array that was not recorded is not there. A dataset shows the file as it was when opened.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import weakref
+import zlib
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pva import schema
+from pva.dataset import Dataset, completed, texts_of
+from pva.errors import DamagedFileError
+from pva.formats.sqlite_file import (
+    Database,
+    Declaration,
+    faults,
+    open_read_only,
+    open_writer,
+    transaction,
+)
+from pva.formats.values import array_of, column_of, narrowed
+
+Values = npt.NDArray[Any]
+Columns = Mapping[str, npt.ArrayLike]
+
+WHAT = "a report (profile.pop)"
+APPLICATION_ID = 0x54534350  # "TSCP"
+SIGNED, UNSIGNED = ("i4", "i8"), ("u1", "u2", "u4", "i8")
+DTYPES = frozenset({"u1", "u2", "u4", "u8", "i4", "i8", "f4", "f8"})
+CHUNK_BYTES = 1 << 20  # so that one row is read without much of the rest
+CHUNK_LIMIT = 16 << 20
+ARRAY_LIMIT = 16 << 30  # bytes of an array in memory
+WORTH_PACKING = 0.75  # a chunk is kept packed when it shrinks to this share or below
+CHUNKS = "arrays"
+CHUNK_COLUMNS = ("name", "first_row", "rows", "dtype", "shape", "encoding", "crc32", "data")
+CREATE_CHUNKS = (
+    "CREATE TABLE arrays (name TEXT NOT NULL, first_row INTEGER NOT NULL, rows INTEGER NOT NULL, "
+    "dtype TEXT NOT NULL, shape TEXT NOT NULL, encoding TEXT NOT NULL, crc32 INTEGER NOT NULL, "
+    "data BLOB NOT NULL)",
+    "CREATE INDEX arrays_by_name ON arrays (name, first_row)",
+)
+SQL_TYPES = {"int": "INTEGER", "float": "REAL", "bool": "INTEGER", "text": "TEXT", "code": "TEXT"}
+
+DECLARATION = Declaration(
+    WHAT,
+    APPLICATION_ID,
+    schema.FORMAT_VERSION,
+    {CHUNKS: CHUNK_COLUMNS}
+    | {
+        table.name: tuple(column.name for column in table.columns if not column.optional)
+        for table in schema.TABLES
+        if not table.wide
+    },
+    frozenset(schema.TABLE),
+)
+
+
+class _Chunk(NamedTuple):
+    """Where some rows of an array are; `shape` is that of the chunk."""
+
+    rowid: int
+    first_row: int
+    rows: int
+    dtype: str
+    shape: tuple[int, ...]
+    encoding: str
+    crc32: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the chunk when unpacked."""
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+
+def read(path: str | PathLike[str]) -> Dataset:
+    """Open a report lazily: nothing is read before it is asked for; raises PvaError."""
+    return Dataset(_Pop(open_read_only(path, DECLARATION)), str(path))
+
+
+def write(dataset: Dataset, path: str | PathLike[str]) -> None:
+    """Write a whole dataset; a report that was there is replaced."""
+    ReportWriter(path, dataset).close()
+
+
+class ReportWriter:
+    """A report that grows run by run. What has been appended survives a kill of the process."""
+
+    def __init__(self, path: str | PathLike[str], dataset: Dataset) -> None:
+        """Write all that `dataset` holds in one commit; a report that was there is replaced."""
+        self._path = Path(path)
+        for old in (self._path, self._path.with_name(f"{self._path.name}-journal")):
+            with faults(old, WHAT), suppress(FileNotFoundError):
+                old.unlink()
+        self._rows: dict[str, int] = {}
+        self._connection = open_writer(path, DECLARATION, CREATE_CHUNKS)
+        tables = {name: dataset.table(name) for name in dataset.tables}
+        self.append_run(tables, {name: dataset.array(name) for name in dataset.arrays})
+
+    def append_run(
+        self, tables: Mapping[str, Columns], arrays: Mapping[str, npt.ArrayLike] | None = None
+    ) -> None:
+        """Append rows to tables and arrays in one commit; a table of one row is replaced.
+
+        Optional columns may be left out. Raises InconsistentDataError when names or lengths are
+        wrong.
+        """
+        added = {name: completed(str(self._path), name, tables[name]) for name in tables}
+        rows = dict(self._rows)
+        with faults(self._path, WHAT), transaction(self._connection):
+            for name, columns in added.items():
+                if not schema.TABLE[name].wide:
+                    _insert(self._connection, schema.TABLE[name], columns)
+                    continue
+                for column, values in columns.items():
+                    self._append(f"{name}.{column}", values, rows)
+            for name, given in (arrays or {}).items():
+                kind, index = schema.ARRAY[name].kind, schema.ARRAY[name].index
+                self._append(name, array_of(self._path, name, kind, given, len(index)), rows)
+        self._rows = rows
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def _append(self, name: str, values: Values, rows: dict[str, int]) -> None:
+        first = rows.get(name, 0)
+        self._connection.executemany(
+            f"INSERT INTO arrays ({', '.join(CHUNK_COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            _chunks(name, values, first),
+        )
+        rows[name] = first + len(values)
+
+
+def _insert(
+    connection: sqlite3.Connection, table: schema.Table, added: Mapping[str, Values]
+) -> None:
+    """Append to a table of its own, made when it is not there."""
+    names = ", ".join(f'"{column.name}"' for column in table.columns)
+    types = ", ".join(f'"{column.name}" {SQL_TYPES[column.kind]}' for column in table.columns)
+    connection.execute(f'CREATE TABLE IF NOT EXISTS "{table.name}" ({types})')
+    if table.layout == "object":
+        connection.execute(f'DELETE FROM "{table.name}"')
+    columns = [
+        (texts_of(column, added[column.name]) if column.values else added[column.name]).tolist()
+        for column in table.columns
+    ]
+    marks = ", ".join("?" * len(columns))
+    connection.executemany(
+        f'INSERT INTO "{table.name}" ({names}) VALUES ({marks})', zip(*columns, strict=True)
+    )
+
+
+def _chunks(name: str, values: Values, first_row: int) -> list[tuple[Any, ...]]:
+    """Cut an array by rows; an array of no rows is one empty chunk."""
+    narrow = np.ascontiguousarray(narrowed(values, SIGNED, UNSIGNED))
+    row_bytes = max(narrow[:1].nbytes, 1)
+    step = max(CHUNK_BYTES // row_bytes, 1)
+    return [
+        _chunk(name, first_row + begin, narrow[begin : begin + step])
+        for begin in range(0, max(len(narrow), 1), step)
+    ]
+
+
+def _chunk(name: str, first_row: int, part: Values) -> tuple[Any, ...]:
+    raw = part.tobytes()
+    packed = zlib.compress(raw, 1)
+    encoding, data = ("zlib", packed) if len(packed) <= WORTH_PACKING * len(raw) else ("raw", raw)
+    dtype, shape = part.dtype.str[1:], json.dumps(part.shape)
+    return name, first_row, len(part), dtype, shape, encoding, zlib.crc32(data), data
+
+
+class _Pop:
+    """The source of a dataset in a file."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        weakref.finalize(self, database.close)
+        with database.snapshot():
+            found = {str(name) for (name,) in database.rows("SELECT name FROM sqlite_master")}
+            chunked = {str(name) for (name,) in database.rows("SELECT DISTINCT name FROM arrays")}
+            first = {table.name: f"{table.name}.{table.columns[0].name}" for table in schema.TABLES}
+            self._tables = [
+                table.name
+                for table in schema.TABLES
+                if (first[table.name] in chunked if table.wide else table.name in found)
+            ]
+            self._arrays = [array.name for array in schema.ARRAYS if array.name in chunked]
+            self._last = {
+                name: self._last_row(name)
+                for name in (CHUNKS, *self._tables)
+                if name == CHUNKS or not schema.TABLE[name].wide
+            }
+            self._replaced = {
+                (name, column.name): self._own_column(schema.TABLE[name], column)
+                for name in self._tables
+                if schema.TABLE[name].document == "execution"
+                and schema.TABLE[name].layout == "object"
+                for column in schema.TABLE[name].columns
+            }
+
+    def _last_row(self, table: str) -> int:
+        statement = f'SELECT coalesce(max(rowid), 0) FROM "{table}"'
+        return int(self._database.rows(statement, place=f"table {table}")[0][0])
+
+    def tables(self) -> Collection[str]:
+        return self._tables
+
+    def arrays(self) -> Collection[str]:
+        return self._arrays
+
+    def column(self, table: str, column: str) -> Values:
+        declared = schema.TABLE[table]
+        if declared.wide:
+            return self._wide_column(declared, declared.column(column))
+        if (table, column) in self._replaced:
+            return self._replaced[table, column]
+        return self._own_column(declared, declared.column(column))
+
+    def _own_column(self, table: schema.Table, column: schema.Column) -> Values:
+        place = f"table {table.name}, column {column.name}"
+        value = f'"{column.name}"' if self._has_column(table.name, column.name) else "NULL"
+        statement = f'SELECT {value} FROM "{table.name}" WHERE rowid <= ? ORDER BY rowid'
+        rows = self._database.rows(statement, (self._last[table.name],), place=place)
+        if table.layout == "object" and len(rows) != 1:
+            raise DamagedFileError(self._database.path, f"{len(rows)} rows", "one row", place=place)
+        return column_of(self._database.path, place, column, [value for (value,) in rows])
+
+    def rows(self, array: str, first: int, stop: int | None) -> Values:
+        declared = schema.ARRAY[array]
+        values = self._values(array, first, stop)
+        return array_of(self._database.path, array, declared.kind, values, len(declared.index))
+
+    def _has_column(self, table: str, column: str) -> bool:
+        statement = "SELECT 1 FROM pragma_table_info(?) WHERE name = ?"
+        return bool(self._database.rows(statement, (table, column), place=f"table {table}"))
+
+    def _wide_column(self, table: schema.Table, column: schema.Column) -> Values:
+        first = f"{table.name}.{table.columns[0].name}"
+        name = f"{table.name}.{column.name}"
+        count = sum(chunk.rows for chunk in self._index(first))
+        chunks = self._index(name)
+        if not chunks and column.optional:
+            return np.full(count, schema.MISSING[column.kind])
+        values = self._values(name, 0, None)
+        if len(values) != count:
+            wanted = f"{first} has {count}"
+            raise DamagedFileError(self._database.path, f"{len(values)} rows", wanted, place=name)
+        return array_of(self._database.path, name, column.kind, values, 1)
+
+    def _values(self, name: str, first: int, stop: int | None) -> Values:
+        """Read rows of a column or array, only from the chunks that hold them."""
+        chunks = self._index(name)
+        count = sum(chunk.rows for chunk in chunks)
+        begin, end, _ = slice(first, stop).indices(count)
+        wanted = [c for c in chunks if c.first_row < end and begin < c.first_row + c.rows]
+        parts = [
+            self._load(name, chunk)[max(begin - chunk.first_row, 0) : max(end - chunk.first_row, 0)]
+            for chunk in wanted or chunks[:1]
+        ]
+        with faults(self._database.path, WHAT, name):
+            return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+    def _index(self, name: str) -> list[_Chunk]:
+        """List the chunks of a column or array in order, each checked against its neighbours."""
+        statement = (
+            "SELECT rowid, first_row, rows, dtype, shape, encoding, crc32 FROM arrays "
+            "WHERE name = ? AND rowid <= ? ORDER BY first_row, rowid"
+        )
+        parameters = (name, self._last[CHUNKS])
+        found = self._database.rows(statement, parameters, place=f"arrays, {name}")
+        chunks: list[_Chunk] = []
+        expected = 0
+        for row in found:
+            chunk = self._checked(name, row, expected, chunks[:1])
+            chunks.append(chunk)
+            expected += chunk.rows
+        if sum(math.prod(chunk.shape) for chunk in chunks) * 8 > ARRAY_LIMIT:
+            limit = f"at most {ARRAY_LIMIT} bytes"
+            raise DamagedFileError(self._database.path, "too large an array", limit, place=name)
+        return chunks
+
+    def _checked(
+        self, name: str, row: tuple[Any, ...], expected: int, before: Sequence[_Chunk]
+    ) -> _Chunk:
+        rowid, first_row, rows, dtype, text, encoding, crc32 = row
+        shape = _shape(text)
+        fits = (
+            shape is not None
+            and (first_row, rows) == (expected, shape[0])
+            and all(shape[1:] == chunk.shape[1:] for chunk in before)
+            and dtype in DTYPES
+            and encoding in ("raw", "zlib")
+        )
+        if fits and shape is not None:
+            chunk = _Chunk(rowid, first_row, rows, dtype, shape, encoding, crc32)
+            if chunk.size <= CHUNK_LIMIT:
+                return chunk
+        found = (
+            f"chunk at row {first_row!r}: {rows!r} rows, {dtype!r}, {encoding!r}, shape {text!r}"
+        )
+        wanted = f"rows from {expected} on, shaped like the chunk before"
+        raise DamagedFileError(self._database.path, found, wanted, place=f"arrays, {name}")
+
+    def _load(self, name: str, chunk: _Chunk) -> Values:
+        place = f"arrays, {name}, rows from {chunk.first_row}"
+        data = self._database.blob(CHUNKS, "data", chunk.rowid, place=place)
+        found = ""
+        if zlib.crc32(data) != chunk.crc32:
+            found = f"checksum {zlib.crc32(data):#x}, recorded {chunk.crc32!r}"
+        elif chunk.encoding == "zlib":
+            data, found = _unpacked(data, chunk.size)
+        if not found and len(data) != chunk.size:
+            found = f"{len(data)} bytes of {chunk.size}"
+        if found:
+            wanted = "a file as its program wrote it: make or copy it again"
+            raise DamagedFileError(self._database.path, found, wanted, place=place)
+        return np.frombuffer(data, dtype=f"<{chunk.dtype}").reshape(chunk.shape)
+
+
+def _shape(text: object) -> tuple[int, ...] | None:
+    """Read a shape; None when it is none."""
+    with suppress(ValueError, TypeError, RecursionError):
+        found = json.loads(str(text))
+        if found and all(type(size) is int and 0 <= size < 1 << 40 for size in found):
+            return tuple(found)
+    return None
+
+
+def _unpacked(data: bytes, size: int) -> tuple[bytes, str]:
+    """Unpack at most `size` bytes; the second value says what is wrong."""
+    unpacker = zlib.decompressobj()
+    try:
+        unpacked = unpacker.decompress(data, size + 1)
+    except zlib.error as error:
+        return b"", str(error)
+    return unpacked, ""

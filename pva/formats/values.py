@@ -1,0 +1,124 @@
+"""Plain Python values turned into columns and arrays, each checked against its declared kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pva import schema
+from pva.dataset import DTYPES
+from pva.errors import DamagedFileError
+
+Values = npt.NDArray[Any]
+
+# What other writers call a tag: the user guide's own slips, and libpva's name.
+ALIASES = {
+    "sync": "Sync",
+    "SharedStructureCopy": "CopySharedStructure",
+    "StreamCopyMid": "StreamCopy",
+}
+NUMBERS = {"int": "whole numbers", "float": "numbers", "bool": "truth values"}
+
+
+def column_of(file: object, place: str, column: schema.Column, values: Sequence[Any]) -> Values:
+    """Turn a column, None where a value is missing, into an array; raises DamagedFileError."""
+    if column.kind == "code" and not isinstance(values, np.ndarray):
+        return _codes(file, place, column, values)
+    if column.kind == "text":
+        return _texts(file, place, values)
+    return array_of(file, place, column.kind, values, dimensions=1)
+
+
+def array_of(file: object, place: str, kind: schema.Kind, values: Any, dimensions: int) -> Values:
+    """Turn nested lists, or an array, into an array of a kind of number; raises DamagedFileError.
+
+    Nothing at all is an array of no rows, whatever its dimensions.
+    """
+    wanted = f"{dimensions}-dimensional {NUMBERS.get(kind, 'whole numbers')}"
+    try:
+        found = np.asarray(values)
+        if found.dtype.kind == "O":
+            missing = schema.MISSING[kind]
+            found = np.asarray([missing if value is None else value for value in values])
+        if not found.size and found.ndim < dimensions:
+            found = found.reshape(found.shape + (0,) * (dimensions - found.ndim))
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise DamagedFileError(file, str(error), wanted, place=place) from error
+    if found.ndim != dimensions or not _fits(found, kind):
+        what = f"{found.ndim}-dimensional {found.dtype}"
+        raise DamagedFileError(file, what, wanted, place=place)
+    return found.astype(DTYPES[kind], copy=False)
+
+
+def _fits(found: Values, kind: schema.Kind) -> bool:
+    """Tell whether an array holds values of a kind without loss."""
+    letter = found.dtype.kind
+    if not found.size or letter == "i" or (letter == "b" and kind == "bool"):
+        return (
+            kind != "bool" or not found.size or letter == "b" or bool(np.isin(found, (0, 1)).all())
+        )
+    if letter == "u":
+        return bool(found.max() <= np.iinfo(np.int64).max) and (
+            kind != "bool" or bool(found.max() <= 1)
+        )
+    if letter == "f" and kind in ("int", "code"):
+        return bool((np.isfinite(found) & (np.abs(found) < 2.0**53) & (found % 1 == 0)).all())
+    return letter == "f" and kind == "float"
+
+
+def _texts(file: object, place: str, values: Sequence[Any]) -> Values:
+    found = np.empty(len(values), dtype=np.object_)
+    found[:] = ["" if value is None else value for value in values]
+    wrong = next((value for value in found if not isinstance(value, str)), None)
+    if wrong is not None:
+        raise DamagedFileError(file, f"found {shown(wrong)}", "texts", place=place)
+    return found
+
+
+def _codes(file: object, place: str, column: schema.Column, values: Sequence[Any]) -> Values:
+    table: dict[Any, int] = {text: code for code, text in enumerate(column.values)}
+    table |= {
+        name: table[text] for name, text in ALIASES.items() if text in table and name not in table
+    }
+    table[None] = int(str(schema.MISSING["code"]))
+    try:
+        return np.array([table[value] for value in values], dtype=np.int64)
+    except (KeyError, TypeError):
+        wrong = next(v for v in values if not isinstance(v, str | None) or v not in table)
+        wanted = f"one of {', '.join(column.values)}"
+        raise DamagedFileError(file, f"found {shown(wrong)}", wanted, place=place) from None
+
+
+def shown(value: Any) -> str:
+    """Write a value that should not be there, short."""
+    text = ascii(value) if isinstance(value, str | int | float | None) else type(value).__name__
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def narrowed(values: Values, signed: Sequence[str], unsigned: Sequence[str]) -> Values:
+    """Give numbers in the narrowest little-endian type that holds them without loss.
+
+    Of the integer types named, unsigned ones hold what has no negative number; fractions go into
+    four bytes when nothing is lost, truth values into one.
+    """
+    if values.dtype.kind == "b":
+        return values.astype("u1")
+    if values.dtype.kind == "f":
+        return _narrow_float(values)
+    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
+    names = signed if low < 0 else unsigned
+    for name in names:
+        limits = np.iinfo(name)
+        if limits.min <= low and high <= limits.max:
+            return values.astype(np.dtype(name).newbyteorder("<"), copy=False)
+    return values.astype("<i8", copy=False)
+
+
+def _narrow_float(values: Values) -> Values:
+    with np.errstate(over="ignore", under="ignore"):
+        narrow = values.astype("<f4")
+    same = np.array_equal(narrow.astype("f8"), values, equal_nan=True)
+    return narrow if same else values.astype("<f8", copy=False)
