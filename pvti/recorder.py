@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import atexit
 import os
-import sqlite3
 import sys
 import threading
 import time
 from time import perf_counter_ns
+from typing import TYPE_CHECKING
 
 from pvti import channel
 from pvti.buffers import Taken, ThreadBuffers, ThreadState, Unstarted, writable
 from pvti.options import Options
-from pvti.writer import TraceFile, file_name
+
+if TYPE_CHECKING:
+    from pvti.writer import TraceFile
 
 COMMIT_SECONDS = 0.1
 HEARTBEAT_SECONDS = 1.0  # between commits that only tell that the open spans still are
 PATIENCE_SECONDS = 0.5  # how long a commit waits for a reader before the next takes it along
 CLOSING_SECONDS = 30.0  # and the last one
-FAULTS = (sqlite3.Error, OSError, MemoryError, OverflowError, ValueError, TypeError)
 
 
 class Recorder:
@@ -67,6 +68,8 @@ class Recorder:
             return self._buffers
 
     def _open_file(self) -> None:
+        from pvti.writer import FAULTS, TraceFile
+
         wall, clock = time.time_ns(), perf_counter_ns()
         program = writable(os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else "")
         process = (os.getpid(), program or "python", clock, wall)
@@ -103,6 +106,8 @@ class Recorder:
                 self._finish()
 
     def _commit(self, *, finished: bool = False) -> None:
+        from pvti.writer import FAULTS
+
         with self._file_lock:
             if self._file is None:
                 return
@@ -174,6 +179,13 @@ class Recorder:
     def release(self) -> None:
         """End `hold`."""
         self._file_lock.release()
+
+
+def file_name(seconds: float, pid: int) -> str:
+    """Name a trace after its local time, time zone and process, as libpvti does."""
+    local = time.localtime(seconds)
+    name = f"{time.asctime(local)} {local.tm_zone} {pid}.pvti".replace(" ", "_").replace("/", "_")
+    return name.replace(":", "-") if os.name == "nt" else name
 
 
 def _free_name(directory: str, name: str) -> str:

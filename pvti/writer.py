@@ -22,16 +22,10 @@ from pvti.schema import (
 )
 
 BUSY_SECONDS = 0.25  # in SQLite, between two looks at the clock
+FAULTS = (sqlite3.Error, OSError, MemoryError, OverflowError, ValueError, TypeError)
 PROCESS = 1  # one process a file: the number of its row
 
 Rows = dict[str, list[tuple[Cell, ...]]]
-
-
-def file_name(seconds: float, pid: int) -> str:
-    """Name a trace after its local time, time zone and process, as libpvti does."""
-    local = time.localtime(seconds)
-    name = f"{time.asctime(local)} {local.tm_zone} {pid}.pvti".replace(" ", "_").replace("/", "_")
-    return name.replace(":", "-") if os.name == "nt" else name
 
 
 class TraceFile:

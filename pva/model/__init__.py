@@ -1,0 +1,1 @@
+"""The objects of libpva, as views of columns."""
