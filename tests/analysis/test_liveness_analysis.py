@@ -1,0 +1,101 @@
+"""Analyses of liveness, on the hand-made report."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pva.analysis import liveness
+from pva.analysis.selection import SelectionError
+from tests.builders import small_report
+
+
+def report(**changes: Any) -> Any:
+    return SimpleNamespace(dataset=small_report(**changes))
+
+
+def test_curve_shows_always_live_under_what_comes_and_goes() -> None:
+    curve = liveness.liveness_curve(report())
+    assert curve["depth"].tolist() == [0, 1, 1, 1, 2, 3, 3, 3, 4, 5, 1, 1, 1, 1]
+    # Step 6 is the multiplication: x and product (80 bytes each) and the message (40).
+    row = curve.loc[6]
+    assert (row["type"], row["name"]) == ("OnTileExecute", "multiply")
+    assert (row["always_live"], row["not_always_live"], row["total"]) == (3382, 200, 3582)
+
+
+def test_curves_of_the_ipus_add_up_to_that_of_all() -> None:
+    whole = liveness.liveness_curve(report())["total"]
+    parts = [liveness.liveness_curve(report(), ipu=ipu)["total"] for ipu in (0, 1)]
+    assert (whole == parts[0] + parts[1]).all()
+
+
+def test_variables_of_every_step_add_up_to_the_curve() -> None:
+    curve = liveness.liveness_curve(report())
+    sums = [liveness.live_variables(report(), step=step)["bytes"].sum() for step in curve["step"]]
+    assert sums == curve["not_always_live"].tolist()
+
+
+def test_live_variables_stand_largest_first() -> None:
+    frame = liveness.live_variables(report(), step=6)
+    assert frame["name"].tolist() == ["x", "product", "message"]
+    assert frame["category"].tolist() == ["variable", "variable", "message"]
+    assert frame["bytes"].tolist() == [80, 80, 40]
+
+
+def test_live_variables_of_a_tile_are_the_pieces_there() -> None:
+    frame = liveness.live_variables(report(), step=12, tile=5)
+    assert frame[["name", "bytes"]].to_numpy().tolist() == [["partials", 16]]
+
+
+@pytest.mark.parametrize("step", [-1, 14])
+def test_a_step_that_is_not_there_is_refused(step: int) -> None:
+    with pytest.raises(SelectionError, match="steps 0 to 13"):
+        liveness.live_variables(report(), step=step)
+
+
+def test_names_live_at_each_step_are_those_of_its_variables() -> None:
+    for step, names in enumerate(liveness.live_names(report())):
+        frame = liveness.live_variables(report(), step=step)
+        assert names == sorted(zip(frame["name"], frame["bytes"], strict=True))
+
+
+def test_overview_names_the_peak_and_its_largest_variable() -> None:
+    overview = liveness.liveness_overview(report())
+    assert (overview.peak_step, overview.peak_name, overview.peak_bytes) == (6, "multiply", 200)
+    assert overview.max_live == overview.always_live + 200 == 3582
+    assert (overview.largest_variable, overview.largest_variable_bytes) == ("x", 80)
+
+
+def test_overview_of_a_report_without_steps_has_no_peak() -> None:
+    empty: dict[str, list[int]] = {"program": [], "parent": [], "bytes": []}
+    overview = liveness.liveness_overview(
+        report(liveness_steps=empty, liveness_bytes_by_ipu=np.zeros((0, 2)))
+    )
+    assert (overview.peak_step, overview.max_live) == (-1, 3382)
+
+
+def test_always_live_variables_stand_largest_first() -> None:
+    frame = liveness.always_live_variables(report())
+    assert frame["name"].tolist()[:2] == ["stack", "vertexCode"]
+    assert frame["bytes"].sum() == liveness.liveness_overview(report()).always_live
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(0, 1, exclude_max=True), max_size=40))
+def test_depths_count_the_rows_above(fractions: list[float]) -> None:
+    parents = np.array([int(f * (row + 1)) - 1 for row, f in enumerate(fractions)], dtype=np.int64)
+    expected: list[int] = []
+    for parent in parents.tolist():
+        expected.append(0 if parent < 0 else expected[parent] + 1)
+    assert liveness.depths(parents).tolist() == expected
+
+
+def test_depths_of_a_very_deep_tree_and_of_a_circle_end() -> None:
+    chain = np.arange(-1, 99_999)
+    assert liveness.depths(chain)[-1] == 99_999
+    assert len(liveness.depths(np.array([1, 0]))) == 2

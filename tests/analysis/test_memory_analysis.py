@@ -1,0 +1,123 @@
+"""Analyses of memory, on the ten tiles of the hand-made report."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pva import schema
+from pva.analysis import memory
+from pva.analysis.selection import SelectionError
+from tests.builders import TILES, small_report
+
+
+def report(**changes: Any) -> Any:
+    return SimpleNamespace(dataset=small_report(**changes))
+
+
+def test_labels_stand_in_the_order_of_the_schema() -> None:
+    assert tuple(memory.CATEGORY_LABELS) == schema.CATEGORIES
+
+
+def test_a_tile_has_free_what_its_data_and_gaps_leave() -> None:
+    frame = memory.memory_by_tile(report())
+    assert frame["ipu"].tolist() == [0] * 5 + [1] * 5
+    # Tiles 0 and 5 hold partials in the interleaved region, which begins at 1,024.
+    assert frame["free"].tolist()[:2] == [2048 - 1040, 2048 - 540]
+
+
+def test_a_tile_that_needs_too_much_is_out_of_memory() -> None:
+    small = report().dataset
+    columns = {name: values.copy() for name, values in small.table("memory_by_tile").items()}
+    columns["total_including_gaps"][7] = 3000
+    full = report(memory_by_tile=columns)
+    overview = memory.memory_overview(full)
+    assert (overview.fullest_tile, overview.tiles_out_of_memory) == (7, 1)
+    assert memory.fullest_tiles(full)["free"].iloc[0] == 2048 - 3000
+
+
+def test_categories_are_given_largest_first_and_without_empty_ones() -> None:
+    frame = memory.memory_by_category(report())
+    assert frame["label"].tolist()[:3] == ["Stack", "Vertex Code", "Control Code"]
+    assert frame["total"].tolist()[:3] == [960, 850, 648]
+    assert (frame["total"] > 0).all()
+
+
+def test_categories_of_a_tile_are_those_of_that_tile() -> None:
+    frame = memory.memory_by_category(report(), tile=0).set_index("category")
+    # x, w and product have 8 bytes each on tile 0; y shares its 4 bytes with the message.
+    assert frame.loc["variable"].tolist() == ["Variables", 24, 4, 28]
+    assert frame.loc["stack", "total"] == 96
+
+
+@pytest.mark.parametrize("tile", [-1, 10])
+def test_a_tile_that_is_not_there_is_refused(tile: int) -> None:
+    with pytest.raises(SelectionError, match="tiles 0 to 9"):
+        memory.memory_by_category(report(), tile=tile)
+
+
+def test_categories_of_a_tile_add_up_to_its_total() -> None:
+    frame = memory.category_by_tile(report())
+    by_tile = memory.memory_by_tile(report())
+    assert frame.sum(axis=1).tolist() == by_tile["total"].tolist()
+    assert frame["overlapped"].tolist() == [4] + [0] * 9
+
+
+def test_usage_of_the_ipus_adds_up_to_that_of_all() -> None:
+    whole = memory.memory_usage(report())
+    parts = [memory.memory_usage(report(), ipu=ipu) for ipu in (0, 1)]
+    assert whole.total == sum(part.total for part in parts) == 3614
+    assert whole.not_overlapped + whole.after_overlapping == whole.total
+    assert whole.non_interleaved + whole.interleaved + whole.overflowed == whole.total
+
+
+def test_usage_of_one_replica_is_that_of_its_tiles() -> None:
+    target = report().dataset.table("target")
+    replicated = report(target=dict(target) | {"num_replicas": [2]})
+    assert memory.memory_usage(replicated, replica=0).total == (
+        memory.memory_usage(report(), ipu=0).total
+    )
+
+
+def test_vertex_types_are_given_with_the_parts_of_their_memory() -> None:
+    frame = memory.memory_by_vertex_type(report()).set_index("vertex_type")
+    row = frame.loc["popops::Multiply<float>"]
+    # Ten tiles, one vertex each: 50 bytes of code, 12 of state of which 4 are an edge pointer.
+    assert row[["code", "vertex_data", "edge_pointers", "total"]].tolist() == [500, 80, 40, 620]
+
+
+def test_overview_tells_the_fullest_tile_with_and_without_gaps() -> None:
+    overview = memory.memory_overview(report())
+    assert (overview.fullest_tile, overview.fullest_bytes) == (0, 1040)
+    assert (overview.fullest_tile_excluding_gaps, overview.fullest_bytes_excluding_gaps) == (0, 474)
+    assert overview.fullest_share == 1040 / 2048
+    assert (overview.largest_category, overview.largest_category_bytes) == ("stack", 960)
+
+
+def totals(values: list[int]) -> Any:
+    """Make a report whose tiles hold `values` bytes."""
+    columns = {
+        name: np.zeros(TILES, dtype=np.int64) for name in report().dataset.table("memory_by_tile")
+    }
+    return report(memory_by_tile=columns | {"total": values})
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, 10**9), min_size=TILES, max_size=TILES))
+def test_histogram_counts_each_tile_once(values: list[int]) -> None:
+    frame = memory.memory_histogram(totals(values))
+    assert frame["tiles"].sum() == TILES
+    assert len(frame) <= 4097
+    assert (frame["low_kb"].to_numpy()[1:] == frame["high_kb"].to_numpy()[:-1]).all()
+    first, last = frame["low_kb"].iloc[0] * 1024, frame["high_kb"].iloc[-1] * 1024
+    assert first <= min(values) and max(values) < last
+
+
+def test_histogram_has_a_row_a_kilobyte_from_the_least_to_the_most() -> None:
+    frame = memory.memory_histogram(totals([3000] * 8 + [5119, 5120]))
+    assert frame.to_numpy().tolist() == [[2, 3, 8], [3, 4, 0], [4, 5, 1], [5, 6, 1]]
