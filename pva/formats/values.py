@@ -13,6 +13,7 @@ from pva.dataset import DTYPES
 from pva.errors import DamagedFileError
 
 Values = npt.NDArray[Any]
+Rows = Sequence[Any] | Values  # one value a row
 
 # What other writers call a tag: the user guide's own slips, and libpva's name.
 ALIASES = {
@@ -23,7 +24,7 @@ ALIASES = {
 NUMBERS = {"int": "whole numbers", "float": "numbers", "bool": "truth values"}
 
 
-def column_of(file: object, place: str, column: schema.Column, values: Sequence[Any]) -> Values:
+def column_of(file: object, place: str, column: schema.Column, values: Rows) -> Values:
     """Turn a column, None where a value is missing, into an array; raises DamagedFileError."""
     if column.kind == "code" and not isinstance(values, np.ndarray):
         return _codes(file, place, column, values)
@@ -69,7 +70,7 @@ def _fits(found: Values, kind: schema.Kind) -> bool:
     return letter == "f" and kind == "float"
 
 
-def _texts(file: object, place: str, values: Sequence[Any]) -> Values:
+def _texts(file: object, place: str, values: Rows) -> Values:
     found = np.empty(len(values), dtype=np.object_)
     found[:] = ["" if value is None else value for value in values]
     wrong = next((value for value in found if not isinstance(value, str)), None)
@@ -78,7 +79,7 @@ def _texts(file: object, place: str, values: Sequence[Any]) -> Values:
     return found
 
 
-def _codes(file: object, place: str, column: schema.Column, values: Sequence[Any]) -> Values:
+def _codes(file: object, place: str, column: schema.Column, values: Rows) -> Values:
     table: dict[Any, int] = {text: code for code, text in enumerate(column.values)}
     table |= {
         name: table[text] for name, text in ALIASES.items() if text in table and name not in table

@@ -1,0 +1,67 @@
+"""The documents as CBOR: typed arrays of the narrowest type, or plain lists on request."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import cbor2
+import numpy as np
+
+from pva.dataset import Dataset
+from pva.errors import DamagedFileError
+from pva.formats import typed_arrays
+from pva.formats.document import from_file, to_file
+from pva.formats.files import collector_paused, contents, replaced
+
+WHAT = "a profile as CBOR"
+MAX_DEPTH = 100  # documents keep trees flat
+
+
+def read(path: str | PathLike[str]) -> Dataset:
+    """Read a graph or execution profile, debug information or all in one; raises PvaError."""
+    file = Path(path)
+    return from_file(file, decoded(file, contents(file, WHAT)))
+
+
+def write(dataset: Dataset, path: str | PathLike[str], *, plain: bool = False) -> None:
+    """Write one document (a file named graph, execution or debug) or all in one.
+
+    `plain` writes lists in place of typed arrays, for readers that know no tags.
+    """
+    file = Path(path)
+    replaced(file, encoded(to_file(dataset, file.stem), plain=plain), WHAT)
+
+
+def decoded(file: Path, data: bytes) -> Any:
+    """Decode CBOR, tagged or plain; raises DamagedFileError."""
+    with collector_paused():
+        try:
+            return cbor2.loads(data, tag_hook=_array, max_depth=MAX_DEPTH)
+        except (cbor2.CBORError, ValueError, TypeError, OverflowError, RecursionError) as error:
+            raise DamagedFileError(file, str(error), f"{WHAT}, whole") from error
+        except MemoryError as error:
+            raise DamagedFileError(file, "too large for the memory", WHAT) from error
+
+
+def encoded(nested: Any, *, plain: bool = False) -> bytes:
+    """Encode nested dicts with NumPy arrays in them."""
+    return cbor2.dumps(_without_arrays(nested, plain))
+
+
+def _array(tag: cbor2.CBORTag, _immutable: bool) -> Any:
+    return typed_arrays.decoded(tag)
+
+
+def _without_arrays(value: Any, plain: bool) -> Any:
+    """Turn the arrays in nested dicts into tags or lists."""
+    if isinstance(value, dict):
+        return {key: _without_arrays(part, plain) for key, part in value.items()}
+    if isinstance(value, list):
+        nested = bool(value) and isinstance(value[0], dict | np.ndarray)
+        return [_without_arrays(part, plain) for part in value] if nested else value
+    if isinstance(value, np.ndarray):
+        as_list = plain or value.dtype.kind in "Ob"
+        return value.tolist() if as_list else typed_arrays.encoded(value)
+    return value

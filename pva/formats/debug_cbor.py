@@ -1,0 +1,25 @@
+"""`debug.cbor`: where things come from, with each text kept once."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+from pva.dataset import Dataset
+from pva.formats import cbor_profile
+from pva.formats.debug_strings import shared
+from pva.formats.document import to_document
+from pva.formats.files import replaced
+
+WHAT = "debug information (debug.cbor)"
+
+
+def read(path: str | PathLike[str]) -> Dataset:
+    """Read debug information; raises PvaError."""
+    return cbor_profile.read(path)
+
+
+def write(dataset: Dataset, path: str | PathLike[str]) -> None:
+    """Write the debug information of a dataset."""
+    file = Path(path)
+    replaced(file, cbor_profile.encoded(shared(to_document(dataset, "debug"))), WHAT)

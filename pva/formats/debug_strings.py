@@ -1,0 +1,100 @@
+"""The table of strings of debug information: each text kept once.
+
+`{"contexts": [{id, parentId, name, layer, location, ...}], "stringTable": [...]}`: name and, in
+location, fileName and functionName are indexes into the string table; the further keys of a layer
+stand beside them. Documents with texts in their place are read too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from pva import schema
+from pva.errors import DamagedFileError
+from pva.formats.values import shown
+
+STRINGS = "stringTable"
+CONTEXTS = schema.TABLE["debug_contexts"].place
+JSON_KEY = "json"
+OWN_KEYS = {
+    column.document_key.partition(".")[0] for column in schema.TABLE["debug_contexts"].columns
+}
+LOCATION = "location"
+LOCATION_TEXTS = ("fileName", "functionName")
+
+
+def resolved(file: object, root: Any) -> Any:
+    """Put texts in place of indexes and gather the further keys; raises DamagedFileError."""
+    if not isinstance(root, Mapping) or not isinstance(root.get(CONTEXTS), list):
+        return root
+    strings = root.get(STRINGS) or []
+    if not isinstance(strings, list):
+        raise DamagedFileError(file, f"found {shown(strings)}", "a list of texts", place=STRINGS)
+    contexts = [
+        _resolved(file, row, context, strings) for row, context in enumerate(root[CONTEXTS])
+    ]
+    return {**root, CONTEXTS: contexts}
+
+
+def _resolved(file: object, row: int, context: Any, strings: list[Any]) -> dict[str, Any]:
+    place = f"{CONTEXTS}[{row}]"
+    if not isinstance(context, Mapping):
+        raise DamagedFileError(file, f"found {shown(context)}", "an object", place=place)
+    own = {key: value for key, value in context.items() if key in OWN_KEYS}
+    if "name" in own:
+        own["name"] = _text(file, place, own["name"], strings)
+    if isinstance(own.get(LOCATION), Mapping):
+        own[LOCATION] = {
+            key: _text(file, place, value, strings) if key in LOCATION_TEXTS else value
+            for key, value in own[LOCATION].items()
+        }
+    further = {key: value for key, value in context.items() if key not in OWN_KEYS}
+    return own | _as_text(file, place, further)
+
+
+def _as_text(file: object, place: str, further: dict[Any, Any]) -> dict[str, str]:
+    if not further:
+        return {}
+    try:
+        return {JSON_KEY: orjson.dumps(further, option=orjson.OPT_SERIALIZE_NUMPY).decode()}
+    except TypeError as error:
+        raise DamagedFileError(file, str(error), "values that JSON has", place=place) from error
+
+
+def _text(file: object, place: str, value: Any, strings: list[Any]) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        if 0 <= value < len(strings):
+            return strings[value]
+        wanted = f"an index below {len(strings)} into {STRINGS}"
+        raise DamagedFileError(file, f"found {value}", wanted, place=place)
+    return value
+
+
+def shared(document: dict[str, Any]) -> dict[str, Any]:
+    """Put indexes in place of texts and spread the further keys."""
+    strings: dict[str, int] = {}
+    for context in document.get(CONTEXTS, ()):
+        for holder, keys in ((context, ("name",)), (context.get(LOCATION, {}), LOCATION_TEXTS)):
+            for key in keys:
+                if key in holder:
+                    holder[key] = strings.setdefault(holder[key], len(strings))
+        context.update(_spread(context))
+        if context.get(JSON_KEY) is None:
+            context.pop(JSON_KEY, None)
+    return {**document, STRINGS: list(strings)}
+
+
+def _spread(context: dict[str, Any]) -> dict[str, Any]:
+    """Give the further keys, where gathering them again gives the same text; else keep the text."""
+    text = context.get(JSON_KEY, "")
+    try:
+        further = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {}
+    same = isinstance(further, dict) and further and orjson.dumps(further).decode() == text
+    if not same or OWN_KEYS & set(further):
+        return {}
+    return {**further, JSON_KEY: None}

@@ -1,0 +1,233 @@
+"""A dataset as the nested documents of the user guide's chapter "Profiling", and back.
+
+Places, keys and layouts come from the schema; `document_places` has the few that are laid out in
+a way of their own. Arrays stay NumPy arrays in the nested dicts: JSON and CBOR writers know them.
+Readers take what is there: keys and whole sections may be missing, and lists of objects may stand
+where lists by column are usual, or the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pva import schema
+from pva.dataset import Dataset
+from pva.errors import DamagedFileError, NewerVersionError, UnknownFormatError
+from pva.formats import document_places as places
+from pva.formats.debug_strings import resolved
+from pva.formats.nested import columns_of, look_up, put, rows_of
+from pva.formats.values import Values, array_of, column_of, shown
+
+Nested = dict[str, Any]
+Columns = dict[str, Values]
+
+VERSION_KEY = "formatVersion"
+# A file may hold several documents; Engine::getProfile names the first two so.
+COMBINED: dict[schema.Document, str] = {
+    "graph": "graphProfile",
+    "execution": "executionProfile",
+    "debug": "debugInfo",
+}
+# A document is told by any of these keys; the graph profile is asked for last.
+TELLING: dict[schema.Document, tuple[str, ...]] = {
+    "execution": ("profilerMode", "simulation", "programTrace"),
+    "debug": ("contexts",),
+    "graph": ("target", "graph", "memory", "programs", "computeSets", "vertexTypes"),
+}
+
+
+def to_document(dataset: Dataset, document: schema.Document) -> Nested:
+    """Turn what belongs to one document into nested dicts; arrays stay NumPy arrays."""
+    root: Nested = {VERSION_KEY: schema.FORMAT_VERSION}
+    for table in schema.TABLES:
+        if table.document == document and dataset.has(table.name):
+            write = places.WRITE_TABLE.get(table.name) or WRITE_LAYOUT[table.layout]
+            write(root, table, dataset)
+    for array in schema.ARRAYS:
+        if array.document == document and dataset.has(array.name):
+            values = dataset.array(array.name)
+            if array.name in places.WRITE_ARRAY:
+                places.WRITE_ARRAY[array.name](root, values)
+            else:
+                put(root, array.place, values)
+    return root
+
+
+def to_file(dataset: Dataset, stem: str) -> Nested:
+    """Turn a dataset into what a file holds: one document when its name says so, or all of them."""
+    for document in COMBINED:
+        if document == stem:
+            return to_document(dataset, document)
+    parts = {d: dataset.select(d) for d in COMBINED}
+    return {
+        COMBINED[document]: to_document(dataset, document)
+        for document, part in parts.items()
+        if part.tables or part.arrays
+    }
+
+
+def from_file(file: object, root: object) -> Dataset:
+    """Turn what a file holds into a dataset; `file` names it in the text of errors.
+
+    Raises UnknownFormatError, NewerVersionError, DamagedFileError and InconsistentDataError.
+    """
+    if not isinstance(root, Mapping):
+        raise UnknownFormatError(file, f"holds {type(root).__name__}", "a profile is an object")
+    parts = {document: root[key] for document, key in COMBINED.items() if key in root}
+    if not parts:
+        parts = {_told(file, root): root}
+    tables: dict[str, Columns] = {}
+    arrays: dict[str, Values] = {}
+    for document, part in parts.items():
+        if not isinstance(part, Mapping):
+            place, wanted = COMBINED[document], "an object"
+            raise DamagedFileError(file, f"found {shown(part)}", wanted, place=place)
+        _check_version(file, part)
+        known = resolved(file, part) if document == "debug" else part
+        _read(file, document, known, tables, arrays)
+    return _made(file, tables, arrays)
+
+
+def _told(file: object, root: Mapping[str, Any]) -> schema.Document:
+    for document, keys in TELLING.items():
+        if any(key in root for key in keys):
+            return document
+    found = ", ".join(shown(key) for key in list(root)[:5]) or "none"
+    wanted = "a graph profile has target or programs, an execution profile profilerMode"
+    raise UnknownFormatError(file, f"an object with the keys {found}", wanted)
+
+
+def _check_version(file: object, root: Mapping[str, Any]) -> None:
+    version = root.get(VERSION_KEY, schema.FORMAT_VERSION)
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise DamagedFileError(file, f"found {shown(version)}", "a number", place=VERSION_KEY)
+    if version > schema.FORMAT_VERSION:
+        wanted = f"profiles are read up to version {schema.FORMAT_VERSION}: update tilescope"
+        raise NewerVersionError(file, f"format version {version}", wanted)
+
+
+def _read(
+    file: object,
+    document: schema.Document,
+    root: Mapping[str, Any],
+    tables: dict[str, Columns],
+    arrays: dict[str, Values],
+) -> None:
+    for table in schema.TABLES:
+        if table.document != document:
+            continue
+        read = places.READ_TABLE.get(table.name) or READ_LAYOUT[table.layout]
+        found = read(file, root, table)
+        if found is not None:
+            tables[table.name] = found
+    for array in schema.ARRAYS:
+        if array.document != document:
+            continue
+        special = places.READ_ARRAY.get(array.name)
+        nested = special(file, root) if special else look_up(file, root, array.place)
+        if nested is not None:
+            values = array_of(file, array.place, array.kind, nested, len(array.index))
+            arrays[array.name] = values
+
+
+def _made(file: object, tables: dict[str, Columns], arrays: dict[str, Values]) -> Dataset:
+    """Make the dataset; arrays of no rows get the shape that nested lists cannot tell."""
+    lengths = Dataset.of(tables, name=str(file)).dimensions()
+    for name, values in arrays.items():
+        if not values.size:
+            index = schema.ARRAY[name].index
+            shape = (len(values), *(lengths.get(axis, 0) for axis in index[1:]))
+            arrays[name] = values.reshape(shape) if 0 in shape else values
+    return Dataset.of(tables, arrays, name=str(file))
+
+
+def _write_object(root: Nested, table: schema.Table, dataset: Dataset) -> None:
+    (row,) = rows_of(table, dataset)
+    for key, value in row.items():
+        put(root, f"{table.place}.{key}" if table.place else key, value, merge=True)
+
+
+def _write_columns(root: Nested, table: schema.Table, dataset: Dataset) -> None:
+    put(root, table.place, {}, merge=True)
+    for column in table.columns:
+        values = dataset.column(table.name, column.name)
+        missing = schema.MISSING[column.kind]
+        if column.optional and all(values == missing):
+            continue
+        if column.kind == "code":
+            values = dataset.texts(table.name, column.name)
+        put(root, f"{table.place}.{column.document_key}", values)
+
+
+def _write_records(root: Nested, table: schema.Table, dataset: Dataset) -> None:
+    put(root, table.place, rows_of(table, dataset))
+
+
+def _write_map(root: Nested, table: schema.Table, dataset: Dataset) -> None:
+    names, values = (dataset.column(table.name, column.name).tolist() for column in table.columns)
+    put(root, table.place, dict(zip(names, values, strict=True)))
+
+
+def _write_list(root: Nested, table: schema.Table, dataset: Dataset) -> None:
+    put(root, table.place, dataset.column(table.name, table.columns[0].name))
+
+
+def _read_object(file: object, root: Mapping[str, Any], table: schema.Table) -> Columns | None:
+    found = look_up(file, root, table.place)
+    if found is None:
+        return None
+    values = {c.name: look_up(file, found, c.document_key) for c in table.columns}
+    if all(value is None for value in values.values()):
+        return None
+    return {
+        c.name: column_of(file, f"{table.place}.{c.document_key}".strip("."), c, [values[c.name]])
+        for c in table.columns
+    }
+
+
+def _read_rows(file: object, root: Mapping[str, Any], table: schema.Table) -> Columns | None:
+    return columns_of(file, look_up(file, root, table.place), table)
+
+
+def _read_map(file: object, root: Mapping[str, Any], table: schema.Table) -> Columns | None:
+    found = look_up(file, root, table.place)
+    if found is None:
+        return None
+    if not isinstance(found, Mapping):
+        raise DamagedFileError(file, f"found {shown(found)}", "an object", place=table.place)
+    names, values = table.columns
+    return {
+        names.name: column_of(file, table.place, names, list(found)),
+        values.name: column_of(file, table.place, values, list(found.values())),
+    }
+
+
+def _read_list(file: object, root: Mapping[str, Any], table: schema.Table) -> Columns | None:
+    found = look_up(file, root, table.place)
+    if found is None:
+        return None
+    if not isinstance(found, list | np.ndarray):
+        raise DamagedFileError(file, f"found {shown(found)}", "a list", place=table.place)
+    column = table.columns[0]
+    return {column.name: column_of(file, table.place, column, found)}
+
+
+WRITE_LAYOUT: dict[schema.Layout, Callable[[Nested, schema.Table, Dataset], None]] = {
+    "object": _write_object,
+    "columns": _write_columns,
+    "records": _write_records,
+    "map": _write_map,
+    "list": _write_list,
+}
+READ_LAYOUT: dict[
+    schema.Layout, Callable[[object, Mapping[str, Any], schema.Table], Columns | None]
+] = {
+    "object": _read_object,
+    "columns": _read_rows,
+    "records": _read_rows,
+    "map": _read_map,
+    "list": _read_list,
+}

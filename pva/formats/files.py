@@ -1,0 +1,55 @@
+"""Whole files in and out, each fault as one line."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pva.errors import DamagedFileError, NotFoundError, PvaError, UnknownFormatError
+
+SIZE_LIMIT = 8 << 30  # bytes; profile.pop has no such limit
+
+
+def contents(path: Path, what: str) -> bytes:
+    """Read a whole file; raises NotFoundError, UnknownFormatError, DamagedFileError or PvaError."""
+    try:
+        if path.is_dir():
+            raise UnknownFormatError(path, "a directory", f"give {what}")
+        size = path.stat().st_size
+        if size > SIZE_LIMIT:
+            raise DamagedFileError(path, f"{size} bytes", f"{what} has at most {SIZE_LIMIT}")
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise NotFoundError(path, "no such file", f"give the path of {what}") from None
+    except (OSError, ValueError) as error:
+        found = getattr(error, "strerror", None) or str(error)
+        raise PvaError(path, found, f"{what} that can be read") from error
+    except MemoryError as error:
+        raise DamagedFileError(path, "too large for the memory", what) from error
+
+
+def replaced(path: Path, data: bytes, what: str) -> None:
+    """Write a whole file; one that was there stays until the new one is whole. Raises PvaError."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        part.write_bytes(data)
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        found = error.strerror or str(error)
+        raise PvaError(path, found, f"a place where {what} can be written") from error
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Keep the cyclic garbage collector from looking at a million new objects again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,55 @@
+"""The documents as JSON: the same bytes for the same dataset on every machine."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import orjson
+
+from pva.dataset import Dataset
+from pva.errors import DamagedFileError
+from pva.formats.document import from_file, to_file
+from pva.formats.files import collector_paused, contents, replaced
+
+WHAT = "a profile as JSON"
+
+
+def read(path: str | PathLike[str]) -> Dataset:
+    """Read a graph or execution profile, debug information or all in one; raises PvaError."""
+    file = Path(path)
+    return from_file(file, decoded(file, contents(file, WHAT)))
+
+
+def write(dataset: Dataset, path: str | PathLike[str]) -> None:
+    """Write one document (a file named graph, execution or debug) or all in one."""
+    file = Path(path)
+    replaced(file, encoded(to_file(dataset, file.stem)), WHAT)
+
+
+def decoded(file: Path, data: bytes) -> Any:
+    """Decode JSON; raises DamagedFileError with the place of the first fault."""
+    with collector_paused():
+        try:
+            return msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise DamagedFileError(file, str(error), f"{WHAT}, whole") from error
+        except RecursionError as error:
+            raise DamagedFileError(file, "nested too deep", "a few levels") from error
+        except MemoryError as error:
+            raise DamagedFileError(file, "too large for the memory", WHAT) from error
+
+
+def encoded(nested: Any) -> bytes:
+    """Encode nested dicts with NumPy arrays in them; what is not a number becomes null."""
+    return orjson.dumps(nested, default=_plain, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n"
+
+
+def _plain(value: Any) -> Any:
+    """Turn the arrays that orjson does not take as they are into lists."""
+    if isinstance(value, np.ndarray):
+        return value.tolist() if value.dtype.kind == "O" else np.ascontiguousarray(value)
+    raise TypeError(type(value).__name__)

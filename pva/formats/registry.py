@@ -1,0 +1,183 @@
+"""Which formats there are: detect one by its first bytes or its suffix, read it, write it.
+
+A report directory holds `profile.pop`, or the documents graph and execution as JSON or CBOR, and
+beside them `debug.cbor`, `app.json`, `framework.json` and traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from pva.dataset import Dataset
+from pva.errors import DamagedFileError, NotFoundError, PvaError, UnknownFormatError
+from pva.formats import cbor_profile, debug_cbor, json_profile, pop, sqlite_file
+from pva.formats.pop import ReportWriter
+
+__all__ = [
+    "FORMATS",
+    "Format",
+    "ReportWriter",
+    "detect",
+    "directory_files",
+    "load_json",
+    "read",
+    "write",
+]
+
+HEAD_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One format: how it is told from others, and who reads and writes it."""
+
+    name: str
+    what: str
+    suffixes: tuple[str, ...]
+    begins: Callable[[bytes], bool]
+    read: Callable[[Path], Dataset]
+    write: Callable[[Dataset, Path], None]
+
+
+def _is_json(head: bytes) -> bool:
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+
+
+def _is_cbor(head: bytes) -> bool:
+    """Tell a CBOR map, behind the tag of self-described CBOR or not (RFC 8949, section 3.4.6)."""
+    return head.removeprefix(b"\xd9\xd9\xf7")[:1] in [
+        bytes([b]) for b in (*range(0xA0, 0xBC), 0xBF)
+    ]
+
+
+def _write_plain(dataset: Dataset, path: Path) -> None:
+    cbor_profile.write(dataset, path, plain=True)
+
+
+FORMATS: tuple[Format, ...] = (
+    Format(
+        "pop", "profile.pop, an SQLite database", (".pop",),
+        lambda head: head.startswith(sqlite_file.MAGIC), pop.read, pop.write,
+    ),
+    Format(
+        "json", "a graph or execution profile as JSON", (".json",), _is_json,
+        json_profile.read, json_profile.write,
+    ),
+    Format(
+        "cbor", "a graph or execution profile as CBOR", (".cbor",), _is_cbor,
+        cbor_profile.read, cbor_profile.write,
+    ),
+    Format("plain", "the same without tags", (), lambda _: False, cbor_profile.read, _write_plain),
+    Format(
+        "debug", "debug.cbor, the debug information", (), lambda _: False,
+        debug_cbor.read, debug_cbor.write,
+    ),
+)  # fmt: skip
+BY_NAME = {known.name: known for known in FORMATS}
+DEBUG_STEM = "debug"
+
+# What a report directory may hold, the preferred name first.
+DIRECTORY: dict[str, tuple[str, ...]] = {
+    "profile": ("profile.pop", "*.pop"),
+    "graph": ("graph.cbor", "graph.json"),
+    "execution": ("execution.cbor", "execution.json"),
+    "debug": ("debug.cbor", "debug.json"),
+    "framework": ("framework.json",),
+    "app": ("app.json",),
+    "trace": ("*.pvti",),
+}
+
+
+def detect(path: str | PathLike[str]) -> Format:
+    """Find the format of a file, by its first bytes before its suffix.
+
+    Raises NotFoundError, UnknownFormatError (which lists the formats) and DamagedFileError (empty).
+    """
+    file = Path(path)
+    head = _head(file)
+    found = [known for known in FORMATS if known.begins(head)]
+    if found:
+        return found[0]
+    if not head:
+        raise DamagedFileError(file, "empty", _known())
+    raise UnknownFormatError(file, f"begins with {head[:8]!r}", _known())
+
+
+def read(path: str | PathLike[str]) -> Dataset:
+    """Read a report: a file of any format, or a report directory; raises PvaError."""
+    where = Path(path)
+    if not _is_directory(where):
+        return detect(where).read(where)
+    files = directory_files(where)
+    wanted = ("profile", "debug") if "profile" in files else ("graph", "execution", "debug")
+    parts = [read(files[name]) for name in wanted if name in files]
+    if not parts or not {"profile", "graph", "execution"} & set(files):
+        raise NotFoundError(where, "no report in this directory", "profile.pop is looked for")
+    return Dataset.joined(parts, str(where))
+
+
+def write(dataset: Dataset, path: str | PathLike[str], format: str | None = None) -> None:
+    """Write a dataset in the format named, or in that of the suffix; raises PvaError.
+
+    A file named graph, execution or debug holds that document alone.
+    """
+    file = Path(path)
+    if format is None:
+        by_suffix = {suffix: known for known in FORMATS for suffix in known.suffixes}
+        chosen = by_suffix.get(file.suffix.lower())
+        if chosen is not None and (chosen.name, file.stem) == ("cbor", DEBUG_STEM):
+            chosen = BY_NAME["debug"]
+    else:
+        chosen = BY_NAME.get(format)
+    if chosen is None:
+        found = f"no format {format!r}" if format else f"no format has the suffix {file.suffix!r}"
+        raise UnknownFormatError(file, found, _known())
+    chosen.write(dataset, file)
+
+
+def directory_files(directory: Path) -> dict[str, Path]:
+    """Find the files of a report directory by what they are; raises PvaError."""
+    try:
+        names = sorted(entry for entry in directory.iterdir() if entry.is_file())
+    except OSError as error:
+        found = error.strerror or str(error)
+        raise PvaError(directory, found, "a report directory that can be read") from error
+    files: dict[str, Path] = {}
+    for kind, patterns in DIRECTORY.items():
+        matches = [file for pattern in patterns for file in names if file.match(pattern)]
+        if matches:
+            files[kind] = matches[0]
+    return files
+
+
+def load_json(path: Path) -> Any:
+    """Read a JSON file such as app.json; raises PvaError."""
+    return json_profile.decoded(path, path.read_bytes())
+
+
+def _is_directory(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError) as error:
+        found = getattr(error, "strerror", None) or str(error)
+        raise PvaError(ascii(fspath(path)), found, "the path of a report") from error
+
+
+def _head(file: Path) -> bytes:
+    try:
+        with file.open("rb") as stream:
+            return stream.read(HEAD_BYTES)
+    except FileNotFoundError:
+        raise NotFoundError(file, "no such file or directory", "give a report") from None
+    except (OSError, ValueError) as error:
+        found = getattr(error, "strerror", None) or str(error)
+        raise PvaError(file, found, "a file that can be read") from error
+
+
+def _known() -> str:
+    names = [f"{known.what} ({', '.join(known.suffixes)})" for known in FORMATS if known.suffixes]
+    return f"known formats: {'; '.join(names)}; a report directory"

@@ -1,0 +1,69 @@
+"""NumPy arrays in CBOR: typed arrays with tag 40 for the shape (RFC 8746).
+
+The tag number of a typed array is 64 plus five bits: float, signed, little-endian and two of size
+(RFC 8746, section 2.1). Single bytes have no byte order; the float sizes begin at two bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from cbor2 import CBORTag
+
+from pva.formats.values import Values, narrowed
+
+SIGNED = ("i1", "i2", "i4", "i8")
+UNSIGNED = ("u1", "u2", "u4", "i8")
+MULTI_DIMENSIONAL, COLUMN_MAJOR, HOMOGENEOUS = 40, 1040, 41
+
+
+def _dtypes() -> dict[int, str]:
+    """List the tags with the types that they stand for; float of 16 bytes is left out."""
+    found = {64: "u1", 68: "u1", 72: "i1"}  # 68 is clamped bytes
+    for order, offset in ((">", 0), ("<", 4)):
+        for bits, size in ((1, 2), (2, 4), (3, 8)):
+            found[64 + offset + bits] = f"{order}u{size}"
+            found[72 + offset + bits] = f"{order}i{size}"
+            found[80 + offset + bits - 1] = f"{order}f{size}"
+    return found
+
+
+DTYPES = _dtypes()
+TAGS = {dtype.removeprefix("<"): tag for tag, dtype in reversed(DTYPES.items()) if dtype[0] != ">"}
+
+
+def encoded(values: Values) -> CBORTag:
+    """Wrap numbers as a typed array of the narrowest type; more dimensions than one need tag 40."""
+    narrow = narrowed(values, SIGNED, UNSIGNED)
+    tagged = CBORTag(TAGS[narrow.dtype.str[1:]], narrow.tobytes())
+    if narrow.ndim == 1:
+        return tagged
+    return CBORTag(MULTI_DIMENSIONAL, [list(narrow.shape), tagged])
+
+
+def decoded(tag: CBORTag) -> Any:
+    """Turn a tag into an array, a list for the tag of lists, or itself when it is another.
+
+    Raises ValueError when tag and content do not fit.
+    """
+    if tag.tag in DTYPES:
+        if not isinstance(tag.value, bytes):
+            raise ValueError(f"tag {tag.tag} holds {type(tag.value).__name__}, not bytes")
+        return np.frombuffer(tag.value, dtype=DTYPES[tag.tag])
+    if tag.tag in (MULTI_DIMENSIONAL, COLUMN_MAJOR):
+        return _shaped(tag)
+    return tag.value if tag.tag == HOMOGENEOUS else tag
+
+
+def _shaped(tag: CBORTag) -> Values:
+    if not isinstance(tag.value, list | tuple) or len(tag.value) != 2:
+        raise ValueError(f"tag {tag.tag} holds no pair of shape and values")
+    shape, values = (np.asarray(part) for part in tag.value)
+    if shape.ndim != 1 or shape.dtype.kind not in "iu" or values.ndim != 1 or len(shape) > 32:
+        raise ValueError(f"tag {tag.tag} holds no pair of shape and values")
+    lengths = shape.tolist()
+    if min(lengths, default=0) < 0 or math.prod(lengths) != values.size:
+        raise ValueError(f"tag {tag.tag}: {values.size} values for the shape {lengths}")
+    return values.reshape(lengths, order="C" if tag.tag == MULTI_DIMENSIONAL else "F")
