@@ -31,6 +31,7 @@ CATALOGUE: dict[str, Analysis] = {
         execution.cycles_by_vertex_type,
         execution.cycles_by_program,
         execution.vertices_by_compute_set,
+        execution.vertices_of_step,
         execution.steps,
         execution.runs,
     )

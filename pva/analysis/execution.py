@@ -79,12 +79,13 @@ def _fraction(part: float, whole: float) -> float:
 def cycles_by_vertex_type(report: Report) -> pd.DataFrame:
     """Give the active cycles of each vertex type in the recorded runs, most first.
 
-    `instances` are the vertices of the type in the graph; a type that never ran has 0 cycles.
+    `instances` are the vertices of the type in the graph and `cycles_once` what they take when each
+    of them runs once, whether or not the program ran them: the table of the profile summary.
     """
     import pandas as pd
 
     data = report.dataset
-    cycles = data.array("compute_set_active_cycles_by_vertex_type")
+    cycles: Cycles = data.array("compute_set_active_cycles_by_vertex_type")
     spent: Cycles = _executions(report) @ cycles
     names = data.column("vertex_types", "name")
     types, counts = (data.column("compute_set_vertices", c) for c in ("vertex_type", "count"))
@@ -94,11 +95,23 @@ def cycles_by_vertex_type(report: Report) -> pd.DataFrame:
         {
             "vertex_type": names,
             "instances": instances,
+            "cycles_once": cycles.sum(axis=0),
             "cycles": spent,
             "share": spent / max(int(spent.sum()), 1),
         }
     )
     return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
+
+
+def vertices_of_step(report: Report, *, step: int) -> pd.DataFrame:
+    """Give the vertex types that an executed step runs, with active cycles, most first."""
+    data = report.dataset
+    step = chosen("step", step, data.length("steps"))
+    compute_set = int(data.column("programs", "compute_set")[data.column("steps", "program")[step]])
+    columns = ["vertex_type", "instances", "cycles"]
+    if compute_set < 0:
+        return vertices_by_compute_set(report)[columns].head(0)
+    return vertices_by_compute_set(report, compute_set=compute_set)[columns]
 
 
 def vertices_by_compute_set(report: Report, *, compute_set: int | None = None) -> pd.DataFrame:

@@ -21,12 +21,17 @@ _TOTALS = (
     ("Total host exchange cycles", "stream_copy"),
     ("Total shared structure copy cycles", "copy_shared_structure"),
     ("Total sync cycles", "sync"),
-    ("Total idle cycles at the end of runs", "idle_at_end"),
 )
 _SYNCS = frozenset({"Sync", "SyncAns", "Sans"})
 _WITH_OVERLAP = frozenset({"OnTileExecute", "DoExchange"})
 Step = Mapping[str, Any]
 VertexRows = list[tuple[str, int, int]]
+
+
+def execution_profiled(report: Report) -> bool:
+    """Tell whether anything was recorded while the program ran."""
+    data = report.dataset
+    return data.has("execution") and bool(data.texts("execution", "profiler_mode")[0] != "NONE")
 
 
 def execution_lines(report: Report) -> Iterator[str]:
@@ -48,12 +53,14 @@ def execution_lines(report: Report) -> Iterator[str]:
 
 
 def _vertex_type_lines(report: Report) -> Iterator[str]:
+    """Write every vertex of the graph once, as the sample does, whether or not it ran."""
     if not report.dataset.has("compute_set_active_cycles_by_vertex_type"):
         yield "  Cycles by vertex type: this report has no cycle estimates"
         return
     yield "  Cycles by vertex type:"
     frame = execution.cycles_by_vertex_type(report)
-    columns = (frame[name].tolist() for name in ("vertex_type", "instances", "cycles"))
+    frame = frame.sort_values("cycles_once", ascending=False, kind="stable")
+    columns = (frame[name].tolist() for name in ("vertex_type", "instances", "cycles_once"))
     yield from vertex_lines(4, list(zip(*columns, strict=True)))
 
 

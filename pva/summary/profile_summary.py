@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pva.summary.execution_summary import execution_lines, step_lines
+from pva.summary.execution_summary import execution_lines, execution_profiled, step_lines
 from pva.summary.graph_summary import (
     graph_lines,
     ipu_memory_lines,
@@ -66,7 +66,9 @@ def _section_lines(report: Report, section: Section) -> Iterator[str]:
     """Write a section, or one line that says why it is not there."""
     yield from [""] * section.gap
     absent = [name for name in section.needs if not report.dataset.has(name)]
-    if absent:
+    if section is EXECUTION and not execution_profiled(report):
+        yield "Execution profiling not enabled"
+    elif absent:
         what = f"no {', '.join(absent)} in this report"
         yield f"{section.title}: {what}; the engine option {section.option} records it"
     else:

@@ -39,6 +39,7 @@ def test_cycles_by_vertex_type_count_every_execution() -> None:
     # Multiply runs twice in each of two runs, 145 active cycles each time.
     assert frame["cycles"].tolist() == [4 * 145, 4 * 25 + 2 * 4, 2 * 14]
     assert frame["instances"].tolist() == [10, 6, 2]
+    assert frame["cycles_once"].tolist() == [145, 29, 14]
     assert (
         frame["cycles"].sum()
         == execution.execution_overview(report()).tile_cycles["active_compute"]
@@ -80,3 +81,9 @@ def test_vertices_of_a_compute_set_are_given_with_their_cycles() -> None:
     assert frame["vertex_type"].tolist() == ["popops::Reduce<float,float>", "popops::Add<float>"]
     assert frame[["instances", "cycles"]].to_numpy().tolist() == [[2, 14], [1, 4]]
     assert len(execution.vertices_by_compute_set(report())) == 4
+
+
+def test_vertices_of_a_step_are_those_of_its_compute_set() -> None:
+    # Step 10 is the reduction; step 0 is a sync.
+    assert execution.vertices_of_step(report(), step=10)["cycles"].tolist() == [14, 4]
+    assert len(execution.vertices_of_step(report(), step=0)) == 0

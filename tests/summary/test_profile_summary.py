@@ -94,13 +94,19 @@ def test_balances_of_the_sample() -> None:
     assert "\n  Total thread balance:                          91.5%\n" in text
 
 
-@pytest.mark.parametrize("section", ["execution", "tile_cycles", "steps", "runs"])
-def test_missing_execution_profile_is_said_in_one_line(section: str) -> None:
-    text = profile_summary(report(**{section: None}), show_execution_steps=True)
-    said = [line for line in text.splitlines() if line.startswith("Execution:")]
-    assert said == [
-        f"Execution: no {section} in this report; the engine option {EXECUTION_OPTION} records it"
-    ]
+@pytest.mark.parametrize("table", ["tile_cycles", "steps", "runs"])
+def test_missing_part_of_the_execution_is_said_in_one_line(table: str) -> None:
+    text = execution_summary(report(**{table: None}))
+    assert text.strip() == (
+        f"Execution: no {table} in this report; the engine option {EXECUTION_OPTION} records it"
+    )
+
+
+@pytest.mark.parametrize("execution", [None, {"profiler_mode": [0], "cycles": [0]}])
+def test_execution_that_was_not_profiled_is_said_in_one_line(execution: Any) -> None:
+    assert schema.PROFILER_MODES[0] == "NONE"
+    text = execution_summary(report(execution=execution))
+    assert text.strip() == "Execution profiling not enabled"
 
 
 def test_missing_memory_and_liveness_are_said_in_one_line_each() -> None:
