@@ -123,11 +123,16 @@ class Graph:
         full = np.broadcast_to(data.reshape(-1), (element_count(sizes),)).copy()
         return self._add(dtype, sizes, full, name)
 
-    def clone(self, tensor: Tensor, name: str = "") -> Tensor:
-        """Add a variable of the same type, shape and mapping."""
-        copy = self.addVariable(tensor.dtype, tensor.shape, name)
-        self.copy_mapping(tensor, copy)
-        return copy
+    def clone(self, tensor: Tensor, name: str = "", dtype: Type | None = None) -> Tensor:
+        """Add a variable of the same shape, order in memory and mapping, maybe of another type."""
+        places = tensor.elements().reshape(-1)
+        order = np.argsort(places, kind="stable")
+        copy = self.addVariable(dtype or tensor.dtype, tensor.shape, name).flatten()
+        self.copy_mapping(tensor.view(places[order]), copy)
+        first = copy.begins[0] if len(copy.begins) else 0
+        elements = np.empty(len(order), dtype=np.int64)
+        elements[order] = first + np.arange(len(order))
+        return copy.view(elements.reshape(tensor.shape))
 
     def _add(self, dtype: Type, shape: tuple[int, ...], values: Array | None, name: str) -> Tensor:
         elements = element_count(shape)

@@ -1,0 +1,37 @@
+"""The library's vertex types and where their cost formulas come from."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """A family of vertex types: the start of their names, their module here and the source."""
+
+    prefix: str
+    module: str
+    source: str
+
+
+CATALOGUE = (
+    Entry("popops::BinaryOp", "elementwise", "PopLibs lib/popops/popopsCycleEstimators.cpp"),
+    Entry("popops::UnaryOp", "elementwise", "PopLibs lib/popops/popopsCycleEstimators.cpp"),
+    Entry("popops::ScaledAdd", "elementwise", "PopLibs lib/popops/PerformanceEstimation.cpp"),
+    Entry("popops::Cast", "elementwise", "PopLibs lib/popops/PerformanceEstimation.cpp"),
+    Entry("popnn::NonLinearity", "elementwise", "PopLibs lib/popnn/popnnCycleEstimators.cpp"),
+    Entry("popnn::LossSumSquared", "elementwise", "PopLibs lib/popnn/PerformanceEstimation.hpp"),
+    Entry(
+        "popops::Reduce", "reduction", "PopLibs lib/popops/reduction/CycleEstimationFunctions.cpp"
+    ),
+    Entry("poplin::ReduceAdd", "reduction", "PopLibs lib/poplin/PerformanceEstimation.hpp"),
+    Entry(
+        "poplin::ConvPartial1x1Out",
+        "convolution",
+        "PopLibs lib/poplin/PerformanceEstimation.hpp of 2019",
+    ),
+)
+
+
+def source_of(codelet: str) -> str:
+    """Name the source of a library vertex type's cost; empty for a type that is not listed."""
+    return next((entry.source for entry in CATALOGUE if codelet.startswith(entry.prefix)), "")

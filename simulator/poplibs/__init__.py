@@ -1,0 +1,1 @@
+"""Library operations on whole tensors, in the way of PopLibs."""

@@ -1,0 +1,161 @@
+"""Vertices for element-wise work: where the output lies decides which tile does it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulator.codelets.costs import sum_by_vertex
+from simulator.codelets.elementwise import ElementwiseVertices
+from simulator.graph.errors import PoplarError, TileMappingError
+from simulator.graph.graph import ComputeSet, Graph
+from simulator.graph.intervals import spread
+from simulator.graph.tensor import Tensor, broadcast_to
+from simulator.graph.types import Array, IntArray, Type
+from simulator.graph.vertex import Direction, VertexGroup, cut_field, cut_ranges
+
+Operand = tuple[Direction, Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """Positions [low, high) of a flattened tensor that lie together on a tile, by tile."""
+
+    low: IntArray
+    high: IntArray
+    tile: IntArray
+
+
+def debug_name(context: str, name: str) -> str:
+    """Join a debug context and a name."""
+    return f"{context}/{name}" if context else name
+
+
+def has_aliases(tensor: Tensor) -> bool:
+    """Tell whether an element occurs twice."""
+    order = np.argsort(tensor.begins)
+    begins = tensor.begins[order]
+    return bool((begins[1:] < begins[:-1] + tensor.lengths[order][:-1]).any())
+
+
+def result_like(
+    graph: Graph, operands: list[Tensor], shape: tuple[int, ...], dtype: Type, name: str
+) -> Tensor:
+    """Add a variable for a result, laid out like the first operand that has every element once."""
+    full = [tensor for tensor in operands if tensor.shape == shape and not has_aliases(tensor)]
+    pattern = full[0] if full else operands[0]
+    if full:
+        return graph.clone(pattern, name, dtype)
+    result = graph.addVariable(dtype, shape, name)
+    graph.copy_mapping(broadcast_to(pattern, shape), result)
+    return result
+
+
+def in_memory_order(operands: dict[str, Operand], leading: str) -> dict[str, Operand]:
+    """Reorder the elements of all operands alike, so that the leading one goes up in memory."""
+    flat = {name: (way, tensor.flatten()) for name, (way, tensor) in operands.items()}
+    tensor = flat[leading][1]
+    if tensor.isContiguous():
+        return flat
+    order = np.argsort(tensor.elements(), kind="stable")
+    return {name: (way, t.view(t.elements()[order])) for name, (way, t) in flat.items()}
+
+
+def regions_of(graph: Graph, tensor: Tensor) -> Regions:
+    """List a flattened tensor's regions by tile; every element must be mapped."""
+    low, high, tile = graph.tile_ranges(tensor)
+    if int((high - low).sum()) != tensor.numElements():
+        raise TileMappingError(f"variable {tensor.describe()!r}: is not wholly mapped to tiles")
+    order = np.argsort(tile, kind="stable")
+    return Regions(low[order], high[order], tile[order])
+
+
+def add_elementwise(
+    graph: Graph,
+    compute_set: ComputeSet,
+    vertices: ElementwiseVertices,
+    operands: dict[str, Operand],
+    parameters: dict[str, float] | None = None,
+) -> None:
+    """Add vertices that compute `out`: one a tile, or several workers where it has many regions."""
+    sizes = {tensor.numElements() for _, tensor in operands.values()}
+    if len(sizes) != 1:
+        raise PoplarError(f"{compute_set.name}: operands of {sorted(sizes)} elements")
+    ordered = in_memory_order(operands, "out")
+    regions = regions_of(graph, ordered["out"][1])
+    if not len(regions.tile):
+        return
+    _, which, counts = np.unique(regions.tile, return_inverse=True, return_counts=True)
+    single = (counts == 1)[which]
+    _add_single(graph, compute_set, vertices, ordered, _select(regions, single), parameters or {})
+    rest = _select(regions, ~single)
+    _add_several(graph, compute_set, vertices, ordered, rest, parameters or {})
+
+
+def _select(regions: Regions, mask: Array) -> Regions:
+    return Regions(regions.low[mask], regions.high[mask], regions.tile[mask])
+
+
+def _filled(parameters: dict[str, float], vertices: int) -> dict[str, Array]:
+    return {name: np.full(vertices, value) for name, value in parameters.items()}
+
+
+def _add_single(
+    graph: Graph,
+    compute_set: ComputeSet,
+    vertices: ElementwiseVertices,
+    operands: dict[str, Operand],
+    regions: Regions,
+    parameters: dict[str, float],
+) -> None:
+    low, high = regions.low, regions.high
+    graph.add_vertices(
+        VertexGroup(
+            compute_set=compute_set.id,
+            codelet=vertices.one,
+            tile=regions.tile,
+            fields={n: cut_field(n, way, t, low, high) for n, (way, t) in operands.items()},
+            parameters=_filled(parameters, len(low)),
+            cycles=vertices.cycles_1d(high - low),
+        )
+    )
+
+
+def _add_several(
+    graph: Graph,
+    compute_set: ComputeSet,
+    vertices: ElementwiseVertices,
+    operands: dict[str, Operand],
+    regions: Regions,
+    parameters: dict[str, float],
+) -> None:
+    low, high = regions.low, regions.high
+    tiles, ranges = share_among_workers(regions.tile, graph.target.workers)
+    cost = vertices.base_2d + sum_by_vertex(vertices.region_2d(high - low), ranges)
+    graph.add_vertices(
+        VertexGroup(
+            compute_set=compute_set.id,
+            codelet=vertices.several,
+            tile=tiles,
+            fields={
+                n: cut_ranges(n, way, t, low, high, ranges, as_rows=True)
+                for n, (way, t) in operands.items()
+            },
+            parameters=_filled(parameters, len(tiles)),
+            cycles=cost,
+        )
+    )
+
+
+def share_among_workers(tiles: IntArray, workers: int) -> tuple[IntArray, IntArray]:
+    """Share items, given by their tile and sorted by it, among the workers of each tile.
+
+    Gives the tile of each worker that has items, and how many of the next items it has.
+    """
+    distinct, counts = np.unique(tiles, return_counts=True)
+    used = np.minimum(counts, workers)
+    worker = spread(np.zeros(len(used), dtype=np.int64), used)
+    items = np.repeat(counts, used)
+    parts = np.repeat(used, used)
+    return np.repeat(distinct, used), (worker + 1) * items // parts - worker * items // parts

@@ -1,0 +1,52 @@
+"""Tile mappings (poputil)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.codelets.costs import ceil_div, even_bounds
+from simulator.graph.graph import Graph
+from simulator.graph.target import Target
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import IntArray, Type
+
+MIN_BYTES_PER_TILE = 128  # PopLibs lib/poputil/TileMapping.cpp
+
+__all__ = ["calcLinearTileMapping", "mapTensorLinearly"]
+
+
+def linear_bounds(
+    elements: int, dtype: Type, target: Target, min_elements: int = 0, grain: int = 0
+) -> IntArray:
+    """Give the bounds of each tile's elements when they are spread in order, from tile 0.
+
+    PopLibs lib/poputil/TileMapping.cpp and Util.cpp: whole grains (one vector), at least 128 bytes
+    a tile, as even as can be.
+    """
+    grain = grain or target.getVectorWidth(dtype)
+    least = min_elements or ceil_div(MIN_BYTES_PER_TILE, dtype.size)
+    grains, min_grains = ceil_div(elements, grain), max(ceil_div(least, grain), 1)
+    if grains == 0:
+        return np.zeros(1, dtype=np.int64)
+    most_tiles = max(1, grains // min_grains)
+    per_tile = max(ceil_div(grains, target.num_tiles), ceil_div(grains, most_tiles))
+    bounds = even_bounds(grains, ceil_div(grains, per_tile)) * grain
+    return np.minimum(bounds, elements)
+
+
+def mapTensorLinearly(
+    graph: Graph, tensor: Tensor, minElementsPerTile: int = 0, grainSize: int = 0
+) -> None:
+    """Spread a tensor over the tiles in the order of its elements."""
+    bounds = linear_bounds(
+        tensor.numElements(), tensor.dtype, graph.target, minElementsPerTile, grainSize
+    )
+    tiles = np.arange(len(bounds) - 1, dtype=np.int64)
+    graph.map_ranges(tensor, bounds[:-1], bounds[1:], tiles)
+
+
+def calcLinearTileMapping(graph: Graph, tensor: Tensor) -> list[list[tuple[int, int]]]:
+    """List, for each tile, the parts [begin, end) that `mapTensorLinearly` would give it."""
+    bounds = linear_bounds(tensor.numElements(), tensor.dtype, graph.target).tolist()
+    used = [[part] for part in zip(bounds[:-1], bounds[1:], strict=True)]
+    return used + [[] for _ in range(graph.target.num_tiles - len(used))]

@@ -1,0 +1,1 @@
+"""What happens when a compiled program runs: values, streams and clocks."""

@@ -1,0 +1,60 @@
+"""The arena: the bytes of all variables at run time, read and written through tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simulator.graph.errors import HostAccessError
+from simulator.graph.graph import Graph
+from simulator.graph.intervals import join, spread
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import Array, IntArray, Type
+
+Places = slice | IntArray
+
+
+def places_of(begins: IntArray, lengths: IntArray) -> Places:
+    """Give what picks these elements out of a typed view: a slice if they lie together."""
+    begins, lengths = join(begins, lengths)
+    if not len(begins):
+        return slice(0, 0)
+    if len(begins) == 1:
+        return slice(int(begins[0]), int(begins[0] + lengths[0]))
+    return spread(begins, lengths)
+
+
+class Storage:
+    """The values of all variables: zero at first, constants at their values."""
+
+    def __init__(self, graph: Graph) -> None:
+        words = -(-graph.arena_bytes // 8)
+        self.arena = np.zeros(words * 8, dtype=np.uint8)
+        self._views: dict[Type, Array] = {}
+        for variable in graph.variables:
+            if variable.values is not None:
+                raw = np.ascontiguousarray(variable.values).view(np.uint8)
+                self.arena[variable.offset : variable.offset + variable.bytes] = raw
+
+    def view(self, dtype: Type) -> Array:
+        """Give the whole arena as elements of a type."""
+        if dtype not in self._views:
+            self._views[dtype] = self.arena.view(dtype.numpy)
+        return self._views[dtype]
+
+    def read(self, tensor: Tensor) -> Array:
+        """Copy a tensor's values out, in its shape."""
+        values = self.view(tensor.dtype)[places_of(tensor.begins, tensor.lengths)]
+        return values.reshape(tensor.shape).copy()
+
+    def write(self, tensor: Tensor, values: Any, what: str) -> None:
+        """Copy values into a tensor; HostAccessError names `what` when they do not fit."""
+        array = np.asarray(values)
+        if array.size != tensor.numElements():
+            raise HostAccessError(
+                f"{what}: {array.size} values for {tensor.describe()} of "
+                f"{tensor.numElements()} elements"
+            )
+        places = places_of(tensor.begins, tensor.lengths)
+        self.view(tensor.dtype)[places] = array.reshape(-1)
