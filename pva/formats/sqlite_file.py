@@ -145,6 +145,8 @@ def faults(path: Path, what: str, place: str = "") -> Iterator[None]:
         ) from error
     except sqlite3.Error as error:
         raise _translate(path, what, place, error) from error
+    except UnicodeDecodeError as error:  # a text of the file, or one that quotes it
+        raise DamagedFileError(path, "bytes that are no text", "UTF-8", place=place) from error
     except OverflowError as error:
         raise DamagedFileError(path, str(error), "numbers of 64 bits", place=place) from error
     except MemoryError as error:

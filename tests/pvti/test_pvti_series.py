@@ -1,0 +1,67 @@
+"""Series and heatmaps give back what was added."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pvti
+from pva.trace import Trace
+from pvti.heatmap import count_bins
+
+Finish = Callable[[], Trace]
+
+
+def test_a_series_keeps_values_and_times(finish: Finish, clock: Any) -> None:
+    loss = pvti.Graph("Loss", "nats").addSeries("train")
+    for value in (2.5, 1, float("nan"), float("inf")):
+        loss.add(value)
+    (series,) = finish().series
+    assert (series.graph, series.unit, series.name) == ("Loss", "nats", "train")
+    assert np.array_equal(series.value, [2.5, 1, np.nan, np.inf], equal_nan=True)
+    assert series.time_ns.tolist() == [0, 1000, 2000, 3000]
+
+
+def test_a_heatmap_bins_what_it_is_given(finish: Finish) -> None:
+    weights = pvti.HeatmapDouble("weights", [0, 1, 2, 4], "2^x")
+    weights.add([0, 0.5, 1, 4, -1, 9, float("nan")])
+    weights.add(np.array([[2.0, 3.0], [3.5, 1.5]]))
+    weights.add(array("d", [1.0]))
+    (heatmap,) = finish().heatmaps
+    assert (heatmap.name, heatmap.unit, heatmap.edges.tolist()) == ("weights", "2^x", [0, 1, 2, 4])
+    assert heatmap.counts.tolist() == [[2, 1, 1], [0, 1, 3], [0, 1, 0]]
+    assert heatmap.below.tolist() == [2, 0, 0]
+    assert heatmap.above.tolist() == [1, 0, 0]
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.integers(-20, 20), min_size=2, max_size=8, unique=True).map(sorted),
+    st.lists(st.integers(-25, 25) | st.floats(-25, 25), max_size=50),
+)
+def test_bins_are_those_of_numpy(edges: list[int], values: list[float]) -> None:
+    below, counts, above = count_bins([float(edge) for edge in edges], values)
+    assert counts == np.histogram(values, edges)[0].tolist()
+    assert below == sum(value < edges[0] for value in values)
+    assert above == sum(value > edges[-1] for value in values)
+
+
+@pytest.mark.parametrize("edges", [[], [1], [2, 1], [1, 1]])
+def test_edges_that_do_not_ascend_are_refused(edges: list[int]) -> None:
+    with pytest.raises(ValueError, match="two or more, ascending"):
+        pvti.HeatmapInt("h", edges)
+
+
+def test_without_a_trace_nothing_is_recorded(tmp_path: Path) -> None:
+    pvti.Graph("Idle").addSeries("s").add(1)
+    pvti.HeatmapFloat("Idle", [0, 1]).add([1])
+    pvti.startTrace(tmp_path)
+    pvti.closeTrace()
+    assert list(tmp_path.iterdir()) == []
