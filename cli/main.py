@@ -6,11 +6,14 @@ from typing import Any
 
 import click
 
+from cli.convert import convert
 from cli.faults import Group
+from cli.serve import serve
 from cli.show import show
 from cli.summary import summary
+from cli.trace import trace
 
-COMMANDS = (summary, show)
+COMMANDS = (summary, show, trace, convert, serve)
 
 EXAMPLES = """
 \b

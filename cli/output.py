@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pva import units
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -19,6 +21,8 @@ FORMATS = ("table", "json", "csv")
 TABLE_ROWS = 40
 _WIDEST_CELL = 72
 _SHARES = ("share", "balance")
+_NANOSECONDS = "_ns"
+_NAMES_BY_NUMBER = frozenset({"pid", "tid"})
 _BATCH = 2000
 
 format_option = click.option(
@@ -96,9 +100,10 @@ def write(lines: Iterable[str], *, colours: bool | None = None) -> None:
 def table_lines(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
     """Write a table: numbers to the right with thousands commas, shares as percentages."""
     cells = [[_cell(value, name) for value, name in zip(row, columns, strict=True)] for row in rows]
-    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    heads = [name.removesuffix(_NANOSECONDS) for name in columns]
+    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
     numeric = [bool(rows) and all(_is_number(row[at]) for row in rows) for at in range(len(widths))]
-    for texts in (columns, *cells):
+    for texts in (heads, *cells):
         aligned = (
             text.rjust(width) if number else text.ljust(width)
             for text, width, number in zip(texts, widths, numeric, strict=True)
@@ -113,14 +118,16 @@ def _is_number(value: Any) -> bool:
 
 
 def _cell(value: Any, column: str) -> str:
+    if isinstance(value, float) and math.isnan(value):
+        return ""
+    if _is_number(value) and column.endswith(_NANOSECONDS):
+        return units.duration(value / 1e9)
     if isinstance(value, float):
-        if math.isnan(value):
-            return ""
-        return f"{100 * value:.1f} %" if column.endswith(_SHARES) else f"{value:,.6g}"
+        return units.share(value) if column.endswith(_SHARES) else f"{value:,.6g}"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
-        return f"{value:,}"
+        return str(value) if column in _NAMES_BY_NUMBER else f"{value:,}"
     text = printable(str(value))
     return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"
 

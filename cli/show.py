@@ -38,18 +38,29 @@ class Analyses(Group):
 
 
 def _command(name: str, analysis: Callable[..., Any]) -> click.Command:
-    def run(report: str, form: str, limit: int | None, **options: int | None) -> None:
-        from pva.report import openReport
+    subject = next(iter(inspect.signature(analysis).parameters))
 
+    def run(report: str, form: str, limit: int | None, **options: int | None) -> None:
         given = {option: value for option, value in options.items() if value is not None}
-        write_result(analysis(openReport(report), **given), form, limit)
+        write_result(analysis(_open(report, subject), **given), form, limit)
 
     parameters: list[click.Parameter] = [
-        click.Argument(["report"], metavar="REPORT", type=click.Path()),
+        click.Argument(["report"], metavar=subject.upper(), type=click.Path()),
         *_parameters(analysis),
     ]
     command = Command(name, callback=run, params=parameters, help=inspect.getdoc(analysis))
     return limit_option(format_option(command))
+
+
+def _open(path: str, subject: str) -> Any:
+    """Open what an analysis takes: a report, or a host trace."""
+    if subject == "trace":
+        from pva.trace import openTrace
+
+        return openTrace(path)
+    from pva.report import openReport
+
+    return openReport(path)
 
 
 def _parameters(analysis: Callable[..., Any]) -> list[click.Parameter]:

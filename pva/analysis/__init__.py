@@ -1,4 +1,4 @@
-"""Questions to a report: each function takes a report and gives a DataFrame or a dataclass.
+"""Questions to a report or a host trace; each function gives a DataFrame or a dataclass.
 
 `CATALOGUE` names them all; `tilescope show NAME REPORT` and `docs/analyses.md` come from it.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pva.analysis import execution, liveness, memory
+from pva.analysis import execution, host, liveness, memory
 
 Analysis = Callable[..., Any]
 
@@ -34,5 +34,7 @@ CATALOGUE: dict[str, Analysis] = {
         execution.vertices_of_step,
         execution.steps,
         execution.runs,
+        host.threads,
+        host.label_statistics,
     )
 }

@@ -1,0 +1,48 @@
+"""`docs/analyses.md`, made from the catalogue. A test compares the file with what this gives."""
+
+from __future__ import annotations
+
+import inspect
+
+from pva.analysis import CATALOGUE, Analysis
+
+_HEAD = """# Analyses
+
+Each is a function of `pva.analysis` that takes a report (or a host trace) and gives a DataFrame or
+a small frozen dataclass. They are in `pva.analysis.CATALOGUE` by name, and on the command line:
+
+    tilescope show NAME REPORT [--format table|json|csv] [--limit N] [OPTIONS]
+
+This file is made from their docstrings by `make documents`.
+"""
+
+
+def markdown() -> str:
+    """Write the page."""
+    return "\n".join([_HEAD, *(_section(*entry) for entry in CATALOGUE.items())])
+
+
+def _section(name: str, analysis: Analysis) -> str:
+    subject, *keywords = inspect.signature(analysis).parameters.values()
+    call = ", ".join([subject.name, *map(_argument, keywords)])
+    command = " ".join(["tilescope show", name, subject.name.upper(), *map(_option, keywords)])
+    lines = (
+        f"## {name}",
+        "",
+        inspect.getdoc(analysis) or "",
+        "",
+        f"    {analysis.__module__}.{name}({call})",
+        f"    {command}",
+        "",
+    )
+    return "\n".join(lines)
+
+
+def _argument(keyword: inspect.Parameter) -> str:
+    required = keyword.default is inspect.Parameter.empty
+    return f"{keyword.name}=..." if required else f"{keyword.name}={keyword.default}"
+
+
+def _option(keyword: inspect.Parameter) -> str:
+    option = f"--{keyword.name.replace('_', '-')} N"
+    return option if keyword.default is inspect.Parameter.empty else f"[{option}]"
