@@ -51,6 +51,7 @@ class Dataset:
         self._source = source
         self._columns: dict[tuple[str, str], Values] = {}
         self._arrays: dict[str, Values] = {}
+        self._orders: dict[tuple[str, str], tuple[Values, Values]] = {}
 
     @classmethod
     def of(
@@ -120,6 +121,17 @@ class Dataset:
     def value(self, table: str, column: str) -> Any:
         """Give the value of a table of one row, as a Python object."""
         return self.column(table, column).tolist()[0]
+
+    def rows_where(self, table: str, column: str, value: int) -> Values:
+        """Find the rows of a table with a value in a column, in order; the first call sorts."""
+        key = (table, column)
+        if key not in self._orders:
+            values = self.column(table, column)
+            order = np.argsort(values, kind="stable")
+            self._orders[key] = (order, values[order])
+        order, ordered = self._orders[key]
+        first, end = np.searchsorted(ordered, (value, value + 1))
+        return order[first:end]
 
     def length(self, table: str) -> int:
         """Count the rows of a table; 0 when it was not recorded."""

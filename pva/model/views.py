@@ -1,0 +1,126 @@
+"""What the objects of a report are made of: items by row and sequences that make them on access."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from pva.dataset import Dataset
+
+T = TypeVar("T")
+
+PRINT_LENGTH = 10  # items that a list shows when printed
+
+
+class Item:
+    """A row of a dataset. Two views of one row are equal, and one key in sets and dicts."""
+
+    __slots__ = ("_data", "_row")
+
+    def __init__(self, data: Dataset, row: int) -> None:
+        self._data = data
+        self._row = row
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Item):
+            return NotImplemented
+        return (type(self), self._row, id(self._data)) == (
+            type(other),
+            other._row,
+            id(other._data),
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._row, id(self._data)))
+
+    def __repr__(self) -> str:
+        name = getattr(self, "name", "")
+        return f"<{type(self).__name__} {self._row}{f' {name!r}' if name else ''}>"
+
+    def _value(self, table: str, column: str) -> Any:
+        """Give the value in this row of a column, as a Python object."""
+        return self._data.column(table, column)[self._row].item()
+
+    def _text(self, table: str, column: str) -> str:
+        return str(self._data.column(table, column)[self._row])
+
+
+class Items(Sequence[T]):
+    """A sequence that makes its items when they are asked for."""
+
+    __slots__ = ("_make", "_rows")
+
+    def __init__(self, rows: range | Sequence[int], make: Callable[[int], T]) -> None:
+        self._rows = rows
+        self._make = make
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Items[T]: ...
+
+    def __getitem__(self, place: int | slice) -> T | Items[T]:
+        if isinstance(place, slice):
+            return Items(self._rows[place], self._make)
+        return self._make(self._rows[place])
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self._make, self._rows)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(repr(item) for item in self[:PRINT_LENGTH])
+        more = f", ... {len(self)} in all" if len(self) > PRINT_LENGTH else ""
+        return f"[{shown}{more}]"
+
+
+class Numbers(Sequence[int]):
+    """A row of an array as a sequence of plain whole numbers; NumPy takes it without a copy."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: npt.NDArray[Any]) -> None:
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @overload
+    def __getitem__(self, place: int) -> int: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Numbers: ...
+
+    def __getitem__(self, place: int | slice) -> int | Numbers:
+        found = self._values[place]
+        return Numbers(found) if isinstance(place, slice) else int(found)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._values.tolist())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self._values, dtype=dtype, copy=copy)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Numbers):
+            return bool(np.array_equal(self._values, other._values))
+        return list(self) == other if isinstance(other, list) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        more = f", ... {len(self)} in all" if len(self) > PRINT_LENGTH else ""
+        return f"[{', '.join(map(str, self[:PRINT_LENGTH]))}{more}]"
+
+
+def chosen(what: str, index: int, count: int) -> int:
+    """Check an index given by a caller; raises IndexError."""
+    if not 0 <= index < count:
+        raise IndexError(f"{what} {index} is not there; {what}s are 0 to {count - 1}")
+    return index

@@ -1,0 +1,136 @@
+"""Reports: `openReport` and what it gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from pva import schema
+from pva.dataset import Dataset
+from pva.errors import DamagedFileError
+from pva.formats import registry
+from pva.frames import Frames
+from pva.model.compilation import CompilationReport
+from pva.model.execution import ExecutionReport
+
+
+@dataclass(frozen=True, slots=True)
+class PoplarVersion:
+    """What wrote the report."""
+
+    major: int
+    minor: int
+    point: int
+    packageHash: str
+    string: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileReportVersion:
+    """Version of the report format."""
+
+    major: int
+    minor: int
+    point: int
+    isUnstableFormat: bool
+
+
+def openReport(
+    profileFilename: str | PathLike[str], debugInfoFilename: str | PathLike[str] | None = None
+) -> Report:
+    """Open a report directory, or a profile in a `.pop`, `.json` or `.cbor` file.
+
+    Raises PvaError: NotFoundError, UnknownFormatError, DamagedFileError or NewerVersionError.
+    """
+    return Report(profileFilename, debugInfoFilename)
+
+
+class Report:
+    """What is known about a program and its runs. May be read from several threads."""
+
+    def __init__(
+        self, path: str | PathLike[str], debug_path: str | PathLike[str] | None = None
+    ) -> None:
+        self.path = Path(path)
+        self._debug_path = None if debug_path is None else Path(debug_path)
+        self.dataset = self._read()
+
+    def _read(self) -> Dataset:
+        profile = registry.read(self.path)
+        if self._debug_path is None:
+            return profile
+        return Dataset.joined((registry.read(self._debug_path), profile), str(self.path))
+
+    def reload(self) -> bool:
+        """Read again; tell whether there is something new. Objects keep what they show."""
+        before, after = self.dataset, self._read()
+        self.dataset = after
+        for name in ("compilation", "execution", "frames", "poplarVersion"):
+            self.__dict__.pop(name, None)
+        return (before.tables, before.length("runs")) != (after.tables, after.length("runs"))
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files of the report: profile, graph, execution, debug, framework, app and trace."""
+        if self.path.is_dir():
+            found = registry.directory_files(self.path)
+        else:
+            found = {"profile": self.path}
+        return found if self._debug_path is None else found | {"debug": self._debug_path}
+
+    @property
+    def trace_path(self) -> Path | None:
+        """The host trace in the report directory, if there is one."""
+        return self.files.get("trace")
+
+    @property
+    def app(self) -> dict[str, Any]:
+        """What the program said about itself; empty when it said nothing. Raises PvaError."""
+        return self._json("app")
+
+    @property
+    def framework(self) -> dict[str, Any]:
+        """What the framework said about itself; empty when there was none. Raises PvaError."""
+        return self._json("framework")
+
+    def _json(self, kind: str) -> dict[str, Any]:
+        file = self.files.get(kind)
+        found = {} if file is None else registry.load_json(file)
+        if not isinstance(found, dict):
+            raise DamagedFileError(file, f"holds {type(found).__name__}", "an object")
+        return found
+
+    @cached_property
+    def compilation(self) -> CompilationReport:
+        """What is known at the end of compilation."""
+        return CompilationReport(self.dataset)
+
+    @cached_property
+    def execution(self) -> ExecutionReport:
+        """What was executed."""
+        return ExecutionReport(self.dataset)
+
+    @cached_property
+    def frames(self) -> Frames:
+        """Every table and array as a DataFrame."""
+        return Frames(self.dataset)
+
+    @cached_property
+    def poplarVersion(self) -> PoplarVersion:
+        """What wrote the report; zeros and empty texts when it does not say."""
+        if not self.dataset.has("report"):
+            return PoplarVersion(0, 0, 0, "", "")
+        names = ("major", "minor", "point", "package_hash", "version")
+        major, minor, point, *texts = (self.dataset.value("report", name) for name in names)
+        return PoplarVersion(max(major, 0), max(minor, 0), max(point, 0), *texts)
+
+    @property
+    def version(self) -> ProfileReportVersion:
+        """Version of the report format, which older files are read into."""
+        return ProfileReportVersion(schema.FORMAT_VERSION, 0, 0, False)
+
+    def __repr__(self) -> str:
+        return f"<Report {self.path.name}>"
