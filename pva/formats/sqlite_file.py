@@ -318,20 +318,27 @@ def open_writer(
             file, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         try:
-            for statement in WRITER_PRAGMAS:
-                connection.execute(statement)
-            if create:
-                identity = (
-                    f"PRAGMA application_id = {declaration.application_id}",
-                    f"PRAGMA user_version = {declaration.version}",
-                )
-                with transaction(connection):
-                    for statement in (*identity, *create):
-                        connection.execute(statement)
+            _prepare(connection, declaration, create)
         except BaseException:
             connection.close()
             raise
     return connection
+
+
+def _prepare(
+    connection: sqlite3.Connection, declaration: Declaration, create: Sequence[str]
+) -> None:
+    for statement in WRITER_PRAGMAS:
+        connection.execute(statement)
+    if not create:
+        return
+    identity = (
+        f"PRAGMA application_id = {declaration.application_id}",
+        f"PRAGMA user_version = {declaration.version}",
+    )
+    with transaction(connection):
+        for statement in (*identity, *create):
+            connection.execute(statement)
 
 
 @contextmanager
