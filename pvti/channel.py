@@ -77,8 +77,7 @@ def send_to(buffers: Buffers | None) -> None:
     global _recording
     _recording = buffers
     for channel in list(_channels.values()):
-        channel.begins = channel.ends = None
-        _connect(channel)
+        channel.begins = channel.ends = buffers if channel.enabled else None
 
 
 def recording() -> Buffers | None:

@@ -48,7 +48,7 @@ class Tracepoint:
     One object may serve many blocks, nested and in several threads.
     """
 
-    __slots__ = ("_channel", "_key", "_metadata")
+    __slots__ = ("_channel", "_label", "_key", "_metadata")
 
     def __init__(
         self,
@@ -57,13 +57,18 @@ class Tracepoint:
         metadata: Metadata | Mapping[str, object] | str | None = None,
     ) -> None:
         self._channel = channel
-        self._key = channel.keys[label]
+        self._label = label
+        # Labels are kept for good: of a program that is not traced, none is.
+        self._key = 0 if channel.begins is None else channel.keys[label]
         self._metadata = metadata if metadata is None else _text(metadata)
 
     def __enter__(self) -> Tracepoint:
         buffers = self._channel.begins
         if buffers is not None:
-            buffers.state.open.append((self._key, perf_counter_ns()))
+            key = self._key
+            if not key:
+                key = self._key = self._channel.keys[self._label]
+            buffers.state.open.append((key, perf_counter_ns()))
         return self
 
     def __exit__(

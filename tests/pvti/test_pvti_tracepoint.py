@@ -268,3 +268,17 @@ def test_events_of_a_hundred_thousand_levels_are_read(
     for _ in range(5):
         (event,) = event.children()
     assert event.label == "down"
+
+
+def test_labels_are_kept_only_while_a_trace_runs(
+    channel: pvti.TraceChannel, tmp_path: Path
+) -> None:
+    early = pvti.Tracepoint(channel, "made early")
+    with early:
+        pvti.Tracepoint.begin(channel, "unseen")
+    assert channel.keys == {}
+    pvti.startTrace(tmp_path)
+    with early:
+        pass
+    pvti.closeTrace()
+    assert list(channel.keys) == ["made early"]
