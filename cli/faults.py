@@ -67,6 +67,10 @@ class Command(click.Command):
 class Group(Command, click.Group):
     """A group of commands that answers an unknown name with near matches."""
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands in the order of the table that they stand in."""
+        return list(self.commands)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:

@@ -7,13 +7,16 @@ from typing import Any
 import click
 
 from cli.convert import convert
+from cli.demo import demo
 from cli.faults import Group
+from cli.info import info
 from cli.serve import serve
 from cli.show import show
+from cli.simulate import simulate
 from cli.summary import summary
 from cli.trace import trace
 
-COMMANDS = (summary, show, trace, convert, serve)
+COMMANDS = (demo, summary, info, show, trace, serve, convert, simulate)
 
 EXAMPLES = """
 \b

@@ -24,6 +24,7 @@ _SHARES = ("share", "balance")
 _NANOSECONDS = "_ns"
 _NAMES_BY_NUMBER = frozenset({"pid", "tid"})
 _BATCH = 2000
+_LINE_END = "\r\n"
 
 format_option = click.option(
     "--format", "form", type=click.Choice(FORMATS), default="table", help="How to write the rows."
@@ -67,12 +68,20 @@ def _flat(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 def write_result(result: Any, form: str, limit: int | None = None) -> None:
     """Write what an analysis gave: a DataFrame or a dataclass."""
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
-        if form == "json":
-            write([_json(dataclasses.asdict(result))])
-        else:
-            write_rows(of_record(result), form, 0)
+        _write_record(result, form)
     else:
         write_rows(of_frame(result), form, limit)
+
+
+def _write_record(record: Any, form: str) -> None:
+    if form == "json":
+        write([_json(dataclasses.asdict(record))])
+        return
+    rows = of_record(record)
+    if form == "table":
+        texts = [(name, _cell(value, name)) for name, value in rows.rows]
+        rows = Rows(rows.columns, texts, rows.count)
+    write_rows(rows, form, 0)
 
 
 def write_rows(rows: Rows, form: str = "table", limit: int | None = None) -> None:
@@ -122,6 +131,8 @@ def _cell(value: Any, column: str) -> str:
         return ""
     if _is_number(value) and column.endswith(_NANOSECONDS):
         return units.duration(value / 1e9)
+    if isinstance(value, float) and column == "seconds":
+        return units.duration(value)
     if isinstance(value, float):
         return units.share(value) if column.endswith(_SHARES) else f"{value:,.6g}"
     if isinstance(value, bool):
@@ -169,7 +180,8 @@ def _csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterato
 
     for row in chain([columns], rows):
         line = io.StringIO()
-        csv.writer(line, lineterminator="").writerow(
+        # Python 3.11 quotes only those line ends that the terminator holds.
+        csv.writer(line, lineterminator=_LINE_END).writerow(
             ["" if isinstance(value, float) and math.isnan(value) else value for value in row]
         )
-        yield line.getvalue()
+        yield line.getvalue().removesuffix(_LINE_END)

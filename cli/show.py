@@ -70,17 +70,21 @@ def _parameters(analysis: Callable[..., Any]) -> list[click.Parameter]:
         for parameter in inspect.signature(analysis).parameters.values()
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY
     ]
-    return [
-        click.Option(
-            [f"--{keyword.name.replace('_', '-')}"],
-            type=int,
-            required=keyword.default is inspect.Parameter.empty,
-            default=None if keyword.default is inspect.Parameter.empty else keyword.default,
-            show_default=bool(keyword.default),
-            help=_HELP.get(keyword.name, ""),
-        )
-        for keyword in keywords
-    ]
+    return [_parameter(keyword) for keyword in keywords]
+
+
+def _parameter(keyword: inspect.Parameter) -> click.Parameter:
+    # A default of None, given to click, would count as a value of a required option.
+    given = {} if keyword.default in (inspect.Parameter.empty, None) else {
+        "default": keyword.default, "show_default": True,
+    }  # fmt: skip
+    return click.Option(
+        [f"--{keyword.name.replace('_', '-')}"],
+        type=click.IntRange(min=0),
+        required=keyword.default is inspect.Parameter.empty,
+        help=_HELP[keyword.name],
+        **given,
+    )
 
 
 _HELP = {

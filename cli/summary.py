@@ -54,7 +54,6 @@ def _options(function: Callable[..., None]) -> Callable[..., None]:
 def write_summary(path: str, colours: bool | None = None, **sections: bool) -> None:
     """Print the summary of the report at `path`; `sections` are those of `profile_summary`."""
     from pva.report import openReport
-
     from pva.summary import profile_summary, use_colours
 
     paint = use_colours(colours, sys.stdout.isatty())
@@ -65,7 +64,7 @@ def write_summary(path: str, colours: bool | None = None, **sections: bool) -> N
 @click.command(cls=Command, epilog=EXAMPLES)
 @_options
 def summary(report: str, colours: bool | None, **sections: bool) -> None:
-    """Print the profile summary: how full the tiles are, where the cycles went."""
+    """Print the profile summary: memory, liveness, cycles."""
     write_summary(report, colours, **sections)
 
 

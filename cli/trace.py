@@ -29,7 +29,7 @@ TABLES = ("threads", "labels")
 @format_option
 @limit_option
 def trace(file: str, only: str | None, form: str, limit: int | None) -> None:
-    """Print a host trace: its threads, and its labels by the time that they took."""
+    """Print the threads of a host trace, and where its time went."""
     from pva.analysis import host
     from pva.trace import openTrace
 

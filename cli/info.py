@@ -1,0 +1,148 @@
+"""`tilescope info REPORT`: what a report is and what is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.faults import Command
+from cli.output import Rows, format_option, limit_option, printable, write, write_rows
+from pva import units
+
+if TYPE_CHECKING:
+    from pva.report import Report
+
+EXAMPLES = """
+\b
+Examples:
+  tilescope info run/                 does it fit, how long did it take, what was recorded
+  tilescope info run/ --tables        every table and array, and the option that records it
+"""
+_LABEL_WIDTH = 12
+
+
+@click.command(cls=Command, epilog=EXAMPLES)
+@click.argument("report", metavar="REPORT", type=click.Path())
+@click.option("--tables", is_flag=True, help="List every table and array that a report may hold.")
+@format_option
+@limit_option
+def info(report: str, tables: bool, form: str, limit: int | None) -> None:
+    """Print what a report is, whether it fits, how long it took."""
+    from pva.report import openReport
+
+    opened = openReport(report)
+    if tables:
+        write_rows(_tables(opened), form, 0 if limit is None else limit)
+        return
+    facts = list(_facts(opened))
+    if form == "table":
+        write(f"{label:<{_LABEL_WIDTH}}{printable(text)}" for label, text in facts)
+    else:
+        write_rows(Rows(("fact", "text"), facts, len(facts)), form, limit)
+
+
+def _tables(report: Report) -> Rows:
+    """List tables and arrays: rows, what they mean, who records them."""
+    from pva import schema
+
+    data = report.dataset
+    rows: list[tuple[str, str, str, str]] = [
+        (table.name, units.count(data.length(table.name)) + " rows", table.meaning, table.option)
+        for table in schema.TABLES
+        if data.has(table.name)
+    ]
+    rows += [
+        (array.name, "x".join(map(str, data.array(array.name).shape)), array.meaning, array.option)
+        for array in schema.ARRAYS
+        if data.has(array.name)
+    ]
+    everything: tuple[schema.Table | schema.Array, ...] = (*schema.TABLES, *schema.ARRAYS)
+    rows += [
+        (declared.name, "not recorded", declared.meaning, declared.option)
+        for declared in everything
+        if not data.has(declared.name)
+    ]
+    return Rows(("name", "size", "meaning", "recorded_by"), rows, len(rows))
+
+
+def _facts(report: Report) -> Iterator[tuple[str, str]]:
+    yield "report", str(report.path)
+    yield "files", ", ".join(path.name for path in report.files.values())
+    for label, needs, words in _FACTS:
+        absent = [name for name in needs if not report.dataset.has(name)]
+        yield label, f"no {', '.join(absent)} in this report" if absent else words(report)
+
+
+def _written(report: Report) -> str:
+    created = report.dataset.value("report", "created")
+    return f"by version {report.poplarVersion.string}, {created}"
+
+
+def _machine(report: Report) -> str:
+    data = report.dataset
+    target = {name: values.tolist()[0] for name, values in data.table("target").items()}
+    return (
+        f"{data.texts('target', 'type')[0]} {target['architecture']}:"
+        f" {target['num_ipus']:,} IPU x {target['tiles_per_ipu']:,} tiles"
+        f" x {units.size(target['bytes_per_tile'])}"
+        f" at {units.frequency(target['clock_frequency'])}"
+    )
+
+
+def _graph(report: Report) -> str:
+    counts = {name: values.tolist()[0] for name, values in report.dataset.table("graph").items()}
+    return (
+        f"{counts['num_vertices']:,} vertices, {counts['num_edges']:,} edges,"
+        f" {counts['num_vars']:,} variables, {counts['num_compute_sets']:,} compute sets"
+    )
+
+
+def _memory(report: Report) -> str:
+    from pva.analysis.memory import category_label, memory_overview
+
+    overview = memory_overview(report)
+    over = overview.tiles_out_of_memory
+    fits = f"does not fit, {over:,} tiles are out of memory" if over else "fits"
+    return (
+        f"{fits}: tile {overview.fullest_tile} needs {units.size(overview.fullest_bytes)}"
+        f" ({units.share(overview.fullest_share)}); most is"
+        f" {category_label(overview.largest_category)}"
+        f" ({units.size(overview.largest_category_bytes)} on all tiles)"
+    )
+
+
+def _liveness(report: Report) -> str:
+    from pva.analysis.liveness import liveness_overview
+
+    overview = liveness_overview(report)
+    where = overview.peak_name or overview.peak_type
+    return (
+        f"{units.size(overview.always_live)} always live,"
+        f" at most {units.size(overview.max_live)}, at step {overview.peak_step} ({where})"
+    )
+
+
+def _execution(report: Report) -> str:
+    from pva.analysis.execution import execution_overview
+
+    overview = execution_overview(report)
+    recorded = f"{overview.recorded_runs:,} of them step by step ({overview.steps:,} steps)"
+    return (
+        f"{overview.cycles:,} cycles ({units.duration(overview.seconds)}):"
+        f" {units.share(overview.compute_share)} compute,"
+        f" {units.share(overview.exchange_share)} exchange,"
+        f" {units.share(overview.host_share)} host, {units.share(overview.sync_share)} sync;"
+        f" {overview.runs:,} runs, {recorded}"
+    )
+
+
+_FACTS: tuple[tuple[str, tuple[str, ...], Callable[..., str]], ...] = (
+    ("written", ("report",), _written),
+    ("machine", ("target",), _machine),
+    ("graph", ("graph",), _graph),
+    ("memory", ("target", "memory_by_tile", "memory_by_category"), _memory),
+    ("liveness", ("always_live_bytes", "liveness_steps", "variables", "programs"), _liveness),
+    ("execution", ("target", "execution", "tile_cycles", "runs", "steps"), _execution),
+)

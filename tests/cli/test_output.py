@@ -1,0 +1,110 @@
+"""Rows as a table, as JSON and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cli import output
+
+FRAME = pd.DataFrame(
+    {
+        "tile": [0, 12],
+        "name": ["x", "poplin::Reduce<float,float>"],
+        "bytes": [1_234_567, 8],
+        "tile_balance": [0.5, float("nan")],
+        "recorded": [True, False],
+    }
+)
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What an analysis may give instead of a frame."""
+
+    cycles: int = 1_024
+    compute_share: float = 0.4148
+    tile_cycles: dict[str, int] = field(default_factory=lambda: {"sync": 20})
+
+
+def printed(capsys: pytest.CaptureFixture[str], result: Any, *options: Any) -> list[str]:
+    output.write_result(result, *options)
+    return capsys.readouterr().out.splitlines()
+
+
+def test_table_puts_numbers_right_with_commas_and_shares_as_percentages(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert printed(capsys, FRAME, "table") == [
+        "tile  name                             bytes  tile_balance  recorded",
+        "   0  x                            1,234,567        50.0 %  yes",
+        "  12  poplin::Reduce<float,float>          8                no",
+    ]
+
+
+def test_table_of_nothing_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(capsys, FRAME.head(0), "table")[1:] == ["(no rows)"]
+
+
+def test_table_says_how_many_rows_it_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    frame = pd.DataFrame({"tile": range(1216)})
+    assert printed(capsys, frame, "table")[-1] == "... 1,176 more rows; --limit 0 shows all"
+    assert len(printed(capsys, frame, "table", 0)) == 1217
+    assert len(printed(capsys, frame, "csv")) == 1217
+
+
+def test_json_is_one_list_of_objects(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = json.loads("\n".join(printed(capsys, FRAME, "json")))
+    assert rows[1] == {
+        "tile": 12, "name": "poplin::Reduce<float,float>", "bytes": 8, "tile_balance": None,
+        "recorded": False,
+    }  # fmt: skip
+    assert json.loads("".join(printed(capsys, FRAME.head(0), "json"))) == []
+
+
+def test_csv_quotes_what_holds_commas(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, FRAME, "csv")
+    assert lines[2] == '12,"poplin::Reduce<float,float>",8,,False'
+
+
+def test_dataclass_is_fields_in_a_table_and_an_object_in_json(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert printed(capsys, Overview(), "table") == [
+        "field             value",
+        "cycles            1,024",
+        "compute_share     41.5 %",
+        "tile_cycles.sync  20",
+    ]
+    assert json.loads("".join(printed(capsys, Overview(), "json"))) == {
+        "cycles": 1024, "compute_share": 0.4148, "tile_cycles": {"sync": 20},
+    }  # fmt: skip
+
+
+def test_times_in_nanoseconds_are_shown_with_their_unit(capsys: pytest.CaptureFixture[str]) -> None:
+    frame = pd.DataFrame({"label": ["load"], "total_ns": [1_500_000], "pid": [10_908]})
+    assert printed(capsys, frame, "table") == ["label   total    pid", "load   1.5 ms  10908"]
+
+
+def test_control_characters_of_names_are_spelt_out(capsys: pytest.CaptureFixture[str]) -> None:
+    frame = pd.DataFrame({"name": ["\x1b[31mred\n"]})
+    assert printed(capsys, frame, "table")[1] == r"\x1b[31mred\n"
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.text(max_size=8), st.integers()), min_size=1, max_size=8))
+def test_csv_and_json_give_every_value_back(rows: list[tuple[str, int]]) -> None:
+    columns = ("name", "value")
+    text = "\n".join(output._json_lines(columns, rows))
+    assert [(row["name"], row["value"]) for row in json.loads(text)] == rows
+    lines = "\n".join(output._csv_lines(columns, rows)) + "\n"
+    back = list(csv.reader(io.StringIO(lines, newline="")))
+    assert [(name, int(value)) for name, value in back[1:]] == rows
