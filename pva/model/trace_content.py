@@ -148,29 +148,39 @@ class TraceContent:
 
     def _columns(self, lane: int, owner: int) -> ThreadColumns:
         """Put ended, long and open events of a thread together, in the order of their begin."""
-        ended: RawEvents = self._file.events(self._of_lane("event_chunks", lane))
+        parts = self._in_order_of_end(lane, owner)
+        ended, count = int(parts.pop("ended")), len(parts["begin"])
+        order = begin_order(parts["begin"])
+        for name in parts:  # one after another, so that not all are held twice
+            parts[name] = parts[name][order]
+        return ThreadColumns(
+            (parts["begin"], np.maximum(parts["end"], parts["begin"])),
+            parts["label"],
+            self.label_channels[parts["label"]],
+            parts["kind"],
+            order >= ended if ended < count else np.zeros(count, np.bool_),
+            self._metadata(lane, int(self._shift[owner])),
+        )
+
+    def _in_order_of_end(self, lane: int, owner: int) -> dict[str, Any]:
+        """Give begin, end, label and kind, and how many of the events have ended."""
+        raw: RawEvents = self._file.events(self._of_lane("event_chunks", lane))
         long = self._of_lane("long_events", lane)
         spans = {name: column[::-1] for name, column in self._of_lane("open_spans", lane).items()}
-        shift, last = int(self._shift[owner]), int(self._last[owner])
-        count_open = len(spans["begin_ns"])
-        begin = np.concatenate((ended.begin, long["begin_ns"], spans["begin_ns"])) + shift
-        known = np.concatenate((ended.end, long["begin_ns"] + long["duration_ns"])) + shift
-        latest = max(last, int(known.max(initial=last)))
-        end = np.concatenate((known, np.full(count_open, latest)))
-        end = np.maximum(end, begin)
-        label = self._label_of.of(np.concatenate((ended.label, long["label"], spans["label"])))
-        kind = np.concatenate((ended.kind, long["kind"], np.zeros(count_open))).astype(np.uint8)
-        is_open = np.arange(len(begin)) >= len(known)
-        order = begin_order(begin)
-        label = label[order]
-        return ThreadColumns(
-            (begin[order], end[order]),
-            label.astype(np.int32),
-            self.label_channels[label],
-            kind[order],
-            is_open[order],
-            self._metadata(lane, shift),
-        )
+        shift, is_open = int(self._shift[owner]), np.zeros(len(spans["begin_ns"]), np.uint8)
+        begin = _join(raw.begin, long["begin_ns"], spans["begin_ns"])
+        end = _join(raw.end, long["begin_ns"] + long["duration_ns"])
+        label = _join(raw.label, long["label"], spans["label"])
+        begin += shift
+        end += shift
+        latest = end.max(initial=self._last[owner])
+        return {
+            "ended": len(end),
+            "begin": begin,
+            "end": _join(end, np.full(len(is_open), latest)),
+            "label": self._label_of.of(label).astype(np.int32),
+            "kind": _join(raw.kind, long["kind"].astype(np.uint8), is_open),
+        }
 
     def _metadata(self, lane: int, shift: int) -> dict[tuple[int, int], str]:
         rows = self._of_lane("event_metadata", lane)
@@ -230,6 +240,11 @@ class TraceContent:
             wanted = f"{8 * max(count, 1)} bytes"
             raise DamagedFileError(self._file.path, found, wanted, place=f"table {table}")
         return np.frombuffer(data, dtype)
+
+
+def _join(first: npt.NDArray[Any], *others: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Put arrays after each other; the first itself when the others are empty."""
+    return np.concatenate((first, *others)) if any(map(len, others)) else first
 
 
 def _rows(table: Columns) -> list[tuple[Any, ...]]:
