@@ -1,6 +1,6 @@
 """The machine's constants: one frozen table a target.
 
-[V], [S], [I] in the comments are the marks of the model's source list: recomputed, stated, inferred.
+Marks in the comments, as in the model's source list: [V] recomputed, [S] stated, [I] inferred.
 """
 
 from __future__ import annotations

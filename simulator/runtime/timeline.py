@@ -1,0 +1,180 @@
+"""The clock model: each tile has its own clock, phases add to it, syncs bring the tiles together.
+
+Sources: the user guide's sample of printed steps (chapter "Profiling"), which this model replays to
+the cycle. Exchange and the compute that follows it are not separated by a sync.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pva.schema import CLOCK_INTERVAL
+
+Cycles = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Delays:
+    """The sync delay of every tile, split into the way to the sync controller and the way back."""
+
+    request: Cycles
+    release: Cycles
+
+    @classmethod
+    def of(cls, round_trip: npt.ArrayLike) -> Delays:
+        """Split round trips (cycles by tile); an odd cycle goes to the request."""
+        whole = np.asarray(round_trip, dtype=np.int64)
+        return cls(request=(whole + 1) // 2, release=whole // 2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Phase:
+    """What one step costs: `cycles` on each of `tiles` (ascending); a sync has no tiles of its own.
+
+    `ipus` are those with an active tile, `starts` the place of their first tile in `tiles`.
+    """
+
+    is_sync: bool
+    tiles: Cycles
+    cycles: Cycles
+    ipus: Cycles
+    starts: Cycles
+
+    @classmethod
+    def of(cls, cycles_by_tile: npt.ArrayLike, tiles_per_ipu: int) -> Phase:
+        """Make the phase of a step from its cycles by tile; tiles of 0 cycles take no part."""
+        row = np.asarray(cycles_by_tile, dtype=np.int64)
+        tiles = np.flatnonzero(row)
+        ipus, starts = np.unique(tiles // tiles_per_ipu, return_index=True)
+        return cls(False, tiles, row[tiles], ipus, starts)
+
+    @classmethod
+    def sync(cls, tiles: int, tiles_per_ipu: int) -> Phase:
+        """Make the phase of a sync over all tiles."""
+        starts = np.arange(0, tiles, tiles_per_ipu, dtype=np.int64)
+        nothing = np.zeros(0, dtype=np.int64)
+        return cls(True, nothing, nothing, starts // tiles_per_ipu, starts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replay:
+    """What a row of steps did to the clocks.
+
+    cycles_from, cycles_to    latest clock of any tile before and after each step
+    sync_cycles               tile cycles spent in syncs, by step (0 for other steps)
+    ipu_step, ipu             a row for each step and IPU that takes part: the step, the IPU
+    from_min ... to_max       begin and end on that IPU's active tiles
+    snapshots                 clock of each tile before every 1,024th step
+    end                       clock of each tile after the last step
+    """
+
+    cycles_from: Cycles
+    cycles_to: Cycles
+    sync_cycles: Cycles
+    ipu_step: Cycles
+    ipu: Cycles
+    from_min: Cycles
+    from_max: Cycles
+    to_min: Cycles
+    to_max: Cycles
+    snapshots: Cycles
+    end: Cycles
+
+
+def sync(free: Cycles, delays: Delays) -> Cycles:
+    """Give the clocks after a sync: all requests arrive, then each tile has its release."""
+    return (free + delays.request).max() + delays.release
+
+
+def advance(free: Cycles, phases: Sequence[Phase], order: Sequence[int], delays: Delays) -> Cycles:
+    """Give the clocks after the phases `order` (indexes into `phases`), and record nothing."""
+    free = free.copy()
+    for index in order:
+        phase = phases[index]
+        if phase.is_sync:
+            free = sync(free, delays)
+        else:
+            free[phase.tiles] += phase.cycles
+    return free
+
+
+def replay(
+    free: Cycles,
+    phases: Sequence[Phase],
+    order: Sequence[int],
+    delays: Delays,
+    first_step: int = 0,
+) -> Replay:
+    """Run the clocks through the phases `order` and record every step.
+
+    `first_step` is the number of the first one in the whole recording: it places the snapshots.
+    """
+    steps = len(order)
+    clock = free.copy()
+    frontier = np.zeros(steps + 1, dtype=np.int64)
+    frontier[0] = clock.max()
+    waited = np.zeros(steps, dtype=np.int64)
+    bounds: list[tuple[Cycles, Cycles, Cycles, Cycles]] = []
+    snapshots: list[Cycles] = []
+    for step, index in enumerate(order):
+        if (first_step + step) % CLOCK_INTERVAL == 0:
+            snapshots.append(clock.copy())
+        phase = phases[index]
+        if phase.is_sync:
+            begin, clock = clock, sync(clock, delays)
+            end = clock
+            waited[step] = end.sum() - begin.sum()
+        else:
+            begin = clock[phase.tiles]
+            end = begin + phase.cycles
+            clock[phase.tiles] = end
+        bounds.append(_bounds(begin, end, phase.starts))
+        latest = bounds[-1][3]
+        frontier[step + 1] = max(frontier[step], latest.max()) if len(latest) else frontier[step]
+    return Replay(
+        cycles_from=frontier[:-1],
+        cycles_to=frontier[1:],
+        sync_cycles=waited,
+        **_by_ipu(phases, order, bounds),
+        snapshots=_stack(snapshots, len(clock)),
+        end=clock,
+    )
+
+
+def _bounds(begin: Cycles, end: Cycles, starts: Cycles) -> tuple[Cycles, Cycles, Cycles, Cycles]:
+    """Give earliest and latest begin, earliest and latest end for each IPU that takes part."""
+    if len(starts) == 0:
+        return starts, starts, starts, starts
+    return (
+        np.minimum.reduceat(begin, starts),
+        np.maximum.reduceat(begin, starts),
+        np.minimum.reduceat(end, starts),
+        np.maximum.reduceat(end, starts),
+    )
+
+
+def _by_ipu(
+    phases: Sequence[Phase],
+    order: Sequence[int],
+    bounds: list[tuple[Cycles, Cycles, Cycles, Cycles]],
+) -> dict[str, Any]:
+    counts = np.array([len(phases[index].ipus) for index in order], dtype=np.int64)
+    columns = [_join([bound[part] for bound in bounds]) for part in range(4)]
+    return {
+        "ipu_step": np.repeat(np.arange(len(order), dtype=np.int64), counts),
+        "ipu": _join([phases[index].ipus for index in order]),
+        **dict(zip(("from_min", "from_max", "to_min", "to_max"), columns, strict=True)),
+    }
+
+
+def _join(parts: list[Cycles]) -> Cycles:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def _stack(rows: list[Cycles], tiles: int) -> Cycles:
+    return np.stack(rows) if rows else np.zeros((0, tiles), dtype=np.int64)

@@ -1,0 +1,70 @@
+"""The clock model against the printed timeline of the user guide's sample, and its invariants."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.runtime.timeline import Delays, Phase, advance, replay, sync
+
+
+def phase(*cycles: int) -> Phase:
+    return Phase.of(cycles, tiles_per_ipu=len(cycles))
+
+
+def test_replay_gives_the_cycles_printed_in_the_user_guide():
+    # Tile 0 stands for the 392 tiles of layer 1 (one-way delay 39), tile 1 for the farthest (59).
+    delays = Delays.of([78, 118])
+    phases = [
+        Phase.sync(2, 2),
+        *(phase(*p) for p in ((7, 0), (9, 0), (120, 120), (10_700, 0), (169, 0), (999, 0))),
+    ]
+    order = [0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 1, 0, 0, 0, 4, 0, 0, 0, 5, 6]
+    result = replay(np.zeros(2, dtype=np.int64), phases, order, delays)
+    shown = [i for i, p in enumerate(order) if p]
+    assert result.cycles_from[shown].tolist() == [118, 472, 826, 1064, 1418, 12432, 12581]
+    assert result.cycles_to[shown].tolist() == [118, 472, 946, 1064, 12098, 12581, 13580]
+    assert 169 - (result.cycles_to[shown[5]] - result.cycles_from[shown[5]]) == 20
+
+
+def test_a_sync_of_idle_tiles_costs_the_largest_round_trip():
+    assert sync(np.zeros(3, dtype=np.int64), Delays.of([10, 21, 7])).max() == 21
+
+
+def test_every_cycle_of_every_tile_is_accounted_for():
+    delays = Delays.of([4, 8, 6])
+    phases = [Phase.sync(3, 3), phase(5, 0, 1), phase(0, 30, 2)]
+    order = [0, 1, 2, 0, 1]
+    result = replay(np.zeros(3, dtype=np.int64), phases, order, delays)
+    spent = result.sync_cycles.sum() + 6 + 32 + 6
+    assert spent + (result.end.max() - result.end).sum() == 3 * result.cycles_to[-1]
+
+
+def test_bounds_by_ipu_are_those_of_its_own_active_tiles():
+    phases = [Phase.of([0, 3, 2, 0], tiles_per_ipu=2)]
+    result = replay(np.array([9, 1, 5, 7]), phases, [0], Delays.of([0] * 4))
+    assert result.ipu.tolist() == [0, 1]
+    assert result.from_min.tolist() == [1, 5]
+    assert result.to_max.tolist() == [4, 7]
+    assert (result.cycles_from[0], result.cycles_to[0]) == (9, 9)
+
+
+def test_a_snapshot_is_kept_before_every_1024th_step_of_the_recording():
+    phases = [phase(1, 2)]
+    start = np.zeros(2, dtype=np.int64)
+    result = replay(start, phases, [0] * 2048, Delays.of([0, 0]), first_step=1000)
+    assert result.snapshots.tolist() == [[24, 48], [1048, 2096]]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.integers(0, 500), min_size=4, max_size=4),
+    st.lists(st.lists(st.integers(0, 90), min_size=4, max_size=4), min_size=1, max_size=5),
+)
+def test_a_run_that_begins_with_a_sync_takes_no_note_of_the_clocks_before_it(before, rows):
+    delays = Delays.of([60, 64, 70, 90])
+    phases = [Phase.sync(4, 4), *(phase(*row) for row in rows)]
+    order = [0, *range(1, len(phases)), 0, 1]
+    free = np.array(before)
+    from_zero = advance(np.zeros(4, dtype=np.int64), phases, order, delays)
+    shift = (free + delays.request).max() - delays.request.max()
+    assert (advance(free, phases, order, delays) == from_zero + shift).all()
