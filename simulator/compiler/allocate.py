@@ -1,0 +1,130 @@
+"""Give every piece of data an address on its tile, on all tiles at once.
+
+Non-interleaved data fills the memory of a tile from address 0, interleaved data from the base of
+the interleaved region; what fits in neither overflows above the end of the memory. Data that is
+never live at the same time may share addresses: each variable lies on top of all that is live with
+it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulator.graph.types import IntArray
+
+ALIGNMENT = 8  # bytes: one 64-bit word, the width of the data path
+NON_INTERLEAVED, INTERLEAVED, OVERFLOWED = range(3)  # as in pva.schema.REGIONS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Allocation:
+    """Where each piece lies: `address` in bytes from the tile's first byte, and `region`."""
+
+    address: IntArray
+    region: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Demand:
+    """What needs room. A piece is all that one variable has on one tile; pieces by variable.
+
+    variable, tile, bytes    of each piece, sorted by variable
+    interleaved              by variable: wants the interleaved region
+    conflicts                by pair of variables: live at the same time
+    """
+
+    variable: IntArray
+    tile: IntArray
+    bytes: IntArray
+    interleaved: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    conflicts: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+
+
+def conflicts_of(
+    always_live: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    variable: IntArray,
+    begin: IntArray,
+    end: IntArray,
+    steps: int,
+) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+    """Tell which variables are live together, from half-open intervals of liveness steps."""
+    changes = np.zeros((len(always_live), steps + 1), dtype=np.int32)
+    np.add.at(changes, (variable, begin), 1)
+    np.add.at(changes, (variable, end), -1)
+    live = changes.cumsum(axis=1)[:, :steps] > 0
+    together = (live.astype(np.float32) @ live.T.astype(np.float32)) > 0
+    together |= always_live[:, None] | always_live[None, :]
+    return together
+
+
+def allocate(demand: Demand, tiles: int, bytes_per_tile: int, interleaved_base: int) -> Allocation:
+    """Find an address for every piece; variables in order: those that conflict with most first."""
+    count = len(demand.interleaved)
+    starts = np.searchsorted(demand.variable, np.arange(count + 1))
+    sizes = -(-demand.bytes // ALIGNMENT) * ALIGNMENT
+    # By region, the end of each variable on each tile; what lies nowhere ends at the region's base.
+    bases = (0, interleaved_base, bytes_per_tile)
+    limits = (interleaved_base, bytes_per_tile, np.iinfo(np.int64).max)
+    ends = np.empty((3, count, tiles), dtype=np.int64)
+    ends[:] = np.asarray(bases)[:, None, None]
+    address = np.zeros(len(demand.variable), dtype=np.int64)
+    region = np.zeros(len(demand.variable), dtype=np.int64)
+    placed = np.zeros(count, dtype=bool)
+    for variable in _order(demand, sizes):
+        piece = slice(starts[variable], starts[variable + 1])
+        on = demand.tile[piece]
+        below = np.flatnonzero(demand.conflicts[variable] & placed)
+        waiting = np.ones(len(on), dtype=bool)
+        wanted = (INTERLEAVED,) if demand.interleaved[variable] else (NON_INTERLEAVED, INTERLEAVED)
+        for where in (*wanted, OVERFLOWED):
+            base = ends[where][np.ix_(below, on)].max(axis=0, initial=bases[where])
+            fits = waiting & (base + sizes[piece] <= limits[where])
+            address[piece] = np.where(fits, base, address[piece])
+            region[piece] = np.where(fits, where, region[piece])
+            ends[where, variable, on[fits]] = (base + sizes[piece])[fits]
+            waiting &= ~fits
+        placed[variable] = True
+    return Allocation(address, region)
+
+
+def _order(demand: Demand, sizes: IntArray) -> IntArray:
+    """Order variables: first what most others have to stay clear of, then the largest."""
+    count = len(demand.interleaved)
+    largest = np.zeros(count, dtype=np.int64)
+    np.maximum.at(largest, demand.variable, sizes)
+    crowd = demand.conflicts.sum(axis=1)
+    return np.lexsort((np.arange(count), -largest, -crowd))
+
+
+def shares_its_place(
+    tile: IntArray, address: IntArray, length: IntArray
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Tell of each piece whether another one on its tile has an address in common with it."""
+    order, begin, end = _sweep(tile, address, length)
+    reached = np.maximum.accumulate(end)
+    shared = np.zeros(len(order), dtype=bool)
+    shared[1:] |= begin[1:] < reached[:-1]
+    shared[:-1] |= begin[1:] < end[:-1]
+    result = np.zeros(len(order), dtype=bool)
+    result[order] = shared
+    return result
+
+
+def union_bytes(tile: IntArray, address: IntArray, length: IntArray, tiles: int) -> IntArray:
+    """Count on each tile the bytes that at least one piece covers."""
+    order, begin, end = _sweep(tile, address, length)
+    before = np.concatenate([[0], np.maximum.accumulate(end)[:-1]]) if len(end) else end
+    new = np.maximum(end - np.maximum(begin, before), 0)
+    return np.bincount(tile[order], weights=new, minlength=tiles).astype(np.int64)
+
+
+def _sweep(
+    tile: IntArray, address: IntArray, length: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Sort pieces by tile and address; give the order and begins and ends on one long axis."""
+    stride = int((address + length).max(initial=0)) + 1
+    order = np.lexsort((address, tile))
+    begin = (tile * stride + address)[order]
+    return order, begin, begin + length[order]
