@@ -1,0 +1,1 @@
+"""The web dashboard: a shell, one module a page, pure figures, timelines on a canvas."""

@@ -1,0 +1,96 @@
+// The view's state lives in the address: what a user picks becomes a link, and Dash follows the link.
+(function () {
+  "use strict";
+
+
+
+  /** Set keys of the address (null drops one); `replace` leaves no entry in the history. */
+  function go(changes, replace) {
+    const search = new URLSearchParams(window.location.search);
+    for (const [key, value] of Object.entries(changes)) {
+      if (value === null || value === undefined || value === "") search.delete(key);
+      else search.set(key, String(value));
+    }
+    const text = search.toString();
+    const next = text ? "?" + text : "";
+    if (next === window.location.search) return;
+    const link = window.location.pathname + next;
+    if (replace) window.history.replaceState(null, "", link);
+    else window.history.pushState(null, "", link);
+    window.dispatchEvent(new PopStateEvent("popstate"));
+  }
+
+  /** Read a key of the address as text, or null. */
+  function read(key) {
+    return new URLSearchParams(window.location.search).get(key);
+  }
+
+  function number(key) {
+    const text = read(key);
+    return text !== null && /^\d+$/.test(text) ? Number(text) : "";
+  }
+
+  function filterText(column) {
+    const text = read("filter") || "";
+    return text.startsWith(column + "~") ? text.slice(column.length + 1) : "";
+  }
+
+  function pick(key) {
+    return function (clicked) {
+      if (clicked && clicked.points.length) go({ [key]: Math.round(clicked.points[0].x) });
+    };
+  }
+
+  function type(key) {
+    return function (value) {
+      if (value === undefined || value === null || value === number(key)) return;
+      go({ [key]: value });
+    };
+  }
+
+  function filter(column) {
+    return function (value) {
+      if (value === undefined || value === filterText(column)) return;
+      go({ filter: value ? column + "~" + value : null }, true);
+    };
+  }
+
+  function setTheme(theme) {
+    document.cookie = "tilescope-theme=" + theme + "; path=/; max-age=31536000; samesite=strict";
+    document.documentElement.setAttribute("data-mantine-color-scheme", theme);
+    return [theme, theme];
+  }
+
+  window.tilescope = Object.assign(window.tilescope || {}, { go, read });
+  window.dash_clientside = window.dash_clientside || {};
+  window.dash_clientside.tilescope = Object.assign(window.dash_clientside.tilescope || {}, {
+    pickTile: pick("tile"),
+    pickStep: pick("step"),
+    typeTile: type("tile"),
+    typeStep: type("step"),
+    leaveTile: (clicks) => (clicks ? go({ tile: null }) : undefined),
+    choose: (value) => go({ show: value }, true),
+    filterNames: filter("name"),
+    filterLabels: filter("label"),
+    shownTile: () => number("tile"),
+    shownStep: () => number("step"),
+    shownName: () => filterText("name"),
+    shownLabel: () => filterText("label"),
+    switchTheme: (clicks) => {
+      const now = document.documentElement.getAttribute("data-mantine-color-scheme");
+      return setTheme(now === "dark" ? "light" : "dark");
+    },
+    openReport: (key) => {
+      const shown = read("report");
+      if (!key || key === shown) return;
+      const empty = { tile: null, step: null, event: null, range: null, filter: null };
+      if (shown !== null || key !== window.tilescope.first) go(Object.assign(empty, { report: key }));
+    },
+    showReport: (shown) => {
+      if (!shown) return window.dash_clientside.no_update;
+      window.tilescope.first = window.tilescope.first || shown.report;
+      document.title = shown.report + " – tilescope";
+      return shown.report;
+    },
+  });
+})();

@@ -1,0 +1,241 @@
+"""What every page is made of: headline, cards, sections, facts, tables, plots, messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import dash_ag_grid as dag
+import dash_mantine_components as dmc
+from dash import ClientsideFunction, Dash, Input, Output, dcc, html, no_update
+
+from dashboard.address import AddressError, Filter
+from pva import units
+from pva.analysis.selection import SelectionError
+from pva.errors import PvaError
+
+Element = Any
+Frame = Any  # a pandas DataFrame
+Tone = Literal["plain", "good", "bad"]
+Kind = Literal["text", "name", "number", "bytes", "cycles", "share", "nanoseconds"]
+
+MAX_ROWS = 2000  # of a table; the filter reaches the others
+ROW_PIXELS, HEADER_PIXELS, SHOWN_ROWS = 32, 36, 12
+PLOT_CONFIG = {
+    "displaylogo": False,
+    "displayModeBar": "hover",
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
+    "toImageButtonOptions": {"format": "svg", "filename": "tilescope"},
+    "responsive": True,
+}
+
+FORMATS: dict[str, Callable[[Any], str]] = {
+    "number": units.count,
+    "bytes": units.size,
+    "cycles": units.count,
+    "share": units.share,
+    "nanoseconds": lambda value: units.duration(value / 1e9),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table: its field in the frame, its title and what it holds."""
+
+    field: str
+    title: str
+    kind: Kind = "text"
+    width: int = 130
+
+
+def headline(sentence: str, tone: Tone = "plain", *, more: str = "") -> Element:
+    """Answer the question of the page in one sentence, and add what else is worth a glance."""
+    answer = html.P(sentence, className=f"headline {tone}")
+    return html.Div([answer, html.P(more, className="more")], className="headlines")
+
+
+def title(question: str) -> Element:
+    """Head a page with the question that it answers."""
+    return html.H1(question)
+
+
+def card(label: str, value: str, note: str = "") -> Element:
+    """Show one figure with what it is and, below, what it means."""
+    return html.Div(
+        [
+            html.Div(label, className="card-label"),
+            html.Div(value, className="card-value"),
+            html.Div(note, className="card-note"),
+        ],
+        className="card",
+    )
+
+
+def cards(*items: Element, name: str = "cards") -> Element:
+    """Put cards beside each other."""
+    return html.Div(list(items), className=name)
+
+
+def section(heading: str, *children: Element, note: str = "", tools: Element = None) -> Element:
+    """Frame a part of a page with a heading, a note beside it and controls at its right."""
+    head = html.Div(
+        [html.H2(heading), html.Span(note, className="note"), html.Div(tools, className="tools")],
+        className="section-head",
+    )
+    return html.Section([head, *children], className="section")
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> Element:
+    """List names and values in two columns."""
+    rows = [html.Tr([html.Th(name, scope="row"), html.Td(value)]) for name, value in pairs]
+    return html.Table(html.Tbody(rows), className="facts")
+
+
+def message(text: str, *, hint: str = "") -> Element:
+    """Say what is the matter or what to do, in place of a view."""
+    parts = [html.P(text), html.P(hint, className="quiet")] if hint else [html.P(text)]
+    return html.Div(parts, className="message", role="status")
+
+
+def fault(text: str) -> Element:
+    """Say in one line what went wrong."""
+    return html.Div(html.P(text), className="message fault", role="alert")
+
+
+def plot(identifier: str, height: int = 340) -> Element:
+    """Make room for a figure; a callback of the page fills it."""
+    return html.Div(
+        dcc.Graph(id=identifier, config=PLOT_CONFIG, responsive=True, className="plot-inner"),
+        className="plot",
+        style={"height": f"{height}px"},
+    )
+
+
+def filter_box(identifier: str, words: str) -> Element:
+    """Make a box whose text becomes the filter of the address."""
+    return dmc.TextInput(
+        id=identifier, placeholder=words, debounce=300, size="xs", **{"aria-label": words}
+    )
+
+
+def show_filter(app: Dash, identifier: str, function: str) -> None:
+    """Have a filter box show what the address holds."""
+    app.clientside_callback(
+        ClientsideFunction("tilescope", function),
+        Output(identifier, "value"),
+        Input("address", "search"),
+    )
+
+
+def table(identifier: str, frame: Frame, columns: Sequence[Column]) -> Element:
+    """Show a frame as a table: sortable, numbers at the right, names exactly as they are."""
+    rows = records(frame, columns)
+    visible = min(max(len(rows), 1), SHOWN_ROWS)
+    grid = dag.AgGrid(
+        id=identifier,
+        rowData=rows,
+        columnDefs=[_column_definition(column) for column in columns],
+        defaultColDef={"resizable": True, "sortable": True, "suppressMovable": True},
+        columnSize="responsiveSizeToFit",
+        dashGridOptions={
+            "rowHeight": ROW_PIXELS,
+            "headerHeight": HEADER_PIXELS,
+            "enableCellTextSelection": True,
+            "ensureDomOrder": True,
+            "animateRows": False,
+            "tooltipShowDelay": 300,
+            "localeText": {"noRowsToShow": "Nothing to show"},
+        },
+        className="table",
+        style={"height": f"{HEADER_PIXELS + visible * ROW_PIXELS + 2}px"},
+    )
+    left_out = len(frame) - len(rows)
+    note = f"{left_out:,} more rows; filter by name to see them" if left_out > 0 else ""
+    return html.Div([grid, html.Div(note, className="note")])
+
+
+def records(frame: Frame, columns: Sequence[Column]) -> list[dict[str, Any]]:
+    """Give the rows of a table; a number comes with its text, which `pva.units` writes."""
+    chosen = frame[[column.field for column in columns]].head(MAX_ROWS)
+    rows: list[dict[str, Any]] = chosen.to_dict("records")
+    for column in columns:
+        write = FORMATS.get(column.kind)
+        if write is None:
+            continue
+        for row in rows:
+            value = row[column.field]
+            known = value == value and value is not None
+            row[column.field] = value if known else None
+            row[f"{column.field}_text"] = write(value) if known else "–"
+    return rows
+
+
+def _column_definition(column: Column) -> dict[str, Any]:
+    definition: dict[str, Any] = {"field": column.field, "headerName": column.title}
+    if column.kind in FORMATS:
+        return definition | {
+            "type": "rightAligned",
+            "width": column.width,
+            "valueFormatter": {"function": f"params.data.{column.field}_text"},
+            "cellClass": f"ag-right-aligned-cell {column.kind}",
+            "sortingOrder": ["desc", "asc", None],
+        }
+    size = {"flex": 1, "minWidth": 180} if column.kind == "name" else {"width": column.width}
+    return definition | size | {"tooltipField": column.field, "cellClass": column.kind}
+
+
+_COMPARISONS: dict[str, Callable[[Any, str], Any]] = {
+    "~": lambda values, text: values.astype(str).str.contains(text, case=False, regex=False),
+    "!~": lambda values, text: ~values.astype(str).str.contains(text, case=False, regex=False),
+    "=": lambda values, text: values.astype(str) == text,
+    "!=": lambda values, text: values.astype(str) != text,
+    ">": lambda values, text: values > float(text),
+    "<": lambda values, text: values < float(text),
+    ">=": lambda values, text: values >= float(text),
+    "<=": lambda values, text: values <= float(text),
+}
+
+
+def filtered(frame: Frame, chosen: Filter | None) -> Frame:
+    """Keep the rows that a filter lets through; raises AddressError when it does not fit."""
+    if chosen is None:
+        return frame
+    if chosen.column not in frame.columns:
+        known = ", ".join(frame.columns)
+        raise AddressError(f"filter={chosen.column}: no such column; known: {known}")
+    try:
+        return frame[_COMPARISONS[chosen.operator](frame[chosen.column], chosen.value)]
+    except (ValueError, TypeError):
+        raise AddressError(
+            f"filter={chosen.column}{chosen.operator}{chosen.value}: "
+            f"{chosen.column} cannot be compared so; use ~ or = with a text"
+        ) from None
+
+
+EXPECTED = (PvaError, AddressError, SelectionError)
+Callback = Callable[..., Any]
+
+
+def or_fault(make: Callback) -> Callback:
+    """Give what a callback makes, or in its place the line of an expected error."""
+
+    def answer(*arguments: Any) -> Any:
+        try:
+            return make(*arguments)
+        except EXPECTED as problem:
+            return fault(str(problem))
+
+    return answer
+
+
+def or_nothing(make: Callback) -> Callback:
+    """Give what a callback makes, or leave its output as it is; `or_fault` beside it says why."""
+
+    def answer(*arguments: Any) -> Any:
+        try:
+            return make(*arguments)
+        except EXPECTED:
+            return no_update
+
+    return answer

@@ -1,0 +1,1 @@
+"""Figures: pure functions from the results of analyses to plotly figures."""

@@ -1,0 +1,89 @@
+"""What the plots over tiles and steps share: axes in bytes, steps drawn as steps, few points."""
+
+from __future__ import annotations
+
+from math import ceil, floor, log10
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from pva import units
+
+Numbers = npt.NDArray[Any]
+Figure = go.Figure
+
+LONGEST_NAME = 60  # letters of a name beside the pointer; tables have it in full
+MAX_POINTS = 3000  # of a line: more is not seen, and SVG grows slow
+_STEPS = ((units.GIGABYTE, "GB"), (units.MEGABYTE, "MB"), (units.KILOBYTE, "kB"), (1, "B"))
+
+
+def nice_step(extent: float, ticks: int = 5) -> float:
+    """Give 1, 2, 2.5 or 5 times a power of ten, such that `extent` has few of them."""
+    if extent <= 0:
+        return 1.0
+    rough = extent / ticks
+    power = 10.0 ** floor(log10(rough))
+    return float(next(power * nice for nice in (1, 2, 2.5, 5, 10) if power * nice >= rough * 0.999))
+
+
+def byte_axis(top: float) -> dict[str, Any]:
+    """Make a vertical axis from 0 to `top` bytes whose ticks are round in a unit of 1024."""
+    scale, unit = next((pair for pair in _STEPS if top >= pair[0]), _STEPS[-1])
+    step = max(nice_step(top / scale), 1 if unit == "B" else 0)
+    marks = [step * number for number in range(ceil(top / scale / step) + 1)]
+    digits = 0 if all(mark == round(mark) for mark in marks) else 1
+    digits = 2 if any(abs(mark * 10 - round(mark * 10)) > 1e-9 for mark in marks) else digits
+    return {
+        "range": [0, max(top, 1)],
+        "tickmode": "array",
+        "tickvals": [mark * scale for mark in marks],
+        "ticktext": [f"{mark:,.{digits}f} {unit}" for mark in marks],
+        "fixedrange": True,
+    }
+
+
+def number_axis(count: int) -> dict[str, Any]:
+    """Make a horizontal axis over whole numbers 0 to `count` - 1."""
+    return {
+        "range": [-0.5, max(count, 1) - 0.5],
+        "tickformat": ",d",
+        "nticks": min(max(count, 1), 24),
+        "minallowed": -0.5,
+        "maxallowed": max(count, 1) - 0.5,
+    }
+
+
+def shown_places(values: Numbers, most: int = MAX_POINTS) -> Numbers:
+    """Choose at most `most` places to draw: of each stretch the highest, and first and last."""
+    size = len(values)
+    if size <= most:
+        return np.arange(size)
+    edges = np.linspace(0, size, most - 1).astype(np.int64)
+    stretch = np.searchsorted(edges, np.arange(size), side="right")
+    order = np.lexsort((-values, stretch))
+    _, first = np.unique(stretch[order], return_index=True)
+    return np.union1d(order[first], [0, size - 1])
+
+
+def widened(places: Numbers, count: int) -> tuple[Numbers, Numbers]:
+    """Give x and places with both ends drawn half a step further, so that each step is whole.
+
+    The outer points still round to the first and the last step.
+    """
+    x = np.concatenate([[-0.49], places, [count - 0.51]])
+    return x, np.concatenate([places[:1], places, places[-1:]])
+
+
+def escaped(text: str) -> str:
+    """Keep plotly from reading markup in a text that is data."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def shortened(text: str, most: int = LONGEST_NAME) -> str:
+    """Cut the middle out of a long text."""
+    if len(text) <= most:
+        return text
+    half = (most - 1) // 2
+    return f"{text[:half]}…{text[-half:]}"

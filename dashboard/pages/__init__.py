@@ -1,0 +1,8 @@
+"""The pages, in the order of the menu: an explicit table."""
+
+from __future__ import annotations
+
+from dashboard.pages import execution, liveness, memory, summary, trace
+from dashboard.shell import Page
+
+PAGES: tuple[Page, ...] = (summary, memory, liveness, execution, trace)

@@ -1,0 +1,42 @@
+"""The place on a page that assets/timeline.js fills."""
+
+from __future__ import annotations
+
+from dash import ClientsideFunction, Dash, Input, Output, html
+
+from dashboard.components import Element
+
+KEYS_HELP = (
+    "Wheel or W and S zoom, drag or A and D pan, Home shows all, N and P select the next and the "
+    "previous, Escape lets go."
+)
+
+
+SELECTS = {"device": "step", "host": "event"}  # what of the address a click sets
+
+
+def canvas(source: str, words: str) -> Element:
+    """Make room for the timeline of a source (`device` or `host`)."""
+    return html.Div(
+        [
+            html.Div(id=f"{source}-timeline", className="timeline",
+                     **{"data-source": source, "data-selects": SELECTS[source], 
+                        "data-words": f"{words}. {KEYS_HELP}"}),
+            html.P(KEYS_HELP, className="keys-help"),
+        ]
+    )  # fmt: skip
+
+
+def follow(app: Dash, source: str) -> None:
+    """Have the canvas attach when its place appears, and follow address and theme.
+
+    The output is on the page, so that Dash runs this nowhere else.
+    """
+    app.clientside_callback(
+        ClientsideFunction("tilescope", "timeline"),
+        Output(f"{source}-timeline", "data-shows"),
+        Input(f"{source}-timeline", "id"),
+        Input("address", "search"),
+        Input("theme", "data"),
+        Input("shown", "data"),
+    )

@@ -1,0 +1,178 @@
+"""Does it fit, how long does it take, what did it run on?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dash import Dash, html
+
+from dashboard import components
+from dashboard.address import Address
+from dashboard.components import Element, card, facts, section
+from dashboard.pages.targets import architecture_words, kind_words
+from dashboard.pages.words import counted, execution_sentence, fit_sentence, fit_tone
+from dashboard.store import REPORT_FILES, Report, Store
+from pva import units
+from pva.analysis.execution import execution_overview
+from pva.analysis.liveness import liveness_overview
+from pva.analysis.memory import category_label, memory_overview
+from pva.errors import NotRecordedError
+
+PATH, TITLE = "/", "Summary"
+
+FILE_MEANINGS = {
+    "profile.pop": "graph and execution profile",
+    "graph.json": "graph profile, as JSON",
+    "graph.cbor": "graph profile, as CBOR",
+    "execution.json": "execution profile, as JSON",
+    "execution.cbor": "execution profile, as CBOR",
+    "debug.cbor": "debug information",
+    "framework.json": "framework",
+    "app.json": "application",
+}
+ALWAYS_LISTED = ("profile.pop", "debug.cbor", "framework.json", "app.json")
+
+
+def available(store: Store, report: str) -> bool:
+    """Tell whether there is a report beside the trace."""
+    return bool(store.report(report))
+
+
+def layout(store: Store, chosen: Address) -> Element:
+    """Lay the page out; raises PvaError."""
+    report = store.report(chosen.report)
+    memory = memory_overview(report)
+    first = [_target(report), _graph(report)]
+    second = [_files(store, chosen.report), *_documents(report)]
+    return html.Div(
+        [
+            components.title("Does it fit, and how long does it take?"),
+            components.headline(fit_sentence(memory), fit_tone(memory), more=_time(report)),
+            components.cards(*_memory_cards(report), *_execution_cards(report), name="cards four"),
+            html.Div([html.Div(first), html.Div(second)], className="columns"),
+            _options(report),
+        ]
+    )
+
+
+def register(app: Dash, store: Store) -> None:
+    """Nothing on this page changes by itself."""
+
+
+def _time(report: Report) -> str:
+    try:
+        return execution_sentence(execution_overview(report))
+    except NotRecordedError as problem:
+        return str(problem)
+
+
+def _memory_cards(report: Report) -> list[Element]:
+    memory, live = memory_overview(report), liveness_overview(report)
+    return [
+        card("Fullest tile", units.size(memory.fullest_bytes),
+             f"tile {memory.fullest_tile:,}, {units.share(memory.fullest_share)} of its memory"),
+        card("All tiles", units.size(memory.total_including_gaps),
+             f"{units.size(memory.total)} without gaps"),
+        card("Most of it", category_label(memory.largest_category),
+             units.size(memory.largest_category_bytes)),
+        card("Live at the peak", units.size(live.max_live),
+             f"{units.size(live.always_live)} of it always"),
+    ]  # fmt: skip
+
+
+def _execution_cards(report: Report) -> list[Element]:
+    """Show how long the runs took; nothing when the execution was not recorded."""
+    try:
+        spent = execution_overview(report)
+    except NotRecordedError:
+        return [card("Execution", "not recorded", "run with autoReport.outputExecutionProfile")]
+    runs = f"{spent.recorded_runs:,} of {spent.runs:,} runs recorded"
+    return [
+        card("Recorded runs", units.duration(spent.seconds), f"{units.count(spent.cycles)} cycles"),
+        card("Executed steps", units.count(spent.steps), runs),
+        card("Compute", units.share(spent.compute_share), "of all tile cycles"),
+        card("Exchange", units.share(spent.exchange_share), "of all tile cycles"),
+    ]
+
+
+def _target(report: Report) -> Element:
+    data = report.dataset
+    numbers = {
+        name: int(data.value("target", name))
+        for name in ("num_ipus", "tiles_per_ipu", "num_tiles", "bytes_per_tile", "total_memory")
+    }
+    return section(
+        "Target",
+        facts(
+            [
+                ("Type", kind_words(report)),
+                ("Architecture", architecture_words(report)),
+                ("IPUs", units.count(numbers["num_ipus"])),
+                ("Tiles per IPU", units.count(numbers["tiles_per_ipu"])),
+                ("Tiles", units.count(numbers["num_tiles"])),
+                ("Memory per tile", units.size(numbers["bytes_per_tile"])),
+                ("Memory", units.size(numbers["total_memory"])),
+                ("Clock", units.frequency(float(data.value("target", "clock_frequency")))),
+            ]
+        ),
+    )
+
+
+def _graph(report: Report) -> Element:
+    data = report.dataset
+    words = {"num_compute_sets": "Compute sets", "num_vertices": "Vertices",
+             "num_edges": "Edges", "num_vars": "Variables on tiles"}  # fmt: skip
+    pairs = [(label, units.count(int(data.value("graph", name)))) for name, label in words.items()]
+    return section("Graph", facts(pairs))
+
+
+def _files(store: Store, key: str) -> Element:
+    """List the files of the report, those that are not there in grey."""
+    path = store.path(key)
+    present = {name for name, _, _ in store.stamp(key)}
+    names = [name for name in REPORT_FILES if name in present or name in ALWAYS_LISTED]
+    names += sorted(present - set(names))
+    items = [
+        html.Li(
+            [html.Span(name, className="file"), html.Span(FILE_MEANINGS.get(name, "host trace"))],
+            className="present" if name in present or path.is_file() else "absent",
+        )
+        for name in (names if path.is_dir() else [path.name])
+    ]
+    return section("Files of the report", html.Ul(items, className="files"), note=path.name)
+
+
+def _documents(report: Report) -> list[Element]:
+    """Show version and creation, and what framework and application wrote down."""
+    data = report.dataset
+    version = str(data.value("report", "version"))
+    package = str(data.value("report", "package_hash"))
+    written = [
+        ("Version", f"{version} ({package})" if package else version),
+        ("Compiled", str(data.value("report", "created")).replace("T", " ").replace("Z", " UTC")),
+    ]
+    parts = [section("Written by", facts(written))]
+    for heading, document in (("Application", report.app), ("Framework", report.framework)):
+        pairs = flat_pairs(document)
+        if pairs:
+            parts.append(section(heading, facts(pairs)))
+    return parts
+
+
+def flat_pairs(document: Any, prefix: str = "") -> list[tuple[str, str]]:
+    """Write a JSON document as names, joined by dots, and values."""
+    if isinstance(document, dict):
+        nested = (flat_pairs(value, f"{prefix}{name}.") for name, value in document.items())
+        return [pair for pairs in nested for pair in pairs]
+    if document is None:
+        return []
+    return [(prefix.rstrip("."), str(document))]
+
+
+def _options(report: Report) -> Element:
+    data = report.dataset
+    if not data.length("engine_options"):
+        return section("Engine options", components.message("No options were recorded."))
+    names, values = (data.column("engine_options", name) for name in ("name", "value"))
+    pairs = sorted(zip(map(str, names), map(str, values), strict=True))
+    return section("Engine options", facts(pairs), note=counted(len(pairs), "option"))

@@ -1,0 +1,34 @@
+"""The words for a target and its kind, as the header and the summary show them."""
+
+from __future__ import annotations
+
+from dashboard.store import Report
+from pva import units
+
+KINDS = {"IPU_MODEL": "IPU Model", "IPU": "IPU", "CPU": "CPU"}
+ARCHITECTURES = {"ipu1": "Mk1", "ipu2": "Mk2"}
+
+
+def kind_words(report: Report) -> str:
+    """Give the kind of target in words."""
+    kind = str(report.dataset.texts("target", "type")[0])
+    return KINDS.get(kind, kind)
+
+
+def architecture_words(report: Report) -> str:
+    """Give the architecture as people call it."""
+    name = str(report.dataset.value("target", "architecture"))
+    return ARCHITECTURES.get(name, name)
+
+
+def target_words(report: Report) -> str:
+    """Describe the target in a line."""
+    data = report.dataset
+    ipus, tiles = (int(data.value("target", name)) for name in ("num_ipus", "num_tiles"))
+    parts = (
+        kind_words(report),
+        architecture_words(report),
+        f"{ipus} IPU" if ipus == 1 else f"{ipus} IPUs",
+        f"{units.count(tiles)} tiles",
+    )
+    return ", ".join(part for part in parts if part)

@@ -1,0 +1,60 @@
+"""The headline sentences: results of analyses in words."""
+
+from __future__ import annotations
+
+from dashboard.components import Tone
+from pva import units
+from pva.analysis.execution import ExecutionOverview
+from pva.analysis.liveness import LivenessOverview
+from pva.analysis.memory import MemoryOverview
+
+
+def counted(number: int, thing: str) -> str:
+    """Write a number of things."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def fit_sentence(memory: MemoryOverview) -> str:
+    """Say whether the program fits, and how full the fullest tile is."""
+    tile = f"the fullest tile (tile {memory.fullest_tile:,})"
+    used, limit = units.size(memory.fullest_bytes), units.size(memory.bytes_per_tile)
+    if not memory.tiles_out_of_memory:
+        return f"Fits: {tile} uses {used} of {limit} ({units.share(memory.fullest_share)})."
+    over = units.size(memory.fullest_bytes - memory.bytes_per_tile)
+    tiles = counted(memory.tiles_out_of_memory, "tile")
+    return f"Does not fit: {tiles} out of memory; {tile} needs {used} of {limit}, {over} too much."
+
+
+def fit_tone(memory: MemoryOverview) -> Tone:
+    """Give the tone of `fit_sentence`."""
+    return "bad" if memory.tiles_out_of_memory else "good"
+
+
+def liveness_sentence(live: LivenessOverview) -> str:
+    """Say how much is live at most, where, and what the largest variable is there."""
+    if live.peak_step < 0:
+        return f"{units.size(live.always_live)} are always live; the report has no program steps."
+    name = live.peak_name or live.peak_type
+    sentence = (
+        f"At most {units.size(live.max_live)} are live at once, at step {live.peak_step:,} "
+        f"({name}); {units.size(live.always_live)} of it always."
+    )
+    if not live.largest_variable:
+        return sentence
+    share = units.share(live.largest_variable_bytes / max(live.peak_bytes, 1))
+    return f"{sentence} There, {live.largest_variable} takes {share} of what comes and goes."
+
+
+def execution_sentence(spent: ExecutionOverview) -> str:
+    """Say how long the recorded runs took, and what the tiles did meanwhile."""
+    runs = counted(spent.recorded_runs, "recorded run")
+    shares = (
+        (spent.compute_share, "compute"),
+        (spent.exchange_share, "exchange"),
+        (spent.host_share, "host exchange"),
+        (spent.sync_share, "sync"),
+        (spent.idle_share, "idle"),
+    )
+    parts = [f"{units.share(share)} {what}" for share, what in shares if share >= 0.0005]
+    took = f"{runs} took {units.count(spent.cycles)} cycles ({units.duration(spent.seconds)})."
+    return f"{took} Of all tile cycles: {', '.join(parts)}." if parts else took

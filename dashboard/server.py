@@ -1,0 +1,50 @@
+"""Serve the dashboard on this machine: waitress, the next free port when one is taken."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import waitress
+
+from dashboard.access import is_loopback
+from dashboard.app import create_app
+
+PORTS_TRIED = 100
+THREADS = 8
+
+
+def free_socket(host: str, port: int) -> socket.socket:
+    """Bind the port, or the next free one of a hundred; raises OSError when none is."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    last: OSError | None = None
+    for candidate in range(port, port + PORTS_TRIED) if port else [0]:
+        bound = socket.socket(family, socket.SOCK_STREAM)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind((host, candidate))
+        except OSError as problem:
+            bound.close()
+            last = problem
+            continue
+        return bound
+    raise OSError(f"{host}: no free port from {port} to {port + PORTS_TRIED - 1}") from last
+
+
+def serve(
+    paths: Sequence[Path | str],
+    host: str = "127.0.0.1",
+    port: int = 8050,
+    announce: Callable[[str], None] = print,
+) -> None:
+    """Serve the reports at these paths until interrupted; `announce` is told the URL."""
+    app = create_app(paths, loopback_only=is_loopback(host))
+    bound = free_socket(host, port)
+    server = waitress.create_server(app.server, sockets=[bound], threads=THREADS, ident=None)
+    name = f"[{host}]" if ":" in host else host
+    announce(f"http://{name}:{bound.getsockname()[1]}/")
+    try:
+        server.run()
+    finally:
+        server.close()

@@ -1,0 +1,137 @@
+"""Colours and type, once: the tokens that plots, style sheet and canvas share.
+
+The hues of program steps are those that users of PopVision know. Categories of memory take theirs
+from Paul Tol's qualitative schemes, which stay apart under colour blindness.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+Theme = Literal["light", "dark"]
+THEMES: tuple[Theme, ...] = get_args(Theme)
+
+FONT = 'Inter, "Segoe UI", "Helvetica Neue", Arial, "DejaVu Sans", sans-serif'
+
+# token: (light, dark). The style sheet and timeline.js know them as --token.
+TOKENS: dict[str, tuple[str, str]] = {
+    "page": ("#f6f7f9", "#14171c"),
+    "surface": ("#ffffff", "#1c2027"),
+    "raised": ("#f1f3f6", "#252a33"),
+    "line": ("#dfe3e8", "#333a45"),
+    "grid": ("#e9ecf0", "#2a303a"),
+    "text": ("#1d232b", "#e8ebef"),
+    "quiet": ("#5b6673", "#a0abb8"),
+    "accent": ("#1f5fbf", "#7fb2ff"),
+    "accent-soft": ("#e6effb", "#22324a"),
+    "good": ("#1b7f4d", "#5fd39b"),
+    "bad": ("#b3261e", "#ff8a80"),
+    "on-colour": ("#1d232b", "#14171c"),
+    "memory": ("#d9475a", "#ff7b8b"),
+    "memory-fill": ("rgba(246, 98, 113, 0.16)", "rgba(255, 123, 139, 0.20)"),
+    "always-live": ("#d9475a", "#ff7b8b"),
+    "always-live-fill": ("rgba(246, 98, 113, 0.22)", "rgba(255, 123, 139, 0.26)"),
+    "not-always-live": ("#4a5fc1", "#93a5ff"),
+    "not-always-live-fill": ("rgba(96, 116, 220, 0.18)", "rgba(147, 165, 255, 0.22)"),
+    "limit": ("#1d232b", "#ffffff"),
+    "run": ("#3a414c", "#d5dae1"),
+    "layer": ("#fbd0d8", "#a8626f"),
+    "idle": ("#eeeff1", "#20252d"),
+}
+
+# Type of an executed step: (words, light, dark).
+STEP_COLOURS: dict[str, tuple[str, str, str]] = {
+    "OnTileExecute": ("Compute", "#f66271", "#ef6776"),
+    "DoExchange": ("Internal exchange", "#a5dae3", "#6fbccb"),
+    "GlobalExchange": ("Exchange between IPUs", "#9db8a5", "#8fb59b"),
+    "Sync": ("Sync", "#f3de85", "#d9c259"),
+    "StreamCopy": ("Stream copy", "#f2b797", "#dc996f"),
+    "StreamCopyBegin": ("Stream copy, begin", "#d5d8dc", "#8d949e"),
+    "StreamCopyEnd": ("Stream copy, end", "#efdca0", "#bfa95c"),
+    "CopySharedStructure": ("Copy of a shared structure", "#b9c6f0", "#8797d6"),
+    "SyncAns": ("Sync, answered later", "#d8c9a0", "#a3935c"),
+    "Sans": ("Sync answer", "#c9c2b4", "#8a8372"),
+}
+
+# Channels of a host trace take these in order; so do further categories.
+SERIES = (
+    "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#44aa99", "#ddaa77",
+    "#999933", "#882255", "#88aadd", "#cc6677", "#77aa77", "#aa99cc", "#bbbbbb",
+)  # fmt: skip
+
+_CATEGORY_ORDER = (
+    "variable", "vertexCode", "internalExchangeCode", "constant", "message", "vertexInstanceState",
+    "controlCode", "vertexFieldData", "rearrangement", "stack", "hostExchangeCode", "outputEdge",
+    "copyDescriptor", "multiple", "overlapped",
+)  # fmt: skip
+
+
+def token(name: str, theme: Theme) -> str:
+    """Give a colour of a theme."""
+    return TOKENS[name][THEMES.index(theme)]
+
+
+def step_colour(kind: str, theme: Theme) -> str:
+    """Give the colour of a type of step; grey for a type that is not known."""
+    known = STEP_COLOURS.get(kind)
+    return known[1 + THEMES.index(theme)] if known else token("quiet", theme)
+
+
+def step_words(kind: str) -> str:
+    """Give the words for a type of step; the type itself when it is not known."""
+    known = STEP_COLOURS.get(kind)
+    return known[0] if known else kind
+
+
+def category_colour(category: str) -> str:
+    """Give the colour of a category of memory, the same in every report."""
+    if category in _CATEGORY_ORDER:
+        return SERIES[_CATEGORY_ORDER.index(category)]
+    return SERIES[sum(category.encode()) % len(SERIES)]
+
+
+def css() -> str:
+    """Write both themes as custom properties of the style sheet."""
+    blocks = []
+    for theme in THEMES:
+        tokens = {name: token(name, theme) for name in TOKENS}
+        tokens |= {f"step-{kind}": step_colour(kind, theme) for kind in STEP_COLOURS}
+        tokens |= {f"series-{number}": colour for number, colour in enumerate(SERIES)}
+        lines = "".join(f"--{name}:{colour};" for name, colour in tokens.items())
+        blocks.append(f':root[data-mantine-color-scheme="{theme}"]{{color-scheme:{theme};{lines}}}')
+    return f":root{{--font:{FONT};}}" + "".join(blocks)
+
+
+def plot_layout(theme: Theme) -> dict[str, Any]:
+    """Give what every plot shares: type, colours, margins, no mode bar logo."""
+    axis = {
+        "gridcolor": token("grid", theme),
+        "linecolor": token("line", theme),
+        "zeroline": False,
+        "showline": True,
+        "ticks": "outside",
+        "tickcolor": token("line", theme),
+        "ticklen": 4,
+        "title": {"font": {"size": 12, "color": token("quiet", theme)}, "standoff": 10},
+        "automargin": True,
+    }
+    return {
+        "font": {"family": FONT, "size": 12, "color": token("text", theme)},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "margin": {"l": 8, "r": 12, "t": 8, "b": 8},
+        "xaxis": axis,
+        "yaxis": axis | {"rangemode": "tozero"},
+        "hovermode": "x unified",
+        "hoverlabel": {
+            "bgcolor": token("surface", theme),
+            "bordercolor": token("line", theme),
+            "font": {"color": token("text", theme), "family": FONT, "size": 12},
+        },
+        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.01, "xanchor": "left", "x": 0},
+        "modebar": {
+            "bgcolor": "rgba(0,0,0,0)",
+            "color": token("quiet", theme),
+            "activecolor": token("accent", theme),
+        },
+    }
