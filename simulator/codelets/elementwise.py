@@ -53,7 +53,9 @@ def _square(x: Array) -> Array:
 
 def _sigmoid(x: Array) -> Array:
     # The same as 1 / (1 + exp(-x)), without its overflow.
-    return (np.tanh(x * x.dtype.type(0.5)) + 1) * x.dtype.type(0.5)
+    half = x.dtype.type(0.5)
+    values: Array = (np.tanh(x * half) + 1) * half
+    return values
 
 
 def _relu(x: Array) -> Array:

@@ -1,0 +1,107 @@
+"""The mapping of variables to tiles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.graph.errors import PoplarError
+from simulator.graph.graph import Graph
+from simulator.graph.mapping import last_wins
+from simulator.graph.target import TARGETS
+from simulator.graph.types import FLOAT, HALF
+from simulator.poplibs import poputil
+
+INTERVALS = st.lists(
+    st.tuples(st.integers(0, 20), st.integers(1, 10), st.integers(0, 3)), min_size=1, max_size=8
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(INTERVALS)
+def test_the_last_mapping_of_a_byte_is_the_one_that_counts(
+    intervals: list[tuple[int, int, int]],
+) -> None:
+    expected = np.full(40, -1)
+    for begin, length, tile in intervals:
+        expected[begin : begin + length] = tile
+    begins, lengths, tiles = (np.array(column) for column in zip(*intervals, strict=True))
+    low, high, tile = last_wins(begins, begins + lengths, tiles)
+    found = np.full(40, -1)
+    for a, b, t in zip(low, high, tile, strict=True):
+        assert (found[a:b] == -1).all()
+        found[a:b] = t
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_pieces_are_cut_where_the_variable_changes() -> None:
+    graph = Graph(TARGETS["tiny"])
+    for name in ("a", "b"):
+        graph.setTileMapping(graph.addVariable(FLOAT, [2], name), 1)
+    table = graph.mapping_table()
+    assert table.begin.tolist() == [0, 8]
+    assert table.variable.tolist() == [0, 1]
+
+
+def test_a_mapping_can_be_given_tile_by_tile() -> None:
+    graph = Graph(TARGETS["tiny"])
+    tensor = graph.addVariable(FLOAT, [6], "v")
+    wanted = [[(0, 2)], [], [(4, 6)], [(2, 4)]]
+    graph.setTileMapping(tensor, wanted)
+    assert graph.getTileMapping(tensor) == wanted
+
+
+@pytest.mark.parametrize("tile", [-1, 4])
+def test_a_tile_out_of_range_names_the_variable_and_the_tiles(tile: int) -> None:
+    graph = Graph(TARGETS["tiny"])
+    tensor = graph.addVariable(FLOAT, [6], "weights")
+    with pytest.raises(PoplarError, match=f"'weights': tile {tile}; .* tiles 0 to 3"):
+        graph.setTileMapping(tensor, tile)
+
+
+def test_the_first_unmapped_element_is_named() -> None:
+    graph = Graph(TARGETS["tiny"])
+    tensor = graph.addVariable(FLOAT, [6], "weights")
+    graph.setTileMapping(tensor[:4], 1)
+    graph.createHostRead("weights", tensor)
+    with pytest.raises(PoplarError, match="'weights': element 4 of 6 is not mapped to a tile"):
+        graph.validate_mapping()
+
+
+def test_a_variable_that_nothing_uses_needs_no_tile() -> None:
+    graph = Graph(TARGETS["tiny"])
+    graph.addVariable(FLOAT, [6], "unused")
+    graph.validate_mapping()
+
+
+def test_linear_mapping_gives_each_tile_at_least_128_bytes() -> None:
+    # 100 floats are 50 grains of 2; a tile needs 16 of them, so 3 tiles: 0, 16, 33, 50 grains.
+    graph = Graph(TARGETS["mk1"])
+    tensor = graph.addVariable(FLOAT, [100], "v")
+    poputil.mapTensorLinearly(graph, tensor)
+    parts = [part for tile in graph.getTileMapping(tensor) for part in tile]
+    assert parts == [(0, 32), (32, 66), (66, 100)]
+
+
+def test_linear_mapping_fills_all_tiles_evenly_when_there_is_enough() -> None:
+    # 2,000,001 halves are 500,001 grains of 4: 412 a tile at most, over ceil(500001 / 412) = 1214.
+    graph = Graph(TARGETS["mk1"])
+    tensor = graph.addVariable(HALF, [2_000_001], "v")
+    mapping = poputil.calcLinearTileMapping(graph, tensor)
+    sizes = [high - low for tile in mapping for low, high in tile]
+    assert len(sizes) == 1214
+    assert sum(sizes) == 2_000_001
+    assert set(sizes[:-1]) <= {411 * 4, 412 * 4}
+    graph.setTileMapping(tensor, mapping)
+    assert graph.getTileMapping(tensor) == mapping
+
+
+def test_the_mapping_round_trips_through_views() -> None:
+    graph = Graph(TARGETS["tiny"])
+    tensor = graph.addVariable(FLOAT, [4, 4], "v")
+    for i in range(4):
+        graph.setTileMapping(tensor[:, i], i)
+    assert graph.getTileMapping(tensor)[2] == [(2, 3), (6, 7), (10, 11), (14, 15)]
+    assert graph.getTileMapping(tensor.transpose())[2] == [(8, 12)]

@@ -1,0 +1,63 @@
+"""Runs the values of a program without compiling it, so that tests of values need no clock."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from simulator.graph.graph import Graph
+from simulator.graph.program import Program, Repeat, Sequence
+from simulator.graph.target import make_target
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import FLOAT
+from simulator.poplibs import poputil
+from simulator.runtime.execute import ValueRunner
+from simulator.runtime.host_streams import HostStreams
+from simulator.runtime.storage import Storage
+
+
+class Values:
+    """A graph for a small target, and its values."""
+
+    def __init__(self, target: str = "tiny", **changes: Any) -> None:
+        self.graph = Graph(make_target(target, **changes))
+        self.program = Sequence()
+        self.text = io.StringIO()
+        self._initial: list[tuple[Tensor, Any]] = []
+
+    def tensor(self, values: Any, name: str = "t") -> Tensor:
+        """Add a linearly mapped float variable with these values."""
+        array = np.asarray(values, np.float32)
+        tensor = self.graph.addVariable(FLOAT, array.shape, name)
+        poputil.mapTensorLinearly(self.graph, tensor)
+        self._initial.append((tensor, array))
+        return tensor
+
+    def run(self) -> Storage:
+        """Check the graph as an engine does, run the program once and give the storage."""
+        self.graph.validate_mapping()
+        self.graph.validate_writers()
+        storage = Storage(self.graph)
+        for tensor, values in self._initial:
+            storage.write(tensor, values, "test")
+        streams = HostStreams(self.graph.streams)
+        self._run(self.program, ValueRunner(self.graph, storage, streams, self.text))
+        return storage
+
+    def _run(self, program: Program, runner: ValueRunner) -> None:
+        match program:
+            case Sequence():
+                for child in program.children:
+                    self._run(child, runner)
+            case Repeat():
+                for _ in range(program.count):
+                    self._run(program.body, runner)
+            case _:
+                runner.run(program)
+
+
+def numbers(*shape: int, seed: int = 0) -> Any:
+    """Draw float32 numbers around zero."""
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
