@@ -1,12 +1,11 @@
 """Errors as one line on stderr and an exit code: 0 done, 1 a check failed, 2 bad input or use.
 
-130 is Ctrl-C and 141 a reader that went away, as shells have them.
+130 is Ctrl-C, as in shells.
 """
 
 from __future__ import annotations
 
 import difflib
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,7 +15,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from pva.errors import PvaError
 
-BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
+BAD_INPUT, INTERRUPTED = 2, 130
 
 # Known by name, so that this module imports neither the simulator nor the analyses: whoever raised
 # one of these has its module loaded.
@@ -56,8 +55,6 @@ class Command(click.Command):
         except click.ClickException as error:
             _say(name, _usage(error))
             sys.exit(error.exit_code)
-        except BrokenPipeError:
-            close_quietly()
         except fault_types() as error:
             _say(name, _text(error))
             sys.exit(BAD_INPUT)
@@ -86,12 +83,6 @@ def near_matches(name: str, known: Iterable[str]) -> str:
     names = list(known)
     near = difflib.get_close_matches(name, names, n=3)
     return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
-
-
-def close_quietly() -> None:
-    """End when the reader of a pipe went away, without a word about what could not be written."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(PIPE_CLOSED)
 
 
 def _text(error: Exception) -> str:

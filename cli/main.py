@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from cli.check import check
 from cli.convert import convert
 from cli.demo import demo
 from cli.faults import Group
@@ -16,7 +17,7 @@ from cli.simulate import simulate
 from cli.summary import summary
 from cli.trace import trace
 
-COMMANDS = (demo, summary, info, show, trace, serve, convert, simulate)
+COMMANDS = (demo, summary, info, show, trace, serve, check, convert, simulate)
 
 EXAMPLES = """
 \b

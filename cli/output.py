@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -16,6 +18,7 @@ from pva import units
 if TYPE_CHECKING:
     import pandas as pd
 
+PIPE_CLOSED = 141  # as shells have it: 128 + SIGPIPE
 FORMATS = ("table", "json", "csv")
 # Rows of a table unless told: about a screen. JSON and CSV are for programs and get all.
 TABLE_ROWS = 40
@@ -100,10 +103,15 @@ def write_rows(rows: Rows, form: str = "table", limit: int | None = None) -> Non
 
 
 def write(lines: Iterable[str], *, colours: bool | None = None) -> None:
-    """Write lines to stdout; raises BrokenPipeError, which ends the command quietly."""
+    """Write lines to stdout; a reader that goes away ends the command without a word."""
     lines = iter(lines)
     while batch := list(islice(lines, _BATCH)):
-        click.echo("\n".join(batch), color=colours)
+        try:
+            click.echo("\n".join(batch), color=colours)
+        except BrokenPipeError:
+            # What is still in the buffer must not be written again at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(PIPE_CLOSED)
 
 
 def table_lines(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:

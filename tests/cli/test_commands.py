@@ -1,0 +1,203 @@
+"""Every command on the hand-made report, and what it says about input that is bad."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cli.main import COMMANDS, tilescope
+from cli.summary import _print_profile_summary
+from pva.analysis import CATALOGUE
+from pva.formats import registry
+from pva.report import openReport
+from pva.summary import profile_summary
+from tests.builders import small_report, write_report
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(tmp_path_factory.mktemp("réport with spaces") / "run")
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(tilescope, [str(argument) for argument in arguments])
+
+
+def refusal(*arguments: str | Path) -> str:
+    """Run a command that must fail with one line on stderr, nothing on stdout and code 2."""
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("tilescope: ") and result.stderr.count("\n") == 1
+    return result.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_command_has_one_sentence_of_help_and_examples(command: object) -> None:
+    text = run(command.name, "--help").stdout  # type: ignore[attr-defined]
+    assert "Examples:" in text and f"tilescope {command.name}" in text  # type: ignore[attr-defined]
+    listed = [line for line in run("--help").stdout.splitlines() if "..." in line]
+    assert [line for line in listed if "Usage:" not in line] == []
+
+
+def test_summary_prints_what_the_library_writes(report: Path) -> None:
+    result = run("summary", report, "--liveness", "--steps", "--no-colours")
+    expected = profile_summary(openReport(report), show_var_storage=True, show_execution_steps=True)
+    assert (result.exit_code, result.stdout) == (0, expected)
+
+
+def test_print_profile_summary_takes_the_options_of_the_guide(report: Path) -> None:
+    options = ["--showVarStorage", "--showExecutionSteps"]
+    result = CliRunner().invoke(_print_profile_summary, [str(report), *options])
+    assert result.stdout == run("summary", report, "--liveness", "--steps").stdout
+
+
+def test_colours_are_forced_by_the_environment(
+    report: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLICOLOR_FORCE", "1")
+    assert "\x1b[" in run("summary", report, "--no-colours").stdout
+
+
+def test_info_tells_machine_memory_and_cycles(report: Path) -> None:
+    lines = run("info", report).stdout.splitlines()
+    assert lines[1] == "files       profile.pop, debug.cbor, framework.json, app.json"
+    assert lines[3] == "machine     IPU_MODEL tiny: 2 IPU x 5 tiles x 2.0 kB at 1,000.0 MHz"
+    assert lines[5].startswith("memory      fits: tile 0 needs 1.0 kB (50.8 %)")
+    assert lines[7].startswith("execution   1,024 cycles (1.0 µs): 41.5 % compute")
+
+
+def test_info_says_what_a_report_lacks_and_who_records_it(tmp_path: Path) -> None:
+    file = tmp_path / "graph.json"
+    registry.write(small_report(), file)
+    assert "execution   no execution, tile_cycles, runs, steps in" in run("info", file).stdout
+    rows = json.loads(run("info", file, "--tables", "--format", "json").stdout)
+    steps = next(row for row in rows if row["name"] == "steps")
+    assert (steps["size"], steps["recorded_by"]) == (
+        "not recorded", "autoReport.outputExecutionProfile",
+    )  # fmt: skip
+
+
+def test_show_lists_every_analysis() -> None:
+    text = run("show", "--help").stdout
+    assert [name for name in CATALOGUE if f"  {name} " not in text] == []
+
+
+def test_show_writes_rows_as_json_and_csv(report: Path) -> None:
+    rows = json.loads(run("show", "memory_by_tile", report, "--format", "json").stdout)
+    lines = run("show", "memory_by_tile", report, "--format", "csv").stdout.splitlines()
+    assert [row["total"] for row in rows] == [int(row["total"]) for row in csv.DictReader(lines)]
+    assert rows[0]["total"] == 474
+
+
+def test_show_passes_options_to_the_analysis(report: Path) -> None:
+    text = run("show", "live_variables", report, "--step", "12", "--tile", "5").stdout
+    assert text.splitlines()[1].split() == ["4", "partials", "rearrangement", "16"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("summry", "x"), "no command 'summry'; did you mean summary?"),
+        (("show", "memory_by_tiles", "x"), "no command 'memory_by_tiles'; did you mean"),
+        (("summary",), "Missing argument 'REPORT'; see tilescope summary --help"),
+        (("show", "live_variables", "x"), "Missing option '--step'"),
+        (("summary", "x", "--livenes"), "No such option"),
+        (("trace", "x", "--format", "csv"), "add --only threads or labels"),
+    ],
+)
+def test_wrong_use_is_one_line(arguments: tuple[str, ...], message: str) -> None:
+    assert message in refusal(*arguments)
+
+
+def test_a_step_or_tile_that_is_not_there_is_one_line(report: Path) -> None:
+    assert "steps 0 to 13" in refusal("show", "live_variables", report, "--step", "99")
+    assert "tiles 0 to 9" in refusal("show", "memory_by_category", report, "--tile", "10")
+
+
+READERS = (
+    ("summary",), ("info",), ("show", "memory_by_tile"), ("check",), ("convert",),
+)  # fmt: skip
+
+
+def bad_files(folder: Path) -> dict[str, Path]:
+    """Make a path to nothing, a foreign file, an empty one, a cut one and an empty directory."""
+    foreign, empty, cut = (folder / name for name in ("x.pop", "empty.pop", "cut.pop"))
+    foreign.write_bytes(b"\x89PNG\r\n" * 100)
+    empty.touch()
+    registry.write(small_report(), folder / "whole.pop")
+    cut.write_bytes((folder / "whole.pop").read_bytes()[:9_000])
+    (folder / "directory").mkdir()
+    return {
+        "missing": folder / "nothing.pop", "foreign": foreign, "empty": empty, "cut": cut,
+        "directory": folder / "directory",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("command", READERS, ids=lambda command: command[0])
+@pytest.mark.parametrize("kind", ["missing", "foreign", "empty", "cut", "directory"])
+def test_bad_input_is_one_line_that_names_the_file(
+    command: tuple[str, ...], kind: str, tmp_path: Path
+) -> None:
+    file = bad_files(tmp_path)[kind]
+    out = (tmp_path / "out.json",) if command[0] == "convert" else ()
+    assert file.name in refusal(*command, file, *out)
+
+
+def test_a_report_of_a_newer_version_names_both_versions(tmp_path: Path) -> None:
+    import sqlite3
+
+    file = tmp_path / "newer.pop"
+    registry.write(small_report(), file)
+    with sqlite3.connect(file) as connection:
+        connection.execute("pragma user_version = 99")
+    connection.close()
+    assert "99" in refusal("summary", file)
+
+
+def test_convert_writes_what_reads_back_equal(report: Path, tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    assert run("convert", report, file).exit_code == 0
+    assert registry.read(file).table("steps").keys() == small_report().table("steps").keys()
+    assert run("summary", file).stdout == run("summary", report).stdout
+
+
+def test_convert_does_not_replace_a_file_unless_told(report: Path, tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    file.write_text("precious")
+    assert "already there" in refusal("convert", report, file)
+    assert file.read_text() == "precious"
+    assert run("convert", report, file, "--force").exit_code == 0
+
+
+def test_serve_refuses_a_path_that_leads_to_nothing(tmp_path: Path) -> None:
+    assert "nothing" in refusal("serve", tmp_path / "nothing")
+
+
+def test_a_run_leaves_a_directory_of_other_things_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("precious")
+    for command in (("demo", "--no-serve"), ("simulate", "matmul_chain")):
+        assert "holds something else" in refusal(*command, "--out", tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_check_of_a_report_that_adds_up_says_so(report: Path) -> None:
+    result = run("check", report)
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"{report}: keeps all ")
+
+
+def test_check_of_a_report_that_does_not_add_up_names_the_law(tmp_path: Path) -> None:
+    total = small_report().column("memory_by_tile", "total").copy()
+    total[3] += 1
+    changed = dict(small_report().table("memory_by_tile")) | {"total": total}
+    file = tmp_path / "wrong.pop"
+    registry.write(small_report(memory_by_tile=changed), file)
+    result = run("check", file, "--format", "json")
+    assert result.exit_code == 1
+    broken = json.loads(result.stdout)
+    assert "regions_sum_to_the_total" in {row["law"] for row in broken}
+    assert "tile 3" in broken[0]["place"]

@@ -1,0 +1,69 @@
+"""The commands as processes of their own: entry points, pipes, a start without heavy imports."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.builders import write_report
+
+ROOT = Path(__file__).parents[2]
+ENTRY_POINTS = {
+    "tilescope": "from cli.main import main; main()",
+    "printProfileSummary": "from cli.summary import print_profile_summary as run; run()",
+}
+
+
+def command(name: str, *arguments: str | Path) -> list[str]:
+    return [sys.executable, "-c", ENTRY_POINTS[name], *map(str, arguments)]
+
+
+def run(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        command(name, *arguments), capture_output=True, text=True, env=environment, timeout=60
+    )
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(tmp_path_factory.mktemp("reports") / "run")
+
+
+def test_both_entry_points_print_the_same_summary(report: Path) -> None:
+    first, second = run("tilescope", "summary", report), run("printProfileSummary", report)
+    assert first.stdout.startswith("Target:\n")
+    assert (first.stdout, first.stderr, first.returncode) == (second.stdout, "", 0)
+
+
+@pytest.mark.parametrize("name", ENTRY_POINTS)
+def test_missing_report_is_one_line_that_begins_with_the_command(name: str, tmp_path: Path) -> None:
+    arguments = ["summary"] if name == "tilescope" else []
+    done = run(name, *arguments, tmp_path / "nothing")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"{name}: {tmp_path / 'nothing'}: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_reader_that_goes_away_ends_the_command_quietly(report: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command("tilescope", "show", "steps", report, "--format", "csv"),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141
+
+
+def test_help_does_not_load_what_only_commands_need() -> None:
+    script = "import cli.main, sys; print('\\n'.join(sys.modules))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout.split()
+    assert not {"numpy", "pandas", "dash", "simulator", "dashboard", "pvti"} & set(loaded)
