@@ -61,8 +61,9 @@ class Recorder:
             if self._buffers is None:
                 self._began = perf_counter_ns()
                 self._buffers = ThreadBuffers(self._register)
-                self._open_file()
-                if self._file is not None:
+                with self._file_lock:  # no fork meanwhile
+                    self._open_file()
+                if self._file is not None and not self._stop.is_set():
                     channel.send_to(self._buffers)
                     self._start_writer()
             return self._buffers
@@ -99,7 +100,9 @@ class Recorder:
 
     def _write(self) -> None:
         duration = self.options.duration * 1e9
-        while not self._stop.wait(COMMIT_SECONDS):
+        due = time.monotonic() + COMMIT_SECONDS
+        while not self._stop.wait(max(due - time.monotonic(), 0)):
+            due = time.monotonic() + COMMIT_SECONDS
             self._commit()
             if duration and perf_counter_ns() - self._began > duration:
                 channel.send_to(None)
@@ -139,7 +142,8 @@ class Recorder:
             gone = [
                 state
                 for state in self._states
-                if state.retired and not (state.events or state.rows or state.open)
+                if state.retired
+                and not (state.events or state.rows or state.open or state.open_written)
             ]
             self._lost_unmatched += sum(state.unmatched_ends for state in gone)
             self._states = [state for state in self._states if state not in gone]
@@ -156,8 +160,9 @@ class Recorder:
 
     def close(self) -> None:
         """Commit what is left and close the file."""
-        channel.send_to(None)
-        self._stop.set()
+        with self._lock:  # not while it starts
+            channel.send_to(None)
+            self._stop.set()
         if self._writer is not None and self._writer is not threading.current_thread():
             self._writer.join()
         self._finish()
@@ -166,7 +171,7 @@ class Recorder:
         self._stop.set()
         with self._file_lock:
             self._commit(finished=True)
-            if self._was_busy:
+            if self._file is not None and self._was_busy:
                 self._give_up(f"a reader kept the file for {CLOSING_SECONDS:.0f} s")
             elif self._file is not None:
                 self._file.close()

@@ -188,10 +188,11 @@ def create_statements() -> list[str]:
     return statements
 
 
-def insert_statement(table: str) -> str:
-    """Spell the statement that adds one whole row to `table`."""
+def insert_statement(table: str, rows: int = 1) -> str:
+    """Spell the statement that adds `rows` whole rows to `table`."""
     columns = COLUMNS[table]
-    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+    row = f"({', '.join('?' * len(columns))})"
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {', '.join([row] * rows)}"
 
 
 def little_endian(values: array[Any]) -> bytes:

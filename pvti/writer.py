@@ -8,11 +8,12 @@ import time
 import zlib
 from array import array
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from pvti.buffers import Taken, ThreadState, catalogue
 from pvti.schema import (
     CHUNK_RECORDS,
+    COLUMNS,
     DURATION_LIMIT,
     WRITER_PRAGMAS,
     Cell,
@@ -23,6 +24,7 @@ from pvti.schema import (
 
 BUSY_SECONDS = 0.25  # in SQLite, between two looks at the clock
 FAULTS = (sqlite3.Error, OSError, MemoryError, OverflowError, ValueError, TypeError)
+VALUES_A_STATEMENT = 999  # what every SQLite allows
 PROCESS = 1  # one process a file: the number of its row
 
 Rows = dict[str, list[tuple[Cell, ...]]]
@@ -102,16 +104,27 @@ class TraceFile:
     def _insert(
         self, taken: list[tuple[ThreadState, Taken]], progress: tuple[int, int, int]
     ) -> None:
-        execute, many = self._connection.execute, self._connection.executemany
-        for table, rows in self.waiting.items():
-            many(insert_statement(table), rows)
+        closed: list[int] = []
+        opened: list[tuple[Cell, ...]] = []
         for state, part in taken:
             kept = _common(state.open_written, part.open)
             if kept < len(state.open_written):
-                statement = "DELETE FROM open_spans WHERE thread = ? AND position >= ?"
-                execute(statement, (state.number, kept))
-            many(insert_statement("open_spans"), _open_rows(state.number, part.open, kept))
-        execute("UPDATE processes SET last_ns = ?, finished = ?, unmatched_ends = ?", progress)
+                closed += (state.number, kept)
+            opened += _open_rows(state.number, part.open, kept)
+        if closed:
+            some = " OR ".join(["(thread = ? AND position >= ?)"] * (len(closed) // 2))
+            self._connection.execute(f"DELETE FROM open_spans WHERE {some}", closed)
+        for table, rows in (*self.waiting.items(), ("open_spans", opened)):
+            self._insert_rows(table, rows)
+        statement = "UPDATE processes SET last_ns = ?, finished = ?, unmatched_ends = ?"
+        self._connection.execute(statement, progress)
+
+    def _insert_rows(self, table: str, rows: list[tuple[Cell, ...]]) -> None:
+        """Insert many rows a statement: each lets all other threads run first."""
+        many = VALUES_A_STATEMENT // len(COLUMNS[table])
+        for first in range(0, len(rows), many):
+            some = rows[first : first + many]
+            self._connection.execute(insert_statement(table, len(some)), list(chain(*some)))
 
     def _until_free(self, statement: str, patience: float) -> None:
         """Execute a statement, waiting while a reader has the file."""
