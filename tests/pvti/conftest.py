@@ -40,6 +40,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
 @pytest.fixture
 def trace_path(tmp_path: Path) -> Iterator[str]:
     """Start a trace; give the path of its file."""
+    pvti.closeTrace()  # one that the environment asked for
     yield pvti.startTrace(tmp_path)
     pvti.closeTrace()
 

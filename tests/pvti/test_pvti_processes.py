@@ -19,6 +19,17 @@ HEAD = """
 import os, sys, threading, time
 import pvti
 channel = pvti.createTraceChannel("real")
+
+def wait_for_commits(count):
+    import sqlite3
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        path = f"file:{pvti.getCurrentTraceFilename()}?mode=ro"
+        reader = sqlite3.connect(path, uri=True, timeout=30)
+        found = reader.execute("SELECT count(*) FROM event_chunks").fetchone()[0]
+        reader.close()
+        if found >= count: return
+        time.sleep(0.02)
 """
 
 
@@ -132,9 +143,9 @@ with pvti.Tracepoint(channel, "outer"), pvti.Tracepoint(channel, "middle"):
 
 def test_a_trace_is_read_while_it_grows(tmp_path: Path) -> None:
     body = """
-for word in sys.stdin:
+for number, word in enumerate(sys.stdin, 1):
     with pvti.Tracepoint(channel, word.strip()): pass
-    time.sleep(0.4)
+    wait_for_commits(number)
     print("committed", flush=True)
 """
     process = subprocess.Popen(
@@ -229,10 +240,22 @@ if __name__ == "__main__":
         trace.close()
 
 
+def test_a_program_killed_before_its_first_commit_leaves_an_empty_trace(tmp_path: Path) -> None:
+    body = """
+pvti.Tracepoint.begin(channel, "first")
+os.kill(os.getpid(), 9)
+"""
+    process = start(body, tmp_path)
+    process.communicate()
+    trace = openTrace(tmp_path)
+    assert (trace.threads, trace.is_finished, trace.processes[0].name) == ((), False, "-c")
+    trace.close()
+
+
 def test_leaving_by_the_back_door_loses_a_commit_at_most(tmp_path: Path) -> None:
     body = """
 with pvti.Tracepoint(channel, "early"): pass
-time.sleep(0.4)
+wait_for_commits(1)
 os._exit(0)
 """
     run(body, tmp_path)
@@ -274,7 +297,7 @@ def test_a_full_disk_stops_the_trace_and_not_the_program(tmp_path: Path) -> None
 import resource
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 with pvti.Tracepoint(channel, "first"): pass
-time.sleep(0.3)
+wait_for_commits(1)
 deadline = time.monotonic() + 30
 while channel.begins is not None and time.monotonic() < deadline:
     with pvti.Tracepoint(channel, "many"): pass
@@ -295,7 +318,7 @@ def work():
 for number in range(300):
     thread = threading.Thread(target=work, name="worker")
     thread.start(); thread.join()
-    if number % 100 == 99: time.sleep(0.25)
+    if number % 100 == 99: wait_for_commits(number // 100 + 1)
 """
     run(body, tmp_path)
     trace = openTrace(tmp_path)
@@ -308,7 +331,7 @@ def test_a_reader_holds_up_the_file_and_not_the_program(tmp_path: Path) -> None:
     body = """
 import sqlite3
 with pvti.Tracepoint(channel, "first"): pass
-time.sleep(0.3)
+wait_for_commits(1)
 reader = sqlite3.connect(pvti.getCurrentTraceFilename(), isolation_level=None)
 reader.execute("BEGIN"); reader.execute("SELECT * FROM labels").fetchall()
 for _ in range(15):
