@@ -13,6 +13,7 @@ from typing import Any
 import click
 from click.exceptions import NoArgsIsHelpError
 
+from cli.output import printable
 from pva.errors import PvaError
 
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -100,4 +101,4 @@ def _usage(error: click.ClickException) -> str:
 
 
 def _say(name: str, text: str) -> None:
-    click.echo(f"{name}: {' '.join(text.split())}", err=True)
+    click.echo(f"{name}: {printable(' '.join(text.split()))}", err=True)

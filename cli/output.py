@@ -155,10 +155,9 @@ def printable(text: str) -> str:
     """Spell out control characters, so that a name in a report cannot steer the terminal."""
     if text.isprintable():
         return text
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
-        for letter in text
-    )
+    from pva.summary import printable as spelt_out
+
+    return spelt_out(text)
 
 
 def _json_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:

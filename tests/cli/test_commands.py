@@ -118,6 +118,10 @@ def test_a_step_or_tile_that_is_not_there_is_one_line(report: Path) -> None:
     assert "tiles 0 to 9" in refusal("show", "memory_by_category", report, "--tile", "10")
 
 
+def test_control_characters_of_a_path_are_spelt_out() -> None:
+    assert r"no\x1b[31mthing" in refusal("summary", "no\x1b[31mthing")
+
+
 READERS = (
     ("summary",), ("info",), ("show", "memory_by_tile"), ("check",), ("convert",),
 )  # fmt: skip

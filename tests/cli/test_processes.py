@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -67,3 +69,20 @@ def test_help_does_not_load_what_only_commands_need() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
     ).stdout.split()
     assert not {"numpy", "pandas", "dash", "simulator", "dashboard", "pvti"} & set(loaded)
+
+
+def test_serve_prints_its_url_answers_and_ends_at_an_interrupt(report: Path) -> None:
+    pytest.importorskip("dash")
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command("tilescope", "serve", report, "--port", "0"),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None and process.stderr is not None
+        line = process.stdout.readline()
+        assert line.startswith("dashboard: http://127.0.0.1:")
+        with urllib.request.urlopen(line.split()[1], timeout=30) as answer:
+            assert answer.status == 200
+        process.send_signal(signal.SIGINT)
+        assert "Traceback" not in process.stderr.read()
+    assert process.returncode in (0, 130)
