@@ -1,0 +1,177 @@
+"""A compiled program: arrays that values, clocks and profile are made from, each without the others.
+
+Variables are numbered through: the graph's own first, then those that the compiler added. Compute
+sets likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from simulator.compiler.allocate import Allocation
+from simulator.graph.graph import Graph
+from simulator.graph.program import Program
+from simulator.graph.types import IntArray
+from simulator.graph.vertex import Codelet, VertexGroup
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(slots=True, eq=False)
+class LoweredProgram:
+    """One program: the row of the table `programs`. Exchange rows are of the list of its type.
+
+    `action` is the user's node whose values this program carries: each node is carried by exactly
+    one program, syncs and exchanges of the compiler by none. `context` is a debug context, 0 none.
+    """
+
+    type: str
+    name: str = ""
+    children: list[int] = field(default_factory=list)
+    compute_set: int = -1
+    exchange: int = -1
+    count: int = -1
+    sync_type: str = "None"
+    action: Program | None = None
+    context: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exchange:
+    """One internal or host exchange: bytes and cycles of every tile.
+
+    `instructions` are bytes of code by kind, in the order of schema.EXCHANGE_INSTRUCTIONS.
+    """
+
+    sent: IntArray
+    received: IntArray
+    cycles: IntArray
+    instructions: tuple[int, ...] = ()
+    code: IntArray | None = None  # bytes of exchange code by tile
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompilerVariable:
+    """A variable that the compiler added: messages, rearranged data, program numbers.
+
+    `tile` and `bytes` are its pieces, one a tile; `source` is the graph's variable that it holds a
+    copy of, -1 for none.
+    """
+
+    name: str
+    category: str
+    tile: IntArray
+    bytes: IntArray
+    source: int = -1
+    interleaved: bool = False
+    always_live: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Access:
+    """Which program reads and writes which variable; `whole` writes leave nothing of it."""
+
+    program: IntArray
+    variable: IntArray
+    write: BoolArray
+    whole: BoolArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lowered:
+    """The program in the machine's steps. Row 0 of `programs` is the control program."""
+
+    programs: Sequence[LoweredProgram]
+    user_programs: Sequence[int]
+    compute_sets: Sequence[str]
+    groups: Sequence[VertexGroup]
+    exchanges: Sequence[Exchange]
+    host_exchanges: Sequence[Exchange]
+    variables: Sequence[CompilerVariable]
+    access: Access
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComputeCosts:
+    """Cycles of compute sets: [compute set][tile], and active cycles by [compute set][type]."""
+
+    cycles: IntArray
+    active_cycles: IntArray
+    active_by_type: IntArray
+    flops: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Liveness:
+    """When variables are live. Steps are programs in depth-first order.
+
+    program, parent          by step: row of programs, step around it (-1 for none)
+    always_live              by variable
+    variable, begin, end     half-open intervals of steps of the others, sorted by variable
+    bytes, bytes_by_ipu      by step: not-always-live bytes, in all and on each IPU
+    max_bytes_by_tile        by tile: most not-always-live bytes of any step
+    """
+
+    program: IntArray
+    parent: IntArray
+    always_live: BoolArray
+    variable: IntArray
+    begin: IntArray
+    end: IntArray
+    bytes: IntArray
+    bytes_by_ipu: IntArray
+    max_bytes_by_tile: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """Where variables lie: one piece for all that a variable has on one tile, by variable."""
+
+    variable: IntArray
+    tile: IntArray
+    bytes: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryUse:
+    """Memory of tiles, in bytes.
+
+    by_tile            column of the table memory_by_tile -> by tile
+    by_category        [category][region][overlap][tile], orders of pva.schema
+    by_compute_set     part (a name of schema.VERTEX_MEMORY_PARTS) -> [compute set][tile]
+    by_vertex_type     the same -> [vertex type][tile]
+    always_live        by tile
+    always_live_items  name and bytes of what is always live, variables and categories
+    """
+
+    by_tile: dict[str, IntArray]
+    by_category: IntArray
+    by_compute_set: dict[str, IntArray]
+    by_vertex_type: dict[str, IntArray]
+    always_live: IntArray
+    always_live_items: list[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Executable:
+    """All that the compiler found out. `type_of_group` is the vertex type of each group."""
+
+    graph: Graph
+    lowered: Lowered
+    vertex_types: Sequence[Codelet]
+    type_of_group: IntArray
+    costs: ComputeCosts
+    liveness: Liveness
+    pieces: Pieces
+    allocation: Allocation
+    memory: MemoryUse
+    edges: int
+
+    def variable_names(self) -> list[str]:
+        """Name all variables, the graph's and then the compiler's."""
+        own = [variable.name for variable in self.graph.variables]
+        return own + [variable.name for variable in self.lowered.variables]
