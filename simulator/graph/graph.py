@@ -180,11 +180,11 @@ class Graph:
         if isinstance(what, VertexRef):
             if not isinstance(tile, int):
                 raise TileMappingError(f"{what.batch.describe(what.index)}: needs one tile")
-            self._check_tile(tile, what.batch.describe(what.index))
+            self._check_tile(tile, what)
             what.batch.tiles[what.index] = tile
             self._groups = None
         elif isinstance(tile, int | np.integer):
-            self._check_tile(int(tile), f"variable {what.describe()!r}")
+            self._check_tile(int(tile), what)
             self._mapping.add(*_bytes(what), np.full(len(what.begins), tile, dtype=np.int64))
         else:
             pieces = [(low, high, t) for t, parts in enumerate(tile) for low, high in parts]
@@ -194,8 +194,8 @@ class Graph:
     def map_ranges(self, tensor: Tensor, low: IntArray, high: IntArray, tiles: IntArray) -> None:
         """Put the positions [low, high) of a flattened tensor on the tiles."""
         if len(tiles):
-            self._check_tile(int(tiles.min()), f"variable {tensor.describe()!r}")
-            self._check_tile(int(tiles.max()), f"variable {tensor.describe()!r}")
+            self._check_tile(int(tiles.min()), tensor)
+            self._check_tile(int(tiles.max()), tensor)
         if len(low) and (int(high.max()) > tensor.numElements() or int(low.min()) < 0):
             raise TileMappingError(
                 f"variable {tensor.describe()!r}: mapping of elements {int(low.min())} to "
@@ -245,11 +245,16 @@ class Graph:
             self._mapping_cache = (version, table)
         return self._mapping_cache[1]
 
-    def _check_tile(self, tile: int, what: str) -> None:
-        if not 0 <= tile < self.target.num_tiles:
-            raise TileMappingError(
-                f"{what}: tile {tile}; the target has tiles 0 to {self.target.num_tiles - 1}"
-            )
+    def _check_tile(self, tile: int, what: Tensor | VertexRef) -> None:
+        if 0 <= tile < self.target.num_tiles:
+            return
+        if isinstance(what, Tensor):
+            name = f"variable {what.describe()!r}"
+        else:
+            name = what.batch.describe(what.index)
+        raise TileMappingError(
+            f"{name}: tile {tile}; the target has tiles 0 to {self.target.num_tiles - 1}"
+        )
 
     # Vertices
     def addComputeSet(self, name: str = "") -> ComputeSet:

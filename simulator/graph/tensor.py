@@ -93,10 +93,15 @@ class Tensor:
         if begin == 0 and end == size:
             return self
         inner = element_count(self.shape[axis + 1 :])
-        outer = np.arange(element_count(self.shape[:axis]), dtype=np.int64) * (size * inner)
+        rows = element_count(self.shape[:axis])
+        shape = (*self.shape[:axis], end - begin, *self.shape[axis + 1 :])
+        if rows == 1 and begin < end and len(self.begins) == 1:
+            # The common case, as programs add vertices one by one: one region out of one.
+            first, length = self.begins + begin * inner, np.array([(end - begin) * inner])
+            return Tensor(self.graph, self.dtype, shape, first, length)
+        outer = np.arange(rows, dtype=np.int64) * (size * inner)
         low, high = outer + begin * inner, outer + end * inner
         begins, lengths, _ = cut(self.begins, self.lengths, low, high)
-        shape = (*self.shape[:axis], end - begin, *self.shape[axis + 1 :])
         return Tensor(self.graph, self.dtype, shape, *join(begins, lengths))
 
     def __getitem__(self, index: Index | tuple[Index, ...]) -> Tensor:
@@ -123,19 +128,22 @@ class Tensor:
         if not -size <= index < size:
             raise PoplarError(f"{self!r}: index {index} of dimension {axis}; its size is {size}")
         picked = self._slice_dimension(index % size, index % size + 1, axis)
-        return picked.reshape((*self.shape[:axis], *self.shape[axis + 1 :]))
+        return picked._reshaped((*self.shape[:axis], *self.shape[axis + 1 :]))
 
     def __len__(self) -> int:
         return self.dim(0)
 
     def reshape(self, shape: Sequence[int]) -> Tensor:
-        sizes = checked_shape(shape, repr(self))
+        sizes = checked_shape(shape, "reshape")
         if element_count(sizes) != self.numElements():
             raise PoplarError(
                 f"{self!r}: cannot be reshaped to {list(sizes)}: "
                 f"{self.numElements()} elements against {element_count(sizes)}"
             )
-        return Tensor(self.graph, self.dtype, sizes, self.begins, self.lengths)
+        return self._reshaped(sizes)
+
+    def _reshaped(self, shape: tuple[int, ...]) -> Tensor:
+        return Tensor(self.graph, self.dtype, shape, self.begins, self.lengths)
 
     def flatten(self) -> Tensor:
         return self.reshape((self.numElements(),))
