@@ -56,7 +56,7 @@ def execution_overview(report: Report) -> ExecutionOverview:
     first, end = (data.column("runs", name) for name in ("first_step", "end_step"))
     return ExecutionOverview(
         cycles=cycles,
-        seconds=cycles / float(data.value("target", "clock_frequency")),
+        seconds=_fraction(cycles, float(data.value("target", "clock_frequency"))),
         runs=len(first),
         recorded_runs=int((end > first).sum()),
         steps=data.length("steps"),
@@ -224,6 +224,6 @@ def runs(report: Report) -> pd.DataFrame:
             **table,
             "steps": table["end_step"] - table["first_step"],
             "recorded": recorded,
-            "device_microseconds": table["cycles"] / clock * 1e6,
+            "device_microseconds": table["cycles"] / (clock or np.inf) * 1e6,
         }
     )

@@ -151,8 +151,8 @@ def depths(parents: Rows) -> Rows:
     Each round doubles how far a row has looked up, so that a tree of any depth needs few rounds;
     a file whose parents run in a circle ends as well.
     """
-    depth = (parents >= 0).astype(np.int64)
-    above = parents.copy()
+    above = np.where(parents < len(parents), parents, -1)
+    depth = (above >= 0).astype(np.int64)
     for _ in range(len(parents).bit_length()):
         inside = above >= 0
         up = above[inside]

@@ -159,7 +159,7 @@ def memory_overview(
         total_including_gaps=int(gaps.sum()),
         fullest_tile=tiles.start + fullest,
         fullest_bytes=int(gaps[fullest]),
-        fullest_share=float(gaps[fullest] / capacity),
+        fullest_share=float(gaps[fullest] / max(capacity, 1)),
         fullest_tile_excluding_gaps=tiles.start + fullest_data,
         fullest_bytes_excluding_gaps=int(total[fullest_data]),
         mean_bytes=float(gaps.mean()),

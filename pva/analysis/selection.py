@@ -38,7 +38,10 @@ def program_texts(report: Report, programs: npt.NDArray[np.int64]) -> tuple[list
 
 
 def tiles_of(report: Report, *, ipu: int | None = None, replica: int | None = None) -> slice:
-    """Give the tiles of an IPU or of a replica of the graph, all of them when neither is named."""
+    """Give the tiles of an IPU or of a replica of the graph, all of them when neither is named.
+
+    Raises SelectionError when it is not there, or has no tiles.
+    """
     data = report.dataset
     count = tile_count(report)
     if ipu is not None:
@@ -49,4 +52,6 @@ def tiles_of(report: Report, *, ipu: int | None = None, replica: int | None = No
         each, number = count // replicas, chosen("replica", replica, replicas)
     else:
         each, number = count, 0
+    if not 0 < each <= count:
+        raise SelectionError(f"IPU or replica {number}: {each:,} tiles, of {count:,} in all")
     return slice(number * each, (number + 1) * each)

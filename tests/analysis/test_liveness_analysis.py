@@ -99,3 +99,7 @@ def test_depths_of_a_very_deep_tree_and_of_a_circle_end() -> None:
     chain = np.arange(-1, 99_999)
     assert liveness.depths(chain)[-1] == 99_999
     assert len(liveness.depths(np.array([1, 0]))) == 2
+
+
+def test_depths_take_a_parent_that_is_not_there_for_none() -> None:
+    assert liveness.depths(np.array([-1, 0, 99])).tolist() == [0, 1, 0]
