@@ -131,7 +131,7 @@ class PvtiFile:
         chunked = name == "event_chunks"
         names = [c.name for c in declared.columns if not (chunked and c.name == "data")]
         types = [c.type for c in declared.columns if c.name in names]
-        wanted = [*names, "length(data)"] if chunked else names
+        wanted = [*names, "coalesce(length(data), -1)"] if chunked else names
         rows = self._database.rows(f"SELECT {', '.join(wanted)} FROM {name} ORDER BY rowid")
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(wanted)
         table = {

@@ -52,25 +52,26 @@ def _open_at_begin(begin: Integers, end: Integers) -> Integers:
     instant = begin == end
     # An event of no duration has ended for what begins later, not for what begins with it.
     ended = np.searchsorted(np.sort(end[~instant]), begin, side="right")
-    ended += np.searchsorted(np.sort(end[instant]), begin, side="left")
-    open_events: Integers = np.arange(len(begin)) - ended
-    return open_events
+    if instant.any():
+        ended += np.searchsorted(np.sort(end[instant]), begin, side="left")
+    return np.subtract(np.arange(len(begin)), ended, out=ended)
 
 
 def _parents(depth: Integers, end: Integers) -> tuple[Integers, npt.NDArray[np.bool_]]:
     """Find the last event before each that is one less deep, and whether it holds the event."""
-    count = len(depth)
-    rows = np.arange(count)
-    # Of 16-bit numbers NumPy sorts by radix: twenty times as fast.
+    # Of 16-bit numbers NumPy sorts by radix: many times as fast.
     small = depth.astype(np.int16) if depth.max(initial=0) < 1 << 15 else depth
-    order = np.argsort(small, kind="stable")
-    keys = depth[order] * count + order
-    wanted = (depth - 1) * count
-    place = np.searchsorted(keys, wanted + rows) - 1
-    parent = np.where(depth > 0, keys[place] - wanted, -1)
-    nested = (parent >= 0) & (parent < rows)
-    nested[nested] = end[parent[nested]] >= end[nested]
-    return parent, nested | (depth == 0)
+    by_depth = np.argsort(small, kind="stable")
+    # An event one deeper than its predecessor is the first inside it; the next ones of that depth
+    # are inside it too, until there is another first. A depth's first event is always such a one.
+    first = np.zeros(len(depth), np.bool_)
+    first[1:] = small[1:] > small[:-1]
+    group = np.where(first[by_depth], np.arange(len(depth)), 0)
+    np.maximum.accumulate(group, out=group)
+    parent = np.empty(len(depth), np.int64)
+    parent[by_depth] = by_depth[group] - 1
+    parent[depth == 0] = -1
+    return parent, (parent < 0) | (end[parent] >= end)
 
 
 def _sweep(
