@@ -77,10 +77,11 @@ def shared(document: dict[str, Any]) -> dict[str, Any]:
     """Put indexes in place of texts and spread the further keys."""
     strings: dict[str, int] = {}
     for context in document.get(CONTEXTS, ()):
-        for holder, keys in ((context, ("name",)), (context.get(LOCATION, {}), LOCATION_TEXTS)):
-            for key in keys:
-                if key in holder:
-                    holder[key] = strings.setdefault(holder[key], len(strings))
+        location = context.get(LOCATION, {})
+        places = [(context, "name"), *((location, key) for key in LOCATION_TEXTS)]
+        for holder, key in places:
+            if key in holder:
+                holder[key] = strings.setdefault(holder[key], len(strings))
         context.update(_spread(context))
         if context.get(JSON_KEY) is None:
             context.pop(JSON_KEY, None)

@@ -176,16 +176,11 @@ def _write_list(root: Nested, table: schema.Table, dataset: Dataset) -> None:
 
 
 def _read_object(file: object, root: Mapping[str, Any], table: schema.Table) -> Columns | None:
-    found = look_up(file, root, table.place)
-    if found is None:
-        return None
-    values = {c.name: look_up(file, found, c.document_key) for c in table.columns}
+    places = {c.name: f"{table.place}.{c.document_key}".strip(".") for c in table.columns}
+    values = {name: look_up(file, root, place) for name, place in places.items()}
     if all(value is None for value in values.values()):
         return None
-    return {
-        c.name: column_of(file, f"{table.place}.{c.document_key}".strip("."), c, [values[c.name]])
-        for c in table.columns
-    }
+    return {c.name: column_of(file, places[c.name], c, [values[c.name]]) for c in table.columns}
 
 
 def _read_rows(file: object, root: Mapping[str, Any], table: schema.Table) -> Columns | None:

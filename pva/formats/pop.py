@@ -190,6 +190,7 @@ class _Pop:
         self._database = database
         weakref.finalize(self, database.close)
         with database.snapshot():
+            _check_size(database)
             found = {str(name) for (name,) in database.rows("SELECT name FROM sqlite_master")}
             chunked = {str(name) for (name,) in database.rows("SELECT DISTINCT name FROM arrays")}
             first = {table.name: f"{table.name}.{table.columns[0].name}" for table in schema.TABLES}
@@ -264,6 +265,8 @@ class _Pop:
     def _values(self, name: str, first: int, stop: int | None) -> Values:
         """Read rows of a column or array, only from the chunks that hold them."""
         chunks = self._index(name)
+        if not chunks:
+            raise DamagedFileError(self._database.path, "nothing", "one chunk or more", place=name)
         count = sum(chunk.rows for chunk in chunks)
         begin, end, _ = slice(first, stop).indices(count)
         wanted = [c for c in chunks if c.first_row < end and begin < c.first_row + c.rows]
@@ -329,6 +332,16 @@ class _Pop:
             wanted = "a file as its program wrote it: make or copy it again"
             raise DamagedFileError(self._database.path, found, wanted, place=place)
         return np.frombuffer(data, dtype=f"<{chunk.dtype}").reshape(chunk.shape)
+
+
+def _check_size(database: Database) -> None:
+    """Refuse a file that was cut short: SQLite reads half of a last page as if it were whole."""
+    ((pages,),), ((page,),) = (database.rows(f"PRAGMA page_{of}") for of in ("count", "size"))
+    with faults(database.path, WHAT):
+        found = database.path.stat().st_size
+    if found < pages * page:
+        wanted = f"it had {pages * page}: make or copy it again"
+        raise DamagedFileError(database.path, f"cut short: {found} bytes", wanted)
 
 
 def _shape(text: object) -> tuple[int, ...] | None:

@@ -81,9 +81,8 @@ class ExecutionStep(Item):
     @property
     def cyclesByTile(self) -> Numbers:
         """Cycles of each tile; empty for syncs."""
-        table, array = CYCLES_BY_TILE.get(
-            str(self._data.texts("steps", "type")[self._row]), ("", "")
-        )
+        kind = schema.STEP_TYPES[self._value("steps", "type")]
+        table, array = CYCLES_BY_TILE.get(kind, ("", ""))
         if not array:
             return Numbers(np.zeros(0, dtype=np.int64))
         row = self._data.column("programs", table)[int(self._value("steps", "program"))]

@@ -1,0 +1,16 @@
+"""Conservation laws that every report must keep; `check` names those that one breaks."""
+
+from __future__ import annotations
+
+from pva.check import execution, graph, liveness, memory
+from pva.check.law import Law, Violation
+from pva.dataset import Dataset
+
+__all__ = ["LAWS", "Law", "Violation", "check"]
+
+LAWS: tuple[Law, ...] = (*graph.LAWS, *memory.LAWS, *liveness.LAWS, *execution.LAWS)
+
+
+def check(data: Dataset) -> list[Violation]:
+    """Hold a dataset against every law whose tables and arrays it has."""
+    return [violation for law in LAWS for violation in law.broken_by(data)]

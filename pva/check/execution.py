@@ -1,0 +1,170 @@
+"""Laws about time: steps, runs and what the tiles did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pva import schema
+from pva.check.graph import OPERANDS
+from pva.check.law import Laws, Values, Violation, at_most, equal
+from pva.dataset import Dataset
+
+LAWS = Laws()
+# Which figure of `tile_cycles` the steps of a type make up.
+ACTIVITIES = {
+    "OnTileExecute": "compute",
+    "DoExchange": "do_exchange",
+    "GlobalExchange": "global_exchange",
+    "StreamCopy": "stream_copy",
+}
+EXCHANGES = {
+    "DoExchange": "exchange",
+    "GlobalExchange": "external_exchange",
+    "StreamCopy": "host_exchange",
+}
+
+
+def _rows_of_steps(data: Dataset, tag: str) -> tuple[Values, Values]:
+    """Give the steps of a type, and for each the row of its compute set or exchange."""
+    steps = np.flatnonzero(data.texts("steps", "type") == tag)
+    column, _ = OPERANDS[tag]
+    rows = data.column("programs", column)[data.column("steps", "program")[steps]]
+    return steps[rows >= 0], rows[rows >= 0]
+
+
+@LAWS.needing("steps", "programs")
+def steps_last_as_long_as_their_slowest_tile(data: Dataset) -> Iterator[Violation]:
+    """A step takes the cycles of its slowest tile."""
+    cycles = data.column("steps", "cycles")
+    for tag, (_, array) in OPERANDS.items():
+        if data.has(array):
+            steps, rows = _rows_of_steps(data, tag)
+            slowest = data.array(array).max(axis=1, initial=0)
+            yield from equal(cycles[steps], slowest[rows], f"cycles of {tag}", "number")
+
+
+@LAWS.needing("steps", "steps_by_ipu")
+def steps_last_as_long_as_their_slowest_ipu(data: Dataset) -> Iterator[Violation]:
+    """A step takes the cycles of its slowest IPU."""
+    cycles, rows = data.column("steps", "cycles"), data.column("steps_by_ipu", "step")
+    slowest = np.full(len(cycles), -1)
+    np.maximum.at(slowest, rows, data.column("steps_by_ipu", "cycles"))
+    known = (slowest >= 0) & (cycles >= 0)
+    yield from equal(cycles[known], slowest[known], "cycles", "number")
+
+
+@LAWS.needing("steps")
+def time_does_not_run_back(data: Dataset) -> Iterator[Violation]:
+    """A step ends no earlier than it begins, and begins where the one before it ended."""
+    begin, end = (data.column("steps", name) for name in ("cycles_from", "cycles_to"))
+    known = (begin >= 0) & (end >= 0)
+    yield from at_most(begin[known], end[known], "cycles_from", "step", "cycles_to is")
+    yield from at_most(end[known][:-1], begin[known][1:], "cycles_to", "step", "next begins at")
+
+
+@LAWS.needing("steps")
+def overlap_is_what_was_hidden(data: Dataset) -> Iterator[Violation]:
+    """Of a step's cycles, those that made the run no longer were overlapped."""
+    names = ("cycles", "cycles_from", "cycles_to", "cycles_overlapped")
+    cycles, begin, end, overlapped = (data.column("steps", name) for name in names)
+    known = (overlapped >= 0) & (begin >= 0) & (end >= 0)
+    hidden = cycles[known] - (end - begin)[known]
+    yield from equal(overlapped[known], hidden, "cycles_overlapped", "number")
+
+
+@LAWS.needing("steps", "programs")
+def data_of_a_step_is_that_of_its_exchange(data: Dataset) -> Iterator[Violation]:
+    """A step moves half of what its exchange sends and receives."""
+    total = data.column("steps", "total_data")
+    for tag, exchange in EXCHANGES.items():
+        arrays = [f"{exchange}_bytes_sent", f"{exchange}_bytes_received"]
+        if all(data.has(name) for name in arrays):
+            steps, rows = _rows_of_steps(data, tag)
+            moved = sum(data.array(name).sum(axis=1) for name in arrays) // 2
+            yield from equal(total[steps], moved[rows], f"total_data of {tag}", "number")
+
+
+@LAWS.needing("steps")
+def balances_are_fractions(data: Dataset) -> Iterator[Violation]:
+    """A balance is from 0 to 1, where there is one."""
+    for column in schema.TABLE["steps"].columns:
+        if column.unit == "fraction":
+            values = data.column("steps", column.name)
+            known = values[~np.isnan(values)]
+            what = f"{column.name} known"
+            yield from at_most(known, 1.0 + 1e-9, what, "number")
+            yield from at_most(-known, 0.0, f"negative {what}", "number")
+
+
+@LAWS.needing("steps", "runs")
+def runs_share_out_the_steps(data: Dataset) -> Iterator[Violation]:
+    """Each step is in its run, and recorded runs follow each other without a gap."""
+    run = data.column("steps", "run")
+    first, end = (data.column("runs", name) for name in ("first_step", "end_step"))
+    recorded = np.flatnonzero(end > first)
+    sizes = (end - first)[recorded]
+    yield from equal(int(sizes.sum()), len(run), "steps of all runs")
+    starts = np.cumsum(sizes) - sizes
+    yield from equal(first[recorded], starts, "first_step", "recorded run")
+    if int(sizes.sum()) == len(run):
+        yield from equal(run, np.repeat(recorded, sizes), "run", "step")
+
+
+@LAWS.needing("steps", "runs")
+def runs_last_as_long_as_their_steps(data: Dataset) -> Iterator[Violation]:
+    """A recorded run ends no earlier than its last step."""
+    first, end = (data.column("runs", name) for name in ("first_step", "end_step"))
+    recorded = (end > first) & (end <= data.length("steps"))
+    last = data.column("steps", "cycles_to")[end[recorded] - 1]
+    begin = data.column("steps", "cycles_from")[first[recorded]]
+    start = data.column("runs", "cycles_from")[recorded]
+    stop = start + data.column("runs", "cycles")[recorded]
+    yield from at_most(last, stop, "last cycles_to", "recorded run", "run ends at")
+    known = begin >= 0
+    yield from at_most(start[known], begin[known], "cycles_from", "recorded run", "first step")
+
+
+def _recorded_cycles(data: Dataset) -> int:
+    """Sum the cycles of the runs that were recorded in full."""
+    first, end = (data.column("runs", name) for name in ("first_step", "end_step"))
+    return int(data.column("runs", "cycles")[end > first].sum())
+
+
+@LAWS.needing("execution", "runs")
+def cycles_are_those_of_the_recorded_runs(data: Dataset) -> Iterator[Violation]:
+    """The cycles of the execution are the sum of the runs that were recorded in full."""
+    found = data.value("execution", "cycles")
+    yield from equal(found, _recorded_cycles(data), "cycles")
+
+
+@LAWS.needing("tile_cycles", "runs", "target")
+def activities_fill_the_time_of_all_tiles(data: Dataset) -> Iterator[Violation]:
+    """What the tiles did, idling included, is as long as all runs on all tiles."""
+    spent = data.table("tile_cycles")
+    found = sum(int(values[0]) for name, values in spent.items() if name != "active_compute")
+    wanted = _recorded_cycles(data) * int(data.value("target", "num_tiles"))
+    yield from equal(found, wanted, "tile cycles")
+    yield from at_most(spent["active_compute"], spent["compute"], "active_compute", "row")
+
+
+@LAWS.needing("tile_cycles", "steps", "programs")
+def activities_are_those_of_the_steps(data: Dataset) -> Iterator[Violation]:
+    """The cycles of an activity are those of all tiles in the steps of its type."""
+    for tag, activity in ACTIVITIES.items():
+        array = OPERANDS[tag][1]
+        if data.has(array):
+            _, rows = _rows_of_steps(data, tag)
+            wanted = int(data.array(array).sum(axis=1)[rows].sum())
+            yield from equal(data.value("tile_cycles", activity), wanted, activity)
+
+
+@LAWS.needing("tile_clock", "steps")
+def clocks_are_kept_at_every_interval(data: Dataset) -> Iterator[Violation]:
+    """There is a snapshot before step 0, 1024, ..., and no tile's clock runs back."""
+    clock = data.array("tile_clock")
+    steps = data.length("steps")
+    if steps:
+        yield from equal(len(clock), -(-steps // schema.CLOCK_INTERVAL), "snapshots")
+    yield from at_most(clock[:-1], clock[1:], "clock", "snapshot, tile", "later")

@@ -1,0 +1,93 @@
+"""What a law is, and how a breach of it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pva.dataset import Dataset
+
+Values = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One law broken, at the first place of `count`."""
+
+    place: str
+    found: str
+    wanted: str
+    count: int = 1
+    law: str = ""
+
+    def __str__(self) -> str:
+        more = f" ({self.count} places)" if self.count > 1 else ""
+        return f"{self.law}: {self.place}: found {self.found}; {self.wanted}{more}"
+
+
+Find = Callable[[Dataset], Iterable[Violation]]
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """A law: the tables and arrays that it speaks of, and who finds breaches."""
+
+    find: Find
+    needs: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the law."""
+        return self.find.__name__
+
+    def broken_by(self, data: Dataset) -> list[Violation]:
+        """Give the breaches of a dataset; none when it lacks what the law speaks of."""
+        if not all(data.has(name) for name in self.needs):
+            return []
+        return [replace(violation, law=self.name) for violation in self.find(data)]
+
+
+class Laws(list[Law]):
+    """The laws of a module, in order."""
+
+    def needing(self, *needs: str) -> Callable[[Find], Find]:
+        """Mark a function as a law about these tables and arrays."""
+
+        def add(find: Find) -> Find:
+            self.append(Law(find, needs))
+            return find
+
+        return add
+
+
+def equal(
+    found: npt.ArrayLike, wanted: npt.ArrayLike, what: str, index: str = "", why: str = ""
+) -> list[Violation]:
+    """Compare two arrays; `index` names what their places are numbered by."""
+    left, right = np.broadcast_arrays(np.asarray(found), np.asarray(wanted))
+    return _broken(left != right, what, index, left, right, why)
+
+
+def at_most(
+    found: npt.ArrayLike, limit: npt.ArrayLike, what: str, index: str = "", why: str = ""
+) -> list[Violation]:
+    """Compare two arrays, the first of which may be lower anywhere."""
+    left, right = np.broadcast_arrays(np.asarray(found), np.asarray(limit))
+    return _broken(left > right, what, index, left, right, why or "at most")
+
+
+def _broken(
+    wrong: Values, what: str, index: str, found: Values, wanted: Values, why: str
+) -> list[Violation]:
+    places = np.argwhere(wrong)
+    if not len(places):
+        return []
+    first = tuple(places[0])
+    numbers = ", ".join(str(number) for number in first)
+    place = f"{what}, {index} {numbers}" if index else what
+    text = f"{why} {wanted[first]}".strip()
+    return [Violation(place, str(found[first]), text, len(places))]

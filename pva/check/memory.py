@@ -1,0 +1,158 @@
+"""Laws about memory: regions, categories, vertex state and the places of variables."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from pva import schema
+from pva.check.law import Laws, Values, Violation, at_most, equal
+from pva.dataset import Dataset
+
+LAWS = Laws()
+REGION_COLUMNS = tuple(schema.snake(region) for region in schema.REGIONS)
+FOREVER = np.iinfo(np.int64).max
+
+
+@LAWS.needing("memory_by_tile")
+def regions_sum_to_the_total(data: Dataset) -> Iterator[Violation]:
+    """The memory of a tile is that of its regions; gaps only add."""
+    table = data.table("memory_by_tile")
+    regions = sum(table[region] for region in REGION_COLUMNS)
+    yield from equal(table["total"], regions, "total", "tile")
+    for name in (*REGION_COLUMNS, "total"):
+        yield from at_most(table[name], table[f"{name}_including_gaps"], name, "tile")
+
+
+@LAWS.needing("memory_by_tile", "memory_by_category")
+def categories_sum_to_the_regions(data: Dataset) -> Iterator[Violation]:
+    """The categories of a tile sum to each region, what shares its place counted at least once."""
+    own, shared = (data.array("memory_by_category").sum(axis=0)[:, way] for way in (0, 1))
+    for row, name in enumerate(REGION_COLUMNS):
+        region = data.column("memory_by_tile", name)
+        plain = shared[row] == 0
+        yield from equal(own[row][plain], region[plain], f"categories of {name}", "row")
+        yield from at_most(own[row], region, f"categories of {name}", "tile")
+        yield from at_most(region, own[row] + shared[row], name, "tile", "categories have")
+
+
+def _parts_sum(data: Dataset, owner: str) -> Iterator[Violation]:
+    arrays = [f"memory_by_{owner}_{part}" for part, _, _ in schema.VERTEX_MEMORY_PARTS]
+    *parts, total = (data.array(name) for name in arrays)
+    yield from equal(total, np.sum(parts, axis=0), arrays[-1], f"{owner}, tile")
+
+
+def _parts_of(owner: str) -> tuple[str, ...]:
+    return tuple(f"memory_by_{owner}_{part}" for part, _, _ in schema.VERTEX_MEMORY_PARTS)
+
+
+@LAWS.needing(*_parts_of("compute_set"))
+def parts_of_compute_sets_sum_to_totals(data: Dataset) -> Iterator[Violation]:
+    """The memory of a compute set on a tile is the sum of its parts."""
+    yield from _parts_sum(data, "compute_set")
+
+
+@LAWS.needing(*_parts_of("vertex_type"))
+def parts_of_vertex_types_sum_to_totals(data: Dataset) -> Iterator[Violation]:
+    """The memory of a vertex type on a tile is the sum of its parts."""
+    yield from _parts_sum(data, "vertex_type")
+
+
+@LAWS.needing("variables", "variable_pieces")
+def pieces_make_up_the_variables(data: Dataset) -> Iterator[Violation]:
+    """The pieces of a variable have its bytes."""
+    sizes = data.column("variables", "bytes")
+    sums = np.zeros(len(sizes), dtype=np.int64)
+    rows = data.column("variable_pieces", "variable")
+    np.add.at(sums, rows, data.column("variable_pieces", "bytes"))
+    placed = np.isin(np.arange(len(sizes)), rows)
+    yield from equal(sums[placed], sizes[placed], "bytes of pieces", "variable number")
+
+
+@LAWS.needing("variable_pieces", "memory_by_tile")
+def pieces_lie_in_the_memory(data: Dataset) -> Iterator[Violation]:
+    """A piece lies in what its tile needs."""
+    pieces = data.table("variable_pieces")
+    needs = data.column("memory_by_tile", "total_including_gaps")
+    yield from at_most(-pieces["address"], 0, "negative address", "piece")
+    yield from at_most(pieces["tile"], len(needs) - 1, "tile", "piece")
+    there = (pieces["tile"] >= 0) & (pieces["tile"] < len(needs))
+    ends = (pieces["address"] + pieces["bytes"])[there]
+    yield from at_most(ends, needs[pieces["tile"][there]], "end", "piece")
+
+
+@LAWS.needing("variables", "variable_pieces", "variable_intervals")
+def live_pieces_do_not_overlap(data: Dataset) -> Iterator[Violation]:
+    """No two pieces that are live at the same time have a byte in common."""
+    boxes = _boxes(data)
+    boxes = boxes[:, _touching(boxes)]
+    boxes = boxes[:, np.lexsort((boxes[3], boxes[0]))]
+    for first, end in pairwise(_borders(boxes[0])):
+        found = _collision(boxes[:, first:end])
+        if found is not None:
+            names = data.column("variables", "name")
+            text = " and ".join(f"{names[variable]!r}" for variable in found)
+            place = f"tile {boxes[0, first]}"
+            yield Violation(place, text, "one byte, one variable")
+
+
+def _boxes(data: Dataset) -> Values:
+    """List tile, address, end, begin and end of life, and variable of each piece in each life."""
+    pieces, lives = data.table("variable_pieces"), data.table("variable_intervals")
+    always = np.flatnonzero(data.column("variables", "always_live"))
+    variable = np.concatenate((lives["variable"], always))
+    begin = np.concatenate((lives["begin"], np.zeros_like(always)))
+    end = np.concatenate((lives["end"], np.full_like(always, FOREVER)))
+    order = np.argsort(variable, kind="stable")
+    first = np.searchsorted(variable[order], pieces["variable"])
+    counts = np.searchsorted(variable[order], pieces["variable"], side="right") - first
+    piece = np.repeat(np.arange(len(first)), counts)
+    within = np.arange(len(piece)) - np.repeat(np.cumsum(counts) - counts, counts)
+    life = order[first[piece] + within]
+    address = pieces["address"][piece]
+    tile, stop = pieces["tile"][piece], address + pieces["bytes"][piece]
+    return np.stack((tile, address, stop, begin[life], end[life], variable[life]))
+
+
+def _touching(boxes: Values) -> Values:
+    """Find the boxes that share an address with another on their tile, at whatever time."""
+    tile, address, stop = boxes[:3]
+    order = np.lexsort((address, tile))
+    base = tile[order] * (max(int(stop.max(initial=0)), 1) + 1)
+    starts, stops = base + address[order], base + stop[order]
+    reached = np.maximum.accumulate(stops) if len(stops) else stops
+    joined = starts[1:] < reached[:-1]
+    touching = np.zeros(len(order), dtype=bool)
+    touching[order[1:][joined]] = True
+    touching[order[:-1][joined]] = True
+    clusters = np.cumsum(np.concatenate(([0], ~joined))) if len(order) else order
+    shared = np.bincount(clusters, minlength=1) > 1
+    touching[order] = shared[clusters]
+    return np.flatnonzero(touching & (stop > address))
+
+
+def _borders(tiles: Values) -> list[int]:
+    changes = np.flatnonzero(np.diff(tiles)) + 1
+    return [0, *changes.tolist(), len(tiles)] if len(tiles) else []
+
+
+def _collision(boxes: Values) -> tuple[int, int] | None:
+    """Find two boxes of one tile that overlap, given by begin; what is alive is kept by address."""
+    alive: list[tuple[int, int, int]] = []  # address, end, variable
+    leaving: list[tuple[int, tuple[int, int, int]]] = []  # end of life, what leaves
+    for _tile, address, stop, begin, end, variable in boxes.T.tolist():
+        gone = bisect_right(leaving, begin, key=lambda entry: entry[0])
+        for _, entry in leaving[:gone]:
+            alive.remove(entry)
+        del leaving[:gone]
+        place = bisect_left(alive, (address, 0, 0))
+        beside = alive[max(place - 1, 0) : place + 1]
+        for other, other_stop, name in beside:
+            if other < stop and address < other_stop:
+                return name, variable
+        alive.insert(place, (address, stop, variable))
+        insort(leaving, (end, (address, stop, variable)))
+    return None

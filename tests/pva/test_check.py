@@ -1,0 +1,105 @@
+"""Each conservation law holds for the small report, and is broken by one wrong figure."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pva.check import LAWS, check
+from tests import builders
+from tests.builders import small_report
+
+
+def changed(name: str, column: str, row: int, value: Any) -> dict[str, Any]:
+    """Change one value of a table."""
+    table = {key: values.copy() for key, values in small_report().table(name).items()}
+    table[column][row] = value
+    return {name: table}
+
+
+def changed_array(name: str, place: Any, value: int) -> dict[str, Any]:
+    """Change one value of an array."""
+    values = small_report().array(name).copy()
+    values[place] = value
+    return {name: values}
+
+
+PIECE_OF_Y = 42  # after 10 pieces of each of four variables and 2 of the partials
+BROKEN: dict[str, dict[str, Any]] = {
+    "machine_is_its_tiles": changed("target", "total_memory", 0, 1),
+    "graph_counts_what_is_there": changed("graph", "num_vertices", 0, 17),
+    "programs_are_trees": changed("program_children", "child", 0, 0),
+    "programs_point_at_something": changed("programs", "exchange", 5, 1),
+    "active_cycles_by_tile_are_those_by_type": changed_array(
+        "compute_set_active_cycles_by_vertex_type", (1, 0), 1
+    ),
+    "threads_are_active_no_longer_than_the_tile": changed_array(
+        "compute_set_active_cycles_by_tile", (1, 1), 1
+    ),
+    "bytes_sent_are_received": changed_array("exchange_bytes_sent", (0, 3), 5),
+    "exchange_code_is_the_sum_of_its_instructions": changed("exchange_instructions", "send", 0, 8),
+    "regions_sum_to_the_total": changed("memory_by_tile", "interleaved", 1, 4),
+    "categories_sum_to_the_regions": changed_array("memory_by_category", (1, 0, 0, 4), 0),
+    "parts_of_compute_sets_sum_to_totals": changed_array(
+        "memory_by_compute_set_padding", (0, 0), 3
+    ),
+    "parts_of_vertex_types_sum_to_totals": changed_array("memory_by_vertex_type_code", (0, 0), 3),
+    "pieces_make_up_the_variables": changed("variable_pieces", "bytes", 0, 4),
+    "pieces_lie_in_the_memory": changed("variable_pieces", "address", 0, 2000),
+    "live_pieces_do_not_overlap": changed("variable_pieces", "address", 0, 528),
+    "liveness_steps_are_a_tree": changed("liveness_steps", "parent", 3, 3),
+    "lives_are_in_order": changed("variable_intervals", "end", 0, 2),
+    "live_bytes_are_those_of_the_variables": changed("liveness_steps", "bytes", 0, 8),
+    "peak_is_the_largest_step": changed("liveness", "max_bytes", 0, 201),
+    "live_bytes_by_ipu_sum_to_the_step": changed_array("liveness_bytes_by_ipu", (0, 0), 8),
+    "always_live_variables_sum_to_the_tiles": changed_array("always_live_bytes", 0, 0),
+    "peak_of_each_tile_is_that_of_its_pieces": changed_array("not_always_live_max_bytes", 9, 19),
+    "steps_last_as_long_as_their_slowest_tile": changed("steps", "cycles", 3, 113),
+    "steps_last_as_long_as_their_slowest_ipu": changed("steps_by_ipu", "cycles", 7, 113),
+    "time_does_not_run_back": changed("steps", "cycles_to", 5, 100),
+    "overlap_is_what_was_hidden": changed("steps", "cycles_overlapped", 5, 0),
+    "data_of_a_step_is_that_of_its_exchange": changed("steps", "total_data", 2, 41),
+    "balances_are_fractions": changed("steps", "tile_balance", 0, 1.5),
+    "runs_share_out_the_steps": changed("steps", "run", 5, 1),
+    "runs_last_as_long_as_their_steps": changed("runs", "cycles", 0, 500),
+    "cycles_are_those_of_the_recorded_runs": changed("execution", "cycles", 0, 1023),
+    "activities_fill_the_time_of_all_tiles": changed("tile_cycles", "sync", 0, 1),
+    "activities_are_those_of_the_steps": changed("tile_cycles", "do_exchange", 0, 1779),
+    "clocks_are_kept_at_every_interval": {"tile_clock": np.zeros((2, builders.TILES))},
+}
+
+
+def test_the_small_report_breaks_no_law() -> None:
+    assert [str(violation) for violation in check(small_report())] == []
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_a_wrong_figure_breaks_its_law(law: Any) -> None:
+    broken = small_report(**BROKEN[law.name])
+    assert {violation.law for violation in law.broken_by(broken)} == {law.name}
+
+
+def test_a_violation_names_law_place_and_both_figures() -> None:
+    broken = small_report(**changed("memory_by_tile", "total", 4, 5))
+    assert str(check(broken)[0]) == "regions_sum_to_the_total: total, tile 4: found 5; 372"
+
+
+def test_a_report_without_an_execution_breaks_no_law() -> None:
+    assert check(small_report().select("graph")) == []
+
+
+def test_pieces_that_share_an_address_at_different_times_are_no_collision() -> None:
+    moved = changed("variable_pieces", "address", PIECE_OF_Y, 528)  # y begins as product ends
+    laws = [law for law in LAWS if law.name == "live_pieces_do_not_overlap"]
+    assert laws[0].broken_by(small_report(**moved)) == []
+
+
+def test_always_live_pieces_collide_with_what_is_in_their_place() -> None:
+    moved = changed("variable_pieces", "address", PIECE_OF_Y, 510)
+    laws = [law for law in LAWS if law.name == "live_pieces_do_not_overlap"]
+    assert laws[0].broken_by(small_report(**moved))[0].found == "'w' and 'y'"
+
+
+def test_a_program_that_calls_itself_is_found() -> None:
+    calling = small_report(**changed("programs", "target", 12, 0))
+    assert "contains itself" in {v.found for v in check(calling)}

@@ -1,0 +1,199 @@
+"""What is written is read again, in every format and from every mixture of layouts."""
+
+from pathlib import Path
+from typing import Any
+
+import cbor2
+import numpy as np
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from pva.dataset import Dataset
+from pva.formats import cbor_profile, document, json_profile, pop, registry, typed_arrays
+from tests.builders import small_report, write_report
+from tests.strategies import datasets
+
+FEW = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+FORMATS = ("pop", "json", "cbor", "plain")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_small_report_is_read_as_it_was_written(tmp_path: Path, name: str) -> None:
+    registry.write(small_report(), tmp_path / "report", name)
+    assert registry.read(tmp_path / "report") == small_report()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@FEW
+@given(data=datasets())
+def test_any_dataset_is_read_as_it_was_written(tmp_path: Path, name: str, data: Dataset) -> None:
+    registry.write(data, tmp_path / "report", name)
+    assert registry.read(tmp_path / "report") == data
+
+
+def test_a_report_directory_is_read_with_its_debug_information(tmp_path: Path) -> None:
+    assert registry.read(write_report(tmp_path / "report")) == small_report()
+
+
+@pytest.mark.parametrize("suffix", [".json", ".cbor"])
+def test_documents_in_a_directory_make_one_report(tmp_path: Path, suffix: str) -> None:
+    for name in ("graph", "execution", "debug"):
+        registry.write(small_report(), tmp_path / f"{name}{suffix}")
+    assert registry.read(tmp_path) == small_report()
+
+
+@pytest.mark.parametrize("name", ["json", "cbor", "plain", "debug"])
+def test_a_dataset_is_written_to_the_same_bytes_again(tmp_path: Path, name: str) -> None:
+    for file in ("first", "second"):
+        registry.write(small_report(), tmp_path / file, name)
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+
+
+def test_the_graph_profile_has_the_documented_keys() -> None:
+    graph = orjson.loads(json_profile.encoded(document.to_document(small_report(), "graph")))
+    assert graph["target"]["tilesPerIPU"] == 5
+    assert graph["programs"][0] == {"type": "Sequence", "children": [1, 2, 3, 13, 8, 9, 10]}
+    assert graph["programs"][6]["computeSet"] == 0
+    assert graph["programs"][5]["memoryByInstruction"]["receiveMux"] == 28
+    assert graph["computeSets"]["vertexCounts"] == [[10], [1, 2], [5]]
+    assert graph["computeSets"]["vertexTypes"] == [[0], [1, 2], [1]]
+    message = graph["memory"]["byCategory"]["message"]
+    assert message["nonInterleaved"]["overlapped"] == [4] + 9 * [0]
+    assert message["total"] == 10 * [4]
+    assert graph["controlPrograms"] == [0]
+
+
+def test_the_execution_profile_repeats_what_the_chapter_repeats() -> None:
+    nested = document.to_document(small_report(), "execution")
+    execution = orjson.loads(json_profile.encoded(nested))
+    assert execution["profilerMode"] == "IPU_MODEL"
+    assert execution["programTrace"][:4] == [1, 2, 5, 6]
+    steps = execution["simulation"]["steps"]
+    assert (steps[3]["name"], steps[3]["computeSet"]) == ("multiply", 0)
+    assert (steps[1]["hostExchange"], steps[9]["externalExchange"]) == (0, 0)
+    assert (steps[0]["type"], steps[0]["syncType"]) == ("Sync", "External")
+
+
+def nested_report() -> dict[str, Any]:
+    profile: dict[str, Any] = orjson.loads(
+        json_profile.encoded(document.to_file(small_report(), "report"))
+    )
+    return profile
+
+
+def test_columns_may_stand_where_records_are_usual_and_the_other_way_round() -> None:
+    profile = nested_report()
+    graph, execution = profile["graphProfile"], profile["executionProfile"]
+    runs = execution["runs"]
+    times = [run.pop("microseconds") for run in runs]
+    execution["runs"] = {key: [run[key] for run in runs] for key in runs[0]}
+    execution["runs"]["microseconds"] = {key: [t[key] for t in times] for key in ("start", "end")}
+    lists = graph["vertexTypes"]
+    graph["vertexTypes"] = [
+        {"names": name, "sizes": size}
+        for name, size in zip(lists["names"], lists["sizes"], strict=True)
+    ]
+    assert document.from_file("report", profile) == small_report()
+
+
+def test_the_slips_of_the_chapter_are_understood() -> None:
+    profile = nested_report()
+    steps = profile["executionProfile"]["simulation"]["steps"]
+    for step in steps:
+        step["type"] = {"Sync": "sync"}.get(step["type"], step["type"])
+    profile["graphProfile"]["programs"][3]["type"] = "SharedStructureCopy"
+    read = document.from_file("report", profile)
+    assert set(read.texts("steps", "type")[[0, 12]]) == {"Sync"}
+    assert read.texts("programs", "type")[3] == "CopySharedStructure"
+
+
+def test_the_program_of_a_sync_comes_from_the_trace() -> None:
+    profile = nested_report()
+    for step in profile["executionProfile"]["simulation"]["steps"]:
+        if step["type"] == "Sync":
+            del step["program"]
+    assert document.from_file("report", profile) == small_report()
+
+
+def test_live_variables_may_be_listed_at_each_step() -> None:
+    profile = nested_report()
+    graph = profile["graphProfile"]
+    intervals = graph["variables"].pop("intervals")
+    del graph["variables"]["pieces"]
+    for number, step in enumerate(graph["memory"]["liveness"]["notAlwaysLive"]["steps"]):
+        del step["bytes"]
+        rows = zip(intervals["variable"], intervals["begin"], intervals["end"], strict=True)
+        step["variables"] = [row for row, begin, end in rows if begin <= number < end]
+    assert document.from_file("report", profile) == small_report(variable_pieces=None)
+
+
+def test_missing_keys_and_sections_are_no_fault() -> None:
+    graph = {"target": {"type": "IPU", "numTiles": 2}, "memory": {"byTile": {"total": [3, 4]}}}
+    data = document.from_file("report", graph)
+    assert data.tables == ("target", "memory_by_tile")
+    assert data.column("memory_by_tile", "total").tolist() == [3, 4]
+    assert data.column("memory_by_tile", "overflowed").tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize(
+    ("tag", "dtype"), [(64, "u1"), (77, "<i2"), (66, ">u4"), (86, "<f8"), (80, ">f2")]
+)
+def test_typed_arrays_have_the_tags_of_the_standard(tag: int, dtype: str) -> None:
+    values = np.array([1, 2, 3], dtype=dtype)
+    decoded = typed_arrays.decoded(cbor2.CBORTag(tag, values.tobytes()))
+    assert decoded.tolist() == [1, 2, 3]
+
+
+def test_integers_take_the_narrowest_type() -> None:
+    highest = [255, 256, 65536, 2**32]
+    assert [typed_arrays.encoded(np.array([high])).tag for high in highest] == [64, 69, 70, 79]
+    assert [typed_arrays.encoded(np.array([low])).tag for low in (-1, -129)] == [72, 77]
+
+
+def test_a_shape_needs_tag_40_and_may_come_column_by_column() -> None:
+    values = np.arange(6).reshape(2, 3)
+    assert typed_arrays.encoded(values).tag == 40
+    assert typed_arrays.decoded(typed_arrays.encoded(values).value[1]).tolist() == list(range(6))
+    by_column = cbor2.CBORTag(1040, [[2, 3], [0, 3, 1, 4, 2, 5]])
+    assert typed_arrays.decoded(by_column).tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_plain_cbor_has_no_tag(tmp_path: Path) -> None:
+    cbor_profile.write(small_report(), tmp_path / "graph.cbor", plain=True)
+    tags: list[int] = []
+    cbor2.loads(
+        (tmp_path / "graph.cbor").read_bytes(), tag_hook=lambda tag, _: tags.append(tag.tag)
+    )
+    assert tags == []
+
+
+def rows_of_run(table: str, run: int) -> dict[str, Any]:
+    per_run = {"runs": 1, "steps": 12, "steps_by_ipu": 24}[table]
+    return {
+        name: values[run * per_run : (run + 1) * per_run]
+        for name, values in small_report().table(table).items()
+    }
+
+
+def test_a_report_grows_run_by_run_and_open_ones_keep_what_they_show(tmp_path: Path) -> None:
+    path, whole = tmp_path / "profile.pop", small_report()
+    writer = pop.ReportWriter(path, whole.select("graph", "debug"))
+    seen = []
+    for run in range(2):
+        seen.append(pop.read(path))
+        tables = {name: rows_of_run(name, run) for name in ("runs", "steps", "steps_by_ipu")}
+        tables |= {name: whole.table(name) for name in ("execution", "tile_cycles")}
+        writer.append_run(tables, {} if run else {"tile_clock": whole.array("tile_clock")})
+    writer.close()
+    assert pop.read(path) == whole
+    assert [before.length("steps") for before in seen] == [0, 12]
+
+
+def test_some_rows_of_an_array_are_read_without_the_rest(tmp_path: Path) -> None:
+    clock = np.random.default_rng(0).integers(0, 2**40, size=(30_000, 10))
+    pop.write(small_report(tile_clock=clock), tmp_path / "profile.pop")
+    rows = pop.read(tmp_path / "profile.pop").rows("tile_clock", 20_000, 20_003)
+    assert np.array_equal(rows, clock[20_000:20_003])
