@@ -1,0 +1,85 @@
+"""Datasets: columns by name, in declared types, checked as they are made and read."""
+
+import numpy as np
+import pytest
+
+from pva.dataset import Dataset
+from pva.errors import InconsistentDataError, NotRecordedError
+from tests.builders import small_report
+
+
+def test_columns_come_in_their_declared_types() -> None:
+    data = small_report()
+    dtypes = [data.column("programs", name).dtype for name in ("type", "name", "count")]
+    assert dtypes == [np.int64, np.object_, np.int64]
+    assert data.column("steps", "tile_balance").dtype == np.float64
+
+
+def test_columns_and_arrays_cannot_be_changed() -> None:
+    data = small_report()
+    for values in (data.column("programs", "count"), data.array("exchange_cycles")):
+        with pytest.raises(ValueError, match="read-only"):
+            values[0] = 1
+
+
+def test_optional_columns_are_filled_in() -> None:
+    data = Dataset.of({"programs": {"type": [0]}})
+    assert data.value("programs", "compute_set") == -1
+    assert data.value("programs", "name") == ""
+
+
+@pytest.mark.parametrize(
+    ("tables", "arrays", "text"),
+    [
+        ({"foo": {}}, {}, "no table foo is declared"),
+        ({"graph": {"num_edges": [1]}}, {}, "graph lacks the column"),
+        ({"programs": {"type": [0], "foo": [0]}}, {}, "programs has no column foo"),
+        ({}, {"exchange_cycles": [1, 2]}, "array exchange_cycles is of shape"),
+        ({}, {"memory_by_category": np.zeros((2, 3, 2, 1))}, "calls for"),
+    ],
+)
+def test_what_does_not_fit_the_schema_is_refused(
+    tables: dict[str, dict[str, list[int]]], arrays: dict[str, list[int]], text: str
+) -> None:
+    with pytest.raises(InconsistentDataError, match=text):
+        Dataset.of(tables, arrays, name="some report")
+
+
+def test_an_array_must_be_as_long_as_the_table_that_it_is_about() -> None:
+    with pytest.raises(InconsistentDataError, match="compute_set_cycles_by_tile"):
+        small_report(compute_set_cycles_by_tile=np.zeros((4, 10)))
+
+
+def test_a_code_that_stands_for_nothing_is_refused() -> None:
+    data = Dataset.of({"programs": {"type": [99]}}, name="some report")
+    with pytest.raises(InconsistentDataError, match=r"programs.type: found 99; .* 0 to 21"):
+        data.texts("programs", "type")
+
+
+def test_a_part_has_only_its_documents() -> None:
+    graph = small_report().select("graph")
+    assert (graph.has("programs"), graph.has("steps"), graph.has("tile_clock")) == (
+        True,
+        False,
+        False,
+    )
+    with pytest.raises(NotRecordedError):
+        graph.column("steps", "cycles")
+
+
+def test_parts_join_to_the_whole() -> None:
+    whole = small_report()
+    parts = [whole.select(name) for name in ("graph", "execution", "debug")]
+    assert Dataset.joined(parts) == whole
+
+
+def test_one_figure_makes_two_datasets_unequal() -> None:
+    assert small_report() == small_report()
+    assert small_report() != small_report(liveness={"max_bytes": [1]})
+    assert small_report() != small_report(liveness=None)
+
+
+def test_rows_are_found_by_value_in_order() -> None:
+    data = small_report()
+    assert data.rows_where("program_children", "program", 4).tolist() == [8, 9, 10]
+    assert data.rows_where("program_children", "program", 13).tolist() == []

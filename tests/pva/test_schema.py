@@ -1,0 +1,52 @@
+"""The declaration of the report is consistent in itself."""
+
+from pva import schema
+from pva.dataset import referred_table
+from pva.model.programs import OTHER_NAMES, ProgramType
+
+
+def test_names_are_unique() -> None:
+    names = [table.name for table in schema.TABLES] + [array.name for array in schema.ARRAYS]
+    assert len(names) == len(set(names))
+
+
+def test_no_two_columns_or_arrays_have_one_place() -> None:
+    places = [
+        (table.document, table.place, column.document_key)
+        for table in schema.TABLES
+        for column in table.columns
+    ]
+    places += [(array.document, array.place, "") for array in schema.ARRAYS]
+    assert len(places) == len(set(places))
+
+
+def test_every_code_has_its_values_and_nothing_else_has() -> None:
+    columns = [column for table in schema.TABLES for column in table.columns]
+    assert [c.name for c in columns if (c.kind == "code") != bool(c.values)] == []
+
+
+def test_wide_tables_hold_no_texts() -> None:
+    kinds = {c.kind for table in schema.TABLES if table.wide for c in table.columns}
+    assert "text" not in kinds
+
+
+def test_a_meaning_that_is_a_row_names_the_table() -> None:
+    table = schema.TABLE["program_children"]
+    assert [referred_table(column) for column in table.columns] == ["programs", "programs"]
+    assert referred_table(schema.TABLE["runs"].column("first_step")) == ""
+
+
+def test_keys_and_names_follow_from_each_other() -> None:
+    assert schema.camel("cycles_by_tile") == "cyclesByTile"
+    assert [schema.snake(key) for key in ("receiveMux", "total")] == ["receive_mux", "total"]
+
+
+def test_every_program_tag_has_its_type() -> None:
+    assert [
+        tag for tag in schema.PROGRAM_TYPES if tag not in {*ProgramType.__members__, *OTHER_NAMES}
+    ] == []
+    assert len(ProgramType) == len(schema.PROGRAM_TYPES)
+
+
+def test_steps_are_of_types_that_programs_have() -> None:
+    assert set(schema.STEP_TYPES) <= set(schema.PROGRAM_TYPES)
