@@ -23,9 +23,9 @@ of the profiles.
 
 The graph profile and the execution profile have the keys, nesting, index orders and units of the
 chapter "Profiling" of the Poplar and PopLibs user guide; what that chapter leaves open is added
-beside its keys. Each document has `{document.VERSION_KEY}`; a newer one than is known is refused. A file
-named `graph`, `execution` or `debug` holds that document, any other file holds them all, under the
-keys {DOCUMENT_KEYS}.
+beside its keys. Each document has `{document.VERSION_KEY}`; a newer one than is known is refused.
+A file named `graph`, `execution` or `debug` holds that document, any other file holds them all,
+under the keys {DOCUMENT_KEYS}.
 
 * **Layouts.** *object*: one object whose keys are the columns. *columns*: an object with one list
   a column. *records*: a list of objects. *map*: an object from name to value. *list*: a list of
