@@ -1,0 +1,167 @@
+"""What a tile holds beside variables: code, stack, the state of vertices.
+
+Sizes of code are estimates. They follow the user guide's profile sample (chapter "Profiling"), as
+far as it tells; without code for the IPU (`compileIPUCode`) there is neither code nor stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulator.codelets.costs import ceil_div
+from simulator.compiler.executable import Exchange, Lowered
+from simulator.graph.graph import Graph
+from simulator.graph.types import IntArray
+from simulator.graph.vertex import Codelet, Field, VertexGroup
+
+POINTER_BYTES = 4
+DESCRIPTOR_BYTES = 8  # of a vector list, and of a copy: 16,161 B for 2,000 copies in the sample
+STACK_BYTES = 3168  # of every tile in the sample: supervisor and six workers
+CONTROL_BASE, CONTROL_BYTES = 60, 8  # fit of the sample's 356 to 1,216 bytes a tile
+HOST_CODE_BYTES = 170  # of a tile in the sample
+PACKET_HEADER_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VertexBytes:
+    """Bytes of each vertex of a group: its parts, and where the profile files them.
+
+    Parts: vertex_data, edge_pointers, copy_pointers, padding, descriptors. Of them `field_data` are
+    tables of pointers outside the vertex, `list_descriptors` and `copy_descriptors` descriptors;
+    the rest is the vertex's own state.
+    """
+
+    vertex_data: IntArray
+    edge_pointers: IntArray
+    copy_pointers: IntArray
+    padding: IntArray
+    descriptors: IntArray
+    field_data: IntArray
+    list_descriptors: IntArray
+    copy_descriptors: IntArray
+
+    def total(self) -> IntArray:
+        """Add up the parts."""
+        state = self.vertex_data + self.edge_pointers + self.copy_pointers
+        return state + self.padding + self.descriptors
+
+    def instance(self) -> IntArray:
+        """Give the vertex's own state."""
+        return self.total() - self.field_data - self.list_descriptors - self.copy_descriptors
+
+
+def vertex_bytes(group: VertexGroup) -> VertexBytes:
+    """Measure the vertices of a group."""
+    count, state = len(group), group.codelet.state_bytes
+    none = np.zeros(count, dtype=np.int64)
+    if group.codelet.kind == "copy":
+        pointers = min(state, 2 * POINTER_BYTES)
+        descriptors = none + DESCRIPTOR_BYTES
+        data, copies, edges, tables, lists = (
+            none + state - pointers,
+            none + pointers,
+            none,
+            none,
+            none,
+        )
+    else:
+        fields = list(group.fields.values())
+        inline = POINTER_BYTES * len(fields)
+        tables = sum((_table_bytes(field) for field in fields), none)
+        lists = none + DESCRIPTOR_BYTES * sum(field.rows is not None for field in fields)
+        data, copies, descriptors = none + max(state - inline, 0), none, lists
+        edges = none + inline + tables
+    padding = -(data + copies + edges - tables) % POINTER_BYTES
+    return VertexBytes(
+        vertex_data=data,
+        edge_pointers=edges,
+        copy_pointers=copies,
+        padding=padding,
+        descriptors=descriptors,
+        field_data=tables,
+        list_descriptors=lists,
+        copy_descriptors=descriptors - lists,
+    )
+
+
+def _table_bytes(field: Field) -> IntArray:
+    """Count the pointers that do not fit into the vertex: of fields with several edges."""
+    return np.where(field.edges > 1, POINTER_BYTES * field.edges, 0)
+
+
+def fixed_data(
+    graph: Graph, lowered: Lowered, vertex_types: Sequence[Codelet], type_of_group: IntArray
+) -> dict[str, IntArray]:
+    """Give the bytes of each category (pva.schema.CATEGORIES) by tile; all of it is always live."""
+    tiles = graph.target.num_tiles
+    result = {
+        "vertexInstanceState": np.zeros(tiles, dtype=np.int64),
+        "vertexFieldData": np.zeros(tiles, dtype=np.int64),
+        "vectorListDescriptor": np.zeros(tiles, dtype=np.int64),
+        "copyDescriptor": np.zeros(tiles, dtype=np.int64),
+        "hostExchangePacketHeader": _packet_headers(graph, lowered),
+    }
+    for group in lowered.groups:
+        sizes = vertex_bytes(group)
+        np.add.at(result["vertexInstanceState"], group.tile, sizes.instance())
+        np.add.at(result["vertexFieldData"], group.tile, sizes.field_data)
+        np.add.at(result["vectorListDescriptor"], group.tile, sizes.list_descriptors)
+        np.add.at(result["copyDescriptor"], group.tile, sizes.copy_descriptors)
+    if graph.target.compile_ipu_code:
+        used = types_on_tiles(tiles, lowered.groups, len(vertex_types), type_of_group)
+        sizes_of_types = np.array([codelet.code_bytes for codelet in vertex_types], dtype=np.int64)
+        result["vertexCode"] = sizes_of_types @ used if len(vertex_types) else _no(tiles)
+        result["stack"] = np.full(tiles, STACK_BYTES, dtype=np.int64)
+        result["controlCode"] = _control_code(graph, lowered)
+        result["internalExchangeCode"] = _exchange_code(lowered.exchanges, tiles)
+        result["hostExchangeCode"] = HOST_CODE_BYTES + _exchange_code(lowered.host_exchanges, tiles)
+    return result
+
+
+def types_on_tiles(
+    tiles: int, groups: Sequence[VertexGroup], types: int, type_of_group: IntArray
+) -> IntArray:
+    """Tell as 0 or 1, by [vertex type][tile], whether a tile has a vertex of the type."""
+    used = np.zeros((types, tiles), dtype=np.int64)
+    for group, vertex_type in zip(groups, type_of_group.tolist(), strict=True):
+        used[vertex_type, group.tile] = 1
+    return used
+
+
+def _no(tiles: int) -> IntArray:
+    return np.zeros(tiles, dtype=np.int64)
+
+
+def _exchange_code(exchanges: Sequence[Exchange], tiles: int) -> IntArray:
+    codes = (exchange.code for exchange in exchanges if exchange.code is not None)
+    return sum(codes, _no(tiles))
+
+
+def _packet_headers(graph: Graph, lowered: Lowered) -> IntArray:
+    """Count a header for every packet between a tile and the host."""
+    packet = graph.target.host_packet_bytes
+    packets = (ceil_div(e.sent + e.received, packet) for e in lowered.host_exchanges)
+    return PACKET_HEADER_BYTES * sum(packets, _no(graph.target.num_tiles))
+
+
+def _control_code(graph: Graph, lowered: Lowered) -> IntArray:
+    """Charge each tile for the programs in which it takes part; all take part in syncs."""
+    tiles = graph.target.num_tiles
+    programs = _no(tiles)
+    in_compute_set = np.zeros((len(lowered.compute_sets), tiles), dtype=np.int64)
+    for group in lowered.groups:
+        in_compute_set[group.compute_set, group.tile] = 1
+    for program in lowered.programs:
+        match program.type:
+            case "OnTileExecute":
+                programs += in_compute_set[program.compute_set]
+            case "DoExchange":
+                programs += lowered.exchanges[program.exchange].cycles > 0
+            case "StreamCopy":
+                programs += lowered.host_exchanges[program.exchange].cycles > 0
+            case _:
+                programs += 1
+    return CONTROL_BASE + CONTROL_BYTES * programs

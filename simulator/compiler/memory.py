@@ -1,0 +1,154 @@
+"""Memory of every tile by region, category, compute set and vertex type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pva import schema
+from simulator.compiler.allocate import Allocation, shares_its_place, union_bytes
+from simulator.compiler.executable import BoolArray, Liveness, Lowered, MemoryUse, Pieces
+from simulator.compiler.fixed_data import types_on_tiles, vertex_bytes
+from simulator.graph.graph import Graph
+from simulator.graph.types import IntArray
+from simulator.graph.vertex import Codelet, VertexGroup
+
+PARTS = ("copy_pointers", "descriptors", "edge_pointers", "padding", "vertex_data")
+ByTile = dict[str, IntArray]
+
+
+def measure_memory(
+    graph: Graph,
+    lowered: Lowered,
+    vertex_types: Sequence[Codelet],
+    type_of_group: IntArray,
+    liveness: Liveness,
+    pieces: Pieces,
+    allocation: Allocation,
+    fixed: ByTile,
+) -> MemoryUse:
+    """Measure the memory of a compiled program.
+
+    Pieces whose variable is neither the graph's nor the compiler's are the fixed data, one a tile;
+    `fixed` says what it is made of, in bytes by category and tile.
+    """
+    tiles = graph.target.num_tiles
+    names = [*(v.name for v in graph.variables), *(v.name for v in lowered.variables)]
+    is_fixed = pieces.variable >= len(names)
+    always_live, items = _always_live(names, liveness, pieces, is_fixed, fixed, tiles)
+    rows = np.array([group.compute_set for group in lowered.groups], dtype=np.int64)
+    by_set = _vertex_parts(lowered.groups, rows, len(lowered.compute_sets), tiles)
+    by_type = _vertex_parts(lowered.groups, type_of_group, len(vertex_types), tiles)
+    if graph.target.compile_ipu_code:
+        used = types_on_tiles(tiles, lowered.groups, len(vertex_types), type_of_group)
+        sizes = np.array([codelet.code_bytes for codelet in vertex_types], dtype=np.int64)
+        by_type["code"] = used * sizes[:, None]
+        by_set["code"] = _code_by_compute_set(lowered, type_of_group, sizes, tiles)
+    for table in (by_set, by_type):
+        table["total"] = sum(table.values(), np.zeros_like(table["code"]))
+    return MemoryUse(
+        by_tile=_by_tile(graph, pieces, allocation),
+        by_category=_by_category(graph, lowered, pieces, allocation, is_fixed, fixed),
+        by_compute_set=by_set,
+        by_vertex_type=by_type,
+        always_live=always_live,
+        always_live_items=items,
+    )
+
+
+def _by_tile(graph: Graph, pieces: Pieces, allocation: Allocation) -> ByTile:
+    """Count bytes of each region without and with gaps; gaps run from the region's base."""
+    target = graph.target
+    bases = (0, target.interleaved_base, target.bytes_per_tile)
+    result: ByTile = {}
+    for region, (name, base) in enumerate(zip(schema.REGIONS, bases, strict=True)):
+        here = allocation.region == region
+        tile, address, length = pieces.tile[here], allocation.address[here], pieces.bytes[here]
+        column = schema.snake(name)
+        result[column] = union_bytes(tile, address, length, target.num_tiles)
+        end = np.full(target.num_tiles, base, dtype=np.int64)
+        np.maximum.at(end, tile, address + length)
+        result[f"{column}_including_gaps"] = end - base
+    result["total"] = sum((result[schema.snake(name)] for name in schema.REGIONS), end * 0)
+    last = np.zeros(target.num_tiles, dtype=np.int64)
+    np.maximum.at(last, pieces.tile, allocation.address + pieces.bytes)
+    result["total_including_gaps"] = last
+    return result
+
+
+def _by_category(
+    graph: Graph,
+    lowered: Lowered,
+    pieces: Pieces,
+    allocation: Allocation,
+    is_fixed: BoolArray,
+    fixed: ByTile,
+) -> IntArray:
+    """Add up pieces by category, region, overlap and tile."""
+    tiles = graph.target.num_tiles
+    shape = (len(schema.CATEGORIES), len(schema.REGIONS), len(schema.OVERLAPS), tiles)
+    result = np.zeros(shape, dtype=np.int64)
+    number = {name: index for index, name in enumerate(schema.CATEGORIES)}
+    named = ["constant" if v.constant else "variable" for v in graph.variables]
+    named += [variable.category for variable in lowered.variables]
+    category = np.array([number[name] for name in named], dtype=np.int64)
+    overlap = shares_its_place(pieces.tile, allocation.address, pieces.bytes).astype(np.int64)
+    mine = ~is_fixed
+    place = (
+        category[pieces.variable[mine]],
+        allocation.region[mine],
+        overlap[mine],
+        pieces.tile[mine],
+    )
+    np.add.at(result, place, pieces.bytes[mine])
+    region = np.zeros(tiles, dtype=np.int64)
+    region[pieces.tile[is_fixed]] = allocation.region[is_fixed]
+    for name, sizes in fixed.items():
+        result[number[name], region, 0, np.arange(tiles)] += sizes
+    return result
+
+
+def _always_live(
+    names: list[str],
+    liveness: Liveness,
+    pieces: Pieces,
+    is_fixed: BoolArray,
+    fixed: ByTile,
+    tiles: int,
+) -> tuple[IntArray, list[tuple[str, int]]]:
+    """Add up what is never dead: by tile, and by name."""
+    mine = np.flatnonzero(~is_fixed)
+    kept = mine[liveness.always_live[pieces.variable[mine]]]
+    by_tile = sum(fixed.values(), np.zeros(tiles, dtype=np.int64))
+    np.add.at(by_tile, pieces.tile[kept], pieces.bytes[kept])
+    sizes = np.bincount(pieces.variable[kept], weights=pieces.bytes[kept], minlength=len(names))
+    items: dict[str, int] = {}
+    for variable in np.flatnonzero(sizes).tolist():
+        items[names[variable]] = items.get(names[variable], 0) + int(sizes[variable])
+    for name, data in fixed.items():
+        items[name] = items.get(name, 0) + int(data.sum())
+    return by_tile, sorted((name, size) for name, size in items.items() if size)
+
+
+def _vertex_parts(groups: Sequence[VertexGroup], rows: IntArray, count: int, tiles: int) -> ByTile:
+    """Add up the parts of vertices by row (a compute set or vertex type) and tile."""
+    result = {part: np.zeros((count, tiles), dtype=np.int64) for part in (*PARTS, "code")}
+    for group, row in zip(groups, rows.tolist(), strict=True):
+        sizes = vertex_bytes(group)
+        for part in PARTS:
+            np.add.at(result[part][row], group.tile, getattr(sizes, part))
+    return result
+
+
+def _code_by_compute_set(
+    lowered: Lowered, type_of_group: IntArray, sizes: IntArray, tiles: int
+) -> IntArray:
+    """Count on each tile the code of every vertex type that a compute set uses there."""
+    code = np.zeros((len(lowered.compute_sets), tiles), dtype=np.int64)
+    together: dict[tuple[int, int], list[IntArray]] = {}
+    for group, vertex_type in zip(lowered.groups, type_of_group.tolist(), strict=True):
+        together.setdefault((group.compute_set, vertex_type), []).append(group.tile)
+    for (compute_set, vertex_type), parts in together.items():
+        code[compute_set, np.unique(np.concatenate(parts))] += sizes[vertex_type]
+    return code
