@@ -31,12 +31,13 @@
       this.data = null;
       this.whole = null;
       this.asked = "";
+      this.written = null;
       this.selected = -1;
       this.dirty = false;
       this.busy = false;
       this.again = false;
       this.build();
-      this.listen();
+      window.tilescope.listen(this);
       this.follow();
     }
 
@@ -66,10 +67,7 @@
       const asked = [read("report") || "", read("show") || ""].join("\u0000");
       const selected = read(this.place.dataset.selects);
       this.selected = selected === null ? -1 : Number(selected);
-      const range = (read("range") || "").match(/^(\d+)-(\d+)$/);
-      if (range && Number(range[1]) < Number(range[2])) {
-        this.view = { begin: Number(range[1]), end: Number(range[2]) };
-      } else if (!range) this.view = this.whole ? this.extent() : null;
+      this.takeRange(read("range") || "");
       if (asked !== this.asked) {
         this.asked = asked;
         this.whole = null;
@@ -78,6 +76,16 @@
       this.colours = null;
       this.fetch();
       this.draw();
+    }
+
+    /** Show the window of the address, unless it is the one that this view wrote there itself. */
+    takeRange(text) {
+      if (text === this.written) return;
+      this.written = text;
+      const range = text.match(/^(\d+)-(\d+)$/);
+      if (range && Number(range[1]) < Number(range[2])) {
+        this.view = { begin: Number(range[1]), end: Number(range[2]) };
+      } else this.view = this.whole ? this.extent() : null;
     }
 
     reload() {
@@ -119,9 +127,9 @@
           this.draw();
         }
         if (!this.covers()) this.data = await this.get(this.wanted());
-        this.say("");
+        if (this.note.classList.contains("seen")) this.say("");
       } catch (problem) {
-        this.say(problem.message);
+        this.say(problem.message, true);
       }
       this.busy = false;
       if (this.again) {
@@ -154,8 +162,10 @@
       return inside && (end - begin) / (this.view.end - this.view.begin) <= 2.5;
     }
 
-    say(text) {
+    /** Tell assistive technology, and with `seen` everybody. */
+    say(text, seen) {
       this.note.textContent = text;
+      this.note.classList.toggle("seen", Boolean(seen));
     }
 
     draw() {
@@ -172,8 +182,9 @@
       this.colours = this.colours || paint.palette(this.place, this.data.colours);
       const size = { width: this.width() };
       this.placed = paint.layoutRows(this.data.rows);
-      if (!this.data.rows.some((row) => row.overview) || !this.whole.n) this.say("Nothing was recorded.");
+      if (!this.data.rows.some((row) => row.overview) || !this.whole.n) this.say("Nothing was recorded.", true);
       paint.drawOverview(this.strip, size, this.view, this.whole, this.colours);
+      this.place.dataset.drawn = String(this.data.n);
       paint.drawMain(this.canvas, size, this.view, this.data, this.placed, this.colours, this.selected);
     }
 
@@ -196,7 +207,8 @@
       const end = Math.max(Math.round(this.view.end), begin + 1);
       const [first, last] = this.whole.extent;
       const all = begin <= first && end >= last;
-      window.tilescope.go({ range: all ? null : begin + "-" + end }, true);
+      this.written = all ? "" : begin + "-" + end;
+      window.tilescope.go({ range: this.written }, true);
     }
 
     zoom(factor, at) {
@@ -212,66 +224,6 @@
       this.show(this.view.begin + by, this.view.end + by);
     }
 
-    /** Give the place on the timeline below a pointer. */
-    at(event) {
-      const { GUTTER } = window.tilescope.paint;
-      const box = this.canvas.getBoundingClientRect();
-      const share = (event.clientX - box.left - GUTTER) / (box.width - GUTTER);
-      return this.view.begin + share * (this.view.end - this.view.begin);
-    }
-
-    /** Find the rectangle below a pointer, or -1. */
-    hit(event) {
-      if (!this.placed || !this.data) return -1;
-      const y = event.clientY - this.canvas.getBoundingClientRect().top;
-      const { ROW, GUTTER } = window.tilescope.paint;
-      const row = this.placed.rows.findIndex((place) => y >= place.top && y < place.top + ROW - 1);
-      if (row < 0 || event.clientX - this.canvas.getBoundingClientRect().left < GUTTER) return -1;
-      const value = this.at(event);
-      const slack = (1.5 * (this.view.end - this.view.begin)) / this.canvas.clientWidth;
-      let best = -1;
-      for (let i = 0; i < this.data.n; i += 1) {
-        if (this.data.row[i] !== row) continue;
-        if (this.data.begin[i] <= value && value < this.data.end[i]) return i;
-        if (this.data.begin[i] - slack <= value && value <= this.data.end[i] + slack) best = i;
-      }
-      return best;
-    }
-
-    hover(event) {
-      const i = this.hit(event);
-      this.canvas.style.cursor = i >= 0 && this.data.item[i] >= 0 ? "pointer" : "grab";
-      if (i < 0) {
-        this.tip.style.display = "none";
-        return;
-      }
-      this.tip.replaceChildren(...this.lines(i).map((text, index) => {
-        const line = document.createElement("div");
-        line.className = index ? "tip-line" : "tip-name";
-        line.textContent = text;
-        return line;
-      }));
-      this.tip.style.display = "block";
-      const box = this.place.getBoundingClientRect();
-      const x = event.clientX - box.left + 14;
-      const left = x + this.tip.offsetWidth > box.width ? x - this.tip.offsetWidth - 28 : x;
-      this.tip.style.left = Math.max(left, 0) + "px";
-      this.tip.style.top = event.clientY - box.top + 16 + "px";
-    }
-
-    lines(i) {
-      const { amount } = window.tilescope.paint;
-      const { data } = this;
-      const name = data.label[i] === 0xffff ? "Zoom in to see the name" : data.labels[data.label[i]];
-      const words = data.colours[data.colour[i]].words;
-      const length = amount(data.end[i] - data.begin[i], data);
-      if (data.count[i] > 1) {
-        const many = data.count[i].toLocaleString("en-US");
-        return [many + " together; the longest: " + name, words, length, "Zoom in to see each"];
-      }
-      return [name, words, length, "begins at " + amount(data.begin[i], data)];
-    }
-
     select(i) {
       if (i < 0) return;
       if (this.data.count[i] > 1) {
@@ -281,7 +233,7 @@
       }
       if (this.data.item[i] < 0) return;
       this.selected = this.data.item[i];
-      this.say("Selected: " + this.lines(i).join(", "));
+      this.say("Selected: " + window.tilescope.describe(this, i).join(", "));
       window.tilescope.go({ [this.place.dataset.selects]: this.selected });
       this.draw();
     }
@@ -305,73 +257,6 @@
       this.select(to);
     }
 
-    key(event) {
-      if (event.ctrlKey || event.metaKey || event.altKey) return;
-      const actions = {
-        w: () => this.zoom(0.6), "+": () => this.zoom(0.6), "=": () => this.zoom(0.6),
-        ArrowUp: () => this.zoom(0.6), ArrowDown: () => this.zoom(1 / 0.6),
-        s: () => this.zoom(1 / 0.6), "-": () => this.zoom(1 / 0.6),
-        a: () => this.pan(-0.2), ArrowLeft: () => this.pan(-0.2),
-        d: () => this.pan(0.2), ArrowRight: () => this.pan(0.2),
-        Home: () => this.show(...this.whole.extent), 0: () => this.show(...this.whole.extent),
-        n: () => this.step(1), p: () => this.step(-1),
-        Escape: () => window.tilescope.go({ [this.place.dataset.selects]: null }),
-      };
-      const action = actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-      if (!action || !this.whole) return;
-      event.preventDefault();
-      action();
-    }
-
-    listen() {
-      const { canvas, strip } = this;
-      canvas.addEventListener("wheel", (event) => {
-        if (!this.whole) return;
-        event.preventDefault();
-        if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.pan(event.deltaX / this.width());
-        else this.zoom(Math.pow(1.0015, event.deltaY), this.at(event));
-      }, { passive: false });
-      canvas.addEventListener("keydown", (event) => this.key(event));
-      canvas.addEventListener("pointerleave", () => { this.tip.style.display = "none"; });
-      this.drag(canvas, (event, from) => {
-        const per = (from.view.end - from.view.begin) / (canvas.clientWidth - window.tilescope.paint.GUTTER);
-        const by = (from.x - event.clientX) * per;
-        this.show(from.view.begin + by, from.view.end + by);
-      }, (event) => this.select(this.hit(event)));
-      const centre = (event) => {
-        const { GUTTER } = window.tilescope.paint;
-        const box = strip.getBoundingClientRect();
-        const [begin, end] = this.whole.extent;
-        const place = begin + ((event.clientX - box.left - GUTTER) / (box.width - GUTTER)) * (end - begin);
-        const half = (this.view.end - this.view.begin) / 2;
-        this.show(place - half, place + half);
-      };
-      this.drag(strip, centre, centre);
-      canvas.addEventListener("pointermove", (event) => { if (!event.buttons && this.whole) this.hover(event); });
-      new ResizeObserver(() => { if (this.whole) { this.draw(); this.fetch(); } }).observe(this.place);
-    }
-
-    /** Tell a drag of more than a few pixels from a click. */
-    drag(element, move, click) {
-      let from = null;
-      let moved = false;
-      element.addEventListener("pointerdown", (event) => {
-        if (event.button !== 0 || !this.whole) return;
-        from = { x: event.clientX, view: this.view };
-        moved = false;
-        element.setPointerCapture(event.pointerId);
-      });
-      element.addEventListener("pointermove", (event) => {
-        if (!from || (!moved && Math.abs(event.clientX - from.x) < 4)) return;
-        moved = true;
-        move(event, from);
-      });
-      element.addEventListener("pointerup", (event) => {
-        if (from && !moved) click(event);
-        from = null;
-      });
-      element.addEventListener("pointercancel", () => { from = null; });
-    }
   }
 
   /** Called by Dash when the place appears, and when address, theme or report change. */

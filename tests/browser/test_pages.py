@@ -1,0 +1,206 @@
+"""Every page in a real browser: it loads, answers, and follows clicks, keys and links."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.browser.names import LABEL, VARIABLE, Opener
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+
+PAGES = {
+    "/": "Fits: the fullest tile (tile 0) uses 1.0 kB of 2.0 kB (50.8 %).",
+    "/memory": "Fits: the fullest tile (tile 0) uses 1.0 kB of 2.0 kB (50.8 %).",
+    "/liveness": "At most 3.5 kB are live at once, at step 6 (multiply); 3.3 kB of it always.",
+    "/execution": "2 recorded runs took",
+    "/trace": "40 events on 1 thread.",
+}
+
+
+COUNT_COLOURS = """() => {
+  const canvas = document.querySelector(".timeline-canvas");
+  const context = canvas.getContext("2d");
+  const pixels = context.getImageData(0, 0, canvas.width, canvas.height);
+  return new Set(new Uint32Array(pixels.data.buffer)).size;
+}"""
+
+
+def click_plot(page: Any, plot: str, share: float) -> None:
+    """Click a plot at a share of its width, once its lines are there."""
+    page.wait_for_selector(f"#{plot} .scatterlayer .js-line", state="attached")
+    box = page.locator(f"#{plot} .nsewdrag").first.bounding_box()
+    page.mouse.move(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
+    page.wait_for_selector(f"#{plot} .hoverlayer .hovertext, #{plot} .hoverlayer .legend")
+    page.mouse.click(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
+
+
+def ready_canvas(page: Any) -> Any:
+    """Give the canvas of the timeline once something is drawn on it."""
+    page.wait_for_selector(".timeline[data-drawn]", state="attached")
+    assert page.evaluate(COUNT_COLOURS) > 3
+    return page.locator(".timeline-canvas")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("path", PAGES)
+def test_page_opens_and_answers_its_question(open_page: Opener, path: str, theme: str) -> None:
+    page = open_page(path, theme=theme)
+    assert PAGES[path] in page.locator(".headline").inner_text()
+    page.wait_for_load_state("networkidle")
+    assert page.locator(".fault").count() == 0
+    assert page.locator("html").get_attribute("data-mantine-color-scheme") == theme
+    assert page.locator(".nav-link").all_inner_texts() == [
+        "Summary", "Memory", "Liveness", "Execution", "Host trace",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_page_fits_a_narrow_window(open_page: Opener, path: str) -> None:
+    page = open_page(path, width=800)
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_click_on_a_step_shows_its_variables(open_page: Opener) -> None:
+    page = open_page("/liveness")
+    click_plot(page, "liveness-plot", 0.25)  # 14 steps: a quarter of the way is step 3
+    page.wait_for_selector("text=Live at step 3")
+    assert "step=3" in page.url
+    names = page.locator("#liveness-variables [col-id=name].ag-cell").all_inner_texts()
+    assert names == ["x"]
+
+
+def test_copied_link_opens_the_same_view(open_page: Opener) -> None:
+    page = open_page("/liveness?step=6&filter=name~script")
+    page.wait_for_selector("#liveness-variables .ag-cell")
+    assert page.get_by_label("Program step").input_value() == "6"
+    assert page.get_by_label("Filter variables by name").count() == 0
+    assert page.get_by_label("Filter variables").input_value() == "script"
+    names = page.locator("#liveness-variables [col-id=name].ag-cell").all_inner_texts()
+    assert names == [VARIABLE]
+
+
+def test_back_returns_to_the_view_before(open_page: Opener) -> None:
+    page = open_page("/memory?tile=3")
+    page.wait_for_selector("text=Categories of tile 3")
+    page.click("text=All tiles")
+    page.wait_for_selector("text=Categories of all tiles")
+    page.go_back()
+    page.wait_for_selector("text=Categories of tile 3")
+
+
+def test_click_on_a_tile_shows_its_categories(open_page: Opener) -> None:
+    page = open_page("/memory")
+    click_plot(page, "memory-plot", 0.45)  # ten tiles: tile 4
+    page.wait_for_selector("text=Categories of tile 4")
+    assert page.get_by_label("Tile", exact=True).input_value() == "4"
+
+
+def test_typed_tile_that_is_not_there_is_named(open_page: Opener) -> None:
+    page = open_page("/memory")
+    page.wait_for_selector("#memory-plot .scatterlayer")
+    page.get_by_label("Tile", exact=True).fill("99")
+    page.wait_for_selector("text=tile 99: not there; the report has tiles 0 to 9")
+
+
+def test_stack_by_category_has_a_line_for_each(open_page: Opener) -> None:
+    page = open_page("/memory")
+    page.wait_for_selector("#memory-plot .scatterlayer")
+    page.click("text=By category")
+    page.wait_for_selector("#memory-plot .legend >> text=Vertex Code")
+    assert "show=category" in page.url
+
+
+@pytest.mark.parametrize("path", ["/execution", "/trace"])
+def test_timeline_follows_the_keyboard(open_page: Opener, path: str) -> None:
+    page = open_page(path)
+    canvas = ready_canvas(page)
+    canvas.focus()
+    canvas.press("w")
+    page.wait_for_url("**range=*")
+    canvas.press("Home")
+    page.wait_for_url(lambda url: "range=" not in url)
+    key = {"/execution": "step", "/trace": "event"}[path]
+    canvas.press("n")
+    page.wait_for_url(f"**{key}=0")
+    canvas.press("n")
+    page.wait_for_url(lambda url: f"{key}=" in url and f"{key}=0" not in url)
+    canvas.press("Escape")
+    page.wait_for_url(lambda url: f"{key}=" not in url)
+
+
+def test_click_on_the_timeline_shows_the_step(open_page: Opener) -> None:
+    page = open_page("/execution?show=flat")
+    box = ready_canvas(page).bounding_box()
+    page.mouse.click(box["x"] + 0.3 * box["width"], box["y"] + 30 + 4 + 22 + 10)
+    page.wait_for_url("**step=*")
+    step = page.url.split("step=")[1].split("&")[0]
+    page.wait_for_selector(f"h2:has-text('Step {step}')")
+
+
+def test_pointer_over_the_timeline_names_what_is_there(open_page: Opener) -> None:
+    page = open_page("/trace")
+    box = ready_canvas(page).bounding_box()
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 30 + 4 + 22 + 10)
+    page.wait_for_selector(".timeline-tip:visible")
+    assert LABEL in page.locator(".timeline-tip").inner_text()
+
+
+def test_wheel_zooms_and_the_range_tells_what_is_in_view(open_page: Opener) -> None:
+    page = open_page("/execution")
+    box = ready_canvas(page).bounding_box()
+    page.wait_for_selector("#execution-range .note >> text=1,024 cycles")
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
+    page.mouse.wheel(0, -400)
+    page.wait_for_url("**range=*")
+    begin, end = page.url.split("range=")[1].split("&")[0].split("-")
+    page.wait_for_selector(f"#execution-range .note >> text={int(end) - int(begin)} cycles")
+
+
+def test_theme_is_switched_and_kept(open_page: Opener) -> None:
+    page = open_page("/memory", theme="light")
+    page.wait_for_selector("#memory-plot .scatterlayer")
+    page.click("#theme-switch")
+    page.wait_for_selector("html[data-mantine-color-scheme=dark]")
+    page.reload()
+    page.wait_for_selector("#memory-plot .scatterlayer")
+    assert page.locator("html").get_attribute("data-mantine-color-scheme") == "dark"
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are(open_page: Opener) -> None:
+    page = open_page("/liveness?step=7")
+    page.wait_for_selector("#liveness-variables .ag-cell")
+    assert VARIABLE in page.locator("#liveness-variables").inner_text()
+    page = open_page("/trace")
+    page.wait_for_selector("#trace-label-table .ag-cell")
+    assert LABEL in page.locator("#trace-label-table").inner_text()
+    assert page.locator(".key").first.inner_text().strip() == "<anon>"
+
+
+@pytest.mark.parametrize(
+    ("link", "words"),
+    [
+        ("/nowhere", "/nowhere: no such page"),
+        ("/?report=other", "report=other: not there; known: small, torn"),
+        ("/liveness?step=99", "step 99: not there; the report has steps 0 to 13"),
+        ("/memory?tile=x", "tile=x: no tile; write a whole number"),
+        ("/execution?step=99", "step 99: not there"),
+        ("/?report=torn", "profile.pop"),
+    ],
+)
+def test_wrong_link_is_answered_with_one_line(open_page: Opener, link: str, words: str) -> None:
+    page = open_page(link)
+    page.wait_for_selector(".fault")
+    text = page.locator(".fault").first.inner_text()
+    assert words in text
+    assert "Traceback" not in page.content()
+
+
+def test_another_report_is_chosen_in_the_header(open_page: Opener) -> None:
+    page = open_page("/")
+    page.get_by_label("Report").first.click()
+    page.click("[role=option] >> text=torn")
+    page.wait_for_selector(".fault")
+    assert "report=torn" in page.url
