@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns, time_ns
 
@@ -101,32 +101,27 @@ class Runner:
 
 def lay_out(programs: Sequence[LoweredProgram], root: int, chosen: int) -> IntArray:
     """List the rows below `root` as they are executed; a Switch takes the child `chosen`."""
-    done: dict[int, IntArray] = {}
-    for row in _leaves_first(programs, root, chosen):
+    rows: list[int] = []
+    waiting = [(root, -1)]
+    while waiting:
+        row, body = waiting.pop()
         program = programs[row]
-        parts = [np.array([row], dtype=np.int64)]
-        parts += [done[child] for child in _taken(program, chosen)]
-        rows = np.concatenate(parts)
+        if body >= 0:  # all of a Repeat's body stands from there on, once
+            once = rows[body:]
+            del rows[body:]
+            rows += once * program.count
+            continue
+        rows.append(row)
         if program.type == "Repeat":
-            rows = np.concatenate([rows[:1], np.tile(rows[1:], program.count)])
-        done[row] = rows
-    return done[root]
+            waiting.append((row, len(rows)))
+        waiting += [(child, -1) for child in reversed(_taken(program, chosen))]
+    return np.array(rows, dtype=np.int64)
 
 
 def _taken(program: LoweredProgram, chosen: int) -> list[int]:
     if program.type == "Switch":
         return [child for child in program.children if child == chosen]
     return program.children
-
-
-def _leaves_first(programs: Sequence[LoweredProgram], root: int, chosen: int) -> Iterator[int]:
-    """List the rows below `root`, children before parents, without recursion."""
-    waiting, order = [root], []
-    while waiting:
-        row = waiting.pop()
-        order.append(row)
-        waiting += _taken(programs[row], chosen)
-    return reversed(order)
 
 
 def _phase(executable: Executable, program: LoweredProgram) -> Phase:
