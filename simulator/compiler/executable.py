@@ -1,4 +1,4 @@
-"""A compiled program: arrays that values, clocks and profile are made from, each without the others.
+"""A compiled program: arrays for values, clocks and profile, each usable without the others.
 
 Variables are numbered through: the graph's own first, then those that the compiler added. Compute
 sets likewise.

@@ -1,0 +1,135 @@
+"""What lowering collects: programs with their accesses, the compiler's variables and sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from simulator.compiler.copies import copy_vertices
+from simulator.compiler.edges import Layout, sum_pairs
+from simulator.compiler.exchange import exchange_cost
+from simulator.compiler.executable import (
+    BoolArray,
+    CompilerVariable,
+    Exchange,
+    LoweredProgram,
+)
+from simulator.graph.graph import Graph
+from simulator.graph.intervals import crossings
+from simulator.graph.types import IntArray
+from simulator.graph.vertex import VertexGroup
+
+NONE = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """One lowered program, the variables that it reads and writes, and which writes are whole."""
+
+    program: LoweredProgram
+    reads: IntArray = field(default_factory=lambda: NONE)
+    writes: IntArray = field(default_factory=lambda: NONE)
+    whole: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+
+
+@dataclass(slots=True, eq=False)
+class Building:
+    """What has been lowered so far."""
+
+    graph: Graph
+    layout: Layout
+    compute_sets: list[str]
+    groups: list[VertexGroup]
+    exchanges: list[Exchange] = field(default_factory=list)
+    host_exchanges: list[Exchange] = field(default_factory=list)
+    variables: list[CompilerVariable] = field(default_factory=list)
+
+    @classmethod
+    def start(cls, graph: Graph) -> Building:
+        """Begin with the user's compute sets and vertices."""
+        names = [compute_set.name for compute_set in graph.compute_sets]
+        return cls(graph, Layout.of(graph), names, list(graph.vertex_groups()))
+
+    def add_variable(self, variable: CompilerVariable) -> int:
+        """Add a variable of the compiler; give its number."""
+        self.variables.append(variable)
+        return len(self.graph.variables) + len(self.variables) - 1
+
+    def copies_of(
+        self, variable: IntArray, tile: IntArray, size: IntArray, category: str, form: str
+    ) -> IntArray:
+        """Add a variable for the copy of each of the graph's variables; `form` holds its name."""
+        variable, tile, size = sum_pairs(variable, tile, size)
+        sources, starts = np.unique(variable, return_index=True)
+        bounds = np.append(starts, len(variable)).tolist()
+        numbers = [
+            self.add_variable(
+                CompilerVariable(
+                    form.format(self.graph.variables[source].name.strip("<>")),
+                    category,
+                    tile[low:high],
+                    size[low:high],
+                    source,
+                )
+            )
+            for source, low, high in zip(sources.tolist(), bounds[:-1], bounds[1:], strict=True)
+        ]
+        return np.array(numbers, dtype=np.int64)
+
+    def exchange(
+        self, name: str, low: IntArray, high: IntArray, source: IntArray, destination: IntArray
+    ) -> list[Part]:
+        """Add an exchange of the bytes [low, high) of the arena, and the sync before it."""
+        cost = exchange_cost(self.graph.target, source, destination, high - low, low)
+        self.exchanges.append(cost)
+        program = LoweredProgram("DoExchange", name, exchange=len(self.exchanges) - 1)
+        return [sync("Internal"), Part(program)]
+
+    def tile_copy(self, name: str, tile: IntArray, size: IntArray, rows: IntArray) -> Part:
+        """Add a compute set that copies on tiles: `size` bytes in `rows` rows, several a tile."""
+        tiles, which = np.unique(tile, return_inverse=True)
+        total = np.bincount(which, weights=size).astype(np.int64)
+        pieces = np.bincount(which, weights=rows).astype(np.int64)
+        self.compute_sets.append(name)
+        number = len(self.compute_sets) - 1
+        self.groups += copy_vertices(number, tiles, total, pieces)
+        return Part(LoweredProgram("OnTileExecute", name, compute_set=number))
+
+    def variables_at(self, low: IntArray) -> IntArray:
+        """Find the graph's variable that holds each byte of the arena."""
+        begins, _ = self.graph.variable_bounds()
+        return np.searchsorted(begins, low, side="right") - 1
+
+    def owners(self, low: IntArray, high: IntArray) -> tuple[IntArray, ...]:
+        """Cut byte ranges where the tile changes; give the range, low, high and tile of pieces."""
+        mapping = self.layout.mapping
+        source, piece = crossings(low, high, mapping.begin, mapping.end)
+        begin = np.maximum(low[source], mapping.begin[piece])
+        end = np.minimum(high[source], mapping.end[piece])
+        return source, begin, end, mapping.tile[piece]
+
+    def whole(self, variable: IntArray, size: IntArray) -> tuple[IntArray, BoolArray]:
+        """Tell which variables are written, and which of them in all their bytes."""
+        written, which = np.unique(variable, return_inverse=True)
+        total = np.bincount(which, weights=size, minlength=len(written))
+        sizes = np.array([self.graph.variables[v].bytes for v in written.tolist()])
+        return written, total >= sizes
+
+
+def sync(kind: str) -> Part:
+    """Make a sync, Internal or External."""
+    return Part(LoweredProgram("Sync", sync_type=kind))
+
+
+def with_access(
+    part: Part,
+    reads: Sequence[IntArray] = (),
+    writes: Sequence[IntArray] = (),
+    whole: BoolArray | None = None,
+) -> Part:
+    """Give a part with its accesses; writes are whole unless told."""
+    written = np.concatenate([NONE, *writes])
+    whole = np.ones(len(written), dtype=bool) if whole is None else whole
+    return Part(part.program, np.unique(np.concatenate([NONE, *reads])), written, whole)

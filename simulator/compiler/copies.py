@@ -1,0 +1,41 @@
+"""Copies on one tile: the vertices of Poplar's run-time library that the compiler adds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.graph.types import Array, IntArray
+from simulator.graph.vertex import Codelet, Operands, VertexGroup
+
+SHORT_BYTES = 16  # what the short copy takes at most; our choice, its limit is not public
+SHORT_CYCLES = 72  # observed for every ShortMemcpy of the user guide's sample and tutorial 7
+# The cycles of the other copies are not public. A supervisor call and 8 bytes a cycle give the
+# observed mean of Memcpy64BitSupervisor (291) for 2 kB; a strided row costs a pointer set-up.
+CALL_CYCLES, BYTES_A_CYCLE, ROW_CYCLES = 40, 8, 12
+
+
+def _values(_: Operands) -> dict[str, Array]:
+    """Compute nothing: the values of a copy are those of the program that it belongs to."""
+    return {}
+
+
+SHORT = Codelet("poplar_rt::ShortMemcpy", _values, False, 8, 72, kind="copy")
+LONG = Codelet("poplar_rt::Memcpy64BitSupervisor", _values, True, 12, 100, kind="copy")
+STRIDED = Codelet("poplar_rt::StridedCopyDA32", _values, True, 16, 170, kind="copy")
+
+
+def copy_vertices(
+    compute_set: int, tile: IntArray, size: IntArray, rows: IntArray
+) -> list[VertexGroup]:
+    """Make one copy vertex a tile that moves `size` bytes in `rows` contiguous rows."""
+    strided = rows > 1
+    short = ~strided & (size <= SHORT_BYTES)
+    long = ~strided & ~short
+    cycles = CALL_CYCLES + -(-size // BYTES_A_CYCLE) + ROW_CYCLES * rows * strided
+    cycles = np.where(short, SHORT_CYCLES, cycles)
+    chosen = ((SHORT, short), (LONG, long), (STRIDED, strided))
+    return [
+        VertexGroup(compute_set, codelet, tile[which], {}, {"rows": rows[which]}, cycles[which])
+        for codelet, which in chosen
+        if which.any()
+    ]

@@ -1,0 +1,146 @@
+"""How the fields of vertices meet the tile mapping: what is at hand, remote, or out of order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulator.compiler.executable import BoolArray
+from simulator.graph.graph import Graph
+from simulator.graph.intervals import crossings, offsets_of
+from simulator.graph.mapping import Mapping
+from simulator.graph.types import IntArray
+from simulator.graph.vertex import Field, VertexGroup
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """The tile mapping with the place of each mapped piece inside its variable's part of a tile."""
+
+    mapping: Mapping
+    place: IntArray
+
+    @classmethod
+    def of(cls, graph: Graph) -> Layout:
+        """Lay the pieces of a variable on a tile one after another, in the order of the arena."""
+        mapping = graph.mapping_table()
+        order = np.lexsort((mapping.begin, mapping.tile, mapping.variable))
+        length = (mapping.end - mapping.begin)[order]
+        before = np.cumsum(length) - length
+        first = np.ones(len(order), dtype=bool)
+        for column in (mapping.variable, mapping.tile):
+            first[1:] &= column[order][1:] == column[order][:-1]
+        first[1:] = ~first[1:]
+        base = before[np.flatnonzero(first)]
+        counts = np.diff(np.append(np.flatnonzero(first), len(order)))
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = before - np.repeat(base, counts)
+        return cls(mapping, place)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Touch:
+    """Pieces of memory that vertices touch: bytes [low, high) of the arena, each on one tile.
+
+    `owner` is the tile that holds the piece, `user` the tile of the vertex; `arranged` pieces are
+    at hand but not in one row for their edge, so they are copied first (inputs) or last (outputs).
+    """
+
+    low: IntArray
+    high: IntArray
+    owner: IntArray
+    user: IntArray
+    variable: IntArray
+    arranged: BoolArray
+    breaks: BoolArray
+
+    @property
+    def bytes(self) -> IntArray:
+        """Give the length of each piece."""
+        return self.high - self.low
+
+    @property
+    def remote(self) -> BoolArray:
+        """Tell which pieces lie on another tile than the vertex."""
+        return self.owner != self.user
+
+    def where(self, chosen: BoolArray) -> Touch:
+        """Keep the chosen pieces."""
+        return Touch(
+            *(getattr(self, name)[chosen] for name in Touch.__dataclass_fields__)  # type: ignore[arg-type]
+        )
+
+
+def join_touches(touches: Iterable[Touch]) -> Touch:
+    """Put the pieces of several fields together."""
+    parts = list(touches)
+    if not parts:
+        nothing, no = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
+        return Touch(nothing, nothing, nothing, nothing, nothing, no, no)
+    return Touch(
+        *(
+            np.concatenate([getattr(part, name) for part in parts])  # type: ignore[arg-type]
+            for name in Touch.__dataclass_fields__
+        )
+    )
+
+
+def touch(layout: Layout, group: VertexGroup, item: Field) -> Touch:
+    """Find the pieces of memory that a field of a group of vertices touches."""
+    mapping = layout.mapping
+    begins = item.begins * item.dtype.size
+    ends = begins + item.lengths * item.dtype.size
+    interval, piece = crossings(begins, ends, mapping.begin, mapping.end)
+    low = np.maximum(begins[interval], mapping.begin[piece])
+    high = np.minimum(ends[interval], mapping.end[piece])
+    vertex = np.repeat(np.arange(len(group), dtype=np.int64), np.diff(item.starts))[interval]
+    edge = vertex if item.rows is None else _rows_of(item)[interval]
+    owner, user = mapping.tile[piece], group.tile[vertex].astype(np.int64)
+    place = layout.place[piece] + low - mapping.begin[piece]
+    variable = mapping.variable[piece]
+    local = owner == user
+    follows = np.zeros(len(low), dtype=bool)
+    same_edge = edge[1:] == edge[:-1]
+    in_row = (variable[1:] == variable[:-1]) & (place[1:] == (place + high - low)[:-1])
+    both_remote = ~local[1:] & ~local[:-1]
+    follows[1:] = same_edge & (both_remote | (local[1:] & local[:-1] & in_row))
+    edges = int(edge.max(initial=-1)) + 1
+    runs = np.bincount(edge[~follows], minlength=edges)
+    at_hand = np.bincount(edge[local], minlength=edges) > 0
+    arranged = local & ((runs > 1) & at_hand)[edge]
+    return Touch(low, high, owner, user, variable, arranged, ~follows)
+
+
+def _rows_of(item: Field) -> IntArray:
+    """Give the edge of each interval of a VectorList."""
+    assert item.rows is not None
+    bounds = offsets_of(item.rows)
+    first = offsets_of(item.lengths)[:-1]
+    return np.searchsorted(bounds, first, side="right") - 1
+
+
+def union_by_tile(tile: IntArray, low: IntArray, high: IntArray) -> tuple[IntArray, ...]:
+    """Join the byte ranges that a tile needs, so that each byte counts once; by tile and begin."""
+    if len(tile) == 0:
+        return tile, low, high
+    stride = int(high.max()) + 1
+    order = np.lexsort((low, tile))
+    begin, end = (tile * stride + low)[order], (tile * stride + high)[order]
+    reached = np.maximum.accumulate(end)
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = begin[1:] > reached[:-1]
+    heads = np.flatnonzero(first)
+    tails = np.append(heads[1:], len(order)) - 1
+    owner = tile[order][heads]
+    return owner, begin[heads] - owner * stride, reached[tails] - owner * stride
+
+
+def sum_pairs(
+    first: IntArray, second: IntArray, weight: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Add up weights by pairs; give the pairs, sorted, and their sums."""
+    pairs, which = np.unique(np.stack([first, second], axis=1), axis=0, return_inverse=True)
+    sums = np.bincount(which.reshape(-1), weights=weight, minlength=len(pairs)).astype(np.int64)
+    return pairs[:, 0], pairs[:, 1], sums

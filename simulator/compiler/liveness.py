@@ -1,0 +1,176 @@
+"""When variables are live: a backward data-flow over the program tree, all variables at once.
+
+A variable is live where its value may still be read, and at the steps that touch it. The control
+program runs again and again, so what is live at its begin is live at its end; what the host reads
+is live at the end, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from simulator.compiler.executable import (
+    Access,
+    BoolArray,
+    Liveness,
+    Lowered,
+    LoweredProgram,
+    Pieces,
+)
+from simulator.graph.graph import Graph
+from simulator.graph.types import IntArray
+
+STEPS_AT_ONCE = 256  # rows of [step][tile] held in memory at a time
+
+
+def liveness_steps(programs: Sequence[LoweredProgram]) -> tuple[IntArray, IntArray]:
+    """List programs (without syncs) depth first; give for each its row and the step around it."""
+    rows: list[int] = []
+    parents: list[int] = []
+    waiting = [(0, -1)]
+    while waiting:
+        row, parent = waiting.pop()
+        if programs[row].type == "Sync":
+            continue
+        rows.append(row)
+        parents.append(parent)
+        waiting += [(child, len(rows) - 1) for child in reversed(programs[row].children)]
+    return np.array(rows, dtype=np.int64), np.array(parents, dtype=np.int64)
+
+
+class _Flow:
+    """The pass from the end of the control program to its begin."""
+
+    def __init__(self, programs: Sequence[LoweredProgram], access: Access, variables: int) -> None:
+        self.rows, self.parents = liveness_steps(programs)
+        self.types = [programs[row].type for row in self.rows.tolist()]
+        shape = (len(self.rows), variables)
+        self.reads, self.kills, self.alive = (np.zeros(shape, dtype=bool) for _ in range(3))
+        step_of = np.full(len(programs), -1, dtype=np.int64)
+        step_of[self.rows] = np.arange(len(self.rows))
+        step = step_of[access.program]
+        self.alive[step, access.variable] = True
+        self.reads[step[~access.write], access.variable[~access.write]] = True
+        self.kills[step[access.whole], access.variable[access.whole]] = True
+        self.events = self._events()
+
+    def _events(self) -> list[tuple[bool, int]]:
+        """List the steps' ends (True) and begins (False) in the order of a backward walk."""
+        children: list[list[int]] = [[] for _ in self.types]
+        for step, parent in enumerate(self.parents.tolist()):
+            if parent >= 0:
+                children[parent].append(step)
+        events: list[tuple[bool, int]] = []
+        waiting = [(True, 0)]
+        while waiting:
+            is_end, step = waiting.pop()
+            events.append((is_end, step))
+            if is_end:
+                waiting.append((False, step))
+                waiting += [(True, child) for child in children[step]]
+        return events
+
+    def walk(self, live: BoolArray) -> BoolArray:
+        """Go backward from what is live at the end; give what is live at the begin."""
+        place = {event: index for index, event in enumerate(self.events)}
+        after: dict[int, BoolArray] = {}  # live after a container
+        joined: dict[int, BoolArray] = {}  # by Switch: live at the begin of any of its branches
+        again: set[int] = set()  # loops whose body is on its second pass
+        index = 0
+        while index < len(self.events):
+            is_end, step = self.events[index]
+            index += 1
+            parent = self.types[self.parents[step]] if step else ""
+            if is_end:
+                if parent == "Switch":
+                    live = after[int(self.parents[step])]
+                self.alive[step] |= live
+                after[step] = live
+                joined[step] = np.zeros_like(live)
+                continue
+            live = self._begin(step, live, joined[step])
+            if parent == "Switch":
+                joined[int(self.parents[step])] = joined[int(self.parents[step])] | live
+            if self.types[step] == "Repeat" and step not in again:
+                again.add(step)
+                live = live | after[step]
+                index = place[(True, step)] + 1
+            else:
+                again.discard(step)
+        return live
+
+    def _begin(self, step: int, live: BoolArray, joined: BoolArray) -> BoolArray:
+        """Give what is live before a step from what is live after it, or after its begin."""
+        live = joined if self.types[step] == "Switch" else live
+        live = (live & ~self.kills[step]) | self.reads[step]
+        self.alive[step] |= live
+        return live
+
+
+def find_liveness(graph: Graph, lowered: Lowered, pieces: Pieces) -> Liveness:
+    """Find when each variable is live, and how many bytes that makes at each step."""
+    own, count = len(graph.variables), len(graph.variables) + len(lowered.variables)
+    flow = _Flow(lowered.programs, lowered.access, count)
+    host_reads, host_touched = _host_variables(graph, count)
+    begin = flow.walk(host_reads)
+    flow.walk(begin | host_reads)
+    alive = flow.alive
+    written = np.zeros(count, dtype=bool)
+    written[lowered.access.variable[lowered.access.write]] = True
+    used = alive.any(axis=0) | host_touched
+    # Never written by a program: it has to keep its value through all of them.
+    always_live = used & ~written
+    always_live[own:] |= np.array([v.always_live for v in lowered.variables], dtype=bool)
+    alive[:, always_live] = False
+    variable, first, end = _intervals(alive)
+    return Liveness(
+        program=flow.rows,
+        parent=flow.parents,
+        always_live=always_live,
+        variable=variable,
+        begin=first,
+        end=end,
+        **_bytes(alive, pieces, graph.target.num_tiles, graph.target.tiles_per_ipu),
+    )
+
+
+def _host_variables(graph: Graph, count: int) -> tuple[BoolArray, BoolArray]:
+    """Tell which variables the host reads, and which it reads or writes, between runs."""
+    read, touched = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+    begins, _ = graph.variable_bounds()
+    for access in graph.host_accesses.values():
+        first = access.tensor.begins * access.tensor.dtype.size
+        ids = np.searchsorted(begins, first, side="right") - 1
+        touched[ids] = True
+        read[ids] |= access.direction == "read"
+    return read, touched
+
+
+def _intervals(alive: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Turn [step][variable] into half-open intervals, by variable."""
+    padded = np.zeros((alive.shape[1], alive.shape[0] + 2), dtype=np.int8)
+    padded[:, 1:-1] = alive.T
+    change = np.diff(padded, axis=1)
+    variable, begin = np.nonzero(change == 1)
+    _, end = np.nonzero(change == -1)
+    return variable.astype(np.int64), begin.astype(np.int64), end.astype(np.int64)
+
+
+def _bytes(alive: BoolArray, pieces: Pieces, tiles: int, tiles_per_ipu: int) -> dict[str, IntArray]:
+    """Add up the live bytes by step, by step and IPU, and the most of any step by tile."""
+    by_tile = np.zeros((alive.shape[1], tiles))
+    np.add.at(by_tile, (pieces.variable, pieces.tile), pieces.bytes)
+    by_ipu = np.add.reduceat(by_tile, np.arange(0, tiles, tiles_per_ipu), axis=1)
+    most = np.zeros(tiles)
+    for first in range(0, len(alive), STEPS_AT_ONCE):
+        rows = np.unique(alive[first : first + STEPS_AT_ONCE], axis=0)
+        most = np.maximum(most, (rows.astype(np.float64) @ by_tile).max(axis=0))
+    # Sums of whole numbers below 2^53 are exact in float64.
+    step_ipu = (alive.astype(np.float64) @ by_ipu).astype(np.int64)
+    return {
+        "bytes": step_ipu.sum(axis=1),
+        "bytes_by_ipu": step_ipu,
+        "max_bytes_by_tile": most.astype(np.int64),
+    }

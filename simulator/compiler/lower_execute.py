@@ -1,0 +1,110 @@
+"""Lower the execution of a compute set: bring the inputs, compute, send the outputs.
+
+Inputs on other tiles arrive in message variables by an exchange; inputs that are not in one row in
+memory are copied before, outputs likewise after (names as in the public program trees).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.compiler.building import Building, Part, with_access
+from simulator.compiler.edges import Touch, join_touches, touch, union_by_tile
+from simulator.compiler.executable import BoolArray, LoweredProgram
+from simulator.graph.types import IntArray
+
+MESSAGE, REARRANGED, OUTPUT_EDGE = "<message:{}>", "{}Rearranged", "<outputEdge:{}>"
+
+
+def lower_compute_set(building: Building, compute_set: int) -> list[Part]:
+    """Give the programs of one execution of a compute set, in order."""
+    name = building.compute_sets[compute_set]
+    reads, writes, read_too = _touches(building, compute_set)
+    before, arrived = _bring(building, name, reads)
+    after, left, written, whole = _send(building, name, writes)
+    direct = reads.where(~reads.remote & ~reads.arranged).variable
+    run = with_access(
+        Part(LoweredProgram("OnTileExecute", name, compute_set=compute_set)),
+        [arrived, direct],
+        [written, left],
+        np.concatenate([whole & ~np.isin(written, read_too), np.ones(len(left), dtype=bool)]),
+    )
+    return [*before, run, *after]
+
+
+def _touches(building: Building, compute_set: int) -> tuple[Touch, Touch, IntArray]:
+    """Collect what the vertices read and write, and the variables of fields that do both."""
+    reads, writes, both = [], [], [np.zeros(0, dtype=np.int64)]
+    for group in building.groups:
+        if group.compute_set != compute_set:
+            continue
+        for item in group.fields.values():
+            found = touch(building.layout, group, item)
+            if item.direction != "output":
+                reads.append(found)
+            if item.direction != "input":
+                writes.append(found)
+            if item.direction == "inout":
+                both.append(found.variable)
+    return join_touches(reads), join_touches(writes), np.concatenate(both)
+
+
+def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], IntArray]:
+    """Exchange and arrange the inputs; give the programs and the variables that hold them."""
+    parts: list[Part] = []
+    held = [np.zeros(0, dtype=np.int64)]
+    remote = reads.where(reads.remote)
+    if len(remote.low):
+        user, low, high = union_by_tile(remote.user, remote.low, remote.high)
+        which, low, high, owner = building.owners(low, high)
+        user, variable = user[which], building.variables_at(low)
+        messages = building.copies_of(variable, user, high - low, "message", MESSAGE)
+        wait, exchange = building.exchange(f"{name}/ExchangePre", low, high, owner, user)
+        parts += [wait, with_access(exchange, [variable], [messages])]
+        held.append(messages)
+    arranged = reads.where(reads.arranged)
+    if len(arranged.low):
+        rows = arranged.breaks.astype(np.int64)
+        copies = building.copies_of(
+            arranged.variable, arranged.user, arranged.bytes, "rearrangement", REARRANGED
+        )
+        copy = building.tile_copy(f"{name}/PreArrange-0", arranged.user, arranged.bytes, rows)
+        parts.append(with_access(copy, [arranged.variable], [copies]))
+        held.append(copies)
+    return parts, np.concatenate(held)
+
+
+def _send(
+    building: Building, name: str, writes: Touch
+) -> tuple[list[Part], IntArray, IntArray, BoolArray]:
+    """Arrange and exchange the outputs.
+
+    Gives the programs, the compiler's variables that the vertices write, and the graph's variables
+    that they write in place with whether the write is whole.
+    """
+    parts: list[Part] = []
+    left = [np.zeros(0, dtype=np.int64)]
+    arranged = writes.where(writes.arranged)
+    if len(arranged.low):
+        rows = arranged.breaks.astype(np.int64)
+        copies = building.copies_of(
+            arranged.variable, arranged.user, arranged.bytes, "rearrangement", REARRANGED
+        )
+        copy = building.tile_copy(f"{name}/PostArrange-0", arranged.user, arranged.bytes, rows)
+        written, whole = building.whole(arranged.variable, arranged.bytes)
+        parts.append(with_access(copy, [copies], [written], whole))
+        left.append(copies)
+    remote = writes.where(writes.remote)
+    if len(remote.low):
+        edges = building.copies_of(
+            remote.variable, remote.user, remote.bytes, "outputEdge", OUTPUT_EDGE
+        )
+        wait, exchange = building.exchange(
+            f"{name}/ExchangePost", remote.low, remote.high, remote.user, remote.owner
+        )
+        written, whole = building.whole(remote.variable, remote.bytes)
+        parts += [wait, with_access(exchange, [edges], [written], whole)]
+        left.append(edges)
+    direct = writes.where(~writes.remote & ~writes.arranged)
+    written, whole = building.whole(direct.variable, direct.bytes)
+    return parts, np.concatenate(left), written, whole
