@@ -123,7 +123,7 @@ def write_report(directory: Path, dataset: Dataset | None = None) -> Path:
 
     directory.mkdir(parents=True, exist_ok=True)
     data = dataset or small_report()
-    registry.write(data, directory / "profile.pop")
+    registry.write(data.select("graph", "execution"), directory / "profile.pop")
     registry.write(data, directory / "debug.cbor")
     (directory / "app.json").write_text('{"name":"small"}')
     (directory / "framework.json").write_text('{"framework":"none"}')

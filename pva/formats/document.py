@@ -25,6 +25,7 @@ Nested = dict[str, Any]
 Columns = dict[str, Values]
 
 VERSION_KEY = "formatVersion"
+INDEX_LIMIT = 1 << 30  # of an array without values; what does not fit is then refused
 # A file may hold several documents; Engine::getProfile names the first two so.
 COMBINED: dict[schema.Document, str] = {
     "graph": "graphProfile",
@@ -139,8 +140,8 @@ def _made(file: object, tables: dict[str, Columns], arrays: dict[str, Values]) -
     for name, values in arrays.items():
         if not values.size:
             index = schema.ARRAY[name].index
-            shape = (len(values), *(lengths.get(axis, 0) for axis in index[1:]))
-            arrays[name] = values.reshape(shape) if 0 in shape else values
+            inner = [min(lengths.get(axis, 0), INDEX_LIMIT) for axis in index[1:]]
+            arrays[name] = values.reshape(len(values), *inner) if not len(values) else values
     return Dataset.of(tables, arrays, name=str(file))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sqlite3
 import weakref
 import zlib
@@ -92,8 +93,18 @@ def read(path: str | PathLike[str]) -> Dataset:
 
 
 def write(dataset: Dataset, path: str | PathLike[str]) -> None:
-    """Write a whole dataset; a report that was there is replaced."""
-    ReportWriter(path, dataset).close()
+    """Write a whole dataset; a report that was there is replaced once the new one is whole."""
+    file = Path(path)
+    part = file.with_name(f"{file.name}.part")
+    try:
+        ReportWriter(part, dataset).close()
+        with faults(file, WHAT):
+            _journal(file).unlink(missing_ok=True)
+            os.replace(part, file)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
 
 
 class ReportWriter:
@@ -102,9 +113,9 @@ class ReportWriter:
     def __init__(self, path: str | PathLike[str], dataset: Dataset) -> None:
         """Write all that `dataset` holds in one commit; a report that was there is replaced."""
         self._path = Path(path)
-        for old in (self._path, self._path.with_name(f"{self._path.name}-journal")):
-            with faults(old, WHAT), suppress(FileNotFoundError):
-                old.unlink()
+        with faults(self._path, WHAT):
+            for old in (self._path, _journal(self._path)):
+                old.unlink(missing_ok=True)
         self._rows: dict[str, int] = {}
         self._connection = open_writer(path, DECLARATION, CREATE_CHUNKS)
         tables = {name: dataset.table(name) for name in dataset.tables}
@@ -143,6 +154,10 @@ class ReportWriter:
             _chunks(name, values, first),
         )
         rows[name] = first + len(values)
+
+
+def _journal(path: Path) -> Path:
+    return path.with_name(f"{path.name}-journal")
 
 
 def _insert(

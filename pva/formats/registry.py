@@ -15,6 +15,7 @@ from typing import Any
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError, NotFoundError, PvaError, UnknownFormatError
 from pva.formats import cbor_profile, debug_cbor, json_profile, pop, sqlite_file
+from pva.formats.files import contents
 from pva.formats.pop import ReportWriter
 
 __all__ = [
@@ -82,7 +83,7 @@ DEBUG_STEM = "debug"
 
 # What a report directory may hold, the preferred name first.
 DIRECTORY: dict[str, tuple[str, ...]] = {
-    "profile": ("profile.pop", "*.pop"),
+    "profile": ("profile.pop", "*.pop", "profile.cbor", "profile.json"),
     "graph": ("graph.cbor", "graph.json"),
     "execution": ("execution.cbor", "execution.json"),
     "debug": ("debug.cbor", "debug.json"),
@@ -156,7 +157,7 @@ def directory_files(directory: Path) -> dict[str, Path]:
 
 def load_json(path: Path) -> Any:
     """Read a JSON file such as app.json; raises PvaError."""
-    return json_profile.decoded(path, path.read_bytes())
+    return json_profile.decoded(path, contents(path, "a JSON file"))
 
 
 def _is_directory(path: Path) -> bool:

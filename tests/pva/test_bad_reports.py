@@ -1,6 +1,8 @@
 """Whatever is wrong with a file, one line of a PvaError says so."""
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -255,6 +257,27 @@ def test_depth_and_length_cost_neither_stack_nor_memory(tmp_path: Path, content:
     path = tmp_path / "deep"
     path.write_bytes(content)
     assert isinstance(fault(lambda: openReport(path)), DamagedFileError | UnknownFormatError)
+
+
+def test_a_machine_without_end_is_refused(tmp_path: Path) -> None:
+    nested = {"target": {"numTiles": 2**62}, "exchanges": {"cyclesByTile": []}}
+    (tmp_path / "graph.json").write_bytes(orjson.dumps(nested))
+    assert isinstance(fault(lambda: openReport(tmp_path)), InconsistentDataError)
+
+
+def test_a_killed_program_leaves_the_runs_that_ended(tmp_path: Path) -> None:
+    script = (
+        "import os, sys; from pva.formats.pop import ReportWriter; "
+        "from tests.builders import small_report; report = small_report(); "
+        "writer = ReportWriter(sys.argv[1], report.select('graph')); "
+        "writer.append_run({name: report.table(name) for name in ('runs', 'steps')}); "
+        "writer._connection.execute('BEGIN'); writer._connection.execute('DELETE FROM runs'); "
+        "os._exit(9)"
+    )
+    path = tmp_path / "profile.pop"
+    assert subprocess.run([sys.executable, "-c", script, path], check=False).returncode == 9
+    assert len(openReport(path).execution.steps) == 24
+    assert openReport(path).dataset.length("runs") == 2
 
 
 def test_a_table_that_was_not_recorded_names_the_option() -> None:

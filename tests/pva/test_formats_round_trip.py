@@ -192,6 +192,14 @@ def test_a_report_grows_run_by_run_and_open_ones_keep_what_they_show(tmp_path: P
     assert [before.length("steps") for before in seen] == [0, 12]
 
 
+def test_a_report_may_be_written_over_itself(tmp_path: Path) -> None:
+    path = tmp_path / "profile.pop"
+    pop.write(small_report(), path)
+    pop.write(pop.read(path), path)
+    assert pop.read(path) == small_report()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["profile.pop"]
+
+
 def test_some_rows_of_an_array_are_read_without_the_rest(tmp_path: Path) -> None:
     clock = np.random.default_rng(0).integers(0, 2**40, size=(30_000, 10))
     pop.write(small_report(tile_clock=clock), tmp_path / "profile.pop")
