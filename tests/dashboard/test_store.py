@@ -1,0 +1,80 @@
+"""The store opens what lies under the given paths, follows changes, and forgets."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from dashboard import store as module
+from dashboard.store import Store
+from pva.errors import NotFoundError, PvaError
+from tests.builders import write_report
+
+
+def test_report_is_opened_once(tmp_path: Path) -> None:
+    store = Store([write_report(tmp_path / "small")])
+    assert store.keys == ["small"]
+    assert store.report() is store.report("small")
+
+
+def test_changed_file_is_opened_again(tmp_path: Path) -> None:
+    path = write_report(tmp_path / "small")
+    store = Store([path])
+    before, made = store.report(), store.derived("", "answer", lambda: object())
+    os.utime(path / "profile.pop", ns=(1, 1))
+    assert store.report() is not before
+    assert store.derived("", "answer", lambda: object()) is not made
+
+
+def test_forgotten_report_is_opened_again(tmp_path: Path) -> None:
+    store = Store([write_report(tmp_path / "small")])
+    before = store.report()
+    store.forget()
+    assert store.report() is not before
+
+
+def test_oldest_is_let_go_when_too_many_are_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "KEPT_OPEN", 2)
+    store = Store([write_report(tmp_path / name) for name in "abc"])
+    first, third = store.report("a"), [store.report(key) for key in "bc"][-1]
+    assert store.report("c") is third
+    assert store.report("a") is not first
+
+
+def test_directory_of_reports_gives_each(tmp_path: Path) -> None:
+    for name in ("training", "inference"):
+        write_report(tmp_path / name)
+    (tmp_path / "notes").mkdir()
+    assert Store([tmp_path]).keys == ["inference", "training"]
+
+
+def test_equal_names_are_numbered(tmp_path: Path) -> None:
+    paths = [write_report(tmp_path / run / "report") for run in ("one", "two")]
+    store = Store(paths)
+    assert store.keys == ["report", "report-2"]
+    assert [store.path(key) for key in store.keys] == paths
+
+
+def test_unknown_key_is_answered_with_the_known_ones(tmp_path: Path) -> None:
+    store = Store([write_report(tmp_path / "small")])
+    with pytest.raises(NotFoundError, match="report=/etc: not there; known: small"):
+        store.report("/etc")
+
+
+def test_no_path_at_all_says_how_to_start() -> None:
+    with pytest.raises(NotFoundError, match="tilescope serve REPORT"):
+        Store([]).report()
+
+
+def test_path_that_is_not_there_is_reported_when_opened(tmp_path: Path) -> None:
+    store = Store([tmp_path / "gone"])
+    with pytest.raises(PvaError, match="gone"):
+        store.report()
+
+
+def test_report_without_trace_has_none(tmp_path: Path) -> None:
+    assert Store([write_report(tmp_path / "small")]).trace() is None
