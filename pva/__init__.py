@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pva.model.execution import Run as Run
     from pva.model.graph import ComputeSet as ComputeSet
     from pva.model.graph import Graph as Graph
+    from pva.model.instrumentation import InstrumentationSettings as InstrumentationSettings
     from pva.model.liveness import LivenessProgramStep as LivenessProgramStep
     from pva.model.memory import TileMemory as TileMemory
     from pva.model.programs import DoExchangeProgram as DoExchangeProgram
@@ -47,6 +48,7 @@ _HOME = {
     "model.events": ("Event",),
     "model.execution": ("ExecutionReport", "ExecutionStep", "IpuStep", "Run"),
     "model.graph": ("ComputeSet", "Graph"),
+    "model.instrumentation": ("InstrumentationSettings",),
     "model.liveness": ("LivenessProgramStep",),
     "model.memory": ("TileMemory",),
     "model.programs": (

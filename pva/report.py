@@ -13,8 +13,13 @@ from pva.dataset import Dataset
 from pva.errors import DamagedFileError
 from pva.formats import registry
 from pva.frames import Frames
+from pva.model import views
 from pva.model.compilation import CompilationReport
 from pva.model.execution import ExecutionReport
+from pva.model.instrumentation import InstrumentationSettings
+
+# What a report makes once from its dataset.
+VIEWS = ("compilation", "execution", "frames", "instrumentationSettings", "poplarVersion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +73,8 @@ class Report:
         """Read again; tell whether there is something new. Objects keep what they show."""
         before, after = self.dataset, self._read()
         self.dataset = after
-        for name in ("compilation", "execution", "frames", "poplarVersion"):
-            self.__dict__.pop(name, None)
+        for name in [name for name in vars(self) if name in VIEWS]:
+            del self.__dict__[name]
         return (before.tables, before.length("runs")) != (after.tables, after.length("runs"))
 
     @property
@@ -126,6 +131,15 @@ class Report:
         names = ("major", "minor", "point", "package_hash", "version")
         major, minor, point, *texts = (self.dataset.value("report", name) for name in names)
         return PoplarVersion(max(major, 0), max(minor, 0), max(point, 0), *texts)
+
+    @cached_property
+    def instrumentationSettings(self) -> InstrumentationSettings:
+        """What was measured on the device."""
+        return InstrumentationSettings(self.dataset)
+
+    def listPrintLength(self, newLength: int) -> None:
+        """Set how many items lists show when printed, those of all reports."""
+        views.print_length(newLength)
 
     @property
     def version(self) -> ProfileReportVersion:

@@ -12,7 +12,7 @@ from pva.dataset import Dataset
 
 T = TypeVar("T")
 
-PRINT_LENGTH = 10  # items that a list shows when printed
+_printed = {"items": 10}
 
 
 class Item:
@@ -75,9 +75,7 @@ class Items(Sequence[T]):
         return map(self._make, self._rows)
 
     def __repr__(self) -> str:
-        shown = ", ".join(repr(item) for item in self[:PRINT_LENGTH])
-        more = f", ... {len(self)} in all" if len(self) > PRINT_LENGTH else ""
-        return f"[{shown}{more}]"
+        return _shown(self)
 
 
 class Numbers(Sequence[int]):
@@ -115,8 +113,18 @@ class Numbers(Sequence[int]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        more = f", ... {len(self)} in all" if len(self) > PRINT_LENGTH else ""
-        return f"[{', '.join(map(str, self[:PRINT_LENGTH]))}{more}]"
+        return _shown(self)
+
+
+def print_length(items: int) -> None:
+    """Set how many items a list shows when printed."""
+    _printed["items"] = max(items, 0)
+
+
+def _shown(items: Items[Any] | Numbers) -> str:
+    first = [repr(item) for item in items[: _printed["items"]]]
+    more = [] if len(first) == len(items) else [f"... {len(items)} in all"]
+    return f"[{', '.join(first + more)}]"
 
 
 def chosen(what: str, index: int, count: int) -> int:

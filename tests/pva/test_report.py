@@ -207,6 +207,35 @@ def test_version_of_what_wrote_it(report: Report) -> None:
     assert report.version.major == 1
 
 
+@pytest.mark.parametrize(
+    ("options", "compute", "external"),
+    [
+        ({}, "Off", "Off"),
+        ({"debug.instrument": "true"}, "Tile", "Tile"),
+        ({"debug.instrument": "true", "debug.instrumentCompute": "false"}, "Off", "Tile"),
+        (
+            {"debug.instrumentCompute": "true", "debug.computeInstrumentationLevel": "vertex"},
+            "Vertex",
+            "Off",
+        ),
+    ],
+)
+def test_instrumentation_comes_from_the_engine_options(
+    tmp_path: Path, options: dict[str, str], compute: str, external: str
+) -> None:
+    table = {"name": list(options), "value": list(options.values())}
+    pop.write(small_report(engine_options=table), tmp_path / "profile.pop")
+    settings = openReport(tmp_path).instrumentationSettings
+    assert (settings.compute.name, settings.externalExchange.name) == (compute, external)
+    assert settings.Off is settings.ExternalExchangeInstrumentationLevel.Off
+
+
+def test_lists_show_as_many_items_as_they_were_told(report: Report) -> None:
+    report.listPrintLength(2)
+    assert repr(report.execution.steps[3].cyclesByTile) == "[60, 66, ... 10 in all]"
+    report.listPrintLength(10)
+
+
 def test_files_beside_the_profile(report: Report, directory: Path) -> None:
     assert set(report.files) == {"profile", "debug", "app", "framework"}
     assert report.app == {"name": "small"}

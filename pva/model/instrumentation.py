@@ -1,0 +1,56 @@
+"""What a program was instrumented with, from its engine options."""
+
+from __future__ import annotations
+
+import enum
+
+from pva.dataset import Dataset
+
+
+class ComputeInstrumentationLevel(enum.Enum):
+    """Of what the compute cycles were measured."""
+
+    Off = 0
+    Vertex = 1
+    Tile = 2
+    Ipu = 3
+    Device = 4
+    Unknown = 5
+
+
+class ExternalExchangeInstrumentationLevel(enum.Enum):
+    """Of what the cycles of external exchanges were measured."""
+
+    Off = 0
+    Tile = 1
+    Unknown = 2
+
+
+class InstrumentationSettings:
+    """What was measured on the device; `Unknown` when the report has no engine options."""
+
+    ComputeInstrumentationLevel = ComputeInstrumentationLevel
+    ExternalExchangeInstrumentationLevel = ExternalExchangeInstrumentationLevel
+    # Both enums of libpva export their members here; where names are equal, the latter wins.
+    Vertex = ComputeInstrumentationLevel.Vertex
+    Ipu = ComputeInstrumentationLevel.Ipu
+    Device = ComputeInstrumentationLevel.Device
+    Off = ExternalExchangeInstrumentationLevel.Off
+    Tile = ExternalExchangeInstrumentationLevel.Tile
+    Unknown = ExternalExchangeInstrumentationLevel.Unknown
+
+    def __init__(self, data: Dataset) -> None:
+        self.compute = ComputeInstrumentationLevel.Unknown
+        self.externalExchange = ExternalExchangeInstrumentationLevel.Unknown
+        if not data.has("engine_options"):
+            return
+        names, values = (data.column("engine_options", name) for name in ("name", "value"))
+        options = {name: value.lower() for name, value in zip(names, values, strict=True)}
+        instrumented = options.get("debug.instrument", "false")
+        self.compute = ComputeInstrumentationLevel.Off
+        if options.get("debug.instrumentCompute", instrumented) == "true":
+            level = options.get("debug.computeInstrumentationLevel", "tile").capitalize()
+            known = ComputeInstrumentationLevel.__members__
+            self.compute = known.get(level, ComputeInstrumentationLevel.Unknown)
+        external = options.get("debug.instrumentExternalExchange", instrumented) == "true"
+        self.externalExchange = self.Tile if external else self.Off
