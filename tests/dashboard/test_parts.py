@@ -1,0 +1,125 @@
+"""Tables, filters, sentences, themes, and the port that the server takes."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from dashboard import components, theme
+from dashboard.address import AddressError, Filter
+from dashboard.components import Column
+from dashboard.pages import PAGES
+from dashboard.pages.summary import flat_pairs
+from dashboard.pages.words import execution_sentence, fit_sentence, liveness_sentence
+from dashboard.server import free_socket
+from dashboard.store import Store
+from pva.analysis.execution import execution_overview
+from pva.analysis.liveness import liveness_overview
+from pva.analysis.memory import memory_overview
+from tests.builders import write_report
+
+FRAME = pd.DataFrame({"name": ["conv", "Conv<b>", "add"], "bytes": [10.0, 2048.0, float("nan")]})
+
+
+@pytest.mark.parametrize(
+    ("chosen", "names"),
+    [
+        (Filter("name", "~", "CONV"), ["conv", "Conv<b>"]),
+        (Filter("name", "~", "."), []),
+        (Filter("name", "!~", "conv"), ["add"]),
+        (Filter("name", "=", "conv"), ["conv"]),
+        (Filter("bytes", ">=", "2048"), ["Conv<b>"]),
+        (None, ["conv", "Conv<b>", "add"]),
+    ],
+)
+def test_filter_keeps_the_rows_that_it_says(chosen: Filter | None, names: list[str]) -> None:
+    assert components.filtered(FRAME, chosen)["name"].tolist() == names
+
+
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [
+        (Filter("colour", "~", "x"), "no such column; known: name, bytes"),
+        (Filter("bytes", ">", "many"), "bytes cannot be compared so"),
+        (Filter("name", ">", "3"), "name cannot be compared so"),
+    ],
+)
+def test_filter_that_does_not_fit_is_named(chosen: Filter, words: str) -> None:
+    with pytest.raises(AddressError, match=words):
+        components.filtered(FRAME, chosen)
+
+
+def test_rows_of_a_table_carry_numbers_and_their_texts() -> None:
+    columns = (Column("name", "Name", "name"), Column("bytes", "Bytes", "bytes"))
+    rows = components.records(FRAME, columns)
+    assert rows[1] == {"name": "Conv<b>", "bytes": 2048.0, "bytes_text": "2.0 kB"}
+    assert rows[2] == {"name": "add", "bytes": None, "bytes_text": "–"}
+
+
+def test_small_report_is_described_in_sentences(tmp_path: Path) -> None:
+    report = Store([write_report(tmp_path / "small")]).report()
+    memory = memory_overview(report)
+    assert fit_sentence(memory) == "Fits: the fullest tile (tile 0) uses 1.0 kB of 2.0 kB (50.8 %)."
+    full = replace(memory, bytes_per_tile=1000, tiles_out_of_memory=2)
+    assert fit_sentence(full) == (
+        "Does not fit: 2 tiles out of memory; the fullest tile (tile 0) needs 1.0 kB of 1,000 B, "
+        "40 B too much."
+    )
+    assert "at step 6 (multiply)" in liveness_sentence(liveness_overview(report))
+    assert execution_sentence(execution_overview(report)).startswith(
+        "2 recorded runs took 1,024 cycles (1.0 µs). Of all tile cycles: 41.5 % compute"
+    )
+
+
+def test_nested_document_is_written_as_dotted_names() -> None:
+    document = {"name": "digits", "options": {"batch": 16, "shapes": [64, 32]}, "none": None}
+    assert flat_pairs(document) == [
+        ("name", "digits"),
+        ("options.batch", "16"),
+        ("options.shapes", "[64, 32]"),
+    ]
+
+
+def test_every_token_has_a_colour_in_both_themes() -> None:
+    sheet = theme.css()
+    for name in (*theme.TOKENS, *(f"step-{kind}" for kind in theme.STEP_COLOURS)):
+        assert sheet.count(f"--{name}:") == len(theme.THEMES)
+
+
+def luminance(colour: str) -> float:
+    """Give the relative luminance of #rrggbb (WCAG 2, relative luminance)."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("name", theme.THEMES)
+@pytest.mark.parametrize("ink", ["text", "quiet", "accent", "bad", "good"])
+def test_text_stands_out_from_its_ground(name: theme.Theme, ink: str) -> None:
+    pair = [luminance(theme.token(part, name)) for part in (ink, "surface")]
+    assert (max(pair) + 0.05) / (min(pair) + 0.05) >= 4.5  # WCAG 2, contrast (minimum)
+
+
+def test_pages_have_paths_and_titles_of_their_own() -> None:
+    assert len({page.PATH for page in PAGES}) == len({page.TITLE for page in PAGES}) == len(PAGES)
+
+
+def test_taken_port_gives_the_next_free_one() -> None:
+    with free_socket("127.0.0.1", 0) as first:
+        first.listen()
+        port = first.getsockname()[1]
+        with free_socket("127.0.0.1", port) as second:
+            assert port < second.getsockname()[1] <= port + 99
+
+
+def test_no_free_port_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError("in use")
+
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    with pytest.raises(OSError, match="127.0.0.1: no free port from 8050 to 8149"):
+        free_socket("127.0.0.1", 8050)
