@@ -64,13 +64,12 @@ class Touch:
     @property
     def remote(self) -> BoolArray:
         """Tell which pieces lie on another tile than the vertex."""
-        return self.owner != self.user
+        remote: BoolArray = self.owner != self.user
+        return remote
 
     def where(self, chosen: BoolArray) -> Touch:
         """Keep the chosen pieces."""
-        return Touch(
-            *(getattr(self, name)[chosen] for name in Touch.__dataclass_fields__)  # type: ignore[arg-type]
-        )
+        return Touch(*(getattr(self, name)[chosen] for name in Touch.__dataclass_fields__))
 
 
 def join_touches(touches: Iterable[Touch]) -> Touch:
@@ -81,7 +80,7 @@ def join_touches(touches: Iterable[Touch]) -> Touch:
         return Touch(nothing, nothing, nothing, nothing, nothing, no, no)
     return Touch(
         *(
-            np.concatenate([getattr(part, name) for part in parts])  # type: ignore[arg-type]
+            np.concatenate([getattr(part, name) for part in parts])
             for name in Touch.__dataclass_fields__
         )
     )

@@ -74,7 +74,8 @@ def _latency(target: Target, source: IntArray, destination: IntArray) -> IntArra
     """Give the cycles before the first word; grows with the root of the distance in tiles."""
     farthest = max(target.tiles_per_ipu - 1, 1)
     share = np.abs(source - destination) % target.tiles_per_ipu / farthest
-    return NEAR_LATENCY + np.floor((FAR_LATENCY - NEAR_LATENCY) * np.sqrt(share)).astype(np.int64)
+    growth: IntArray = np.floor((FAR_LATENCY - NEAR_LATENCY) * np.sqrt(share)).astype(np.int64)
+    return growth + NEAR_LATENCY
 
 
 def _sum(tile: IntArray, size: IntArray, tiles: int) -> IntArray:

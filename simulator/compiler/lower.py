@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from simulator.compiler.building import NONE, Building, Part, sync, with_access
+from simulator.compiler.building import Building, Part, sync, with_access
 from simulator.compiler.executable import Access, CompilerVariable, Lowered, LoweredProgram
 from simulator.compiler.lower_copy import lower_copy, lower_stream, stream_copy
 from simulator.compiler.lower_execute import lower_compute_set
@@ -166,17 +166,12 @@ def _carrier(parts: Sequence[Part]) -> int:
 
 
 def _access(parts: Sequence[Part]) -> Access:
-    """Lay the accesses of all programs end to end."""
-    rows, variables, writes, whole = [NONE], [NONE], [NONE], [NONE]
-    for row, part in enumerate(parts):
-        both = np.concatenate([part.reads, part.writes])
-        rows.append(np.full(len(both), row))
-        variables.append(both)
-        writes.append(np.arange(len(both)) >= len(part.reads))
-        whole.append(np.concatenate([np.zeros(len(part.reads), dtype=bool), part.whole]))
-    return Access(
-        np.concatenate(rows),
-        np.concatenate(variables),
-        np.concatenate(writes).astype(bool),
-        np.concatenate(whole).astype(bool),
-    )
+    """Lay the accesses of all programs end to end, the reads of each before its writes."""
+    reads = np.array([len(part.reads) for part in parts], dtype=np.int64)
+    writes = np.array([len(part.writes) for part in parts], dtype=np.int64)
+    program = np.repeat(np.arange(len(parts), dtype=np.int64), reads + writes)
+    write = np.repeat(np.tile([False, True], len(parts)), np.stack([reads, writes], 1).reshape(-1))
+    whole = np.zeros(len(program), dtype=bool)
+    whole[write] = np.concatenate([part.whole for part in parts])
+    variable = np.concatenate([values for part in parts for values in (part.reads, part.writes)])
+    return Access(program, variable, write, whole)

@@ -70,8 +70,9 @@ def lower_stream(building: Building, name: str, tensor: Tensor, to_device: bool)
     variables = building.variables_at(side.low)
     written, whole = building.whole(variables, size)
     part = stream_copy(building, name, side.tile, size, to_device)
-    accesses = ([], [written], whole) if to_device else ([variables], [])
-    return [sync("External"), with_access(part, *accesses), sync("Internal"), sync("Internal")]
+    reads, writes = ([], [written]) if to_device else ([variables], [])
+    part = with_access(part, reads, writes, whole if to_device else None)
+    return [sync("External"), part, sync("Internal"), sync("Internal")]
 
 
 def stream_copy(
