@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ def look_up(file: object, root: Any, place: str) -> Any:
     """
     found = root
     for depth, key in enumerate(place.split(".") if place else ()):
-        if isinstance(found, Mapping):
+        if isinstance(found, dict):
             found = found.get(key)
         elif isinstance(found, list | np.ndarray) or found is None:
             return None
@@ -66,15 +65,17 @@ def column_values(file: object, found: Any, place: str, key: str) -> Rows | None
 
     None when an object has no such list. Raises DamagedFileError when there are no rows there.
     """
-    if isinstance(found, Mapping):
+    if isinstance(found, dict):
         values = look_up(file, found, key)
         if values is None or isinstance(values, list | np.ndarray):
             return values
         found, place = values, f"{place}.{key}"
     elif isinstance(found, list):
-        wrong = next((row for row in found if not isinstance(row, Mapping)), None)
+        wrong = next((row for row in found if not isinstance(row, dict)), None)
         if wrong is None:
-            return [look_up(file, row, key) for row in found]
+            head, _, tail = key.partition(".")
+            values = [row.get(head) for row in found]
+            return [look_up(file, value, tail) for value in values] if tail else values
         found = wrong
     raise DamagedFileError(file, f"found {shown(found)}", "a list of values", place=place)
 
