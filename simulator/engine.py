@@ -1,0 +1,186 @@
+"""The engine: compiles a graph and its programs, runs them on a device, writes the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TextIO
+
+import pvti
+from simulator import options as engine_options
+from simulator.compiler.compile import compile_graph
+from simulator.device import Device
+from simulator.graph.errors import HostAccessError, PoplarError
+from simulator.graph.graph import Graph
+from simulator.graph.program import Copy, PrintTensor, Program, Repeat, Sequence
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import Array
+from simulator.logging import log
+from simulator.runtime.execute import ValueRunner
+from simulator.runtime.host_streams import HostStreams
+from simulator.runtime.run import Runner
+from simulator.runtime.storage import Storage
+
+if TYPE_CHECKING:
+    from simulator.profile.write import ReportFiles
+
+OUTPUTS = (
+    "autoReport.outputGraphProfile",
+    "autoReport.outputExecutionProfile",
+    "autoReport.outputDebugInfo",
+)
+
+
+class Engine:
+    """A session: the programs of a graph on one device.
+
+    Several programs are run by their number; `name` puts the report into a folder of that name
+    below `autoReport.directory`. Tensors and streams can be reached once a device is loaded.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        programs: Program | list[Program] | list[Sequence],
+        options: Mapping[str, object] | None = None,
+        *,
+        name: str = "",
+    ) -> None:
+        self._graph = graph
+        self._programs = [programs] if isinstance(programs, Program) else list(programs)
+        self._options = engine_options.resolve(options)
+        self._directory = Path(str(self._options["autoReport.directory"])) / name
+        with _traced("Engine::compile"):
+            with _traced("validate"):
+                self._validate()
+            self._executable = compile_graph(graph, self._programs)
+            self._report = self._open_report()
+        log("PO", "ENGINE", "INFO", f"compiled {len(graph.compute_sets)} compute sets")
+        self._streams = HostStreams(graph.streams)
+        self._storage: Storage | None = None
+        self._runner: Runner | None = None
+        self._values: ValueRunner | None = None
+        self._text: TextIO | None = None
+        self._runs = 0
+
+    def _open_report(self) -> ReportFiles | None:
+        """Write what is known before the first run, if the options ask for a report."""
+        if not any(self._options[name] for name in OUTPUTS):
+            return None
+        # Only a program that writes a report loads the formats.
+        from simulator.profile.write import ReportFiles
+
+        with _traced("write graph profile"):
+            return ReportFiles(self._directory, self._executable, self._options)
+
+    def _validate(self) -> None:
+        if not self._programs:
+            raise PoplarError("Engine: no program; at least one is needed")
+        for program in self._programs:
+            if not isinstance(program, Program):
+                raise PoplarError(f"Engine: a program is needed, not {program!r}")
+        self._graph.validate_mapping(_tensors(self._programs))
+        self._graph.validate_writers()
+
+    @property
+    def reportDirectory(self) -> Path:
+        """Give the folder of the report."""
+        return self._directory
+
+    def load(self, device: Device) -> None:
+        """Load the program onto a device of the graph's target; all variables start at zero."""
+        if device.getTarget() is not self._graph.target:
+            found, wanted = device.getTarget(), self._graph.target
+            if (found.name, found.num_tiles) != (wanted.name, wanted.num_tiles):
+                raise PoplarError(
+                    f"Engine: the graph is for {wanted.name} with {wanted.num_tiles} tiles, "
+                    f"the device is {found.name} with {found.num_tiles}"
+                )
+        with _traced("Engine::load"):
+            device.attach()
+            self._storage = Storage(self._graph)
+            self._values = ValueRunner(self._graph, self._storage, self._streams, self._text)
+            self._runner = Runner(self._executable, self._values)
+
+    def run(self, program: int = 0, name: str = "") -> None:
+        """Run a program by its number; the first runs are recorded step by step."""
+        if self._runner is None:
+            raise PoplarError("Engine: load a device before running")
+        if not 0 <= program < len(self._programs):
+            raise PoplarError(
+                f"Engine: program {program}; there are programs 0 to {len(self._programs) - 1}"
+            )
+        record = self._runs < int(self._options["autoReport.executionProfileProgramRunCount"])
+        self._runs += 1
+        with _traced("Engine::run"):
+            done = self._runner.run(program, name or f"run {self._runs - 1}", record=record)
+        if self._report is not None:
+            with _traced("write execution profile"):
+                self._report.append(done)
+
+    # Host
+    def connectStream(self, handle: str, end: Any) -> None:
+        """Connect a stream to an array, used round and round, or to a callback on a buffer."""
+        self._streams.connect(handle, end)
+
+    connectStreamToCallback = connectStream
+
+    def writeTensor(self, handle: str, values: Any) -> None:
+        """Write the tensor of a host write."""
+        tensor = self._accessed(handle, "write")
+        with _traced("Engine::writeTensor"):
+            self._loaded().write(tensor, values, f"host write {handle!r}")
+
+    def readTensor(self, handle: str, out: Array | None = None) -> Array:
+        """Read the tensor of a host read, into `out` when given."""
+        tensor = self._accessed(handle, "read")
+        with _traced("Engine::readTensor"):
+            values = self._loaded().read(tensor)
+        if out is None:
+            return values
+        if out.size != values.size:
+            raise HostAccessError(
+                f"host read {handle!r}: array of {out.size} elements for "
+                f"{tensor.describe()} of {values.size}"
+            )
+        out[...] = values.reshape(out.shape)
+        return out
+
+    def _accessed(self, handle: str, direction: Literal["read", "write"]) -> Tensor:
+        access = self._graph.host_accesses.get(handle)
+        if access is None or access.direction != direction:
+            known = [h for h, a in self._graph.host_accesses.items() if a.direction == direction]
+            raise HostAccessError(
+                f"host {direction} {handle!r}: unknown; there are {', '.join(known) or 'none'}"
+            )
+        return access.tensor
+
+    def _loaded(self) -> Storage:
+        if self._storage is None:
+            raise PoplarError("Engine: load a device before reading or writing tensors")
+        return self._storage
+
+    def setPrintStream(self, text: TextIO) -> None:
+        """Send what PrintTensor prints to this stream instead of stderr."""
+        self._text = text
+        if self._values is not None:
+            self._values.print_to(text)
+
+
+def _traced(label: str) -> pvti.Tracepoint:
+    return pvti.Tracepoint(pvti.tracePoplar, label)
+
+
+def _tensors(programs: list[Program]) -> Iterator[Tensor]:
+    """List the tensors that the programs copy or print."""
+    waiting = list(programs)
+    while waiting:
+        match waiting.pop():
+            case Sequence(children=children):
+                waiting += children
+            case Repeat(body=body):
+                waiting.append(body)
+            case Copy(src=src, dst=dst):
+                yield from (side for side in (src, dst) if isinstance(side, Tensor))
+            case PrintTensor(tensor=tensor):
+                yield tensor

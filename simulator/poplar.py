@@ -1,0 +1,81 @@
+"""Poplar's names.
+
+graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+"""
+
+from __future__ import annotations
+
+from simulator.device import Device, IPUModel
+from simulator.engine import Engine
+from simulator.graph import program
+from simulator.graph.errors import (
+    GraphConnectionError,
+    HostAccessError,
+    PoplarError,
+    TileMappingError,
+)
+from simulator.graph.graph import ComputeSet, Graph
+from simulator.graph.streams import Stream
+from simulator.graph.target import Target
+from simulator.graph.tensor import Tensor, concat
+from simulator.graph.types import (
+    BOOL,
+    CHAR,
+    FLOAT,
+    HALF,
+    INT,
+    LONGLONG,
+    SHORT,
+    UNSIGNED_CHAR,
+    UNSIGNED_INT,
+    UNSIGNED_LONGLONG,
+    UNSIGNED_SHORT,
+    Type,
+)
+from simulator.graph.vertex import (
+    InOut,
+    Input,
+    MultiVertex,
+    Output,
+    SupervisorVertex,
+    Vector,
+    VectorList,
+    Vertex,
+)
+
+__all__ = [
+    "BOOL",
+    "CHAR",
+    "FLOAT",
+    "HALF",
+    "INT",
+    "LONGLONG",
+    "SHORT",
+    "UNSIGNED_CHAR",
+    "UNSIGNED_INT",
+    "UNSIGNED_LONGLONG",
+    "UNSIGNED_SHORT",
+    "ComputeSet",
+    "Device",
+    "Engine",
+    "Graph",
+    "GraphConnectionError",
+    "HostAccessError",
+    "IPUModel",
+    "InOut",
+    "Input",
+    "MultiVertex",
+    "Output",
+    "PoplarError",
+    "Stream",
+    "SupervisorVertex",
+    "Target",
+    "Tensor",
+    "TileMappingError",
+    "Type",
+    "Vector",
+    "VectorList",
+    "Vertex",
+    "concat",
+    "program",
+]
