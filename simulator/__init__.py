@@ -7,6 +7,14 @@ from __future__ import annotations
 
 import importlib
 from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from simulator import poplar as poplar
+    from simulator.poplibs import poplin as poplin
+    from simulator.poplibs import popnn as popnn
+    from simulator.poplibs import popops as popops
+    from simulator.poplibs import poputil as poputil
 
 _MODULES = {
     "poplar": "simulator.poplar",
@@ -16,7 +24,7 @@ _MODULES = {
     "popnn": "simulator.poplibs.popnn",
 }
 
-__all__ = ["poplar", "poplin", "popnn", "popops", "poputil"]  # noqa: F822 (handed on lazily)
+__all__ = ["poplar", "poplin", "popnn", "popops", "poputil"]
 
 
 def __getattr__(name: str) -> ModuleType:

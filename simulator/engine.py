@@ -55,6 +55,7 @@ class Engine:
                 self._validate()
             self._executable = compile_graph(graph, self._programs)
             self._report = self._open_report()
+        self._check_memory()
         log("PO", "ENGINE", "INFO", f"compiled {len(graph.compute_sets)} compute sets")
         self._streams = HostStreams(graph.streams)
         self._storage: Storage | None = None
@@ -81,6 +82,18 @@ class Engine:
                 raise PoplarError(f"Engine: a program is needed, not {program!r}")
         self._graph.validate_mapping(_tensors(self._programs))
         self._graph.validate_writers()
+
+    def _check_memory(self) -> None:
+        """Raise when a tile holds more than it can, unless that is allowed."""
+        over = self._executable.memory.by_tile["overflowed"]
+        if self._options["debug.allowOutOfMemory"] or not over.any():
+            return
+        tile, limit = int(over.argmax()), self._graph.target.bytes_per_tile
+        raise PoplarError(
+            f"out of memory on {int((over > 0).sum())} tile(s): tile {tile} needs "
+            f"{int(over[tile]):,} bytes more than its {limit:,}; "
+            "see debug.allowOutOfMemory for a report of it"
+        )
 
     @property
     def reportDirectory(self) -> Path:
