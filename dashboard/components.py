@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -20,6 +21,7 @@ Frame = Any  # a pandas DataFrame
 Tone = Literal["plain", "good", "bad"]
 Kind = Literal["text", "name", "number", "bytes", "cycles", "share", "nanoseconds"]
 
+NO_BREAK_SPACE = "\u00a0"
 MAX_ROWS = 2000  # of a table; the filter reaches the others
 ROW_PIXELS, HEADER_PIXELS, SHOWN_ROWS = 32, 36, 12
 PLOT_CONFIG = {
@@ -51,8 +53,13 @@ class Column:
 
 def headline(sentence: str, tone: Tone = "plain", *, more: str = "") -> Element:
     """Answer the question of the page in one sentence, and add what else is worth a glance."""
-    answer = html.P(sentence, className=f"headline {tone}")
-    return html.Div([answer, html.P(more, className="more")], className="headlines")
+    answer = html.P(unbroken(sentence), className=f"headline {tone}")
+    return html.Div([answer, html.P(unbroken(more), className="more")], className="headlines")
+
+
+def unbroken(sentence: str) -> str:
+    """Keep numbers and their units on one line."""
+    return re.sub(r"(?<=\d) (?=%|[kMG]?B\b|[mµn]?s\b)", NO_BREAK_SPACE, sentence)
 
 
 def title(question: str) -> Element:

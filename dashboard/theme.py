@@ -53,16 +53,21 @@ STEP_COLOURS: dict[str, tuple[str, str, str]] = {
     "Sans": ("Sync answer", "#c9c2b4", "#8a8372"),
 }
 
-# Channels of a host trace take these in order; so do further categories.
+# Channels of a host trace take these in order.
 SERIES = (
     "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#44aa99", "#ddaa77",
-    "#999933", "#882255", "#88aadd", "#cc6677", "#77aa77", "#aa99cc", "#bbbbbb",
+    "#999933", "#882255", "#88aadd", "#cc6677", "#77aa77", "#aa99cc", "#bbbbbb", "#6655bb",
+    "#ddcc77", "#3377bb", "#cc99bb", "#997700", "#994455", "#117755", "#aaaa00", "#ffaabb",
+    "#7788aa", "#555555",
 )  # fmt: skip
 
 _CATEGORY_ORDER = (
     "variable", "vertexCode", "internalExchangeCode", "constant", "message", "vertexInstanceState",
     "controlCode", "vertexFieldData", "rearrangement", "stack", "hostExchangeCode", "outputEdge",
-    "copyDescriptor", "multiple", "overlapped",
+    "copyDescriptor", "multiple", "overlapped", "instrumentationResults", "controlId",
+    "hostMessage", "controlTable", "globalExchangeCode", "globalMessage", "sharedCodeStorage",
+    "sharedDataStorage", "vectorListDescriptor", "hostExchangePacketHeader",
+    "globalExchangePacketHeader",
 )  # fmt: skip
 
 
@@ -85,9 +90,8 @@ def step_words(kind: str) -> str:
 
 def category_colour(category: str) -> str:
     """Give the colour of a category of memory, the same in every report."""
-    if category in _CATEGORY_ORDER:
-        return SERIES[_CATEGORY_ORDER.index(category)]
-    return SERIES[sum(category.encode()) % len(SERIES)]
+    known = category in _CATEGORY_ORDER
+    return SERIES[_CATEGORY_ORDER.index(category) if known else -1]
 
 
 def css() -> str:

@@ -122,7 +122,7 @@
       if (data.unit !== "cycles") continue;
       context.globalAlpha = 0.75;
       context.fillText(
-        seconds(tick / data.clock, view.end / data.clock, step / data.clock), x + 4, 26);
+        seconds(tick / data.clock, view.end / data.clock), x + 4, 26);
       context.globalAlpha = 1;
     }
   }

@@ -17,6 +17,7 @@ from dashboard.store import Report, Store
 from dashboard.theme import Theme
 from pva import units
 from pva.analysis import liveness as analysis
+from pva.analysis.memory import category_label
 
 PATH, TITLE = "/liveness", "Liveness"
 
@@ -29,7 +30,7 @@ VARIABLE_COLUMNS = (
 ALWAYS_COLUMNS = (
     Column("name", "Variable or category", "name"),
     Column("bytes", "Bytes", "bytes", 120),
-    Column("share", "Share of the always-live", "share", 190),
+    Column("share", "Share", "share", 100),
 )
 
 
@@ -97,7 +98,10 @@ def step_details(report: Report, chosen: Address) -> Element:
     variables = analysis.live_variables(report, step=step)
     curve = analysis.liveness_curve(report).iloc[step]
     name = curve["name"] or curve["type"]
-    variables = variables.assign(share=variables["bytes"] / max(live.peak_bytes, 1))
+    variables = variables.assign(
+        share=variables["bytes"] / max(live.peak_bytes, 1),
+        category=variables["category"].map(category_label),
+    )
     shown = components.filtered(variables, chosen.filter)
     moving = units.size(curve["not_always_live"])
     facts = f"{moving} in {counted(len(variables), 'variable')} that come and go"

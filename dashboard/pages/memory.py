@@ -122,10 +122,11 @@ def _row(report: Report, tile: int) -> Any:
 
 def _cards(report: Report, tile: int) -> Element:
     row = _row(report, tile)
+    of_all = f"of {units.size(row['free'] + row['total_including_gaps'])}"
     return components.cards(
         card("With gaps", units.size(row["total_including_gaps"]), "what the tile needs"),
         card("Without gaps", units.size(row["total"]), "what it holds"),
-        card("Free" if row["free"] >= 0 else "Too much", units.size(abs(row["free"])), ""),
+        card("Free" if row["free"] >= 0 else "Too much", units.size(abs(row["free"])), of_all),
         card("Interleaved", units.size(row["interleaved"]), "of the data"),
         card("Non-interleaved", units.size(row["non_interleaved"]), "of the data"),
     )

@@ -42,8 +42,8 @@ def layout(store: Store, chosen: Address) -> Element:
     """Lay the page out; raises PvaError."""
     report = store.report(chosen.report)
     memory = memory_overview(report)
-    first = [_target(report), _graph(report)]
-    second = [_files(store, chosen.report), *_documents(report)]
+    first = [_target(report), _written(report)]
+    second = [_files(store, chosen.report), _graph(report), *_documents(report)]
     return html.Div(
         [
             components.title("Does it fit, and how long does it take?"),
@@ -142,8 +142,8 @@ def _files(store: Store, key: str) -> Element:
     return section("Files of the report", html.Ul(items, className="files"), note=path.name)
 
 
-def _documents(report: Report) -> list[Element]:
-    """Show version and creation, and what framework and application wrote down."""
+def _written(report: Report) -> Element:
+    """Show version and creation."""
     data = report.dataset
     version = str(data.value("report", "version"))
     package = str(data.value("report", "package_hash"))
@@ -151,7 +151,12 @@ def _documents(report: Report) -> list[Element]:
         ("Version", f"{version} ({package})" if package else version),
         ("Compiled", str(data.value("report", "created")).replace("T", " ").replace("Z", " UTC")),
     ]
-    parts = [section("Written by", facts(written))]
+    return section("Written by", facts(written))
+
+
+def _documents(report: Report) -> list[Element]:
+    """Show what application and framework wrote down."""
+    parts = []
     for heading, document in (("Application", report.app), ("Framework", report.framework)):
         pairs = flat_pairs(document)
         if pairs:

@@ -123,3 +123,15 @@ def test_no_free_port_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "bind", refuse)
     with pytest.raises(OSError, match="127.0.0.1: no free port from 8050 to 8149"):
         free_socket("127.0.0.1", 8050)
+
+
+def test_number_and_unit_stay_on_one_line() -> None:
+    kept = components.unbroken("uses 1.0 kB of 2 MB (50.8 %) in 3 ms and 4 steps")
+    assert kept == "uses 1.0\u00a0kB of 2\u00a0MB (50.8\u00a0%) in 3\u00a0ms and 4 steps"
+
+
+def test_categories_have_colours_of_their_own() -> None:
+    from pva.schema import CATEGORIES
+
+    colours = [theme.category_colour(category) for category in (*CATEGORIES, "overlapped")]
+    assert len(set(colours)) == len(colours)
