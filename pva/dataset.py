@@ -65,6 +65,9 @@ class Dataset:
         Raises InconsistentDataError when a name is not declared, a column is missing or lengths
         do not fit.
         """
+        unknown = set(arrays or {}) - set(schema.ARRAY)
+        if unknown:
+            raise InconsistentDataError(name, f"no array {', '.join(sorted(unknown))} is declared")
         source = _Memory(
             {table: completed(name, table, columns) for table, columns in tables.items()},
             {array: np.asarray(values) for array, values in (arrays or {}).items()},
@@ -106,7 +109,9 @@ class Dataset:
             declared = schema.TABLE[table].column(column)
             values = self._source.column(table, column)
             values = values.astype(DTYPES[declared.kind], copy=False)
-            self._check_range(table, declared, values)
+            if declared.values:
+                _check_codes(self.name, table, declared, values)
+            self._check_references(table, declared, values)
             self._columns[key] = _frozen(values)
         return self._columns[key]
 
@@ -174,23 +179,12 @@ class Dataset:
                 f"run the program with the engine option {option}",
             )
 
-    def _check_range(self, table: str, column: schema.Column, values: Values) -> None:
-        """Refuse codes that stand for nothing and references that lead nowhere."""
+    def _check_references(self, table: str, column: schema.Column, values: Values) -> None:
+        """Refuse references that lead to no row."""
         refers = referred_table(column)
-        if column.kind == "code":
-            what, first, count = f"{table}.{column.name}", 0, len(column.values)
-        elif refers and refers in self._source.tables():
-            what, first, count = f"rows of {refers}", -1, self.length(refers)
-        else:
-            return
-        wrong = values[(values < first) | (values >= count)]
-        if len(wrong):
-            raise InconsistentDataError(
-                self.name,
-                f"found {wrong[0]}",
-                f"{what} are {first} to {count - 1}",
-                place=f"{table}.{column.name}",
-            )
+        if refers and refers in self._source.tables():
+            last = self.length(refers) - 1
+            _in_range(self.name, table, column, values, (-1, last), f"rows of {refers}")
 
     def dimensions(self) -> dict[str, int]:
         """Tell how long the index of arrays is, where the tables say so."""
@@ -300,6 +294,9 @@ def completed(name: str, table: str, given: Mapping[str, npt.ArrayLike]) -> dict
     columns: dict[str, Values] = {
         c.name: np.asarray(given[c.name], dtype=DTYPES[c.kind]) for c in declared if c.name in given
     }
+    for c in declared:
+        if c.values and c.name in columns:
+            _check_codes(name, table, c, columns[c.name])
     lengths = {column: len(values) for column, values in columns.items()}
     if len(set(lengths.values())) > 1:
         raise InconsistentDataError(name, f"columns of {table} differ in length: {lengths}")
@@ -308,6 +305,22 @@ def completed(name: str, table: str, given: Mapping[str, npt.ArrayLike]) -> dict
         if c.name not in columns:
             columns[c.name] = np.full(rows, schema.MISSING[c.kind], dtype=DTYPES[c.kind])
     return columns
+
+
+def _check_codes(name: str, table: str, column: schema.Column, values: Values) -> None:
+    """Refuse codes that stand for nothing."""
+    last = len(column.values) - 1
+    _in_range(name, table, column, values, (0, last), f"{table}.{column.name}")
+
+
+def _in_range(
+    name: str, table: str, column: schema.Column, values: Values, limits: tuple[int, int], what: str
+) -> None:
+    first, last = limits
+    wrong = values[(values < first) | (values > last)]
+    if len(wrong):
+        place, wanted = f"{table}.{column.name}", f"{what} are {first} to {last}"
+        raise InconsistentDataError(name, f"found {wrong[0]}", wanted, place=place)
 
 
 def _frozen(values: Values) -> Values:

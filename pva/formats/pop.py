@@ -118,8 +118,12 @@ class ReportWriter:
                 old.unlink(missing_ok=True)
         self._rows: dict[str, int] = {}
         self._connection = open_writer(path, DECLARATION, CREATE_CHUNKS)
-        tables = {name: dataset.table(name) for name in dataset.tables}
-        self.append_run(tables, {name: dataset.array(name) for name in dataset.arrays})
+        try:
+            tables = {name: dataset.table(name) for name in dataset.tables}
+            self.append_run(tables, {name: dataset.array(name) for name in dataset.arrays})
+        except BaseException:
+            self.close()
+            raise
 
     def append_run(
         self, tables: Mapping[str, Columns], arrays: Mapping[str, npt.ArrayLike] | None = None
@@ -130,6 +134,7 @@ class ReportWriter:
         wrong.
         """
         added = {name: completed(str(self._path), name, tables[name]) for name in tables}
+        added_arrays = Dataset.of({}, arrays, str(self._path))
         rows = dict(self._rows)
         with faults(self._path, WHAT), transaction(self._connection):
             for name, columns in added.items():
@@ -138,9 +143,8 @@ class ReportWriter:
                     continue
                 for column, values in columns.items():
                     self._append(f"{name}.{column}", values, rows)
-            for name, given in (arrays or {}).items():
-                kind, index = schema.ARRAY[name].kind, schema.ARRAY[name].index
-                self._append(name, array_of(self._path, name, kind, given, len(index)), rows)
+            for name in added_arrays.arrays:
+                self._append(name, added_arrays.array(name), rows)
         self._rows = rows
 
     def close(self) -> None:

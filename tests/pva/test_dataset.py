@@ -33,6 +33,8 @@ def test_optional_columns_are_filled_in() -> None:
     [
         ({"foo": {}}, {}, "no table foo is declared"),
         ({"graph": {"num_edges": [1]}}, {}, "graph lacks the column"),
+        ({}, {"foo": [1]}, "no array foo is declared"),
+        ({"programs": {"type": [99]}}, {}, r"programs.type: found 99; .* 0 to 21"),
         ({"programs": {"type": [0], "foo": [0]}}, {}, "programs has no column foo"),
         ({}, {"exchange_cycles": [1, 2]}, "array exchange_cycles is of shape"),
         ({}, {"memory_by_category": np.zeros((2, 3, 2, 1))}, "calls for"),
@@ -48,12 +50,6 @@ def test_what_does_not_fit_the_schema_is_refused(
 def test_an_array_must_be_as_long_as_the_table_that_it_is_about() -> None:
     with pytest.raises(InconsistentDataError, match="compute_set_cycles_by_tile"):
         small_report(compute_set_cycles_by_tile=np.zeros((4, 10)))
-
-
-def test_a_code_that_stands_for_nothing_is_refused() -> None:
-    data = Dataset.of({"programs": {"type": [99]}}, name="some report")
-    with pytest.raises(InconsistentDataError, match=r"programs.type: found 99; .* 0 to 21"):
-        data.texts("programs", "type")
 
 
 def test_a_part_has_only_its_documents() -> None:

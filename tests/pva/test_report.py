@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -271,6 +272,14 @@ def test_reload_sees_the_runs_that_ended_since(tmp_path: Path) -> None:
     assert len(report.execution.steps) == 0
     assert (report.reload(), report.reload()) == (True, False)
     assert len(report.execution.steps) == 24
+
+
+def test_a_report_may_be_read_from_several_threads(directory: Path) -> None:
+    report = openReport(directory)
+    names = [*report.dataset.arrays] * 3
+    with ThreadPoolExecutor(4) as pool:
+        sums = list(pool.map(lambda name: int(report.dataset.array(name).sum()), names))
+    assert sums == [int(small_report().array(name).sum()) for name in names]
 
 
 def test_reading_changes_no_file(tmp_path: Path) -> None:
