@@ -66,6 +66,13 @@ class Store:
             raise NotFoundError(f"report={key}", "not there", f"known: {', '.join(self._paths)}")
         return self._paths[key or self.keys[0]]
 
+    def has_report(self, key: str = "") -> bool:
+        """Tell whether a source is more than a host trace; raises NotFoundError."""
+        path = self.path(key)
+        if path.is_dir():
+            return any((path / name).is_file() for name in REPORT_FILES)
+        return path.suffix != TRACE_SUFFIX
+
     def report(self, key: str = "") -> Report:
         """Open a report, or give the open one; raises PvaError."""
         opened = self._current(key)

@@ -59,15 +59,21 @@
 
   const widths = new Map();
 
-  /** Cut the middle out of a label so that it fits; "" when nothing useful does. */
-  function elided(context, text, room) {
-    if (room < 16) return "";
+  function measured(context, text) {
     const key = context.font + "\u0000" + text;
     if (widths.size > 20000) widths.clear();
     if (!widths.has(key)) widths.set(key, context.measureText(text).width);
-    const full = widths.get(key);
+    return widths.get(key);
+  }
+
+  /** Fit a label: whole, or the part after the last slash, or without its middle; else "". */
+  function elided(context, whole, room) {
+    if (room < 16) return "";
+    if (measured(context, whole) <= room) return whole;
+    const text = whole.slice(whole.lastIndexOf("/") + 1);
+    const full = measured(context, text);
     if (full <= room) return text;
-    const letters = Math.floor((text.length * (room - context.measureText("…").width)) / full) - 1;
+    const letters = Math.floor((text.length * (room - measured(context, "…"))) / full) - 1;
     if (letters < 2) return "";
     const head = Math.ceil(letters / 2);
     return text.slice(0, head) + "…" + text.slice(text.length - (letters - head));

@@ -46,7 +46,7 @@ def layout(store: Store, chosen: Address) -> Element:
             components.headline(fit_sentence(memory), fit_tone(memory)),
             section(
                 "Bytes by tile",
-                components.plot("memory-plot", 360),
+                components.plot("memory-plot", 400),
                 note="click a tile for its categories",
                 tools=_tools(chosen, memory.tiles),
             ),

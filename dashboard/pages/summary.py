@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dash import Dash, html
+from dash import Dash, dcc, html
 
-from dashboard import components
+from dashboard import address, components
 from dashboard.address import Address
 from dashboard.components import Element, card, facts, section
 from dashboard.pages.targets import architecture_words, kind_words
@@ -40,6 +40,8 @@ def available(store: Store, report: str) -> bool:
 
 def layout(store: Store, chosen: Address) -> Element:
     """Lay the page out; raises PvaError."""
+    if not store.has_report(chosen.report) and store.trace(chosen.report):
+        return _trace_alone(chosen)
     report = store.report(chosen.report)
     memory = memory_overview(report)
     first = [_target(report), _written(report)]
@@ -52,6 +54,18 @@ def layout(store: Store, chosen: Address) -> Element:
             html.Div([html.Div(first), html.Div(second)], className="columns"),
             _options(report),
         ]
+    )
+
+
+def _trace_alone(chosen: Address) -> Element:
+    """Point to the page of the host trace, when there is nothing else."""
+    link = address.write(Address("/trace", chosen.report))
+    return html.Div(
+        [
+            components.message("This is a host trace without a report."),
+            html.P(dcc.Link("Open the host trace", href=link, className="button")),
+        ],
+        className="alone",
     )
 
 

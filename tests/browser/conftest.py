@@ -27,6 +27,7 @@ ARGUMENTS = (
     "--disable-sync",
 )
 WIDTH, HEIGHT = 1280, 860
+SERVED = ("small", "torn", "trace.pvti")
 TIMEOUT = 15_000  # milliseconds
 SERVE = "import sys; from dashboard.server import serve; serve(sys.argv[1:], port=0)"
 TRACE = f"""
@@ -76,6 +77,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "PYTHONPATH": str(ROOT),
     }
     subprocess.run([sys.executable, "-c", TRACE], env=environment, check=True)
+    shutil.copy(next(report.glob("*.pvti")), folder / "trace.pvti")
     (folder / "torn").mkdir()
     (folder / "torn" / "profile.pop").write_bytes((report / "profile.pop").read_bytes()[:5000])
     return folder
@@ -84,7 +86,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def address(reports: Path) -> Iterator[str]:
     """Serve the reports in a process of their own; give the URL."""
-    command = [sys.executable, "-c", SERVE, str(reports / "small"), str(reports / "torn")]
+    command = [sys.executable, "-c", SERVE, *(str(reports / name) for name in SERVED)]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
         assert server.stdout is not None

@@ -184,7 +184,7 @@ def test_names_that_look_like_markup_are_shown_as_they_are(open_page: Opener) ->
     ("link", "words"),
     [
         ("/nowhere", "/nowhere: no such page"),
-        ("/?report=other", "report=other: not there; known: small, torn"),
+        ("/?report=other", "report=other: not there; known: small, torn, trace.pvti"),
         ("/liveness?step=99", "step 99: not there; the report has steps 0 to 13"),
         ("/memory?tile=x", "tile=x: no tile; write a whole number"),
         ("/execution?step=99", "step 99: not there"),
@@ -205,3 +205,10 @@ def test_another_report_is_chosen_in_the_header(open_page: Opener) -> None:
     page.click("[role=option] >> text=torn")
     page.wait_for_selector(".fault")
     assert "report=torn" in page.url
+
+
+def test_trace_without_report_leads_to_its_page(open_page: Opener) -> None:
+    page = open_page("/?report=trace.pvti")
+    page.click("text=Open the host trace")
+    ready_canvas(page)
+    assert page.locator(".nav-link").all_inner_texts() == ["Host trace"]
