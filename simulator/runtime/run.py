@@ -52,7 +52,7 @@ class _Order:
 
 
 class Runner:
-    """Runs the programs of an executable; the tiles' clocks go on from run to run."""
+    """Runs the programs of an executable; a run begins on all tiles when the last one ended."""
 
     def __init__(self, executable: Executable, values: ValueRunner) -> None:
         self._programs = executable.lowered.programs
@@ -85,6 +85,7 @@ class Runner:
             self._clock = advance(self._clock, self._phases, steps.tolist(), self._delays)
             steps = steps[:0]
         cycles = int(self._clock.max()) - before
+        self._clock = np.full_like(self._clock, self._clock.max())
         end, trace_end = _wall_clock(), _trace_clock()
         return RunRecord(
             name, index, steps, replayed, before, cycles, start, end, trace_begin, trace_end

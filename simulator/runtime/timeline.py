@@ -69,6 +69,7 @@ class Replay:
     sync_cycles               tile cycles spent in syncs, by step (0 for other steps)
     ipu_step, ipu             a row for each step and IPU that takes part: the step, the IPU
     from_min ... to_max       begin and end on that IPU's active tiles
+    longest, spent            cycles of its longest running tile, and of all of its tiles
     snapshots                 clock of each tile before every 1,024th step
     end                       clock of each tile after the last step
     """
@@ -82,13 +83,16 @@ class Replay:
     from_max: Cycles
     to_min: Cycles
     to_max: Cycles
+    longest: Cycles
+    spent: Cycles
     snapshots: Cycles
     end: Cycles
 
 
 def sync(free: Cycles, delays: Delays) -> Cycles:
     """Give the clocks after a sync: all requests arrive, then each tile has its release."""
-    return (free + delays.request).max() + delays.release
+    after: Cycles = (free + delays.request).max() + delays.release
+    return after
 
 
 def advance(free: Cycles, phases: Sequence[Phase], order: Sequence[int], delays: Delays) -> Cycles:
@@ -119,7 +123,7 @@ def replay(
     frontier = np.zeros(steps + 1, dtype=np.int64)
     frontier[0] = clock.max()
     waited = np.zeros(steps, dtype=np.int64)
-    bounds: list[tuple[Cycles, Cycles, Cycles, Cycles]] = []
+    bounds: list[tuple[Cycles, ...]] = []
     snapshots: list[Cycles] = []
     for step, index in enumerate(order):
         if (first_step + step) % CLOCK_INTERVAL == 0:
@@ -146,29 +150,31 @@ def replay(
     )
 
 
-def _bounds(begin: Cycles, end: Cycles, starts: Cycles) -> tuple[Cycles, Cycles, Cycles, Cycles]:
-    """Give earliest and latest begin, earliest and latest end for each IPU that takes part."""
+def _bounds(begin: Cycles, end: Cycles, starts: Cycles) -> tuple[Cycles, ...]:
+    """Give by IPU that takes part: earliest and latest begin and end, longest and all cycles."""
     if len(starts) == 0:
-        return starts, starts, starts, starts
+        return (starts,) * 6
+    duration = end - begin
     return (
         np.minimum.reduceat(begin, starts),
         np.maximum.reduceat(begin, starts),
         np.minimum.reduceat(end, starts),
         np.maximum.reduceat(end, starts),
+        np.maximum.reduceat(duration, starts),
+        np.add.reduceat(duration, starts),
     )
 
 
 def _by_ipu(
-    phases: Sequence[Phase],
-    order: Sequence[int],
-    bounds: list[tuple[Cycles, Cycles, Cycles, Cycles]],
+    phases: Sequence[Phase], order: Sequence[int], bounds: list[tuple[Cycles, ...]]
 ) -> dict[str, Any]:
     counts = np.array([len(phases[index].ipus) for index in order], dtype=np.int64)
-    columns = [_join([bound[part] for bound in bounds]) for part in range(4)]
+    names = ("from_min", "from_max", "to_min", "to_max", "longest", "spent")
+    columns = [_join([bound[part] for bound in bounds]) for part in range(len(names))]
     return {
         "ipu_step": np.repeat(np.arange(len(order), dtype=np.int64), counts),
         "ipu": _join([phases[index].ipus for index in order]),
-        **dict(zip(("from_min", "from_max", "to_min", "to_max"), columns, strict=True)),
+        **dict(zip(names, columns, strict=True)),
     }
 
 

@@ -1,0 +1,1 @@
+"""From a compiled program and its runs to the tables of a report."""

@@ -1,0 +1,23 @@
+"""Where variables and compute sets were made, as the table of debug contexts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simulator.graph.graph import Graph
+
+
+def debug_tables(graph: Graph) -> dict[str, dict[str, Any]]:
+    """Make the table of debug contexts; a context without a parent has -1."""
+    contexts = graph.debug_contexts
+    return {
+        "debug_contexts": {
+            "id": [context["id"] for context in contexts],
+            "parent": [context["parentId"] or -1 for context in contexts],
+            "name": [context["name"] for context in contexts],
+            "layer": [context["layer"] for context in contexts],
+            "file": [context["location"]["fileName"] for context in contexts],
+            "function": [context["location"]["functionName"] for context in contexts],
+            "line": [context["location"]["lineNumber"] for context in contexts],
+        }
+    }

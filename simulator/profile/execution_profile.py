@@ -1,0 +1,223 @@
+"""What runs did, as the tables of the execution profile (pva.schema).
+
+What a step costs is the row of its program; so each program is measured once, and steps take their
+columns from there. Syncs alone differ from one execution to the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pva import schema
+from simulator.compiler.executable import Executable, LoweredProgram
+from simulator.graph.types import IntArray
+from simulator.profile.graph_profile import code
+from simulator.runtime.run import RunRecord
+
+Columns = dict[str, Any]
+Floats = npt.NDArray[np.float64]
+
+ACTIVITY = {
+    "OnTileExecute": "compute",
+    "DoExchange": "do_exchange",
+    "StreamCopy": "stream_copy",
+    "Sync": "sync",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepCosts:
+    """What a step of each program costs: by program, and by [program][IPU].
+
+    kind, sync_type       codes of the tables `programs` and `steps`
+    cycles, spent         of the longest running tile and of all tiles; 0 for syncs
+    active_compute        cycles in which a vertex was being run, on all tiles
+    tiles, ipu_tiles      active tiles
+    bytes_in, bytes_out   received and sent by the tiles of each IPU
+    data_balance          mean / most of the bytes sent and received by a tile; NaN without data
+    """
+
+    kind: IntArray
+    sync_type: IntArray
+    cycles: IntArray
+    spent: IntArray
+    active_compute: IntArray
+    tiles: IntArray
+    ipu_tiles: IntArray
+    bytes_in: IntArray
+    bytes_out: IntArray
+    data_balance: Floats
+
+
+def step_costs(executable: Executable) -> StepCosts:
+    """Measure every program once."""
+    target, lowered = executable.graph.target, executable.lowered
+    measured = [_measure(executable, program) for program in lowered.programs]
+    cycles = np.stack([row[0] for row in measured])
+    received = np.stack([row[1] for row in measured])
+    sent = np.stack([row[2] for row in measured])
+    by_ipu = (len(measured), target.num_ipus, target.tiles_per_ipu)
+    is_sync = np.array([program.type == "Sync" for program in lowered.programs])
+    active = (cycles > 0) | is_sync[:, None]
+    data = (received + sent).astype(np.float64)
+    most = data.max(axis=1)
+    balance = np.divide(data.mean(axis=1), most, out=np.full(len(data), np.nan), where=most > 0)
+    compute = executable.costs.active_cycles.sum(axis=1)
+    sets = [program.compute_set for program in lowered.programs]
+    return StepCosts(
+        kind=_step_types(lowered.programs),
+        sync_type=np.array([code("steps", "sync_type", p.sync_type) for p in lowered.programs]),
+        cycles=cycles.max(axis=1),
+        spent=cycles.sum(axis=1),
+        active_compute=np.array([compute[row] if row >= 0 else 0 for row in sets], dtype=np.int64),
+        tiles=active.sum(axis=1),
+        ipu_tiles=active.reshape(by_ipu).sum(axis=2),
+        bytes_in=received.reshape(by_ipu).sum(axis=2),
+        bytes_out=sent.reshape(by_ipu).sum(axis=2),
+        data_balance=balance,
+    )
+
+
+def _step_types(programs: Any) -> IntArray:
+    numbers = {name: index for index, name in enumerate(schema.STEP_TYPES)}
+    return np.array([numbers.get(program.type, -1) for program in programs], dtype=np.int64)
+
+
+def _measure(executable: Executable, program: LoweredProgram) -> tuple[IntArray, ...]:
+    """Give cycles, bytes received and bytes sent of every tile."""
+    nothing = np.zeros(executable.graph.target.num_tiles, dtype=np.int64)
+    match program.type:
+        case "OnTileExecute":
+            return executable.costs.cycles[program.compute_set], nothing, nothing
+        case "DoExchange":
+            exchange = executable.lowered.exchanges[program.exchange]
+        case "StreamCopy":
+            exchange = executable.lowered.host_exchanges[program.exchange]
+        case _:
+            return nothing, nothing, nothing
+    return exchange.cycles, exchange.received, exchange.sent
+
+
+class ExecutionProfile:
+    """Grows run by run; what it gives for a run are rows to append."""
+
+    def __init__(self, executable: Executable) -> None:
+        self._costs = step_costs(executable)
+        self._tiles = executable.graph.target.num_tiles
+        self._tiles_per_ipu = executable.graph.target.tiles_per_ipu
+        self._spent = {column.name: 0 for column in schema.TABLE["tile_cycles"].columns}
+        self._runs = self._steps = self._cycles = 0
+
+    def start(self) -> tuple[dict[str, Columns], dict[str, Any]]:
+        """Give tables and arrays before the first run."""
+        empty = ("runs", "steps", "steps_by_ipu")
+        tables: dict[str, Columns] = {
+            name: {c.name: [] for c in schema.TABLE[name].columns} for name in empty
+        }
+        return {**tables, **self._totals()}, {"tile_clock": np.zeros((0, self._tiles), np.int64)}
+
+    def append(self, record: RunRecord) -> tuple[dict[str, Columns], dict[str, Any]]:
+        """Give the rows that a run adds."""
+        first = self._steps
+        tables: dict[str, Columns] = {}
+        arrays: dict[str, Any] = {}
+        if record.replay is not None:
+            tables["steps"], tables["steps_by_ipu"] = self._step_rows(record)
+            arrays["tile_clock"] = record.replay.snapshots
+            self._steps += len(record.steps)
+            self._cycles += record.cycles
+            self._spend(record)
+        tables["runs"] = {
+            "name": [record.name],
+            "program": [record.program],
+            "first_step": [first],
+            "end_step": [self._steps],
+            "cycles_from": [record.cycles_from],
+            "cycles": [record.cycles],
+            "start_microseconds": [record.start / 1000],
+            "end_microseconds": [record.end / 1000],
+            "trace_begin": [record.trace_begin],
+            "trace_end": [record.trace_end],
+        }
+        self._runs += 1
+        return tables | self._totals(), arrays
+
+    def _totals(self) -> dict[str, Columns]:
+        mode = code("execution", "profiler_mode", "IPU_MODEL")
+        return {
+            "execution": {"profiler_mode": [mode], "cycles": [self._cycles]},
+            "tile_cycles": {name: [value] for name, value in self._spent.items()},
+        }
+
+    def _spend(self, record: RunRecord) -> None:
+        """Add the cycles of a run to its activities; the rest of the time tiles were idle."""
+        assert record.replay is not None
+        costs, rows = self._costs, record.steps
+        kinds = costs.kind[rows]
+        for name, activity in ACTIVITY.items():
+            chosen = kinds == schema.STEP_TYPES.index(name)
+            source = record.replay.sync_cycles if name == "Sync" else costs.spent[rows]
+            self._spent[activity] += int(source[chosen].sum())
+        self._spent["active_compute"] += int(costs.active_compute[rows].sum())
+        end = record.replay.end
+        self._spent["idle_at_end"] += int((end.max() - end).sum())
+
+    def _step_rows(self, record: RunRecord) -> tuple[Columns, Columns]:
+        assert record.replay is not None
+        costs, rows, replay = self._costs, record.steps, record.replay
+        longest = np.zeros(len(rows), dtype=np.int64)
+        np.maximum.at(longest, replay.ipu_step, replay.longest)
+        spent = costs.spent[rows] + replay.sync_cycles
+        tiles, active = costs.tiles[rows], costs.active_compute[rows]
+        data = (costs.bytes_in + costs.bytes_out).sum(axis=1)[rows]
+        kinds = costs.kind[rows]
+        computes = kinds == schema.STEP_TYPES.index("OnTileExecute")
+        moves = ~computes & (kinds != schema.STEP_TYPES.index("Sync"))
+        steps = {
+            "type": kinds,
+            "sync_type": costs.sync_type[rows],
+            "program": rows,
+            "run": np.full(len(rows), self._runs),
+            "cycles": longest,
+            "cycles_from": replay.cycles_from,
+            "cycles_to": replay.cycles_to,
+            "cycles_overlapped": longest - (replay.cycles_to - replay.cycles_from),
+            "active_tiles": tiles,
+            "tile_balance": _share(spent, longest * self._tiles),
+            "active_tile_balance": _share(spent, longest * tiles),
+            "thread_balance": np.where(computes, _share(active, spent), np.nan),
+            "total_data": np.where(moves, data // 2, -1),
+            "data_balance": np.where(moves, costs.data_balance[rows], np.nan),
+        }
+        return steps, self._ipu_rows(record)
+
+    def _ipu_rows(self, record: RunRecord) -> Columns:
+        assert record.replay is not None
+        costs, replay = self._costs, record.replay
+        program, ipu = record.steps[replay.ipu_step], replay.ipu
+        return {
+            "step": self._steps + replay.ipu_step,
+            "ipu": ipu,
+            "cycles": replay.longest,
+            "from_min": replay.from_min,
+            "from_max": replay.from_max,
+            "to_min": replay.to_min,
+            "to_max": replay.to_max,
+            "tile_balance": _share(replay.spent, replay.longest * self._tiles_per_ipu),
+            "active_tile_balance": _share(
+                replay.spent, replay.longest * costs.ipu_tiles[program, ipu]
+            ),
+            "bytes_in": costs.bytes_in[program, ipu],
+            "bytes_out": costs.bytes_out[program, ipu],
+        }
+
+
+def _share(part: IntArray, whole: IntArray) -> Floats:
+    """Divide; NaN where there is nothing to divide by."""
+    result = np.full(len(part), np.nan)
+    np.divide(part, whole, out=result, where=whole > 0)
+    return result

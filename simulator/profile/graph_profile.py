@@ -1,0 +1,265 @@
+"""What the compiler found out, as the tables and arrays of the graph profile (pva.schema)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from pva import schema
+from simulator.codelets.catalogue import source_of
+from simulator.compiler.executable import Exchange, Executable
+from simulator.graph.types import IntArray
+
+VERSION = (0, 1, 0)  # of the toolkit, as in pyproject.toml
+Columns = dict[str, Any]
+
+PROVENANCE = (
+    ("memory_by_tile", "estimate", "data is exact for this model, code and stack are modelled"),
+    ("memory_by_category", "estimate", "data is exact for this model, code and stack are modelled"),
+    ("variables", "exact", "as the program made and mapped them"),
+    ("liveness_steps", "exact", "from reads and writes of each program, for this model's lowering"),
+    ("exchange_cycles", "estimate", "bytes are exact, cycles follow two published points"),
+    ("host_exchange_cycles", "estimate", "a link of 8 GB/s, fitted to published runs"),
+    ("relative_sync_delay", "estimate", "synthetic: the tables of real parts are not public"),
+    ("steps", "estimate", "clock model of the user guide's sample, on estimated durations"),
+)
+
+
+def code(table: str, column: str, text: str) -> int:
+    """Give the code that stands for a text in a column of codes."""
+    return schema.TABLE[table].column(column).values.index(text)
+
+
+def graph_tables(
+    executable: Executable, options: Mapping[str, bool | int | str]
+) -> dict[str, Columns]:
+    """Make the tables of the graph profile."""
+    memory, liveness = executable.memory, executable.liveness
+    return {
+        "report": _report(),
+        "target": _target(executable),
+        "graph": _graph(executable),
+        "vertex_types": {
+            "name": [codelet.name for codelet in executable.vertex_types],
+            "size": [codelet.state_bytes for codelet in executable.vertex_types],
+        },
+        "compute_sets": {
+            "name": list(executable.lowered.compute_sets),
+            "flops": executable.costs.flops,
+        },
+        "compute_set_vertices": _vertices(executable),
+        "programs": _programs(executable),
+        "program_children": _children(executable),
+        "exchange_instructions": _instructions(executable),
+        "control_programs": {"program": [0]},
+        "function_programs": {"program": np.zeros(0, dtype=np.int64)},
+        "memory_by_tile": dict(memory.by_tile),
+        "always_live_variables": {
+            "name": [name for name, _ in memory.always_live_items],
+            "bytes": [size for _, size in memory.always_live_items],
+        },
+        "liveness": {"max_bytes": [int(liveness.bytes.max(initial=0))]},
+        "liveness_steps": {
+            "program": liveness.program,
+            "parent": liveness.parent,
+            "bytes": liveness.bytes,
+        },
+        "variables": _variables(executable),
+        "variable_pieces": _pieces(executable),
+        "variable_intervals": {
+            "variable": liveness.variable,
+            "begin": liveness.begin,
+            "end": liveness.end,
+        },
+        "access": {
+            "program": executable.lowered.access.program,
+            "variable": executable.lowered.access.variable,
+            "write": executable.lowered.access.write,
+        },
+        "engine_options": _options(options),
+        "provenance": _provenance(executable),
+    }
+
+
+def graph_arrays(executable: Executable) -> dict[str, Any]:
+    """Make the arrays of the graph profile."""
+    target, costs, memory = executable.graph.target, executable.costs, executable.memory
+    lowered, tiles = executable.lowered, executable.graph.target.num_tiles
+    return {
+        "relative_sync_delay": target.relative_sync_delay,
+        "physical_tile": target.physical_tile()[: target.tiles_per_ipu],
+        "compute_set_active_cycles_by_tile": costs.active_cycles,
+        "compute_set_active_cycles_by_vertex_type": costs.active_by_type,
+        "compute_set_cycles_by_tile": costs.cycles,
+        **_exchange_arrays("exchange", lowered.exchanges, tiles),
+        **_exchange_arrays("host_exchange", lowered.host_exchanges, tiles),
+        "memory_by_category": memory.by_category,
+        **{f"memory_by_compute_set_{part}": v for part, v in memory.by_compute_set.items()},
+        **{f"memory_by_vertex_type_{part}": v for part, v in memory.by_vertex_type.items()},
+        "always_live_bytes": memory.always_live,
+        "not_always_live_max_bytes": executable.liveness.max_bytes_by_tile,
+        "liveness_bytes_by_ipu": executable.liveness.bytes_by_ipu,
+    }
+
+
+def _report() -> Columns:
+    major, minor, point = VERSION
+    fixed = os.environ.get("SOURCE_DATE_EPOCH")
+    made = datetime.fromtimestamp(int(fixed), UTC) if fixed else datetime.now(UTC)
+    return {
+        "version": [f"{major}.{minor}.{point}"],
+        "major": [major],
+        "minor": [minor],
+        "point": [point],
+        "package_hash": [""],
+        "created": [made.strftime("%Y-%m-%dT%H:%M:%SZ")],
+    }
+
+
+def _target(executable: Executable) -> Columns:
+    target = executable.graph.target
+    row = {
+        "type": code("target", "type", target.target_type),
+        "architecture": target.architecture,
+        "num_ipus": target.num_ipus,
+        "tiles_per_ipu": target.tiles_per_ipu,
+        "num_tiles": target.num_tiles,
+        "bytes_per_tile": target.bytes_per_tile,
+        "bytes_per_ipu": target.bytes_per_tile * target.tiles_per_ipu,
+        "total_memory": target.getMemoryBytes(),
+        "clock_frequency": float(target.clock_frequency),
+        "min_sync_delay": target.min_sync_delay,
+        "num_replicas": 1,
+        "interleaved_base": target.interleaved_base,
+    }
+    return {name: [value] for name, value in row.items()}
+
+
+def _graph(executable: Executable) -> Columns:
+    return {
+        "num_compute_sets": [len(executable.lowered.compute_sets)],
+        "num_edges": [executable.edges],
+        "num_vars": [len(executable.pieces.variable)],
+        "num_vertices": [sum(map(len, executable.lowered.groups))],
+    }
+
+
+def _vertices(executable: Executable) -> Columns:
+    """Count vertices by compute set and vertex type."""
+    counts: dict[tuple[int, int], int] = {}
+    types = executable.type_of_group.tolist()
+    for group, vertex_type in zip(executable.lowered.groups, types, strict=True):
+        key = (group.compute_set, vertex_type)
+        counts[key] = counts.get(key, 0) + len(group)
+    rows = sorted((*key, count) for key, count in counts.items())
+    names = ("compute_set", "vertex_type", "count")
+    return {name: np.array([row[i] for row in rows], np.int64) for i, name in enumerate(names)}
+
+
+def _programs(executable: Executable) -> Columns:
+    programs = executable.lowered.programs
+    contexts = {c.name: c.debug_context for c in executable.graph.compute_sets}
+
+    def context(name: str) -> int:
+        # A compiler-made exchange or copy belongs to the compute set that it is named after.
+        return contexts.get(name, contexts.get(name.rpartition("/")[0], -1))
+
+    return {
+        "type": [code("programs", "type", program.type) for program in programs],
+        "name": [program.name for program in programs],
+        "compute_set": [program.compute_set for program in programs],
+        "exchange": [program.exchange for program in programs],
+        "count": [program.count for program in programs],
+        "sync_type": [code("programs", "sync_type", program.sync_type) for program in programs],
+        "debug_context": [program.context or context(program.name) for program in programs],
+    }
+
+
+def _children(executable: Executable) -> Columns:
+    children = [program.children for program in executable.lowered.programs]
+    counts = np.array([len(below) for below in children], dtype=np.int64)
+    flat = [child for below in children for child in below]
+    return {
+        "program": np.repeat(np.arange(len(children)), counts),
+        "child": np.array(flat, dtype=np.int64),
+    }
+
+
+def _instructions(executable: Executable) -> Columns:
+    """Give the code of each internal exchange by kind of instruction."""
+    lowered = executable.lowered
+    rows = [
+        (row, *lowered.exchanges[program.exchange].instructions)
+        for row, program in enumerate(lowered.programs)
+        if program.type == "DoExchange"
+    ]
+    names = ["program", *map(schema.snake, schema.EXCHANGE_INSTRUCTIONS)]
+    return {name: np.array([row[i] for row in rows], np.int64) for i, name in enumerate(names)}
+
+
+def _variables(executable: Executable) -> Columns:
+    """List the graph's variables and then the compiler's."""
+    own, made = executable.graph.variables, executable.lowered.variables
+    count, pieces = len(own) + len(made), executable.pieces
+    placed = np.bincount(pieces.variable, weights=pieces.bytes, minlength=count + 1)[:count]
+    full = np.array([v.bytes for v in own] + [int(v.bytes.sum()) for v in made], dtype=np.int64)
+    numbers = {name: index for index, name in enumerate(schema.CATEGORIES)}
+    category = [numbers["constant" if v.constant else "variable"] for v in own]
+    return {
+        "name": executable.variable_names(),
+        "type": [v.dtype.name for v in own]
+        + ["" if v.source < 0 else own[v.source].dtype.name for v in made],
+        "shape": ["x".join(map(str, v.shape)) for v in own] + [""] * len(made),
+        "category": category + [numbers[v.category] for v in made],
+        "bytes": np.where(placed > 0, placed.astype(np.int64), full),
+        "always_live": executable.liveness.always_live,
+        "lowered_from": [-1] * len(own) + [v.source for v in made],
+        "debug_context": [v.debug_context for v in own]
+        + [-1 if v.source < 0 else own[v.source].debug_context for v in made],
+    }
+
+
+def _pieces(executable: Executable) -> Columns:
+    """List where variables lie; the fixed data of tiles is no variable."""
+    pieces, allocation = executable.pieces, executable.allocation
+    named = pieces.variable < len(executable.graph.variables) + len(executable.lowered.variables)
+    return {
+        "variable": pieces.variable[named],
+        "tile": pieces.tile[named],
+        "address": allocation.address[named],
+        "region": allocation.region[named],
+        "bytes": pieces.bytes[named],
+    }
+
+
+def _options(options: Mapping[str, bool | int | str]) -> Columns:
+    """Write options as texts; of a directory only its name, so that no machine's path is kept."""
+    values = dict(options)
+    values["autoReport.directory"] = PurePath(str(values["autoReport.directory"])).name or "."
+    texts = [str(v).lower() if isinstance(v, bool) else str(v) for v in values.values()]
+    return {"name": list(values), "value": texts}
+
+
+def _provenance(executable: Executable) -> Columns:
+    """Say how far figures can be trusted, and where the cycles of vertices come from."""
+    names = {codelet.name.partition("<")[0] for codelet in executable.vertex_types}
+    sources = sorted({source_of(name) for name in names} - {""})
+    reason = "; ".join(["estimates of the program's own codelets", *sources])
+    rows = [*PROVENANCE, ("compute_set_cycles_by_tile", "estimate", reason)]
+    return {name: [r[i] for r in rows] for i, name in enumerate(("item", "quality", "reason"))}
+
+
+def _exchange_arrays(table: str, exchanges: Sequence[Exchange], tiles: int) -> dict[str, IntArray]:
+    def stacked(rows: list[IntArray]) -> IntArray:
+        return np.stack(rows) if rows else np.zeros((0, tiles), dtype=np.int64)
+
+    return {
+        f"{table}_bytes_received": stacked([e.received for e in exchanges]),
+        f"{table}_bytes_sent": stacked([e.sent for e in exchanges]),
+        f"{table}_cycles": stacked([e.cycles for e in exchanges]),
+    }
