@@ -38,7 +38,9 @@ def decoded(file: Path, data: bytes) -> Any:
     """Decode CBOR, tagged or plain; raises DamagedFileError."""
     with collector_paused():
         try:
-            return cbor2.loads(data, tag_hook=_array, max_depth=MAX_DEPTH)
+            return cbor2.loads(
+                data, tag_hook=_array, semantic_decoders=REFUSED, max_depth=MAX_DEPTH
+            )
         except (cbor2.CBORError, ValueError, TypeError, OverflowError, RecursionError) as error:
             raise DamagedFileError(file, str(error), f"{WHAT}, whole") from error
         except MemoryError as error:
@@ -48,6 +50,14 @@ def decoded(file: Path, data: bytes) -> Any:
 def encoded(nested: Any, *, plain: bool = False) -> bytes:
     """Encode nested dicts with NumPy arrays in them."""
     return cbor2.dumps(_without_arrays(nested, plain))
+
+
+def _refused(*_: Any) -> Any:
+    raise ValueError("shared values, which documents do not have")
+
+
+# Lists that contain themselves, or each other many times, would be without end as arrays.
+REFUSED = {28: _refused, 29: _refused}
 
 
 def _array(tag: cbor2.CBORTag, _immutable: bool) -> Any:

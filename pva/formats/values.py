@@ -48,6 +48,8 @@ def array_of(file: object, place: str, kind: schema.Kind, values: Any, dimension
             found = found.reshape(found.shape + (0,) * (dimensions - found.ndim))
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise DamagedFileError(file, str(error), wanted, place=place) from error
+    except MemoryError as error:
+        raise DamagedFileError(file, "too large for the memory", wanted, place=place) from error
     if found.ndim != dimensions or not _fits(found, kind):
         what = f"{found.ndim}-dimensional {found.dtype}"
         raise DamagedFileError(file, what, wanted, place=place)

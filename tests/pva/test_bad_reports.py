@@ -251,6 +251,7 @@ def test_a_wrong_value_in_a_document_is_named(tmp_path: Path, nested: Any, place
         b"\xa1\x66target\x5b\x0f" + b"\xff" * 7,  # a string of 2**60 bytes
         b"\xa1\x66target" + b"\xd8\x28\x82\x82" + 2 * (b"\x1b\x00\xff" + 6 * b"\xff") + b"\x40",
         b"\xa1\xd8\x1c\x81\x01\x01",  # a shared value as a key
+        b"\xa1\x66target\xd8\x1c\x82" + 2 * b"\xd8\x1d\x00",  # a list twice in itself
     ],
 )
 def test_depth_and_length_cost_neither_stack_nor_memory(tmp_path: Path, content: bytes) -> None:
