@@ -22,6 +22,7 @@ from simulator.runtime.run import Runner
 from simulator.runtime.storage import Storage
 
 if TYPE_CHECKING:
+    from simulator.engine_report import Report
     from simulator.profile.write import ReportFiles
 
 OUTPUTS = (
@@ -178,6 +179,26 @@ class Engine:
         self._text = text
         if self._values is not None:
             self._values.print_to(text)
+
+    # Report
+    def getReport(self) -> Report:
+        """Open the report that has been written so far."""
+        from simulator.engine_report import open_report
+
+        return open_report(self._reported("getReport"))
+
+    def printProfileSummary(
+        self, text: TextIO | None = None, options: Mapping[str, object] | None = None
+    ) -> None:
+        """Print the profile summary; options such as `showVarStorage` add to it."""
+        from simulator.engine_report import print_profile_summary
+
+        print_profile_summary(self._reported("printProfileSummary"), text, options)
+
+    def _reported(self, what: str) -> Path:
+        if self._report is None:
+            raise PoplarError(f"{what}: no report is written; see the option autoReport.all")
+        return self._directory
 
 
 def _traced(label: str) -> pvti.Tracepoint:
