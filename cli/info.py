@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.faults import Command
-from cli.output import Rows, format_option, limit_option, printable, write, write_rows
+from cli.output import Rows, counted, format_option, limit_option, printable, write, write_rows
 from pva import units
 
 if TYPE_CHECKING:
@@ -94,8 +94,9 @@ def _machine(report: Report) -> str:
 def _graph(report: Report) -> str:
     counts = {name: values.tolist()[0] for name, values in report.dataset.table("graph").items()}
     return (
-        f"{counts['num_vertices']:,} vertices, {counts['num_edges']:,} edges,"
-        f" {counts['num_vars']:,} variables, {counts['num_compute_sets']:,} compute sets"
+        f"{counts['num_vertices']:,} vertices, {counted(counts['num_edges'], 'edge')},"
+        f" {counted(counts['num_vars'], 'variable')},"
+        f" {counted(counts['num_compute_sets'], 'compute set')}"
     )
 
 
@@ -128,13 +129,13 @@ def _execution(report: Report) -> str:
     from pva.analysis.execution import execution_overview
 
     overview = execution_overview(report)
-    recorded = f"{overview.recorded_runs:,} of them step by step ({overview.steps:,} steps)"
+    runs, steps = counted(overview.runs, "run"), counted(overview.steps, "step")
     return (
         f"{overview.cycles:,} cycles ({units.duration(overview.seconds)}):"
         f" {units.share(overview.compute_share)} compute,"
         f" {units.share(overview.exchange_share)} exchange,"
         f" {units.share(overview.host_share)} host, {units.share(overview.sync_share)} sync;"
-        f" {overview.runs:,} runs, {recorded}"
+        f" {runs}, {overview.recorded_runs:,} recorded step by step ({steps})"
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.faults import Command
-from cli.output import format_option, limit_option, write, write_result
+from cli.output import counted, format_option, limit_option, write, write_result
 from pva import units
 
 if TYPE_CHECKING:
@@ -49,6 +49,6 @@ def _headline(opened: Trace) -> str:
     events = sum(len(thread.columns) for thread in opened.threads)
     state = "" if opened.is_finished else "; not closed: still growing, or its program was killed"
     return (
-        f"{opened.path}: {events:,} events on {len(opened.threads):,} threads"
+        f"{opened.path}: {counted(events, 'event')} on {counted(len(opened.threads), 'thread')}"
         f" in {units.duration(opened.duration_ns / 1e9)}{state}"
     )

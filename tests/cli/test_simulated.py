@@ -1,0 +1,72 @@
+"""The commands that run the simulator, from the program to the report that they leave."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cli.main import tilescope
+from pva.report import openReport
+from pva.trace import openTrace
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(tilescope, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    out = tmp_path_factory.mktemp("demo") / "report"
+    return out, run("demo", "--no-serve", "--out", out)
+
+
+def test_demo_trains_well_and_prints_the_summary(demo: tuple[Path, Result]) -> None:
+    out, result = demo
+    assert result.exit_code == 0
+    right = re.search(r"([\d.]+) % of the test images are right", result.stdout)
+    assert right and float(right[1]) >= 90
+    assert run("summary", out).stdout in result.stdout
+
+
+def test_demo_shows_its_progress_in_lines(demo: tuple[Path, Result]) -> None:
+    lines = demo[1].stderr.splitlines()
+    assert lines[0] == "[0/13] load data"
+    assert lines[-1].startswith("[13/13] test accuracy")
+
+
+def test_demo_leaves_a_report_that_adds_up_and_a_trace(demo: tuple[Path, Result]) -> None:
+    out = demo[0]
+    assert {"profile", "debug", "trace"} <= set(openReport(out).files)
+    assert run("check", out).exit_code == 0
+    labels = run("trace", out, "--only", "labels", "--limit", "0").stdout
+    assert "Engine::run" in labels and "epoch 10" in labels
+    assert openTrace(out).is_finished
+
+
+def test_matmul_chain_replaces_the_report_of_an_earlier_run(tmp_path: Path) -> None:
+    out = tmp_path / "chain"
+    for shapes in (("4x3", "3x2"), ("8x6", "6x4", "4x2")):
+        result = run("simulate", "matmul_chain", *shapes, "--target", "tiny", "--out", out)
+        assert result.exit_code == 0
+    assert result.stdout.startswith("product of 8 x 2; relative error ")
+    assert len(list(out.glob("*.pvti"))) == 1
+    assert openReport(out).dataset.value("target", "num_tiles") == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("8x6", "5x4"), "shape 5x4: has 5 rows after a matrix of 6 columns"),
+        (("8x6", "6y4"), "shape '6y4'"),
+        (("4x4", "4x4", "--target", "mk9"), "known are mk1, mk2, bow, tiny"),
+    ],
+)
+def test_program_that_is_wrong_is_one_line(
+    arguments: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    result = run("simulate", "matmul_chain", *arguments, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert message in result.stderr and result.stderr.count("\n") == 1
