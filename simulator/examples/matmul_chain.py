@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from simulator import poplar, poplin, poputil
+from simulator.examples.application import describe_application
 from simulator.graph.types import Array
 
 SHAPES = ((800, 500), (500, 400), (400, 200))
@@ -84,4 +85,7 @@ def run(
     for value in values[1:]:
         expected = expected @ value
     error = float(np.abs(product - expected).max() / np.abs(expected).max())
+    if out is not None:
+        facts = {"application": "matmul_chain", "shapes": [list(shape) for shape in shapes]}
+        describe_application(out, facts)
     return Result(product, error, out)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 import pvti
 from simulator import poplar, poplin, popnn, popops, poputil
+from simulator.examples.application import describe_application
 from simulator.graph.types import Array
 
 Floats = npt.NDArray[np.float32]
@@ -297,5 +298,18 @@ def train(
     progress(2, total, f"train {epochs} epochs of {digits.batches} steps")
     losses = _train_epochs(engine, digits, epochs, lambda n, text: progress(n + 2, total, text))
     accuracy = _evaluate(engine, digits)
+    if out is not None:
+        describe_application(
+            out,
+            {
+                "application": "mlp_digits",
+                "data": "1,797 handwritten digits of 8 x 8 pixels",
+                "layers": [PIXELS, HIDDEN, CLASSES],
+                "batch": BATCH,
+                "learningRate": LEARNING_RATE,
+                "epochs": epochs,
+                "testAccuracy": round(accuracy, 4),
+            },
+        )
     progress(total, total, f"test accuracy {accuracy:.1%}")
     return Result(losses, accuracy, out)

@@ -103,6 +103,13 @@ def test_the_version_is_the_projects(report: Path, data: Dataset) -> None:
     assert json.loads((report / "framework.json").read_text())["version"] == wanted
 
 
+def test_the_program_says_what_it_is(report: Path) -> None:
+    facts = json.loads((report / "app.json").read_text(encoding="utf-8"))
+    assert facts["application"] == "mlp_digits"
+    assert facts["epochs"] == EPOCHS
+    assert facts["testAccuracy"] > 0.9
+
+
 def made(options: dict[str, Any], name: str = "") -> poplar.Engine:
     device = poplar.IPUModel("tiny").createDevice()
     graph = poplar.Graph(device.getTarget())
