@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.codelets.costs import ceil_div
+from simulator.codelets.costs import ceil_div, runs_of_equals
 from simulator.graph.intervals import offsets_of
 from simulator.graph.target import Target
 from simulator.graph.types import Array, IntArray, Type
@@ -70,32 +70,20 @@ def conv_codelet(dtype: Type) -> Codelet:
 
 
 def _multiply(operands: Operands) -> dict[str, Array]:
-    """Multiply all blocks, those of one shape in one batched product."""
-    if "blocks" not in operands.prepared:
-        operands.prepared["blocks"] = _blocks_by_shape(operands)
+    """Multiply all blocks, neighbours of one shape in one batched product."""
+    if "runs" not in operands.prepared:
+        p = operands.group.parameters
+        shapes = np.stack([p["positions"], p["inputs"], p["outputs"]], axis=1)
+        starts = {name: offsets_of(operands.counts[name]) for name in ("in", "weights", "out")}
+        operands.prepared["runs"] = (runs_of_equals(shapes), starts)
+    runs, starts = operands.prepared["runs"]
     left, right = operands.arrays["in"], operands.arrays["weights"]
-    out = np.empty(int(operands.counts["out"].sum()), dtype=left.dtype)
-    for in_places, weight_places, out_places in operands.prepared["blocks"]:
-        out[out_places] = np.matmul(left[in_places], right[weight_places])
-    return {"out": out}
-
-
-def _blocks_by_shape(operands: Operands) -> list[tuple[IntArray, IntArray, IntArray]]:
-    """Index each field as [block][row][column], one entry for every shape of block."""
-    p = operands.group.parameters
-    shapes = np.stack([p["positions"], p["inputs"], p["outputs"]], axis=1)
-    distinct, which = np.unique(shapes, axis=0, return_inverse=True)
-    names = ("in", "weights", "out")
-    starts = {name: offsets_of(operands.counts[name])[:-1] for name in names}
-    blocks = []
-    for index, (positions, inputs, outputs) in enumerate(distinct.tolist()):
-        vertices = np.flatnonzero(which.reshape(-1) == index)
-        sizes = ((positions, inputs), (inputs, outputs), (positions, outputs))
-        blocks.append(
-            tuple(
-                starts[name][vertices][:, None, None]
-                + np.arange(rows * columns).reshape(1, rows, columns)
-                for name, (rows, columns) in zip(names, sizes, strict=True)
-            )
+    out = np.empty(int(starts["out"][-1]), dtype=left.dtype)
+    for first, end, (positions, inputs, outputs) in runs:
+        part = {name: slice(start[first], start[end]) for name, start in starts.items()}
+        np.matmul(
+            left[part["in"]].reshape(-1, positions, inputs),
+            right[part["weights"]].reshape(-1, inputs, outputs),
+            out=out[part["out"]].reshape(-1, positions, outputs),
         )
-    return blocks  # type: ignore[return-value]
+    return {"out": out}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from simulator.codelets.costs import ceil_div
+from simulator.codelets.costs import ceil_div, runs_of_equals
 from simulator.graph.errors import PoplarError
 from simulator.graph.intervals import offsets_of
 from simulator.graph.target import Target
@@ -72,22 +72,20 @@ def reduce_add_codelet(dtype: Type) -> Codelet:
     """
 
     def compute(operands: Operands) -> dict[str, Array]:
-        if "order" not in operands.prepared:
-            operands.prepared["order"] = _rows_together(operands)
-        rows = operands.arrays["partials"][operands.prepared["order"]]
-        return {"out": rows.sum(axis=0)}
+        if "runs" not in operands.prepared:
+            outs = operands.counts["out"]
+            operands.prepared["runs"] = (runs_of_equals(outs[:, None]), offsets_of(outs))
+        runs, starts = operands.prepared["runs"]
+        splits = int(operands.group.parameters["splits"][0])
+        partials = operands.arrays["partials"]
+        out = np.empty(int(starts[-1]), dtype=partials.dtype)
+        for first, end, (outs,) in runs:
+            low, high = starts[first], starts[end]
+            rows = partials[low * splits : high * splits].reshape(-1, splits, outs)
+            rows.sum(axis=1, out=out[low:high].reshape(-1, outs))
+        return {"out": out}
 
     return Codelet(f"poplin::ReduceAdd<{dtype},{dtype}>", compute, True, 16, 150, _operations)
-
-
-def _rows_together(operands: Operands) -> IntArray:
-    """Index partials as [row][output of the group]: vertex by vertex they come rows first."""
-    outs = operands.counts["out"]
-    splits = int(operands.group.parameters["splits"][0])
-    starts = offsets_of(operands.counts["partials"])[:-1]
-    local = np.arange(int(outs.sum())) - np.repeat(offsets_of(outs)[:-1], outs)
-    first = np.repeat(starts, outs) + local
-    return first[None, :] + np.arange(splits)[:, None] * np.repeat(outs, outs)[None, :]
 
 
 def _bits(values: IntArray) -> IntArray:

@@ -146,18 +146,17 @@ def _map_shared(
 
 
 def _vertices(plan: Plan) -> _Vertices:
+    """List the vertices, those of one shape together: they are computed in one product."""
     row, output, split = (
         index.reshape(-1).astype(np.int64)
         for index in np.indices((plan.m_splits, plan.n_splits, plan.k_splits))
     )
-    return _Vertices(
-        row=row,
-        output=output,
-        split=split,
-        positions=np.diff(plan.row_bounds())[row],
-        outputs=np.diff(plan.output_bounds())[output],
-        inputs=np.diff(plan.input_bounds())[split],
-    )
+    positions = np.diff(plan.row_bounds())[row]
+    outputs = np.diff(plan.output_bounds())[output]
+    inputs = np.diff(plan.input_bounds())[split]
+    order = np.lexsort((inputs, outputs, positions))
+    columns = (row, output, split, positions, outputs, inputs)
+    return _Vertices(*(column[order] for column in columns))
 
 
 def _convolve(
@@ -265,13 +264,15 @@ def _reduce(graph: Graph, plan: Plan, partials: Tensor, prog: Sequence, name: st
     grains = ceil_div(size, grain)
     pieces = min(plan.vertices, grains)
     bounds = np.minimum(even_bounds(grains, pieces) * grain, size)
-    tiles = np.arange(pieces, dtype=np.int64) * plan.vertices // pieces
+    order = np.argsort(np.diff(bounds), kind="stable")  # those of one size together
+    first, end = bounds[:-1][order], bounds[1:][order]
+    tiles = (np.arange(pieces, dtype=np.int64) * plan.vertices // pieces)[order]
     out = graph.addVariable(dtype, (size,), f"{name}/Reduce/out")
-    graph.map_ranges(out, bounds[:-1], bounds[1:], tiles)
+    graph.map_ranges(out, first, end, tiles)
     compute_set = graph.addComputeSet(f"{name}/Reduce")
     row_start = np.arange(plan.k_splits, dtype=np.int64) * size
-    low = (bounds[:-1, None] + row_start[None, :]).reshape(-1)
-    high = (bounds[1:, None] + row_start[None, :]).reshape(-1)
+    low = (first[:, None] + row_start[None, :]).reshape(-1)
+    high = (end[:, None] + row_start[None, :]).reshape(-1)
     ranges = np.full(pieces, plan.k_splits, dtype=np.int64)
     graph.add_vertices(
         VertexGroup(
@@ -282,10 +283,10 @@ def _reduce(graph: Graph, plan: Plan, partials: Tensor, prog: Sequence, name: st
                 "partials": cut_ranges(
                     "partials", "input", partials, low, high, ranges, as_rows=True
                 ),
-                "out": cut_field("out", "output", out, bounds[:-1], bounds[1:]),
+                "out": cut_field("out", "output", out, first, end),
             },
             parameters={"splits": ranges},
-            cycles=reduce_add_cycles(graph.target, dtype)(np.diff(bounds), plan.k_splits),
+            cycles=reduce_add_cycles(graph.target, dtype)(end - first, plan.k_splits),
         )
     )
     prog.add(Execute(compute_set))
