@@ -44,8 +44,10 @@ class Layout:
 class Touch:
     """Pieces of memory that vertices touch: bytes [low, high) of the arena, each on one tile.
 
-    `owner` is the tile that holds the piece, `user` the tile of the vertex; `arranged` pieces are
-    at hand but not in one row for their edge, so they are copied first (inputs) or last (outputs).
+    `owner` is the tile that holds the piece, `user` the tile of the vertex. `remote` pieces are of
+    an edge that lies in part or whole on other tiles: all of it goes through an exchange, which
+    puts it into one row. `arranged` pieces are of an edge that is at hand but not in one row, so
+    they are copied first (inputs) or last (outputs). `breaks` marks the begin of a row.
     """
 
     low: IntArray
@@ -53,6 +55,7 @@ class Touch:
     owner: IntArray
     user: IntArray
     variable: IntArray
+    remote: BoolArray
     arranged: BoolArray
     breaks: BoolArray
 
@@ -60,12 +63,6 @@ class Touch:
     def bytes(self) -> IntArray:
         """Give the length of each piece."""
         return self.high - self.low
-
-    @property
-    def remote(self) -> BoolArray:
-        """Tell which pieces lie on another tile than the vertex."""
-        remote: BoolArray = self.owner != self.user
-        return remote
 
     def where(self, chosen: BoolArray) -> Touch:
         """Keep the chosen pieces."""
@@ -77,7 +74,7 @@ def join_touches(touches: Iterable[Touch]) -> Touch:
     parts = list(touches)
     if not parts:
         nothing, no = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
-        return Touch(nothing, nothing, nothing, nothing, nothing, no, no)
+        return Touch(nothing, nothing, nothing, nothing, nothing, no, no, no)
     return Touch(
         *(
             np.concatenate([getattr(part, name) for part in parts])
@@ -99,17 +96,14 @@ def touch(layout: Layout, group: VertexGroup, item: Field) -> Touch:
     owner, user = mapping.tile[piece], group.tile[vertex].astype(np.int64)
     place = layout.place[piece] + low - mapping.begin[piece]
     variable = mapping.variable[piece]
-    local = owner == user
-    follows = np.zeros(len(low), dtype=bool)
-    same_edge = edge[1:] == edge[:-1]
-    in_row = (variable[1:] == variable[:-1]) & (place[1:] == (place + high - low)[:-1])
-    both_remote = ~local[1:] & ~local[:-1]
-    follows[1:] = same_edge & (both_remote | (local[1:] & local[:-1] & in_row))
     edges = int(edge.max(initial=-1)) + 1
-    runs = np.bincount(edge[~follows], minlength=edges)
-    at_hand = np.bincount(edge[local], minlength=edges) > 0
-    arranged = local & ((runs > 1) & at_hand)[edge]
-    return Touch(low, high, owner, user, variable, arranged, ~follows)
+    remote = (np.bincount(edge[owner != user], minlength=edges) > 0)[edge]
+    follows = np.zeros(len(low), dtype=bool)
+    in_row = (variable[1:] == variable[:-1]) & (place[1:] == (place + high - low)[:-1])
+    follows[1:] = (edge[1:] == edge[:-1]) & (remote[1:] | in_row)
+    rows = np.bincount(edge[~follows], minlength=edges)
+    arranged = ~remote & (rows > 1)[edge]
+    return Touch(low, high, owner, user, variable, remote, arranged, ~follows)
 
 
 def _rows_of(item: Field) -> IntArray:

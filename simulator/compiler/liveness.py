@@ -41,72 +41,75 @@ def liveness_steps(programs: Sequence[LoweredProgram]) -> tuple[IntArray, IntArr
 
 
 class _Flow:
-    """The pass from the end of the control program to its begin."""
+    """Which values each step needs from before it, and which it overwrites, by [step][variable].
+
+    Of a container: all that its children do together. A first pass finds both from the innermost
+    steps outward, a second one takes what is live at the end inward, so that deep nests of loops
+    cost no more than flat programs.
+    """
 
     def __init__(self, programs: Sequence[LoweredProgram], access: Access, variables: int) -> None:
         self.rows, self.parents = liveness_steps(programs)
-        self.types = [programs[row].type for row in self.rows.tolist()]
+        self._programs = [programs[row] for row in self.rows.tolist()]
+        self._children: list[list[int]] = [[] for _ in self._programs]
+        for step, parent in enumerate(self.parents.tolist()):
+            if parent >= 0:
+                self._children[parent].append(step)
         shape = (len(self.rows), variables)
-        self.reads, self.kills, self.alive = (np.zeros(shape, dtype=bool) for _ in range(3))
+        self.touched, self._needs, self._kills = (np.zeros(shape, dtype=bool) for _ in range(3))
         step_of = np.full(len(programs), -1, dtype=np.int64)
         step_of[self.rows] = np.arange(len(self.rows))
         step = step_of[access.program]
-        self.alive[step, access.variable] = True
-        self.reads[step[~access.write], access.variable[~access.write]] = True
-        self.kills[step[access.whole], access.variable[access.whole]] = True
-        self.events = self._events()
+        self.touched[step, access.variable] = True
+        self._needs[step[~access.write], access.variable[~access.write]] = True
+        self._kills[step[access.whole], access.variable[access.whole]] = True
+        for number in reversed(range(len(self.rows))):
+            if self._children[number]:
+                self._join(number)
 
-    def _events(self) -> list[tuple[bool, int]]:
-        """List the steps' ends (True) and begins (False) in the order of a backward walk."""
-        children: list[list[int]] = [[] for _ in self.types]
-        for step, parent in enumerate(self.parents.tolist()):
-            if parent >= 0:
-                children[parent].append(step)
-        events: list[tuple[bool, int]] = []
-        waiting = [(True, 0)]
-        while waiting:
-            is_end, step = waiting.pop()
-            events.append((is_end, step))
-            if is_end:
-                waiting.append((False, step))
-                waiting += [(True, child) for child in children[step]]
-        return events
-
-    def walk(self, live: BoolArray) -> BoolArray:
-        """Go backward from what is live at the end; give what is live at the begin."""
-        place = {event: index for index, event in enumerate(self.events)}
-        after: dict[int, BoolArray] = {}  # live after a container
-        joined: dict[int, BoolArray] = {}  # by Switch: live at the begin of any of its branches
-        again: set[int] = set()  # loops whose body is on its second pass
-        index = 0
-        while index < len(self.events):
-            is_end, step = self.events[index]
-            index += 1
-            parent = self.types[self.parents[step]] if step else ""
-            if is_end:
-                if parent == "Switch":
-                    live = after[int(self.parents[step])]
-                self.alive[step] |= live
-                after[step] = live
-                joined[step] = np.zeros_like(live)
-                continue
-            live = self._begin(step, live, joined[step])
-            if parent == "Switch":
-                joined[int(self.parents[step])] = joined[int(self.parents[step])] | live
-            if self.types[step] == "Repeat" and step not in again:
-                again.add(step)
-                live = live | after[step]
-                index = place[(True, step)] + 1
-            else:
-                again.discard(step)
+    def before(self, step: int, after: BoolArray) -> BoolArray:
+        """Give what is live before a step from what is live after it."""
+        live: BoolArray = self._needs[step] | (after & ~self._kills[step])
         return live
 
-    def _begin(self, step: int, live: BoolArray, joined: BoolArray) -> BoolArray:
-        """Give what is live before a step from what is live after it, or after its begin."""
-        live = joined if self.types[step] == "Switch" else live
-        live = (live & ~self.kills[step]) | self.reads[step]
-        self.alive[step] |= live
-        return live
+    def _join(self, step: int) -> None:
+        """Sum up the children of a container; the only thing a Repeat of 0 does is nothing."""
+        program, children = self._programs[step], self._children[step]
+        if program.type == "Repeat" and program.count == 0:
+            return
+        if program.type == "Switch":
+            needs = self._needs[children].any(axis=0)
+            kills = self._kills[children].all(axis=0)
+        else:
+            needs = kills = np.zeros(self.touched.shape[1], dtype=bool)
+            for child in reversed(children):
+                needs = self.before(child, needs)
+                kills = kills | self._kills[child]
+        self._needs[step] |= needs & ~self._kills[step]
+        self._kills[step] |= kills
+
+    def alive(self, end: BoolArray) -> BoolArray:
+        """Tell what is live at each step, when `end` is live after the whole program."""
+        after = np.zeros_like(self.touched)
+        after[0] = end
+        alive = self.touched.copy()
+        for step in range(len(self.rows)):
+            alive[step] |= after[step] | self.before(step, after[step])
+            self._hand_down(step, after)
+        return alive
+
+    def _hand_down(self, step: int, after: BoolArray) -> None:
+        """Set what is live after each child of a container."""
+        program, children = self._programs[step], self._children[step]
+        if program.type == "Switch":
+            after[children] = after[step]
+            return
+        live = after[step]
+        if program.type == "Repeat" and program.count > 1:
+            live = live | self._needs[step]  # the next turn of the loop
+        for child in reversed(children):
+            after[child] = live
+            live = self.before(child, live)
 
 
 def find_liveness(graph: Graph, lowered: Lowered, pieces: Pieces) -> Liveness:
@@ -114,9 +117,7 @@ def find_liveness(graph: Graph, lowered: Lowered, pieces: Pieces) -> Liveness:
     own, count = len(graph.variables), len(graph.variables) + len(lowered.variables)
     flow = _Flow(lowered.programs, lowered.access, count)
     host_reads, host_touched = _host_variables(graph, count)
-    begin = flow.walk(host_reads)
-    flow.walk(begin | host_reads)
-    alive = flow.alive
+    alive = flow.alive(flow.before(0, host_reads) | host_reads)
     written = np.zeros(count, dtype=bool)
     written[lowered.access.variable[lowered.access.write]] = True
     used = alive.any(axis=0) | host_touched

@@ -150,9 +150,11 @@ class _Tree:
             case PrintTensor():
                 return lower_stream(building, node.name, node.tensor, False)
             case WriteUndef():
-                ids = np.unique(building.variables_at(node.tensor.begins * node.tensor.dtype.size))
+                size = node.tensor.dtype.size
+                begins, lengths = node.tensor.begins * size, node.tensor.lengths * size
+                ids, whole = building.whole(building.variables_at(begins), lengths)
                 undefined = Part(LoweredProgram("WriteUndef", node.name))
-                return [with_access(undefined, [], [ids])]
+                return [with_access(undefined, [], [ids], whole)]
             case Sync():
                 return [sync("External" if node.external else "Internal")]
             case _:

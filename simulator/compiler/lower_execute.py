@@ -84,6 +84,11 @@ def _send(
     """
     parts: list[Part] = []
     left = [np.zeros(0, dtype=np.int64)]
+    variables, whole = building.whole(writes.variable, writes.bytes)
+    complete = variables[whole]
+    direct = np.unique(writes.where(~writes.remote & ~writes.arranged).variable)
+    # What the vertices begin to write in place must not be taken for dead until the rest follows.
+    finished_here = np.setdiff1d(complete, direct)
     arranged = writes.where(writes.arranged)
     if len(arranged.low):
         rows = arranged.breaks.astype(np.int64)
@@ -91,8 +96,8 @@ def _send(
             arranged.variable, arranged.user, arranged.bytes, "rearrangement", REARRANGED
         )
         copy = building.tile_copy(f"{name}/PostArrange-0", arranged.user, arranged.bytes, rows)
-        written, whole = building.whole(arranged.variable, arranged.bytes)
-        parts.append(with_access(copy, [copies], [written], whole))
+        written = np.unique(arranged.variable)
+        parts.append(with_access(copy, [copies], [written], np.isin(written, finished_here)))
         left.append(copies)
     remote = writes.where(writes.remote)
     if len(remote.low):
@@ -102,9 +107,8 @@ def _send(
         wait, exchange = building.exchange(
             f"{name}/ExchangePost", remote.low, remote.high, remote.user, remote.owner
         )
-        written, whole = building.whole(remote.variable, remote.bytes)
+        written = np.unique(remote.variable)
+        whole = np.isin(written, finished_here)
         parts += [wait, with_access(exchange, [edges], [written], whole)]
         left.append(edges)
-    direct = writes.where(~writes.remote & ~writes.arranged)
-    written, whole = building.whole(direct.variable, direct.bytes)
-    return parts, np.concatenate(left), written, whole
+    return parts, np.concatenate(left), direct, np.isin(direct, complete)
