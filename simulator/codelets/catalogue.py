@@ -6,27 +6,23 @@ from typing import NamedTuple
 
 
 class Entry(NamedTuple):
-    """A family of vertex types: the start of their names, their module here and the source."""
+    """A family of vertex types: the start of their names, and the source of their costs."""
 
     prefix: str
-    module: str
     source: str
 
 
 CATALOGUE = (
-    Entry("popops::BinaryOp", "elementwise", "PopLibs lib/popops/popopsCycleEstimators.cpp"),
-    Entry("popops::UnaryOp", "elementwise", "PopLibs lib/popops/popopsCycleEstimators.cpp"),
-    Entry("popops::ScaledAdd", "elementwise", "PopLibs lib/popops/PerformanceEstimation.cpp"),
-    Entry("popops::Cast", "elementwise", "PopLibs lib/popops/PerformanceEstimation.cpp"),
-    Entry("popnn::NonLinearity", "elementwise", "PopLibs lib/popnn/popnnCycleEstimators.cpp"),
-    Entry("popnn::LossSumSquared", "elementwise", "PopLibs lib/popnn/PerformanceEstimation.hpp"),
-    Entry(
-        "popops::Reduce", "reduction", "PopLibs lib/popops/reduction/CycleEstimationFunctions.cpp"
-    ),
-    Entry("poplin::ReduceAdd", "reduction", "PopLibs lib/poplin/PerformanceEstimation.hpp"),
+    Entry("popops::BinaryOp", "PopLibs lib/popops/popopsCycleEstimators.cpp"),
+    Entry("popops::UnaryOp", "PopLibs lib/popops/popopsCycleEstimators.cpp"),
+    Entry("popops::ScaledAdd", "PopLibs lib/popops/PerformanceEstimation.cpp"),
+    Entry("popops::Cast", "PopLibs lib/popops/PerformanceEstimation.cpp"),
+    Entry("popnn::NonLinearity", "PopLibs lib/popnn/popnnCycleEstimators.cpp"),
+    Entry("popnn::LossSumSquared", "PopLibs lib/popnn/PerformanceEstimation.hpp"),
+    Entry("popops::Reduce", "PopLibs lib/popops/reduction/CycleEstimationFunctions.cpp"),
+    Entry("poplin::ReduceAdd", "PopLibs lib/poplin/PerformanceEstimation.hpp"),
     Entry(
         "poplin::ConvPartial1x1Out",
-        "convolution",
         "PopLibs lib/poplin/PerformanceEstimation.hpp of 2019",
     ),
 )

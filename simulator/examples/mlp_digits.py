@@ -50,7 +50,7 @@ class Digits:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weights and biases of both layers, as values or as tensors' names on the host."""
+    """Weights and biases of both layers, as the host writes them."""
 
     weights1: Floats
     biases1: Floats
