@@ -24,10 +24,11 @@ bench: $(VENV)/.dev
 
 # Write again what is generated: docs/report-format.md, docs/analyses.md, and the sample reports.
 documents: $(VENV)/.dev
-	$(BIN)/python tools/documents.py
+	$(BIN)/python -m pva.formats.describe > docs/report-format.md
+	$(BIN)/python -c 'from pva.analysis.document import markdown; print(markdown(), end="")' > docs/analyses.md
 
 samples: $(VENV)/.dev
-	$(BIN)/python tools/samples.py
+	sh sample_reports/make.sh $(BIN)/tilescope
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -215,3 +216,10 @@ def depth(node: ast.AST, level: int = 0) -> int:
 def test_no_function_is_nested_deeper_than_its_budget() -> None:
     deep = {name: depth(f) for name, f in functions()}
     assert {name: n for name, n in deep.items() if n > MAX_NESTING} == {}
+
+
+def test_reports_carry_the_version_of_the_package() -> None:
+    from simulator.profile.graph_profile import VERSION
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert ".".join(map(str, VERSION)) == project["version"]
