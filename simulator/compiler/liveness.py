@@ -59,10 +59,10 @@ class _Flow:
         self.touched, self._needs, self._kills = (np.zeros(shape, dtype=bool) for _ in range(3))
         step_of = np.full(len(programs), -1, dtype=np.int64)
         step_of[self.rows] = np.arange(len(self.rows))
-        step = step_of[access.program]
-        self.touched[step, access.variable] = True
-        self._needs[step[~access.write], access.variable[~access.write]] = True
-        self._kills[step[access.whole], access.variable[access.whole]] = True
+        at = step_of[access.program]
+        self.touched[at, access.variable] = True
+        self._needs[at[~access.write], access.variable[~access.write]] = True
+        self._kills[at[access.whole], access.variable[access.whole]] = True
         for number in reversed(range(len(self.rows))):
             if self._children[number]:
                 self._join(number)

@@ -1,0 +1,84 @@
+"""Addresses: what is alive together never shares a byte, and everything lies in its region."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.compiler.allocate import Demand, allocate, conflicts_of, union_bytes
+
+STEPS, TILES, BASE, MEMORY = 6, 2, 96, 200
+variables = st.tuples(
+    st.integers(0, STEPS - 1),
+    st.integers(1, STEPS),
+    st.booleans(),
+    st.booleans(),
+    st.dictionaries(st.integers(0, TILES - 1), st.integers(1, 60), min_size=1),
+)
+
+
+def place(given_variables):
+    """Allocate variables of (begin, length, always live, interleaved, bytes by tile)."""
+    rows = [
+        (number, tile, size)
+        for number, variable in enumerate(given_variables)
+        for tile, size in sorted(variable[4].items())
+    ]
+    variable, tile, size = (np.array(column) for column in zip(*rows, strict=True))
+    begin = np.array([v[0] for v in given_variables])
+    end = np.minimum(begin + [v[1] for v in given_variables], STEPS)
+    always = np.array([v[2] for v in given_variables])
+    numbers = np.arange(len(given_variables))
+    conflicts = conflicts_of(always, numbers, begin, end, STEPS)
+    wants = np.array([v[3] for v in given_variables])
+    demand = Demand(variable, tile, size, wants, conflicts)
+    return demand, begin, end, always, allocate(demand, TILES, MEMORY, BASE)
+
+
+def bytes_of(demand, found, row):
+    return set(range(found.address[row], found.address[row] + demand.bytes[row]))
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(variables, min_size=1, max_size=8))
+def test_variables_alive_together_share_no_address_on_a_tile(given_variables):
+    demand, begin, end, always, found = place(given_variables)
+    for one in range(len(demand.variable)):
+        for other in range(one):
+            a, b = demand.variable[one], demand.variable[other]
+            together = begin[a] < end[b] and begin[b] < end[a]
+            together = together or always[a] or always[b]
+            if a != b and demand.tile[one] == demand.tile[other] and together:
+                assert not bytes_of(demand, found, one) & bytes_of(demand, found, other)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(variables, min_size=1, max_size=8))
+def test_a_piece_lies_inside_its_region_and_interleaved_data_above_the_base(given_variables):
+    demand, *_, found = place(given_variables)
+    low = np.array([0, BASE, MEMORY])[found.region]
+    high = np.array([BASE, MEMORY, 1 << 40])[found.region]
+    assert (found.address >= low).all()
+    assert (found.address + demand.bytes <= high).all()
+    assert (found.address % 8 == 0).all()
+    assert (found.region[demand.interleaved[demand.variable]] > 0).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(variables, min_size=1, max_size=8))
+def test_the_union_counts_each_covered_byte_once(given_variables):
+    demand, *_, found = place(given_variables)
+    union = union_bytes(demand.tile, found.address, demand.bytes, TILES)
+    for tile in range(TILES):
+        rows = np.flatnonzero(demand.tile == tile)
+        assert union[tile] == len(set().union(*(bytes_of(demand, found, row) for row in rows)))
+
+
+def test_variables_that_are_never_alive_together_share_their_place():
+    _, *_, found = place([(0, 2, False, False, {0: 40}), (2, 2, False, False, {0: 40})])
+    assert found.address.tolist() == [0, 0]
+
+
+def test_what_does_not_fit_overflows_above_the_memory():
+    _, *_, found = place([(0, 6, True, False, {0: 90}), (0, 6, True, False, {0: 120})])
+    assert sorted(found.region.tolist()) == [0, 2]
+    assert found.address[found.region == 2].tolist() == [MEMORY]

@@ -1,0 +1,63 @@
+"""Exchange costs against the printed steps of the user guide's sample, and conservation."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.compiler.exchange import exchange_cost, host_exchange_cost
+from simulator.graph.target import TARGETS
+
+MK1, TINY = TARGETS["mk1"], TARGETS["tiny"]
+
+
+def test_a_word_from_tile_0_to_all_others_takes_the_120_cycles_that_the_guide_prints():
+    others = np.arange(1, 1216)
+    same = np.zeros(1215, dtype=np.int64)
+    cost = exchange_cost(MK1, same, others, same + 4, same)
+    assert cost.cycles.max() == 120
+    assert (cost.sent.sum() + cost.received.sum()) // 2 == 2432
+
+
+def test_four_times_128_bytes_in_layer_1_take_the_169_cycles_that_the_guide_prints():
+    # 392 tiles; each sends its 128 bytes to the four tiles of its group of four, itself included.
+    tile = np.arange(392)
+    source = np.repeat(tile, 4)
+    destination = (source // 4) * 4 + np.tile(np.arange(4), 392)
+    cost = exchange_cost(MK1, source, destination, np.full(1568, 128), source * 128)
+    assert cost.cycles.max() == 169
+    assert np.count_nonzero(cost.cycles) == 392
+    assert (cost.sent.sum() + cost.received.sum()) // 2 == 125_440
+
+
+def test_fragments_cost_instructions_of_the_kinds_in_the_guides_example():
+    # The guide's example: delay 24, receiveAddress 16, receiveMux 32, send 8, total 80.
+    source, begin = np.array([0, 0, 1, 1]), np.array([0, 0, 8, 8])
+    cost = exchange_cost(TINY, source, np.array([1, 2, 2, 3]), np.full(4, 8), begin)
+    assert cost.instructions == (24, 0, 0, 16, 0, 32, 8, 0, 0, 0, 80)
+    assert cost.code is not None
+    assert cost.code.sum() == 80
+
+
+def test_the_same_bytes_to_several_tiles_are_sent_once():
+    cost = exchange_cost(
+        TINY, np.array([0, 0, 0]), np.array([1, 2, 3]), np.full(3, 8), np.full(3, 40)
+    )
+    assert cost.sent.tolist() == [8, 0, 0, 0]
+    assert cost.received.tolist() == [0, 8, 8, 8]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 400)), min_size=1))
+def test_bytes_sent_equal_bytes_received_without_multicast(moves):
+    source, destination, size = (np.array(column) for column in zip(*moves, strict=True))
+    begin = np.arange(len(moves)) * 1000
+    cost = exchange_cost(TINY, source, destination, size, begin)
+    assert cost.sent.sum() == cost.received.sum() == size.sum()
+    assert (cost.cycles * 4 >= np.maximum(cost.sent, cost.received)).all()
+
+
+def test_the_host_link_is_shared_so_that_all_active_tiles_take_as_long():
+    cost = host_exchange_cost(MK1, np.arange(8), np.full(8, 1000), to_device=True)
+    # 8,000 bytes at 8 GB/s and 1.6 GHz are 1,600 cycles.
+    assert cost.cycles[:8].tolist() == [1605] * 8
+    assert (cost.cycles[8:].sum(), cost.received.sum(), cost.sent.sum()) == (0, 8000, 0)

@@ -1,0 +1,149 @@
+"""Liveness against a brute-force interpreter that follows every path of small programs."""
+
+from itertools import product
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.compiler.executable import Access, Lowered, LoweredProgram, Pieces
+from simulator.compiler.liveness import find_liveness
+from simulator.graph.graph import Graph
+from simulator.graph.target import TARGETS
+from simulator.graph.types import FLOAT
+
+VARIABLES = 3
+NAMES = [f"v{number}" for number in range(VARIABLES)]
+ids = st.integers(0, VARIABLES - 1)
+leaves = st.tuples(st.just("leaf"), st.sets(ids, max_size=2), st.dictionaries(ids, st.booleans()))
+trees = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.tuples(st.just("Sequence"), st.lists(inner, min_size=1, max_size=3)),
+        st.tuples(st.just("Repeat"), st.integers(1, 2), inner),
+    ),
+    max_leaves=5,
+)
+
+
+def flatten(branches):
+    """Give the programs and accesses of a Switch over `branches`."""
+    programs, access = [], []
+
+    def add(node):
+        row = len(programs)
+        if node[0] == "leaf":
+            programs.append(LoweredProgram("OnTileExecute", compute_set=0))
+            access.extend((row, variable, False, False) for variable in sorted(node[1]))
+            access.extend((row, variable, True, whole) for variable, whole in node[2].items())
+            return row
+        count = node[1] if node[0] == "Repeat" else -1
+        programs.append(LoweredProgram(node[0], count=count))
+        inner = [node[2]] if node[0] == "Repeat" else node[1]
+        programs[row].children.extend([add(child) for child in inner])
+        return row
+
+    add(("Sequence", [("Switch", branches)]))
+    columns = np.array(access, dtype=np.int64).reshape(-1, 4)
+    return programs, Access(
+        columns[:, 0], columns[:, 1], columns[:, 2].astype(bool), columns[:, 3].astype(bool)
+    )
+
+
+def paths(programs, row):
+    """List every order in which one round through the program may execute its leaves."""
+    program = programs[row]
+    if program.type == "OnTileExecute":
+        return [[row]]
+    if program.type == "Switch":
+        return [path for child in program.children for path in paths(programs, child)]
+    whole = [[]]
+    for child in program.children * max(program.count, 1):
+        whole = [head + tail for head in whole for tail in paths(programs, child)]
+    return whole
+
+
+def interpret(programs, access, host_reads):
+    """Find what is alive at each leaf on any path of three rounds, by going back along each."""
+    alive = {}
+    rows = zip(access.program, access.variable, access.write, access.whole, strict=True)
+    effects = {}
+    for row, variable, write, whole in rows:
+        reads, kills, touched = effects.setdefault(int(row), (set(), set(), set()))
+        touched.add(int(variable))
+        (kills if whole else set()).add(int(variable))
+        (set() if write else reads).add(int(variable))
+    for rounds in product(paths(programs, 0), repeat=3):
+        live = set(host_reads)
+        for path in reversed(rounds):
+            live |= set(host_reads)
+            for row in reversed(path):
+                reads, kills, touched = effects.get(row, (set(), set(), set()))
+                alive.setdefault(row, set()).update(live | touched)
+                live = (live - kills) | reads
+                alive[row] |= live
+    return alive
+
+
+def found(programs, access, host_reads):
+    """Give what `find_liveness` calls alive at each leaf; always-live ones included."""
+    graph = Graph(TARGETS["tiny"])
+    for number, name in enumerate(NAMES):
+        tensor = graph.addVariable(FLOAT, [1], name)
+        graph.setTileMapping(tensor, number)
+        if number in host_reads:
+            graph.createHostRead(name, tensor)
+    lowered = Lowered(programs, [2], ["cs"], [], [], [], [], access)
+    numbers = np.arange(VARIABLES)
+    liveness = find_liveness(graph, lowered, Pieces(numbers, numbers, numbers * 0 + 4))
+    always = set(np.flatnonzero(liveness.always_live).tolist())
+    alive = {}
+    for step, row in enumerate(liveness.program.tolist()):
+        now = (liveness.begin <= step) & (step < liveness.end)
+        alive[row] = set(liveness.variable[now].tolist())
+    return alive, always, liveness
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(trees, min_size=1, max_size=2), st.sets(ids, max_size=1))
+def test_liveness_is_what_a_walk_along_every_path_finds(branches, host_reads):
+    programs, access = flatten(branches)
+    expected = interpret(programs, access, host_reads)
+    alive, always, _ = found(programs, access, host_reads)
+    for row, live in expected.items():
+        assert alive[row] - always == live - always
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(trees, min_size=1, max_size=2))
+def test_bytes_by_step_are_those_of_the_variables_alive_at_it(branches):
+    programs, access = flatten(branches)
+    alive, _, liveness = found(programs, access, set())
+    sizes = [4 * len(alive[row]) for row in liveness.program.tolist()]
+    assert liveness.bytes.tolist() == sizes == liveness.bytes_by_ipu.sum(axis=1).tolist()
+    # Each variable is alone on its tile, with four bytes.
+    assert liveness.max_bytes_by_tile.sum() == 4 * len(set().union(*alive.values()))
+
+
+def test_what_a_loop_of_no_turns_overwrites_is_live_through_it():
+    write, read = ("leaf", set(), {0: True}), ("leaf", {0}, {})
+    programs, access = flatten([("Sequence", [write, ("Repeat", 0, write), read])])
+    alive, _, _ = found(programs, access, set())
+    repeat = [row for row, program in enumerate(programs) if program.type == "Repeat"]
+    assert alive[repeat[0]] == {0}
+
+
+def test_a_variable_that_no_program_writes_is_always_live():
+    programs, access = flatten([("leaf", {1}, {0: True})])
+    _, always, _ = found(programs, access, set())
+    assert always == {1}
+
+
+def test_a_nest_of_forty_loops_takes_no_longer_than_forty_steps():
+    nest = ("leaf", {0}, {1: True})
+    for _ in range(40):
+        nest = ("Repeat", 2, nest)
+    programs, access = flatten([nest])
+    alive, always, _ = found(programs, access, set())
+    assert always == {0}
+    assert alive[len(programs) - 1] == {1}

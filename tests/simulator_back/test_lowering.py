@@ -1,0 +1,140 @@
+"""Lowering on four tiles, worked out by hand: programs, exchanges, copies, accesses."""
+
+import numpy as np
+import pytest
+
+from simulator import poplar
+from simulator.compiler.compile import compile_graph
+from simulator.graph.graph import Graph
+from simulator.graph.target import TARGETS
+from simulator.poplar import program
+
+PREAMBLE = 12  # rows: the control Sequence, its preamble and the Switch
+
+
+class Add(poplar.Vertex):
+    in_ = poplar.Input(poplar.Vector(poplar.FLOAT))
+    out = poplar.Output(poplar.Vector(poplar.FLOAT))
+
+    def compute(self):
+        self.out[:] = self.in_.sum()
+
+
+@pytest.fixture
+def graph():
+    return Graph(TARGETS["tiny"])
+
+
+def variable(graph, name, *tiles):
+    """Add a variable of one float for each of `tiles`."""
+    tensor = graph.addVariable(poplar.FLOAT, [len(tiles)], name)
+    for position, tile in enumerate(tiles):
+        graph.setTileMapping(tensor[position : position + 1], tile)
+    return tensor
+
+
+def add(graph, source, destination, tile):
+    compute_set = graph.addComputeSet("add")
+    vertex = graph.addVertex(compute_set, Add, {"in": source, "out": destination}, tile=tile)
+    graph.setPerfEstimate(vertex, 20)
+    return program.Execute(compute_set)
+
+
+def compiled(graph, *nodes):
+    """Compile; give the executable and (type, name) of the user's programs."""
+    executable = compile_graph(graph, [program.Sequence(*nodes)])
+    rows = executable.lowered.programs[PREAMBLE + 1 :]
+    return executable, [(row.type, row.name) for row in rows]
+
+
+def accesses(executable, kind, name):
+    access, names = executable.lowered.access, executable.variable_names()
+    rows = [i for i, p in enumerate(executable.lowered.programs) if (p.type, p.name) == kind]
+    chosen = np.isin(access.program, rows) & (access.write == (name == "write"))
+    return sorted({names[v] for v in access.variable[chosen]})
+
+
+def test_the_control_program_begins_as_in_the_guides_sample(graph):
+    node = add(graph, variable(graph, "a", 0), variable(graph, "b", 0), 0)
+    executable = compile_graph(graph, [program.Sequence(node)])
+    rows = executable.lowered.programs
+    kinds = [row.sync_type if row.type == "Sync" else row.type for row in rows]
+    fetch = ["External", "StreamCopy", "Internal", "Internal"]
+    assert kinds[:PREAMBLE] == ["Sequence", *fetch, *fetch, "Internal", "DoExchange", "Switch"]
+    assert rows[10].name == "switchControlBroadcast1/ExchangePre"
+    assert rows[11].children == list(executable.lowered.user_programs) == [PREAMBLE]
+
+
+def test_inputs_at_hand_need_no_exchange(graph):
+    node = add(graph, variable(graph, "a", 2, 2), variable(graph, "b", 2), 2)
+    executable, rows = compiled(graph, node)
+    assert rows == [("OnTileExecute", "add")]
+    assert executable.costs.cycles.tolist() == [[0, 0, 120, 0]]
+    assert executable.costs.active_cycles.tolist() == [[0, 0, 20, 0]]
+
+
+def test_a_partly_remote_input_arrives_whole_in_a_message(graph):
+    node = add(graph, variable(graph, "a", 0, 1, 2), variable(graph, "b", 2), 2)
+    executable, rows = compiled(graph, node)
+    exchange = executable.lowered.exchanges[1]
+    assert rows == [("Sync", ""), ("DoExchange", "add/ExchangePre"), ("OnTileExecute", "add")]
+    assert exchange.received.tolist() == [0, 0, 12, 0]
+    assert exchange.sent.tolist() == [4, 4, 4, 0]
+    assert accesses(executable, ("OnTileExecute", "add"), "read") == ["<message:a>"]
+
+
+def test_an_input_out_of_order_at_hand_is_arranged_before(graph):
+    a = variable(graph, "a", 1, 1, 1)
+    node = add(graph, poplar.concat([a[2:3], a[0:1]]), variable(graph, "b", 1), 1)
+    executable, rows = compiled(graph, node)
+    assert rows == [("OnTileExecute", "add/PreArrange-0"), ("OnTileExecute", "add")]
+    assert accesses(executable, ("OnTileExecute", "add"), "read") == ["aRearranged"]
+
+
+def test_outputs_elsewhere_are_sent_after(graph):
+    node = add(graph, variable(graph, "a", 0), variable(graph, "b", 1, 3), 0)
+    executable, rows = compiled(graph, node)
+    assert [name for _, name in rows] == ["add", "", "add/ExchangePost"]
+    assert executable.lowered.exchanges[1].received.tolist() == [0, 4, 0, 4]
+    assert accesses(executable, ("OnTileExecute", "add"), "write") == ["<outputEdge:b>"]
+
+
+def test_a_copy_moves_by_exchange_what_is_elsewhere_and_by_vertices_the_rest(graph):
+    copy = program.Copy(variable(graph, "a", 0, 1), variable(graph, "b", 0, 3))
+    executable, rows = compiled(graph, copy)
+    assert [kind for kind, _ in rows] == ["Sync", "DoExchange", "OnTileExecute"]
+    assert [name.rpartition("/")[2] for _, name in rows[1:]] == ["ExchangePre", "OnTileCopy-0"]
+    assert executable.lowered.exchanges[1].sent.tolist() == [0, 4, 0, 0]
+    assert [group.codelet.name for group in executable.lowered.groups] == ["poplar_rt::ShortMemcpy"]
+    assert executable.costs.cycles[0].tolist() == [432, 0, 0, 0]
+
+
+def test_a_stream_copy_stands_between_an_external_and_two_internal_syncs(graph):
+    stream = graph.addHostToDeviceFIFO("s", poplar.FLOAT, 2)
+    executable, _ = compiled(graph, program.Copy(stream, variable(graph, "a", 1, 2)))
+    rows = executable.lowered.programs[PREAMBLE + 1 :]
+    kinds = [row.sync_type if row.type == "Sync" else row.type for row in rows]
+    assert kinds == ["External", "StreamCopy", "Internal", "Internal"]
+    assert executable.lowered.host_exchanges[2].received.tolist() == [0, 4, 4, 0]
+
+
+def test_each_node_of_the_user_is_carried_by_one_program(graph):
+    a, b = variable(graph, "a", 0, 1), variable(graph, "b", 2, 2)
+    nodes = [add(graph, a, b, 2), program.Copy(b, a), program.PrintTensor("t", a)]
+    executable, _ = compiled(graph, *nodes)
+    carried = [row.action for row in executable.lowered.programs if row.action is not None]
+    assert carried == nodes
+
+
+def test_undefining_a_part_of_a_variable_keeps_the_rest_alive(graph):
+    a, b = variable(graph, "a", 0, 0), variable(graph, "b", 0)
+    one, other = add(graph, b, a, 0), add(graph, a[1:2], b, 0)
+    executable, _ = compiled(graph, one, program.WriteUndef(a[0:1]), other)
+    rows = [executable.lowered.programs[row].type for row in executable.liveness.program]
+    own = executable.liveness.variable == 0
+    alive = set()
+    for begin, end in zip(
+        executable.liveness.begin[own], executable.liveness.end[own], strict=True
+    ):
+        alive |= set(range(begin, end))
+    assert rows.index("WriteUndef") in alive
