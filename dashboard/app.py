@@ -13,6 +13,7 @@ from flask import request
 
 from dashboard import access, address, components, theme
 from dashboard.address import Address
+from dashboard.figures.axes import warm
 from dashboard.pages import PAGES
 from dashboard.pages.targets import target_words
 from dashboard.shell import navigation, shell
@@ -40,6 +41,7 @@ _INDEX = """<!DOCTYPE html>
 def create_app(paths: Sequence[Path | str], *, loopback_only: bool = True) -> Dash:
     """Make the application for the reports at these paths; nothing is opened yet."""
     store = Store([Path(path) for path in paths])
+    warm()
     app = Dash(
         "tilescope",
         assets_folder=str(Path(__file__).parent / "assets"),

@@ -27,7 +27,7 @@ ROW_PIXELS, HEADER_PIXELS, SHOWN_ROWS = 32, 36, 12
 PLOT_CONFIG = {
     "displaylogo": False,
     "displayModeBar": "hover",
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
+    "modeBarButtons": [["toImage"], ["zoom2d", "pan2d", "resetScale2d"]],
     "toImageButtonOptions": {"format": "svg", "filename": "tilescope"},
     "responsive": True,
 }
@@ -84,10 +84,21 @@ def cards(*items: Element, name: str = "cards") -> Element:
     return html.Div(list(items), className=name)
 
 
-def section(heading: str, *children: Element, note: str = "", tools: Element = None) -> Element:
+def section(
+    heading: str,
+    *children: Element,
+    note: str = "",
+    badge: Element = None,
+    tools: Element = None,
+) -> Element:
     """Frame a part of a page with a heading, a note beside it and controls at its right."""
     head = html.Div(
-        [html.H2(heading), html.Span(note, className="note"), html.Div(tools, className="tools")],
+        [
+            html.H2(heading),
+            badge,
+            html.Span(note, className="note"),
+            html.Div(tools, className="tools"),
+        ],
         className="section-head",
     )
     return html.Section([head, *children], className="section")
@@ -144,7 +155,6 @@ def table(identifier: str, frame: Frame, columns: Sequence[Column]) -> Element:
         rowData=rows,
         columnDefs=[_column_definition(column) for column in columns],
         defaultColDef={"resizable": True, "sortable": True, "suppressMovable": True},
-        columnSize="responsiveSizeToFit",
         dashGridOptions={
             "rowHeight": ROW_PIXELS,
             "headerHeight": HEADER_PIXELS,

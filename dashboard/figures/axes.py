@@ -19,6 +19,16 @@ MAX_POINTS = 3000  # of a line: more is not seen, and SVG grows slow
 _STEPS = ((units.GIGABYTE, "GB"), (units.MEGABYTE, "MB"), (units.KILOBYTE, "kB"), (1, "B"))
 
 
+def warm() -> None:
+    """Load what the first figure needs, before several threads ask for it at once.
+
+    Plotly looks at pandas while it writes JSON, and fails while another thread imports it.
+    """
+    import pandas as pd
+
+    go.Figure(go.Scatter(x=pd.Series([0]), y=[0])).to_json()
+
+
 def nice_step(extent: float, ticks: int = 5) -> float:
     """Give 1, 2, 2.5 or 5 times a power of ten, such that `extent` has few of them."""
     if extent <= 0:
@@ -44,9 +54,10 @@ def byte_axis(top: float) -> dict[str, Any]:
     }
 
 
-def number_axis(count: int) -> dict[str, Any]:
-    """Make a horizontal axis over whole numbers 0 to `count` - 1."""
+def number_axis(title: str, count: int) -> dict[str, Any]:
+    """Make a horizontal axis over whole numbers 0 to `count` - 1; the hover is headed alike."""
     return {
+        "unifiedhovertitle": {"text": f"{title} %{{x:,d}}"},
         "range": [-0.5, max(count, 1) - 0.5],
         "tickformat": ",d",
         "nticks": min(max(count, 1), 24),

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
-from dashboard.figures.axes import byte_axis, escaped, number_axis, shortened, shown_places, widened
+from dashboard.figures.axes import (
+    Numbers,
+    byte_axis,
+    escaped,
+    number_axis,
+    shortened,
+    shown_places,
+    widened,
+)
 from dashboard.theme import Theme, plot_layout, token
 from pva import units
 
@@ -18,15 +26,19 @@ SERIES = (("always_live", "Always live", "always-live"),
           ("not_always_live", "Not always live", "not-always-live"))  # fmt: skip
 
 
-def liveness_curve(frame: pd.DataFrame, *, step: int | None, theme: Theme) -> go.Figure:
+def liveness_curve(
+    frame: pd.DataFrame, *, step: int | None, theme: Theme, always: bool = True
+) -> go.Figure:
     """Draw always-live and not-always-live bytes as stacked steps, with the peak marked.
+
+    Without `always` only what comes and goes is drawn.
 
     `frame` has the columns step, type, name, always_live, not_always_live and total.
     """
     x, shown = widened(shown_places(frame["not_always_live"].to_numpy()), len(frame))
     part = frame.iloc[shown]
     figure = go.Figure()
-    for column, words, colour in SERIES:
+    for column, words, colour in SERIES[0 if always else 1 :]:
         figure.add_scatter(
             x=x,
             y=part[column].to_numpy(),
@@ -40,7 +52,8 @@ def liveness_curve(frame: pd.DataFrame, *, step: int | None, theme: Theme) -> go
             if column == "always_live"
             else f"{words}: %{{customdata[1]}}<br>%{{customdata[0]}}<extra></extra>",
         )
-    _finish(figure, frame, step, theme)
+    heights = frame["total" if always else "not_always_live"].to_numpy()
+    _finish(figure, heights, step, theme)
     return figure
 
 
@@ -52,27 +65,28 @@ def _hover_rows(part: pd.DataFrame, column: str) -> list[tuple[str, str]]:
     ]
 
 
-def _finish(figure: go.Figure, frame: pd.DataFrame, step: int | None, theme: Theme) -> None:
+def _finish(figure: go.Figure, heights: Numbers, step: int | None, theme: Theme) -> None:
     """Add axes, the peak and the chosen step."""
-    top = float(frame["total"].max()) if len(frame) else 1.0
     layout = plot_layout(theme)
-    layout["yaxis"] = layout["yaxis"] | byte_axis(top * HEADROOM)
-    layout["xaxis"] = layout["xaxis"] | number_axis(len(frame))
-    figure.update_layout(layout).update_xaxes(title_text="Program step")
+    layout["yaxis"] = layout["yaxis"] | byte_axis(float(heights.max(initial=1)) * HEADROOM)
+    layout["xaxis"] = layout["xaxis"] | number_axis("Program step", len(heights))
+    figure.update_layout(layout).update_layout(showlegend=True).update_xaxes(
+        title_text="Program step"
+    )
     if step is not None:
         figure.add_vline(x=step, line={"color": token("accent", theme), "width": 2})
-    if len(frame):
-        figure.add_annotation(_peak_note(frame, theme))
+    if len(heights):
+        figure.add_annotation(_peak_note(heights, theme))
 
 
-def _peak_note(frame: pd.DataFrame, theme: Theme) -> dict[str, Any]:
+def _peak_note(heights: Numbers, theme: Theme) -> dict[str, Any]:
     """Point at the highest step."""
-    peak = int(frame["total"].to_numpy().argmax())
-    side = 1 if peak < len(frame) / 2 else -1
+    peak = int(heights.argmax())
+    side = 1 if peak < len(heights) / 2 else -1
     return {
         "x": peak,
-        "y": int(frame["total"].iloc[peak]),
-        "text": f"Peak {units.size(frame['total'].iloc[peak])} at step {peak:,}",
+        "y": int(heights[peak]),
+        "text": f"Peak {units.size(heights[peak])} at step {peak:,}",
         "ax": 36 * side,
         "ay": -16,
         "xanchor": "left" if side > 0 else "right",

@@ -82,7 +82,7 @@ def _finish(
     layout = plot_layout(theme)
     height = max(top, limit if in_view else 0) * HEADROOM
     layout["yaxis"] = layout["yaxis"] | byte_axis(height)
-    layout["xaxis"] = layout["xaxis"] | number_axis(tiles)
+    layout["xaxis"] = layout["xaxis"] | number_axis("Tile", tiles)
     figure.update_layout(layout).update_xaxes(title_text="Tile")
     figure.add_annotation(_limit_note(limit, top, theme, in_view=in_view))
     if in_view:

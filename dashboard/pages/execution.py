@@ -11,6 +11,7 @@ from dashboard import address, components
 from dashboard.address import Address, Range
 from dashboard.components import Column, Element, facts, section
 from dashboard.pages.canvas import canvas, follow
+from dashboard.pages.provenance import badge
 from dashboard.pages.words import counted, execution_sentence
 from dashboard.store import Report, Store
 from dashboard.theme import step_words
@@ -59,7 +60,13 @@ def layout(store: Store, chosen: Address) -> Element:
         [
             components.title("Where do the cycles go?"),
             components.headline(execution_sentence(overview)),
-            section("Device timeline", canvas("device", "Device timeline"), note=note, tools=view),
+            section(
+                "Device timeline",
+                canvas("device", "Device timeline"),
+                note=note,
+                badge=badge(report, "steps"),
+                tools=view,
+            ),
             html.Div(
                 [html.Div(id="execution-range"), html.Div(id="execution-step")],
                 className="columns",
@@ -86,7 +93,7 @@ def range_details(store: Store, chosen: Address) -> Element:
         if row.overview
     ]
     text = f"{units.count(cycles)} cycles ({units.duration(cycles / whole.clock)})"
-    return section("In view", *parts, note=text)
+    return section("In view", *parts, note=f"{text}, by the step that was being run")
 
 
 def _proportions(lane: str, by_colour: Any, whole: Timeline, cycles: int) -> Element:

@@ -12,6 +12,7 @@ from dashboard.address import Address
 from dashboard.components import Column, Element, section
 from dashboard.figures import liveness as figures
 from dashboard.figures.axes import Figure
+from dashboard.pages.provenance import badge
 from dashboard.pages.words import counted, liveness_sentence
 from dashboard.store import Report, Store
 from dashboard.theme import Theme
@@ -21,9 +22,11 @@ from pva.analysis.memory import category_label
 
 PATH, TITLE = "/liveness", "Liveness"
 
+MOVING = "moving"  # the option `show` of the address that leaves the always-live out
+CHOICES = (("all", "All"), (MOVING, "Not always live"))
 VARIABLE_COLUMNS = (
     Column("name", "Variable", "name"),
-    Column("category", "Category", "text", 160),
+    Column("category", "Category", "text", 220),
     Column("bytes", "Bytes", "bytes", 120),
     Column("share", "Share of the peak", "share", 150),
 )
@@ -51,7 +54,8 @@ def layout(store: Store, chosen: Address) -> Element:
                 "Live bytes by program step",
                 components.plot("liveness-plot", 340),
                 note="all tiles; click a step for its variables",
-                tools=_tools(max(live.peak_step, 0), report.dataset.length("liveness_steps")),
+                badge=badge(report, "liveness_steps"),
+                tools=_tools(chosen, live.peak_step, report.dataset.length("liveness_steps")),
             ),
             html.Div(
                 [html.Div(id="liveness-step"), html.Div(id="liveness-always")],
@@ -61,16 +65,22 @@ def layout(store: Store, chosen: Address) -> Element:
     )
 
 
-def _tools(peak: int, steps: int) -> Element:
+def _tools(chosen: Address, peak: int, steps: int) -> Element:
     return html.Div(
         [
+            dmc.SegmentedControl(
+                id="liveness-show",
+                data=[{"value": value, "label": label} for value, label in CHOICES],
+                value=chosen.show or CHOICES[0][0],
+                size="xs",
+            ),
             components.filter_box("liveness-filter", "Filter variables"),
             dmc.NumberInput(
                 id="liveness-step-choice",
                 placeholder="Step",
                 min=0,
                 max=max(steps - 1, 0),
-                startValue=peak,
+                startValue=max(peak, 0),
                 allowDecimal=False,
                 clampBehavior="none",
                 debounce=400,
@@ -86,7 +96,9 @@ def _tools(peak: int, steps: int) -> Element:
 def liveness_figure(report: Report, chosen: Address, theme: Theme) -> Figure:
     """Draw the curve of the whole program."""
     curve = analysis.liveness_curve(report)
-    return figures.liveness_curve(curve, step=chosen.step, theme=theme)
+    return figures.liveness_curve(
+        curve, always=chosen.show != MOVING, step=chosen.step, theme=theme
+    )
 
 
 def step_details(report: Report, chosen: Address) -> Element:
@@ -150,6 +162,7 @@ def register(app: Dash, store: Store) -> None:
             components.or_fault(make)
         )
     for function, inputs in (
+        ("choose", Input("liveness-show", "value")),
         ("pickStep", Input("liveness-plot", "clickData")),
         ("typeStep", Input("liveness-step-choice", "value")),
         ("filterNames", Input("liveness-filter", "value")),

@@ -12,6 +12,7 @@ from dashboard.address import Address
 from dashboard.components import Column, Element, card, section
 from dashboard.figures import memory as figures
 from dashboard.figures.axes import Figure
+from dashboard.pages.provenance import badge
 from dashboard.pages.words import fit_sentence, fit_tone
 from dashboard.store import Report, Store
 from dashboard.theme import Theme
@@ -48,6 +49,7 @@ def layout(store: Store, chosen: Address) -> Element:
                 "Bytes by tile",
                 components.plot("memory-plot", 400),
                 note="click a tile for its categories",
+                badge=badge(report, "memory_by_tile"),
                 tools=_tools(chosen, memory.tiles),
             ),
             html.Div(id="memory-tile"),

@@ -9,6 +9,7 @@ from dash import Dash, dcc, html
 from dashboard import address, components
 from dashboard.address import Address
 from dashboard.components import Element, card, facts, section
+from dashboard.pages.provenance import trust_section
 from dashboard.pages.targets import architecture_words, kind_words
 from dashboard.pages.words import counted, execution_sentence, fit_sentence, fit_tone
 from dashboard.store import REPORT_FILES, Report, Store
@@ -44,15 +45,15 @@ def layout(store: Store, chosen: Address) -> Element:
         return _trace_alone(chosen)
     report = store.report(chosen.report)
     memory = memory_overview(report)
-    first = [_target(report), _written(report)]
-    second = [_files(store, chosen.report), _graph(report), *_documents(report)]
+    first = [_target(report), _graph(report), _written(report)]
+    second = [_files(store, chosen.report), *_documents(report), _options(report)]
     return html.Div(
         [
             components.title("Does it fit, and how long does it take?"),
             components.headline(fit_sentence(memory), fit_tone(memory), more=_time(report)),
             components.cards(*_memory_cards(report), *_execution_cards(report), name="cards four"),
             html.Div([html.Div(first), html.Div(second)], className="columns"),
-            _options(report),
+            *trust_section(report),
         ]
     )
 

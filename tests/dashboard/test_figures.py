@@ -125,3 +125,10 @@ def test_ticks_of_bytes_are_round_in_units_of_1024(top: float, ticks: list[str])
 def test_long_names_lose_their_middle() -> None:
     assert axes.shortened("abcdefgh", 5) == "ab…gh"
     assert axes.shortened("abcde", 5) == "abcde"
+
+
+def test_always_live_is_left_out_when_asked() -> None:
+    frame = curve(["a", "b", "c"], [0, 512, 5])
+    figure = liveness.liveness_curve(frame, step=None, theme="light", always=False)
+    assert [trace.name for trace in figure.data] == ["Not always live"]
+    assert figure.layout.annotations[0].text == "Peak 512 B at step 1"
