@@ -1,0 +1,17 @@
+#!/bin/sh
+# Make the sample reports again: sh sample_reports/make.sh [TILESCOPE] [DIRECTORY]
+# The time stands still, so that the documents come out the same to the byte.
+set -e
+tilescope=${1:-tilescope}
+out=${2:-$(dirname "$0")}
+export SOURCE_DATE_EPOCH=1767225600 # 2026-01-01
+
+"$tilescope" simulate matmul_chain 24x20 20x16 16x8 --target tiny --out "$out/matmul_chain_tiny"
+"$tilescope" simulate mlp_digits --target tiny --epochs 1 --out "$out/mlp_digits_tiny"
+"$tilescope" simulate matmul_chain 800x500 500x400 400x200 --target mk2 --out "$out/matmul_chain_mk2"
+for document in graph.json execution.json; do
+    "$tilescope" convert "$out/matmul_chain_tiny" "$out/matmul_chain_tiny/$document"
+done
+# One host trace is enough; its name holds a date and a process number.
+mv "$out"/mlp_digits_tiny/*.pvti "$out/mlp_digits_tiny/host.pvti"
+rm "$out"/matmul_chain_*/*.pvti
