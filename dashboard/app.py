@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -117,17 +116,11 @@ def show(
 
 
 def _page(store: Store, chosen: Address) -> Any:
-    """Lay out a page, or the message that takes its place: the one error boundary of pages."""
+    """Lay out a page, or the message that takes its place."""
     page = next((page for page in PAGES if chosen.path == page.PATH), None)
     if page is None:
         return components.fault(f"{chosen.path}: no such page; choose one of the pages at the left")
-    try:
-        return page.layout(store, chosen)
-    except components.EXPECTED as problem:
-        return components.fault(str(problem))
-    except Exception:
-        logging.getLogger("tilescope").exception("page %s", chosen.path)
-        return components.fault(f"{chosen.path}: the dashboard failed; its log has the details")
+    return components.or_fault(page.layout)(store, chosen)
 
 
 def _target(store: Store, key: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -198,7 +199,7 @@ def _column_definition(column: Column) -> dict[str, Any]:
             "cellClass": f"ag-right-aligned-cell {column.kind}",
             "sortingOrder": ["desc", "asc", None],
         }
-    size = {"flex": 1, "minWidth": 180} if column.kind == "name" else {"width": column.width}
+    size = {"flex": 1, "minWidth": 160} if column.kind == "name" else {"width": column.width}
     return definition | size | {"tooltipField": column.field, "cellClass": column.kind}
 
 
@@ -231,28 +232,30 @@ def filtered(frame: Frame, chosen: Filter | None) -> Frame:
 
 
 EXPECTED = (PvaError, AddressError, SelectionError)
+FAILED = "the dashboard failed here; its log has the details"
 Callback = Callable[..., Any]
 
 
 def or_fault(make: Callback) -> Callback:
-    """Give what a callback makes, or in its place the line of an expected error."""
+    """Give what a callback makes, or in its place the line that says what is wrong."""
+    return _guarded(make, fault)
+
+
+def or_nothing(make: Callback) -> Callback:
+    """Give what a callback makes, or leave its output as it is; `or_fault` beside it says why."""
+    return _guarded(make, lambda _: no_update)
+
+
+def _guarded(make: Callback, instead: Callable[[str], Any]) -> Callback:
+    """Be the one error boundary of the dashboard: what is not expected goes to the log."""
 
     def answer(*arguments: Any) -> Any:
         try:
             return make(*arguments)
         except EXPECTED as problem:
-            return fault(str(problem))
-
-    return answer
-
-
-def or_nothing(make: Callback) -> Callback:
-    """Give what a callback makes, or leave its output as it is; `or_fault` beside it says why."""
-
-    def answer(*arguments: Any) -> Any:
-        try:
-            return make(*arguments)
-        except EXPECTED:
-            return no_update
+            return instead(str(problem))
+        except Exception:
+            logging.getLogger("tilescope").exception("the dashboard failed")
+            return instead(FAILED)
 
     return answer

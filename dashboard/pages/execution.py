@@ -26,11 +26,11 @@ PATH, TITLE = "/execution", "Execution"
 
 PROGRAM_COLUMNS = (
     Column("name", "Program", "name"),
-    Column("type", "Type", "text", 170),
-    Column("executions", "Executed", "number", 110),
-    Column("cycles", "Cycles", "cycles", 120),
-    Column("share", "Share", "share", 110),
-    Column("mean_tile_balance", "Tile balance", "share", 130),
+    Column("type", "Type", "text", 140),
+    Column("executions", "Executed", "number", 100),
+    Column("cycles", "Cycles", "cycles", 110),
+    Column("share", "Share", "share", 90),
+    Column("mean_tile_balance", "Tile balance", "share", 120),
 )
 VERTEX_COLUMNS = (
     Column("vertex_type", "Vertex type", "name"),

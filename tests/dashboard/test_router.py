@@ -1,0 +1,121 @@
+"""The router lays a page out when path, report or files change, and not otherwise."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dash import no_update
+from dash.exceptions import PreventUpdate
+
+from dashboard import components
+from dashboard.address import Address, Filter
+from dashboard.app import show
+from dashboard.pages import execution, liveness, memory, provenance, summary
+from dashboard.store import Store
+from pva.analysis.selection import SelectionError
+from tests.builders import small_report, write_report
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Give a store of the small report."""
+    return Store([write_report(tmp_path / "small")])
+
+
+def words(element: Any) -> str:
+    """Collect the texts of a layout."""
+    if element is None:
+        return ""
+    if isinstance(element, str):
+        return element
+    if isinstance(element, list | tuple):
+        return " ".join(map(words, element))
+    return words(getattr(element, "children", None))
+
+
+def test_first_visit_lays_the_page_out(store: Store) -> None:
+    page, links, name, target, shown = show(store, "/", "", None)
+    assert "Does it fit" in words(page)
+    assert words(links) == "Summary Memory Liveness Execution"
+    assert (name, target) == ("small", "IPU Model, tiny, 2 IPUs, 10 tiles")
+    assert shown["report"] == "small"
+
+
+def test_chosen_tile_changes_the_links_alone(store: Store) -> None:
+    shown = show(store, "/memory", "", None)[-1]
+    page, links, *_ = show(store, "/memory", "?tile=3&step=9", shown)
+    assert page is no_update
+    assert links[2].href == "/liveness?tile=3"
+
+
+def test_watch_changes_nothing_while_the_files_stay(store: Store) -> None:
+    shown = show(store, "/", "", None)[-1]
+    with pytest.raises(PreventUpdate):
+        show(store, "/", "", shown, "watch")
+
+
+def test_watch_lays_the_page_out_when_a_file_changed(store: Store) -> None:
+    shown = show(store, "/", "", None)[-1]
+    os.utime(store.path() / "profile.pop", ns=(1, 1))
+    page, *_, after = show(store, "/", "", shown, "watch")
+    assert "Does it fit" in words(page)
+    assert after != shown
+
+
+def test_page_without_its_tables_is_not_in_the_menu(tmp_path: Path) -> None:
+    path = write_report(
+        tmp_path / "compiled", small_report(steps=None, steps_by_ipu=None, runs=None)
+    )
+    store = Store([path])
+    assert words(show(store, "/memory", "", None)[1]) == "Summary Memory Liveness"
+    assert "autoReport.outputExecutionProfile" in words(show(store, "/execution", "", None)[0])
+
+
+def test_page_that_fails_says_so_without_a_traceback(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("inside")
+
+    monkeypatch.setattr(memory, "layout", fail)
+    assert words(show(store, "/memory", "", None)[0]) == (components.FAILED)
+
+
+def test_peak_is_shown_until_a_step_is_chosen(store: Store) -> None:
+    report = store.report()
+    assert "Live at step 6 (the peak)" in words(liveness.step_details(report, Address()))
+    assert "Nothing but the always-live" in words(liveness.step_details(report, Address(step=0)))
+    nothing = Address(step=6, filter=Filter("name", "~", "zzz"))
+    assert "No variable fits the filter." in words(liveness.step_details(report, nothing))
+
+
+def test_details_of_what_is_not_there_are_refused(store: Store) -> None:
+    report = store.report()
+    with pytest.raises(SelectionError, match="tile 10: not there; the report has tiles 0 to 9"):
+        memory.tile_details(report, 10)
+    with pytest.raises(SelectionError, match="step 24: not there"):
+        execution.step_details(report, 24)
+
+
+def test_step_shows_its_cycles_with_the_time_beside(store: Store) -> None:
+    shown = words(execution.step_details(store.report(), 2))
+    assert "multiply/ExchangePre" in shown
+    assert "49 (49 ns)" in shown  # the longest tile of the exchange, at 1 GHz
+
+
+def test_shares_in_view_add_up_to_the_window(store: Store) -> None:
+    shown = words(execution.range_details(store, Address("/execution")))
+    lanes = shown.split("IPU ")[1:]
+    for lane in lanes:
+        shares = [float(part) for part in lane.replace("%", "").split() if "." in part]
+        assert sum(shares) == pytest.approx(100, abs=0.5)
+
+
+def test_provenance_is_shown_in_words(store: Store) -> None:
+    report = store.report()
+    assert words(provenance.badge(report, "memory_by_tile")) == "estimated"
+    assert provenance.badge(report, "steps") is None
+    assert "code is modelled" in words(summary.layout(store, Address()))
