@@ -18,12 +18,9 @@ from pva.errors import PvaError
 
 BAD_INPUT, INTERRUPTED = 2, 130
 
-# Known by name, so that this module imports neither the simulator nor the analyses: whoever raised
-# one of these has its module loaded.
-_LATE_FAULTS = (
-    ("simulator.graph.errors", "PoplarError"),
-    ("pva.analysis.selection", "SelectionError"),
-)
+# Known by name, so that this module does not import the simulator: whoever raised one of these has
+# its module loaded.
+_LATE_FAULTS = (("simulator.graph.errors", "PoplarError"),)
 
 
 def fault_types() -> tuple[type[Exception], ...]:

@@ -7,7 +7,9 @@ PvaError                    all that `pva` raises on purpose (a RuntimeError, as
 ├── NewerVersionError       the file was written by a newer version than this one reads
 ├── InconsistentDataError   columns or arrays do not fit the schema or each other
 ├── NotRecordedError        the report has no such table, because nobody asked to record it
-└── MissingPackageError     the work needs an optional package
+├── MissingPackageError     the work needs an optional package
+└── SelectionError          a tile, step, IPU or run was asked for that is not there; it stands in
+                            `pva.analysis.selection`
 """
 
 from __future__ import annotations

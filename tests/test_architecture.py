@@ -49,7 +49,7 @@ TABLE = {
     "pva.query": Row(MIDDLE, ("pandas", "duckdb")),
     "pva.report": Row((*MIDDLE, *READERS), ("pandas",)),
     "pva.trace": Row((*MIDDLE, *READERS, "pvti.schema"), ("pandas",)),
-    "pva.analysis": Row(("pva.report", "pva.trace", "pva.units"), ("pandas",)),
+    "pva.analysis": Row(("pva.errors", "pva.report", "pva.trace", "pva.units"), ("pandas",)),
     "pva.summary": Row(("pva.analysis", "pva.report", "pva.units")),
     "simulator": Row((*MIDDLE, "pva.formats.registry", "pvti")),
     "simulator.engine_report": Row(("simulator", "pva.report", "pva.summary", "pva.errors")),

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from pva.errors import PvaError
+
 if TYPE_CHECKING:
     from pva.report import Report
 
 
-class SelectionError(IndexError):
+class SelectionError(PvaError):
     """A tile, step, IPU or run was asked for that the report does not have."""
 
 
@@ -20,7 +22,7 @@ def chosen(what: str, number: int, count: int) -> int:
     if 0 <= number < count:
         return number
     known = f"the report has {what}s 0 to {count - 1:,}" if count else f"the report has no {what}s"
-    raise SelectionError(f"{what} {number}: not there; {known}")
+    raise SelectionError(f"{what} {number}", "not there", known)
 
 
 def tile_count(report: Report) -> int:
@@ -53,5 +55,5 @@ def tiles_of(report: Report, *, ipu: int | None = None, replica: int | None = No
     else:
         each, number = count, 0
     if not 0 < each <= count:
-        raise SelectionError(f"IPU or replica {number}: {each:,} tiles, of {count:,} in all")
+        raise SelectionError(f"IPU or replica {number}", f"{each:,} tiles, of {count:,} in all")
     return slice(number * each, (number + 1) * each)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pva import schema
 from pva.analysis import memory
 from pva.analysis.selection import SelectionError
+from pva.errors import PvaError
 from tests.builders import TILES, small_report
 
 
@@ -57,8 +58,9 @@ def test_categories_of_a_tile_are_those_of_that_tile() -> None:
 
 @pytest.mark.parametrize("tile", [-1, 10])
 def test_a_tile_that_is_not_there_is_refused(tile: int) -> None:
-    with pytest.raises(SelectionError, match="tiles 0 to 9"):
+    with pytest.raises(SelectionError, match="tiles 0 to 9") as caught:
         memory.memory_by_category(report(), tile=tile)
+    assert isinstance(caught.value, PvaError)
 
 
 def test_categories_of_a_tile_add_up_to_its_total() -> None:
