@@ -197,6 +197,9 @@ def _column_definition(column: Column) -> dict[str, Any]:
             "width": column.width,
             "valueFormatter": {"function": f"params.data.{column.field}_text"},
             "cellClass": f"ag-right-aligned-cell {column.kind}",
+            "cellStyle": {"function": "({'--part': params.value})"}
+            if column.kind == "share"
+            else None,
             "sortingOrder": ["desc", "asc", None],
         }
     size = {"flex": 1, "minWidth": 160} if column.kind == "name" else {"width": column.width}

@@ -109,11 +109,6 @@ class Store:
         states = ((file.name, file.stat()) for file in names if file.is_file())
         return tuple((name, state.st_size, state.st_mtime_ns) for name, state in states)
 
-    def forget(self, key: str = "") -> None:
-        """Let go of a source, so that the next question opens it again."""
-        with self._lock:
-            self._opened.pop(key or self.keys[0], None)
-
     def _current(self, key: str) -> _Opened:
         """Give the entry of a source as its files are now."""
         self.path(key)

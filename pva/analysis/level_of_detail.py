@@ -64,11 +64,11 @@ def viewport(
         if sum(map(len, starts)) <= limit or pixel > 2 * (end - begin):
             break
         pixel *= 2
-    rows = [_merged(row, *pair) for row, pair in enumerate(zip(windows, starts, strict=True))]
-    columns = (
-        (np.concatenate([part[name] for part in rows])[:limit] for name in rows[0]) if rows else ()
-    )
-    return Rectangles(*columns) if rows else Rectangles(*(np.zeros(0, dtype=np.int64),) * 7)
+    nothing = dict.fromkeys(Rectangles.__slots__, np.zeros(0, dtype=np.int64))
+    pairs = zip(windows, starts, strict=True)
+    parts = [nothing, *(_merged(row, *pair) for row, pair in enumerate(pairs))]
+    columns = (np.concatenate([part[name] for part in parts]) for name in Rectangles.__slots__)
+    return Rectangles(*(column[:limit] for column in columns))
 
 
 def _window(track: Track, begin: int, end: int) -> Track:

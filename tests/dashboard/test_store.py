@@ -28,13 +28,6 @@ def test_changed_file_is_opened_again(tmp_path: Path) -> None:
     assert store.derived("", "answer", lambda: object()) is not made
 
 
-def test_forgotten_report_is_opened_again(tmp_path: Path) -> None:
-    store = Store([write_report(tmp_path / "small")])
-    before = store.report()
-    store.forget()
-    assert store.report() is not before
-
-
 def test_oldest_is_let_go_when_too_many_are_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
