@@ -11,7 +11,7 @@ demo: $(VENV)/.demo
 	$(BIN)/tilescope demo --out $(DEMO)
 
 test: $(VENV)/.dev
-	sh tools/install_chromium.sh
+	@sh tools/install_chromium.sh
 	$(BIN)/pytest -n 2 --dist loadgroup
 
 lint: $(VENV)/.dev
@@ -38,12 +38,12 @@ $(VENV)/bin/python:
 
 $(VENV)/.demo: $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "installing into $(VENV) (a minute, once)"
-	$(PIP) install -c constraints.txt -e '.[dashboard]'
+	@$(PIP) install -c constraints.txt -e '.[dashboard]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "installing into $(VENV) (a minute, once)"
-	$(PIP) install -c constraints.txt -e '.[dashboard,dev]'
+	@$(PIP) install -c constraints.txt -e '.[dashboard,dev]'
 	@touch $@ $(VENV)/.demo
 
 clean:
