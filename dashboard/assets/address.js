@@ -35,6 +35,15 @@
     return text.startsWith(column + "~") ? text.slice(column.length + 1) : "";
   }
 
+  // What the boxes were last made to show. Dash reports that as a change too, perhaps when the
+  // address has moved on; only what differs was typed by somebody.
+  const shownLast = {};
+
+  function show(key, value) {
+    shownLast[key] = value;
+    return value;
+  }
+
   function pick(key) {
     return function (clicked) {
       if (clicked && clicked.points.length) go({ [key]: Math.round(clicked.points[0].x) });
@@ -43,14 +52,16 @@
 
   function type(key) {
     return function (value) {
-      if (value === undefined || value === null || value === number(key)) return;
+      if (value === undefined || value === null || value === shownLast[key]) return;
+      shownLast[key] = value;
       go({ [key]: value });
     };
   }
 
   function filter(column) {
     return function (value) {
-      if (value === undefined || value === filterText(column)) return;
+      if (value === undefined || value === shownLast[column]) return;
+      shownLast[column] = value;
       go({ filter: value ? column + "~" + value : null }, true);
     };
   }
@@ -72,25 +83,23 @@
     choose: (value) => go({ show: value }, true),
     filterNames: filter("name"),
     filterLabels: filter("label"),
-    shownTile: () => number("tile"),
-    shownStep: () => number("step"),
-    shownName: () => filterText("name"),
-    shownLabel: () => filterText("label"),
+    shownTile: () => show("tile", number("tile")),
+    shownStep: () => show("step", number("step")),
+    shownName: () => show("name", filterText("name")),
+    shownLabel: () => show("label", filterText("label")),
     switchTheme: (clicks) => {
       const now = document.documentElement.getAttribute("data-mantine-color-scheme");
       return setTheme(now === "dark" ? "light" : "dark");
     },
     openReport: (key) => {
-      const shown = read("report");
-      if (!key || key === shown) return;
-      const empty = { tile: null, step: null, event: null, range: null, filter: null };
-      if (shown !== null || key !== window.tilescope.first) go(Object.assign(empty, { report: key }));
+      if (!key || key === shownLast.report) return;
+      shownLast.report = key;
+      go({ tile: null, step: null, event: null, range: null, filter: null, report: key });
     },
     showReport: (shown) => {
       if (!shown) return window.dash_clientside.no_update;
-      window.tilescope.first = window.tilescope.first || shown.report;
       document.title = shown.report + " – tilescope";
-      return shown.report;
+      return show("report", shown.report);
     },
   });
 })();
