@@ -130,11 +130,10 @@ def _execution(report: Report) -> str:
 
     overview = execution_overview(report)
     runs, steps = counted(overview.runs, "run"), counted(overview.steps, "step")
+    shares = [f"{units.share(share)} {what}" for what, share in overview.time_shares.items()]
     return (
-        f"{overview.cycles:,} cycles ({units.duration(overview.seconds)}):"
-        f" {units.share(overview.compute_share)} compute,"
-        f" {units.share(overview.exchange_share)} exchange,"
-        f" {units.share(overview.host_share)} host, {units.share(overview.sync_share)} sync;"
+        f"{overview.cycles:,} cycles ({units.duration(overview.seconds)}): {', '.join(shares)};"
+        f" on average {units.share(overview.compute_share)} of the tiles compute;"
         f" {runs}, {overview.recorded_runs:,} recorded step by step ({steps})"
     )
 

@@ -105,8 +105,8 @@ def _execution_cards(report: Report) -> list[Element]:
     return [
         card("Recorded runs", units.duration(spent.seconds), f"{units.count(spent.cycles)} cycles"),
         card("Executed steps", units.count(spent.steps), runs),
-        card("Compute", units.share(spent.compute_share), "of all tile cycles"),
-        card("Exchange", units.share(spent.exchange_share), "of all tile cycles"),
+        card("Compute", units.share(spent.time_shares["compute"]), "of the time"),
+        card("Tiles computing", units.share(spent.compute_share), "on average"),
     ]
 
 

@@ -46,15 +46,11 @@ def liveness_sentence(live: LivenessOverview) -> str:
 
 
 def execution_sentence(spent: ExecutionOverview) -> str:
-    """Say how long the recorded runs took, and what the tiles did meanwhile."""
+    """Say how long the recorded runs took, with what, and how much of the tiles it kept busy."""
     runs = counted(spent.recorded_runs, "recorded run")
-    shares = (
-        (spent.compute_share, "compute"),
-        (spent.exchange_share, "exchange"),
-        (spent.host_share, "host exchange"),
-        (spent.sync_share, "sync"),
-        (spent.idle_share, "idle"),
-    )
-    parts = [f"{units.share(share)} {what}" for share, what in shares if share >= 0.0005]
-    took = f"{runs} took {units.count(spent.cycles)} cycles ({units.duration(spent.seconds)})."
-    return f"{took} Of all tile cycles: {', '.join(parts)}." if parts else took
+    took = f"{runs} took {units.count(spent.cycles)} cycles ({units.duration(spent.seconds)})"
+    shares = [f"{units.share(v)} {what}" for what, v in spent.time_shares.items() if v >= 0.0005]
+    if not shares:
+        return f"{took}."
+    busy = f"On average, {units.share(spent.compute_share)} of the tiles compute."
+    return f"{took}: {', '.join(shares)}. {busy}"

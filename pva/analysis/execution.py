@@ -27,8 +27,9 @@ ACTIVITIES = (
 class ExecutionOverview:
     """How the recorded runs spent their cycles. Shares and balances are fractions of 1.
 
-    Shares are of all tile cycles (`cycles` * tiles). `tile_balance` is the share of compute, idle
-    threads included; `thread_balance` how much of that the threads were active.
+    `time_shares` are of `cycles`, by the kind of step that was being run; the other shares are of
+    all tile cycles (`cycles` * tiles). `tile_balance` is the share of compute, idle threads
+    included; `thread_balance` how much of that the threads were active.
     """
 
     cycles: int
@@ -36,6 +37,7 @@ class ExecutionOverview:
     runs: int
     recorded_runs: int
     steps: int
+    time_shares: dict[str, float]
     tile_cycles: dict[str, int]
     compute_share: float
     exchange_share: float
@@ -60,6 +62,7 @@ def execution_overview(report: Report) -> ExecutionOverview:
         runs=len(first),
         recorded_runs=int((end > first).sum()),
         steps=data.length("steps"),
+        time_shares=_time_shares(report),
         tile_cycles=spent,
         compute_share=_fraction(spent["compute"], all_cycles),
         exchange_share=_fraction(exchange, all_cycles),
@@ -69,6 +72,31 @@ def execution_overview(report: Report) -> ExecutionOverview:
         tile_balance=_fraction(spent["compute"], all_cycles),
         thread_balance=_fraction(spent["active_compute"], spent["compute"]),
     )
+
+
+# Words for the kinds of step, as in the summary of the user guide.
+STEP_WORDS = {
+    "OnTileExecute": "compute",
+    "DoExchange": "exchange",
+    "GlobalExchange": "exchange",
+    "CopySharedStructure": "exchange",
+    "StreamCopy": "host exchange",
+    "StreamCopyBegin": "host exchange",
+    "StreamCopyEnd": "host exchange",
+}
+
+
+def _time_shares(report: Report) -> dict[str, float]:
+    """Share the time out among the kinds of step, the overlapped part to the earlier step."""
+    data = report.dataset
+    grown = data.column("steps", "cycles_to") - data.column("steps", "cycles_from")
+    codes, first = np.unique(data.column("steps", "type"), return_index=True)
+    kinds = data.texts("steps", "type")[first].tolist()
+    by_type = np.bincount(data.column("steps", "type"), weights=grown)
+    shares: dict[str, float] = dict.fromkeys(("compute", "exchange", "host exchange", "sync"), 0.0)
+    for kind, cycles in zip(kinds, by_type[codes].tolist(), strict=True):
+        shares[STEP_WORDS.get(kind, "sync")] += _fraction(cycles, float(by_type.sum()))
+    return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
 def _fraction(part: float, whole: float) -> float:

@@ -27,6 +27,15 @@ def test_shares_of_the_tile_cycles_add_up_to_all_of_them() -> None:
     assert overview.compute_share == pytest.approx(2 * (2 * 870 + 2 * 150 + 84) / 10_240)
 
 
+def test_time_is_shared_out_among_the_kinds_of_step() -> None:
+    shares = execution.execution_overview(report()).time_shares
+    # Of a run's 512 cycles: compute 114 + 21 + 108 + 30 + 48, exchange 49 + 48 + 12, sync 36 + 34,
+    # host exchange 7 + 5.
+    of_a_run = {"compute": 321, "exchange": 109, "sync": 70, "host exchange": 12}
+    assert {kind: round(512 * share) for kind, share in shares.items()} == of_a_run
+    assert list(shares) == list(of_a_run)
+
+
 def test_overview_gives_cycles_with_time_and_balances() -> None:
     overview = execution.execution_overview(report())
     assert (overview.cycles, overview.seconds) == (1024, pytest.approx(1.024e-6))

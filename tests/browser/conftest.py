@@ -27,7 +27,7 @@ ARGUMENTS = (
     "--disable-sync",
 )
 WIDTH, HEIGHT = 1280, 860
-SERVED = ("small", "torn", "trace.pvti")
+SERVED = ("small", "torn", "trace.pvti", "demo")
 TIMEOUT = 15_000  # milliseconds
 SERVE = "import sys; from dashboard.server import serve; serve(sys.argv[1:], port=0)"
 TRACE = f"""
@@ -46,7 +46,7 @@ def _absent(reason: str) -> None:
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """Start Chromium once; skip without it, and fail where CI=true."""
     program = shutil.which("chromium")
@@ -62,9 +62,9 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a report with names like markup and a host trace, and a damaged one beside it."""
+    """Write a report with names like markup and a host trace, a damaged one, and the demo's."""
     folder = tmp_path_factory.mktemp("reports")
     data = small_report()
     names = data.column("variables", "name").copy()
@@ -78,12 +78,15 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     subprocess.run([sys.executable, "-c", TRACE], env=environment, check=True)
     shutil.copy(next(report.glob("*.pvti")), folder / "trace.pvti")
+    command = [sys.executable, "-m", "cli.main", "demo", "--no-serve", "--out", "demo"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
     (folder / "torn").mkdir()
     (folder / "torn" / "profile.pop").write_bytes((report / "profile.pop").read_bytes()[:5000])
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def address(reports: Path) -> Iterator[str]:
     """Serve the reports in a process of their own; give the URL."""
     command = [sys.executable, "-c", SERVE, *(str(reports / name) for name in SERVED)]
@@ -94,7 +97,7 @@ def address(reports: Path) -> Iterator[str]:
         server.terminate()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def contexts(chromium: Any) -> dict[str, Any]:
     """Make a browser context a theme; pages of one share what they have fetched."""
     made = {theme: chromium.new_context(color_scheme=theme) for theme in ("light", "dark")}

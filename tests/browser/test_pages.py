@@ -17,7 +17,13 @@ PAGES = {
     "/execution": "2 recorded runs took",
     "/trace": "40 events on 1 thread.",
 }
-
+DEMO_ANSWERS = {
+    "/": "Fits: the fullest tile (tile 0) uses",
+    "/memory": "Fits: the fullest tile (tile 0) uses",
+    "/liveness": "at step 12 (Layer1/Fwd/Conv_1/Convolve)",
+    "/execution": "2 recorded runs took 2,336,296 cycles",
+    "/trace": "Engine::run took the most by itself",
+}
 
 COUNT_COLOURS = """() => {
   const canvas = document.querySelector(".timeline-canvas");
@@ -55,6 +61,14 @@ def test_page_opens_and_answers_its_question(open_page: Opener, path: str, theme
     assert page.locator(".nav-link").all_inner_texts() == [
         "Summary", "Memory", "Liveness", "Execution", "Host trace",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", DEMO_ANSWERS)
+def test_page_answers_its_question_on_the_demo_report(open_page: Opener, path: str) -> None:
+    page = open_page(f"{path}?report=demo")
+    answer = page.locator(".headline").inner_text().replace("\u00a0", " ")
+    assert DEMO_ANSWERS[path] in answer
+    page.wait_for_load_state("networkidle")
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -67,7 +67,7 @@ def test_info_tells_machine_memory_and_cycles(report: Path) -> None:
     assert lines[1] == "files       profile.pop, debug.cbor, framework.json, app.json"
     assert lines[3] == "machine     IPU_MODEL tiny: 2 IPU x 5 tiles x 2.0 kB at 1,000.0 MHz"
     assert lines[5].startswith("memory      fits: tile 0 needs 1.0 kB (50.8 %)")
-    assert lines[7].startswith("execution   1,024 cycles (1.0 µs): 41.5 % compute")
+    assert lines[7].startswith("execution   1,024 cycles (1.0 µs): 62.7 % compute")
 
 
 def test_info_says_what_a_report_lacks_and_who_records_it(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_small_report_is_described_in_sentences(tmp_path: Path) -> None:
     )
     assert "at step 6 (multiply)" in liveness_sentence(liveness_overview(report))
     assert execution_sentence(execution_overview(report)).startswith(
-        "2 recorded runs took 1,024 cycles (1.0 µs). Of all tile cycles: 41.5 % compute"
+        "2 recorded runs took 1,024 cycles (1.0 µs): 62.7 % compute, 21.3 % exchange, 13.7 % sync"
     )
 
 
