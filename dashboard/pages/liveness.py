@@ -54,7 +54,7 @@ def layout(store: Store, chosen: Address) -> Element:
                 "Live bytes by program step",
                 components.plot("liveness-plot", 340),
                 note="all tiles; click a step for its variables",
-                badge=badge(report, "liveness_steps"),
+                badge=badge(report, "always_live_bytes"),
                 tools=_tools(chosen, live.peak_step, report.dataset.length("liveness_steps")),
             ),
             html.Div(

@@ -32,16 +32,19 @@ def badge(report: Report, item: str) -> Element:
 
 
 def trust_section(report: Report) -> list[Element]:
-    """Show all of it as a table."""
+    """Show all of it as a table, a row for each reason."""
+    together: dict[tuple[str, str], list[str]] = {}
+    for item, quality, reason in rows(report):
+        together.setdefault((quality, reason), []).append(item.replace("_", " "))
     entries = [
         html.Tr(
             [
-                html.Th(item.replace("_", " ").capitalize(), scope="row"),
+                html.Th(reason, scope="row"),
                 html.Td(html.Span(WORDS.get(quality, quality), className=f"quality {quality}")),
-                html.Td(reason),
+                html.Td(", ".join(items)),
             ]
         )
-        for item, quality, reason in rows(report)
+        for (quality, reason), items in together.items()
     ]
     if not entries:
         return []

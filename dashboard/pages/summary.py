@@ -45,8 +45,8 @@ def layout(store: Store, chosen: Address) -> Element:
         return _trace_alone(chosen)
     report = store.report(chosen.report)
     memory = memory_overview(report)
-    first = [_target(report), _graph(report), _written(report)]
-    second = [_files(store, chosen.report), *_documents(report), _options(report)]
+    first = [_target(report), _options(report), _written(report)]
+    second = [_files(store, chosen.report), _graph(report), *_documents(report)]
     return html.Div(
         [
             components.title("Does it fit, and how long does it take?"),

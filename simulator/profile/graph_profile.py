@@ -11,23 +11,12 @@ from typing import Any
 import numpy as np
 
 from pva import schema
-from simulator.codelets.catalogue import source_of
 from simulator.compiler.executable import Exchange, Executable
 from simulator.graph.types import IntArray
+from simulator.profile.provenance import provenance
 
 VERSION = (0, 1, 0)  # of the toolkit, as in pyproject.toml
 Columns = dict[str, Any]
-
-PROVENANCE = (
-    ("memory_by_tile", "estimate", "data is exact for this model, code and stack are modelled"),
-    ("memory_by_category", "estimate", "data is exact for this model, code and stack are modelled"),
-    ("variables", "exact", "as the program made and mapped them"),
-    ("liveness_steps", "exact", "from reads and writes of each program, for this model's lowering"),
-    ("exchange_cycles", "estimate", "bytes are exact, cycles follow two published points"),
-    ("host_exchange_cycles", "estimate", "a link of 8 GB/s, fitted to published runs"),
-    ("relative_sync_delay", "estimate", "synthetic: the tables of real parts are not public"),
-    ("steps", "estimate", "clock model of the user guide's sample, on estimated durations"),
-)
 
 
 def code(table: str, column: str, text: str) -> int:
@@ -82,7 +71,7 @@ def graph_tables(
             "write": executable.lowered.access.write,
         },
         "engine_options": _options(options),
-        "provenance": _provenance(executable),
+        "provenance": provenance(executable.vertex_types),
     }
 
 
@@ -243,15 +232,6 @@ def _options(options: Mapping[str, bool | int | str]) -> Columns:
     values["autoReport.directory"] = PurePath(str(values["autoReport.directory"])).name or "."
     texts = [str(v).lower() if isinstance(v, bool) else str(v) for v in values.values()]
     return {"name": list(values), "value": texts}
-
-
-def _provenance(executable: Executable) -> Columns:
-    """Say how far figures can be trusted, and where the cycles of vertices come from."""
-    names = {codelet.name.partition("<")[0] for codelet in executable.vertex_types}
-    sources = sorted({source_of(name) for name in names} - {""})
-    reason = "; ".join(["estimates of the program's own codelets", *sources])
-    rows = [*PROVENANCE, ("compute_set_cycles_by_tile", "estimate", reason)]
-    return {name: [r[i] for r in rows] for i, name in enumerate(("item", "quality", "reason"))}
 
 
 def _exchange_arrays(table: str, exchanges: Sequence[Exchange], tiles: int) -> dict[str, IntArray]:

@@ -1,0 +1,85 @@
+"""How far each table and array of a report can be trusted, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from simulator.codelets.catalogue import source_of
+from simulator.graph.vertex import Codelet
+
+EXACT, ESTIMATE, MEASURED = "exact", "estimate", "measured"
+
+
+class Trust(NamedTuple):
+    """A quality, its reason, and the tables and arrays that it holds for."""
+
+    quality: str
+    reason: str
+    items: str
+
+
+TRUST = (
+    Trust(
+        EXACT,
+        "as the program made and mapped it, and as this compiler lowers it",
+        "graph vertex_types compute_sets compute_set_vertices programs program_children "
+        "control_programs function_programs variables variable_pieces variable_intervals access "
+        "exchange_bytes_received exchange_bytes_sent host_exchange_bytes_received "
+        "host_exchange_bytes_sent",
+    ),
+    Trust(
+        EXACT,
+        "from what each program reads and writes, for this compiler's lowering",
+        "liveness liveness_steps liveness_bytes_by_ipu not_always_live_max_bytes",
+    ),
+    Trust(
+        ESTIMATE,
+        "data is exact for this compiler; code, stack, vertex state and headers are modelled",
+        "memory_by_tile memory_by_category always_live_bytes always_live_variables",
+    ),
+    Trust(
+        ESTIMATE,
+        "sizes of vertices and of their code are modelled",
+        "memory_by_compute_set_code memory_by_compute_set_copy_pointers "
+        "memory_by_compute_set_descriptors memory_by_compute_set_edge_pointers "
+        "memory_by_compute_set_padding memory_by_compute_set_vertex_data "
+        "memory_by_compute_set_total memory_by_vertex_type_code "
+        "memory_by_vertex_type_copy_pointers memory_by_vertex_type_descriptors "
+        "memory_by_vertex_type_edge_pointers memory_by_vertex_type_padding "
+        "memory_by_vertex_type_vertex_data memory_by_vertex_type_total",
+    ),
+    Trust(
+        ESTIMATE,
+        "latency and code of an exchange are fitted to three published figures",
+        "exchange_cycles exchange_instructions",
+    ),
+    Trust(ESTIMATE, "a link of 8 GB/s, fitted to published runs", "host_exchange_cycles"),
+    Trust(
+        ESTIMATE,
+        "sizes and clock are published; sync delays of single tiles and their places are not",
+        "target relative_sync_delay physical_tile",
+    ),
+    Trust(
+        ESTIMATE,
+        "the clock model replays the user guide's sample; the durations are estimates",
+        "execution tile_cycles steps steps_by_ipu tile_clock",
+    ),
+    Trust(MEASURED, "times of the host; cycles are those of the steps", "runs"),
+)
+VERTEX_CYCLES = (
+    "compute_set_active_cycles_by_tile",
+    "compute_set_active_cycles_by_vertex_type",
+    "compute_set_cycles_by_tile",
+)
+
+
+def provenance(vertex_types: Sequence[Codelet]) -> dict[str, list[Any]]:
+    """Make the table; the reason for cycles of vertices names the sources of those in use."""
+    names = {codelet.name.partition("<")[0] for codelet in vertex_types}
+    sources = sorted({source_of(name).removeprefix("PopLibs ") for name in names} - {""})
+    formulas = f"; formulas of PopLibs: {', '.join(sources)}" if sources else ""
+    cycles = f"estimates given with the program's own codelets{formulas}"
+    rows = [(item, trust.quality, trust.reason) for trust in TRUST for item in trust.items.split()]
+    rows += [(item, ESTIMATE, cycles) for item in VERTEX_CYCLES]
+    return {name: [r[i] for r in rows] for i, name in enumerate(("item", "quality", "reason"))}
