@@ -104,7 +104,9 @@ class Tracepoint:
         buffers = channel.ends
         if buffers is not None:
             end = perf_counter_ns()
-            _end(buffers.state, channel.keys[label], None, end)
+            found = _end(buffers.state, channel.keys[label], None, end)
+            # While a channel is disabled its begins are dropped, and so their ends are no mistake.
+            buffers.state.unmatched_ends += not found and channel.begins is not None
 
     @staticmethod
     def event(
@@ -121,15 +123,14 @@ class Tracepoint:
             state.rows.append(("instants", row))
 
 
-def _end(state: ThreadState, key: int, metadata: str | None, end: int) -> None:
-    """End the innermost open event with this key."""
+def _end(state: ThreadState, key: int, metadata: str | None, end: int) -> bool:
+    """End the innermost open event with this key; False when there is none."""
     spans = state.open
     place = len(spans) - 1
     while place >= 0 and spans[place][0] != key:
         place -= 1
     if place < 0:
-        state.unmatched_ends += 1
-        return
+        return False
     kind = NESTED if place == len(spans) - 1 else OVERLAPPING
     begin = spans.pop(place)[1]
     label = key >> _LABEL_SHIFT
@@ -139,3 +140,4 @@ def _end(state: ThreadState, key: int, metadata: str | None, end: int) -> None:
         state.events.extend((begin, end - begin | key | kind << _KIND_SHIFT))
     else:
         state.rows.append(("long_events", (state.number, begin, end - begin, kind, label)))
+    return True

@@ -26,6 +26,8 @@ from pva import schema
 from pva.dataset import Dataset, completed, texts_of
 from pva.errors import DamagedFileError
 from pva.formats.sqlite_file import (
+    APPLICATIONS,
+    REPORT_ID,
     Database,
     Declaration,
     faults,
@@ -38,8 +40,8 @@ from pva.formats.values import array_of, column_of, narrowed
 Values = npt.NDArray[Any]
 Columns = Mapping[str, npt.ArrayLike]
 
-WHAT = "a report (profile.pop)"
-APPLICATION_ID = 0x54534350  # "TSCP"
+WHAT = APPLICATIONS[REPORT_ID]
+APPLICATION_ID = REPORT_ID
 SIGNED, UNSIGNED = ("i4", "i8"), ("u1", "u2", "u4", "i8")
 DTYPES = frozenset({"u1", "u2", "u4", "u8", "i4", "i8", "f4", "f8"})
 CHUNK_BYTES = 1 << 20  # so that one row is read without much of the rest

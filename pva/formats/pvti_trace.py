@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.errors import DamagedFileError
-from pva.formats.sqlite_file import Database, Declaration, open_read_only
+from pva.formats.sqlite_file import APPLICATIONS, Database, Declaration, open_read_only
 from pvti.schema import (
     APPLICATION_ID,
     CHUNK_RECORDS,
@@ -31,7 +31,7 @@ from pvti.schema import (
 Integers = npt.NDArray[np.int64]
 Columns = dict[str, npt.NDArray[Any]]
 
-DECLARATION = Declaration("a host trace (.pvti)", APPLICATION_ID, FORMAT_VERSION, COLUMNS)
+DECLARATION = Declaration(APPLICATIONS[APPLICATION_ID], APPLICATION_ID, FORMAT_VERSION, COLUMNS)
 RECORD_TYPE = np.dtype([("begin", "<u8"), ("duration", "<u4"), ("label", "<u4")])
 TIME_LIMIT = 1 << 62  # nanoseconds: sums of two times stay within 64 bits
 _BATCH_RECORDS = 4 * CHUNK_RECORDS  # read at once

@@ -27,9 +27,12 @@ from pva.errors import (
     PvaError,
     UnknownFormatError,
 )
+from pvti.schema import APPLICATION_ID as TRACE_ID
 from pvti.schema import WRITER_PRAGMAS
 
 MAGIC = b"SQLite format 3\x00"
+REPORT_ID = 0x54534350  # "TSCP"
+APPLICATIONS = {REPORT_ID: "a report (profile.pop)", TRACE_ID: "a host trace (.pvti)"}
 BLOB_LIMIT = 64 << 20  # bytes of one value; both formats cut theirs well below
 QUERY_SECONDS = 60.0
 BUSY_SECONDS = 5.0
@@ -261,6 +264,10 @@ def _journal(path: Path) -> Path:
 def _check_identity(database: Database) -> None:
     declaration = database.declaration
     found = int(database.rows("PRAGMA application_id")[0][0])
+    if found != declaration.application_id and found in APPLICATIONS:
+        raise UnknownFormatError(
+            database.path, APPLICATIONS[found], f"{declaration.what} is needed"
+        )
     if found != declaration.application_id:
         raise UnknownFormatError(
             database.path,

@@ -92,7 +92,12 @@ class TraceContent:
         self.duration_ns = int(self._last.max())
         self.finished = bool(rows["finished"].all())
         unmatched = int(rows["unmatched_ends"].sum())
-        self.problems = (f"{unmatched} ends without a begin were left out",) if unmatched else ()
+        ends = (
+            f"{unmatched} ends without a begin were"
+            if unmatched > 1
+            else "1 end without a begin was"
+        )
+        self.problems = (f"{ends} left out",) if unmatched else ()
         self._read_names()
         self._read_threads()
 

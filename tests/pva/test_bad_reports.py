@@ -26,6 +26,7 @@ from pva.errors import (
 )
 from pva.formats import registry
 from pva.report import openReport
+from pvti import schema as pvti_schema
 from tests.builders import small_report, write_report
 
 MANY = settings(
@@ -102,6 +103,15 @@ def test_an_sqlite_database_of_somebody_else_is_refused(tmp_path: Path) -> None:
     error = fault(lambda: openReport(tmp_path / "other.pop"))
     assert isinstance(error, UnknownFormatError)
     assert "application id 0x0" in str(error)
+
+
+def test_a_host_trace_given_as_a_report_is_called_one(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "run.pvti")) as trace:
+        trace.execute(f"PRAGMA application_id = {pvti_schema.APPLICATION_ID}")
+        trace.execute("CREATE TABLE processes (id)")
+    error = fault(lambda: openReport(tmp_path / "run.pvti"))
+    assert isinstance(error, UnknownFormatError)
+    assert str(error).endswith("run.pvti: a host trace (.pvti); a report (profile.pop) is needed")
 
 
 @pytest.mark.parametrize("suffix", [".json", ".cbor"])

@@ -72,6 +72,26 @@ def test_an_end_without_a_begin_is_counted_and_breaks_nothing(
     assert trace.problems == ("2 ends without a begin were left out",)
 
 
+def test_one_end_without_a_begin_is_said_in_the_singular(
+    finish: Finish, channel: pvti.TraceChannel
+) -> None:
+    pvti.Tracepoint.end(channel, "never begun")
+    assert finish().problems == ("1 end without a begin was left out",)
+
+
+def test_blocks_of_a_disabled_channel_are_no_ends_without_a_begin(
+    finish: Finish, channel: pvti.TraceChannel
+) -> None:
+    block = pvti.Tracepoint(channel, "begun while disabled")
+    pvti.disableTraceChannel(channel)
+    with pvti.Tracepoint(channel, "block"):
+        pvti.Tracepoint.begin(channel, "pair")
+        pvti.Tracepoint.end(channel, "pair")
+    with block:
+        pvti.enableTraceChannel(channel)
+    assert finish().problems == ()
+
+
 def test_a_begin_without_an_end_is_shown_as_open(
     finish: Finish, clock: Any, channel: pvti.TraceChannel
 ) -> None:
