@@ -70,24 +70,14 @@ class Runner:
         """Run a user's program; `record` keeps every step, otherwise only the cycles."""
         order = self._order(index)
         start, trace_begin = _wall_clock(), _trace_clock()
-        for row in order.values.tolist():
-            action = self._programs[row].action
-            assert action is not None
-            self._values.run(action)
+        with pvti.Tracepoint(pvti.tracePoplar, "run/values"):
+            for row in order.values.tolist():
+                action = self._programs[row].action
+                assert action is not None
+                self._values.run(action)
         before = int(self._clock.max())
-        steps, replayed = order.steps, None
-        if record:
-            replayed = replay(
-                self._clock, self._phases, steps.tolist(), self._delays, self._recorded
-            )
-            self._clock = replayed.end
-            self._recorded += len(steps)
-            self._cycles[index] = int(self._clock.max()) - before
-        else:
-            if index not in self._cycles:
-                ended = advance(self._clock, self._phases, steps.tolist(), self._delays)
-                self._cycles[index] = int(ended.max()) - before
-            steps = steps[:0]
+        with pvti.Tracepoint(pvti.tracePoplar, "run/clocks"):
+            steps, replayed = self._tick(index, order.steps, before, record)
         # All costs are static and a run begins on all tiles at once: it always takes as long.
         cycles = self._cycles[index]
         self._clock = np.full_like(self._clock, before + cycles)
@@ -95,6 +85,22 @@ class Runner:
         return RunRecord(
             name, index, steps, replayed, before, cycles, start, end, trace_begin, trace_end
         )
+
+    def _tick(
+        self, index: int, steps: IntArray, before: int, record: bool
+    ) -> tuple[IntArray, Replay | None]:
+        """Take the clocks through the steps; give the recorded steps and what they did."""
+        replayed = None
+        if record:
+            replayed = replay(
+                self._clock, self._phases, steps.tolist(), self._delays, self._recorded
+            )
+            self._recorded += len(steps)
+            self._cycles[index] = int(replayed.end.max()) - before
+        elif index not in self._cycles:
+            ended = advance(self._clock, self._phases, steps.tolist(), self._delays)
+            self._cycles[index] = int(ended.max()) - before
+        return steps if record else steps[:0], replayed
 
     def _order(self, index: int) -> _Order:
         if index not in self._orders:

@@ -22,7 +22,7 @@ DEMO_ANSWERS = {
     "/memory": "Fits: the fullest tile (tile 0) uses",
     "/liveness": "at step 12 (Layer1/Fwd/Conv_1/Convolve)",
     "/execution": "2 recorded runs took 2,336,296 cycles",
-    "/trace": "Engine::run took the most by itself",
+    "/trace": "took the most by itself",
 }
 
 COUNT_COLOURS = """() => {

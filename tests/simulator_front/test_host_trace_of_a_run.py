@@ -54,4 +54,4 @@ def test_every_transfer_of_a_stream_is_an_event(events: list[tuple[str, str, str
     images = [around for _, label, around in events if label == "StreamCallback images"]
     # 89 batches an epoch, 23 to evaluate 359 images.
     assert len(images) == 2 * 89 + 23
-    assert set(images) == {"Engine::run"}
+    assert set(images) == {"run/values"}
