@@ -29,6 +29,9 @@ MEMBERS = {
 }
 
 
+MAY_BE_ZERO = ("minIPUSyncDelay", "globalSyncCycles")
+
+
 @dataclass(slots=True)
 class Device:
     """A device that programs run on."""
@@ -75,6 +78,10 @@ class IPUModel:
             near = difflib.get_close_matches(member, MEMBERS, n=1)
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(MEMBERS)}"
             raise PoplarError(f"IPUModel: no member {member!r}; {hint}")
+        number = type(getattr(TARGETS[self._name], MEMBERS[member])) in (int, float)
+        least = 0 if member in MAY_BE_ZERO else 1
+        if number and not (isinstance(value, int | float) and value >= least):
+            raise PoplarError(f"IPUModel: {member} is {value!r}; a number from {least} is needed")
         self._members[MEMBERS[member]] = value
 
     def __getattr__(self, member: str) -> Any:

@@ -12,7 +12,7 @@ from simulator.compiler.compile import compile_graph
 from simulator.device import Device
 from simulator.graph.errors import HostAccessError, PoplarError
 from simulator.graph.graph import Graph
-from simulator.graph.program import Copy, PrintTensor, Program, Repeat, Sequence
+from simulator.graph.program import Copy, Execute, PrintTensor, Program, Repeat, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.logging import log
@@ -81,7 +81,15 @@ class Engine:
         for program in self._programs:
             if not isinstance(program, Program):
                 raise PoplarError(f"Engine: a program is needed, not {program!r}")
-        self._graph.validate_mapping(_tensors(self._programs))
+        nodes = _nodes(self._programs)
+        known = set(self._graph.compute_sets)
+        for node in nodes:
+            if isinstance(node, Execute) and node.compute_set not in known:
+                raise PoplarError(f"Execute: compute set {node.name!r} is not of this graph")
+        for tensor in _tensors(nodes):
+            if tensor.graph is not self._graph:
+                raise PoplarError(f"Engine: {tensor!r} is not of this graph")
+        self._graph.validate_mapping(_tensors(nodes))
         self._graph.validate_writers()
 
     def _check_memory(self) -> None:
@@ -205,15 +213,38 @@ def _traced(label: str) -> pvti.Tracepoint:
     return pvti.Tracepoint(pvti.tracePoplar, label)
 
 
-def _tensors(programs: list[Program]) -> Iterator[Tensor]:
-    """List the tensors that the programs copy or print."""
-    waiting = list(programs)
+def _nodes(programs: list[Program]) -> list[Program]:
+    """List every step of the programs once; raises PoplarError for one that contains itself."""
+    done: dict[int, Program] = {}
+    entered: set[int] = set()
+    waiting = [(program, False) for program in programs]
     while waiting:
-        match waiting.pop():
-            case Sequence(children=children):
-                waiting += children
-            case Repeat(body=body):
-                waiting.append(body)
+        node, is_left = waiting.pop()
+        if is_left:
+            done[id(node)] = node
+        elif id(node) not in entered:
+            entered.add(id(node))
+            waiting.append((node, True))
+            waiting += [(child, False) for child in _children(node)]
+        elif id(node) not in done:
+            name = getattr(node, "name", "")
+            raise PoplarError(f"{type(node).__name__} {name!r}: contains itself")
+    return list(done.values())
+
+
+def _children(node: Program) -> list[Program]:
+    match node:
+        case Sequence(children=children):
+            return children
+        case Repeat(body=body):
+            return [body]
+    return []
+
+
+def _tensors(nodes: list[Program]) -> Iterator[Tensor]:
+    """List the tensors that the steps copy or print."""
+    for node in nodes:
+        match node:
             case Copy(src=src, dst=dst):
                 yield from (side for side in (src, dst) if isinstance(side, Tensor))
             case PrintTensor(tensor=tensor):

@@ -18,11 +18,18 @@ from simulator.graph.errors import (
     TileMappingError,
 )
 from simulator.graph.intervals import as_int64, crossings, cut, offsets_of
-from simulator.graph.mapping import Mapping, MappingTable
+from simulator.graph.mapping import Mapping, MappingTable, listed_pieces
 from simulator.graph.streams import HostAccess, Stream
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import Array, IntArray, Type, checked_shape, element_count
+from simulator.graph.types import (
+    Array,
+    IntArray,
+    Type,
+    checked_shape,
+    checked_type,
+    element_count,
+)
 from simulator.graph.user_vertices import FieldRef, VertexRef
 from simulator.graph.vertex import Vertex, VertexGroup
 
@@ -64,6 +71,8 @@ class Graph:
     """A computation graph for a target."""
 
     def __init__(self, target: Target) -> None:
+        if not isinstance(target, Target):
+            raise PoplarError(f"Graph: needs a target, not {target!r}; see Device.getTarget")
         self.target = target
         self.variables: list[Variable] = []
         self.compute_sets: list[ComputeSet] = []
@@ -108,13 +117,14 @@ class Graph:
 
     # Variables
     def addVariable(self, dtype: Type, shape: Iterable[int], name: str = "") -> Tensor:
-        return self._add(dtype, checked_shape(shape, f"variable {name!r}"), None, name)
+        what = f"variable {name!r}"
+        return self._add(checked_type(dtype, what), checked_shape(shape, what), None, name)
 
     def addConstant(
         self, dtype: Type, shape: Iterable[int], values: Any, name: str = "<const>"
     ) -> Tensor:
         sizes = checked_shape(shape, f"constant {name!r}")
-        data = np.asarray(values, dtype=dtype.numpy)
+        data = np.asarray(values, dtype=checked_type(dtype, f"constant {name!r}").numpy)
         if data.size not in (1, element_count(sizes)):
             raise PoplarError(
                 f"constant {name!r}: {data.size} values for shape {list(sizes)} of "
@@ -178,17 +188,22 @@ class Graph:
     def setTileMapping(self, what: Tensor | VertexRef, tile: int | TileIntervals) -> None:
         """Put a tensor or vertex on a tile, or parts [begin, end) of a tensor on each tile."""
         if isinstance(what, VertexRef):
-            if not isinstance(tile, int):
+            if not isinstance(tile, int | np.integer):
                 raise TileMappingError(f"{what.batch.describe(what.index)}: needs one tile")
-            self._check_tile(tile, what)
-            what.batch.tiles[what.index] = tile
+            self._check_tile(int(tile), what)
+            what.batch.tiles[what.index] = int(tile)
             self._groups = None
         elif isinstance(tile, int | np.integer):
             self._check_tile(int(tile), what)
             self._mapping.add(*_bytes(what), np.full(len(what.begins), tile, dtype=np.int64))
         else:
-            pieces = [(low, high, t) for t, parts in enumerate(tile) for low, high in parts]
-            low, high, tiles = (as_int64(column) for column in zip(*pieces, strict=True))
+            try:
+                low, high, tiles = listed_pieces(tile)
+            except (TypeError, ValueError):
+                raise TileMappingError(
+                    f"variable {what.describe()!r}: mapped to {tile!r}; a tile is needed, or for "
+                    "each tile a list of its parts [begin, end)"
+                ) from None
             self.map_ranges(what, low, high, tiles)
 
     def map_ranges(self, tensor: Tensor, low: IntArray, high: IntArray, tiles: IntArray) -> None:
@@ -196,7 +211,8 @@ class Graph:
         if len(tiles):
             self._check_tile(int(tiles.min()), tensor)
             self._check_tile(int(tiles.max()), tensor)
-        if len(low) and (int(high.max()) > tensor.numElements() or int(low.min()) < 0):
+        outside = len(low) and (int(high.max()) > tensor.numElements() or int(low.min()) < 0)
+        if outside or (low > high).any():
             raise TileMappingError(
                 f"variable {tensor.describe()!r}: mapping of elements {int(low.min())} to "
                 f"{int(high.max())}; it has {tensor.numElements()}"
@@ -280,6 +296,7 @@ class Graph:
                 known = ", ".join(self._codelets) or "none; see addCodelets"
                 raise GraphConnectionError(f"codelet {codelet!r}: unknown; known are {known}")
             codelet = self._codelets[codelet]
+        user_vertices.check_codelet(codelet)
         key = (compute_set.id, codelet)
         if key not in self._batches:
             self._batches[key] = user_vertices.new_batch(compute_set.id, codelet)
@@ -292,7 +309,7 @@ class Graph:
         return vertex
 
     def connect(self, field: FieldRef, tensors: Tensor | Sequence[Tensor]) -> None:
-        user_vertices.connect(field, tensors)
+        user_vertices.connect(self, field, tensors)
         self._groups = None
 
     def setInitialValue(self, field: FieldRef, value: float) -> None:
@@ -343,6 +360,7 @@ class Graph:
             raise HostAccessError(f"stream {handle!r}: there is one of this name already")
         if elements < 1:
             raise HostAccessError(f"stream {handle!r}: {elements} elements; at least 1 is needed")
+        checked_type(dtype, f"stream {handle!r}")
         stream = Stream(len(self.streams), handle, dtype, int(elements), direction)
         self.streams.append(stream)
         return stream
@@ -351,6 +369,7 @@ class Graph:
         self._access(handle, HostAccess(tensor, "read"))
 
     def createHostWrite(self, handle: str, tensor: Tensor) -> None:
+        validate.check_writable(tensor, f"host write {handle!r}")
         self._access(handle, HostAccess(tensor, "write"))
 
     def _access(self, handle: str, access: HostAccess) -> None:

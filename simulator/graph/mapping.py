@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import index
 
 import numpy as np
 
@@ -31,6 +33,22 @@ class Mapping:
         low = np.maximum(begins[source], self.begin[piece])
         high = np.minimum(ends[source], self.end[piece])
         return source, low, high, self.tile[piece]
+
+
+def listed_pieces(
+    parts: Iterable[Iterable[tuple[int, int]]],
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Give begin, end and tile of the parts that a list holds for each tile.
+
+    Raises TypeError or ValueError for anything else.
+    """
+    pieces = [
+        (index(low), index(high), tile)
+        for tile, several in enumerate(parts)
+        for low, high in several
+    ]
+    low, high, tiles = as_int64(pieces).reshape(-1, 3).T.copy()
+    return low, high, tiles
 
 
 def _empty() -> IntArray:

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import ComputeSet
 from simulator.graph.streams import Stream
 from simulator.graph.tensor import Tensor
+from simulator.graph.validate import check_writable
 
 
 class Program:
@@ -64,8 +67,9 @@ class Repeat(Program):
 
     def __post_init__(self) -> None:
         _checked(self.body)
-        if not isinstance(self.count, int) or self.count < 0:
-            raise PoplarError(f"Repeat: count is {self.count!r}; it must be 0 or more")
+        if not isinstance(self.count, int | np.integer) or self.count < 0:
+            raise PoplarError(f"Repeat: count is {self.count!r}; a number of 0 or more is needed")
+        object.__setattr__(self, "count", int(self.count))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +90,8 @@ class Copy(Program):
             raise PoplarError(f"Copy from stream {self.src.handle!r}: it goes to the host")
         if isinstance(self.dst, Stream) and self.dst.direction != "out":
             raise PoplarError(f"Copy to stream {self.dst.handle!r}: it comes from the host")
+        if isinstance(self.dst, Tensor):
+            check_writable(self.dst, f"Copy {self.name}".rstrip())
         if self.src.dtype != self.dst.dtype or _size(self.src) != _size(self.dst):
             raise PoplarError(
                 f"Copy {self.name}: {_side(self.src)} to {_side(self.dst)}; "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -66,11 +67,18 @@ def element_count(shape: tuple[int, ...]) -> int:
     return count
 
 
+def checked_type(dtype: object, what: str) -> Type:
+    """Give `dtype` back when it is an element type, or raise PoplarError naming `what`."""
+    if not isinstance(dtype, Type):
+        raise PoplarError(f"{what}: type is {dtype!r}; one such as poplar.FLOAT is needed")
+    return dtype
+
+
 def checked_shape(shape: object, what: str) -> tuple[int, ...]:
     """Give `shape` as a tuple of sizes, or raise PoplarError naming `what`."""
     try:
-        sizes = tuple(int(size) for size in shape)  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
+        sizes = tuple(index(size) for size in shape)  # type: ignore[attr-defined]
+    except TypeError:
         raise PoplarError(f"{what}: shape is {shape!r}; a list of sizes is needed") from None
     if any(size < 0 for size in sizes):
         raise PoplarError(f"{what}: shape is {list(sizes)}; sizes cannot be negative")

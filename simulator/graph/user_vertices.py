@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from simulator.graph.vertex import (
     declared,
     flattened,
 )
+
+if TYPE_CHECKING:
+    from simulator.graph.graph import Graph
 
 Connection = tuple[IntArray, IntArray, IntArray]
 
@@ -85,7 +89,15 @@ def add(batch: Batch) -> VertexRef:
     return VertexRef(batch, len(batch.tiles) - 1)
 
 
-def connect(reference: FieldRef, tensors: Tensor | Sequence[Tensor]) -> None:
+def check_codelet(codelet: object) -> None:
+    """Raise GraphConnectionError for what is no class of vertices that computes."""
+    if not (isinstance(codelet, type) and issubclass(codelet, Vertex)):
+        raise GraphConnectionError(f"addVertex: a codelet class is needed, not {codelet!r}")
+    if codelet.compute is Vertex.compute:
+        raise GraphConnectionError(f"codelet {codelet.__name__}: has no compute()")
+
+
+def connect(graph: Graph, reference: FieldRef, tensors: Tensor | Sequence[Tensor]) -> None:
     """Join a field to a tensor (a VectorList: to a list of tensors or the rows of one)."""
     batch, index = reference.vertex.batch, reference.vertex.index
     where = f"{batch.describe(index)}, field {reference.name!r}"
@@ -93,6 +105,11 @@ def connect(reference: FieldRef, tensors: Tensor | Sequence[Tensor]) -> None:
     if edge is None:
         known = ", ".join(batch.edges) or "none"
         raise GraphConnectionError(f"{where}: there is no such field; fields are {known}")
+    for tensor in tensors if isinstance(tensors, list | tuple) else [tensors]:
+        if not isinstance(tensor, Tensor) or tensor.graph is not graph:
+            raise GraphConnectionError(
+                f"{where}: connected to {type(tensor).__name__}; a tensor of this graph is needed"
+            )
     if isinstance(edge.shape, VectorList) and isinstance(tensors, Tensor):
         tensors = [tensors[row] for row in range(tensors.dim(0))]
     _check_types(where, edge, [tensors] if isinstance(tensors, Tensor) else list(tensors))
@@ -130,6 +147,9 @@ def set_value(reference: FieldRef, value: float) -> None:
         raise GraphConnectionError(
             f"{batch.describe(index)}: no initial-value field {reference.name!r}; there are {known}"
         )
+    if not isinstance(value, int | float | np.number | np.bool_):
+        where = f"{batch.describe(index)}, field {reference.name!r}"
+        raise GraphConnectionError(f"{where}: set to {value!r}; a number is needed")
     batch.parameters[reference.name][index] = value
 
 

@@ -49,15 +49,34 @@ def _report_unmapped(graph: Graph, begin: int, end: int) -> None:
     )
 
 
+def check_writable(tensor: Tensor, where: str) -> None:
+    """Raise GraphConnectionError when a tensor that is written holds part of a constant."""
+    graph = tensor.graph
+    begins, _ = graph.variable_bounds()
+    first = np.searchsorted(begins, tensor.begins * tensor.dtype.size, side="right") - 1
+    for number in np.unique(first).tolist():
+        if graph.variables[number].constant:
+            name = graph.variables[number].name
+            raise GraphConnectionError(f"{where}: writes constant {name!r}; a variable is needed")
+
+
 def check_writers(graph: Graph) -> None:
     """Raise GraphConnectionError when two edges of a compute set write the same element."""
     groups = graph.vertex_groups()
+    constants, bounds = [v.constant for v in graph.variables], graph.variable_bounds()[0]
     by_compute_set: dict[int, list[tuple[VertexGroup, Field]]] = {}
     for group in groups:
         written = (field for field in group.fields.values() if field.direction != "input")
         by_compute_set.setdefault(group.compute_set, []).extend((group, f) for f in written)
     for compute_set, outputs in by_compute_set.items():
         _check_outputs(graph, compute_set, outputs)
+        for place, (_, item) in enumerate(outputs if any(constants) else ()):
+            held = np.searchsorted(bounds, item.begins * item.dtype.size, side="right") - 1
+            wrong = np.flatnonzero(np.array(constants)[held])
+            if len(wrong):
+                name = graph.variables[int(held[wrong[0]])].name
+                writer = _writer(outputs[place:], int(wrong[0]))
+                raise GraphConnectionError(f"{writer}: writes constant {name!r}")
 
 
 def _check_outputs(

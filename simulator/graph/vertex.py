@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from simulator.graph.errors import PoplarError
 from simulator.graph.intervals import as_int64, cut, offsets_of, spread
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray, Type
@@ -277,19 +278,24 @@ def run_user_vertices(vertex: type[Vertex], operands: Operands) -> dict[str, Arr
         instance.compute()
         for name, item in group.fields.items():
             if item.direction != "input":
-                _take_back(getattr(instance, attributes[name]), pieces[name][index])
+                where = f"vertex {vertex.__name__}[{index}] on tile {group.tile[index]}"
+                value = getattr(instance, attributes[name])
+                _take_back(value, pieces[name][index], f"{where}, field {name!r}")
     written = (name for name, item in group.fields.items() if item.direction != "input")
     return {name: operands.arrays[name] for name in written}
 
 
-def _take_back(value: Any, array: Any) -> None:
+def _take_back(value: Any, array: Any, where: str) -> None:
     """Copy what was assigned to an output (`self.out = ...`) instead of written into it."""
     if value is array:
         return
-    for target, source in zip(array, value, strict=True) if isinstance(array, list) else ():
-        target[...] = source
-    if not isinstance(array, list):
-        array[...] = value
+    try:
+        for target, source in zip(array, value, strict=True) if isinstance(array, list) else ():
+            target[...] = source
+        if not isinstance(array, list):
+            array[...] = value
+    except (TypeError, ValueError) as error:
+        raise PoplarError(f"{where}: compute() gave what does not fit: {error}") from error
 
 
 def flattened(tensors: Tensor | Sequence[Tensor]) -> tuple[IntArray, IntArray, IntArray]:

@@ -21,7 +21,7 @@ def _binary(
         raise PoplarError(f"{name}: operands of types {a.dtype} and {b.dtype}")
     vertices = codelets.binary(kind, a.dtype, graph.target, in_place)
     with graph.debug_scope(name, "popops"):
-        shape = a.shape if in_place else np.broadcast_shapes(a.shape, b.shape)
+        shape = a.shape if in_place else _common_shape(name, a, b)
         compute_set = graph.addComputeSet(name)
         right = broadcast_to(b, shape)
         operands: dict[str, Operand]
@@ -35,6 +35,13 @@ def _binary(
         add_elementwise(graph, compute_set, vertices, operands)
         prog.add(Execute(compute_set))
     return out
+
+
+def _common_shape(name: str, a: Tensor, b: Tensor) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        raise PoplarError(f"{name}: {a!r} and {b!r} do not broadcast to one shape") from None
 
 
 def add(graph: Graph, a: Tensor, b: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:

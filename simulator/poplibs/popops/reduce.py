@@ -88,6 +88,8 @@ def _columns(tensor: Tensor, dims: Many[int], name: str) -> Tensor:
     reduced = sorted(set(dims))
     if not reduced or reduced[0] < 0 or reduced[-1] >= tensor.rank():
         raise PoplarError(f"{name}: dimensions {list(dims)} of {tensor!r}")
+    if 0 in tensor.shape:
+        raise PoplarError(f"{name}: {tensor!r} has no elements to reduce")
     kept = [axis for axis in range(tensor.rank()) if axis not in reduced]
     rows = int(np.prod([tensor.shape[axis] for axis in kept], dtype=np.int64))
     return tensor.dimShuffle([*kept, *reduced]).reshape((rows, tensor.numElements() // rows))

@@ -1,0 +1,147 @@
+"""Poplar's names given what they do not take: one line that says what would be right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simulator import poplar, popops
+
+Setting = tuple[poplar.Graph, poplar.Tensor, poplar.Tensor, Any]
+
+
+class SumVertex(poplar.Vertex):
+    in_ = poplar.Input(poplar.Vector(poplar.FLOAT))
+    out = poplar.Output(poplar.FLOAT)
+    factor = poplar.FLOAT
+
+    def compute(self) -> None:
+        self.out = np.zeros(7)  # type: ignore[assignment]
+
+
+class Silent(poplar.Vertex):
+    in_ = poplar.Input(poplar.FLOAT)
+
+
+def setting() -> Setting:
+    graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+    data, sums = (graph.addVariable(poplar.FLOAT, [4], name) for name in ("data", "sums"))
+    for tensor in (data, sums):
+        graph.setTileMapping(tensor, 0)
+    return graph, data, sums, graph.addComputeSet("add")
+
+
+def connected(given: Setting, out: Any) -> Any:
+    graph, data, _, add = given
+    vertex = graph.addVertex(add, SumVertex, {"in": data, "out": out}, tile=1)
+    graph.setCycleEstimate(vertex, 9)
+    return vertex
+
+
+def started(given: Setting, program: Any) -> poplar.Engine:
+    engine = poplar.Engine(given[0], program)
+    engine.load(poplar.Device(given[0].target))
+    return engine
+
+
+def nested() -> Any:
+    program = poplar.program.Sequence(name="loop")
+    program.add(poplar.program.Repeat(2, program))
+    return program
+
+
+Wrong = Callable[[Setting], Any]
+WRONG: list[tuple[Wrong, str]] = [
+    (lambda s: s[0].setTileMapping(s[1], 1.5), "'data': mapped to 1.5; a tile is needed"),
+    (lambda s: s[0].setTileMapping(s[1], "0"), "'data': mapped to '0'; a tile is needed"),
+    (lambda s: s[0].setTileMapping(s[1], [[(4, 0)]]), "mapping of elements 4 to 0; it has 4"),
+    (lambda s: s[0].addVariable("float", [2], "x"), "'x': type is 'float'; one such as"),
+    (lambda s: s[0].addVariable(poplar.FLOAT, [2.5], "x"), r"shape is \[2.5\]"),
+    (lambda s: s[0].addConstant("half", [2], 0, "c"), "constant 'c': type is 'half'"),
+    (lambda s: s[0].addHostToDeviceFIFO("in", "int", 4), "stream 'in': type is 'int'"),
+    (lambda s: s[0].addVertex(s[3], int), "a codelet class is needed, not <class 'int'>"),
+    (lambda s: s[0].addVertex(s[3], Silent), r"codelet Silent: has no compute\(\)"),
+    (lambda s: connected(s, 3), r"SumVertex\[0\] on tile 1, field 'out': connected to int"),
+    (lambda s: connected(s, setting()[2][0]), "a tensor of this graph is needed"),
+    (
+        lambda s: s[0].setInitialValue(connected(s, s[2][0])["factor"], "abc"),
+        r"SumVertex\[0\] on tile 1, field 'factor': set to 'abc'; a number is needed",
+    ),
+    (lambda s: poplar.Graph(poplar.Device(s[0].target)), "Graph: needs a target, not Device"),
+    (
+        lambda s: poplar.IPUModel("mk2", tilesPerIPU="many"),
+        "tilesPerIPU is 'many'; a number from 1",
+    ),
+    (lambda s: poplar.IPUModel("mk2", tileClockFrequency=0), "tileClockFrequency is 0; a number"),
+    (lambda s: started(s, nested()), "Sequence 'loop': contains itself|Repeat '': contains itself"),
+    (
+        lambda s: started(s, poplar.program.Execute(poplar.ComputeSet(5, "far"))),
+        "Execute: compute set 'far' is not of this graph",
+    ),
+    (
+        lambda s: started(s, poplar.program.Copy(setting()[1], s[1])),
+        r"Tensor\(data: float\[4\]\) is not of this graph",
+    ),
+    (
+        lambda s: popops.add(s[0], s[1], s[2][:3], poplar.program.Sequence(), "x"),
+        "do not broadcast to one shape",
+    ),
+    (
+        lambda s: popops.reduce(
+            s[0], s[1][:0], [0], popops.Operation.ADD, poplar.program.Sequence(), "x"
+        ),
+        "has no elements to reduce",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrong", "said"), WRONG, ids=[said[:30] for _, said in WRONG])
+def test_misuse_is_refused_in_one_line(wrong: Wrong, said: str) -> None:
+    with pytest.raises(poplar.PoplarError, match=said) as caught:
+        wrong(setting())
+    assert "\n" not in str(caught.value)
+
+
+def test_a_vertex_that_computes_too_much_is_named_with_its_tile_and_field() -> None:
+    given = setting()
+    connected(given, given[2][0])
+    engine = started(given, poplar.program.Execute(given[3]))
+    with pytest.raises(poplar.PoplarError, match=r"SumVertex\[0\] on tile 1, field 'out': comp"):
+        engine.run(0)
+
+
+@pytest.mark.parametrize("how", ["vertex", "copy", "host"])
+def test_constants_are_not_written(how: str) -> None:
+    given = setting()
+    graph, data, *_ = given
+    constant = graph.addConstant(poplar.FLOAT, [4], 1, "ones")
+    graph.setTileMapping(constant, 2)
+    with pytest.raises(poplar.PoplarError, match="writes constant 'ones'"):
+        if how == "vertex":
+            connected(given, constant[0])
+            started(given, poplar.program.Execute(given[3]))
+        elif how == "copy":
+            poplar.program.Copy(data, constant)
+        else:
+            graph.createHostWrite("ones", constant)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    given = setting()
+    graph, data, sums, _ = given
+    graph.setTileMapping(data, np.int64(2))
+    graph.setTileMapping(sums, [[], [(np.int32(0), np.int64(4))]])
+    vertex = connected(given, sums[0])
+    graph.setTileMapping(vertex, np.int64(3))
+    assert graph.getTileMapping(sums)[1] == [(0, 4)]
+    assert poplar.program.Repeat(np.int64(3), poplar.program.Sequence()).count == 3
+
+
+def test_no_part_for_any_tile_maps_nothing() -> None:
+    graph, *_ = setting()
+    lonely = graph.addVariable(poplar.FLOAT, [2], "lonely")
+    graph.setTileMapping(lonely, [[], []])
+    assert graph.getTileMapping(lonely) == [[], [], [], []]
