@@ -85,7 +85,7 @@ def _machine(report: Report) -> str:
     target = {name: values.tolist()[0] for name, values in data.table("target").items()}
     return (
         f"{data.texts('target', 'type')[0]} {target['architecture']}:"
-        f" {target['num_ipus']:,} IPU x {target['tiles_per_ipu']:,} tiles"
+        f" {counted(target['num_ipus'], 'IPU')} x {target['tiles_per_ipu']:,} tiles"
         f" x {units.size(target['bytes_per_tile'])}"
         f" at {units.frequency(target['clock_frequency'])}"
     )
@@ -94,7 +94,8 @@ def _machine(report: Report) -> str:
 def _graph(report: Report) -> str:
     counts = {name: values.tolist()[0] for name, values in report.dataset.table("graph").items()}
     return (
-        f"{counts['num_vertices']:,} vertices, {counted(counts['num_edges'], 'edge')},"
+        f"{counted(counts['num_vertices'], 'vertex', 'vertices')},"
+        f" {counted(counts['num_edges'], 'edge')},"
         f" {counted(counts['num_vars'], 'variable')},"
         f" {counted(counts['num_compute_sets'], 'compute set')}"
     )
@@ -105,7 +106,7 @@ def _memory(report: Report) -> str:
 
     overview = memory_overview(report)
     over = overview.tiles_out_of_memory
-    fits = f"does not fit, {over:,} tiles are out of memory" if over else "fits"
+    fits = f"does not fit, {counted(over, 'tile')} out of memory" if over else "fits"
     return (
         f"{fits}: tile {overview.fullest_tile} needs {units.size(overview.fullest_bytes)}"
         f" ({units.share(overview.fullest_share)}); most is"
@@ -129,6 +130,8 @@ def _execution(report: Report) -> str:
     from pva.analysis.execution import execution_overview
 
     overview = execution_overview(report)
+    if not overview.runs:
+        return "no run has ended"
     runs, steps = counted(overview.runs, "run"), counted(overview.steps, "step")
     shares = [f"{units.share(share)} {what}" for what, share in overview.time_shares.items()]
     return (

@@ -65,7 +65,7 @@ def test_colours_are_forced_by_the_environment(
 def test_info_tells_machine_memory_and_cycles(report: Path) -> None:
     lines = run("info", report).stdout.splitlines()
     assert lines[1] == "files       profile.pop, debug.cbor, framework.json, app.json"
-    assert lines[3] == "machine     IPU_MODEL tiny: 2 IPU x 5 tiles x 2.0 kB at 1,000.0 MHz"
+    assert lines[3] == "machine     IPU_MODEL tiny: 2 IPUs x 5 tiles x 2.0 kB at 1,000.0 MHz"
     assert lines[5].startswith("memory      fits: tile 0 needs 1.0 kB (50.8 %)")
     assert lines[7].startswith("execution   1,024 cycles (1.0 µs): 62.7 % compute")
 

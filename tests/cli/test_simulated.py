@@ -70,3 +70,19 @@ def test_program_that_is_wrong_is_one_line(
     result = run("simulate", "matmul_chain", *arguments, "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert message in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_info_of_a_program_that_never_ran_counts_in_words(tmp_path: Path) -> None:
+    from simulator import poplar
+
+    device = poplar.IPUModel("tiny").createDevice()
+    graph = poplar.Graph(device.getTarget())
+    large = graph.addVariable(poplar.FLOAT, [200_000], "large")
+    graph.setTileMapping(large, 1)
+    graph.createHostRead("large", large)
+    options = {"autoReport.all": True, "autoReport.directory": str(tmp_path)}
+    poplar.Engine(graph, poplar.program.Sequence(), options)
+    text = run("info", tmp_path).stdout
+    assert "IPU_MODEL ipu2: 1 IPU x 4 tiles" in text
+    assert "does not fit, 1 tile out of memory: tile 1" in text
+    assert text.endswith("execution   no run has ended\n")
