@@ -17,6 +17,7 @@ from cli.output import printable
 from pva.errors import PvaError
 
 BAD_INPUT, INTERRUPTED = 2, 130
+_SENTENCE = 400  # characters
 
 # Known by name, so that this module does not import the simulator: whoever raised one of these has
 # its module loaded.
@@ -31,6 +32,10 @@ def fault_types() -> tuple[type[Exception], ...]:
 
 class Command(click.Command):
     """A command whose errors are one line: what failed, what was found, what would be right."""
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """Give the first sentence of the help in full; the list of commands wraps it."""
+        return super().get_short_help_str(max(limit, _SENTENCE))
 
     def main(  # type: ignore[override]
         self,

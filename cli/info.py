@@ -49,7 +49,7 @@ def _tables(report: Report) -> Rows:
 
     data = report.dataset
     rows: list[tuple[str, str, str, str]] = [
-        (table.name, units.count(data.length(table.name)) + " rows", table.meaning, table.option)
+        (table.name, counted(data.length(table.name), "row"), table.meaning, table.option)
         for table in schema.TABLES
         if data.has(table.name)
     ]

@@ -135,8 +135,11 @@ def write(dataset: Dataset, path: str | PathLike[str], format: str | None = None
     else:
         chosen = BY_NAME.get(format)
     if chosen is None:
-        found = f"no format {format!r}" if format else f"no format has the suffix {file.suffix!r}"
-        raise UnknownFormatError(file, found, _known())
+        if format:
+            raise UnknownFormatError(
+                file, f"no format {format!r}", f"there are {', '.join(BY_NAME)}"
+            )
+        raise UnknownFormatError(file, f"no format has the suffix {file.suffix!r}", _known())
     chosen.write(dataset, file)
 
 

@@ -81,9 +81,20 @@ def test_info_says_what_a_report_lacks_and_who_records_it(tmp_path: Path) -> Non
     )  # fmt: skip
 
 
-def test_show_lists_every_analysis() -> None:
+def test_show_lists_every_analysis_with_a_whole_sentence() -> None:
     text = run("show", "--help").stdout
     assert [name for name in CATALOGUE if f"  {name} " not in text] == []
+    assert "..." not in text.replace("[ARGS]...", "")
+
+
+def test_an_unknown_format_lists_the_names_to_choose_from(report: Path, tmp_path: Path) -> None:
+    text = refusal("convert", report, tmp_path / "new", "--format", "xml")
+    assert text.endswith("new: no format 'xml'; there are pop, json, cbor, plain, debug\n")
+
+
+def test_info_counts_the_rows_of_tables(report: Path) -> None:
+    rows = json.loads(run("info", report, "--tables", "--format", "json").stdout)
+    assert next(row["size"] for row in rows if row["name"] == "target") == "1 row"
 
 
 def test_show_writes_rows_as_json_and_csv(report: Path) -> None:
