@@ -28,10 +28,29 @@ Examples:
 """
 
 
+def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if not asked:
+        return
+    from importlib import metadata
+
+    try:
+        click.echo(f"tilescope {metadata.version('tilescope')}")
+    except metadata.PackageNotFoundError:
+        click.echo("tilescope, a checkout that is not installed")
+    context.exit()
+
+
 @click.group(
     cls=Group, epilog=EXAMPLES, no_args_is_help=True, context_settings={"max_content_width": 100}
 )
-@click.version_option(package_name="tilescope", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
 def tilescope() -> None:
     """See what a program did on a tiled processor: memory, liveness, cycles, host trace."""
 

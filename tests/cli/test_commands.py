@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,20 @@ def test_show_lists_every_analysis_with_a_whole_sentence() -> None:
 def test_an_unknown_format_lists_the_names_to_choose_from(report: Path, tmp_path: Path) -> None:
     text = refusal("convert", report, tmp_path / "new", "--format", "xml")
     assert text.endswith("new: no format 'xml'; there are pop, json, cbor, plain, debug\n")
+
+
+def test_the_version_is_that_of_the_installed_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "version", lambda name: f"1.2.3 of {name}")
+    assert run("--version").stdout == "tilescope 1.2.3 of tilescope\n"
+
+
+def test_a_checkout_that_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", absent)
+    result = run("--version")
+    assert (result.exit_code, result.stdout) == (0, "tilescope, a checkout that is not installed\n")
 
 
 def test_info_counts_the_rows_of_tables(report: Path) -> None:
