@@ -118,7 +118,8 @@ class Trace:
         return self._content.problems
 
     def __repr__(self) -> str:
-        return f"Trace({str(self.path)!r}, {len(self.threads)} threads)"
+        number = len(self.threads)
+        return f"Trace({str(self.path)!r}, {number} thread{'s' * (number != 1)})"
 
 
 def _file(path: Path) -> Path:

@@ -295,7 +295,7 @@ def train(
     engine.load(device)
     for handle, values in initial_weights().by_handle().items():
         engine.writeTensor(handle, values)
-    progress(2, total, f"train {epochs} epochs of {digits.batches} steps")
+    progress(2, total, f"train {epochs} epoch{'s' * (epochs > 1)} of {digits.batches} steps")
     losses = _train_epochs(engine, digits, epochs, lambda n, text: progress(n + 2, total, text))
     accuracy = _evaluate(engine, digits)
     if out is not None:

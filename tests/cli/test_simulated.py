@@ -46,6 +46,11 @@ def test_demo_leaves_a_report_that_adds_up_and_a_trace(demo: tuple[Path, Result]
     assert openTrace(out).is_finished
 
 
+def test_one_epoch_is_said_in_the_singular(tmp_path: Path) -> None:
+    arguments = ("simulate", "mlp_digits", "--target", "tiny", "--epochs", "1")
+    assert "train 1 epoch of 89 steps" in run(*arguments, "--out", tmp_path / "run").stderr
+
+
 def test_matmul_chain_replaces_the_report_of_an_earlier_run(tmp_path: Path) -> None:
     out = tmp_path / "chain"
     for shapes in (("4x3", "3x2"), ("8x6", "6x4", "4x2")):

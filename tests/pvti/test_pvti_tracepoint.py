@@ -76,7 +76,9 @@ def test_one_end_without_a_begin_is_said_in_the_singular(
     finish: Finish, channel: pvti.TraceChannel
 ) -> None:
     pvti.Tracepoint.end(channel, "never begun")
-    assert finish().problems == ("1 end without a begin was left out",)
+    trace = finish()
+    assert trace.problems == ("1 end without a begin was left out",)
+    assert repr(trace).endswith("1 thread)")
 
 
 def test_blocks_of_a_disabled_channel_are_no_ends_without_a_begin(
