@@ -172,12 +172,16 @@ class Dataset:
     __hash__ = None  # type: ignore[assignment]
 
     def _require(self, name: str, present: Collection[str], option: str) -> None:
-        if name not in present:
-            raise NotRecordedError(
-                self.name,
-                f"no {name} was recorded",
-                f"run the program with the engine option {option}",
-            )
+        if name in present:
+            return
+        items: list[schema.Table | schema.Array] = [*schema.TABLES, *schema.ARRAYS]
+        recorded = any(item.option == option and self.has(item.name) for item in items)
+        wanted = (
+            f"the program has none, or its writer does not tell; {option} was on"
+            if recorded
+            else f"run the program with the engine option {option}"
+        )
+        raise NotRecordedError(self.name, f"no {name} was recorded", wanted)
 
     def _check_references(self, table: str, column: schema.Column, values: Values) -> None:
         """Refuse references that lead to no row."""

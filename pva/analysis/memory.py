@@ -122,6 +122,16 @@ def memory_by_category(report: Report, *, tile: int | None = None) -> pd.DataFra
     return used.sort_values("total", ascending=False, kind="stable", ignore_index=True)
 
 
+def _in_place(report: Report) -> Bytes:
+    """Give bytes by [category][tile] that share their place with nothing, and last what is shared.
+
+    The rows of a tile add up to its total.
+    """
+    alone = _categories(report)[:, 0, :]
+    shared = report.dataset.column("memory_by_tile", "total") - alone.sum(axis=0)
+    return np.vstack([alone, shared])
+
+
 def category_by_tile(report: Report) -> pd.DataFrame:
     """Give each tile's bytes by category, largest first; the columns of a row add up to its total.
 
@@ -130,9 +140,7 @@ def category_by_tile(report: Report) -> pd.DataFrame:
     """
     import pandas as pd
 
-    alone = _categories(report)[:, 0, :]
-    shared = report.dataset.column("memory_by_tile", "total") - alone.sum(axis=0)
-    values = np.vstack([alone, shared])
+    values = _in_place(report)
     totals = values.sum(axis=1)
     order = [row for row in np.argsort(-totals, kind="stable").tolist() if totals[row] > 0]
     names = [*CATEGORY_LABELS, OVERLAPPED]
@@ -150,7 +158,7 @@ def memory_overview(
     gaps = data.column("memory_by_tile", "total_including_gaps")[tiles]
     capacity = int(data.value("target", "bytes_per_tile"))
     fullest, fullest_data = int(gaps.argmax()), int(total.argmax())
-    categories = _categories(report)[:, :, tiles].sum(axis=(1, 2))
+    categories = _in_place(report)[:, tiles].sum(axis=1)
     largest = int(categories.argmax())
     return MemoryOverview(
         bytes_per_tile=capacity,
@@ -164,7 +172,7 @@ def memory_overview(
         fullest_bytes_excluding_gaps=int(total[fullest_data]),
         mean_bytes=float(gaps.mean()),
         tiles_out_of_memory=int((gaps > capacity).sum()),
-        largest_category=list(CATEGORY_LABELS)[largest],
+        largest_category=[*CATEGORY_LABELS, OVERLAPPED][largest],
         largest_category_bytes=int(categories[largest]),
     )
 

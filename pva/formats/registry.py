@@ -117,7 +117,7 @@ def read(path: str | PathLike[str]) -> Dataset:
     wanted = ("profile", "debug") if "profile" in files else ("graph", "execution", "debug")
     parts = [read(files[name]) for name in wanted if name in files]
     if not parts or not {"profile", "graph", "execution"} & set(files):
-        raise NotFoundError(where, "no report in this directory", "profile.pop is looked for")
+        raise NotFoundError(where, "no report in this directory", _below(where))
     return Dataset.joined(parts, str(where))
 
 
@@ -156,6 +156,12 @@ def directory_files(directory: Path) -> dict[str, Path]:
         if matches:
             files[kind] = matches[0]
     return files
+
+
+def _below(directory: Path) -> str:
+    """Name the reports in folders below, as engines with names leave them."""
+    found = sorted(file.parent.name for file in directory.glob("*/profile.pop"))
+    return f"give one of those below: {', '.join(found)}" if found else "profile.pop is looked for"
 
 
 def load_json(path: Path) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.graph.errors import HostAccessError
+from simulator.graph.errors import HostAccessError, PoplarError
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import join, spread
 from simulator.graph.tensor import Tensor
@@ -30,7 +30,12 @@ class Storage:
 
     def __init__(self, graph: Graph) -> None:
         words = -(-graph.arena_bytes // 8)
-        self.arena = np.zeros(words * 8, dtype=np.uint8)
+        try:
+            self.arena = np.zeros(words * 8, dtype=np.uint8)
+        except MemoryError:
+            raise PoplarError(
+                f"Engine: the variables take {graph.arena_bytes:,} bytes; the host has not so much"
+            ) from None
         self._views: dict[Type, Array] = {}
         for variable in graph.variables:
             if variable.values is not None:

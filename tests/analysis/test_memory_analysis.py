@@ -123,3 +123,12 @@ def test_histogram_counts_each_tile_once(values: list[int]) -> None:
 def test_histogram_has_a_row_a_kilobyte_from_the_least_to_the_most() -> None:
     frame = memory.memory_histogram(totals([3000] * 8 + [5119, 5120]))
     assert frame.to_numpy().tolist() == [[2, 3, 8], [3, 4, 0], [4, 5, 1], [5, 6, 1]]
+
+
+def test_largest_category_never_counts_a_byte_twice() -> None:
+    data = small_report()
+    by_category = data.array("memory_by_category").copy()
+    # 4 kB a tile of messages, all of them in the place of one another: no more memory for it.
+    by_category[schema.CATEGORIES.index("message"), 0, 1] += 4096
+    overview = memory.memory_overview(report(memory_by_category=by_category))
+    assert overview.largest_category_bytes <= overview.total

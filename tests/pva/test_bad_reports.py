@@ -313,3 +313,15 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_columns_of_different_lengths_are_refused() -> None:
     tables = {"vertex_types": {"name": ["a", "b"], "size": [1]}}
     assert isinstance(fault(lambda: Dataset.of(tables)), InconsistentDataError)
+
+
+def test_what_the_program_has_not_is_not_blamed_on_an_option_that_was_on() -> None:
+    error = fault(lambda: small_report(optimization_info=None).column("optimization_info", "name"))
+    assert isinstance(error, NotRecordedError)
+    assert "the program has none" in str(error)
+
+
+def test_a_folder_of_named_engines_points_to_their_reports(tmp_path: Path) -> None:
+    for engine in ("training", "inference"):
+        write_report(tmp_path / engine)
+    assert str(fault(lambda: openReport(tmp_path))).endswith("those below: inference, training")
