@@ -35,9 +35,7 @@ def lower_compute_set(building: Building, compute_set: int) -> list[Part]:
 def _touches(building: Building, compute_set: int) -> tuple[Touch, Touch, IntArray]:
     """Collect what the vertices read and write, and the variables of fields that do both."""
     reads, writes, both = [], [], [np.zeros(0, dtype=np.int64)]
-    for group in building.groups:
-        if group.compute_set != compute_set:
-            continue
+    for group in building.graph.groups_of(compute_set):
         for item in group.fields.values():
             found = touch(building.layout, group, item)
             if item.direction != "output":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -337,6 +338,13 @@ class Graph:
             groups = [*self._bulk, *map(user_vertices.to_group, self._batches.values())]
             self._groups = sorted(groups, key=lambda group: group.compute_set)
         return self._groups
+
+    def groups_of(self, compute_set: int) -> list[VertexGroup]:
+        """Give the vertices of one compute set."""
+        groups = self.vertex_groups()
+        first = bisect_left(groups, compute_set, key=lambda group: group.compute_set)
+        end = bisect_right(groups, compute_set, key=lambda group: group.compute_set)
+        return groups[first:end]
 
     def validate_mapping(self, tensors: Iterable[Tensor] = ()) -> None:
         """Raise PoplarError for the first element that is used (or in `tensors`) and unmapped."""

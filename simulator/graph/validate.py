@@ -50,8 +50,14 @@ def _report_unmapped(graph: Graph, begin: int, end: int) -> None:
 
 
 def check_writable(tensor: Tensor, where: str) -> None:
-    """Raise GraphConnectionError when a tensor that is written holds part of a constant."""
+    """Raise GraphConnectionError when a written tensor holds a constant, or an element twice."""
     graph = tensor.graph
+    order = np.argsort(tensor.begins)
+    begin, end = tensor.begins[order], (tensor.begins + tensor.lengths)[order]
+    if (begin[1:] < end[:-1]).any():
+        raise GraphConnectionError(
+            f"{where}: writes an element of {tensor.describe()} twice; each must stand there once"
+        )
     begins, _ = graph.variable_bounds()
     first = np.searchsorted(begins, tensor.begins * tensor.dtype.size, side="right") - 1
     for number in np.unique(first).tolist():

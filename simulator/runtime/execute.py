@@ -93,8 +93,7 @@ class ValueRunner:
 
     def _execute(self, compute_set: int) -> Step:
         if compute_set not in self._compute_sets:
-            groups = self._graph.vertex_groups()
-            prepared = [self._group(g) for g in groups if g.compute_set == compute_set]
+            prepared = [self._group(group) for group in self._graph.groups_of(compute_set)]
             self._compute_sets[compute_set] = lambda: _run_groups(prepared)
         return self._compute_sets[compute_set]
 

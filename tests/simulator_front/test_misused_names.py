@@ -145,3 +145,10 @@ def test_no_part_for_any_tile_maps_nothing() -> None:
     lonely = graph.addVariable(poplar.FLOAT, [2], "lonely")
     graph.setTileMapping(lonely, [[], []])
     assert graph.getTileMapping(lonely) == [[], [], [], []]
+
+
+def test_copy_to_an_element_that_stands_twice_in_the_tensor() -> None:
+    _, data, sums, _ = setting()
+    twice = poplar.concat([sums.slice(0, 2), sums.slice(0, 2)])
+    with pytest.raises(poplar.PoplarError, match="writes an element of sums twice"):
+        poplar.program.Copy(data, twice)
