@@ -103,3 +103,11 @@ def test_always_live_pieces_collide_with_what_is_in_their_place() -> None:
 def test_a_program_that_calls_itself_is_found() -> None:
     calling = small_report(**changed("programs", "target", 12, 0))
     assert "contains itself" in {v.found for v in check(calling)}
+
+
+def test_no_tile_receives_more_than_all_tiles_send() -> None:
+    sent = int(small_report().array("exchange_bytes_sent")[0].sum())
+    # One byte more than was sent at all, though far less than a multicast of it to ten tiles.
+    found = check(small_report(**changed_array("exchange_bytes_received", (0, 9), sent + 1)))
+    (breach,) = [v for v in found if v.law == "bytes_sent_are_received"]
+    assert (breach.place, breach.found) == ("bytes received, exchange, tile 0, 9", str(sent + 1))
