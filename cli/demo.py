@@ -42,13 +42,14 @@ def demo(out: Path, served: bool, port: int) -> None:
         serve_paths([out], "127.0.0.1", port)
 
 
-def train_digits(out: Path, target: str = "mk2", epochs: int = 10) -> None:
+def train_digits(out: Path, target: str = "mk2", epochs: int | None = None) -> None:
     """Train the network of digits into the report directory `out`; say how well and how fast."""
     begin = time.monotonic()
     with recorded(out), progress_shown() as progress:
         from simulator.examples import mlp_digits
 
-        result = mlp_digits.train(out, target=target, epochs=epochs, progress=progress)
+        count = epochs or mlp_digits.EPOCHS
+        result = mlp_digits.train(out, target=target, epochs=count, progress=progress)
     took = units.duration(time.monotonic() - begin)
     losses = result.losses
     click.echo(

@@ -34,8 +34,10 @@ def simulate() -> None:
 @simulate.command("mlp_digits", cls=Command)
 @_target
 @_out
-@click.option("--epochs", type=click.IntRange(min=1), default=10, show_default=True, help="Epochs.")
-def mlp_digits(target: str, out: Path | None, epochs: int) -> None:
+@click.option(
+    "--epochs", type=click.IntRange(min=1), help="Epochs; as many as the demo if not given."
+)
+def mlp_digits(target: str, out: Path | None, epochs: int | None) -> None:
     """Train a two-layer network on 1,797 handwritten digits."""
     directory = out or Path("mlp_digits")
     train_digits(directory, target=target, epochs=epochs)

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from simulator.examples import mlp_digits
-from simulator.examples.mlp_digits import BATCH, LEARNING_RATE, Floats
-
-EPOCHS = 4
+from simulator.examples.mlp_digits import BATCH, EPOCHS, LEARNING_RATE, Floats
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,8 @@ def reference() -> Reference:
 
 @pytest.fixture(scope="module")
 def trained() -> mlp_digits.Result:
-    return mlp_digits.train(target="tiny", epochs=EPOCHS)
+    """Train as the demo does."""
+    return mlp_digits.train()
 
 
 def test_the_digits_are_1797_images_split_four_to_one() -> None:
