@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import dash_ag_grid as dag
 import dash_mantine_components as dmc
-from dash import ClientsideFunction, Dash, Input, Output, dcc, html, no_update
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
 from dashboard.address import AddressError, Filter
 from pva import units
@@ -132,10 +132,36 @@ def plot(identifier: str, height: int = 340) -> Element:
 
 
 def filter_box(identifier: str, words: str) -> Element:
-    """Make a box whose text becomes the filter of the address."""
+    """Make a box whose text becomes the filter of the address, on Enter or when it is left."""
     return dmc.TextInput(
-        id=identifier, placeholder=words, debounce=300, size="xs", **{"aria-label": words}
+        id=identifier, placeholder=words, debounce=True, size="xs", **{"aria-label": words}
     )
+
+
+def number_box(identifier: str, words: str, label: str, last: int) -> Element:
+    """Make a box for a number from 0 to `last`, taken on Enter or when it is left."""
+    return dmc.NumberInput(
+        id=identifier,
+        placeholder=words,
+        min=0,
+        max=last,
+        allowDecimal=False,
+        clampBehavior="none",
+        debounce=True,
+        hideControls=True,
+        size="xs",
+        className="number-choice",
+        **{"aria-label": label},
+    )
+
+
+def entered(identifier: str) -> list[Input | State]:
+    """Give the inputs of a callback on what somebody entered in a box.
+
+    Never the value alone: it also changes when the box is made to follow the address, and would
+    take back where Back had just led.
+    """
+    return [Input(identifier, "n_submit"), Input(identifier, "n_blur"), State(identifier, "value")]
 
 
 def show_filter(app: Dash, identifier: str, function: str) -> None:

@@ -2,8 +2,6 @@
 (function () {
   "use strict";
 
-
-
   /** Set keys of the address (null drops one); `replace` leaves no entry in the history. */
   function go(changes, replace) {
     const search = new URLSearchParams(window.location.search);
@@ -35,15 +33,6 @@
     return text.startsWith(column + "~") ? text.slice(column.length + 1) : "";
   }
 
-  // What the boxes were last made to show. Dash reports that as a change too, perhaps when the
-  // address has moved on; only what differs was typed by somebody.
-  const shownLast = {};
-
-  function show(key, value) {
-    shownLast[key] = value;
-    return value;
-  }
-
   function pick(key) {
     return function (clicked) {
       if (clicked && clicked.points.length) go({ [key]: Math.round(clicked.points[0].x) });
@@ -51,20 +40,19 @@
   }
 
   function type(key) {
-    return function (value) {
-      if (value === undefined || value === null || value === shownLast[key]) return;
-      shownLast[key] = value;
-      go({ [key]: value });
+    return function (submits, blurs, value) {
+      if (submits || blurs) go({ [key]: value });
     };
   }
 
   function filter(column) {
-    return function (value) {
-      if (value === undefined || value === shownLast[column]) return;
-      shownLast[column] = value;
-      go({ filter: value ? column + "~" + value : null }, true);
+    return function (submits, blurs, value) {
+      if (submits || blurs) go({ filter: value ? column + "~" + value : null }, true);
     };
   }
+
+  // The choice of reports follows the page, which Dash reports as a change, too.
+  let shownReport = null;
 
   function setTheme(theme) {
     document.cookie = "tilescope-theme=" + theme + "; path=/; max-age=31536000; samesite=strict";
@@ -83,23 +71,23 @@
     choose: (value) => go({ show: value }, true),
     filterNames: filter("name"),
     filterLabels: filter("label"),
-    shownTile: () => show("tile", number("tile")),
-    shownStep: () => show("step", number("step")),
-    shownName: () => show("name", filterText("name")),
-    shownLabel: () => show("label", filterText("label")),
+    shownTile: () => number("tile"),
+    shownStep: () => number("step"),
+    shownName: () => filterText("name"),
+    shownLabel: () => filterText("label"),
     switchTheme: (clicks) => {
       const now = document.documentElement.getAttribute("data-mantine-color-scheme");
       return setTheme(now === "dark" ? "light" : "dark");
     },
     openReport: (key) => {
-      if (!key || key === shownLast.report) return;
-      shownLast.report = key;
+      if (!key || key === shownReport) return;
+      shownReport = key;
       go({ tile: null, step: null, event: null, range: null, filter: null, report: key });
     },
     showReport: (shown) => {
       if (!shown) return window.dash_clientside.no_update;
       document.title = shown.report + " – tilescope";
-      return show("report", shown.report);
+      return (shownReport = shown.report);
     },
   });
 })();

@@ -192,7 +192,7 @@ def register(app: Dash, store: Store) -> None:
         )
     for function, inputs in (
         ("choose", Input("execution-show", "value")),
-        ("filterNames", Input("execution-filter", "value")),
+        ("filterNames", components.entered("execution-filter")),
     ):
         app.clientside_callback(
             ClientsideFunction("tilescope", function), inputs, prevent_initial_call=True

@@ -55,7 +55,7 @@ def layout(store: Store, chosen: Address) -> Element:
                 components.plot("liveness-plot", 340),
                 note="all tiles; click a step for its variables",
                 badge=badge(report, "always_live_bytes"),
-                tools=_tools(chosen, live.peak_step, report.dataset.length("liveness_steps")),
+                tools=_tools(chosen, report.dataset.length("liveness_steps")),
             ),
             html.Div(
                 [html.Div(id="liveness-step"), html.Div(id="liveness-always")],
@@ -65,7 +65,7 @@ def layout(store: Store, chosen: Address) -> Element:
     )
 
 
-def _tools(chosen: Address, peak: int, steps: int) -> Element:
+def _tools(chosen: Address, steps: int) -> Element:
     return html.Div(
         [
             dmc.SegmentedControl(
@@ -75,18 +75,8 @@ def _tools(chosen: Address, peak: int, steps: int) -> Element:
                 size="xs",
             ),
             components.filter_box("liveness-filter", "Filter variables"),
-            dmc.NumberInput(
-                id="liveness-step-choice",
-                placeholder="Step",
-                min=0,
-                max=max(steps - 1, 0),
-                startValue=max(peak, 0),
-                allowDecimal=False,
-                clampBehavior="none",
-                debounce=400,
-                size="xs",
-                className="number-choice",
-                **{"aria-label": "Program step"},
+            components.number_box(
+                "liveness-step-choice", "Step", "Program step", max(steps - 1, 0)
             ),
         ],
         className="tools-row",
@@ -164,8 +154,8 @@ def register(app: Dash, store: Store) -> None:
     for function, inputs in (
         ("choose", Input("liveness-show", "value")),
         ("pickStep", Input("liveness-plot", "clickData")),
-        ("typeStep", Input("liveness-step-choice", "value")),
-        ("filterNames", Input("liveness-filter", "value")),
+        ("typeStep", components.entered("liveness-step-choice")),
+        ("filterNames", components.entered("liveness-filter")),
     ):
         app.clientside_callback(
             ClientsideFunction("tilescope", function), inputs, prevent_initial_call=True

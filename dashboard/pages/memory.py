@@ -66,18 +66,7 @@ def _tools(chosen: Address, tiles: int) -> Element:
                 value=chosen.show or GAPS,
                 size="xs",
             ),
-            dmc.NumberInput(
-                id="memory-tile-choice",
-                placeholder="Tile",
-                min=0,
-                max=tiles - 1,
-                allowDecimal=False,
-                clampBehavior="none",
-                debounce=400,
-                size="xs",
-                className="number-choice",
-                **{"aria-label": "Tile"},
-            ),
+            components.number_box("memory-tile-choice", "Tile", "Tile", tiles - 1),
         ],
         className="tools-row",
     )
@@ -153,7 +142,7 @@ def register(app: Dash, store: Store) -> None:
     )
     for function, inputs in (
         ("pickTile", Input("memory-plot", "clickData")),
-        ("typeTile", Input("memory-tile-choice", "value")),
+        ("typeTile", components.entered("memory-tile-choice")),
         ("leaveTile", Input("memory-all", "n_clicks")),
         ("choose", Input("memory-show", "value")),
     ):

@@ -143,7 +143,7 @@ def register(app: Dash, store: Store) -> None:
         )
     app.clientside_callback(
         ClientsideFunction("tilescope", "filterLabels"),
-        Input("trace-filter", "value"),
+        components.entered("trace-filter"),
         prevent_initial_call=True,
     )
     components.show_filter(app, "trace-filter", "shownLabel")

@@ -97,11 +97,13 @@ def test_copied_link_opens_the_same_view(open_page: Opener) -> None:
     assert names == [VARIABLE]
 
 
-def test_back_returns_to_the_view_before(open_page: Opener) -> None:
+@pytest.mark.parametrize("pause", [0, 350, 450])  # the box once echoed after 400 ms
+def test_back_returns_to_the_view_before(open_page: Opener, pause: int) -> None:
     page = open_page("/memory?tile=3")
     page.wait_for_selector("text=Categories of tile 3")
     page.click("text=All tiles")
     page.wait_for_selector("text=Categories of all tiles")
+    page.wait_for_timeout(pause)
     page.go_back()
     page.wait_for_selector("text=Categories of tile 3")
 
@@ -117,6 +119,7 @@ def test_typed_tile_that_is_not_there_is_named(open_page: Opener) -> None:
     page = open_page("/memory")
     page.wait_for_selector("#memory-plot .scatterlayer")
     page.get_by_label("Tile", exact=True).fill("99")
+    page.get_by_label("Tile", exact=True).press("Enter")
     page.wait_for_selector("text=tile 99: not there; the report has tiles 0 to 9")
 
 
@@ -226,3 +229,27 @@ def test_trace_without_report_leads_to_its_page(open_page: Opener) -> None:
     page.click("text=Open the host trace")
     ready_canvas(page)
     assert page.locator(".nav-link").all_inner_texts() == ["Host trace"]
+
+
+@pytest.mark.parametrize(
+    ("path", "label", "text", "wanted"),
+    [
+        ("/liveness", "Program step", "3", "step=3"),
+        ("/liveness", "Filter variables", "part", "filter=name~part"),
+        ("/execution", "Filter programs", "mult", "filter=name~mult"),
+        ("/trace", "Filter labels", "batch", "filter=label~batch"),
+    ],
+)
+def test_what_is_entered_in_a_box_goes_into_the_address_and_out_again(
+    open_page: Opener, path: str, label: str, text: str, wanted: str
+) -> None:
+    page = open_page(path)
+    box = page.get_by_label(label, exact=True)
+    box.fill(text)
+    box.press("Enter")
+    page.wait_for_function(
+        "wanted => decodeURIComponent(location.search).includes(wanted)", arg=wanted
+    )
+    box.fill("")
+    box.blur()
+    page.wait_for_function("location.search === ''")
