@@ -1,7 +1,8 @@
-"""The clock model: each tile has its own clock, phases add to it, syncs bring the tiles together.
+"""The clock model: each tile has its own clock, phases add to it, syncs bring tiles together.
 
-Sources: the user guide's sample of printed steps (chapter "Profiling"), which this model replays to
-the cycle. Exchange and the compute that follows it are not separated by a sync.
+An internal sync joins the tiles of each IPU by itself, an external one those of all IPUs. Sources:
+the user guide's sample of printed steps (chapter "Profiling"), which this model replays to the
+cycle. Exchange and the compute that follows it are not separated by a sync.
 """
 
 from __future__ import annotations
@@ -20,16 +21,21 @@ Cycles = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delays:
-    """The sync delay of every tile, split into the way to the sync controller and the way back."""
+    """The sync delay of every tile, split into the way to the sync controller and the way back.
+
+    An external sync costs `between_ipus` cycles more than an internal one.
+    """
 
     request: Cycles
     release: Cycles
+    ipus: int = 1
+    between_ipus: int = 0
 
     @classmethod
-    def of(cls, round_trip: npt.ArrayLike) -> Delays:
-        """Split round trips (cycles by tile); an odd cycle goes to the request."""
+    def of(cls, round_trip: npt.ArrayLike, ipus: int = 1, between_ipus: int = 0) -> Delays:
+        """Split round trips (cycles by tile, IPU after IPU); an odd cycle goes to the request."""
         whole = np.asarray(round_trip, dtype=np.int64)
-        return cls(request=(whole + 1) // 2, release=whole // 2)
+        return cls((whole + 1) // 2, whole // 2, ipus, between_ipus)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +43,7 @@ class Phase:
     """What one step costs: `cycles` on each of `tiles` (ascending); a sync has no tiles of its own.
 
     `ipus` are those with an active tile, `starts` the place of their first tile in `tiles`.
+    `external` tells of a sync that it joins all IPUs.
     """
 
     is_sync: bool
@@ -44,6 +51,7 @@ class Phase:
     cycles: Cycles
     ipus: Cycles
     starts: Cycles
+    external: bool = False
 
     @classmethod
     def of(cls, cycles_by_tile: npt.ArrayLike, tiles_per_ipu: int) -> Phase:
@@ -54,11 +62,11 @@ class Phase:
         return cls(False, tiles, row[tiles], ipus, starts)
 
     @classmethod
-    def sync(cls, tiles: int, tiles_per_ipu: int) -> Phase:
-        """Make the phase of a sync over all tiles."""
+    def sync(cls, tiles: int, tiles_per_ipu: int, *, external: bool = False) -> Phase:
+        """Make the phase of a sync: of the tiles of each IPU, or of all of them."""
         starts = np.arange(0, tiles, tiles_per_ipu, dtype=np.int64)
         nothing = np.zeros(0, dtype=np.int64)
-        return cls(True, nothing, nothing, starts // tiles_per_ipu, starts)
+        return cls(True, nothing, nothing, starts // tiles_per_ipu, starts, external)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,9 +97,12 @@ class Replay:
     end: Cycles
 
 
-def sync(free: Cycles, delays: Delays) -> Cycles:
+def sync(free: Cycles, delays: Delays, *, external: bool = False) -> Cycles:
     """Give the clocks after a sync: all requests arrive, then each tile has its release."""
-    after: Cycles = (free + delays.request).max() + delays.release
+    arrived = (free + delays.request).reshape(delays.ipus, -1).max(axis=1, keepdims=True)
+    if external:
+        arrived = np.full_like(arrived, arrived.max() + delays.between_ipus)
+    after: Cycles = (arrived + delays.release.reshape(delays.ipus, -1)).reshape(-1)
     return after
 
 
@@ -101,7 +112,7 @@ def advance(free: Cycles, phases: Sequence[Phase], order: Sequence[int], delays:
     for index in order:
         phase = phases[index]
         if phase.is_sync:
-            free = sync(free, delays)
+            free = sync(free, delays, external=phase.external)
         else:
             free[phase.tiles] += phase.cycles
     return free
@@ -130,7 +141,7 @@ def replay(
             snapshots.append(clock.copy())
         phase = phases[index]
         if phase.is_sync:
-            begin, clock = clock, sync(clock, delays)
+            begin, clock = clock, sync(clock, delays, external=phase.external)
             end = clock
             waited[step] = end.sum() - begin.sum()
         else:

@@ -68,3 +68,36 @@ def test_a_run_that_begins_with_a_sync_takes_no_note_of_the_clocks_before_it(bef
     from_zero = advance(np.zeros(4, dtype=np.int64), phases, order, delays)
     shift = (free + delays.request).max() - delays.request.max()
     assert (advance(free, phases, order, delays) == from_zero + shift).all()
+
+
+def test_an_internal_sync_joins_the_tiles_of_each_ipu_by_itself():
+    delays = Delays.of([4, 8, 4, 8], ipus=2, between_ipus=50)
+    # IPU 0: latest request at 10 + 2; IPU 1: at 1 + 4.
+    assert sync(np.array([10, 3, 0, 1]), delays).tolist() == [14, 16, 7, 9]
+
+
+def test_an_external_sync_joins_all_ipus_and_costs_the_way_between_them():
+    delays = Delays.of([4, 8, 4, 8], ipus=2, between_ipus=50)
+    after = sync(np.array([10, 3, 0, 1]), delays, external=True)
+    assert after.tolist() == [12 + 50 + 2, 12 + 50 + 4] * 2
+
+
+def test_on_one_ipu_an_external_sync_is_an_internal_one():
+    free, delays = np.array([10, 3, 0, 1]), Delays.of([4, 8, 4, 8])
+    assert (sync(free, delays) == sync(free, delays, external=True)).all()
+
+
+def test_both_ways_through_the_phases_give_the_same_clocks_on_several_ipus():
+    delays = Delays.of([4, 8, 4, 8], ipus=2, between_ipus=50)
+    phases = [
+        Phase.sync(4, 2),
+        Phase.sync(4, 2, external=True),
+        Phase.of([0, 30, 2, 0], tiles_per_ipu=2),
+    ]
+    order, start = [2, 0, 2, 1, 2], np.zeros(4, dtype=np.int64)
+    result = replay(start, phases, order, delays)
+    # After the first sync IPU 0 stands at 36 and 38, IPU 1 at 6 and 8: the frontier is of IPU 0.
+    assert result.cycles_to[1] == 38
+    # Requests of the second phase: 38 + 30 + 4; then 50 between the IPUs, the way back, and 30.
+    assert result.end.tolist() == [124, 126 + 30, 124 + 2, 126]
+    assert (result.end == advance(start, phases, order, delays)).all()
