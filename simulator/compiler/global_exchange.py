@@ -1,0 +1,141 @@
+"""What an exchange between IPUs costs: bytes, cycles and code of every tile.
+
+Estimates, after the constraints that PopLibs gives to the IPU Model (lib/poplibs_test/Util.cpp,
+addGlobalExchangeConstraints). IPUs stand in a ladder of cards: IPUs 2k and 2k + 1 share a card,
+which is a rung. How the sentence "4 links inside a card pair, 2 across the rung, 2 up, 2 down" is
+read here: each IPU has bundles of links that lead away from it, and all traffic that leaves through
+a bundle shares it. A bundle of 4 links carries what is meant for the other IPU of its own card; one
+of 2 links carries across the rung what goes on to another card on the other side; one of 2 links
+leads up and one of 2 links down its side of the ladder. Traffic takes the rung first, then up or
+down. An odd number of IPUs is routed as if its last card were whole.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from simulator.compiler.edges import union_by_tile
+from simulator.compiler.exchange import FAR_LATENCY, INSTRUCTION_BYTES
+from simulator.compiler.executable import Exchange
+from simulator.graph.target import Target
+from simulator.graph.types import IntArray
+
+LINK_BITS_PER_SECOND = 0.85 * 128 * 1024**3  # of one link, efficiency included [S, Util.cpp]
+LINKS = np.array([4, 2, 2, 2])  # in a bundle: on the card, across the rung, up, down [S, Util.cpp]
+# Latency of a hop of the global sync [S, Util.cpp, setGlobalSyncLatency]; data is taken to need as
+# long [I]. To the links and from them it crosses an IPU, like the farthest internal exchange [I].
+HOP_SECONDS = 15e-9
+PACKET_INSTRUCTIONS = 2  # a request and a wait, as for a packet of the host [I]
+
+
+def global_exchange_cost(
+    target: Target, source: IntArray, destination: IntArray, size: IntArray, begin: IntArray
+) -> Exchange:
+    """Cost an exchange between the IPUs of `target` of fragments of `size` bytes.
+
+    Bytes (`begin` in the arena) from one tile to many of another IPU cross the links once. The
+    links are shared, so that all tiles that take part take as long: the latency and the time of
+    the busiest bundle of links, or of the busiest tile when that is longer.
+    """
+    one_graph = np.zeros(1, dtype=np.int64)
+    return cross_replica_cost(target, one_graph, source, destination, size, begin)
+
+
+def cross_replica_cost(
+    target: Target,
+    to_replica: IntArray,
+    source: IntArray,
+    destination: IntArray,
+    size: IntArray,
+    begin: IntArray,
+) -> Exchange:
+    """Cost an exchange between replicas, each of which has the IPUs of `target`.
+
+    Replica r sends the fragments to `to_replica[r]`; its IPUs stand in the ladder after those of
+    replica r - 1. Tiles are of a replica: each sends its own bytes and receives another replica's.
+    """
+    tiles, ipus = target.num_tiles, target.num_ipus
+    tile, to_ipu, moved = _crossings(target, source, destination, size, begin)
+    sent, received = _sum(tile, moved, tiles), _sum(destination, size, tiles)
+    replicas = len(to_replica)
+    of_one = np.zeros((ipus, ipus), dtype=np.int64)
+    np.add.at(of_one, (tile // target.tiles_per_ipu, to_ipu), moved)
+    of_all = np.zeros((replicas, ipus, replicas, ipus), dtype=np.int64)
+    of_all[np.arange(replicas), :, to_replica] = of_one
+    flows = of_all.reshape(replicas * ipus, replicas * ipus)
+    np.fill_diagonal(flows, 0)
+    most = max(int(sent.max(initial=0)), int(received.max(initial=0)))
+    busiest_tile = -(-most // target.exchange_bytes_per_cycle)
+    time = latency(flows, target.clock_frequency) + max(
+        link_cycles(flows, target.clock_frequency), busiest_tile
+    )
+    packets = -(-sent // target.host_packet_bytes) - (-received // target.host_packet_bytes)
+    return Exchange(
+        sent=sent,
+        received=received,
+        cycles=np.where((sent > 0) | (received > 0), time, 0),
+        code=PACKET_INSTRUCTIONS * INSTRUCTION_BYTES * packets,
+    )
+
+
+def link_cycles(flows: IntArray, clock_frequency: int) -> int:
+    """Give the cycles of the busiest bundle of links; `flows` are bytes by [from IPU][to IPU]."""
+    seconds = 8 * busiest_bundles(flows) / (LINKS * LINK_BITS_PER_SECOND)
+    return math.ceil(float(seconds.max()) * clock_frequency)
+
+
+def busiest_bundles(flows: IntArray) -> IntArray:
+    """Give the bytes through the busiest bundle of each kind, in the order of LINKS."""
+    card, side = _places(len(flows))
+    stays = card[:, None] == card
+    leaves = np.where(stays, 0, flows)
+    over_rung = np.where(side[:, None] != side, leaves, 0)
+    climbs = [
+        (
+            leaves[np.ix_(below, ~below & (side == way))],
+            leaves[np.ix_(~below, below & (side == way))],
+        )
+        for border in range(int(card[-1]))
+        for below in [card <= border]
+        for way in (0, 1)
+    ]
+    return np.array(
+        [
+            int(np.where(stays, flows, 0).sum(axis=1).max()),
+            int(over_rung.sum(axis=1).max()),
+            max((int(up.sum()) for up, _ in climbs), default=0),
+            max((int(down.sum()) for _, down in climbs), default=0),
+        ]
+    )
+
+
+def latency(flows: IntArray, clock_frequency: int) -> int:
+    """Give the cycles before the first word over the longest route that has traffic."""
+    card, side = _places(len(flows))
+    apart = np.abs(card[:, None] - card)
+    hops = np.where(apart == 0, 1, apart + (side[:, None] != side))
+    most = int(hops[flows > 0].max(initial=0))
+    return FAR_LATENCY + math.ceil(HOP_SECONDS * clock_frequency * most)
+
+
+def _places(ipus: int) -> tuple[IntArray, IntArray]:
+    """Give the card and the side of the ladder of each IPU."""
+    number = np.arange(ipus, dtype=np.int64)
+    return number // 2, number % 2
+
+
+def _crossings(
+    target: Target, source: IntArray, destination: IntArray, size: IntArray, begin: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Give the tile, the IPU that it sends to and the bytes, each byte counted once."""
+    ipus = target.num_ipus
+    way, low, high = union_by_tile(
+        source * ipus + destination // target.tiles_per_ipu, begin, begin + size
+    )
+    return way // ipus, way % ipus, high - low
+
+
+def _sum(tile: IntArray, size: IntArray, tiles: int) -> IntArray:
+    return np.bincount(tile, weights=size, minlength=tiles).astype(np.int64)
