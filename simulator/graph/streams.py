@@ -1,23 +1,128 @@
-"""What joins the device to the host: data streams and direct host accesses."""
+"""What joins the device to memory outside it: data streams, remote buffers, direct host accesses.
+
+Source: programming guide, 2.6 "Data streams and remote buffers".
+"""
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
+from operator import index
 from typing import Literal, NamedTuple
 
+from simulator.graph.errors import HostAccessError, PoplarError
+from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import Type
+from simulator.graph.types import Type, checked_type
+
+MEGABYTE = 1 << 20
+ROW_LIMIT = 256 * MEGABYTE  # bytes of one transfer of a remote buffer
+# Bytes of remote buffers an IPU may have unless target.extendedMemory is true: 16 GB, of which
+# 256 MB stay with the data streams.
+REMOTE_LIMIT = (16 << 30) - 256 * MEGABYTE
+
+Direction = Literal["in", "out"]
+
+
+class ReplicatedStreamMode(Enum):
+    """What the replicas of a graph get from one stream to the device."""
+
+    REPLICATE = "replicate"  # each replica has data of its own
+    BROADCAST = "broadcast"  # all replicas get the same data
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A first-in first-out channel of `elements` values a transfer; "in" is host to device."""
+    """A first-in first-out channel; direction "in" is host to device.
+
+    A transfer of one replica has `elements` values. `replicas` counts the copies that a replicated
+    view of a graph adds: one Copy then moves `total` values, one replica's after another's.
+    `splitLimit` is in bytes, 0 when not given.
+    """
 
     id: int
     handle: str
     dtype: Type
     elements: int
-    direction: Literal["in", "out"]
+    direction: Direction
+    replicated_mode: ReplicatedStreamMode = ReplicatedStreamMode.REPLICATE
+    replicas: int = 1
+    bufferingDepth: int = 1
+    splitLimit: int = 0
+
+    @property
+    def total(self) -> int:
+        """Count the values that one Copy moves."""
+        return self.elements * self.replicas
+
+    @property
+    def options(self) -> dict[str, int]:
+        """Give the options by their names; those that were not given are left out."""
+        given = {"bufferingDepth": self.bufferingDepth, "splitLimit": self.splitLimit}
+        return {name: value for name, value in given.items() if value}
+
+    # Poplar's getters, under its names.
+    def numElements(self) -> int:
+        return self.elements
+
+    def elementType(self) -> Type:
+        return self.dtype
+
+    def replicatedMode(self) -> ReplicatedStreamMode:
+        return self.replicated_mode
+
+    def replicationFactor(self) -> int:
+        return self.replicas
+
+
+DataStream = Stream
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteBuffer:
+    """Memory outside the IPU: `repeats` rows of `num_elements` values, a row a transfer.
+
+    `replicas` counts the copies that a replicated view of a graph adds, as for a stream.
+    """
+
+    id: int
+    handle: str
+    dtype: Type
+    num_elements: int
+    repeats: int
+    rearrange_on_host: bool = False
+    optimise_memory: bool = False
+    replicas: int = 1
+
+    @property
+    def row_bytes(self) -> int:
+        """Give the bytes of a row."""
+        return self.num_elements * self.dtype.size
+
+    @property
+    def bytes(self) -> int:
+        """Give the bytes of the rows of one replica."""
+        return self.row_bytes * self.repeats
+
+    # Poplar's getters, under its names.
+    def getNumElements(self) -> int:
+        return self.num_elements
+
+    numElements = getNumElements
+
+    def getRepeats(self) -> int:
+        return self.repeats
+
+    def elementType(self) -> Type:
+        return self.dtype
+
+    def isRearrangeOnHost(self) -> bool:
+        return self.rearrange_on_host
+
+    def isOptimisedForMemory(self) -> bool:
+        return self.optimise_memory
 
 
 class HostAccess(NamedTuple):
@@ -25,3 +130,142 @@ class HostAccess(NamedTuple):
 
     tensor: Tensor
     direction: Literal["read", "write"]
+
+
+def new_stream(
+    streams: list[Stream],
+    target: Target,
+    handle: str,
+    dtype: Type,
+    elements: int,
+    direction: Direction,
+    *,
+    mode: ReplicatedStreamMode = ReplicatedStreamMode.REPLICATE,
+    replicas: int = 1,
+    options: Mapping[str, object] | None = None,
+) -> Stream:
+    """Check a stream and append it; raises HostAccessError naming it and what is wrong.
+
+    Options, as numbers or texts: `bufferingDepth`, how many transfers the host may prepare ahead
+    (1), and `splitLimit`, the bytes above which a copy is split (the target's limit).
+    """
+    what = _checked_handle("stream", handle, [stream.handle for stream in streams])
+    checked_type(dtype, what)
+    if not isinstance(mode, ReplicatedStreamMode):
+        known = " or ".join(f"ReplicatedStreamMode.{one.name}" for one in ReplicatedStreamMode)
+        raise HostAccessError(f"{what}: mode is {mode!r}; {known} is needed")
+    limits = {"bufferingDepth": (1, None), "splitLimit": (dtype.size, target.stream_copy_limit)}
+    stream = Stream(
+        len(streams),
+        handle,
+        dtype,
+        _count(what, "elements", elements),
+        direction,
+        mode,
+        replicas,
+        **_stream_options(what, options or {}, limits),
+    )
+    streams.append(stream)
+    return stream
+
+
+def new_remote_buffer(
+    buffers: list[RemoteBuffer],
+    handle: str,
+    dtype: Type,
+    num_elements: int,
+    repeats: int = 1,
+    *,
+    rearrange_on_host: bool = False,
+    optimise_memory: bool = False,
+    replicas: int = 1,
+) -> RemoteBuffer:
+    """Check a remote buffer and append it; raises HostAccessError naming it and what is wrong."""
+    what = _checked_handle("remote buffer", handle, [buffer.handle for buffer in buffers])
+    buffer = RemoteBuffer(
+        len(buffers),
+        handle,
+        checked_type(dtype, what),
+        _count(what, "numElements", num_elements),
+        _count(what, "repeats", repeats),
+        bool(rearrange_on_host),
+        bool(optimise_memory),
+        replicas,
+    )
+    if buffer.row_bytes > ROW_LIMIT:
+        raise HostAccessError(
+            f"{what}: a row of {buffer.num_elements:,} x {dtype} is {buffer.row_bytes:,} bytes; "
+            f"a transfer is at most {ROW_LIMIT:,}; use shorter rows and more repeats"
+        )
+    buffers.append(buffer)
+    return buffer
+
+
+def check_remote_buffers(
+    buffers: list[RemoteBuffer], extended_memory: bool, ipus: Mapping[int, int] | None = None
+) -> None:
+    """Raise PoplarError when the remote buffers of one IPU take more than it may have.
+
+    `ipus` tells the IPU that a buffer (by its id) is copied from; those not told are on IPU 0.
+    """
+    if extended_memory:
+        return
+    total: dict[int, int] = {}
+    for buffer in buffers:
+        ipu = (ipus or {}).get(buffer.id, 0)
+        total[ipu] = total.get(ipu, 0) + buffer.bytes
+        if total[ipu] > REMOTE_LIMIT:
+            raise PoplarError(
+                f"remote buffer {buffer.handle!r}: with it IPU {ipu} has {total[ipu]:,} bytes of "
+                f"remote buffers; without the engine option target.extendedMemory it may have "
+                f"{REMOTE_LIMIT:,}"
+            )
+
+
+def _checked_handle(kind: str, handle: object, known: list[str]) -> str:
+    """Give how messages name a new stream or buffer; its handle must be a text not used yet."""
+    if not isinstance(handle, str) or not handle:
+        raise HostAccessError(f"{kind} {handle!r}: a name is needed")
+    if handle in known:
+        raise HostAccessError(f"{kind} {handle!r}: there is one of this name already")
+    return f"{kind} {handle!r}"
+
+
+def _count(what: str, name: str, value: object) -> int:
+    try:
+        number = index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise HostAccessError(f"{what}: {name} is {value!r}; a number is needed") from None
+    if number < 1:
+        raise HostAccessError(f"{what}: {number} {name}; at least 1 is needed")
+    return number
+
+
+def _stream_options(
+    what: str, given: Mapping[str, object], limits: Mapping[str, tuple[int, int | None]]
+) -> dict[str, int]:
+    """Read the options of a stream, each of which must lie within its limits."""
+    values = {}
+    for name, value in given.items():
+        if name not in limits:
+            near = difflib.get_close_matches(str(name), limits, n=1, cutoff=0.4)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(limits)}"
+            raise HostAccessError(f"{what}: no option {name!r}; {hint}")
+        lowest, highest = limits[name]
+        number = _option_number(value)
+        if number is None or number < lowest or (highest is not None and number > highest):
+            until = "on" if highest is None else f"to {highest:,}"
+            raise HostAccessError(
+                f"{what}: {name} is {value!r}; a number from {lowest} {until} is needed"
+            )
+        values[name] = number
+    return values
+
+
+def _option_number(value: object) -> int | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        return int(value) if isinstance(value, str) else index(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
