@@ -11,7 +11,7 @@ from pva.formats import document, pop
 DOCUMENT_KEYS = ", ".join(f"`{key}`" for key in document.COMBINED.values())
 INTRODUCTION = f"""# The report format
 
-This file is generated from `pva/schema.py` by `python -m pva.formats.describe`; a test compares
+This file is generated from `pva/schema` by `python -m pva.formats.describe`; a test compares
 the two. Format version {schema.FORMAT_VERSION}.
 
 A report directory is what a run leaves: `profile.pop`, `debug.cbor`, `framework.json`, `app.json`,

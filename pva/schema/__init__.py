@@ -1,0 +1,90 @@
+"""Every table and every array of a report, declared once.
+
+Writers, readers, frames, `docs/report-format.md` and the messages "which option records it" come from here.
+Names of keys, nesting and index orders are those of the chapter "Profiling" of the Poplar and PopLibs user guide;
+what that chapter leaves open is ours and additive. A new column is one line in the module of its table.
+"""
+
+from __future__ import annotations
+
+from pva.schema.arrays import ARRAYS
+from pva.schema.declaration import (
+    DEBUG_OPTION,
+    EXECUTION_OPTION,
+    GRAPH_OPTION,
+    MISSING,
+    Array,
+    Column,
+    Document,
+    Kind,
+    Layout,
+    Table,
+    camel,
+    snake,
+)
+from pva.schema.execution_tables import EXECUTION_TABLES
+from pva.schema.graph_tables import GRAPH_TABLES
+from pva.schema.words import (
+    CATEGORIES,
+    EXCHANGE_INSTRUCTIONS,
+    OVERLAPS,
+    PROFILER_MODES,
+    PROGRAM_TYPES,
+    REGIONS,
+    STEP_TYPES,
+    SYNC_TYPES,
+    TARGET_TYPES,
+    VERTEX_MEMORY_PARTS,
+)
+
+__all__ = [
+    "ARRAY",
+    "ARRAYS",
+    "CATEGORIES",
+    "CLOCK_INTERVAL",
+    "DEBUG_OPTION",
+    "DIMENSIONS",
+    "EXCHANGE_INSTRUCTIONS",
+    "EXECUTION_OPTION",
+    "FORMAT_VERSION",
+    "GRAPH_OPTION",
+    "MISSING",
+    "OVERLAPS",
+    "PROFILER_MODES",
+    "PROGRAM_TYPES",
+    "REGIONS",
+    "STEP_TYPES",
+    "SYNC_TYPES",
+    "TABLE",
+    "TABLES",
+    "TARGET_TYPES",
+    "VERTEX_MEMORY_PARTS",
+    "Array",
+    "Column",
+    "Document",
+    "Kind",
+    "Layout",
+    "Table",
+    "camel",
+    "snake",
+]
+
+FORMAT_VERSION = 1
+
+TABLES: tuple[Table, ...] = (*GRAPH_TABLES, *EXECUTION_TABLES)
+
+# Every so many steps the clock of each tile is kept, so that any window is replayed from the nearest one.
+CLOCK_INTERVAL = 1024
+
+TABLE = {table.name: table for table in TABLES}
+ARRAY = {array.name: array for array in ARRAYS}
+
+# How long each index of an array is: the table whose rows it counts, or a fixed list.
+DIMENSIONS: dict[str, str | int] = {
+    "compute_set": "compute_sets",
+    "vertex_type": "vertex_types",
+    "liveness_step": "liveness_steps",
+    "category": len(CATEGORIES),
+    "region": len(REGIONS),
+    "overlap": len(OVERLAPS),
+}

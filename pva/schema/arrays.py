@@ -1,0 +1,50 @@
+"""The arrays of a report."""
+
+from __future__ import annotations
+
+from pva.schema.declaration import EXECUTION_OPTION, Array
+from pva.schema.words import VERTEX_MEMORY_PARTS
+
+
+def _exchange_arrays(table: str, place: str, cycles_key: str, what: str) -> tuple[Array, ...]:
+    index = (table, "tile")
+    return (
+        Array(f"{table}_bytes_received", "graph", f"{place}.bytesReceivedByTile", index, "bytes", f"received in {what}"),
+        Array(f"{table}_bytes_sent", "graph", f"{place}.bytesSentByTile", index, "bytes", f"sent in {what}"),
+        Array(f"{table}_cycles", "graph", f"{place}.{cycles_key}", index, "cycles", f"time of {what}"),
+    )  # fmt: skip
+
+
+def _vertex_memory(owner: str, place: str) -> tuple[Array, ...]:
+    return tuple(
+        Array(f"memory_by_{owner}_{part}", "graph", f"memory.{place}.{key}", (owner, "tile"), "bytes", meaning)
+        for part, key, meaning in VERTEX_MEMORY_PARTS
+    )  # fmt: skip
+
+
+ARRAYS: tuple[Array, ...] = (
+    Array("relative_sync_delay", "graph", "target.relativeSyncDelayByTile", ("tile_of_ipu",), "cycles",
+          "sync delay of a tile above min_sync_delay, the same on each IPU"),
+    Array("physical_tile", "graph", "target.physicalTile", ("tile_of_ipu",), "", "place of a tile in hardware order"),
+    Array("compute_set_active_cycles_by_tile", "graph", "computeSets.cycleEstimates.activeCyclesByTile",
+          ("compute_set", "tile"), "cycles", "cycles in which a vertex was being run"),
+    Array("compute_set_active_cycles_by_vertex_type", "graph",
+          "computeSets.cycleEstimates.activeCyclesByVertexType", ("compute_set", "vertex_type"), "cycles",
+          "the same by vertex type, over all tiles"),
+    Array("compute_set_cycles_by_tile", "graph", "computeSets.cycleEstimates.cyclesByTile",
+          ("compute_set", "tile"), "cycles", "time on the tile, idle threads included"),
+    *_exchange_arrays("exchange", "exchanges", "cyclesByTile", "an internal exchange"),
+    *_exchange_arrays("external_exchange", "externalExchanges", "estimatedCyclesByTile", "an exchange between IPUs"),
+    *_exchange_arrays("host_exchange", "hostExchanges", "estimatedCyclesByTile", "an exchange with the host"),
+    Array("memory_by_category", "graph", "memory.byCategory", ("category", "region", "overlap", "tile"), "bytes",
+          "memory by use, region, and whether it shares its place with something that is not live at the same time"),
+    *_vertex_memory("compute_set", "byComputeSet"),
+    *_vertex_memory("vertex_type", "byVertexType"),
+    Array("always_live_bytes", "graph", "memory.liveness.alwaysLive.bytesByTile", ("tile",), "bytes", "never dead"),
+    Array("not_always_live_max_bytes", "graph", "memory.liveness.notAlwaysLive.maxBytesByTile", ("tile",), "bytes",
+          "most that is live at a step beside the always-live"),
+    Array("liveness_bytes_by_ipu", "graph", "memory.liveness.notAlwaysLive.bytesByIpu", ("liveness_step", "ipu"),
+          "bytes", "live beside the always-live; in the documents steps[].bytesByIpu"),
+    Array("tile_clock", "execution", "simulation.tileClock", ("snapshot", "tile"), "cycles",
+          "clock of each tile before steps 0, 1024, 2048, ...", EXECUTION_OPTION),
+)  # fmt: skip
