@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from operator import index
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from simulator.graph.errors import HostAccessError, PoplarError
-from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Type, checked_type
+
+if TYPE_CHECKING:
+    from simulator.graph.graph import Graph
 
 MEGABYTE = 1 << 20
 ROW_LIMIT = 256 * MEGABYTE  # bytes of one transfer of a remote buffer
@@ -133,71 +135,68 @@ class HostAccess(NamedTuple):
 
 
 def new_stream(
-    streams: list[Stream],
-    target: Target,
+    graph: Graph,
+    direction: Direction,
     handle: str,
     dtype: Type,
     elements: int,
-    direction: Direction,
-    *,
     mode: ReplicatedStreamMode = ReplicatedStreamMode.REPLICATE,
-    replicas: int = 1,
     options: Mapping[str, object] | None = None,
 ) -> Stream:
-    """Check a stream and append it; raises HostAccessError naming it and what is wrong.
+    """Check a stream and add it; raises HostAccessError naming it and what is wrong.
 
     Options, as numbers or texts: `bufferingDepth`, how many transfers the host may prepare ahead
     (1), and `splitLimit`, the bytes above which a copy is split (the target's limit).
     """
-    what = _checked_handle("stream", handle, [stream.handle for stream in streams])
+    what = _checked_handle("stream", handle, [stream.handle for stream in graph.streams])
     checked_type(dtype, what)
     if not isinstance(mode, ReplicatedStreamMode):
         known = " or ".join(f"ReplicatedStreamMode.{one.name}" for one in ReplicatedStreamMode)
         raise HostAccessError(f"{what}: mode is {mode!r}; {known} is needed")
-    limits = {"bufferingDepth": (1, None), "splitLimit": (dtype.size, target.stream_copy_limit)}
+    highest = graph.target.stream_copy_limit
+    limits = {"bufferingDepth": (1, None), "splitLimit": (dtype.size, highest)}
     stream = Stream(
-        len(streams),
+        len(graph.streams),
         handle,
         dtype,
         _count(what, "elements", elements),
         direction,
         mode,
-        replicas,
+        graph.window.replicas,
         **_stream_options(what, options or {}, limits),
     )
-    streams.append(stream)
+    graph.streams.append(stream)
     return stream
 
 
 def new_remote_buffer(
-    buffers: list[RemoteBuffer],
+    graph: Graph,
     handle: str,
     dtype: Type,
     num_elements: int,
     repeats: int = 1,
-    *,
     rearrange_on_host: bool = False,
     optimise_memory: bool = False,
-    replicas: int = 1,
 ) -> RemoteBuffer:
-    """Check a remote buffer and append it; raises HostAccessError naming it and what is wrong."""
-    what = _checked_handle("remote buffer", handle, [buffer.handle for buffer in buffers])
+    """Check a remote buffer and add it; raises HostAccessError naming it and what is wrong."""
+    known = [buffer.handle for buffer in graph.remote_buffers]
+    what = _checked_handle("remote buffer", handle, known)
     buffer = RemoteBuffer(
-        len(buffers),
+        len(known),
         handle,
         checked_type(dtype, what),
         _count(what, "numElements", num_elements),
         _count(what, "repeats", repeats),
         bool(rearrange_on_host),
         bool(optimise_memory),
-        replicas,
+        graph.window.replicas,
     )
     if buffer.row_bytes > ROW_LIMIT:
         raise HostAccessError(
             f"{what}: a row of {buffer.num_elements:,} x {dtype} is {buffer.row_bytes:,} bytes; "
             f"a transfer is at most {ROW_LIMIT:,}; use shorter rows and more repeats"
         )
-    buffers.append(buffer)
+    graph.remote_buffers.append(buffer)
     return buffer
 
 
