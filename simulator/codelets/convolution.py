@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from simulator.codelets.costs import ceil_div, runs_of_equals
+from simulator.codelets.reduction import accumulator
 from simulator.graph.intervals import offsets_of
 from simulator.graph.target import Target
 from simulator.graph.types import Array, IntArray, Type
@@ -77,7 +78,10 @@ def _multiply(operands: Operands) -> dict[str, Array]:
         starts = {name: offsets_of(operands.counts[name]) for name in ("in", "weights", "out")}
         operands.prepared["runs"] = (runs_of_equals(shapes), starts)
     runs, starts = operands.prepared["runs"]
-    left, right = operands.arrays["in"], operands.arrays["weights"]
+    dtype = operands.group.fields["out"].dtype
+    left, right = (
+        operands.arrays[name].astype(accumulator(dtype), copy=False) for name in ("in", "weights")
+    )
     out = np.empty(int(starts["out"][-1]), dtype=left.dtype)
     for first, end, (positions, inputs, outputs) in runs:
         part = {name: slice(start[first], start[end]) for name, start in starts.items()}
@@ -86,4 +90,4 @@ def _multiply(operands: Operands) -> dict[str, Array]:
             right[part["weights"]].reshape(-1, inputs, outputs),
             out=out[part["out"]].reshape(-1, positions, outputs),
         )
-    return {"out": out}
+    return {"out": out.astype(dtype.numpy, copy=False)}

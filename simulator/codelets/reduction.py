@@ -7,6 +7,7 @@ PerformanceEstimation.hpp (ReduceAdd of partial convolution results).
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from simulator.codelets.costs import ceil_div, runs_of_equals
 from simulator.graph.errors import PoplarError
 from simulator.graph.intervals import offsets_of
 from simulator.graph.target import Target
-from simulator.graph.types import Array, IntArray, Type
+from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
 
 REDUCTIONS: dict[str, np.ufunc] = {
@@ -23,6 +24,11 @@ REDUCTIONS: dict[str, np.ufunc] = {
     "MAX": np.maximum,
     "MIN": np.minimum,
 }
+
+
+def accumulator(dtype: Type) -> np.dtype[Any]:
+    """Give the type in which a vertex adds up: PopLibs sums halves as floats and rounds once."""
+    return FLOAT.numpy if dtype == HALF else dtype.numpy
 
 
 def _operations(group: VertexGroup) -> IntArray:
@@ -45,7 +51,8 @@ def reduce_codelet(operation: str, dtype: Type, specialisation: int) -> Codelet:
         if starts is None:
             sizes = operands.group.parameters["partials"]
             starts = operands.prepared["starts"] = offsets_of(sizes)[:-1]
-        return {"out": function.reduceat(operands.arrays["in"], starts)}
+        reduced = function.reduceat(operands.arrays["in"], starts, dtype=accumulator(dtype))
+        return {"out": reduced.astype(dtype.numpy, copy=False)}
 
     reduction = f"popops::Reduce{operation.capitalize()}"
     name = f"popops::Reduce<{reduction},{dtype},{dtype},false,{specialisation}>"
@@ -82,7 +89,7 @@ def reduce_add_codelet(dtype: Type) -> Codelet:
         for first, end, (outs,) in runs:
             low, high = starts[first], starts[end]
             rows = partials[low * splits : high * splits].reshape(-1, splits, outs)
-            rows.sum(axis=1, out=out[low:high].reshape(-1, outs))
+            out[low:high] = rows.sum(axis=1, dtype=accumulator(dtype)).reshape(-1)
         return {"out": out}
 
     return Codelet(f"poplin::ReduceAdd<{dtype},{dtype}>", compute, True, 16, 150, _operations)

@@ -32,31 +32,22 @@ class Type:
         return self.name
 
 
-FLOAT = Type("float", 4, "<f4")
-HALF = Type("half", 2, "<f2")
-INT = Type("int", 4, "<i4")
-UNSIGNED_INT = Type("unsigned int", 4, "<u4")
+# User guide "Programming with Poplar", 2.3.1: char is signed, long is as wide as int.
 BOOL = Type("bool", 1, "?")
 CHAR = Type("char", 1, "i1")
+SIGNED_CHAR = Type("signed char", 1, "i1")
 UNSIGNED_CHAR = Type("unsigned char", 1, "u1")
 SHORT = Type("short", 2, "<i2")
 UNSIGNED_SHORT = Type("unsigned short", 2, "<u2")
+INT = Type("int", 4, "<i4")
+UNSIGNED_INT = Type("unsigned int", 4, "<u4")
+LONG = Type("long", 4, "<i4")
+UNSIGNED_LONG = Type("unsigned long", 4, "<u4")
 LONGLONG = Type("long long", 8, "<i8")
 UNSIGNED_LONGLONG = Type("unsigned long long", 8, "<u8")
-
-TYPES = (
-    FLOAT,
-    HALF,
-    INT,
-    UNSIGNED_INT,
-    BOOL,
-    CHAR,
-    UNSIGNED_CHAR,
-    SHORT,
-    UNSIGNED_SHORT,
-    LONGLONG,
-    UNSIGNED_LONGLONG,
-)
+HALF = Type("half", 2, "<f2")
+FLOAT = Type("float", 4, "<f4")
+DOUBLE = Type("double", 8, "<f8")
 
 
 def element_count(shape: tuple[int, ...]) -> int:
@@ -83,3 +74,59 @@ def checked_shape(shape: object, what: str) -> tuple[int, ...]:
     if any(size < 0 for size in sizes):
         raise PoplarError(f"{what}: shape is {list(sizes)}; sizes cannot be negative")
     return sizes
+
+
+def checked_values(
+    values: object, dtype: Type, what: str, error: type[PoplarError] = PoplarError
+) -> Array:
+    """Give values as an array of an element type; floating point is rounded to the nearest.
+
+    Raises `error` naming `what` and the value for what is no number, and for what an integer type
+    or bool cannot hold.
+    """
+    wanted = dtype.numpy
+    if isinstance(values, np.ndarray) and values.dtype == wanted:
+        return values
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise error(f"{what}: rows of values are not equally long") from None
+    if array.dtype.kind not in "biuf" and not _whole_numbers(array):
+        raise error(f"{what}: values are of type {array.dtype}; numbers are needed")
+    if wanted.kind == "f":
+        with np.errstate(over="ignore"):  # what is too large for the type is infinite
+            return array.astype(wanted)
+    if array.dtype.kind == "O" or not np.can_cast(array.dtype, wanted, "safe"):
+        least, most = _limits(dtype)
+        wrong = np.flatnonzero(~_fits(array, least, most))
+        if len(wrong):
+            first = int(wrong[0])
+            raise error(
+                f"{what}: value {array.flat[first]} at element {first}; "
+                f"{dtype} holds whole numbers from {least} to {most}"
+            )
+    return array.astype(wanted)
+
+
+def _whole_numbers(array: Array) -> bool:
+    """Say whether an array of objects holds integers, too large for any type of NumPy."""
+    return array.dtype.kind == "O" and all(isinstance(value, int) for value in array.flat)
+
+
+def _limits(dtype: Type) -> tuple[int, int]:
+    """Give the least and the largest number of an integer type or bool."""
+    if dtype.numpy.kind == "b":
+        return 0, 1
+    limits = np.iinfo(dtype.numpy)
+    return int(limits.min), int(limits.max)
+
+
+def _fits(array: Array, least: int, most: int) -> npt.NDArray[np.bool_]:
+    """Say which values are whole numbers between two limits, both included."""
+    if array.dtype.kind == "f":
+        array = array.astype(np.float64)
+        # The largest of 64 bits is no float: 2^63 and above are too large, all below fit.
+        within = (array >= least) & (array < float(most + 1)) & (array == np.floor(array))
+    else:
+        within = (array >= least) & (array <= most)
+    return np.asarray(within, dtype=np.bool_)

@@ -10,7 +10,7 @@ from simulator.graph.errors import HostAccessError, PoplarError
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import join, spread
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import Array, IntArray, Type
+from simulator.graph.types import Array, IntArray, Type, checked_values
 
 Places = slice | IntArray
 
@@ -55,7 +55,7 @@ class Storage:
 
     def write(self, tensor: Tensor, values: Any, what: str) -> None:
         """Copy values into a tensor; HostAccessError names `what` when they do not fit."""
-        array = np.asarray(values)
+        array = checked_values(values, tensor.dtype, what, HostAccessError)
         if array.size != tensor.numElements():
             raise HostAccessError(
                 f"{what}: {array.size} values for {tensor.describe()} of "

@@ -11,7 +11,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.program import Program, Repeat, Sequence
 from simulator.graph.target import make_target
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import FLOAT
+from simulator.graph.types import FLOAT, Type
 from simulator.poplibs import poputil
 from simulator.runtime.execute import ValueRunner
 from simulator.runtime.host_streams import HostStreams
@@ -27,10 +27,10 @@ class Values:
         self.text = io.StringIO()
         self._initial: list[tuple[Tensor, Any]] = []
 
-    def tensor(self, values: Any, name: str = "t") -> Tensor:
-        """Add a linearly mapped float variable with these values."""
-        array = np.asarray(values, np.float32)
-        tensor = self.graph.addVariable(FLOAT, array.shape, name)
+    def tensor(self, values: Any, name: str = "t", dtype: Type = FLOAT) -> Tensor:
+        """Add a linearly mapped variable with these values."""
+        array = np.asarray(values, dtype.numpy)
+        tensor = self.graph.addVariable(dtype, array.shape, name)
         poputil.mapTensorLinearly(self.graph, tensor)
         self._initial.append((tensor, array))
         return tensor
