@@ -42,6 +42,8 @@ under the keys {DOCUMENT_KEYS}.
 * **Repeated.** A step also has `name`, and `computeSet`, `exchange`, `externalExchange` or
   `hostExchange`, from its program, and `programTrace` lists the programs of all steps; readers do
   without. `memory.byCategory.<category>.total` is the sum of its regions.
+* **Syncs** have `type` and `syncType` alone among the steps; their other columns are in
+  `simulation.syncs`, one list a column, beside `step`, the row of steps.
 * **Liveness** may also be told by a list `variables` (rows of `variables`) at each liveness step,
   in place of `variables.intervals`.
 

@@ -10,21 +10,15 @@ import numpy as np
 from pva import schema
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError
+from pva.formats.document_steps import read_steps, write_steps
 from pva.formats.nested import column_values, columns_of, look_up, put, rows_of
-from pva.formats.values import Rows, Values, array_of, column_of, shown
+from pva.formats.values import Rows, Values, array_of, shown
 
 Nested = dict[str, Any]
 Columns = dict[str, Values]
 
 LIVENESS_STEPS = schema.TABLE["liveness_steps"].place
 BY_CATEGORY = schema.ARRAY["memory_by_category"].place
-# Under which key a step names its row in the list of exchanges of its type.
-STEP_KEYS = {
-    "OnTileExecute": ("computeSet", "compute_set"),
-    "DoExchange": ("exchange", "exchange"),
-    "GlobalExchange": ("externalExchange", "exchange"),
-    "StreamCopy": ("hostExchange", "exchange"),
-}
 
 
 def _lists(file: object, place: str, values: Rows) -> tuple[Values, Values]:
@@ -203,43 +197,11 @@ def _check_rows(file: object, place: str, rows: Values, count: int) -> None:
         raise DamagedFileError(file, f"found {wrong[0]}", f"0 to {count - 1}", place=place)
 
 
-def _write_steps(root: Nested, table: schema.Table, dataset: Dataset) -> None:
-    """Write the steps with what the chapter repeats from their programs."""
-    rows = rows_of(table, dataset)
-    if dataset.has("programs"):
-        names = dataset.column("programs", "name").tolist()
-        indexes = {
-            column: dataset.column("programs", column).tolist()
-            for column in ("compute_set", "exchange")
-        }
-        for row in rows:
-            program = row["program"]
-            if program >= 0 and names[program]:
-                row["name"] = names[program]
-            key, column = STEP_KEYS.get(row["type"], ("", ""))
-            if program >= 0 and key and indexes[column][program] >= 0:
-                row[key] = indexes[column][program]
-    put(root, table.place, rows)
-    put(root, "programTrace", dataset.column(table.name, "program"))
-
-
-def _read_steps(file: object, root: Mapping[str, Any], table: schema.Table) -> Columns | None:
-    columns = columns_of(file, look_up(file, root, table.place), table)
-    trace = root.get("programTrace")
-    if columns is None or trace is None or not isinstance(trace, list | np.ndarray):
-        return columns
-    column = table.column("program")
-    programs = column_of(file, "programTrace", column, trace)
-    if len(programs) == len(columns["program"]):
-        columns["program"] = np.where(columns["program"] < 0, programs, columns["program"])
-    return columns
-
-
 WRITE_TABLE: dict[str, Callable[[Nested, schema.Table, Dataset], None]] = {
     "program_children": _write_children,
     "exchange_instructions": _write_instructions,
     "compute_set_vertices": _write_vertices,
-    "steps": _write_steps,
+    "steps": write_steps,
 }
 READ_TABLE: dict[str, Callable[[object, Mapping[str, Any], schema.Table], Columns | None]] = {
     "program_children": _read_children,
@@ -247,7 +209,7 @@ READ_TABLE: dict[str, Callable[[object, Mapping[str, Any], schema.Table], Column
     "compute_set_vertices": _read_vertices,
     "variable_intervals": _read_intervals,
     "liveness_steps": _read_liveness_steps,
-    "steps": _read_steps,
+    "steps": read_steps,
 }
 WRITE_ARRAY: dict[str, Callable[[Nested, Values], None]] = {
     "memory_by_category": _write_by_category,

@@ -27,6 +27,10 @@ ACTIVITY = {
     "StreamCopy": "stream_copy",
     "Sync": "sync",
 }
+# The steps that may begin before the one before has ended on all tiles, so that some is hidden.
+OVERLAPPING = [
+    schema.STEP_TYPES.index(name) for name in ("OnTileExecute", "DoExchange", "CopySharedStructure")
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,6 +181,7 @@ class ExecutionProfile:
         kinds = costs.kind[rows]
         computes = kinds == schema.STEP_TYPES.index("OnTileExecute")
         moves = ~computes & (kinds != schema.STEP_TYPES.index("Sync"))
+        taken = replay.cycles_to - replay.cycles_from
         steps = {
             "type": kinds,
             "sync_type": costs.sync_type[rows],
@@ -185,7 +190,7 @@ class ExecutionProfile:
             "cycles": longest,
             "cycles_from": replay.cycles_from,
             "cycles_to": replay.cycles_to,
-            "cycles_overlapped": longest - (replay.cycles_to - replay.cycles_from),
+            "cycles_overlapped": np.where(np.isin(kinds, OVERLAPPING), longest - taken, -1),
             "active_tiles": tiles,
             "tile_balance": _share(spent, longest * self._tiles),
             "active_tile_balance": _share(spent, longest * tiles),

@@ -13,6 +13,7 @@ import numpy as np
 from pva import schema
 from simulator.compiler.executable import Exchange, Executable
 from simulator.graph.types import IntArray
+from simulator.profile.optimization_info import optimization_info
 from simulator.profile.provenance import provenance
 
 VERSION = (0, 1, 0)  # of the toolkit, as in pyproject.toml
@@ -29,9 +30,11 @@ def graph_tables(
 ) -> dict[str, Columns]:
     """Make the tables of the graph profile."""
     memory, liveness = executable.memory, executable.liveness
+    metrics = optimization_info(executable)
     return {
         "report": _report(),
         "target": _target(executable),
+        "optimization_info": {"name": list(metrics), "value": list(metrics.values())},
         "graph": _graph(executable),
         "vertex_types": {
             "name": [codelet.name for codelet in executable.vertex_types],

@@ -23,10 +23,10 @@ TRUST = (
     Trust(
         EXACT,
         "as the program made and mapped it, and as this compiler lowers it",
-        "graph vertex_types compute_sets compute_set_vertices programs program_children "
-        "control_programs function_programs variables variable_pieces variable_intervals access "
-        "exchange_bytes_received exchange_bytes_sent host_exchange_bytes_received "
-        "host_exchange_bytes_sent",
+        "optimization_info graph vertex_types compute_sets compute_set_vertices programs "
+        "program_children control_programs function_programs variables variable_pieces "
+        "variable_intervals access exchange_bytes_received exchange_bytes_sent "
+        "host_exchange_bytes_received host_exchange_bytes_sent",
     ),
     Trust(
         EXACT,

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from pva.dataset import Dataset
+from pva.errors import DamagedFileError
 from pva.formats import cbor_profile, document, json_profile, pop, registry, typed_arrays
 from tests.builders import small_report, write_report
 from tests.strategies import datasets
@@ -110,12 +111,34 @@ def test_the_slips_of_the_chapter_are_understood() -> None:
     assert read.texts("programs", "type")[3] == "CopySharedStructure"
 
 
-def test_the_program_of_a_sync_comes_from_the_trace() -> None:
+def test_programs_that_steps_do_not_tell_come_from_the_trace() -> None:
     profile = nested_report()
     for step in profile["executionProfile"]["simulation"]["steps"]:
-        if step["type"] == "Sync":
-            del step["program"]
+        step.pop("program", None)
     assert document.from_file("report", profile) == small_report()
+
+
+def test_a_sync_has_its_type_alone_and_the_rest_stands_beside_the_steps() -> None:
+    simulation = nested_report()["executionProfile"]["simulation"]
+    assert simulation["steps"][0] == {"type": "Sync", "syncType": "External"}
+    assert simulation["syncs"]["step"] == [0, 8, 12, 20]
+
+
+def test_syncs_that_tell_all_of_themselves_are_understood() -> None:
+    profile = nested_report()
+    simulation = profile["executionProfile"]["simulation"]
+    syncs = simulation.pop("syncs")
+    for row, step in enumerate(syncs.pop("step")):
+        simulation["steps"][step] |= {key: values[row] for key, values in syncs.items()}
+    assert document.from_file("report", profile) == small_report()
+
+
+@pytest.mark.parametrize("step", [-1, 24])
+def test_a_sync_that_is_no_step_is_refused(step: int) -> None:
+    profile = nested_report()
+    profile["executionProfile"]["simulation"]["syncs"]["step"] = [0, 8, 12, step]
+    with pytest.raises(DamagedFileError, match=f"simulation.syncs.step: found {step}; 0 to 23"):
+        document.from_file("report", profile)
 
 
 def test_live_variables_may_be_listed_at_each_step() -> None:
