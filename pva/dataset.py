@@ -127,6 +127,14 @@ class Dataset:
         """Give the value of a table of one row, as a Python object."""
         return self.column(table, column).tolist()[0]
 
+    def of_replica(self, column: str) -> int:
+        """Give how many tiles or IPUs (a column of `target`) a replica of the graph has.
+
+        All that is held by tile or by IPU is of one replica: the others are alike.
+        """
+        count = int(self.value("target", column))
+        return -(-count // max(int(self.value("target", "num_replicas")), 1))
+
     def rows_where(self, table: str, column: str, value: int) -> Values:
         """Find the rows of a table with a value in a column, in order; the first call sorts."""
         key = (table, column)
@@ -198,9 +206,9 @@ class Dataset:
             if isinstance(size, int) or self.has(size)
         }
         if self.has("target"):
-            lengths["tile"] = self.value("target", "num_tiles")
+            lengths["tile"] = self.of_replica("num_tiles")
             lengths["tile_of_ipu"] = self.value("target", "tiles_per_ipu")
-            lengths["ipu"] = self.value("target", "num_ipus")
+            lengths["ipu"] = self.of_replica("num_ipus")
         return {name: length for name, length in lengths.items() if length >= 0}
 
     def _check_shapes(self) -> None:

@@ -117,6 +117,14 @@ def small_report(**changes: Any) -> Dataset:
     )
 
 
+def replicated_report(replicas: int) -> Dataset:
+    """Make the same report of a graph with replicas: tables and arrays are those of one."""
+    target = small_report().table("target")
+    columns = ("num_ipus", "num_tiles", "total_memory")
+    more = {name: replicas * target[name] for name in columns}
+    return small_report(target=target | more | {"num_replicas": [replicas]})
+
+
 def write_report(directory: Path, dataset: Dataset | None = None) -> Path:
     """Write a report directory: profile.pop, debug.cbor, app.json, framework.json."""
     from pva.formats import registry

@@ -49,10 +49,12 @@ def datasets(draw: st.DrawFn) -> Dataset:
             }
             _order(table.name, tables[table.name])
     ipus, per_ipu = draw(st.integers(1, 2)), draw(st.integers(1, 3))
+    replicas = draw(st.integers(1, 2))
     tables["target"] |= {
-        "num_ipus": [ipus],
+        "num_ipus": [replicas * ipus],
         "tiles_per_ipu": [per_ipu],
-        "num_tiles": [ipus * per_ipu],
+        "num_tiles": [replicas * ipus * per_ipu],
+        "num_replicas": [replicas],
     }
     lengths = {
         axis: size if isinstance(size, int) else rows[size]

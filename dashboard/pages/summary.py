@@ -116,6 +116,7 @@ def _target(report: Report) -> Element:
         name: int(data.value("target", name))
         for name in ("num_ipus", "tiles_per_ipu", "num_tiles", "bytes_per_tile", "total_memory")
     }
+    replicas = max(int(data.value("target", "num_replicas")), 1)
     return section(
         "Target",
         facts(
@@ -123,6 +124,7 @@ def _target(report: Report) -> Element:
                 ("Type", kind_words(report)),
                 ("Architecture", architecture_words(report)),
                 ("IPUs", units.count(numbers["num_ipus"])),
+                *([("Replicas", units.count(replicas))] if replicas > 1 else []),
                 ("Tiles per IPU", units.count(numbers["tiles_per_ipu"])),
                 ("Tiles", units.count(numbers["num_tiles"])),
                 ("Memory per tile", units.size(numbers["bytes_per_tile"])),

@@ -123,7 +123,7 @@ def _layer(begin: Integers, end: Integers, codes: Integers, steps: _Steps) -> Tr
 def _clocks(report: Report) -> list[tuple[Integers, Integers]]:
     """Give begin and end of each step on each IPU; on all tiles when there is but one IPU."""
     data = report.dataset
-    ipus = int(data.value("target", "num_ipus"))
+    ipus = data.of_replica("num_ipus")
     steps = data.length("steps")
     if ipus == 1 or data.length("steps_by_ipu") != steps * ipus:
         begin, end = (data.column("steps", name) for name in ("cycles_from", "cycles_to"))

@@ -26,8 +26,8 @@ def chosen(what: str, number: int, count: int) -> int:
 
 
 def tile_count(report: Report) -> int:
-    """Count the tiles of the target."""
-    return int(report.dataset.value("target", "num_tiles"))
+    """Count the tiles of one replica: what is held by tile is of one, as all are alike."""
+    return report.dataset.of_replica("num_tiles")
 
 
 def program_texts(report: Report, programs: npt.NDArray[np.int64]) -> tuple[list[str], list[str]]:
@@ -40,7 +40,7 @@ def program_texts(report: Report, programs: npt.NDArray[np.int64]) -> tuple[list
 
 
 def tiles_of(report: Report, *, ipu: int | None = None, replica: int | None = None) -> slice:
-    """Give the tiles of an IPU or of a replica of the graph, all of them when neither is named.
+    """Give the tiles of an IPU, or all of them when none is named; of any replica the same ones.
 
     Raises SelectionError when it is not there, or has no tiles.
     """
@@ -48,12 +48,11 @@ def tiles_of(report: Report, *, ipu: int | None = None, replica: int | None = No
     count = tile_count(report)
     if ipu is not None:
         each = int(data.value("target", "tiles_per_ipu"))
-        number = chosen("IPU", ipu, int(data.value("target", "num_ipus")))
-    elif replica is not None:
-        replicas = max(int(data.value("target", "num_replicas")), 1)
-        each, number = count // replicas, chosen("replica", replica, replicas)
+        number = chosen("IPU", ipu, data.of_replica("num_ipus"))
     else:
         each, number = count, 0
+    if replica is not None:
+        chosen("replica", replica, max(int(data.value("target", "num_replicas")), 1))
     if not 0 < each <= count:
         raise SelectionError(f"IPU or replica {number}", f"{each:,} tiles, of {count:,} in all")
     return slice(number * each, (number + 1) * each)

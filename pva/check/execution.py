@@ -144,7 +144,7 @@ def activities_fill_the_time_of_all_tiles(data: Dataset) -> Iterator[Violation]:
     """What the tiles did, idling included, is as long as all runs on all tiles."""
     spent = data.table("tile_cycles")
     found = sum(int(values[0]) for name, values in spent.items() if name != "active_compute")
-    wanted = _recorded_cycles(data) * int(data.value("target", "num_tiles"))
+    wanted = _recorded_cycles(data) * data.of_replica("num_tiles")
     yield from equal(found, wanted, "tile cycles")
     yield from at_most(spent["active_compute"], spent["compute"], "active_compute", "row")
 

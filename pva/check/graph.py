@@ -33,7 +33,7 @@ COUNTS = (
 
 @LAWS.needing("target")
 def machine_is_its_tiles(data: Dataset) -> Iterator[Violation]:
-    """All tiles are the tiles of all IPUs, and all memory is theirs."""
+    """All tiles are the tiles of all IPUs, all memory is theirs, and replicas share them out."""
     values = {
         name: int(column[0]) for name, column in data.table("target").items() if name in COUNTS
     }
@@ -41,6 +41,8 @@ def machine_is_its_tiles(data: Dataset) -> Iterator[Violation]:
     yield from equal(values["num_tiles"], tiles, "num_tiles")
     for column, counted in (("total_memory", "num_tiles"), ("bytes_per_ipu", "tiles_per_ipu")):
         yield from equal(values[column], values["bytes_per_tile"] * values[counted], column)
+    replicas = max(int(data.value("target", "num_replicas")), 1)
+    yield from equal(values["num_ipus"] % replicas, 0, "num_ipus left over by num_replicas")
 
 
 @LAWS.needing("graph", "compute_sets", "compute_set_vertices")
@@ -138,11 +140,22 @@ def bytes_sent_are_received(data: Dataset) -> Iterator[Violation]:
     A tile may be its own receiver: the 392 tiles of the guide's sample send 128 bytes each and
     receive four times 128, their own among them.
     """
-    sent = data.array("exchange_bytes_sent").sum(axis=1)
-    received = data.array("exchange_bytes_received")
-    yield from at_most(sent, received.sum(axis=1), "bytes sent", "exchange", "received are")
+    yield from _conserved(data, "exchange")
+
+
+@LAWS.needing("external_exchange_bytes_sent", "external_exchange_bytes_received")
+def bytes_sent_to_other_ipus_are_received(data: Dataset) -> Iterator[Violation]:
+    """Between IPUs and replicas, too, what is sent is received, and by no tile more than once."""
+    yield from _conserved(data, "external_exchange")
+
+
+def _conserved(data: Dataset, exchange: str) -> Iterator[Violation]:
+    sent = data.array(f"{exchange}_bytes_sent").sum(axis=1)
+    received = data.array(f"{exchange}_bytes_received")
+    index = exchange.replace("_", " ")
+    yield from at_most(sent, received.sum(axis=1), "bytes sent", index, "received are")
     limit = np.broadcast_to(sent[:, None], received.shape)
-    yield from at_most(received, limit, "bytes received", "exchange, tile", "sent by all are")
+    yield from at_most(received, limit, "bytes received", f"{index}, tile", "sent by all are")
 
 
 @LAWS.needing("exchange_instructions")

@@ -75,12 +75,12 @@ class ExecutionStep(Item):
 
     @property
     def ipus(self) -> Sequence[IpuStep]:
-        """What each IPU did."""
+        """What each IPU of the profiled replica did."""
         return [_ipu_step(self._data, self._row, ipu) for ipu in range(_num_ipus(self._data))]
 
     @property
     def cyclesByTile(self) -> Numbers:
-        """Cycles of each tile; empty for syncs."""
+        """Cycles of each tile of the profiled replica; empty for syncs."""
         kind = schema.STEP_TYPES[self._value("steps", "type")]
         table, array = CYCLES_BY_TILE.get(kind, ("", ""))
         if not array:
@@ -99,7 +99,7 @@ class ExecutionStep(Item):
 
 
 def _num_ipus(data: Dataset) -> int:
-    return int(data.value("target", "num_ipus"))
+    return data.of_replica("num_ipus")
 
 
 def _ipu_step(data: Dataset, step: int, ipu: int) -> IpuStep:

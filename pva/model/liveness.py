@@ -10,7 +10,7 @@ import numpy as np
 from pva import schema
 from pva.dataset import Dataset
 from pva.model.programs import Program, program
-from pva.model.variables import VariableSize, alive_at, bytes_on_tiles, sized
+from pva.model.variables import VariableSize, alive_at, bytes_on_tiles, sized, tile_row
 from pva.model.views import Item, Items, chosen
 
 
@@ -34,7 +34,7 @@ class LivenessProgramStep(Item):
 
     @property
     def notAlwaysLiveMemory(self) -> LiveMemory:
-        """What is live beside the always-live, on all tiles."""
+        """What is live beside the always-live, on all tiles of one replica."""
         size = int(self._value("liveness_steps", "bytes"))
         if not self._data.has("variable_intervals"):
             return LiveMemory(size, [])
@@ -43,14 +43,15 @@ class LivenessProgramStep(Item):
 
     def notAlwaysLiveMemoryForTile(self, tile: int) -> LiveMemory:
         """Tell the same of one tile; raises NotRecordedError when variables were not recorded."""
-        chosen("tile", tile, int(self._data.value("target", "num_tiles")))
-        return self._on(tile, tile + 1)
+        row = tile_row(self._data, tile)
+        return self._on(row, row + 1)
 
     def notAlwaysLiveMemoryForIpu(self, ipu: int) -> LiveMemory:
         """Tell the same of one IPU; raises NotRecordedError when variables were not recorded."""
         chosen("IPU", ipu, int(self._data.value("target", "num_ipus")))
+        row = ipu % self._data.of_replica("num_ipus")
         tiles = int(self._data.value("target", "tiles_per_ipu"))
-        return self._on(ipu * tiles, (ipu + 1) * tiles)
+        return self._on(row * tiles, (row + 1) * tiles)
 
     def _on(self, first: int, end: int) -> LiveMemory:
         sizes = bytes_on_tiles(self._data, first, end)
@@ -65,17 +66,17 @@ def liveness_steps(data: Dataset) -> Items[LivenessProgramStep]:
 
 
 def always_live(data: Dataset) -> list[VariableSize]:
-    """Give what is never dead on all tiles: variables, and categories of other data."""
+    """Give what is never dead in one replica: variables, and categories of other data."""
     names, sizes = (data.column("always_live_variables", name) for name in ("name", "bytes"))
     return [VariableSize(name, size) for name, size in zip(names, sizes.tolist(), strict=True)]
 
 
 def always_live_on_tile(data: Dataset, tile: int) -> list[VariableSize]:
     """Give what is never dead on one tile: variables, and categories of other data."""
-    chosen("tile", tile, int(data.value("target", "num_tiles")))
-    sizes = bytes_on_tiles(data, tile, tile + 1)
+    row = tile_row(data, tile)
+    sizes = bytes_on_tiles(data, row, row + 1)
     always = np.flatnonzero(data.column("variables", "always_live"))
-    other = data.array("memory_by_category")[..., tile].sum(axis=(1, 2))
+    other = data.array("memory_by_category")[..., row].sum(axis=(1, 2))
     np.subtract.at(other, data.column("variables", "category"), sizes)
     categories = set(data.column("always_live_variables", "name"))
     return sized(data, always, sizes) + [

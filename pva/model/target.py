@@ -75,8 +75,8 @@ class Tile(Item):
 
     @property
     def memory(self) -> TileMemory:
-        """What is in its memory."""
-        return TileMemory(self._data, self._row)
+        """What is in its memory, which is that of the same tile of each replica."""
+        return TileMemory(self._data, self._row % self._data.of_replica("num_tiles"))
 
 
 class IPU(Item):
@@ -98,10 +98,10 @@ class IPU(Item):
 
 
 def tiles(data: Dataset) -> Items[Tile]:
-    """Give all tiles in the order of the device."""
+    """Give all tiles in the order of the device, replica after replica."""
     return Items(range(int(data.value("target", "num_tiles"))), lambda row: Tile(data, row))
 
 
 def ipus(data: Dataset) -> Items[IPU]:
-    """Give the IPUs."""
+    """Give the IPUs of all replicas."""
     return Items(range(int(data.value("target", "num_ipus"))), lambda row: IPU(data, row))

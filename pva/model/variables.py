@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.dataset import Dataset
-from pva.model.views import Item, Items
+from pva.model.views import Item, Items, chosen
 
 Rows = npt.NDArray[np.int64]
 
@@ -72,12 +72,22 @@ class LoweredVariables:
         return Items(rows, lambda row: LoweredVariable(self._data, row))
 
     def forTile(self, tile: int) -> Sequence[LoweredVariable]:
-        """Those with bytes on a tile."""
+        """Those with bytes on a tile; raises IndexError."""
         if not self._data.has("variable_pieces"):
             return []
-        here = self._data.rows_where("variable_pieces", "tile", tile)
+        row = tile_row(self._data, tile)
+        here = self._data.rows_where("variable_pieces", "tile", row)
         rows = np.unique(self._data.column("variable_pieces", "variable")[here]).tolist()
         return Items(rows, lambda row: LoweredVariable(self._data, row))
+
+
+def tile_row(data: Dataset, tile: int) -> int:
+    """Give the row of a tile in what is held by tile: the same for each replica.
+
+    Raises IndexError.
+    """
+    count = int(data.value("target", "num_tiles"))
+    return chosen("tile", tile, count) % data.of_replica("num_tiles")
 
 
 def bytes_on_tiles(data: Dataset, first: int, end: int) -> Rows:

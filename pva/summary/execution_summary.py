@@ -68,7 +68,7 @@ def step_lines(report: Report) -> Iterator[str]:
     """Write every executed step of the recorded runs."""
     yield "Steps"
     frame = execution.steps(report)
-    tiles = int(report.dataset.value("target", "num_tiles"))
+    tiles = report.dataset.of_replica("num_tiles")
     compute_sets = report.dataset.column("programs", "compute_set")
     vertices = _vertices(report)
     columns = {name: frame[name].tolist() for name in frame.columns}

@@ -84,7 +84,7 @@ def optimization_lines(report: Report) -> Iterator[str]:
 
 
 def memory_lines(report: Report) -> Iterator[str]:
-    """Write the memory of all IPUs; of a replicated graph, that of its first replica."""
+    """Write the memory of all IPUs; of a replicated graph, that of one replica."""
     replicas = int(report.dataset.value("target", "num_replicas"))
     if replicas > 1:
         yield f"Memory of one of {replicas:,} replicas:"
@@ -95,8 +95,8 @@ def memory_lines(report: Report) -> Iterator[str]:
 
 
 def ipu_memory_lines(report: Report) -> Iterator[str]:
-    """Write the memory of each IPU."""
-    for ipu in range(int(report.dataset.value("target", "num_ipus"))):
+    """Write the memory of each IPU; of a replicated graph, those of one replica."""
+    for ipu in range(report.dataset.of_replica("num_ipus")):
         if ipu:
             yield ""
         yield f"Memory on IPU {ipu}:"

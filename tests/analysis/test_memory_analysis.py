@@ -14,7 +14,7 @@ from pva import schema
 from pva.analysis import memory
 from pva.analysis.selection import SelectionError
 from pva.errors import PvaError
-from tests.builders import TILES, small_report
+from tests.builders import TILES, replicated_report, small_report
 
 
 def report(**changes: Any) -> Any:
@@ -78,12 +78,16 @@ def test_usage_of_the_ipus_adds_up_to_that_of_all() -> None:
     assert whole.non_interleaved + whole.interleaved + whole.overflowed == whole.total
 
 
-def test_usage_of_one_replica_is_that_of_its_tiles() -> None:
-    target = report().dataset.table("target")
-    replicated = report(target=dict(target) | {"num_replicas": [2]})
-    assert memory.memory_usage(replicated, replica=0).total == (
-        memory.memory_usage(report(), ipu=0).total
-    )
+@pytest.mark.parametrize("replica", [None, 0, 1])
+def test_usage_of_any_replica_is_that_of_the_one_that_is_held(replica: int | None) -> None:
+    replicated: Any = SimpleNamespace(dataset=replicated_report(2))
+    assert memory.memory_usage(replicated, replica=replica) == memory.memory_usage(report())
+
+
+def test_a_replica_that_is_not_there_is_refused() -> None:
+    replicated: Any = SimpleNamespace(dataset=replicated_report(2))
+    with pytest.raises(SelectionError, match="replicas 0 to 1"):
+        memory.memory_usage(replicated, replica=2)
 
 
 def test_vertex_types_are_given_with_the_parts_of_their_memory() -> None:

@@ -13,7 +13,7 @@ from dashboard.timeline.device import layer_codes
 from dashboard.timeline.lanes import Labels, Timeline
 from dashboard.timeline.packing import unpack
 from pva.errors import NotFoundError
-from tests.builders import TRACE, write_report
+from tests.builders import TRACE, replicated_report, write_report
 
 
 @pytest.fixture(scope="module")
@@ -101,3 +101,9 @@ def test_address_of_the_canvas_answers_bytes_or_one_line(tmp_path: Path) -> None
     assert unpack(good.data)[0]["unit"] == "cycles"
     bad = client.get("/timeline/host?report=small")
     assert (bad.status_code, bad.text.count("\n")) == (404, 0)
+
+
+def test_lanes_of_a_replicated_graph_are_the_ipus_of_one_replica(tmp_path: Path) -> None:
+    store = Store([write_report(tmp_path / "two", replicated_report(2))])
+    rows = endpoint.timeline(store, "device", "").rows
+    assert {row.lane for row in rows} == {"IPU 0", "IPU 1"}

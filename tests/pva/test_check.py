@@ -37,6 +37,9 @@ BROKEN: dict[str, dict[str, Any]] = {
         "compute_set_active_cycles_by_tile", (1, 1), 1
     ),
     "bytes_sent_are_received": changed_array("exchange_bytes_sent", (0, 3), 5),
+    "bytes_sent_to_other_ipus_are_received": changed_array(
+        "external_exchange_bytes_sent", (0, 3), 5
+    ),
     "exchange_code_is_the_sum_of_its_instructions": changed("exchange_instructions", "send", 0, 8),
     "regions_sum_to_the_total": changed("memory_by_tile", "interleaved", 1, 4),
     "categories_sum_to_the_regions": changed_array("memory_by_category", (1, 0, 0, 4), 0),

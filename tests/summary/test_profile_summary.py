@@ -18,7 +18,7 @@ from pva import schema
 from pva.summary import execution_summary, graph_summary, profile_summary
 from pva.summary.graph_summary import CATEGORY_ORDER
 from pva.summary.profile_summary import EXECUTION_OPTION, GRAPH_OPTION
-from tests.builders import small_report
+from tests.builders import replicated_report, small_report
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -154,11 +154,12 @@ def test_tiles_out_of_memory_are_shown_with_what_fills_them() -> None:
 
 
 def test_memory_of_a_replicated_graph_is_that_of_one_replica() -> None:
-    text = graph_summary(report(**changed("target", num_replicas=[2])))
+    text = graph_summary(SimpleNamespace(dataset=replicated_report(2)))
     assert "\nMemory of one of 2 replicas:\n" in text
-    assert "\n  Tiles per Replica:      5\n" in text
-    assert "\n  IPUs per Replica:       1\n" in text
-    total = small_report().column("memory_by_tile", "total")[:5].sum()
+    assert "\n  Total Tiles:            20\n" in text
+    assert "\n  Tiles per Replica:      10\n" in text
+    assert "\n  IPUs per Replica:       2\n" in text
+    total = small_report().column("memory_by_tile", "total").sum()
     assert f"\n      Total:{total:>26,} B\n" in text
 
 
