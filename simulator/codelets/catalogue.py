@@ -19,6 +19,11 @@ CATALOGUE = (
     Entry("popops::Cast", "PopLibs lib/popops/PerformanceEstimation.cpp"),
     Entry("popnn::NonLinearity", "PopLibs lib/popnn/popnnCycleEstimators.cpp"),
     Entry("popnn::LossSumSquared", "PopLibs lib/popnn/PerformanceEstimation.hpp"),
+    Entry("popnn::LossCrossEntropy", "PopLibs lib/popnn/PerformanceEstimation.hpp"),
+    Entry("popnn::ReduceMaxClassGather", "PopLibs lib/popnn/popnnCycleEstimators.cpp"),
+    Entry("popnn::ReduceMinClassGather", "PopLibs lib/popnn/popnnCycleEstimators.cpp"),
+    Entry("popnn::CalcAccuracy", "PopLibs lib/popnn/popnnCycleEstimators.cpp"),
+    Entry("popops::EncodeOneHot", "PopLibs lib/popops/popopsCycleEstimators.cpp"),
     Entry("popops::Reduce", "PopLibs lib/popops/reduction/CycleEstimationFunctions.cpp"),
     Entry("poplin::ReduceAdd", "PopLibs lib/poplin/PerformanceEstimation.hpp"),
     Entry(

@@ -194,16 +194,8 @@ def build(graph: poplar.Graph, digits: Digits) -> list[poplar.program.Sequence]:
 
     backward = program.Sequence(name="Bwd")
     gradient = graph.clone(outputs, "Layer5/Bwd/deltas")
-    popnn.calcLoss(
-        graph,
-        outputs,
-        labels,
-        loss,
-        gradient,
-        popnn.LossType.SUM_SQUARED_LOSS,
-        backward,
-        "Layer5/Bwd",
-    )
+    kind = popnn.LossType.SUM_SQUARED_LOSS
+    backward.add(popnn.calcLoss(graph, outputs, labels, loss, gradient, kind, "Layer5/Bwd"))
     deltas3 = _deltas(graph, second, outputs, gradient, backward)
     hidden_gradient = poplin.matMul(
         graph, deltas3, second.weights.transpose(), backward, "Layer3/Bwd"

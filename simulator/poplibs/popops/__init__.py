@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from simulator.poplibs.codelets import addCodelets
 from simulator.poplibs.popops.elementwise import (
     absolute,
     add,
@@ -24,16 +25,19 @@ from simulator.poplibs.popops.elementwise import (
     sub,
     subInPlace,
 )
+from simulator.poplibs.popops.encoding import encodeOneHot
 from simulator.poplibs.popops.reduce import Operation, reduce, reduceWithOutput
 
 __all__ = [
     "Operation",
     "absolute",
     "add",
+    "addCodelets",
     "addInPlace",
     "cast",
     "div",
     "divInPlace",
+    "encodeOneHot",
     "exp",
     "inv",
     "log",
