@@ -24,15 +24,15 @@ GRAPH_TABLES: tuple[Table, ...] = (
     Table("target", "graph", "target", "object", (
         code("type", TARGET_TYPES, "kind of target"),
         text("architecture", "ipu1, ipu2 or tiny"),
-        whole("num_ipus", "", "IPUs in the system", "numIPUs"),
+        whole("num_ipus", "", "IPUs of all replicas", "numIPUs"),
         whole("tiles_per_ipu", "", "tiles on each IPU", "tilesPerIPU"),
-        whole("num_tiles", "", "all tiles"),
+        whole("num_tiles", "", "tiles of all replicas"),
         whole("bytes_per_tile", "bytes", "memory of a tile"),
         whole("bytes_per_ipu", "bytes", "memory of an IPU", "bytesPerIPU"),
         whole("total_memory", "bytes", "memory of all tiles"),
         fraction("clock_frequency", "Hz", "tile clock"),
         whole("min_sync_delay", "cycles", "least sync delay of any tile"),
-        whole("num_replicas", "", "replicas of the graph"),
+        whole("num_replicas", "", "replicas of the graph; all that is held by tile or IPU is of one"),
         whole("interleaved_base", "bytes", "first address of the interleaved region of a tile"),
     ), "the machine that the program was compiled for"),
     Table("optimization_info", "graph", "optimizationInfo", "map", (
