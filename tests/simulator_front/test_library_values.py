@@ -142,14 +142,9 @@ def test_sum_squared_loss_and_its_gradient(count: int) -> None:
     model = values.tensor(outputs)
     deltas = values.graph.clone(model, "deltas")
     loss = values.tensor(np.zeros(count))
-    popnn.calcLoss(
-        values.graph,
-        model,
-        values.tensor(expected),
-        loss,
-        deltas,
-        popnn.LossType.SUM_SQUARED_LOSS,
-        values.program,
+    kind = popnn.LossType.SUM_SQUARED_LOSS
+    values.program.add(
+        popnn.calcLoss(values.graph, model, values.tensor(expected), loss, deltas, kind)
     )
     storage = values.run()
     each = 0.5 * (outputs - expected) ** 2

@@ -77,9 +77,11 @@ def calcLoss(
     (output - expected)^2; cross entropy, of what a softmax gave: -expected * log(output).
     """
     if isinstance(numCorrect, LossType):
-        kind, context, counter = numCorrect, str(lossType), None
+        kind, context, counter = numCorrect, lossType, None
     else:
         kind, context, counter = LossType(lossType), debugContext, numCorrect
+    if not isinstance(context, str):
+        raise PoplarError(f"calcLoss: debug context is {context!r}; it gives its program back")
     name = debug_name(context, f"Loss{kind.value}")
     _check_shapes(name, modelOutputs, expected, loss, deltas)
     prog = Sequence()
