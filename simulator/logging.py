@@ -1,7 +1,10 @@
 """Log lines of the simulator (PO) and its libraries (PL), as the user guide's chapter has them.
 
-POPLAR_LOG_LEVEL and POPLIBS_LOG_LEVEL choose OFF, ERR, WARN, INFO, DEBUG or TRACE; POPLAR_LOG_DEST
+POPLAR_LOG_LEVEL and POPLIBS_LOG_LEVEL choose OFF, ERR, WARN, INFO, DEBUG or TRACE, and, for the
+lines of one module alone, POPLAR_<MODULE>_LOG_LEVEL and POPLIBS_<MODULE>_LOG_LEVEL. POPLAR_LOG_DEST
 and POPLIBS_LOG_DEST choose stderr (the default), stdout or a file's name.
+
+INFO is for what the program asked for, DEBUG for figures of a graph, TRACE for figures of tiles.
 """
 
 from __future__ import annotations
@@ -9,39 +12,96 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Literal
+from functools import wraps
+from typing import Literal, ParamSpec, TypeVar
 
 from simulator.graph.errors import PoplarError
 
-LEVELS = ("OFF", "ERR", "WARN", "INFO", "DEBUG", "TRACE")
+Source = Literal["PO", "PL"]
 Level = Literal["ERR", "WARN", "INFO", "DEBUG", "TRACE"]
+LEVELS = ("OFF", "ERR", "WARN", "INFO", "DEBUG", "TRACE")
 _VARIABLES = {"PO": "POPLAR", "PL": "POPLIBS"}
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
-def enabled(source: Literal["PO", "PL"], level: Level) -> bool:
-    """Tell whether lines of this level are wanted."""
-    variable = f"{_VARIABLES[source]}_LOG_LEVEL"
-    chosen = os.environ.get(variable, "OFF").upper() or "OFF"
-    if chosen not in LEVELS:
+def enabled(source: Source, level: Level, module: str = "") -> bool:
+    """Tell whether lines of this level are wanted; to be asked before a line is put together."""
+    family = _VARIABLES[source]
+    variable = f"{family}_{module}_LOG_LEVEL"
+    chosen = os.environ.get(variable)
+    if chosen is None:
+        variable = f"{family}_LOG_LEVEL"
+        chosen = os.environ.get(variable)
+    if not chosen:
+        return False
+    if chosen.upper() not in LEVELS:
         raise PoplarError(f"{variable} is {chosen!r}; it must be one of {', '.join(LEVELS)}")
-    return LEVELS.index(level) <= LEVELS.index(chosen)
+    return LEVELS.index(level) <= LEVELS.index(chosen.upper())
 
 
-def log(source: Literal["PO", "PL"], module: str, level: Level, message: str) -> None:
+def log(source: Source, module: str, level: Level, message: str) -> None:
     """Write a line, if its level is wanted."""
-    if not enabled(source, level):
+    log_lines(source, module, level, (message,))
+
+
+def log_lines(source: Source, module: str, level: Level, messages: Iterable[str]) -> None:
+    """Write lines at once, if their level is wanted."""
+    if not enabled(source, level, module):
         return
     now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     thread = f"{os.getpid()}.{threading.get_native_id()}"
-    line = f"{now} {source}:{module:<9}{thread} {level[0]}: {message}"
-    destination = os.environ.get(f"{_VARIABLES[source]}_LOG_DEST", "stderr")
+    prefix = f"{now} {source}:{module:<9}{thread} {level[0]}: "
+    text = "\n".join(f"{prefix}{message}" for message in messages)
+    write_to(f"{_VARIABLES[source]}_LOG_DEST", "stderr", text)
+
+
+def write_to(variable: str, default: str, text: str) -> None:
+    """Write lines to where an environment variable says: stdout, stderr or a file to add to."""
+    write_lines(variable, os.environ.get(variable) or default, text)
+
+
+def write_lines(what: str, destination: str, text: str) -> None:
+    """Write lines to stdout, stderr or the end of a file; raises PoplarError naming `what`."""
     if destination in ("stderr", "stdout"):
-        print(line, file=getattr(sys, destination))
+        print(text, file=getattr(sys, destination))
         return
     try:
         with open(destination, "a", encoding="utf-8") as file:
-            print(line, file=file)
+            print(text, file=file)
     except OSError as error:
-        variable = f"{_VARIABLES[source]}_LOG_DEST"
-        raise PoplarError(f"{variable}: cannot write {destination}: {error.strerror}") from None
+        raise PoplarError(f"{what}: cannot write {destination}: {error.strerror}") from None
+
+
+def library_call(module: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Log each call of a library's function with its arguments: tensors by type and shape."""
+
+    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        @wraps(function)
+        def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            if enabled("PL", "INFO", module):
+                log("PL", module, "INFO", _called(function.__name__, args, kwargs))
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def _called(name: str, args: Iterable[object], kwargs: dict[str, object]) -> str:
+    """Put a call into words; the graph and the program that it adds to go without saying."""
+    values = [text for arg in args if (text := _argument(arg))]
+    values += [f"{key}={text}" for key, arg in kwargs.items() if (text := _argument(arg))]
+    return f"{name}({', '.join(values)})"
+
+
+def _argument(value: object) -> str:
+    kind = type(value).__name__
+    if kind == "Tensor":
+        return str(value)
+    if kind in ("Graph", "Sequence", "ComputeSet"):
+        return ""
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -5,6 +5,8 @@ RuntimeError
     GraphConnectionError    a vertex field joined to the wrong tensor, or to none
     TileMappingError        a variable or vertex on no tile, or on one that is not there
     HostAccessError         a stream or host access that does not fit its array
+    InvalidOptionError      an option that is not known, or a value that it cannot have
+    graph_memory_allocation_error   a program that needs more memory than a tile has
 """
 
 from __future__ import annotations
@@ -24,3 +26,18 @@ class TileMappingError(PoplarError):
 
 class HostAccessError(PoplarError):
     """A stream or host access is unknown, unconnected or does not fit its array."""
+
+
+class InvalidOptionError(PoplarError):
+    """An option is unknown, or its value is not one that it can have."""
+
+
+class graph_memory_allocation_error(PoplarError):  # noqa: N801, N818 - Poplar's name
+    """A program needs more memory than its tiles have, and `debug.allowOutOfMemory` is false.
+
+    `graphProfilePath` is the report's directory, empty when none was written.
+    """
+
+    def __init__(self, message: str, graphProfilePath: str = "") -> None:
+        super().__init__(message)
+        self.graphProfilePath = graphProfilePath

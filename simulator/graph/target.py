@@ -1,78 +1,92 @@
-"""The machine's constants: one frozen table a target.
-
-Marks in the comments, as in the model's source list: [V] recomputed, [S] stated, [I] inferred.
-"""
+"""What a program is compiled for: Poplar's getters over a machine's constants."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simulator.graph.errors import PoplarError
+from simulator.graph.machines import (
+    MACHINES,
+    Delays,
+    IpuLinkConfiguration,
+    IpuLinkTopology,
+    Machine,
+    TargetType,
+    global_sync,
+    sync_line,
+)
+from simulator.graph.target_options import option_fields
 
 if TYPE_CHECKING:
     from simulator.graph.types import Type
 
-Delays = np.ndarray[Any, np.dtype[np.int64]]
-
-MEMORY_ELEMENT_BYTES = 0x4000  # TMEM_ELEMSIZE of the PopLibs codelets [S]
-WORKER_CONTEXTS = 6  # CTXT_WORKERS of the PopLibs support headers [S]
+# Poplar's version strings, and the parts that they mean.
+VERSIONS = {"ipu1": "mk1", "ipu2": "mk2"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Target:
-    """Constants of one target; sizes in bytes, times in cycles, rates a second or a cycle."""
+class Target(Machine):
+    """A machine of some IPUs. `half` is 16 bits of IEEE 754 on every target, the CPU's too."""
 
-    name: str
-    architecture: str
-    tiles_per_ipu: int
-    bytes_per_tile: int
-    clock_frequency: int
-    interleaved_base: int
-    min_sync_delay: int
-    relative_sync_delay: Delays = field(repr=False)
-    host_packet_bytes: int
-    stream_copy_limit: int
-    conv_units: int
-    conv_unit_coefficient_load_bytes: int
-    repeat_count_max: int
-    tiles_per_exchange_bus: int
-    target_type: str = "IPU_MODEL"
-    num_ipus: int = 1
-    workers: int = WORKER_CONTEXTS
-    exchange_bytes_per_cycle: int = 4  # needed to reproduce tutorial 7 on both chips [V]
-    memcpy_bytes_per_cycle: int = 8  # one 64-bit data path [S]
-    data_path_width: int = 64  # bits [S]
-    memory_element_bytes: int = MEMORY_ELEMENT_BYTES
-    host_bytes_per_second: int = 8_000_000_000  # fit of the tutorial 7 streams [I]
-    global_sync_cycles: int = 600  # getGlobalSyncCycles of a third-party binding [S]
-    stride_bits: int = 10  # NUM_STRIDE_BITS [S]
-    conv_unit_pipeline_depth: int = 4  # DeviceInfo of PopLibs [S]
-    atomic_store_bytes: int = 4
-    compile_ipu_code: bool = False  # as IPUModel: without it the code categories are 0
+    @staticmethod
+    def createCPUTarget(accurateHalf: bool = False, numIPUs: int = 1) -> Target:
+        """Give a target that runs values without a model: one tile and one worker an "IPU".
 
-    @property
-    def num_tiles(self) -> int:
-        """Count the tiles of all IPUs."""
-        return self.num_ipus * self.tiles_per_ipu
+        `accurateHalf` is taken as Poplar takes it, and always true here: without it Poplar's half
+        is a float of 32 bits on a CPU, whose values would differ from the IPU's. What the getters
+        say of memory, exchange and clock means nothing.
+        """
+        del accurateHalf
+        return replace(CPU, num_ipus=_count("numIPUs", numIPUs))
+
+    @staticmethod
+    def createIPUTarget(
+        numIPUs: int,
+        systemType: str = "ipu2",
+        options: Mapping[str, object] | None = None,
+        *,
+        tilesPerIPU: int | None = None,
+    ) -> Target:
+        """Give a target of so many IPUs of a part (mk1, mk2, bow) or version ("ipu1", "ipu2").
+
+        No hardware is there: its type is IPU_MODEL, and a program for it runs on an IPU Model.
+        """
+        changes: dict[str, Any] = {"num_ipus": _count("numIPUs", numIPUs)}
+        if tilesPerIPU is not None:
+            changes["tiles_per_ipu"] = _count("tilesPerIPU", tilesPerIPU)
+        return make_target(part_name("createIPUTarget", systemType), options, **changes)
+
+    def createVirtualTarget(self, numIPUs: int, tilesPerIPU: int) -> Target:
+        """Give a target of the first tiles of the first IPUs of this one."""
+        for what, found, most in (
+            ("numIPUs", numIPUs, self.num_ipus),
+            ("tilesPerIPU", tilesPerIPU, self.tiles_per_ipu),
+        ):
+            if _count(what, found) > most:
+                raise PoplarError(f"createVirtualTarget: {what} is {found}; there are {most}")
+        delays = self.relative_sync_delay[:tilesPerIPU]
+        changed = replace(self, tiles_per_ipu=tilesPerIPU, relative_sync_delay=delays)
+        return changed if numIPUs == self.num_ipus else with_ipus(changed, numIPUs)
 
     def sync_delay_by_tile(self) -> Delays:
         """Give the round-trip sync delay of every tile of every IPU, in cycles."""
-        one_ipu = self.min_sync_delay + self.relative_sync_delay
-        return np.tile(one_ipu, self.num_ipus)
+        return np.tile(self.min_sync_delay + self.relative_sync_delay, self.num_ipus)
 
     def physical_tile(self) -> Delays:
         """Give the physical tile of each tile; the identity, as the real order is not public."""
         return np.arange(self.num_tiles, dtype=np.int64)
 
     # Poplar's getters, under its names.
-    def getTargetType(self) -> str:
+    def getTargetType(self) -> TargetType:
         return self.target_type
 
     def getTargetSystemString(self) -> str:
-        return f"ipu_model_{self.name}"
+        return "cpu" if self.target_type is TargetType.CPU else f"ipu_model_{self.name}"
 
     def getTargetArchString(self) -> str:
         return self.architecture
@@ -134,25 +148,65 @@ class Target:
     def getHalfVectorWidth(self) -> int:
         return self.data_path_width // 16
 
+    def getQuarterVectorWidth(self) -> int:
+        return self.data_path_width // 8
+
     def getTypeSize(self, type_: Type) -> int:
         return type_.size
 
+    def getFp8ConvUnitMaxPipelineDepth(self) -> int:
+        return self.fp8_conv_unit_pipeline_depth
+
+    def getFp16ConvUnitMaxPipelineDepth(self) -> int:
+        return self.fp16_conv_unit_pipeline_depth
+
+    def getFp32ConvUnitMaxPipelineDepth(self) -> int:
+        return self.fp32_conv_unit_pipeline_depth
+
+    def getFp8ConvUnitInputLoadElemsPerCycle(self) -> int:
+        return self.fp8_conv_unit_input_load
+
+    def getFp16ConvUnitInputLoadElemsPerCycle(self) -> int:
+        return self.fp16_conv_unit_input_load
+
+    def getFp32ConvUnitInputLoadElemsPerCycle(self) -> int:
+        return self.fp32_conv_unit_input_load
+
+    def getFp8InFp16OutConvUnitsPerTile(self) -> int:
+        return self.fp8_in_fp16_out_conv_units
+
+    def getFp16InFp16OutConvUnitsPerTile(self) -> int:
+        return self.fp16_in_fp16_out_conv_units
+
+    def getFp16InFp32OutConvUnitsPerTile(self) -> int:
+        return self.fp16_in_fp32_out_conv_units
+
+    def getFp32InFp32OutConvUnitsPerTile(self) -> int:
+        return self.fp32_in_fp32_out_conv_units
+
     def getNumConvUnits(self, input_type: Type, partial_type: Type) -> int:
-        del input_type, partial_type  # both chips hold as many units for every pair of types
-        return self.conv_units
+        """Count the units for a pair of types; by their sizes, others are counted as float."""
+        pair = (input_type.size, partial_type.size)
+        return {
+            (1, 2): self.fp8_in_fp16_out_conv_units,
+            (2, 2): self.fp16_in_fp16_out_conv_units,
+            (2, 4): self.fp16_in_fp32_out_conv_units,
+        }.get(pair, self.fp32_in_fp32_out_conv_units)
 
     def getConvUnitInputLoadElemsPerCycle(self, type_: Type) -> int:
-        return 8 // type_.size
+        by_size = {1: self.fp8_conv_unit_input_load, 2: self.fp16_conv_unit_input_load}
+        return by_size.get(type_.size, self.fp32_conv_unit_input_load)
 
     def getConvUnitMaxPipelineDepth(self, type_: Type) -> int:
-        del type_
-        return self.conv_unit_pipeline_depth
+        by_size = {1: self.fp8_conv_unit_pipeline_depth, 2: self.fp16_conv_unit_pipeline_depth}
+        return by_size.get(type_.size, self.fp32_conv_unit_pipeline_depth)
 
     def getConvUnitCoeffLoadBytesPerCycle(self) -> int:
         return self.conv_unit_coefficient_load_bytes
 
     def getWeightsPerConvUnit(self, type_: Type) -> int:
-        return self.getConvUnitInputLoadElemsPerCycle(type_) * self.conv_unit_pipeline_depth
+        load = self.getConvUnitInputLoadElemsPerCycle(type_)
+        return load * self.getConvUnitMaxPipelineDepth(type_)
 
     def getTileClockFrequency(self) -> float:
         return float(self.clock_frequency)
@@ -166,67 +220,71 @@ class Target:
     def getAtomicStoreGranularity(self) -> int:
         return self.atomic_store_bytes
 
+    # Of the host exchange: synthetic, tiles fill contexts and contexts fill blocks in order.
+    def getNumTilesPerXBContext(self) -> int:
+        return self.tiles_per_exchange_context
 
-def _straight_line(tiles: int, nearest: int, farthest: int) -> Delays:
-    """Spread even round-trip delays over the tiles, relative to the smallest.
+    def getNumContextsPerXB(self) -> int:
+        return self.contexts_per_exchange_block
 
-    Synthetic: the real tables are not public. Even values keep the one-way delay a whole cycle.
-    """
-    distance = np.arange(tiles, dtype=np.int64) * ((farthest - nearest) // 2) // max(tiles - 1, 1)
-    return 2 * distance
+    def getTileHostExchangeXB(self, tile: int) -> int:
+        return self._exchange_context(tile) // self.contexts_per_exchange_block
 
+    def getTileHostExchangeContext(self, tile: int) -> int:
+        return self._exchange_context(tile) % self.contexts_per_exchange_block
 
-# The line through the two fitted points of the user guide's sample: the worst of tiles 0 to 391 has
-# a round trip of 78 cycles, tile 1,215 has 118. It meets tile 0 at 60.
-MK1 = Target(
-    name="mk1",
-    architecture="ipu1",
-    tiles_per_ipu=1216,  # user guide, profile summary
-    bytes_per_tile=256 * 1024,  # user guide, profile summary
-    clock_frequency=1_600_000_000,  # user guide, profile summary
-    interleaved_base=8 * MEMORY_ELEMENT_BYTES,  # eight elements; 131,608 = base + 536 [V]
-    min_sync_delay=60,
-    relative_sync_delay=_straight_line(1216, 60, 118),
-    host_packet_bytes=64,  # 63 gather copies for 4,000 bytes in tutorial 7 [I]
-    stream_copy_limit=128 << 20,  # user guide
-    conv_units=8,  # PopLibs of 2019 [S]
-    conv_unit_coefficient_load_bytes=8,
-    repeat_count_max=0x0FFF,
-    tiles_per_exchange_bus=1,
-)
+    def getTileHostExchangeContextPosition(self, tile: int) -> int:
+        self._exchange_context(tile)
+        return tile % self.tiles_per_ipu % self.tiles_per_exchange_context
 
-# The sync table is synthetic: getMaxIPUSyncDelay of a third-party binding gives 126, nothing more.
-MK2 = Target(
-    name="mk2",
-    architecture="ipu2",
-    tiles_per_ipu=1472,
-    bytes_per_tile=624 * 1024,
-    clock_frequency=1_330_000_000,
-    interleaved_base=13 * MEMORY_ELEMENT_BYTES,  # 212,992, recomputed from public profiles [V]
-    min_sync_delay=60,
-    relative_sync_delay=_straight_line(1472, 60, 126),
-    host_packet_bytes=128,  # 32 gather copies for 4,000 bytes in tutorial 7 [I]
-    stream_copy_limit=256 << 20,
-    conv_units=16,  # "numConvUnits == 16" in PopLibs' estimates [S]
-    conv_unit_coefficient_load_bytes=16,
-    repeat_count_max=0xFFFF,
-    tiles_per_exchange_bus=2,  # exchange estimator of PopLibs [S]
-)
+    def _exchange_context(self, tile: int) -> int:
+        if not 0 <= tile < self.num_tiles:
+            raise PoplarError(f"Target: tile {tile}; there are tiles 0 to {self.num_tiles - 1}")
+        return tile % self.tiles_per_ipu // self.tiles_per_exchange_context
 
-TARGETS: dict[str, Target] = {
-    "mk1": MK1,
-    "mk2": MK2,
-    "bow": replace(MK2, name="bow", clock_frequency=1_850_000_000),  # Mk2 with a faster clock
-    "tiny": replace(
-        MK2, name="tiny", tiles_per_ipu=4, relative_sync_delay=_straight_line(4, 60, 126)
-    ),  # no real part: an Mk2 cut down to four tiles, for tests
-}
+    # Of the system: what the target options say.
+    def getIpuLinkConfiguration(self) -> IpuLinkConfiguration:
+        return self.link_configuration
+
+    def getIpuLinkTopology(self) -> IpuLinkTopology:
+        return self.link_topology
+
+    def getIpuLinkDomainSize(self) -> int:
+        return self.link_domain_size
+
+    def getInstanceSize(self) -> int:
+        return self.instance_size
+
+    def getGatewayMode(self) -> bool:
+        return self.gateway_mode
 
 
-def make_target(name: str, **changes: Any) -> Target:
+def _target(machine: Machine) -> Target:
+    return Target(**{column.name: getattr(machine, column.name) for column in fields(machine)})
+
+
+# What programs are compiled for; the parts that an IPU Model can be of.
+TARGETS: dict[str, Target] = {n: _target(m) for n, m in MACHINES.items() if n != "cpu"}
+MK1, MK2, CPU = TARGETS["mk1"], TARGETS["mk2"], _target(MACHINES["cpu"])
+
+
+def part_name(where: str, text: str) -> str:
+    """Give the name of a part by its name or version; raises PoplarError."""
+    name = VERSIONS.get(text, text)
+    if name not in TARGETS:
+        near = difflib.get_close_matches(str(text), [*TARGETS, *VERSIONS], n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        known = ", ".join([*TARGETS, *VERSIONS])
+        raise PoplarError(f"{where}: no part {text!r}; known are {known}{hint}")
+    return name
+
+
+def make_target(name: str, options: Mapping[str, object] | None = None, **changes: Any) -> Target:
     """Make a target from the named table with some fields changed.
 
-    A changed `tiles_per_ipu` gets a sync table of that length between the same two ends.
+    A changed `tiles_per_ipu` gets a sync table of that length between the same two ends, and
+    several IPUs the cycles of their global sync. `options` are target options, which
+    POPLAR_TARGET_OPTIONS overrides.
     """
     if name not in TARGETS:
         raise PoplarError(f"target {name!r}: unknown; known targets are {', '.join(TARGETS)}")
@@ -236,5 +294,20 @@ def make_target(name: str, **changes: Any) -> Target:
         raise PoplarError(f"target {name!r}: tiles_per_ipu is {tiles}; it must be at least 1")
     if tiles != base.tiles_per_ipu and "relative_sync_delay" not in changes:
         farthest = base.getMaxIPUSyncDelay()
-        changes["relative_sync_delay"] = _straight_line(tiles, base.min_sync_delay, farthest)
-    return replace(base, **changes)
+        changes["relative_sync_delay"] = sync_line(tiles, base.min_sync_delay, farthest)
+    made = replace(base, **{**option_fields(options), **changes})
+    return made if "global_sync_cycles" in changes else with_ipus(made, made.num_ipus)
+
+
+def with_ipus(target: Target, num_ipus: int) -> Target:
+    """Give the same target with so many IPUs, and the global sync of that many."""
+    cycles = TARGETS[target.name].global_sync_cycles if target.name in TARGETS else 0
+    if num_ipus > 1 and target.target_type is not TargetType.CPU:
+        cycles = global_sync(num_ipus, target.clock_frequency)
+    return replace(target, num_ipus=num_ipus, global_sync_cycles=cycles)
+
+
+def _count(what: str, value: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise PoplarError(f"Target: {what} is {value!r}; a whole number from 1 is needed")
+    return value

@@ -1,0 +1,57 @@
+"""The options of a target, by `POPLAR_TARGET_OPTIONS` or by the program.
+
+They describe how the IPUs of a real system are joined. The model routes over a ladder of cards and
+syncs by one formula whatever they say, so that a value other than the default is logged as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from simulator.graph.machines import IpuLinkConfiguration, IpuLinkTopology
+from simulator.graph.option_table import Option, checked, from_environment
+from simulator.logging import enabled, log
+
+ENVIRONMENT = "POPLAR_TARGET_OPTIONS"
+SYNC_CONFIGURATIONS = (
+    "intraReplicaAndAll",
+    "ipuAndAll",
+    "intraReplicaAndLadder",
+    "ipuAndInstanceAndIntraReplicaAndAll",
+)
+TARGET_OPTIONS: dict[str, Option] = {
+    "ipuLinkConfiguration": Option(
+        "default", "how the IPUs are joined", allowed=tuple(IpuLinkConfiguration)
+    ),
+    "ipuLinkTopology": Option("mesh", "what the IPU-Links form", allowed=tuple(IpuLinkTopology)),
+    "ipuLinkDomainSize": Option(64, "IPUs that IPU-Links join"),
+    "instanceSize": Option(64, "IPUs of one instance of the program"),
+    "gatewayMode": Option(True, "whether the host reaches the IPUs through a gateway"),
+    "syncConfiguration": Option(
+        "intraReplicaAndAll", "which groups of IPUs sync", allowed=SYNC_CONFIGURATIONS
+    ),
+}
+FIELDS = {
+    "ipuLinkConfiguration": "link_configuration",
+    "ipuLinkTopology": "link_topology",
+    "ipuLinkDomainSize": "link_domain_size",
+    "instanceSize": "instance_size",
+    "gatewayMode": "gateway_mode",
+    "syncConfiguration": "sync_configuration",
+}
+_ENUMS = {"ipuLinkConfiguration": IpuLinkConfiguration, "ipuLinkTopology": IpuLinkTopology}
+
+
+def option_fields(given: Mapping[str, object] | None) -> dict[str, Any]:
+    """Give the fields of a target that its options set; the environment wins over the program.
+
+    Raises InvalidOptionError.
+    """
+    chosen = {**checked(TARGET_OPTIONS, given or {}, "target options")}
+    chosen |= from_environment(TARGET_OPTIONS, ENVIRONMENT)
+    if chosen and enabled("PO", "WARN", "TARGET"):
+        for name, value in chosen.items():
+            if value != TARGET_OPTIONS[name].default:
+                log("PO", "TARGET", "WARN", f"{name} is {value}: kept, but not modelled")
+    return {FIELDS[name]: _ENUMS.get(name, type(value))(value) for name, value in chosen.items()}
