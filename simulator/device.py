@@ -1,72 +1,247 @@
-"""The device: a model of one of the known parts."""
+"""Devices: models of the known parts, and the manager that lists and lends them."""
 
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 from simulator.graph.errors import PoplarError
-from simulator.graph.target import TARGETS, Target, make_target
+from simulator.graph.machines import GlobalExchangeConstraint, TargetType
+from simulator.graph.target import TARGETS, Target, make_target, part_name
+from simulator.logging import log
 
-# Poplar's version strings for the same parts.
-VERSIONS = {"ipu1": "mk1", "ipu2": "mk2"}
-
-# IPUModel's members, and the target fields that they set.
-MEMBERS = {
-    "numIPUs": "num_ipus",
-    "tilesPerIPU": "tiles_per_ipu",
-    "compileIPUCode": "compile_ipu_code",
-    "memoryBytesPerTile": "bytes_per_tile",
-    "tileClockFrequency": "clock_frequency",
-    "minIPUSyncDelay": "min_sync_delay",
-    "relativeSyncDelay": "relative_sync_delay",
-    "globalSyncCycles": "global_sync_cycles",
-    "exchangeBytesPerCycle": "exchange_bytes_per_cycle",
-    "memcpyBytesPerCycle": "memcpy_bytes_per_cycle",
-    "dataPathWidth": "data_path_width",
-    "numWorkerContexts": "workers",
-}
+MANAGED_PART = "mk2"  # what the manager lists: one system of so many IPUs of this part
+MANAGED_IPUS = 16
+GROUP_SIZES = (1, 2, 4, 8, 16)
+# Number of the manager's IPU -> the device that holds it; what nobody holds on to is let go.
+_HELD: WeakValueDictionary[int, Device] = WeakValueDictionary()
 
 
-MAY_BE_ZERO = ("minIPUSyncDelay", "globalSyncCycles")
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Device:
-    """A device that programs run on."""
+    """A device that programs run on.
+
+    A device of the manager stands for some of its IPUs: while it is attached, no other device with
+    one of them can be. Any other device (of an IPUModel, a CPU) is nobody else's.
+    """
 
     target: Target
-    attached: bool = False
+    id: int = 0
+    driver_ids: tuple[int, ...] = ()
+    _attached: bool = field(default=False, init=False)
+
+    @staticmethod
+    def createCPUDevice() -> Device:
+        """Give a device that runs values without a model."""
+        return Device(Target.createCPUTarget())
 
     def getTarget(self) -> Target:
         return self.target
 
     def getId(self) -> int:
-        return 0
+        return self.id
+
+    def getDriverIDs(self) -> list[int]:
+        """List the manager's IPUs that the device stands for, none if it is not the manager's."""
+        return list(self.driver_ids)
+
+    def isAttached(self) -> bool:
+        return self._attached
 
     def attach(self) -> bool:
-        self.attached = True
+        """Take the device; False when another device holds one of its IPUs."""
+        if self._holder() is not None:
+            return False
+        for ipu in self.driver_ids:
+            _HELD[ipu] = self
+        self._attached = True
         return True
 
     def detach(self) -> None:
-        self.attached = False
+        """Let the device go."""
+        for ipu in self.driver_ids:
+            if _HELD.get(ipu) is self:
+                del _HELD[ipu]
+        self._attached = False
+
+    def take(self, what: str) -> None:
+        """Attach the device if it is not; raises PoplarError when another device holds it."""
+        if self._attached or self.attach():
+            return
+        holder = self._holder()
+        held = f"as device {holder.id}" if holder is not None else "elsewhere"
+        raise PoplarError(f"{what}: device {self.id} is attached {held}; detach it first")
+
+    def supportsRemoteBuffers(self) -> bool:
+        return self.target.target_type is not TargetType.CPU
+
+    def hasGateway(self) -> bool:
+        return self.target.gateway_mode
+
+    def _holder(self) -> Device | None:
+        found = (_HELD.get(ipu) for ipu in self.driver_ids)
+        return next((device for device in found if device not in (None, self)), None)
+
+
+class DeviceManager:
+    """Lists simulated devices: 16 Mk2 IPUs, alone and in groups of 2, 4, 8 and 16.
+
+    Device ids count all groups of one IPU first, then those of two, and so on. Groups overlap, so
+    that attaching one makes others unavailable, as `Device.attach` then says. All are IPU Models.
+    """
+
+    @classmethod
+    def createDeviceManager(cls) -> DeviceManager:
+        return cls()
+
+    def getNumDevices(self) -> int:
+        return len(_GROUPS)
+
+    def getDevices(
+        self,
+        targetType: TargetType | str | None = None,
+        numIPUs: int | None = None,
+        options: Mapping[str, object] | None = None,
+    ) -> list[Device]:
+        """List the devices of a type with so many IPUs, all of them if neither is given.
+
+        A request for `TargetType.IPU` lists the simulated devices too, so that a program written
+        for hardware (as the end of tutorial 1) finds one; of type CPU there is one with one IPU.
+        Target options are as in `Target.createIPUTarget`.
+        """
+        kind = None if targetType is None else _target_type(targetType)
+        if kind is TargetType.CPU:
+            return [Device.createCPUDevice()] if numIPUs in (None, 1) else []
+        chosen = [g for g, ipus in enumerate(_GROUPS) if numIPUs in (None, len(ipus))]
+        return [self.getDevice(group, options) for group in chosen]
+
+    def getDevice(
+        self, deviceManagerId: int, options: Mapping[str, object] | None = None
+    ) -> Device:
+        """Give a device by its id; raises PoplarError."""
+        if not isinstance(deviceManagerId, int) or not 0 <= deviceManagerId < len(_GROUPS):
+            raise PoplarError(
+                f"DeviceManager: no device {deviceManagerId!r}; there are 0 to {len(_GROUPS) - 1}"
+            )
+        ipus = _GROUPS[deviceManagerId]
+        target = make_target(MANAGED_PART, options, num_ipus=len(ipus))
+        return Device(target, deviceManagerId, ipus)
+
+    def getChildDeviceIds(self, parentId: int, numChildDeviceIpus: int = 1) -> list[int]:
+        """List the ids of the groups of a size that lie within a device."""
+        within = set(self.getDevice(parentId).driver_ids)
+        return [
+            number
+            for number, ipus in enumerate(_GROUPS)
+            if len(ipus) == numChildDeviceIpus and within.issuperset(ipus)
+        ]
+
+    def acquireAvailableDevice(
+        self, numIPUs: int = 1, options: Mapping[str, object] | None = None
+    ) -> Device:
+        """Give the first device with so many IPUs that can be attached, attached.
+
+        Raises PoplarError when there is none.
+        """
+        devices = self.getDevices(TargetType.IPU, numIPUs, options)
+        for device in devices:
+            if device.attach():
+                return device
+        found = f"all {len(devices)} are attached" if devices else f"there are {_SIZES_TEXT}"
+        raise PoplarError(f"DeviceManager: no device with {numIPUs} IPUs is free; {found}")
+
+
+_GROUPS = [
+    tuple(range(first, first + size))
+    for size in GROUP_SIZES
+    for first in range(0, MANAGED_IPUS, size)
+]
+_SIZES_TEXT = "groups of " + ", ".join(map(str, GROUP_SIZES))
+
+
+def _target_type(found: TargetType | str) -> TargetType:
+    try:
+        return TargetType(found)
+    except ValueError:
+        known = ", ".join(TargetType)
+        raise PoplarError(f"DeviceManager: target type {found!r}; it must be {known}") from None
+
+
+class RelativeSyncDelayType(Enum):
+    """How much later than the first tile each tile leaves a sync."""
+
+    AUTO = "AUTO"  # by the tile's place: the part's own table
+    NO_DELAY = "NO_DELAY"  # all tiles at once
+
+
+class IPUExchangeType(Enum):
+    """How far the exchange makes use of one word that goes to several tiles."""
+
+    BARE_NAKED_WITH_MULTICAST = "BARE_NAKED_WITH_MULTICAST"
+    BARE_NAKED_WITH_AGGRESSIVE_MULTICAST = "BARE_NAKED_WITH_AGGRESSIVE_MULTICAST"
+
+
+class Member(NamedTuple):
+    """A member of IPUModel: the target field that it sets, and the least number it can be."""
+
+    field: str
+    least: int = 1
+
+
+MEMBERS = {
+    "numIPUs": Member("num_ipus"),
+    "tilesPerIPU": Member("tiles_per_ipu"),
+    "tilesPerSuperTile": Member("tiles_per_exchange_bus"),
+    "numWorkerContexts": Member("workers"),
+    "compileIPUCode": Member("compile_ipu_code"),
+    "memoryBytesPerTile": Member("bytes_per_tile"),
+    "tileClockFrequency": Member("clock_frequency"),
+    "minIPUSyncDelay": Member("min_sync_delay", 0),
+    "relativeSyncDelay": Member("relative_sync_delay"),
+    "globalSyncCycles": Member("global_sync_cycles", 0),
+    "globalExchangeConstraints": Member("global_exchange_constraints"),
+    "exchangeBytesPerCycle": Member("exchange_bytes_per_cycle"),
+    "memcpyBytesPerCycle": Member("memcpy_bytes_per_cycle"),
+    "dataPathWidth": Member("data_path_width"),
+    "numStrideBits": Member("stride_bits"),
+    "rptCountMax": Member("repeat_count_max"),
+    "atomicStoreGranularity": Member("atomic_store_bytes"),
+    "convUnitCoeffLoadBytesPerCycle": Member("conv_unit_coefficient_load_bytes"),
+    "accurateHalf": Member("accurate_half"),
+} | {
+    f"{kind}{name}": Member(f"{kind}_{column}")
+    for kind in ("fp8", "fp16", "fp32")
+    for name, column in (
+        ("ConvUnitMaxPipelineDepth", "conv_unit_pipeline_depth"),
+        ("ConvUnitInputLoadElemsPerCycle", "conv_unit_input_load"),
+    )
+}
+MEMBERS |= {
+    f"fp{a}InFp{b}OutConvUnitsPerTile": Member(f"fp{a}_in_fp{b}_out_conv_units", 0 if a == 8 else 1)
+    for a, b in ((8, 16), (16, 16), (16, 32), (32, 32))
+}
+ALL_MEMBERS = (*MEMBERS, "IPUVersion", "IPUExchangeType")
 
 
 class IPUModel:
     """A part by its name (mk1, mk2, bow, tiny) or version ("ipu1", "ipu2"), maybe with changes.
 
     Members can be given by keyword or set before `createDevice`, as in
-    `IPUModel("mk2", tilesPerIPU=16)` or `model.compileIPUCode = True`.
+    `IPUModel("mk2", tilesPerIPU=16)` or `model.compileIPUCode = True`. Values of members that
+    cannot be modelled are refused or logged (WARN): half is always accurate, one word always goes
+    to all tiles that want it, IPU-Links always form the ladder.
     """
 
+    RelativeSyncDelayType = RelativeSyncDelayType
+    ExchangeType = IPUExchangeType
+
     def __init__(self, name: str = "mk2", *, ipuVersion: str = "", **members: Any) -> None:
-        key = VERSIONS.get(ipuVersion or name, ipuVersion or name)
-        if key not in TARGETS:
-            known = ", ".join([*TARGETS, *VERSIONS])
-            raise PoplarError(f"IPUModel: no part {key!r}; known are {known}")
-        self._name = key
-        self._members: dict[str, Any] = {}
+        self._values: dict[str, Any] = {}
+        self.IPUVersion = ipuVersion or name
         for member, value in members.items():
             setattr(self, member, value)
 
@@ -74,21 +249,104 @@ class IPUModel:
         if member.startswith("_"):
             object.__setattr__(self, member, value)
             return
-        if member not in MEMBERS:
-            near = difflib.get_close_matches(member, MEMBERS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(MEMBERS)}"
+        if member not in ALL_MEMBERS:
+            near = difflib.get_close_matches(member, ALL_MEMBERS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(ALL_MEMBERS)}"
             raise PoplarError(f"IPUModel: no member {member!r}; {hint}")
-        number = type(getattr(TARGETS[self._name], MEMBERS[member])) in (int, float)
-        least = 0 if member in MAY_BE_ZERO else 1
-        if number and not (isinstance(value, int | float) and value >= least):
-            raise PoplarError(f"IPUModel: {member} is {value!r}; a number from {least} is needed")
-        self._members[MEMBERS[member]] = value
+        _CHECKS.get(member, _check_number)(member, value)
+        if member == "IPUVersion":
+            object.__setattr__(self, "_name", part_name("IPUModel", value))
+        self._values[member] = int(value) if isinstance(value, float) else value
 
     def __getattr__(self, member: str) -> Any:
-        if member not in MEMBERS:
+        if member.startswith("_") or member not in ALL_MEMBERS:
             raise AttributeError(member)
-        default = getattr(TARGETS[self._name], MEMBERS[member])
-        return self._members.get(MEMBERS[member], default)
+        if member in self._values:
+            return self._values[member]
+        if member in _DEFAULTS:
+            return _DEFAULTS[member]
+        if member == "globalSyncCycles":  # of several IPUs it follows from their number
+            return self._target().global_sync_cycles
+        return getattr(TARGETS[self._name], MEMBERS[member].field)
 
-    def createDevice(self) -> Device:
-        return Device(make_target(self._name, **self._members))
+    def getTarget(self, options: Mapping[str, object] | None = None) -> Target:
+        """Give the target of a device of this model."""
+        return self._target(options)
+
+    def createDevice(
+        self,
+        options: Mapping[str, object] | None = None,
+        accurateHalf: bool = True,
+        deviceManagerId: int = 0,
+    ) -> Device:
+        """Make a device; target options are as in `Target.createIPUTarget`.
+
+        `accurateHalf` is taken as Poplar takes it, and always true here.
+        """
+        del accurateHalf
+        return Device(self._target(options), deviceManagerId)
+
+    def _target(self, options: Mapping[str, object] | None = None) -> Target:
+        changes = {
+            MEMBERS[member].field: value
+            for member, value in self._values.items()
+            if member in MEMBERS and member not in _DEFAULTS
+        }
+        if self.relativeSyncDelay is RelativeSyncDelayType.NO_DELAY:
+            base = TARGETS[self._name].relative_sync_delay
+            tiles = changes.get("tiles_per_ipu", len(base))
+            changes["relative_sync_delay"] = base[:1].repeat(tiles) * 0
+        if self.globalExchangeConstraints:
+            changes["global_exchange_constraints"] = tuple(self.globalExchangeConstraints)
+        return make_target(self._name, options, **changes)
+
+
+_DEFAULTS: dict[str, Any] = {
+    "relativeSyncDelay": RelativeSyncDelayType.AUTO,
+    "IPUExchangeType": IPUExchangeType.BARE_NAKED_WITH_AGGRESSIVE_MULTICAST,
+    "globalExchangeConstraints": (),
+    "accurateHalf": True,
+}
+
+
+def _check_number(member: str, value: Any) -> None:
+    kind = type(getattr(TARGETS["mk2"], MEMBERS[member].field))
+    if kind is bool and not isinstance(value, bool):
+        raise PoplarError(f"IPUModel: {member} is {value!r}; True or False is needed")
+    least = MEMBERS[member].least
+    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    if kind is int and not (whole and not isinstance(value, bool) and value >= least):
+        raise PoplarError(f"IPUModel: {member} is {value!r}; a number from {least} is needed")
+
+
+def _check_enum(kind: type[Enum]) -> Callable[[str, Any], None]:
+    def check(member: str, value: Any) -> None:
+        if not isinstance(value, kind):
+            known = ", ".join(f"{kind.__name__}.{one.name}" for one in kind)
+            raise PoplarError(f"IPUModel: {member} is {value!r}; it must be one of {known}")
+        if value is IPUExchangeType.BARE_NAKED_WITH_MULTICAST:
+            log("PO", "TARGET", "WARN", f"{member}: multicast is modelled as aggressive")
+
+    return check
+
+
+def _check_half(member: str, value: Any) -> None:
+    if value is not True:
+        log("PO", "TARGET", "WARN", f"{member} is {value}: half is always 16 bits of IEEE 754")
+
+
+def _check_constraints(member: str, value: Any) -> None:
+    wrong = next((c for c in value if not isinstance(c, GlobalExchangeConstraint)), None)
+    if wrong is not None:
+        raise PoplarError(f"IPUModel: {member}: {wrong!r}; a GlobalExchangeConstraint is needed")
+    if value:
+        log("PO", "TARGET", "WARN", f"{member}: kept, but links are modelled as the ladder")
+
+
+_CHECKS: dict[str, Callable[[str, Any], None]] = {
+    "IPUVersion": lambda member, value: None,
+    "IPUExchangeType": _check_enum(IPUExchangeType),
+    "relativeSyncDelay": _check_enum(RelativeSyncDelayType),
+    "accurateHalf": _check_half,
+    "globalExchangeConstraints": _check_constraints,
+}
