@@ -1,0 +1,143 @@
+"""Remote buffers: rows of values outside the IPU, for each replica.
+
+Source: programming guide, 2.6.3 "Remote memory buffers".
+"""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from simulator.graph.errors import HostAccessError, PoplarError
+from simulator.graph.streams import RemoteBuffer
+from simulator.graph.types import Array, IntArray
+from simulator.runtime.host_data import host_array
+
+PAGE_BYTES = 1 << 20  # rows are allocated so many bytes at a time, as a buffer may be huge
+
+
+class RemoteBuffers:
+    """The rows of all remote buffers; those that were never written hold zeros."""
+
+    def __init__(self, buffers: list[RemoteBuffer], replicas: int = 1) -> None:
+        self._buffers = {buffer.handle: buffer for buffer in buffers}
+        self._replicas = replicas
+        self._pages: dict[tuple[int, int, int], Array] = {}
+
+    # From the device
+    def load(self, buffer: RemoteBuffer, rows: IntArray, replica: int = 0) -> Array:
+        """Give the values of rows, one after another; of a replicated view for each replica."""
+        parts = self._per_copy(buffer, rows, replica)
+        return np.concatenate([self._load(buffer, copy, part).reshape(-1) for copy, part in parts])
+
+    def store(self, buffer: RemoteBuffer, rows: IntArray, values: Array, replica: int = 0) -> None:
+        """Keep the values of rows; the last one stands where a row is given twice."""
+        parts = self._per_copy(buffer, rows, replica)
+        by_copy = values.reshape(buffer.replicas, -1, buffer.num_elements)
+        for (copy, part), given in zip(parts, by_copy, strict=True):
+            self._store(buffer, copy, part, given)
+
+    # From the host
+    def read(self, handle: str, out: Any, row: int, replica: int = 0) -> None:
+        """Copy a row into memory of the host."""
+        buffer, what = self._known(handle)
+        array = host_array(out, buffer.dtype, what, writable=True)
+        copy, rows = self._place(buffer, what, row, replica, array.size)
+        array[:] = self._load(buffer, copy, rows)[0]
+
+    def write(self, data: Any, handle: str, row: int, replica: int = 0) -> None:
+        """Copy memory of the host into a row."""
+        buffer, what = self._known(handle)
+        array = host_array(data, buffer.dtype, what)
+        copy, rows = self._place(buffer, what, row, replica, array.size)
+        self._store(buffer, copy, rows, array[None])
+
+    def _known(self, handle: str) -> tuple[RemoteBuffer, str]:
+        buffer = self._buffers.get(handle)
+        if buffer is None:
+            known = ", ".join(self._buffers) or "none"
+            raise HostAccessError(f"remote buffer {handle!r}: unknown; remote buffers are {known}")
+        return buffer, f"remote buffer {handle!r}"
+
+    def _place(
+        self, buffer: RemoteBuffer, what: str, row: int, replica: int, size: int
+    ) -> tuple[int, IntArray]:
+        """Check what the host names: a replica, a row, and as many values as a row has."""
+        copies = self._replicas * buffer.replicas
+        if size != buffer.num_elements:
+            raise HostAccessError(
+                f"{what}: array of {size} elements; a row has {buffer.num_elements}"
+            )
+        try:
+            rows, copy = np.array([index(row)], dtype=np.int64), index(replica)
+        except TypeError:
+            found = f"row {row!r} of replica {replica!r}"
+            raise HostAccessError(f"{what}: {found}; numbers are needed") from None
+        if not 0 <= copy < copies:
+            raise HostAccessError(f"{what}: replica {copy}; there are replicas 0 to {copies - 1}")
+        check_rows(buffer, rows)
+        return copy, rows
+
+    def _per_copy(
+        self, buffer: RemoteBuffer, rows: IntArray, replica: int
+    ) -> list[tuple[int, IntArray]]:
+        """Give each replica of a view its rows, one replica's after another's; or all the same."""
+        check_rows(buffer, rows)
+        own = len(rows) % buffer.replicas == 0
+        every = rows if own else np.tile(rows, buffer.replicas)
+        parts = every.reshape(buffer.replicas, -1).astype(np.int64)
+        return [(replica * buffer.replicas + i, part) for i, part in enumerate(parts)]
+
+    def _load(self, buffer: RemoteBuffer, copy: int, rows: IntArray) -> Array:
+        values = np.zeros((len(rows), buffer.num_elements), dtype=buffer.dtype.numpy)
+        for number, which, places in _by_page(buffer, rows):
+            page = self._pages.get((buffer.id, copy, number))
+            if page is not None:
+                values[which] = page[places]
+        return values
+
+    def _store(self, buffer: RemoteBuffer, copy: int, rows: IntArray, values: Array) -> None:
+        for number, which, places in _by_page(buffer, rows):
+            key = (buffer.id, copy, number)
+            if key not in self._pages:
+                self._pages[key] = _new_page(buffer)
+            self._pages[key][places] = values[which]
+
+
+def check_rows(buffer: RemoteBuffer, rows: IntArray) -> None:
+    """Raise PoplarError for the first row that a buffer does not have."""
+    wrong = np.flatnonzero((rows < 0) | (rows >= buffer.repeats))
+    if len(wrong):
+        raise PoplarError(
+            f"remote buffer {buffer.handle!r}: offset {int(rows[wrong[0]])}; it has "
+            f"{buffer.repeats} rows (repeats), 0 to {buffer.repeats - 1}"
+        )
+
+
+def _rows_a_page(buffer: RemoteBuffer) -> int:
+    return min(max(PAGE_BYTES // buffer.row_bytes, 1), buffer.repeats)
+
+
+def _new_page(buffer: RemoteBuffer) -> Array:
+    shape = (_rows_a_page(buffer), buffer.num_elements)
+    try:
+        return np.zeros(shape, dtype=buffer.dtype.numpy)
+    except MemoryError:
+        raise PoplarError(
+            f"remote buffer {buffer.handle!r}: the host has no memory for another "
+            f"{shape[0] * buffer.row_bytes:,} bytes"
+        ) from None
+
+
+def _by_page(buffer: RemoteBuffer, rows: IntArray) -> list[tuple[int, IntArray, IntArray]]:
+    """Sort rows by the page that holds them: its number, which rows, their places in it."""
+    pages, places = np.divmod(rows, _rows_a_page(buffer))
+    order = np.argsort(pages, kind="stable")
+    numbers, starts = np.unique(pages[order], return_index=True)
+    groups = np.split(order, starts)[1:]
+    return [
+        (number, which, places[which])
+        for number, which in zip(numbers.tolist(), groups, strict=True)
+    ]
