@@ -55,7 +55,8 @@ def log_lines(source: Source, module: str, level: Level, messages: Iterable[str]
     thread = f"{os.getpid()}.{threading.get_native_id()}"
     prefix = f"{now} {source}:{module:<9}{thread} {level[0]}: "
     text = "\n".join(f"{prefix}{message}" for message in messages)
-    write_to(f"{_VARIABLES[source]}_LOG_DEST", "stderr", text)
+    if text:
+        write_to(f"{_VARIABLES[source]}_LOG_DEST", "stderr", text)
 
 
 def write_to(variable: str, default: str, text: str) -> None:

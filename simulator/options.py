@@ -1,26 +1,27 @@
-"""The engine's options: names, defaults and meanings in one table."""
+"""The engine's options: names, defaults and meanings in one table.
+
+What an option asks for and the simulator cannot do is said in a line of the log (WARN).
+"""
 
 from __future__ import annotations
 
-import difflib
-import json
-import os
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
+from pathlib import PurePath
 
-from simulator.graph.errors import PoplarError
+from simulator.graph.option_table import (
+    Option,
+    OptionFlags,
+    OptionValue,
+    checked,
+    defaults,
+    from_environment,
+)
+from simulator.logging import enabled, log, log_lines
 
-OptionValue = bool | int | str
 ENVIRONMENT = "POPLAR_ENGINE_OPTIONS"
-
-
-class Option(NamedTuple):
-    """One option; `follows` names the option whose value is its default."""
-
-    default: OptionValue
-    meaning: str
-    follows: str = ""
-
+LEVELS = ("tile", "vertex", "device", "ipu")
+OVERLAPS = ("Any", "HostRearrangeOnly", "None")
+__all__ = ["OPTIONS", "OptionFlags", "OptionValue", "as_texts", "resolve"]
 
 OPTIONS: dict[str, Option] = {
     "autoReport.all": Option(False, "write every part of the report"),
@@ -28,95 +29,108 @@ OPTIONS: dict[str, Option] = {
     "autoReport.outputGraphProfile": Option(
         False, "write what the compiler knows: memory, liveness, programs", "autoReport.all"
     ),
+    "autoReport.outputLoweredVars": Option(
+        False, "write where each variable lies on each tile", "autoReport.outputGraphProfile"
+    ),
     "autoReport.outputExecutionProfile": Option(
         False, "write what the runs did: steps and their cycles", "autoReport.all"
     ),
     "autoReport.outputDebugInfo": Option(
         False, "write debug.cbor: where variables and compute sets were made", "autoReport.all"
     ),
+    "autoReport.outputArchive": Option(False, "write the object code"),
+    "autoReport.outputSerializedGraph": Option(False, "write the computation graph by itself"),
     "autoReport.executionProfileProgramRunCount": Option(
         2, "how many runs are recorded step by step"
     ),
-    "debug.allowOutOfMemory": Option(
-        True, "compile a program that does not fit, so that its report can be read"
+    "autoReport.streamAtEachRun": Option(
+        True, "write each run when it ends, not all of them when the engine goes"
     ),
-    "debug.instrument": Option(False, "instrument compute and exchange", "autoReport.all"),
+    "autoReport.app": Option(
+        "", "facts about the application for app.json, as a JSON object", form="json"
+    ),
+    "debug.allowOutOfMemory": Option(
+        True,
+        "run a program that does not fit, its report marked with what overflows; otherwise its "
+        "report is written and graph_memory_allocation_error raised",
+    ),
+    "debug.retainDebugInformation": Option(True, "keep what debug.cbor and the report name"),
+    "debug.graphReportDestination": Option(
+        "", "where the summary of a compiled graph is written: stdout, stderr or a file"
+    ),
+    "debug.instrument": Option(False, "instrument compute and exchange"),
     "debug.instrumentCompute": Option(False, "instrument compute cycles", "debug.instrument"),
     "debug.instrumentExternalExchange": Option(
-        False, "instrument exchange with the host and other IPUs", "debug.instrument"
+        False, "instrument exchange with other IPUs and with the host", "debug.instrument"
     ),
+    "debug.instrumentHostExchange": Option(
+        False, "instrument exchange with the host", "debug.instrumentExternalExchange"
+    ),
+    "debug.instrumentControlFlow": Option(False, "instrument control flow", "debug.instrument"),
     "debug.computeInstrumentationLevel": Option(
-        "tile", "what cycle counts are kept: tile, vertex, ipu or device"
+        "tile", "of what cycle counts are kept", allowed=LEVELS
     ),
+    "profiler.blocks.filter": Option(
+        "", "names of the Blocks that are recorded, as a regular expression", form="pattern"
+    ),
+    "profiler.programs.filter": Option(
+        "", "names of the programs that are recorded as if in a Block", form="pattern"
+    ),
+    "profiler.blocks.tile": Option(0, "the tile of each IPU that records Blocks"),
+    "profiler.blocks.bufferSize": Option(1000, "bytes of its buffer"),
+    "profiler.blocks.implicitFlush": Option(True, "empty the buffer where the host waits anyway"),
+    "profiler.replicaToProfile": Option(0, "the replica that is profiled"),
+    "profiler.includeFlopEstimates": Option(True, "write floating-point operations"),
+    "profiler.includeCycleEstimates": Option(True, "write estimated cycles"),
+    "exchange.streamBufferOverlap": Option(
+        "Any", "which buffers of streams may share memory", allowed=OVERLAPS
+    ),
+    "exchange.enablePrefetch": Option(False, "call callbacks as early as their buffer is free"),
+    "target.extendedMemory": Option(False, "let remote buffers of an IPU hold more than 16 GB"),
 }
-LEVELS = ("tile", "vertex", "ipu", "device")
+
+# What is asked for by these values, and what happens instead.
+_NOT_DONE: dict[tuple[str, OptionValue], str] = {
+    ("autoReport.outputArchive", True): "no archive is written: a simulator makes no object code",
+    ("autoReport.outputSerializedGraph", True): (
+        "no file of its own is written: the computation graph is in the graph profile"
+    ),
+    ("debug.retainDebugInformation", False): "debug information is always kept",
+    ("debug.instrumentControlFlow", True): (
+        "nothing is counted: control flow takes no cycles in the model"
+    ),
+    ("profiler.includeFlopEstimates", False): "they are always in the graph profile",
+    ("profiler.includeCycleEstimates", False): "they are always in the graph profile",
+}
+_PATHS = ("autoReport.directory", "debug.graphReportDestination")
 
 
 def resolve(given: Mapping[str, object] | None) -> dict[str, OptionValue]:
     """Give every option its value: the environment's, else the program's, else the default.
 
-    Raises PoplarError for an option that is not known, with near names, or a value that is not
-    of its type.
+    Raises InvalidOptionError for an option that is not known, with near names, or a value that it
+    cannot have.
     """
-    chosen = {**_checked(given or {}, "engine options"), **_from_environment()}
-    values: dict[str, OptionValue] = {}
-    for name, option in OPTIONS.items():
-        default = values[option.follows] if option.follows else option.default
-        values[name] = chosen.get(name, default)
-    if values["debug.computeInstrumentationLevel"] not in LEVELS:
-        found = values["debug.computeInstrumentationLevel"]
-        raise PoplarError(
-            f"debug.computeInstrumentationLevel is {found!r}; it must be one of {', '.join(LEVELS)}"
-        )
-    return values
+    chosen = {**checked(OPTIONS, given or {}, "engine options")}
+    chosen |= from_environment(OPTIONS, ENVIRONMENT)
+    for name, value in chosen.items():
+        if (name, value) in _NOT_DONE:
+            log("PO", "ENGINE", "WARN", f"{name} is {_text(value)}: {_NOT_DONE[name, value]}")
+    if enabled("PO", "DEBUG", "ENGINE"):
+        lines = [f"option {name}: {_text(value)}" for name, value in chosen.items()]
+        log_lines("PO", "ENGINE", "DEBUG", lines)
+    return defaults(OPTIONS, chosen)
 
 
-def _from_environment() -> dict[str, OptionValue]:
-    text = os.environ.get(ENVIRONMENT, "")
-    if not text.strip():
-        return {}
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise PoplarError(f"{ENVIRONMENT}: not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise PoplarError(f"{ENVIRONMENT}: {text!r}; a JSON object of options is needed")
-    return _checked(found, ENVIRONMENT)
+def as_texts(options: Mapping[str, OptionValue]) -> dict[str, str]:
+    """Give options as texts for a report; of a path only its name, so that no machine's is kept."""
+    shown = {
+        name: PurePath(str(options[name])).name or OPTIONS[name].default
+        for name in _PATHS
+        if name in options
+    }
+    return {name: _text(value) for name, value in {**options, **shown}.items()}
 
 
-def _checked(given: Mapping[str, object], source: str) -> dict[str, OptionValue]:
-    values = {}
-    for name, value in given.items():
-        if name not in OPTIONS:
-            near = difflib.get_close_matches(name, OPTIONS, n=3, cutoff=0.5)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(OPTIONS)}"
-            raise PoplarError(f"{source}: no option {name!r}; {hint}")
-        values[name] = _parsed(source, name, value)
-    return values
-
-
-def _parsed(source: str, name: str, value: object) -> OptionValue:
-    kind = type(OPTIONS[name].default)
-    try:
-        return _PARSERS[kind](value)
-    except (KeyError, ValueError, TypeError):
-        raise PoplarError(f"{source}: {name} is {value!r}; {_EXPECTED[kind]} is needed") from None
-
-
-def _boolean(value: object) -> bool:
-    return {"true": True, "false": False}[str(value).lower()]
-
-
-def _count(value: object) -> int:
-    number = int(str(value))
-    if number < 0:
-        raise ValueError(value)
-    return number
-
-
-_PARSERS: dict[type, Callable[[object], OptionValue]] = {bool: _boolean, int: _count, str: str}
-_EXPECTED: dict[type, str] = {
-    bool: "true or false",
-    int: "a number that is 0 or more",
-    str: "text",
-}
+def _text(value: OptionValue) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

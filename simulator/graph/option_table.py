@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 from collections import UserDict
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from simulator.graph.errors import InvalidOptionError
 
@@ -18,14 +19,15 @@ class Option(NamedTuple):
     """One option.
 
     `follows` names the option (earlier in the table) whose value is its default; `allowed` lists
-    the texts that it may be; `json` says that a JSON object is meant, given as text or mapping.
+    the texts that it may be. Of form `json` it is an object, given as text or as a mapping, of form
+    `pattern` a regular expression.
     """
 
     default: OptionValue
     meaning: str
     follows: str = ""
     allowed: tuple[str, ...] = ()
-    json: bool = False
+    form: Literal["plain", "json", "pattern"] = "plain"
 
 
 class OptionFlags(UserDict[str, str]):
@@ -116,10 +118,10 @@ def _parsed(option: Option, name: str, value: object, source: str) -> OptionValu
                 f"{source}: {name} is {value!r}; it must be one of {', '.join(option.allowed)}"
             )
         return found
-    parse, expected = _JSON if option.json else _KINDS[type(option.default)]
+    parse, expected = _FORMS.get(option.form) or _KINDS[type(option.default)]
     try:
         return parse(value)
-    except (KeyError, ValueError, TypeError, RecursionError):
+    except (KeyError, ValueError, TypeError, RecursionError, re.error):
         raise InvalidOptionError(f"{source}: {name} is {value!r}; {expected} is needed") from None
 
 
@@ -151,4 +153,7 @@ _KINDS: dict[type, tuple[_Parser, str]] = {
     int: (_count, "a number that is 0 or more"),
     str: (str, "text"),
 }
-_JSON: tuple[_Parser, str] = (_object, "a JSON object")
+_FORMS: dict[str, tuple[_Parser, str]] = {
+    "json": (_object, "a JSON object"),
+    "pattern": (lambda value: re.compile(str(value)).pattern, "a regular expression"),
+}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from pva import schema
 from simulator.compiler.executable import Exchange, Executable
 from simulator.graph.types import IntArray
+from simulator.options import as_texts
 from simulator.profile.optimization_info import optimization_info
 from simulator.profile.provenance import provenance
 
@@ -230,11 +230,8 @@ def _pieces(executable: Executable) -> Columns:
 
 
 def _options(options: Mapping[str, bool | int | str]) -> Columns:
-    """Write options as texts; of a directory only its name, so that no machine's path is kept."""
-    values = dict(options)
-    values["autoReport.directory"] = PurePath(str(values["autoReport.directory"])).name or "."
-    texts = [str(v).lower() if isinstance(v, bool) else str(v) for v in values.values()]
-    return {"name": list(values), "value": texts}
+    texts = as_texts(options)
+    return {"name": list(texts), "value": list(texts.values())}
 
 
 def _exchange_arrays(table: str, exchanges: Sequence[Exchange], tiles: int) -> dict[str, IntArray]:
