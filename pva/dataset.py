@@ -209,6 +209,8 @@ class Dataset:
             lengths["tile"] = self.of_replica("num_tiles")
             lengths["tile_of_ipu"] = self.value("target", "tiles_per_ipu")
             lengths["ipu"] = self.of_replica("num_ipus")
+        if self.has("graph"):
+            lengths["vertex"] = self.value("graph", "num_vertices")
         return {name: length for name, length in lengths.items() if length >= 0}
 
     def _check_shapes(self) -> None:

@@ -61,9 +61,20 @@ class Report:
     ) -> None:
         self.path = Path(path)
         self._debug_path = None if debug_path is None else Path(debug_path)
+        self._held: Dataset | None = None
         self.dataset = self._read()
 
+    @classmethod
+    def of(cls, dataset: Dataset) -> Report:
+        """Make the report of a dataset that is in no file."""
+        report = cls.__new__(cls)
+        report.path, report._debug_path = Path(dataset.name), None
+        report.dataset = report._held = dataset
+        return report
+
     def _read(self) -> Dataset:
+        if self._held is not None:
+            return self._held
         profile = registry.read(self.path)
         if self._debug_path is None:
             return profile
@@ -80,6 +91,8 @@ class Report:
     @property
     def files(self) -> dict[str, Path]:
         """The files of the report: profile, graph, execution, debug, framework, app and trace."""
+        if self._held is not None:
+            return {}
         if self.path.is_dir():
             found = registry.directory_files(self.path)
         else:

@@ -79,6 +79,14 @@ CODE = {
 }
 
 COMPUTE_SETS = ("multiply", "reduce", "add")
+# run, IPU, tile, program, name, kind, clock at begin and end
+BLOCKS = (
+    (0, 0, 4, 6, "multiply", schema.BLOCK_KINDS.index("common"), 90, 180),
+    (0, 0, 4, 2, "x/StreamCopy", schema.BLOCK_KINDS.index("streamCopy"), 36, 44),
+    (0, 1, 9, -1, "flush", schema.BLOCK_KINDS.index("blockFlush"), 600, 610),
+    (1, 1, 9, 6, "multiply", schema.BLOCK_KINDS.index("common"), 700, 814),
+    (1, 1, 9, -1, "overflow", schema.BLOCK_KINDS.index("overflow"), 900, 900),
+)
 VERTEX_TYPES = (
     ("popops::Multiply<float>", 12),
     ("popops::Add<float>", 8),
@@ -105,9 +113,7 @@ def code(table: str, column: str, text: str) -> int:
 def small_report(**changes: Any) -> Dataset:
     """Make the report; `changes` replaces tables (dict of columns) and arrays, None drops one."""
     tables = _graph_tables() | _memory_tables() | _execution_tables()
-    arrays = (
-        _graph_arrays() | _memory_arrays() | {"tile_clock": np.zeros((1, TILES), dtype=np.int64)}
-    )
+    arrays = _graph_arrays() | _memory_arrays() | _execution_arrays()
     for name, value in changes.items():
         kind: dict[str, Any] = tables if name in schema.TABLE else arrays
         kind[name] = value
@@ -408,7 +414,24 @@ def _execution_tables() -> dict[str, Columns]:
         "runs": _columns(runs),
         "steps": _columns(steps),
         "steps_by_ipu": _columns(by_ipu),
+        "blocks": _of_rows("run ipu tile program name kind cycles_from cycles_to", BLOCKS),
     }  # fmt: skip
+
+
+def _execution_arrays() -> dict[str, Values]:
+    """Give the clocks, and what instrumentation of every kind would have measured."""
+    types = [row for row, count in ((0, 10), (1, 1), (2, 2), (1, 5)) for _ in range(count)]
+    return {
+        "tile_clock": np.zeros((1, TILES), dtype=np.int64),
+        "measured_compute_set_cycles_by_tile": COMPUTE_CYCLES,
+        "measured_compute_set_cycles": COMPUTE_CYCLES.max(axis=1),
+        "measured_compute_set_cycles_by_ipu": COMPUTE_CYCLES.reshape(3, IPUS, TILES_PER_IPU).max(2),
+        "measured_vertex_cycles": np.array([*(60 + 6 * TILE), 24, 48, 36, *[30] * 5]),
+        "vertex_compute_set": np.repeat([0, 1, 2], [10, 3, 5]),
+        "vertex_vertex_type": np.array(types),
+        "measured_external_exchange_cycles": np.array(EXTERNAL["cycles"]),
+        "measured_host_exchange_cycles": np.array(HOST["cycles"]),
+    }
 
 
 def _spend(spent: dict[str, int], program: int, cycles: int) -> None:

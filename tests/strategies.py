@@ -62,6 +62,9 @@ def datasets(draw: st.DrawFn) -> Dataset:
         if isinstance(size, int) or size in rows
     }
     lengths |= {"ipu": ipus, "tile_of_ipu": per_ipu, "tile": ipus * per_ipu}
+    if "graph" in tables:
+        lengths["vertex"] = draw(st.integers(0, 3))
+        tables["graph"]["num_vertices"] = [lengths["vertex"]]
     arrays = {a.name: _array(numbers, a, lengths) for a in schema.ARRAYS if a.name in present}
     return Dataset.of(tables, arrays)
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from pva.check import execution, graph, liveness, memory
+from pva.check import execution, graph, instrumentation, liveness, memory
 from pva.check.law import Law, Violation
 from pva.dataset import Dataset
 
 __all__ = ["LAWS", "Law", "Violation", "check"]
 
-LAWS: tuple[Law, ...] = (*graph.LAWS, *memory.LAWS, *liveness.LAWS, *execution.LAWS)
+LAWS: tuple[Law, ...] = (
+    *graph.LAWS,
+    *memory.LAWS,
+    *liveness.LAWS,
+    *execution.LAWS,
+    *instrumentation.LAWS,
+)
 
 
 def check(data: Dataset) -> list[Violation]:

@@ -65,13 +65,17 @@ def _array(tag: cbor2.CBORTag, _immutable: bool) -> Any:
 
 
 def _without_arrays(value: Any, plain: bool) -> Any:
-    """Turn the arrays in nested dicts into tags or lists."""
+    """Turn arrays, and lists that stand for arrays, into tags, or into lists.
+
+    An array and the list of its numbers are one: a document read and written again is the same.
+    """
     if isinstance(value, dict):
         return {key: _without_arrays(part, plain) for key, part in value.items()}
-    if isinstance(value, list):
-        nested = bool(value) and isinstance(value[0], dict | np.ndarray)
-        return [_without_arrays(part, plain) for part in value] if nested else value
+    numbers = typed_arrays.numbers_in(value)
+    if isinstance(numbers, np.ndarray) and not plain:
+        return typed_arrays.encoded(numbers)
     if isinstance(value, np.ndarray):
-        as_list = plain or value.dtype.kind in "Ob"
-        return value.tolist() if as_list else typed_arrays.encoded(value)
+        return value.tolist()
+    if isinstance(value, list) and value and isinstance(value[0], dict | list | np.ndarray):
+        return [_without_arrays(part, plain) for part in value]
     return value

@@ -64,8 +64,9 @@ is in chunks, in the table `{pop.CHUNKS}`:
 | `crc32` | of `data` as it is stored |
 | `data` | at most {pop.CHUNK_LIMIT >> 20} MB when unpacked |
 
-Codes in chunks are indexes into the values listed. Runs are appended as they end, each in one
-commit, so that a killed program leaves the runs that had ended.
+Codes in chunks are indexes into the values listed. An array marked *replaced* is recorded whole
+each time: its chunks from the latest that begins at row 0 on count. Runs are appended as they end,
+each in one commit, so that a killed program leaves the runs that had ended.
 """
 
 
@@ -103,7 +104,7 @@ def _arrays() -> str:
     ]
     lines += [
         f"| {a.name} | {a.document} | {a.place} | {''.join(f'[{axis}]' for axis in a.index)} "
-        f"| {a.unit} | {a.meaning} |"
+        f"| {a.unit} | {a.meaning}{'; replaced' * a.replaced} |"
         for a in schema.ARRAYS
     ]
     return "\n".join(lines) + "\n"

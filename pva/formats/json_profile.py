@@ -43,12 +43,18 @@ def decoded(file: Path, data: bytes) -> Any:
             raise DamagedFileError(file, "too large for the memory", WHAT) from error
 
 
-def encoded(nested: Any) -> bytes:
+def encoded(nested: Any, *, pretty: bool = False) -> bytes:
     """Encode nested dicts with NumPy arrays in them; what is not a number becomes null."""
-    return orjson.dumps(nested, default=_plain, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n"
+    option = orjson.OPT_SERIALIZE_NUMPY | (orjson.OPT_INDENT_2 if pretty else 0)
+    return orjson.dumps(nested, default=_listed, option=option) + b"\n"
 
 
-def _plain(value: Any) -> Any:
+def plain(nested: Any) -> Any:
+    """Give what is read when nested dicts have been written: no arrays, None for no number."""
+    return orjson.loads(encoded(nested))
+
+
+def _listed(value: Any) -> Any:
     """Turn the arrays that orjson does not take as they are into lists."""
     if isinstance(value, np.ndarray):
         return value.tolist() if value.dtype.kind == "O" else np.ascontiguousarray(value)

@@ -58,6 +58,8 @@ CREATE_CHUNKS = (
 )
 SQL_TYPES = {"int": "INTEGER", "float": "REAL", "bool": "INTEGER", "text": "TEXT", "code": "TEXT"}
 
+REPLACED = {array.name for array in schema.ARRAYS if array.replaced}
+
 DECLARATION = Declaration(
     WHAT,
     APPLICATION_ID,
@@ -154,7 +156,8 @@ class ReportWriter:
         self._connection.close()
 
     def _append(self, name: str, values: Values, rows: dict[str, int]) -> None:
-        first = rows.get(name, 0)
+        # Chunks that begin again at row 0 take the place of those before.
+        first = 0 if name in REPLACED else rows.get(name, 0)
         self._connection.executemany(
             f"INSERT INTO arrays ({', '.join(CHUNK_COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             _chunks(name, values, first),
@@ -306,6 +309,9 @@ class _Pop:
         )
         parameters = (name, self._last[CHUNKS])
         found = self._database.rows(statement, parameters, place=f"arrays, {name}")
+        if name in REPLACED:
+            latest = max((row[0] for row in found if row[1] == 0), default=0)
+            found = [row for row in found if row[0] >= latest]
         chunks: list[_Chunk] = []
         expected = 0
         for row in found:

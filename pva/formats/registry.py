@@ -6,15 +6,16 @@ beside them `debug.cbor`, `app.json`, `framework.json` and traces.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from pva import schema
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError, NotFoundError, PvaError, UnknownFormatError
-from pva.formats import cbor_profile, debug_cbor, json_profile, pop, sqlite_file
+from pva.formats import cbor_profile, debug_cbor, document, json_profile, pop, sqlite_file
 from pva.formats.files import contents
 from pva.formats.pop import ReportWriter
 
@@ -24,8 +25,11 @@ __all__ = [
     "ReportWriter",
     "detect",
     "directory_files",
+    "encoded",
     "load_json",
+    "of_values",
     "read",
+    "value_of",
     "write",
 ]
 
@@ -141,6 +145,32 @@ def write(dataset: Dataset, path: str | PathLike[str], format: str | None = None
             )
         raise UnknownFormatError(file, f"no format has the suffix {file.suffix!r}", _known())
     chosen.write(dataset, file)
+
+
+def value_of(dataset: Dataset, name: schema.Document) -> dict[str, Any]:
+    """Give a document as plain values: what is read from its JSON file."""
+    value: dict[str, Any] = json_profile.plain(document.to_document(dataset, name))
+    return value
+
+
+def of_values(**documents: Mapping[str, Any] | None) -> Dataset:
+    """Make a dataset of documents given as plain values, each by its name; raises PvaError."""
+    parts = {
+        document.COMBINED[name]: documents[name]
+        for name in document.COMBINED
+        if documents.get(name)
+    }
+    return document.from_file("profile", parts)
+
+
+def encoded(value: Any, format: str, *, pretty: bool = False) -> bytes:
+    """Encode plain values in `json` or `cbor`: a document gives the bytes of its file.
+
+    `pretty` indents JSON. Raises TypeError and ValueError for what is no plain value.
+    """
+    if format == "json":
+        return json_profile.encoded(value, pretty=pretty)
+    return cbor_profile.encoded(value)
 
 
 def directory_files(directory: Path) -> dict[str, Path]:

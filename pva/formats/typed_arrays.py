@@ -43,6 +43,33 @@ def encoded(values: Values) -> CBORTag:
     return CBORTag(MULTI_DIMENSIONAL, [list(narrow.shape), tagged])
 
 
+def numbers_in(value: Any) -> Values | None:
+    """Give the numbers that a typed array can hold; None for what is no array of numbers.
+
+    Lists count as arrays: of whole numbers, in equal rows; of fractions with None for no number.
+    """
+    if isinstance(value, np.ndarray):
+        return value if value.size and value.dtype.kind in "iuf" else None
+    if not isinstance(value, list) or not value:
+        return None
+    first: Any = value
+    while isinstance(first, list) and first:
+        first = first[0]
+    if type(first) is int:
+        return _whole_numbers(value)
+    if all(type(number) is float or number is None for number in value):
+        return np.array(value, dtype=np.float64)
+    return None
+
+
+def _whole_numbers(rows: list[Any]) -> Values | None:
+    try:
+        found = np.asarray(rows)
+    except (ValueError, OverflowError):  # rows of different lengths
+        return None
+    return found if found.dtype.kind == "i" else None
+
+
 def decoded(tag: CBORTag) -> Any:
     """Turn a tag into an array, a list for the tag of lists, or itself when it is another.
 

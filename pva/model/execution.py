@@ -9,6 +9,7 @@ import numpy as np
 
 from pva import schema
 from pva.dataset import Dataset
+from pva.model.blocks import Block, blocks
 from pva.model.programs import Program, program
 from pva.model.views import Item, Items, Numbers
 
@@ -185,11 +186,15 @@ class ExecutionReport:
         """The calls of Engine.run."""
         return Items(range(self._data.length("runs")), lambda row: Run(self._data, row))
 
+    def blocks(self, tile: int) -> Items[Block]:
+        """Give what lightweight profiling saw on a tile; empty when it was off."""
+        return blocks(self._data, tile)
+
     @property
     def totalCycles(self) -> TotalCycles:
         """Cycles of all recorded runs."""
         recorded = self._data.has("execution")
-        return TotalCycles(int(self._data.value("execution", "cycles")) if recorded else 0)
+        return TotalCycles(max(int(self._data.value("execution", "cycles")), 0) if recorded else 0)
 
 
 def steps(data: Dataset) -> Items[ExecutionStep]:

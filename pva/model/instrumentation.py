@@ -1,4 +1,4 @@
-"""What a program was instrumented with, from its engine options."""
+"""What a program was instrumented with, from its engine options or from what was measured."""
 
 from __future__ import annotations
 
@@ -26,8 +26,16 @@ class ExternalExchangeInstrumentationLevel(enum.Enum):
     Unknown = 2
 
 
+# What a profiler mode says of compute; one tile may be of the device or of each IPU.
+COMPUTE_LEVELS = {
+    "VERTICES": ComputeInstrumentationLevel.Vertex,
+    "COMPUTE_SETS": ComputeInstrumentationLevel.Tile,
+    "SINGLE_TILE_COMPUTE_SETS": ComputeInstrumentationLevel.Device,
+}
+
+
 class InstrumentationSettings:
-    """What was measured on the device; `Unknown` when the report has no engine options."""
+    """What was measured on the device; `Unknown` when the report tells in no way."""
 
     ComputeInstrumentationLevel = ComputeInstrumentationLevel
     ExternalExchangeInstrumentationLevel = ExternalExchangeInstrumentationLevel
@@ -43,6 +51,7 @@ class InstrumentationSettings:
         self.compute = ComputeInstrumentationLevel.Unknown
         self.externalExchange = ExternalExchangeInstrumentationLevel.Unknown
         if not data.has("engine_options"):
+            self._from_mode(data)
             return
         names, values = (data.column("engine_options", name) for name in ("name", "value"))
         options = {name: value.lower() for name, value in zip(names, values, strict=True)}
@@ -54,3 +63,16 @@ class InstrumentationSettings:
             self.compute = known.get(level, ComputeInstrumentationLevel.Unknown)
         external = options.get("debug.instrumentExternalExchange", instrumented) == "true"
         self.externalExchange = self.Tile if external else self.Off
+
+    def _from_mode(self, data: Dataset) -> None:
+        """Tell from the profiler mode, and from what was measured beside it."""
+        if not data.has("execution"):
+            return
+        mode = str(data.texts("execution", "profiler_mode")[0])
+        self.compute = COMPUTE_LEVELS.get(mode, ComputeInstrumentationLevel.Off)
+        if data.has("measured_compute_set_cycles_by_ipu"):
+            self.compute = ComputeInstrumentationLevel.Ipu
+        measured = any(
+            data.has(f"measured_{name}_exchange_cycles") for name in ("external", "host")
+        )
+        self.externalExchange = self.Tile if measured else self.Off

@@ -25,6 +25,7 @@ from pva.schema.declaration import (
 from pva.schema.execution_tables import EXECUTION_TABLES
 from pva.schema.graph_tables import GRAPH_TABLES
 from pva.schema.words import (
+    BLOCK_KINDS,
     CATEGORIES,
     EXCHANGE_INSTRUCTIONS,
     OVERLAPS,
@@ -40,6 +41,7 @@ from pva.schema.words import (
 __all__ = [
     "ARRAY",
     "ARRAYS",
+    "BLOCK_KINDS",
     "CATEGORIES",
     "CLOCK_INTERVAL",
     "DEBUG_OPTION",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pva.schema.declaration import EXECUTION_OPTION, Array
+from pva.schema.declaration import COMPUTE_OPTION, EXCHANGE_OPTION, EXECUTION_OPTION, Array
 from pva.schema.words import VERTEX_MEMORY_PARTS
 
 
@@ -21,6 +21,32 @@ def _vertex_memory(owner: str, place: str) -> tuple[Array, ...]:
         for part, key, meaning in VERTEX_MEMORY_PARTS
     )  # fmt: skip
 
+
+def _measured(name: str, place: str, index: tuple[str, ...], meaning: str, option: str) -> Array:
+    last = f"cycles that {meaning} took when last executed, 0 for never"
+    return Array(name, "execution", place, index, "cycles", last, option, replaced=True)
+
+
+def _of_vertex(name: str, place: str, meaning: str) -> Array:
+    return Array(name, "execution", place, ("vertex",), "", meaning, COMPUTE_OPTION)
+
+
+# What instrumentation measures, at the places of the chapter's profiler modes.
+MEASURED: tuple[Array, ...] = (
+    _measured("measured_compute_set_cycles_by_tile", "computeSetCyclesByTile", ("compute_set", "tile"),
+              "a compute set on a tile", COMPUTE_OPTION),
+    _measured("measured_compute_set_cycles", "computeSetCycles", ("compute_set",), "a compute set on all tiles",
+              COMPUTE_OPTION),
+    _measured("measured_compute_set_cycles_by_ipu", "computeSetCyclesByIpu", ("compute_set", "ipu"),
+              "a compute set on the tiles of an IPU", COMPUTE_OPTION),
+    _measured("measured_vertex_cycles", "vertexCycles", ("vertex",), "a vertex", COMPUTE_OPTION),
+    _of_vertex("vertex_compute_set", "vertexComputeSet", "row of compute_sets"),
+    _of_vertex("vertex_vertex_type", "vertexType", "row of vertex_types"),
+    _measured("measured_external_exchange_cycles", "externalExchangeCycles", ("external_exchange", "tile"),
+              "an exchange between IPUs on a tile", EXCHANGE_OPTION),
+    _measured("measured_host_exchange_cycles", "hostExchangeCycles", ("host_exchange", "tile"),
+              "an exchange with the host on a tile", EXCHANGE_OPTION),
+)  # fmt: skip
 
 ARRAYS: tuple[Array, ...] = (
     Array("relative_sync_delay", "graph", "target.relativeSyncDelayByTile", ("tile_of_ipu",), "cycles",
@@ -47,4 +73,5 @@ ARRAYS: tuple[Array, ...] = (
           "bytes", "live beside the always-live; in the documents steps[].bytesByIpu"),
     Array("tile_clock", "execution", "simulation.tileClock", ("snapshot", "tile"), "cycles",
           "clock of each tile before steps 0, 1024, 2048, ...", EXECUTION_OPTION),
+    *MEASURED,
 )  # fmt: skip

@@ -12,6 +12,9 @@ Layout = Literal["object", "columns", "records", "map", "list"]
 GRAPH_OPTION = "autoReport.outputGraphProfile"
 EXECUTION_OPTION = "autoReport.outputExecutionProfile"
 DEBUG_OPTION = "autoReport.outputDebugInfo"
+COMPUTE_OPTION = "debug.instrumentCompute"
+EXCHANGE_OPTION = "debug.instrumentExternalExchange"
+BLOCKS_OPTION = "profiler.programs.filter"
 
 # What a column holds where the document has no such key.
 MISSING: dict[str, object] = {
@@ -76,7 +79,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """One array, index order outermost first, as in the user guide: [compute set][tile]."""
+    """One array, index order outermost first, as in the user guide: [compute set][tile].
+
+    `replaced`: it is measured anew in every run, so that what is recorded later takes the place of
+    what was recorded before.
+    """
 
     name: str
     document: Document
@@ -86,6 +93,7 @@ class Array:
     meaning: str
     option: str = GRAPH_OPTION
     kind: Kind = "int"
+    replaced: bool = False
 
 
 def whole(name: str, unit: str, meaning: str, key: str = "", *, optional: bool = False) -> Column:

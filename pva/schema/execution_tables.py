@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from pva.schema.declaration import EXECUTION_OPTION, Column, Table, code, fraction, text, whole
-from pva.schema.words import PROFILER_MODES, STEP_TYPES, SYNC_TYPES
+from pva.schema.declaration import (
+    BLOCKS_OPTION,
+    EXECUTION_OPTION,
+    Column,
+    Table,
+    code,
+    fraction,
+    text,
+    whole,
+)
+from pva.schema.words import BLOCK_KINDS, PROFILER_MODES, STEP_TYPES, SYNC_TYPES
 
 _BALANCES = (
     fraction("tile_balance", "fraction", "cycles of all tiles / (cycles * tiles)"),
@@ -13,7 +22,7 @@ _BALANCES = (
 EXECUTION_TABLES: tuple[Table, ...] = (
     Table("execution", "execution", "", "object", (
         code("profiler_mode", PROFILER_MODES, "how cycles were found"),
-        whole("cycles", "cycles", "from the first to the last cycle of all recorded runs", "simulation.cycles"),
+        whole("cycles", "cycles", "from the first to the last cycle of all recorded runs", "simulation.cycles", optional=True),
     ), "the execution as a whole", EXECUTION_OPTION),
     Table("tile_cycles", "execution", "simulation.tileCycles", "object", (
         whole("active_compute", "tile cycles", "compute, idle threads excluded"),
@@ -30,8 +39,8 @@ EXECUTION_TABLES: tuple[Table, ...] = (
         whole("program", "", "control program that was run: 0, 1, ..."),
         whole("first_step", "", "row of steps of its first step"),
         whole("end_step", "", "row after its last step; equal to first_step when the run was not recorded in full"),
-        whole("cycles_from", "cycles", "clock at its begin"),
-        whole("cycles", "cycles", "how long it took on the device"),
+        whole("cycles_from", "cycles", "clock at its begin", optional=True),
+        whole("cycles", "cycles", "how long it took on the device", optional=True),
         fraction("start_microseconds", "µs", "begin on the host, since the epoch", "microseconds.start"),
         fraction("end_microseconds", "µs", "end on the host, since the epoch", "microseconds.end"),
         whole("trace_begin", "ns", "begin on the clock of the host trace, -1 without a trace", optional=True),
@@ -64,4 +73,14 @@ EXECUTION_TABLES: tuple[Table, ...] = (
         whole("bytes_in", "bytes", "received by the tiles of the IPU"),
         whole("bytes_out", "bytes", "sent by the tiles of the IPU"),
     ), "the same steps on each IPU", EXECUTION_OPTION, wide=True),
+    Table("blocks", "execution", "blocks", "columns", (
+        whole("run", "", "row of runs"),
+        whole("ipu", "", "IPU"),
+        whole("tile", "", "tile whose clock was read"),
+        whole("program", "", "row of programs"),
+        text("name", "debug name of the program, or what the profiler did"),
+        code("kind", BLOCK_KINDS, "a block of the program, or what the profiler did"),
+        whole("cycles_from", "cycles", "the tile's clock at the begin"),
+        whole("cycles_to", "cycles", "the tile's clock at the end"),
+    ), "lightweight profiling: begin and end of blocks on one tile an IPU", BLOCKS_OPTION),
 )  # fmt: skip

@@ -27,6 +27,7 @@ PROFILER_MODES = (
     "NONE", "CPU", "IPU_MODEL", "COMPUTE_SETS", "SINGLE_TILE_COMPUTE_SETS", "VERTICES",
     "EXTERNAL_EXCHANGES", "HOST_EXCHANGES",
 )  # fmt: skip
+BLOCK_KINDS = ("common", "overflow", "blockFlush", "streamCopy")
 EXCHANGE_INSTRUCTIONS = (
     "delay", "exchange", "other", "receiveAddress", "receiveFormat", "receiveMux", "send",
     "sendWithPutAddress", "sendWithPutFormat", "sendWithPutMux", "total",

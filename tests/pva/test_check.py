@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pva import schema
 from pva.check import LAWS, check
 from tests import builders
 from tests.builders import small_report
@@ -27,7 +28,7 @@ def changed_array(name: str, place: Any, value: int) -> dict[str, Any]:
 PIECE_OF_Y = 42  # after 10 pieces of each of four variables and 2 of the partials
 BROKEN: dict[str, dict[str, Any]] = {
     "machine_is_its_tiles": changed("target", "total_memory", 0, 1),
-    "graph_counts_what_is_there": changed("graph", "num_vertices", 0, 17),
+    "graph_counts_what_is_there": changed("graph", "num_compute_sets", 0, 4),
     "programs_are_trees": changed("program_children", "child", 0, 0),
     "programs_point_at_something": changed("programs", "exchange", 5, 1),
     "active_cycles_by_tile_are_those_by_type": changed_array(
@@ -68,6 +69,21 @@ BROKEN: dict[str, dict[str, Any]] = {
     "cycles_are_those_of_the_recorded_runs": changed("execution", "cycles", 0, 1023),
     "activities_fill_the_time_of_all_tiles": changed("tile_cycles", "sync", 0, 1),
     "activities_are_those_of_the_steps": changed("tile_cycles", "do_exchange", 0, 1779),
+    "a_mode_has_its_fields": {
+        **changed("execution", "profiler_mode", 0, schema.PROFILER_MODES.index("VERTICES")),
+        "vertex_vertex_type": None,
+    },
+    "what_was_measured_is_what_the_steps_took": changed_array("measured_compute_set_cycles", 1, 49),
+    "nothing_is_measured_below_its_estimate": changed_array(
+        "measured_host_exchange_cycles", (1, 0), 4
+    )
+    | changed_array("measured_compute_set_cycles_by_tile", (1, 5), 35),
+    "a_compute_set_lasts_as_long_as_on_its_slowest_ipu": changed_array(
+        "measured_compute_set_cycles_by_ipu", (1, 0), 47
+    ),
+    "measured_vertices_are_those_of_the_compute_sets": changed_array("vertex_vertex_type", 0, 1),
+    "no_vertex_takes_longer_than_its_compute_set": changed_array("measured_vertex_cycles", 17, 31),
+    "blocks_end_after_they_begin": changed("blocks", "cycles_to", 3, 699),
     "clocks_are_kept_at_every_interval": {"tile_clock": np.zeros((2, builders.TILES))},
 }
 

@@ -9,6 +9,7 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from pva import schema
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError
 from pva.formats import cbor_profile, document, json_profile, pop, registry, typed_arrays
@@ -19,6 +20,8 @@ FEW = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 FORMATS = ("pop", "json", "cbor", "plain")
+MEASURED = [array.name for array in schema.ARRAYS if array.replaced]
+ONCE = ("tile_clock", "vertex_compute_set", "vertex_vertex_type")
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -209,10 +212,27 @@ def test_a_report_grows_run_by_run_and_open_ones_keep_what_they_show(tmp_path: P
         seen.append(pop.read(path))
         tables = {name: rows_of_run(name, run) for name in ("runs", "steps", "steps_by_ipu")}
         tables |= {name: whole.table(name) for name in ("execution", "tile_cycles")}
-        writer.append_run(tables, {} if run else {"tile_clock": whole.array("tile_clock")})
+        tables |= {} if run else {"blocks": whole.table("blocks")}
+        arrays = {name: run * whole.array(name) for name in MEASURED}
+        writer.append_run(
+            tables, arrays | ({} if run else {name: whole.array(name) for name in ONCE})
+        )
+    seen.append(pop.read(path))
     writer.close()
     assert pop.read(path) == whole
-    assert [before.length("steps") for before in seen] == [0, 12]
+    assert [before.length("steps") for before in seen] == [0, 12, 24]
+
+
+def test_what_is_measured_again_takes_the_place_of_what_was_measured(tmp_path: Path) -> None:
+    path, data = tmp_path / "profile.pop", small_report()
+    large = np.arange(300_000 * 10).reshape(300_000, 10)  # of several chunks
+    name = "measured_host_exchange_cycles"
+    writer = pop.ReportWriter(path, small_report(**{name: large}).select("execution"))
+    before = pop.read(path)
+    writer.append_run({}, {name: data.array(name)})
+    writer.close()
+    assert pop.read(path).array(name).tolist() == data.array(name).tolist()
+    np.testing.assert_array_equal(before.array(name), large)
 
 
 def test_a_report_may_be_written_over_itself(tmp_path: Path) -> None:
