@@ -64,8 +64,8 @@ class Touch:
         """Give the length of each piece."""
         return self.high - self.low
 
-    def where(self, chosen: BoolArray) -> Touch:
-        """Keep the chosen pieces."""
+    def where(self, chosen: BoolArray | IntArray) -> Touch:
+        """Keep the chosen pieces; given as indexes, in that order."""
         return Touch(*(getattr(self, name)[chosen] for name in Touch.__dataclass_fields__))
 
 
@@ -83,17 +83,60 @@ def join_touches(touches: Iterable[Touch]) -> Touch:
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reach:
+    """Byte intervals [begin, end) that edges take in, by tile of the vertex.
+
+    `times` is how many edges of vertices on the same tile take in the same.
+    """
+
+    begin: IntArray
+    end: IntArray
+    edge: IntArray
+    user: IntArray
+    times: IntArray
+
+
 def touch(layout: Layout, group: VertexGroup, item: Field) -> Touch:
     """Find the pieces of memory that a field of a group of vertices touches."""
-    mapping = layout.mapping
+    reach = _reach(group, item)
+    found, times = _pieces(layout, reach)
+    # What many edges bring to a tile comes once; but each arranges a copy of its own.
+    several = np.where(found.arranged, times, 1)
+    if (several > 1).any():
+        found = found.where(np.repeat(np.arange(len(several)), several))
+    return found
+
+
+def _reach(group: VertexGroup, item: Field) -> _Reach:
+    """List what the edges of a field take in, once a tile where an edge is one interval."""
     begins = item.begins * item.dtype.size
     ends = begins + item.lengths * item.dtype.size
-    interval, piece = crossings(begins, ends, mapping.begin, mapping.end)
-    low = np.maximum(begins[interval], mapping.begin[piece])
-    high = np.minimum(ends[interval], mapping.end[piece])
-    vertex = np.repeat(np.arange(len(group), dtype=np.int64), np.diff(item.starts))[interval]
-    edge = vertex if item.rows is None else _rows_of(item)[interval]
-    owner, user = mapping.tile[piece], group.tile[vertex].astype(np.int64)
+    vertex = np.repeat(np.arange(len(group), dtype=np.int64), np.diff(item.starts))
+    user = group.tile[vertex].astype(np.int64)
+    once = np.ones(len(begins), dtype=np.int64)
+    if item.rows is not None:
+        return _Reach(begins, ends, _rows_of(item), user, once)
+    if item.direction != "input" or len(begins) != len(group):
+        return _Reach(begins, ends, vertex, user, once)
+    order = np.lexsort((ends, begins, user))
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = False
+    for column in (user, begins, ends):
+        first[1:] |= column[order][1:] != column[order][:-1]
+    heads = np.flatnonzero(first)
+    chosen = order[heads]
+    times = np.diff(np.append(heads, len(order)))
+    return _Reach(begins[chosen], ends[chosen], vertex[: len(chosen)], user[chosen], times)
+
+
+def _pieces(layout: Layout, reach: _Reach) -> tuple[Touch, IntArray]:
+    """Cut intervals where the mapping changes; give the pieces and how often each is taken in."""
+    mapping = layout.mapping
+    interval, piece = crossings(reach.begin, reach.end, mapping.begin, mapping.end)
+    low = np.maximum(reach.begin[interval], mapping.begin[piece])
+    high = np.minimum(reach.end[interval], mapping.end[piece])
+    edge, owner, user = reach.edge[interval], mapping.tile[piece], reach.user[interval]
     place = layout.place[piece] + low - mapping.begin[piece]
     variable = mapping.variable[piece]
     edges = int(edge.max(initial=-1)) + 1
@@ -103,7 +146,8 @@ def touch(layout: Layout, group: VertexGroup, item: Field) -> Touch:
     follows[1:] = (edge[1:] == edge[:-1]) & (remote[1:] | in_row)
     rows = np.bincount(edge[~follows], minlength=edges)
     arranged = ~remote & (rows > 1)[edge]
-    return Touch(low, high, owner, user, variable, remote, arranged, ~follows)
+    found = Touch(low, high, owner, user, variable, remote, arranged, ~follows)
+    return found, reach.times[interval]
 
 
 def _rows_of(item: Field) -> IntArray:

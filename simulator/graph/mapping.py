@@ -8,7 +8,7 @@ from operator import index
 
 import numpy as np
 
-from simulator.graph.intervals import as_int64, crossings, spread
+from simulator.graph.intervals import as_int64, crossings, offsets_of, spread
 from simulator.graph.types import IntArray
 
 
@@ -33,6 +33,19 @@ class Mapping:
         low = np.maximum(begins[source], self.begin[piece])
         high = np.minimum(ends[source], self.end[piece])
         return source, low, high, self.tile[piece]
+
+    def covered(self, begins: IntArray, ends: IntArray) -> IntArray:
+        """Count the mapped bytes of each byte interval."""
+        below = offsets_of(self.end - self.begin)
+
+        def mapped_before(byte: IntArray) -> IntArray:
+            piece = np.searchsorted(self.begin, byte, side="right")
+            last = np.maximum(piece - 1, 0)
+            beyond = np.maximum(self.end[last] - byte, 0) if len(self.end) else 0
+            inside: IntArray = below[piece] - np.where(piece > 0, beyond, 0)
+            return inside
+
+        return mapped_before(ends) - mapped_before(begins)
 
 
 def listed_pieces(

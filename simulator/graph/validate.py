@@ -25,10 +25,7 @@ def check_mapped(graph: Graph, tensors: Iterable[Tensor]) -> None:
     table = graph.mapping_table()
     for item in used:
         begins, ends = item.begins * item.dtype.size, (item.begins + item.lengths) * item.dtype.size
-        source, low, high, _ = table.pieces(begins, ends)
-        covered = np.zeros(len(begins), dtype=np.int64)
-        np.add.at(covered, source, high - low)
-        missing = np.flatnonzero(covered < ends - begins)
+        missing = np.flatnonzero(table.covered(begins, ends) < ends - begins)
         if len(missing):
             _report_unmapped(graph, int(begins[missing[0]]), int(ends[missing[0]]))
 

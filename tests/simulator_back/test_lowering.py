@@ -91,6 +91,30 @@ def test_an_input_out_of_order_at_hand_is_arranged_before(graph):
     assert accesses(executable, ("OnTileExecute", "add"), "read") == ["aRearranged"]
 
 
+def add_twice(graph, source, tile):
+    """Add two vertices on a tile that read the same, and run them."""
+    node = add(graph, source, variable(graph, "first", tile), tile)
+    second = {"in": source, "out": variable(graph, "second", tile)}
+    vertex = graph.addVertex(node.compute_set, Add, second, tile=tile)
+    graph.setPerfEstimate(vertex, 20)
+    return node
+
+
+def test_what_two_vertices_of_a_tile_read_from_elsewhere_comes_once(graph):
+    executable, rows = compiled(graph, add_twice(graph, variable(graph, "a", 0, 1), 3))
+    assert ("DoExchange", "add/ExchangePre") in rows
+    assert executable.lowered.exchanges[-1].received.tolist() == [0, 0, 0, 8]
+
+
+def test_two_vertices_that_read_the_same_out_of_order_each_arrange_a_copy(graph):
+    # One interval of the arena, but of two variables: not in one row on the tile.
+    both = poplar.concat([variable(graph, "a", 1, 1), variable(graph, "b", 1, 1)])
+    executable, rows = compiled(graph, add_twice(graph, both, 1))
+    assert rows[0] == ("OnTileExecute", "add/PreArrange-0")
+    sizes = {v.name: v.bytes.tolist() for v in executable.lowered.variables}
+    assert sizes["aRearranged"] == sizes["bRearranged"] == [16]
+
+
 def test_outputs_elsewhere_are_sent_after(graph):
     node = add(graph, variable(graph, "a", 0), variable(graph, "b", 1, 3), 0)
     executable, rows = compiled(graph, node)

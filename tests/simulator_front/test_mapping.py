@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
-from simulator.graph.mapping import last_wins
+from simulator.graph.mapping import Mapping, last_wins
 from simulator.graph.target import TARGETS
 from simulator.graph.types import FLOAT, HALF
 from simulator.poplibs import poputil
@@ -34,6 +34,22 @@ def test_the_last_mapping_of_a_byte_is_the_one_that_counts(
         assert (found[a:b] == -1).all()
         found[a:b] = t
     np.testing.assert_array_equal(found, expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(INTERVALS, INTERVALS)
+def test_covered_counts_the_mapped_bytes_of_an_interval(
+    mapped: list[tuple[int, int, int]], asked: list[tuple[int, int, int]]
+) -> None:
+    is_mapped = np.zeros(40, dtype=bool)
+    for begin, length, _ in mapped:
+        is_mapped[begin : begin + length] = True
+    begins, lengths, tiles = (np.array(column) for column in zip(*mapped, strict=True))
+    pieces = last_wins(begins, begins + lengths, tiles)
+    mapping = Mapping(*pieces, pieces[2])
+    low, size, _ = (np.array(column) for column in zip(*asked, strict=True))
+    expected = [is_mapped[a : a + n].sum() for a, n in zip(low, size, strict=True)]
+    assert mapping.covered(low, low + size).tolist() == expected
 
 
 def test_pieces_are_cut_where_the_variable_changes() -> None:
