@@ -201,17 +201,19 @@ def new_remote_buffer(
 
 
 def check_remote_buffers(
-    buffers: list[RemoteBuffer], extended_memory: bool, ipus: Mapping[int, int] | None = None
+    buffers: list[RemoteBuffer],
+    extended_memory: bool,
+    ipus: Mapping[tuple[int, int], int] | None = None,
 ) -> None:
     """Raise PoplarError when the remote buffers of one IPU take more than it may have.
 
-    `ipus` tells the IPU that a buffer (by its id) is copied from; those not told are on IPU 0.
+    `ipus` tells the IPU with which a buffer (its id and the replica of a view) is copied; without
+    a copy it counts as one of IPU 0.
     """
-    if extended_memory:
-        return
     total: dict[int, int] = {}
-    for buffer in buffers:
-        ipu = (ipus or {}).get(buffer.id, 0)
+    copies = [(buffer, replica) for buffer in buffers for replica in range(buffer.replicas)]
+    for buffer, replica in copies if not extended_memory else ():
+        ipu = (ipus or {}).get((buffer.id, replica), 0)
         total[ipu] = total.get(ipu, 0) + buffer.bytes
         if total[ipu] > REMOTE_LIMIT:
             raise PoplarError(

@@ -154,7 +154,7 @@ def test_more_than_16_gigabytes_an_ipu_need_extended_memory() -> None:
     graph.addRemoteBuffer("w", FLOAT, 64 << 20, 63)  # 16 GB - 256 MB
     check_remote_buffers(graph.remote_buffers, extended_memory=False)
     graph.addRemoteBuffer("v", FLOAT, 1)
-    check_remote_buffers(graph.remote_buffers, extended_memory=False, ipus={0: 0, 1: 1})
+    check_remote_buffers(graph.remote_buffers, extended_memory=False, ipus={(0, 0): 0, (1, 0): 1})
     check_remote_buffers(graph.remote_buffers, extended_memory=True)
     said = (
         "remote buffer 'v': with it IPU 0 has 16,911,433,732 bytes of remote buffers; without the "
