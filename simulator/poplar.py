@@ -15,9 +15,10 @@ from simulator.graph.errors import (
     TileMappingError,
 )
 from simulator.graph.graph import ComputeSet, Graph
+from simulator.graph.intervals import Interval
 from simulator.graph.streams import Stream
 from simulator.graph.target import Target
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensor import Tensor, UpsampleMethod, append, concat
 from simulator.graph.types import (
     BOOL,
     CHAR,
@@ -72,6 +73,7 @@ __all__ = [
     "IPUModel",
     "InOut",
     "Input",
+    "Interval",
     "MultiVertex",
     "Output",
     "PoplarError",
@@ -81,9 +83,11 @@ __all__ = [
     "Tensor",
     "TileMappingError",
     "Type",
+    "UpsampleMethod",
     "Vector",
     "VectorList",
     "Vertex",
+    "append",
     "concat",
     "program",
 ]

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from simulator.graph.types import IntArray
+
+
+class Interval(NamedTuple):
+    """The numbers [begin, end)."""
+
+    begin: int
+    end: int
+
+    def size(self) -> int:
+        return self.end - self.begin
 
 
 def as_int64(values: object) -> IntArray:
@@ -73,3 +85,30 @@ def crossings(
     last = np.searchsorted(piece_begins, ends, side="left")
     counts = np.maximum(last - first, 0)
     return np.repeat(np.arange(len(begins), dtype=np.int64), counts), spread(first, counts)
+
+
+def blocks(
+    begins: IntArray, lengths: IntArray, numbers: IntArray, size: int
+) -> tuple[IntArray, IntArray]:
+    """Cut intervals laid end to end into blocks of `size`; give the blocks of these numbers."""
+    if len(begins) == 1:
+        return join(begins[0] + numbers * size, np.full(len(numbers), size, dtype=np.int64))
+    if size == 1:
+        return from_elements(spread(begins, lengths)[numbers])
+    pieces, piece_lengths, _ = cut(begins, lengths, numbers * size, numbers * size + size)
+    return join(pieces, piece_lengths)
+
+
+def overlap(begins: IntArray, lengths: IntArray) -> bool:
+    """Tell whether a number lies in two of the intervals."""
+    order = np.argsort(begins)
+    first, ends = begins[order], (begins + lengths)[order]
+    return bool((first[1:] < ends[:-1]).any())
+
+
+def touch(begins: IntArray, ends: IntArray, others: IntArray, other_ends: IntArray) -> bool:
+    """Tell whether an interval [begin, end) has a number in common with one of the others."""
+    order = np.argsort(others)
+    furthest = np.maximum.accumulate(other_ends[order])
+    before = np.searchsorted(others[order], ends)
+    return bool((furthest[before[before > 0] - 1] > begins[before > 0]).any())

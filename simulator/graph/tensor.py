@@ -2,87 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from operator import index
+from types import EllipsisType
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from simulator.graph.element_view import WHOLE, ElementView
 from simulator.graph.errors import PoplarError
-from simulator.graph.intervals import cut, from_elements, join, offsets_of, spread
-from simulator.graph.types import IntArray, Type, checked_shape, element_count
-
-if TYPE_CHECKING:
-    from simulator.graph.graph import Graph
+from simulator.graph.intervals import blocks, cut, join, offsets_of
+from simulator.graph.types import IntArray, Type, checked_shape, checked_type, element_count
 
 PythonSlice = slice  # Tensor has a method of that name
-Index = int | PythonSlice
+Index: TypeAlias = int | PythonSlice | EllipsisType
+Range: TypeAlias = Sequence[int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Tensor:
-    """A view of `shape` elements: interval i is `lengths[i]` elements from element `begins[i]`.
+class UpsampleMethod(Enum):
+    """What `upsample` puts between elements."""
 
-    Element e of a type of s bytes is the bytes [e*s, (e+1)*s) of the arena.
-    """
+    REPEAT = "REPEAT"
 
-    graph: Graph
-    dtype: Type
-    shape: tuple[int, ...]
-    begins: IntArray
-    lengths: IntArray
 
-    def __repr__(self) -> str:
-        return f"Tensor({self.describe()}: {self.dtype}{list(self.shape)})"
+class Tensor(ElementView):
+    """A view of elements, with Poplar's ways to make other views of them."""
 
-    def describe(self) -> str:
-        """Name the variables that the tensor is made of."""
-        names = self.graph.variable_names(self)
-        return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    __slots__ = ()
 
-    # Poplar's getters, under its names.
-    def elementType(self) -> Type:
-        return self.dtype
-
-    def rank(self) -> int:
-        return len(self.shape)
-
-    def dim(self, dimension: int) -> int:
-        return self.shape[self._checked_dimension(dimension)]
-
-    def numElements(self) -> int:
-        return element_count(self.shape)
-
-    def isContiguous(self) -> bool:
-        return len(self.begins) <= 1
-
-    def getContiguousRegions(self) -> list[tuple[int, int]]:
-        """List the parts [begin, end) of the flattened tensor that lie together in memory."""
-        offsets = offsets_of(self.lengths).tolist()
-        return list(zip(offsets[:-1], offsets[1:], strict=True))
-
-    def elements(self) -> IntArray:
-        """List the arena elements, in the tensor's shape."""
-        return spread(self.begins, self.lengths).reshape(self.shape)
-
-    def view(self, elements: IntArray) -> Tensor:
-        """Make the tensor of these arena elements, in their shape."""
-        begins, lengths = from_elements(elements.reshape(-1))
-        return Tensor(self.graph, self.dtype, elements.shape, begins, lengths)
-
+    # Parts
     def slice(
-        self, begin: int | Sequence[int], end: int | Sequence[int], dimension: int = 0
+        self, begin: int | Range, end: int | Range | None = None, dimension: int = 0
     ) -> Tensor:
-        """Take [begin, end) of one dimension, or of every dimension when both are lists."""
+        """Take [begin, end) of one dimension, or of every dimension when both are lists.
+
+        A pair may stand for both numbers: slice((begin, end), dimension).
+        """
         if isinstance(begin, int) and isinstance(end, int):
             return self._slice_dimension(begin, end, self._checked_dimension(dimension))
-        lows, highs = list(begin), list(end)  # type: ignore[arg-type]
+        if isinstance(begin, Sequence) and isinstance(end, Sequence):
+            return self._slice_all(begin, end)
+        if isinstance(begin, Sequence) and not isinstance(end, Sequence):
+            return self._slice_pair(begin, dimension if end is None else end)
+        return self._slice_pair((begin, end), dimension)
+
+    def _slice_pair(self, pair: object, dimension: int) -> Tensor:
+        numbers = self._numbers(pair)
+        if len(numbers) != 2:
+            raise PoplarError(f"{self!r}: slice of {pair!r}; a begin and an end are needed")
+        return self._slice_dimension(numbers[0], numbers[1], self._checked_dimension(dimension))
+
+    def _slice_all(self, lows: Range, highs: Range) -> Tensor:
         if len(lows) != self.rank() or len(highs) != self.rank():
-            raise PoplarError(f"{self!r}: slice({lows}, {highs}) needs {self.rank()} numbers each")
+            raise PoplarError(
+                f"{self!r}: slice({list(lows)}, {list(highs)}) needs {self.rank()} numbers each"
+            )
         result = self
-        for axis, (low, high) in enumerate(zip(lows, highs, strict=True)):
+        numbers = zip(self._numbers(lows), self._numbers(highs), strict=True)
+        for axis, (low, high) in enumerate(numbers):
             result = result._slice_dimension(low, high, axis)
         return result
+
+    def _numbers(self, bounds: object) -> list[int]:
+        try:
+            return list(map(index, bounds))  # type: ignore[call-overload]
+        except TypeError:
+            raise PoplarError(f"{self!r}: slice of {bounds!r}; numbers are needed") from None
+
+    def slices(
+        self, intervals: Sequence[int | Range | Sequence[Range]], dimension: int = 0
+    ) -> list[Tensor]:
+        """Take several slices: of one index, of a pair, or of a list of pairs laid end to end."""
+        return [self._several(item, dimension) for item in intervals]
+
+    def _several(self, item: Any, dimension: int) -> Tensor:
+        if isinstance(item, int):
+            return self.slice(item, item + 1, dimension)
+        if all(isinstance(part, Sequence) for part in item):
+            return concat([self.slice(part, dimension) for part in item], dimension)
+        return self.slice(item, dimension)
 
     def _slice_dimension(self, begin: int, end: int, axis: int) -> Tensor:
         size = self.shape[axis]
@@ -92,47 +91,113 @@ class Tensor:
             )
         if begin == 0 and end == size:
             return self
+        shape = (*self.shape[:axis], end - begin, *self.shape[axis + 1 :])
+        return Tensor(self.graph, self.dtype, shape, *self._cut_dimension(begin, end, axis))
+
+    def _cut_dimension(self, begin: int, end: int, axis: int) -> tuple[IntArray, IntArray]:
+        """Give the intervals of [begin, end) of one dimension."""
         inner = element_count(self.shape[axis + 1 :])
         rows = element_count(self.shape[:axis])
-        shape = (*self.shape[:axis], end - begin, *self.shape[axis + 1 :])
-        if rows == 1 and begin < end and len(self.begins) == 1:
+        size = (end - begin) * inner
+        if rows == 1 and size and len(self.begins) == 1:
             # The common case, as programs add vertices one by one: one region out of one.
-            first, length = self.begins + begin * inner, np.array([(end - begin) * inner])
-            return Tensor(self.graph, self.dtype, shape, first, length)
-        outer = np.arange(rows, dtype=np.int64) * (size * inner)
-        low, high = outer + begin * inner, outer + end * inner
-        begins, lengths, _ = cut(self.begins, self.lengths, low, high)
-        return Tensor(self.graph, self.dtype, shape, *join(begins, lengths))
+            return self.begins + begin * inner, np.array([size])
+        low = np.arange(rows, dtype=np.int64) * (self.shape[axis] * inner) + begin * inner
+        begins, lengths, _ = cut(self.begins, self.lengths, low, low + size)
+        return join(begins, lengths)
 
-    def __getitem__(self, index: Index | tuple[Index, ...]) -> Tensor:
-        """Index or slice as in Python; steps other than 1 are taken element by element."""
-        parts = index if isinstance(index, tuple) else (index,)
-        if len(parts) > self.rank():
-            raise PoplarError(f"{self!r}: {len(parts)} indexes for {self.rank()} dimensions")
+    def __getitem__(self, part: Index | tuple[Index, ...]) -> Tensor:
+        """Index or slice as in Python; negative numbers count from the end."""
+        if isinstance(part, int):
+            return self._pick(part, 0)
         result, axis = self, 0
-        for part in parts:
-            if isinstance(part, slice):
-                result, axis = result._python_slice(part, axis), axis + 1
+        for item in self._whole_index(part if isinstance(part, tuple) else (part,)):
+            if isinstance(item, slice):
+                result, axis = result._python_slice(item, axis), axis + 1
             else:
-                result = result._pick(part, axis)
+                result = result._pick(item, axis)
         return result
+
+    def _whole_index(self, parts: tuple[Index, ...]) -> list[int | PythonSlice]:
+        """Replace an ellipsis by slices of all dimensions that have no index."""
+        named = [part for part in parts if not isinstance(part, EllipsisType)]
+        if len(named) > self.rank() or len(parts) > len(named) + 1:
+            raise PoplarError(f"{self!r}: {len(parts)} indexes for {self.rank()} dimensions")
+        if len(parts) > len(named):
+            place = parts.index(...)
+            named[place:place] = [slice(None)] * (self.rank() - len(named))
+        return named
+
+    def __len__(self) -> int:
+        return self.dim(0)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[number] for number in range(self.dim(0)))
+
+    def index(self, indices: Sequence[int]) -> Tensor:
+        """Take one index of each of the first dimensions."""
+        return self[tuple(indices)]
 
     def _python_slice(self, part: PythonSlice, axis: int) -> Tensor:
         low, high, step = part.indices(self.shape[axis])
         if step == 1:
             return self._slice_dimension(low, max(low, high), axis)
-        return self.view(self.elements()[(*([slice(None)] * axis), part)])
+        return self._taken(np.arange(low, high, step, dtype=np.int64), axis)
 
-    def _pick(self, index: int, axis: int) -> Tensor:
-        size = self.shape[axis]
-        if not -size <= index < size:
-            raise PoplarError(f"{self!r}: index {index} of dimension {axis}; its size is {size}")
-        picked = self._slice_dimension(index % size, index % size + 1, axis)
-        return picked._reshaped((*self.shape[:axis], *self.shape[axis + 1 :]))
+    def _pick(self, number: int, axis: int) -> Tensor:
+        size = self.shape[axis] if axis < len(self.shape) else 0
+        if not isinstance(number, WHOLE) or not -size <= number < size:
+            raise PoplarError(f"{self!r}: index {number} of dimension {axis}; its size is {size}")
+        first = int(number) % size
+        shape = self.shape[:axis] + self.shape[axis + 1 :]
+        cut_out = self._cut_dimension(first, first + 1, axis)
+        return Tensor(self.graph, self.dtype, shape, *cut_out)
 
-    def __len__(self) -> int:
-        return self.dim(0)
+    def _taken(self, numbers: IntArray, axis: int) -> Tensor:
+        """Take these indexes of a dimension, in their order."""
+        size, inner = self.shape[axis], element_count(self.shape[axis + 1 :])
+        outer = np.arange(element_count(self.shape[:axis]), dtype=np.int64)[:, None]
+        order = (outer * size + numbers).reshape(-1)
+        shape = (*self.shape[:axis], len(numbers), *self.shape[axis + 1 :])
+        return self._of(shape, *blocks(self.begins, self.lengths, order, inner))
 
+    def reverse(self, dimension: int) -> Tensor:
+        """Turn the order of a dimension round."""
+        axis = self._checked_dimension(dimension)
+        return self._taken(np.arange(self.shape[axis] - 1, -1, -1, dtype=np.int64), axis)
+
+    def subSample(self, stride: int, dimension: int) -> Tensor:
+        """Take every `stride`-th index of a dimension, from the first."""
+        axis = self._checked_dimension(dimension)
+        step = self._at_least(stride, 1, "subSample: stride")
+        return self._taken(np.arange(0, self.shape[axis], step, dtype=np.int64), axis)
+
+    # Repetition
+    def upsample(
+        self, scale: int, dimension: int, method: UpsampleMethod = UpsampleMethod.REPEAT
+    ) -> Tensor:
+        """Repeat every index of a dimension `scale` times."""
+        if method is not UpsampleMethod.REPEAT:
+            raise PoplarError(f"{self!r}: upsample: method {method!r}; REPEAT is the one there is")
+        axis = self._checked_dimension(dimension)
+        times = self._at_least(scale, 0, "upsample: scale")
+        return self._taken(np.repeat(np.arange(self.shape[axis], dtype=np.int64), times), axis)
+
+    def broadcast(self, count: int, dimension: int) -> Tensor:
+        """Repeat the tensor `count` times along a dimension."""
+        axis = self._checked_dimension(dimension)
+        times = self._at_least(count, 0, "broadcast: count")
+        rows = np.arange(element_count(self.shape[:axis]), dtype=np.int64)
+        inner = element_count(self.shape[axis:])
+        shape = (*self.shape[:axis], self.shape[axis] * times, *self.shape[axis + 1 :])
+        return self._of(shape, *blocks(self.begins, self.lengths, np.repeat(rows, times), inner))
+
+    def _at_least(self, number: object, least: int, what: str) -> int:
+        if not isinstance(number, WHOLE) or number < least:
+            raise PoplarError(f"{self!r}: {what} of {number!r}; at least {least} is needed")
+        return int(number)
+
+    # Shapes
     def reshape(self, shape: Sequence[int]) -> Tensor:
         sizes = checked_shape(shape, "reshape")
         if element_count(sizes) != self.numElements():
@@ -140,65 +205,138 @@ class Tensor:
                 f"{self!r}: cannot be reshaped to {list(sizes)}: "
                 f"{self.numElements()} elements against {element_count(sizes)}"
             )
-        return self._reshaped(sizes)
+        return self._of(sizes, self.begins, self.lengths)
 
-    def _reshaped(self, shape: tuple[int, ...]) -> Tensor:
-        return Tensor(self.graph, self.dtype, shape, self.begins, self.lengths)
-
-    def flatten(self) -> Tensor:
-        return self.reshape((self.numElements(),))
-
-    def transpose(self) -> Tensor:
-        """Reverse the order of all dimensions."""
-        return self.view(self.elements().transpose())
-
-    def dimShuffle(self, permutation: Sequence[int]) -> Tensor:
-        if sorted(permutation) != list(range(self.rank())):
+    def reshapePartial(self, beginIndex: int, endIndex: int, newDims: Sequence[int]) -> Tensor:
+        """Replace the dimensions [beginIndex, endIndex) by others."""
+        if not 0 <= beginIndex <= endIndex <= self.rank():
             raise PoplarError(
-                f"{self!r}: dimShuffle({list(permutation)}) is no order of its dimensions"
+                f"{self!r}: dimensions [{beginIndex}, {endIndex}) of {self.rank()} dimensions"
             )
-        return self.view(self.elements().transpose(tuple(permutation)))
+        return self.reshape((*self.shape[:beginIndex], *newDims, *self.shape[endIndex:]))
 
-    def broadcast(self, count: int, dimension: int) -> Tensor:
-        """Repeat the tensor `count` times along a dimension."""
-        return concat([self] * count, self._checked_dimension(dimension))
+    def flatten(self, dimBegin: int = 0, dimEnd: int | None = None) -> Tensor:
+        """Make one dimension of all, or of [dimBegin, dimEnd)."""
+        if dimEnd is None and dimBegin == 0:
+            return self._of((self.numElements(),), self.begins, self.lengths)
+        end = self.rank() if dimEnd is None else dimEnd
+        return self.reshapePartial(dimBegin, end, [element_count(self.shape[dimBegin:end])])
 
     def expand(self, dimensions: Sequence[int]) -> Tensor:
         """Insert dimensions of size 1 before the given ones."""
         shape = list(self.shape)
         for dimension in sorted(dimensions, reverse=True):
+            if not 0 <= dimension <= self.rank():
+                raise PoplarError(
+                    f"{self!r}: expand before dimension {dimension} of {self.rank()} dimensions"
+                )
             shape.insert(dimension, 1)
         return self.reshape(shape)
 
-    def _checked_dimension(self, dimension: int) -> int:
-        if not 0 <= dimension < self.rank():
+    def squeeze(self, dimensions: Sequence[int]) -> Tensor:
+        """Remove dimensions of size 1."""
+        gone = {self._checked_dimension(dimension) for dimension in dimensions}
+        for axis in sorted(gone):
+            if self.shape[axis] != 1:
+                raise PoplarError(
+                    f"{self!r}: squeeze of dimension {axis}; its size is {self.shape[axis]}, not 1"
+                )
+        return self.reshape([size for axis, size in enumerate(self.shape) if axis not in gone])
+
+    def reinterpret(self, dtype: Type) -> Tensor:
+        """View the same bytes as elements of another type of the same size."""
+        if checked_type(dtype, f"{self!r}: reinterpret").size != self.dtype.size:
             raise PoplarError(
-                f"{self!r}: dimension {dimension} of a tensor of {self.rank()} dimensions"
+                f"{self!r}: reinterpret as {dtype} of {dtype.size} bytes; "
+                f"{self.dtype} has {self.dtype.size}"
             )
-        return dimension
+        return Tensor(self.graph, dtype, self.shape, self.begins, self.lengths)
+
+    # Order of dimensions
+    def transpose(self) -> Tensor:
+        """Reverse the order of all dimensions."""
+        return self.dimShuffle(range(self.rank())[::-1])
+
+    def dimShuffle(self, permutation: Sequence[int]) -> Tensor:
+        """Put dimension permutation[i] in place i."""
+        order = tuple(permutation)
+        if sorted(order) != list(range(self.rank())):
+            raise PoplarError(f"{self!r}: dimShuffle({list(order)}) is no order of its dimensions")
+        # Dimensions at the end that stay where they are move as blocks.
+        moved = max((axis + 1 for axis, old in enumerate(order) if axis != old), default=0)
+        outer, inner = self.shape[:moved], element_count(self.shape[moved:])
+        numbers = np.arange(element_count(outer), dtype=np.int64).reshape(outer)
+        rows = numbers.transpose(order[:moved]).reshape(-1)
+        shape = tuple(self.shape[axis] for axis in order)
+        return self._of(shape, *blocks(self.begins, self.lengths, rows, inner))
+
+    def dimShufflePartial(self, source: Sequence[int], destination: Sequence[int]) -> Tensor:
+        """Move the dimensions `source` to the places `destination`; the rest keep their order."""
+        for axis in (*source, *destination):
+            self._checked_dimension(axis)
+        if not len(set(source)) == len(source) == len(destination) == len(set(destination)):
+            raise PoplarError(
+                f"{self!r}: dimShufflePartial({list(source)}, {list(destination)}) needs as many "
+                "places as dimensions, each once"
+            )
+        moved = dict(zip(destination, source, strict=True))
+        rest = iter([axis for axis in range(self.rank()) if axis not in source])
+        return self.dimShuffle(
+            [moved[axis] if axis in moved else next(rest) for axis in range(self.rank())]
+        )
+
+    def dimRoll(self, dimIdx: int, newIdx: int = 0) -> Tensor:
+        """Move one dimension to another place."""
+        return self.dimShufflePartial([dimIdx], [newIdx])
 
 
-def concat(tensors: Sequence[Tensor], dimension: int = 0) -> Tensor:
-    """Lay tensors one after another along a dimension."""
-    if not tensors:
+def concat(
+    tensors: Tensor | Sequence[Tensor], other: Tensor | int = 0, dimension: int = 0
+) -> Tensor:
+    """Lay tensors one after another: concat([a, b], dimension) or concat(a, b, dimension)."""
+    if isinstance(tensors, Tensor) and isinstance(other, Tensor):
+        return _concat([tensors, other], dimension)
+    if isinstance(tensors, Tensor) or isinstance(other, Tensor):
+        raise PoplarError(f"concat: {tensors!r} and {other!r}; needs two tensors or a list of them")
+    return _concat(list(tensors), other or dimension)
+
+
+def append(first: Tensor, element: Tensor, dimension: int = 0) -> Tensor:
+    """Lay one more element along a dimension; it has one dimension less."""
+    return concat(first, element.expand([dimension]), dimension)
+
+
+def _concat(parts: list[Tensor], axis: int) -> Tensor:
+    if not parts:
         raise PoplarError("concat: needs at least one tensor")
-    first = tensors[0]
-    for other in tensors[1:]:
-        if other.dtype != first.dtype or not _stackable(first, other, dimension):
-            raise PoplarError(f"concat of {first!r} and {other!r} along dimension {dimension}")
-    if dimension == 0:
-        shape = (sum(tensor.dim(0) for tensor in tensors), *first.shape[1:])
-        begins = np.concatenate([tensor.begins for tensor in tensors])
-        lengths = np.concatenate([tensor.lengths for tensor in tensors])
-        return Tensor(first.graph, first.dtype, shape, *join(begins, lengths))
-    return first.view(np.concatenate([tensor.elements() for tensor in tensors], axis=dimension))
+    first = parts[0]
+    before, after = first.shape[:axis], first.shape[axis + 1 :]
+    for part in parts:
+        if not _fits(part, first, axis):
+            raise PoplarError(f"concat of {first!r} and {part!r} along dimension {axis}")
+    begins = np.concatenate([part.begins for part in parts])
+    lengths = np.concatenate([part.lengths for part in parts])
+    sizes = [part.shape[axis] for part in parts]
+    rows = element_count(before)
+    if rows != 1:
+        # Row r of part p is row_sizes[p] elements from `low` of all parts laid end to end.
+        row_sizes = np.array(sizes, dtype=np.int64) * element_count(after)
+        first_row = offsets_of(row_sizes * rows)[:-1]
+        low = first_row + np.arange(rows, dtype=np.int64)[:, None] * row_sizes
+        begins, lengths, _ = cut(begins, lengths, low.reshape(-1), (low + row_sizes).reshape(-1))
+    shape = (*before, sum(sizes), *after)
+    return Tensor(first.graph, first.dtype, shape, *join(begins, lengths))
 
 
-def _stackable(left: Tensor, right: Tensor, dimension: int) -> bool:
-    def rest(tensor: Tensor) -> tuple[int, ...]:
-        return (*tensor.shape[:dimension], *tensor.shape[dimension + 1 :])
-
-    return left.rank() == right.rank() > dimension >= 0 and rest(left) == rest(right)
+def _fits(part: Tensor, first: Tensor, axis: int) -> bool:
+    """Tell whether a tensor can stand beside another along a dimension."""
+    return (
+        part.dtype == first.dtype
+        and len(part.shape) == len(first.shape) > axis >= 0
+        and part.shape[:axis] == first.shape[:axis]
+        and part.shape[axis + 1 :] == first.shape[axis + 1 :]
+        and part.graph.variables is first.graph.variables
+    )
 
 
 def broadcast_to(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -32,18 +32,11 @@ def debug_name(context: str, name: str) -> str:
     return f"{context}/{name}" if context else name
 
 
-def has_aliases(tensor: Tensor) -> bool:
-    """Tell whether an element occurs twice."""
-    order = np.argsort(tensor.begins)
-    begins = tensor.begins[order]
-    return bool((begins[1:] < begins[:-1] + tensor.lengths[order][:-1]).any())
-
-
 def result_like(
     graph: Graph, operands: list[Tensor], shape: tuple[int, ...], dtype: Type, name: str
 ) -> Tensor:
     """Add a variable for a result, laid out like the first operand that has every element once."""
-    full = [tensor for tensor in operands if tensor.shape == shape and not has_aliases(tensor)]
+    full = [tensor for tensor in operands if tensor.shape == shape and not tensor.containsAliases()]
     pattern = full[0] if full else operands[0]
     if full:
         return graph.clone(pattern, name, dtype)

@@ -1,0 +1,106 @@
+"""A view of elements of the arena, as their intervals; what is asked of it, not what it becomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from simulator.graph import regions
+from simulator.graph.errors import PoplarError
+from simulator.graph.intervals import Interval, from_elements, overlap, spread
+from simulator.graph.types import IntArray, Type, element_count
+
+if TYPE_CHECKING:
+    from simulator.graph.graph import Graph
+
+WHOLE = (int, np.integer)  # what counts as a whole number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ElementView:
+    """A view of `shape` elements: interval i is `lengths[i]` elements from element `begins[i]`.
+
+    Element e of a type of s bytes is the bytes [e*s, (e+1)*s) of the arena.
+    """
+
+    graph: Graph
+    dtype: Type
+    shape: tuple[int, ...]
+    begins: IntArray
+    lengths: IntArray
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.describe()}: {self.dtype}{list(self.shape)})"
+
+    def describe(self) -> str:
+        """Name the variables that the tensor is made of."""
+        variables = self.graph.variables
+        names = [variables[number].name for number in regions.variables_of(self)] or ["<empty>"]
+        return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+
+    # Poplar's getters, under its names.
+    def getDebugStr(self) -> str:
+        return self.describe()
+
+    def valid(self) -> bool:
+        return True
+
+    def elementType(self) -> Type:
+        return self.dtype
+
+    def rank(self) -> int:
+        return len(self.shape)
+
+    def dim(self, dimension: int) -> int:
+        return self.shape[self._checked_dimension(dimension)]
+
+    def numElements(self) -> int:
+        return element_count(self.shape)
+
+    def isContiguous(self) -> bool:
+        return len(self.begins) <= 1 and len(self.getContiguousRegions()) <= 1
+
+    def getContiguousRegions(self) -> list[Interval]:
+        """List the parts [begin, end) of the flattened tensor that lie together in a variable."""
+        return regions.contiguous_regions(self)
+
+    def getVarRegions(self) -> list[regions.VariableInterval]:
+        """List the parts [begin, end) of flattened variables that follow one another here."""
+        return regions.variable_regions(self)
+
+    def containsAliases(self) -> bool:
+        """Tell whether an element stands in the tensor twice."""
+        return overlap(self.begins, self.lengths)
+
+    def containsConstant(self) -> bool:
+        variables = self.graph.variables
+        return any(variables[number].constant for number in regions.variables_of(self))
+
+    def isParallelWriteable(self) -> bool:
+        """Tell whether all elements can be written at once."""
+        return not self.containsAliases() and not self.containsConstant()
+
+    def intersectsWith(self, other: ElementView) -> bool:
+        """Tell whether the tensors have an element in common."""
+        return regions.have_common_bytes(self, other)
+
+    # Elements of the arena
+    def elements(self) -> IntArray:
+        """List the arena elements, in the tensor's shape."""
+        return spread(self.begins, self.lengths).reshape(self.shape)
+
+    def view(self, elements: IntArray) -> Self:
+        """Make the view of these arena elements, in their shape."""
+        return self._of(elements.shape, *from_elements(elements.reshape(-1)))
+
+    def _of(self, shape: tuple[int, ...], begins: IntArray, lengths: IntArray) -> Self:
+        return type(self)(self.graph, self.dtype, shape, begins, lengths)
+
+    def _checked_dimension(self, dimension: int) -> int:
+        if not isinstance(dimension, WHOLE) or not 0 <= dimension < self.rank():
+            raise PoplarError(
+                f"{self!r}: dimension {dimension} of a tensor of {self.rank()} dimensions"
+            )
+        return int(dimension)
