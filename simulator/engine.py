@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
+
+import numpy as np
 
 import pvti
 from simulator import options as engine_options
@@ -12,12 +14,14 @@ from simulator.compiler.compile import compile_graph
 from simulator.device import Device
 from simulator.graph.errors import HostAccessError, PoplarError
 from simulator.graph.graph import Graph
-from simulator.graph.program import Copy, Execute, PrintTensor, Program, Repeat, Sequence
+from simulator.graph.program import Program, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
+from simulator.graph.validate_programs import check_programs
 from simulator.logging import log
 from simulator.runtime.execute import ValueRunner
 from simulator.runtime.host_streams import HostStreams
+from simulator.runtime.remote_buffers import RemoteBuffers
 from simulator.runtime.run import Runner
 from simulator.runtime.storage import Storage
 
@@ -47,21 +51,26 @@ class Engine:
         *,
         name: str = "",
     ) -> None:
-        self._graph = graph
+        self._graph = graph = graph.getTopLevelGraph() if graph.replication == 1 else graph
         self._programs = [programs] if isinstance(programs, Program) else list(programs)
         self._options = engine_options.resolve(options)
         self._directory = Path(str(self._options["autoReport.directory"])) / name
         with _traced("Engine::compile"):
             with _traced("validate"):
-                self._validate()
+                check_programs(graph, self._programs)
             self._executable = compile_graph(graph, self._programs)
             self._report = self._open_report()
         self._check_memory()
         log("PO", "ENGINE", "INFO", f"compiled {len(graph.compute_sets)} compute sets")
-        self._streams = HostStreams(graph.streams)
-        self._storage: Storage | None = None
+        self._streams = HostStreams(
+            graph.streams,
+            graph.replication,
+            prefetch=bool(self._options.get("exchange.enablePrefetch", False)),
+            overlap=str(self._options.get("exchange.streamBufferOverlap", "Any")),
+        )
+        self._storages: list[Storage] = []
+        self._values: list[ValueRunner] = []
         self._runner: Runner | None = None
-        self._values: ValueRunner | None = None
         self._text: TextIO | None = None
         self._runs = 0
 
@@ -74,23 +83,6 @@ class Engine:
 
         with _traced("write graph profile"):
             return ReportFiles(self._directory, self._executable, self._options)
-
-    def _validate(self) -> None:
-        if not self._programs:
-            raise PoplarError("Engine: no program; at least one is needed")
-        for program in self._programs:
-            if not isinstance(program, Program):
-                raise PoplarError(f"Engine: a program is needed, not {program!r}")
-        nodes = _nodes(self._programs)
-        known = set(self._graph.compute_sets)
-        for node in nodes:
-            if isinstance(node, Execute) and node.compute_set not in known:
-                raise PoplarError(f"Execute: compute set {node.name!r} is not of this graph")
-        for tensor in _tensors(nodes):
-            if tensor.graph is not self._graph:
-                raise PoplarError(f"Engine: {tensor!r} is not of this graph")
-        self._graph.validate_mapping(_tensors(nodes))
-        self._graph.validate_writers()
 
     def _check_memory(self) -> None:
         """Raise when a tile holds more than it can, unless that is allowed."""
@@ -111,8 +103,8 @@ class Engine:
 
     def load(self, device: Device) -> None:
         """Load the program onto a device of the graph's target; all variables start at zero."""
-        if device.getTarget() is not self._graph.target:
-            found, wanted = device.getTarget(), self._graph.target
+        if device.getTarget() is not self._graph.device_target:
+            found, wanted = device.getTarget(), self._graph.device_target
             if (found.name, found.num_tiles) != (wanted.name, wanted.num_tiles):
                 raise PoplarError(
                     f"Engine: the graph is for {wanted.name} with {wanted.num_tiles} tiles, "
@@ -120,9 +112,15 @@ class Engine:
                 )
         with _traced("Engine::load"):
             device.attach()
-            self._storage = Storage(self._graph)
-            self._values = ValueRunner(self._graph, self._storage, self._streams, self._text)
-            self._runner = Runner(self._executable, self._values)
+            remote = RemoteBuffers(self._graph.remote_buffers, self._graph.replication)
+            self._storages = [Storage(self._graph) for _ in range(self._graph.replication)]
+            self._values = [
+                ValueRunner(self._graph, storage, self._streams, remote, replica=replica)
+                for replica, storage in enumerate(self._storages)
+            ]
+            self._runner = Runner(self._executable, *self._values)
+            if self._text is not None:
+                self.setPrintStream(self._text)
 
     def run(self, program: int = 0, name: str = "") -> None:
         """Run a program by its number; the first runs are recorded step by step."""
@@ -141,23 +139,30 @@ class Engine:
                 self._report.append(done)
 
     # Host
-    def connectStream(self, handle: str, end: Any) -> None:
-        """Connect a stream to an array, used round and round, or to a callback on a buffer."""
-        self._streams.connect(handle, end)
+    def connectStream(self, handle: str, *arguments: Any) -> None:
+        """Connect a stream to memory of the host, used round and round: `[replica,] memory`."""
+        ends_in_callback = callable(arguments[-1]) if arguments else False
+        self._streams.connect(handle, *arguments, callback=ends_in_callback)
 
-    connectStreamToCallback = connectStream
+    def connectStreamToCallback(self, handle: str, *arguments: Any) -> None:
+        """Connect a stream to a callback on the buffer of a transfer: `[replica,] callback`."""
+        self._streams.connect(handle, *arguments, callback=True)
 
     def writeTensor(self, handle: str, values: Any) -> None:
-        """Write the tensor of a host write."""
+        """Write the tensor of a host write; of several replicas one after another."""
         tensor = self._accessed(handle, "write")
+        storages = self._loaded()
+        parts = [values] if len(storages) == 1 else _split(values, len(storages), handle)
         with _traced("Engine::writeTensor"):
-            self._loaded().write(tensor, values, f"host write {handle!r}")
+            for storage, part in zip(storages, parts, strict=True):
+                storage.write(tensor, part, f"host write {handle!r}")
 
     def readTensor(self, handle: str, out: Array | None = None) -> Array:
-        """Read the tensor of a host read, into `out` when given."""
+        """Read the tensor of a host read, into `out` when given; replicas are a first dimension."""
         tensor = self._accessed(handle, "read")
         with _traced("Engine::readTensor"):
-            values = self._loaded().read(tensor)
+            parts = [storage.read(tensor) for storage in self._loaded()]
+            values = parts[0] if len(parts) == 1 else np.stack(parts)
         if out is None:
             return values
         if out.size != values.size:
@@ -177,16 +182,16 @@ class Engine:
             )
         return access.tensor
 
-    def _loaded(self) -> Storage:
-        if self._storage is None:
+    def _loaded(self) -> list[Storage]:
+        if not self._storages:
             raise PoplarError("Engine: load a device before reading or writing tensors")
-        return self._storage
+        return self._storages
 
     def setPrintStream(self, text: TextIO) -> None:
         """Send what PrintTensor prints to this stream instead of stderr."""
         self._text = text
-        if self._values is not None:
-            self._values.print_to(text)
+        for values in self._values:
+            values.print_to(text)
 
     # Report
     def getReport(self) -> Report:
@@ -213,39 +218,12 @@ def _traced(label: str) -> pvti.Tracepoint:
     return pvti.Tracepoint(pvti.tracePoplar, label)
 
 
-def _nodes(programs: list[Program]) -> list[Program]:
-    """List every step of the programs once; raises PoplarError for one that contains itself."""
-    done: dict[int, Program] = {}
-    entered: set[int] = set()
-    waiting = [(program, False) for program in programs]
-    while waiting:
-        node, is_left = waiting.pop()
-        if is_left:
-            done[id(node)] = node
-        elif id(node) not in entered:
-            entered.add(id(node))
-            waiting.append((node, True))
-            waiting += [(child, False) for child in _children(node)]
-        elif id(node) not in done:
-            name = getattr(node, "name", "")
-            raise PoplarError(f"{type(node).__name__} {name!r}: contains itself")
-    return list(done.values())
-
-
-def _children(node: Program) -> list[Program]:
-    match node:
-        case Sequence(children=children):
-            return children
-        case Repeat(body=body):
-            return [body]
-    return []
-
-
-def _tensors(nodes: list[Program]) -> Iterator[Tensor]:
-    """List the tensors that the steps copy or print."""
-    for node in nodes:
-        match node:
-            case Copy(src=src, dst=dst):
-                yield from (side for side in (src, dst) if isinstance(side, Tensor))
-            case PrintTensor(tensor=tensor):
-                yield tensor
+def _split(values: Any, replicas: int, handle: str) -> list[Array]:
+    """Split what a host write gives into equal parts, one a replica."""
+    array = np.asarray(values).reshape(-1)
+    if array.size % replicas:
+        raise HostAccessError(
+            f"host write {handle!r}: {array.size} values for {replicas} replicas; each needs as "
+            "many"
+        )
+    return list(array.reshape(replicas, -1))

@@ -43,6 +43,7 @@ class Building:
     compute_sets: list[str]
     groups: list[VertexGroup]
     exchanges: list[Exchange] = field(default_factory=list)
+    global_exchanges: list[Exchange] = field(default_factory=list)
     host_exchanges: list[Exchange] = field(default_factory=list)
     variables: list[CompilerVariable] = field(default_factory=list)
 
@@ -79,13 +80,24 @@ class Building:
         return np.array(numbers, dtype=np.int64)
 
     def exchange(
-        self, name: str, low: IntArray, high: IntArray, source: IntArray, destination: IntArray
+        self,
+        name: str,
+        low: IntArray,
+        high: IntArray,
+        source: IntArray,
+        destination: IntArray,
+        *,
+        reads: Sequence[IntArray] = (),
+        writes: Sequence[IntArray] = (),
+        whole: BoolArray | None = None,
     ) -> list[Part]:
-        """Add an exchange of the bytes [low, high) of the arena, and the sync before it."""
+        """Exchange the bytes [low, high) of the arena, tile to tile, with the sync before it."""
+        if not len(low):
+            return []
         cost = exchange_cost(self.graph.target, source, destination, high - low, low)
         self.exchanges.append(cost)
         program = LoweredProgram("DoExchange", name, exchange=len(self.exchanges) - 1)
-        return [sync("Internal"), Part(program)]
+        return [sync("Internal"), with_access(Part(program), reads, writes, whole)]
 
     def tile_copy(self, name: str, tile: IntArray, size: IntArray, rows: IntArray) -> Part:
         """Add a compute set that copies on tiles: `size` bytes in `rows` rows, several a tile."""

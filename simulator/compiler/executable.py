@@ -26,7 +26,9 @@ class LoweredProgram:
     """One program: the row of the table `programs`. Exchange rows are of the list of its type.
 
     `action` is the user's node whose values this program carries: each node is carried by exactly
-    one program, syncs and exchanges of the compiler by none. `context` is a debug context, 0 none.
+    one program, syncs and exchanges of the compiler by none. `control` is the node by which a
+    container chooses what to run. `target` of a Call is an index into the functions, `block` marks
+    a Block of the user. `context` is a debug context, 0 none.
     """
 
     type: str
@@ -34,15 +36,18 @@ class LoweredProgram:
     children: list[int] = field(default_factory=list)
     compute_set: int = -1
     exchange: int = -1
+    target: int = -1
     count: int = -1
     sync_type: str = "None"
     action: Program | None = None
+    control: Program | None = None
+    block: bool = False
     context: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Exchange:
-    """One internal or host exchange: bytes and cycles of every tile.
+    """One exchange, internal, between IPUs or with the host: bytes and cycles of every tile.
 
     `instructions` are bytes of code by kind, in the order of schema.EXCHANGE_INSTRUCTIONS.
     """
@@ -83,13 +88,19 @@ class Access:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lowered:
-    """The program in the machine's steps. Row 0 of `programs` is the control program."""
+    """The program in the machine's steps. Row 0 of `programs` is the control program.
+
+    `user_programs` and `functions` are the rows of what was given to the engine and of the
+    functions of the graph.
+    """
 
     programs: Sequence[LoweredProgram]
     user_programs: Sequence[int]
+    functions: Sequence[int]
     compute_sets: Sequence[str]
     groups: Sequence[VertexGroup]
     exchanges: Sequence[Exchange]
+    global_exchanges: Sequence[Exchange]
     host_exchanges: Sequence[Exchange]
     variables: Sequence[CompilerVariable]
     access: Access

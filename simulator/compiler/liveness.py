@@ -20,23 +20,32 @@ from simulator.compiler.executable import (
     Pieces,
 )
 from simulator.graph.graph import Graph
+from simulator.graph.intervals import spread
 from simulator.graph.types import IntArray
 
+CHOICES = ("Switch", "If", "IfElse")  # containers that run one of their children, or none
 STEPS_AT_ONCE = 256  # rows of [step][tile] held in memory at a time
 
 
-def liveness_steps(programs: Sequence[LoweredProgram]) -> tuple[IntArray, IntArray]:
-    """List programs (without syncs) depth first; give for each its row and the step around it."""
+def liveness_steps(
+    programs: Sequence[LoweredProgram], functions: Sequence[int] = ()
+) -> tuple[IntArray, IntArray]:
+    """List programs (without syncs) depth first; give for each its row and the step around it.
+
+    A function stands below every Call of it: the tree holds all possible call stacks.
+    """
     rows: list[int] = []
     parents: list[int] = []
     waiting = [(0, -1)]
     while waiting:
         row, parent = waiting.pop()
-        if programs[row].type == "Sync":
+        program = programs[row]
+        if program.type == "Sync":
             continue
         rows.append(row)
         parents.append(parent)
-        waiting += [(child, len(rows) - 1) for child in reversed(programs[row].children)]
+        below = [functions[program.target]] if program.type == "Call" else program.children
+        waiting += [(child, len(rows) - 1) for child in reversed(below)]
     return np.array(rows, dtype=np.int64), np.array(parents, dtype=np.int64)
 
 
@@ -48,8 +57,9 @@ class _Flow:
     cost no more than flat programs.
     """
 
-    def __init__(self, programs: Sequence[LoweredProgram], access: Access, variables: int) -> None:
-        self.rows, self.parents = liveness_steps(programs)
+    def __init__(self, lowered: Lowered, variables: int) -> None:
+        programs, access = lowered.programs, lowered.access
+        self.rows, self.parents = liveness_steps(programs, lowered.functions)
         self._programs = [programs[row] for row in self.rows.tolist()]
         self._children: list[list[int]] = [[] for _ in self._programs]
         for step, parent in enumerate(self.parents.tolist()):
@@ -57,15 +67,23 @@ class _Flow:
                 self._children[parent].append(step)
         shape = (len(self.rows), variables)
         self.touched, self._needs, self._kills = (np.zeros(shape, dtype=bool) for _ in range(3))
-        step_of = np.full(len(programs), -1, dtype=np.int64)
-        step_of[self.rows] = np.arange(len(self.rows))
-        at = step_of[access.program]
-        self.touched[at, access.variable] = True
-        self._needs[at[~access.write], access.variable[~access.write]] = True
-        self._kills[at[access.whole], access.variable[access.whole]] = True
+        self._touch(access, len(programs))
         for number in reversed(range(len(self.rows))):
             if self._children[number]:
                 self._join(number)
+
+    def _touch(self, access: Access, programs: int) -> None:
+        """Enter the accesses of every step; a function's are those of all its steps."""
+        order = np.argsort(self.rows, kind="stable")
+        counts = np.bincount(self.rows, minlength=programs)
+        starts = np.cumsum(counts) - counts
+        entry = np.repeat(np.arange(len(access.program)), counts[access.program])
+        within = spread(starts[access.program], counts[access.program])
+        at, variable = order[within], access.variable[entry]
+        write, whole = access.write[entry], access.whole[entry]
+        self.touched[at, variable] = True
+        self._needs[at[~write], variable[~write]] = True
+        self._kills[at[whole], variable[whole]] = True
 
     def before(self, step: int, after: BoolArray) -> BoolArray:
         """Give what is live before a step from what is live after it."""
@@ -77,9 +95,13 @@ class _Flow:
         program, children = self._programs[step], self._children[step]
         if program.type == "Repeat" and program.count == 0:
             return
-        if program.type == "Switch":
+        if program.type in CHOICES:
             needs = self._needs[children].any(axis=0)
-            kills = self._kills[children].all(axis=0)
+            kills = self._kills[children].all(axis=0) & (program.type != "If")
+        elif program.type == "RepeatWhile":
+            check, body = children
+            needs = self.before(check, self._needs[body])
+            kills = self._kills[check]
         else:
             needs = kills = np.zeros(self.touched.shape[1], dtype=bool)
             for child in reversed(children):
@@ -101,10 +123,17 @@ class _Flow:
     def _hand_down(self, step: int, after: BoolArray) -> None:
         """Set what is live after each child of a container."""
         program, children = self._programs[step], self._children[step]
-        if program.type == "Switch":
+        if program.type in CHOICES:
             after[children] = after[step]
             return
         live = after[step]
+        if program.type == "RepeatWhile":
+            check, body = children
+            # The least fixed point: after the check comes the end, or the body and a check again.
+            again = self._needs[check] & ~self._kills[body]
+            after[check] = live | self._needs[body] | again
+            after[body] = self.before(check, after[check])
+            return
         if program.type == "Repeat" and program.count > 1:
             live = live | self._needs[step]  # the next turn of the loop
         for child in reversed(children):
@@ -115,7 +144,7 @@ class _Flow:
 def find_liveness(graph: Graph, lowered: Lowered, pieces: Pieces) -> Liveness:
     """Find when each variable is live, and how many bytes that makes at each step."""
     own, count = len(graph.variables), len(graph.variables) + len(lowered.variables)
-    flow = _Flow(lowered.programs, lowered.access, count)
+    flow = _Flow(lowered, count)
     host_reads, host_touched = _host_variables(graph, count)
     alive = flow.alive(flow.before(0, host_reads) | host_reads)
     written = np.zeros(count, dtype=bool)

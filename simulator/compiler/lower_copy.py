@@ -51,10 +51,16 @@ def lower_copy(building: Building, name: str, src: Tensor, dst: Tensor) -> list[
     remote = from_tile != to_tile
     if remote.any():
         low, high = from_byte[remote], (from_byte + size)[remote]
-        wait, exchange = building.exchange(
-            f"{name}/ExchangePre", low, high, from_tile[remote], to_tile[remote]
+        parts += building.exchange(
+            f"{name}/ExchangePre",
+            low,
+            high,
+            from_tile[remote],
+            to_tile[remote],
+            reads=[read],
+            writes=[written],
+            whole=whole,
         )
-        parts += [wait, with_access(exchange, [read], [written], whole)]
     local = ~remote
     if local.any():
         rows = np.ones(int(local.sum()), dtype=np.int64)

@@ -57,8 +57,9 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
         which, low, high, owner = building.owners(low, high)
         user, variable = user[which], building.variables_at(low)
         messages = building.copies_of(variable, user, high - low, "message", MESSAGE)
-        wait, exchange = building.exchange(f"{name}/ExchangePre", low, high, owner, user)
-        parts += [wait, with_access(exchange, [variable], [messages])]
+        parts += building.exchange(
+            f"{name}/ExchangePre", low, high, owner, user, reads=[variable], writes=[messages]
+        )
         held.append(messages)
     arranged = reads.where(reads.arranged)
     if len(arranged.low):
@@ -102,11 +103,16 @@ def _send(
         edges = building.copies_of(
             remote.variable, remote.user, remote.bytes, "outputEdge", OUTPUT_EDGE
         )
-        wait, exchange = building.exchange(
-            f"{name}/ExchangePost", remote.low, remote.high, remote.user, remote.owner
-        )
         written = np.unique(remote.variable)
-        whole = np.isin(written, finished_here)
-        parts += [wait, with_access(exchange, [edges], [written], whole)]
+        parts += building.exchange(
+            f"{name}/ExchangePost",
+            remote.low,
+            remote.high,
+            remote.user,
+            remote.owner,
+            reads=[edges],
+            writes=[written],
+            whole=np.isin(written, finished_here),
+        )
         left.append(edges)
     return parts, np.concatenate(left), direct, np.isin(direct, complete)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping as OptionMapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simulator.graph import user_vertices, validate
+from simulator.graph import placement, streams, user_vertices, validate, variables, views
 from simulator.graph.debug import DebugContext, users_location
 from simulator.graph.errors import (
     GraphConnectionError,
@@ -18,9 +20,9 @@ from simulator.graph.errors import (
     PoplarError,
     TileMappingError,
 )
-from simulator.graph.intervals import as_int64, crossings, cut, offsets_of
+from simulator.graph.intervals import as_int64
 from simulator.graph.mapping import Mapping, MappingTable, listed_pieces
-from simulator.graph.streams import HostAccess, Stream
+from simulator.graph.streams import HostAccess, RemoteBuffer, ReplicatedStreamMode, Stream
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import (
@@ -32,31 +34,15 @@ from simulator.graph.types import (
     element_count,
 )
 from simulator.graph.user_vertices import FieldRef, VertexRef
+from simulator.graph.variables import Variable
 from simulator.graph.vertex import Vertex, VertexGroup
+from simulator.graph.views import Window, replication_factor
+
+if TYPE_CHECKING:
+    from simulator.graph.program import Program
 
 TileIntervals = Sequence[Sequence[tuple[int, int]]]
-ALIGNMENT = 8  # bytes; one 64-bit word
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Variable:
-    """A variable or constant; `offset` and `bytes` are its place in the arena."""
-
-    id: int
-    name: str
-    dtype: Type
-    shape: tuple[int, ...]
-    offset: int
-    bytes: int
-    constant: bool
-    values: Array | None
-    debug_context: int
-    kind: Literal["variable", "constant", "instrumentation"] = "variable"
-
-    @property
-    def elements(self) -> int:
-        """Count the elements."""
-        return element_count(self.shape)
+_BatchKey = tuple[int, type[Vertex], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,29 +54,104 @@ class ComputeSet:
     debug_context: int = 0
 
 
-class Graph:
-    """A computation graph for a target."""
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A program that several places call; `id` is its place in the list of functions."""
 
-    def __init__(self, target: Target) -> None:
+    id: int
+    name: str
+
+
+@dataclass(slots=True)
+class _Shared:
+    """What a graph and its views have in common and replace as they grow."""
+
+    arena_bytes: int = 0
+    mapping: tuple[tuple[int, int], Mapping] | None = None
+    groups: list[VertexGroup] | None = None
+
+
+class Graph:
+    """A computation graph for a target, or for `replication_factor(n)` equal parts of it.
+
+    A virtual or replicated graph is a view: a copy that shares all lists, with tiles of its own.
+    """
+
+    def __init__(self, target: Target, replication: replication_factor | int = 1) -> None:
         if not isinstance(target, Target):
             raise PoplarError(f"Graph: needs a target, not {target!r}; see Device.getTarget")
-        self.target = target
+        self.replication = views.checked_factor(target, replication)
+        self.device_target = target
+        self.target = replace(target, num_ipus=target.num_ipus // self.replication)
+        self.top = self
+        self.window = Window.whole(self.target.num_tiles)
         self.variables: list[Variable] = []
         self.compute_sets: list[ComputeSet] = []
+        self.functions: list[tuple[Function, Program]] = []
         self.streams: list[Stream] = []
+        self.remote_buffers: list[RemoteBuffer] = []
         self.host_accesses: dict[str, HostAccess] = {}
         self.debug_contexts: list[DebugContext] = []
-        self.arena_bytes = 0
+        self._shared = _Shared()
         self._mapping = MappingTable()
-        self._mapping_cache: tuple[tuple[int, int], Mapping] | None = None
-        self._batches: dict[tuple[int, type[Vertex]], user_vertices.Batch] = {}
+        self._batches: dict[_BatchKey, tuple[Graph, user_vertices.Batch]] = {}
         self._bulk: list[VertexGroup] = []
-        self._groups: list[VertexGroup] | None = None
         self._codelets: dict[str, type[Vertex]] = {}
         self._scopes: list[int] = [0]
 
     def getTarget(self) -> Target:
         return self.target
+
+    # Views
+    @property
+    def arena_bytes(self) -> int:
+        """Count the bytes of all variables."""
+        return self._shared.arena_bytes
+
+    def holds(self, tensor: object) -> bool:
+        """Tell whether a tensor is of this graph or of a view of it."""
+        return isinstance(tensor, Tensor) and tensor.graph.variables is self.variables
+
+    def createVirtualGraph(self, tiles: int | Sequence[int], upperTile: int | None = None) -> Graph:
+        """View some tiles: a number of each IPU, those of a list of each IPU, or [tiles, upper)."""
+        chosen = views.virtual_tiles(self.target, tiles, upperTile)
+        target = views.virtual_target(self.target, chosen)
+        return self._view(target, Window(self.window.tiles[:, chosen]))
+
+    def createReplicatedGraph(self, replicas: int) -> Graph:
+        """View the first of `replicas` equal parts; what is added to it is added to them all."""
+        window = views.replicated_window(self.target, self.window, replicas)
+        return self._view(replace(self.target, num_ipus=self.target.num_ipus // replicas), window)
+
+    def _view(self, target: Target, window: Window) -> Graph:
+        view = copy.copy(self)
+        view.target, view.window = target, window
+        return view
+
+    def getReplicationFactor(self) -> int:
+        return self.replication * self.window.replicas
+
+    def getTopLevelGraph(self) -> Graph:
+        """Give the graph that this one is a view of; a replicated one has none."""
+        if self.replication > 1:
+            raise PoplarError("getTopLevelGraph: a graph replicated from its start has no parent")
+        return self.top
+
+    def getNonReplicatedTensor(self, tensor: Tensor) -> Tensor:
+        """Give a tensor of a replicated graph with its replicas as the first dimension."""
+        if self.replication > 1:
+            raise PoplarError(
+                "getNonReplicatedTensor: a graph replicated from its start has no parent, in which "
+                "its tensors would be one; see createReplicatedGraph"
+            )
+        return views.everywhere(tensor)
+
+    # Functions
+    def addFunction(self, program: Program, name: str = "") -> Function:
+        """Add a program that `Call` can run from several places."""
+        function = Function(len(self.functions), name)
+        self.functions.append((function, program))
+        return function
 
     # Debug contexts
     def debug_context(self, name: str, layer: str = "poplar") -> int:
@@ -136,41 +197,20 @@ class Graph:
 
     def clone(self, tensor: Tensor, name: str = "", dtype: Type | None = None) -> Tensor:
         """Add a variable of the same shape, order in memory and mapping, maybe of another type."""
-        places = tensor.elements().reshape(-1)
-        order = np.argsort(places, kind="stable")
-        copy = self.addVariable(dtype or tensor.dtype, tensor.shape, name).flatten()
-        self.copy_mapping(tensor.view(places[order]), copy)
-        first = copy.begins[0] if len(copy.begins) else 0
-        elements = np.empty(len(order), dtype=np.int64)
-        elements[order] = first + np.arange(len(order))
-        return copy.view(elements.reshape(tensor.shape))
+        return variables.clone(self, tensor, name, dtype)
 
     def _add(self, dtype: Type, shape: tuple[int, ...], values: Array | None, name: str) -> Tensor:
+        variable = variables.new_variable(self, dtype, shape, values, name or "<anon>")
+        self.variables.append(variable)
+        self._shared.arena_bytes = variable.offset + variable.bytes
+        begins = as_int64(variable.offset // dtype.size)
         elements = element_count(shape)
-        offset = -(-self.arena_bytes // ALIGNMENT) * ALIGNMENT
-        constant = values is not None
-        self.variables.append(
-            Variable(
-                id=len(self.variables),
-                name=name or "<anon>",
-                dtype=dtype,
-                shape=shape,
-                offset=offset,
-                bytes=elements * dtype.size,
-                constant=constant,
-                values=values,
-                debug_context=self.debug_context(name or "<anon>"),
-                kind="constant" if constant else "variable",
-            )
-        )
-        self.arena_bytes = offset + elements * dtype.size
-        begins, lengths = as_int64(offset // dtype.size), as_int64(elements)
+        lengths = as_int64(elements)
         return Tensor(self, dtype, shape, begins[:elements], lengths[:elements])
 
     def variable_bounds(self) -> tuple[IntArray, IntArray]:
         """Give the first and last byte (not included) of every variable in the arena."""
-        begins = as_int64([variable.offset for variable in self.variables])
-        return begins, begins + as_int64([variable.bytes for variable in self.variables])
+        return variables.bounds(self.variables)
 
     def variable_at(self, byte: int) -> Variable:
         """Find the variable that holds a byte of the arena."""
@@ -179,24 +219,16 @@ class Graph:
 
     def variable_names(self, tensor: Tensor) -> list[str]:
         """Name the variables that a tensor views, in the order of their ids."""
-        if not len(tensor.begins):
-            return ["<empty>"]
-        begins, _ = self.variable_bounds()
-        ids = np.searchsorted(begins, tensor.begins * tensor.dtype.size, side="right") - 1
-        return [self.variables[i].name for i in np.unique(ids).tolist()]
+        return variables.names(self.variables, tensor)
 
     # Tile mapping
     def setTileMapping(self, what: Tensor | VertexRef, tile: int | TileIntervals) -> None:
         """Put a tensor or vertex on a tile, or parts [begin, end) of a tensor on each tile."""
         if isinstance(what, VertexRef):
-            if not isinstance(tile, int | np.integer):
-                raise TileMappingError(f"{what.batch.describe(what.index)}: needs one tile")
-            self._check_tile(int(tile), what)
-            what.batch.tiles[what.index] = int(tile)
-            self._groups = None
+            self._place_vertex(what, tile)
         elif isinstance(tile, int | np.integer):
-            self._check_tile(int(tile), what)
-            self._mapping.add(*_bytes(what), np.full(len(what.begins), tile, dtype=np.int64))
+            placement.check_tiles(self, as_int64(tile), f"variable {what.describe()!r}")
+            placement.map_tensor(self, self._mapping, what, int(tile))
         else:
             try:
                 low, high, tiles = listed_pieces(tile)
@@ -207,22 +239,17 @@ class Graph:
                 ) from None
             self.map_ranges(what, low, high, tiles)
 
+    def _place_vertex(self, vertex: VertexRef, tile: int | TileIntervals) -> None:
+        if not isinstance(tile, int | np.integer):
+            raise TileMappingError(f"{vertex.batch.describe(vertex.index)}: needs one tile")
+        if not 0 <= tile < self.target.num_tiles:
+            placement.check_tiles(self, as_int64(tile), vertex.batch.describe(vertex.index))
+        vertex.batch.tiles[vertex.index] = int(self.window.tiles[0, tile])
+        self._shared.groups = None
+
     def map_ranges(self, tensor: Tensor, low: IntArray, high: IntArray, tiles: IntArray) -> None:
         """Put the positions [low, high) of a flattened tensor on the tiles."""
-        if len(tiles):
-            self._check_tile(int(tiles.min()), tensor)
-            self._check_tile(int(tiles.max()), tensor)
-        outside = len(low) and (int(high.max()) > tensor.numElements() or int(low.min()) < 0)
-        if outside or (low > high).any():
-            raise TileMappingError(
-                f"variable {tensor.describe()!r}: mapping of elements {int(low.min())} to "
-                f"{int(high.max())}; it has {tensor.numElements()}"
-            )
-        begins, lengths, starts = cut(tensor.begins, tensor.lengths, low, high)
-        size = tensor.dtype.size
-        self._mapping.add(
-            begins * size, (begins + lengths) * size, np.repeat(tiles, np.diff(starts))
-        )
+        placement.map_ranges(self, self._mapping, tensor, low, high, tiles)
 
     def copy_mapping(self, source: Tensor, destination: Tensor) -> None:
         """Put each element of a tensor on the tile of the same element of another."""
@@ -230,48 +257,18 @@ class Graph:
 
     def tile_ranges(self, tensor: Tensor) -> tuple[IntArray, IntArray, IntArray]:
         """Give the positions [low, high) of a flattened tensor that lie on one tile, in order."""
-        begins, ends = _bytes(tensor)
-        size = tensor.dtype.size
-        source, low, high, tiles = self.mapping_table().pieces(begins, ends)
-        shift = (offsets_of(tensor.lengths)[:-1] - tensor.begins)[source]
-        return low // size + shift, high // size + shift, tiles
+        return placement.tile_ranges(self, tensor)
 
     def getTileMapping(self, tensor: Tensor) -> list[list[tuple[int, int]]]:
         """List, for each tile, the parts [begin, end) of the flattened tensor that it holds."""
-        result: list[list[tuple[int, int]]] = [[] for _ in range(self.target.num_tiles)]
-        columns = (column.tolist() for column in self.tile_ranges(tensor))
-        for low, high, tile in zip(*columns, strict=True):
-            parts = result[tile]
-            if parts and parts[-1][1] == low:
-                parts[-1] = (parts[-1][0], high)
-            else:
-                parts.append((low, high))
-        return result
+        return placement.listed_by_tile(self, tensor)
 
     def mapping_table(self) -> Mapping:
         """Give all mapped bytes of the arena, sorted, cut at variables and tiles."""
         version = (self._mapping.version, len(self.variables))
-        if self._mapping_cache is None or self._mapping_cache[0] != version:
-            begins, ends, tiles = self._mapping.settled()
-            variable_begins, variable_ends = self.variable_bounds()
-            piece, variable = crossings(begins, ends, variable_begins, variable_ends)
-            low = np.maximum(begins[piece], variable_begins[variable])
-            high = np.minimum(ends[piece], variable_ends[variable])
-            keep = high > low
-            table = Mapping(low[keep], high[keep], tiles[piece][keep], variable[keep])
-            self._mapping_cache = (version, table)
-        return self._mapping_cache[1]
-
-    def _check_tile(self, tile: int, what: Tensor | VertexRef) -> None:
-        if 0 <= tile < self.target.num_tiles:
-            return
-        if isinstance(what, Tensor):
-            name = f"variable {what.describe()!r}"
-        else:
-            name = what.batch.describe(what.index)
-        raise TileMappingError(
-            f"{name}: tile {tile}; the target has tiles 0 to {self.target.num_tiles - 1}"
-        )
+        if self._shared.mapping is None or self._shared.mapping[0] != version:
+            self._shared.mapping = (version, placement.settled_mapping(self, self._mapping))
+        return self._shared.mapping[1]
 
     # Vertices
     def addComputeSet(self, name: str = "") -> ComputeSet:
@@ -298,11 +295,12 @@ class Graph:
                 raise GraphConnectionError(f"codelet {codelet!r}: unknown; known are {known}")
             codelet = self._codelets[codelet]
         user_vertices.check_codelet(codelet)
-        key = (compute_set.id, codelet)
+        # Vertices that are added through different replicated views are multiplied apart.
+        key = (compute_set.id, codelet, self.window.replicas)
         if key not in self._batches:
-            self._batches[key] = user_vertices.new_batch(compute_set.id, codelet)
-        vertex = user_vertices.add(self._batches[key])
-        self._groups = None
+            self._batches[key] = (self, user_vertices.new_batch(compute_set.id, codelet))
+        vertex = user_vertices.add(self._batches[key][1])
+        self._shared.groups = None
         if tile is not None:
             self.setTileMapping(vertex, tile)
         for name, tensors in (connections or {}).items():
@@ -311,17 +309,17 @@ class Graph:
 
     def connect(self, field: FieldRef, tensors: Tensor | Sequence[Tensor]) -> None:
         user_vertices.connect(self, field, tensors)
-        self._groups = None
+        self._shared.groups = None
 
     def setInitialValue(self, field: FieldRef, value: float) -> None:
         user_vertices.set_value(field, value)
-        self._groups = None
+        self._shared.groups = None
 
     def setPerfEstimate(self, vertex: VertexRef, cycles: int) -> None:
         if cycles < 0:
             raise PoplarError(f"{vertex.batch.describe(vertex.index)}: estimate of {cycles} cycles")
         vertex.batch.cycles[vertex.index] = int(cycles)
-        self._groups = None
+        self._shared.groups = None
 
     setCycleEstimate = setPerfEstimate
 
@@ -329,15 +327,16 @@ class Graph:
         """Add a whole group of vertices at once."""
         if len(group):
             validate.check_group(self, group)
-            self._bulk.append(group)
-            self._groups = None
+            self._bulk.append(views.placed_group(self, group))
+            self._shared.groups = None
 
     def vertex_groups(self) -> list[VertexGroup]:
         """Give all vertices, by compute set; those added one by one batched by codelet."""
-        if self._groups is None:
-            groups = [*self._bulk, *map(user_vertices.to_group, self._batches.values())]
-            self._groups = sorted(groups, key=lambda group: group.compute_set)
-        return self._groups
+        if self._shared.groups is None:
+            batched = (views.group_of_batch(view, batch) for view, batch in self._batches.values())
+            groups = [*self._bulk, *batched]
+            self._shared.groups = sorted(groups, key=lambda group: group.compute_set)
+        return self._shared.groups
 
     def groups_of(self, compute_set: int) -> list[VertexGroup]:
         """Give the vertices of one compute set."""
@@ -355,38 +354,47 @@ class Graph:
         validate.check_writers(self)
 
     # Host
-    def addHostToDeviceFIFO(self, handle: str, dtype: Type, elements: int) -> Stream:
-        return self._stream(handle, dtype, elements, "in")
-
-    def addDeviceToHostFIFO(self, handle: str, dtype: Type, elements: int) -> Stream:
-        return self._stream(handle, dtype, elements, "out")
-
-    def _stream(
-        self, handle: str, dtype: Type, elements: int, direction: Literal["in", "out"]
+    def addHostToDeviceFIFO(
+        self,
+        handle: str,
+        dtype: Type,
+        elements: int,
+        mode: ReplicatedStreamMode = ReplicatedStreamMode.REPLICATE,
+        options: OptionMapping[str, object] | None = None,
     ) -> Stream:
-        if any(stream.handle == handle for stream in self.streams):
-            raise HostAccessError(f"stream {handle!r}: there is one of this name already")
-        if elements < 1:
-            raise HostAccessError(f"stream {handle!r}: {elements} elements; at least 1 is needed")
-        checked_type(dtype, f"stream {handle!r}")
-        stream = Stream(len(self.streams), handle, dtype, int(elements), direction)
-        self.streams.append(stream)
-        return stream
+        return streams.new_stream(self, "in", handle, dtype, elements, mode, options)
+
+    def addDeviceToHostFIFO(
+        self,
+        handle: str,
+        dtype: Type,
+        elements: int,
+        options: OptionMapping[str, object] | None = None,
+    ) -> Stream:
+        mode = ReplicatedStreamMode.REPLICATE
+        return streams.new_stream(self, "out", handle, dtype, elements, mode, options)
+
+    def addRemoteBuffer(
+        self,
+        handle: str,
+        dtype: Type,
+        numElements: int,
+        repeats: int = 1,
+        rearrangeOnHost: bool = False,
+        optimiseMemory: bool = False,
+    ) -> RemoteBuffer:
+        return streams.new_remote_buffer(
+            self, handle, dtype, numElements, repeats, rearrangeOnHost, optimiseMemory
+        )
 
     def createHostRead(self, handle: str, tensor: Tensor) -> None:
-        self._access(handle, HostAccess(tensor, "read"))
+        self._access(handle, HostAccess(views.everywhere(tensor), "read"))
 
     def createHostWrite(self, handle: str, tensor: Tensor) -> None:
         validate.check_writable(tensor, f"host write {handle!r}")
-        self._access(handle, HostAccess(tensor, "write"))
+        self._access(handle, HostAccess(views.everywhere(tensor), "write"))
 
     def _access(self, handle: str, access: HostAccess) -> None:
         if handle in self.host_accesses:
             raise HostAccessError(f"host access {handle!r}: there is one of this name already")
         self.host_accesses[handle] = access
-
-
-def _bytes(tensor: Tensor) -> tuple[IntArray, IntArray]:
-    """Give a tensor's intervals in bytes of the arena."""
-    begins = tensor.begins * tensor.dtype.size
-    return begins, begins + tensor.lengths * tensor.dtype.size

@@ -5,16 +5,19 @@ A node is its own identity: one node stands for one place in the program, and ma
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 import numpy as np
 
 from simulator.graph.errors import PoplarError
-from simulator.graph.graph import ComputeSet
-from simulator.graph.streams import Stream
-from simulator.graph.tensor import Tensor
+from simulator.graph.graph import ComputeSet, Function
+from simulator.graph.streams import RemoteBuffer, Stream
+from simulator.graph.tensor import Tensor, concat
+from simulator.graph.types import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, Type
 from simulator.graph.validate import check_writable
+from simulator.graph.views import everywhere
 
 
 class Program:
@@ -37,11 +40,11 @@ class Sequence(Program):
             if isinstance(child, Program):
                 self.add(child)
             else:
-                self.children.extend(map(_checked, child))
+                self.children.extend(map(checked_program, child))
 
     def add(self, child: Program) -> None:
         """Append a program."""
-        self.children.append(_checked(child))
+        self.children.append(checked_program(child))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,37 +69,170 @@ class Repeat(Program):
     name: str = ""
 
     def __post_init__(self) -> None:
-        _checked(self.body)
+        checked_program(self.body)
         if not isinstance(self.count, int | np.integer) or self.count < 0:
             raise PoplarError(f"Repeat: count is {self.count!r}; a number of 0 or more is needed")
         object.__setattr__(self, "count", int(self.count))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Copy(Program):
-    """Copy a tensor to a tensor, a stream to a tensor or a tensor to a stream."""
+class RepeatWhile(Program):
+    """Run `cond`; while the predicate is as wanted then, run the body and `cond` again."""
 
-    src: Tensor | Stream
-    dst: Tensor | Stream
+    cond: Program
+    predicate: Tensor
+    body: Program
     name: str = ""
 
     def __post_init__(self) -> None:
-        if isinstance(self.src, Stream) and isinstance(self.dst, Stream):
-            raise PoplarError(
-                f"Copy {self.name}: from stream {self.src.handle!r} to stream "
-                f"{self.dst.handle!r}; one of the two must be a tensor"
-            )
-        if isinstance(self.src, Stream) and self.src.direction != "in":
-            raise PoplarError(f"Copy from stream {self.src.handle!r}: it goes to the host")
-        if isinstance(self.dst, Stream) and self.dst.direction != "out":
-            raise PoplarError(f"Copy to stream {self.dst.handle!r}: it comes from the host")
+        checked_program(self.cond)
+        checked_program(self.body)
+        _set(self, "predicate", _predicate(self, self.predicate))
+
+
+class RepeatWhileTrue(RepeatWhile):
+    """Loop while the predicate is not zero."""
+
+    __slots__ = ()
+
+
+class RepeatWhileFalse(RepeatWhile):
+    """Loop while the predicate is zero."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class If(Program):
+    """Run one of two programs: the first when the predicate is not zero."""
+
+    predicate: Tensor
+    trueBody: Program
+    falseBody: Program = field(default_factory=Sequence)
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        checked_program(self.trueBody)
+        checked_program(self.falseBody)
+        _set(self, "predicate", _predicate(self, self.predicate))
+
+
+@dataclass(slots=True, eq=False)
+class Switch(Program):
+    """Run the program of the case that the control tensor holds, else the default."""
+
+    control: Tensor
+    cases: list[tuple[int, Program]] = field(default_factory=list)
+    defaultCaseBody: Program = field(default_factory=Sequence)
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        self.control = _one_element("Switch", self.control, (INT, UNSIGNED_INT))
+        checked_program(self.defaultCaseBody)
+        given, self.cases = list(self.cases), []
+        for case in given:
+            self.add(*case)
+
+    def add(self, value: int, body: Program) -> Switch:
+        """Add a case; gives the Switch, so that calls can be chained."""
+        if not isinstance(value, int | np.integer):
+            raise PoplarError(f"Switch: case {value!r}; a whole number is needed")
+        if any(value == known for known, _ in self.cases):
+            raise PoplarError(f"Switch: case {value} stands there twice")
+        self.cases.append((int(value), checked_program(body)))
+        return self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call(Program):
+    """Run a function that `Graph.addFunction` gave."""
+
+    function: Function
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.function, Function):
+            raise PoplarError(f"Call: needs a function, not {self.function!r}; see addFunction")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block(Program):
+    """Name a program, so that a profile shows when it begins and ends."""
+
+    body: Program
+    name: str
+
+    def __post_init__(self) -> None:
+        checked_program(self.body)
+        if not isinstance(self.name, str) or not self.name:
+            raise PoplarError(f"Block: name is {self.name!r}; a text is needed")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Copy(Program):
+    """Copy between tensors, from or to a stream, or rows from or to a remote buffer.
+
+    `offset` holds the numbers of the rows of a remote buffer; without it row 0 is meant.
+    """
+
+    src: Tensor | Stream | RemoteBuffer
+    dst: Tensor | Stream | RemoteBuffer
+    offset: Tensor | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.offset, str):  # Copy(src, dst, "name")
+            _set(self, "name", self.offset)
+            _set(self, "offset", None)
+        what = f"Copy {self.name}".rstrip()
+        _check_ends(what, self.src, self.dst)
+        for side in ("src", "dst"):
+            end = getattr(self, side)
+            if isinstance(end, Tensor):
+                _set(self, side, everywhere(end))
         if isinstance(self.dst, Tensor):
-            check_writable(self.dst, f"Copy {self.name}".rstrip())
-        if self.src.dtype != self.dst.dtype or _size(self.src) != _size(self.dst):
+            check_writable(self.dst, what)
+        rows = _rows(what, self.src, self.dst, self.offset)
+        sizes = _size(self.src, rows), _size(self.dst, rows)
+        if self.src.dtype != self.dst.dtype or sizes[0] != sizes[1]:
             raise PoplarError(
-                f"Copy {self.name}: {_side(self.src)} to {_side(self.dst)}; "
+                f"{what}: {_side(self.src, sizes[0])} to {_side(self.dst, sizes[1])}; "
                 "type and number of elements must be the same"
             )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossReplicaCopy(Program):
+    """Copy a tensor of each replica to a tensor of another: `replicaMap` says which to which."""
+
+    src: Tensor
+    dst: Tensor
+    replicaMap: Mapping[int, int]
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        what = f"CrossReplicaCopy {self.name}".rstrip()
+        graph = self.src.graph
+        count = graph.getReplicationFactor()
+        everyone = list(range(count))
+        if sorted(self.replicaMap) != everyone or sorted(self.replicaMap.values()) != everyone:
+            raise PoplarError(
+                f"{what}: replica map {dict(self.replicaMap)}; each of the replicas 0 to "
+                f"{count - 1} must stand once on each side"
+            )
+        if self.src.dtype != self.dst.dtype or self.src.numElements() != self.dst.numElements():
+            raise PoplarError(
+                f"{what}: {_side(self.src, self.src.numElements())} to "
+                f"{_side(self.dst, self.dst.numElements())}; type and number of elements "
+                "must be the same"
+            )
+        source, destination = everywhere(self.src), everywhere(self.dst)
+        if graph.window.replicas > 1:
+            senders = {receiver: sender for sender, receiver in self.replicaMap.items()}
+            source = concat([source[senders[receiver]].expand([0]) for receiver in everyone])
+        check_writable(destination, what)
+        _set(self, "src", source)
+        _set(self, "dst", destination)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,9 +248,21 @@ class PrintTensor(Program):
         text = title.describe() if isinstance(title, Tensor) else title
         if printed is None:
             raise PoplarError(f"PrintTensor {text!r}: needs a tensor")
-        object.__setattr__(self, "title", text)
-        object.__setattr__(self, "tensor", printed)
-        object.__setattr__(self, "name", text)
+        _set(self, "title", text)
+        _set(self, "tensor", everywhere(printed))
+        _set(self, "name", text)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ErrorProgram(Program):
+    """End the run with an error that shows a message and a tensor."""
+
+    message: str
+    tensor: Tensor
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        _set(self, "tensor", everywhere(self.tensor))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,25 +272,126 @@ class WriteUndef(Program):
     tensor: Tensor
     name: str = ""
 
+    def __post_init__(self) -> None:
+        _set(self, "tensor", everywhere(self.tensor))
+
+
+class SyncType(Enum):
+    """Who waits: the tiles of each IPU, all tiles and the host, or all tiles of all replicas."""
+
+    INTERNAL = "Internal"
+    EXTERNAL = "External"
+    GLOBAL = "Global"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sync(Program):
-    """Let all tiles wait for one another; `external` also for the host."""
+    """Let tiles wait for one another."""
 
-    external: bool = False
+    type: SyncType = SyncType.INTERNAL
     name: str = ""
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.type, SyncType):
+            raise PoplarError(f"Sync: type is {self.type!r}; one such as SyncType.INTERNAL")
 
-def _checked(child: object) -> Program:
+
+def checked_program(child: object) -> Program:
+    """Give a program back, or raise PoplarError for anything else."""
     if not isinstance(child, Program):
         raise PoplarError(f"a program is needed, not {child!r}")
     return child
 
 
-def _size(side: Tensor | Stream) -> int:
-    return side.elements if isinstance(side, Stream) else side.numElements()
+def children_of(node: Program) -> list[Program]:
+    """List the programs right below one, in the order in which it names them."""
+    match node:
+        case Sequence():
+            return node.children
+        case Repeat() | Block():
+            return [node.body]
+        case RepeatWhile():
+            return [node.cond, node.body]
+        case If():
+            return [node.trueBody, node.falseBody]
+        case Switch():
+            return [*(body for _, body in node.cases), node.defaultCaseBody]
+    return []
 
 
-def _side(side: Tensor | Stream) -> str:
-    name = f"stream {side.handle!r}" if isinstance(side, Stream) else side.describe()
-    return f"{name} ({_size(side)} x {side.dtype})"
+def tensors_of(node: Program) -> list[Tensor]:
+    """List the tensors that a program reads or writes by itself."""
+    match node:
+        case Copy() | CrossReplicaCopy():
+            ends = (node.src, node.dst, getattr(node, "offset", None))
+            return [end for end in ends if isinstance(end, Tensor)]
+        case PrintTensor() | ErrorProgram():
+            return [node.tensor]
+        case RepeatWhile() | If():
+            return [node.predicate]
+        case Switch():
+            return [node.control]
+    return []
+
+
+def _set(node: Program, name: str, value: object) -> None:
+    object.__setattr__(node, name, value)
+
+
+def _predicate(node: Program, tensor: Tensor) -> Tensor:
+    return _one_element(type(node).__name__, tensor, (BOOL, INT, UNSIGNED_INT, HALF, FLOAT))
+
+
+def _one_element(what: str, tensor: Tensor, types: tuple[Type, ...]) -> Tensor:
+    if not isinstance(tensor, Tensor):
+        raise PoplarError(f"{what}: needs a tensor to decide by, not {tensor!r}")
+    if tensor.numElements() != 1 or tensor.dtype not in types:
+        names = ", ".join(map(str, types))
+        raise PoplarError(
+            f"{what}: {tensor!r}; a tensor of one element of one of these types is needed: {names}"
+        )
+    return everywhere(tensor)
+
+
+def _check_ends(what: str, src: object, dst: object) -> None:
+    """Raise PoplarError unless one end is a tensor and a stream goes the right way."""
+    for end in (src, dst):
+        if not isinstance(end, Tensor | Stream | RemoteBuffer):
+            raise PoplarError(
+                f"{what}: a tensor, a stream or a remote buffer is needed, not {end!r}"
+            )
+    if not isinstance(src, Tensor) and not isinstance(dst, Tensor):
+        raise PoplarError(f"{what}: from {src} to {dst}; one of the two must be a tensor")
+    if isinstance(src, Stream) and src.direction != "in":
+        raise PoplarError(f"{what}: from stream {src.handle!r}, which goes to the host")
+    if isinstance(dst, Stream) and dst.direction != "out":
+        raise PoplarError(f"{what}: to stream {dst.handle!r}, which comes from the host")
+
+
+def _rows(what: str, src: object, dst: object, offset: object) -> int:
+    """Count the rows of a remote buffer that a copy moves."""
+    remote = isinstance(src, RemoteBuffer) or isinstance(dst, RemoteBuffer)
+    if offset is None:
+        return 1
+    if not remote:
+        raise PoplarError(f"{what}: offset {offset!r}; only a remote buffer has rows")
+    if not isinstance(offset, Tensor) or offset.dtype not in (INT, UNSIGNED_INT):
+        raise PoplarError(f"{what}: offset is {offset!r}; a tensor of unsigned int is needed")
+    return offset.numElements()
+
+
+def _size(end: Tensor | Stream | RemoteBuffer, rows: int) -> int:
+    if isinstance(end, RemoteBuffer):
+        return end.num_elements * end.replicas * rows
+    return end.total if isinstance(end, Stream) else end.numElements()
+
+
+def _side(end: Tensor | Stream | RemoteBuffer, size: int) -> str:
+    match end:
+        case Tensor():
+            name = end.describe()
+        case Stream():
+            name = f"stream {end.handle!r}"
+        case RemoteBuffer():
+            name = f"remote buffer {end.handle!r}"
+    return f"{name} ({size} x {end.dtype})"

@@ -9,13 +9,24 @@ from typing import TextIO
 
 import numpy as np
 
+from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
-from simulator.graph.program import Copy, Execute, PrintTensor, Program, Sync, WriteUndef
-from simulator.graph.streams import Stream
+from simulator.graph.program import (
+    Copy,
+    CrossReplicaCopy,
+    ErrorProgram,
+    Execute,
+    PrintTensor,
+    Program,
+    Sync,
+    WriteUndef,
+)
+from simulator.graph.streams import RemoteBuffer, Stream
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.graph.vertex import Operands, VertexGroup
 from simulator.runtime.host_streams import HostStreams
+from simulator.runtime.remote_buffers import RemoteBuffers
 from simulator.runtime.storage import Places, Storage, places_of
 
 Step = Callable[[], None]
@@ -58,25 +69,60 @@ class ValueRunner:
     """Executes the values of program nodes; a node's indexes are prepared once and kept."""
 
     def __init__(
-        self, graph: Graph, storage: Storage, streams: HostStreams, text: TextIO | None = None
+        self,
+        graph: Graph,
+        storage: Storage,
+        streams: HostStreams,
+        remote: RemoteBuffers,
+        *,
+        replica: int = 0,
     ) -> None:
         self._graph = graph
         self._storage = storage
         self._streams = streams
-        self._text = text
+        self._remote = remote
+        self._replica = replica
+        self._text: TextIO | None = None
         self._steps: dict[Program, Step] = {}
         self._compute_sets: dict[int, Step] = {}
+        self._gathers: dict[Tensor, Gather] = {}
 
     def print_to(self, text: TextIO) -> None:
         """Send what PrintTensor prints to this stream."""
         self._text = text
 
     def run(self, action: Program) -> None:
-        """Execute one node: Execute, Copy, PrintTensor, WriteUndef or Sync."""
+        """Execute one node that has nothing below it."""
         step = self._steps.get(action)
         if step is None:
             step = self._steps[action] = self._prepare(action)
         step()
+
+    # What decides
+    def is_set(self, predicate: Tensor) -> bool:
+        """Tell whether a predicate is not zero; raises PoplarError when replicas disagree."""
+        found = np.unique(self._gather(predicate).load() != 0)
+        if len(found) > 1:
+            raise PoplarError(
+                f"{predicate!r}: the replicas disagree; one program decides for them all"
+            )
+        return bool(found[0])
+
+    def number(self, control: Tensor) -> int:
+        """Give the value that a Switch decides by; raises PoplarError when replicas disagree."""
+        found = np.unique(self._gather(control).load())
+        if len(found) > 1:
+            raise PoplarError(f"{control!r}: replicas hold {found.tolist()}; one value is needed")
+        return int(found[0])
+
+    # What replicas exchange
+    def read(self, tensor: Tensor) -> Array:
+        """Copy the values of a tensor out, flat."""
+        return self._gather(tensor).load()
+
+    def write(self, tensor: Tensor, values: Array) -> None:
+        """Copy flat values into a tensor."""
+        self._gather(tensor).store(values)
 
     def _prepare(self, action: Program) -> Step:
         match action:
@@ -84,8 +130,13 @@ class ValueRunner:
                 return self._execute(action.compute_set.id)
             case Copy():
                 return self._copy(action)
+            case CrossReplicaCopy():
+                out_of, into = self._gather(action.src), self._gather(action.dst)
+                return lambda: into.store(out_of.load())
             case PrintTensor():
                 return lambda: self._print(action)
+            case ErrorProgram():
+                return lambda: self._fail(action)
             case WriteUndef() | Sync():
                 return lambda: None
             case _:
@@ -115,21 +166,42 @@ class ValueRunner:
         return PreparedGroup(Operands(group, {}, counts), tuple(loaded), outputs)
 
     def _copy(self, action: Copy) -> Step:
-        source, destination = action.src, action.dst
-        if isinstance(source, Stream):
-            assert isinstance(destination, Tensor)
-            stream, into = source, self._gather(destination)
-            return lambda: into.store(self._streams.fetch(stream))
-        out_of = self._gather(source)
-        if isinstance(destination, Stream):
-            sink = destination
-            return lambda: self._streams.store(sink, out_of.load())
-        target = self._gather(destination)
-        return lambda: target.store(out_of.load())
+        load, store = self._source(action), self._sink(action)
+        return lambda: store(load())
+
+    def _source(self, action: Copy) -> Callable[[], Array]:
+        match action.src:
+            case Stream() as stream:
+                return lambda: self._streams.fetch(stream, self._replica)
+            case RemoteBuffer() as buffer:
+                return lambda: self._remote.load(buffer, self._rows(action), self._replica)
+            case tensor:
+                return self._gather(tensor).load
+
+    def _sink(self, action: Copy) -> Callable[[Array], None]:
+        match action.dst:
+            case Stream() as stream:
+                return lambda values: self._streams.store(stream, values, self._replica)
+            case RemoteBuffer() as buffer:
+                return lambda values: self._remote.store(
+                    buffer, self._rows(action), values, self._replica
+                )
+            case tensor:
+                return self._gather(tensor).store
+
+    def _rows(self, action: Copy) -> Array:
+        """Give the rows of a remote buffer that a copy moves: those of its offset, or row 0."""
+        return np.zeros(1, dtype=np.int64) if action.offset is None else self.read(action.offset)
 
     def _gather(self, tensor: Tensor) -> Gather:
-        places = places_of(tensor.begins, tensor.lengths)
-        return Gather("", self._storage.view(tensor.dtype), places)
+        if tensor not in self._gathers:
+            places = places_of(tensor.begins, tensor.lengths)
+            self._gathers[tensor] = Gather("", self._storage.view(tensor.dtype), places)
+        return self._gathers[tensor]
+
+    def _fail(self, action: ErrorProgram) -> None:
+        values = format_values(self._storage.read(action.tensor))
+        raise PoplarError(f"{action.message}: {action.tensor.describe()} is {values}")
 
     def _print(self, action: PrintTensor) -> None:
         values = format_values(self._storage.read(action.tensor))

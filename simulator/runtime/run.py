@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns, time_ns
 
 import numpy as np
 
 import pvti
-from pva.schema import STEP_TYPES
 from simulator.compiler.executable import Executable, LoweredProgram
 from simulator.graph.types import IntArray
 from simulator.runtime.execute import ValueRunner
+from simulator.runtime.flow import Flow, meet
 from simulator.runtime.timeline import Delays, Phase, Replay, advance, replay
 
 NO_TRACE = -1
@@ -43,97 +43,71 @@ class RunRecord:
     trace_end: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Order:
-    """Rows of programs in the order of execution: those that are steps, those that have values."""
-
-    steps: IntArray
-    values: IntArray
-
-
 class Runner:
-    """Runs the programs of an executable; a run begins on all tiles when the last one ended."""
+    """Runs the programs of an executable; a run begins on all tiles when the last one ended.
 
-    def __init__(self, executable: Executable, values: ValueRunner) -> None:
-        self._programs = executable.lowered.programs
+    `values` are those of every replica; the clocks are those of replica `profiled`.
+    """
+
+    def __init__(self, executable: Executable, *values: ValueRunner, profiled: int = 0) -> None:
         self._users = list(executable.lowered.user_programs)
+        self._flow = Flow(executable.lowered)
         self._values = values
+        self._profiled = profiled
         target = executable.graph.target
-        self._delays = Delays.of(target.sync_delay_by_tile())
-        self._phases = [_phase(executable, program) for program in self._programs]
+        device = executable.graph.device_target
+        apart = device.getGlobalSyncCycles() if device.num_ipus > 1 else 0
+        self._delays = Delays.of(target.sync_delay_by_tile(), target.num_ipus, apart)
+        self._phases = [_phase(executable, program) for program in executable.lowered.programs]
         self._clock = np.zeros(target.num_tiles, dtype=np.int64)
         self._recorded = 0
-        self._cycles: dict[int, int] = {}  # of a run, by user program
-        self._orders: dict[int, _Order] = {}
+        self._cycles: dict[bytes, int] = {}  # of a run, by the steps that it took
 
     def run(self, index: int, name: str, *, record: bool) -> RunRecord:
         """Run a user's program; `record` keeps every step, otherwise only the cycles."""
-        order = self._order(index)
         start, trace_begin = _wall_clock(), _trace_clock()
         with pvti.Tracepoint(pvti.tracePoplar, "run/values"):
-            for row in order.values.tolist():
-                action = self._programs[row].action
-                assert action is not None
-                self._values.run(action)
+            steps = self._run_values(self._users[index])
         before = int(self._clock.max())
         with pvti.Tracepoint(pvti.tracePoplar, "run/clocks"):
-            steps, replayed = self._tick(index, order.steps, before, record)
-        # All costs are static and a run begins on all tiles at once: it always takes as long.
-        cycles = self._cycles[index]
+            replayed, cycles = self._tick(steps, before, record)
         self._clock = np.full_like(self._clock, before + cycles)
         end, trace_end = _wall_clock(), _trace_clock()
+        kept = steps if record else steps[:0]
         return RunRecord(
-            name, index, steps, replayed, before, cycles, start, end, trace_begin, trace_end
+            name, index, kept, replayed, before, cycles, start, end, trace_begin, trace_end
         )
 
-    def _tick(
-        self, index: int, steps: IntArray, before: int, record: bool
-    ) -> tuple[IntArray, Replay | None]:
-        """Take the clocks through the steps; give the recorded steps and what they did."""
-        replayed = None
+    def _run_values(self, row: int) -> IntArray:
+        """Run a program in every replica; give the steps of the profiled one."""
+        count = len(self._values)
+        meetings = meet([self._flow.walk(row, values, count) for values in self._values])
+        while True:
+            try:
+                copy = next(meetings)
+            except StopIteration as end:
+                traces: list[IntArray] = end.value
+                return traces[self._profiled]
+            sent = [values.read(copy.src) for values in self._values]
+            for sender, receiver in copy.replicaMap.items():
+                self._values[receiver].write(copy.dst, sent[sender])
+
+    def _tick(self, steps: IntArray, before: int, record: bool) -> tuple[Replay | None, int]:
+        """Take the clocks through the steps; give what they did when recorded, and the cycles."""
+        # All costs are static and a run begins on all tiles at once, so the same steps always take
+        # as long.
+        key = hashlib.blake2b(steps.tobytes()).digest()
         if record:
             replayed = replay(
                 self._clock, self._phases, steps.tolist(), self._delays, self._recorded
             )
             self._recorded += len(steps)
-            self._cycles[index] = int(replayed.end.max()) - before
-        elif index not in self._cycles:
+            self._cycles[key] = int(replayed.end.max()) - before
+            return replayed, self._cycles[key]
+        if key not in self._cycles:
             ended = advance(self._clock, self._phases, steps.tolist(), self._delays)
-            self._cycles[index] = int(ended.max()) - before
-        return steps if record else steps[:0], replayed
-
-    def _order(self, index: int) -> _Order:
-        if index not in self._orders:
-            rows = lay_out(self._programs, 0, self._users[index])
-            steps = np.array([p.type in STEP_TYPES for p in self._programs])
-            values = np.array([p.action is not None for p in self._programs])
-            self._orders[index] = _Order(rows[steps[rows]], rows[values[rows]])
-        return self._orders[index]
-
-
-def lay_out(programs: Sequence[LoweredProgram], root: int, chosen: int) -> IntArray:
-    """List the rows below `root` as they are executed; a Switch takes the child `chosen`."""
-    rows: list[int] = []
-    waiting = [(root, -1)]
-    while waiting:
-        row, body = waiting.pop()
-        program = programs[row]
-        if body >= 0:  # all of a Repeat's body stands from there on, once
-            once = rows[body:]
-            del rows[body:]
-            rows += once * program.count
-            continue
-        rows.append(row)
-        if program.type == "Repeat":
-            waiting.append((row, len(rows)))
-        waiting += [(child, -1) for child in reversed(_taken(program, chosen))]
-    return np.array(rows, dtype=np.int64)
-
-
-def _taken(program: LoweredProgram, chosen: int) -> list[int]:
-    if program.type == "Switch":
-        return [child for child in program.children if child == chosen]
-    return program.children
+            self._cycles[key] = int(ended.max()) - before
+        return None, self._cycles[key]
 
 
 def _phase(executable: Executable, program: LoweredProgram) -> Phase:
@@ -143,11 +117,14 @@ def _phase(executable: Executable, program: LoweredProgram) -> Phase:
     lowered = executable.lowered
     match program.type:
         case "Sync":
-            return Phase.sync(target.num_tiles, target.tiles_per_ipu)
+            external = program.sync_type == "External"
+            return Phase.sync(target.num_tiles, target.tiles_per_ipu, external=external)
         case "OnTileExecute":
             cycles = executable.costs.cycles[program.compute_set]
         case "DoExchange":
             cycles = lowered.exchanges[program.exchange].cycles
+        case "GlobalExchange":
+            cycles = lowered.global_exchanges[program.exchange].cycles
         case "StreamCopy":
             cycles = lowered.host_exchanges[program.exchange].cycles
         case _:

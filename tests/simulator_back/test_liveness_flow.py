@@ -3,7 +3,7 @@
 from itertools import product
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from simulator.compiler.executable import Access, Lowered, LoweredProgram, Pieces
@@ -21,14 +21,18 @@ trees = st.recursive(
     lambda inner: st.one_of(
         st.tuples(st.just("Sequence"), st.lists(inner, min_size=1, max_size=3)),
         st.tuples(st.just("Repeat"), st.integers(1, 2), inner),
+        st.tuples(st.just("If"), st.tuples(inner)),
+        st.tuples(st.just("IfElse"), st.tuples(inner, inner)),
+        st.tuples(st.just("RepeatWhile"), st.tuples(inner, inner)),
+        st.tuples(st.just("Call"), inner),
     ),
-    max_leaves=5,
+    max_leaves=4,
 )
 
 
 def flatten(branches):
-    """Give the programs and accesses of a Switch over `branches`."""
-    programs, access = [], []
+    """Give the programs, accesses and functions of a Switch over `branches`."""
+    programs, access, functions = [], [], []
 
     def add(node):
         row = len(programs)
@@ -36,6 +40,11 @@ def flatten(branches):
             programs.append(LoweredProgram("OnTileExecute", compute_set=0))
             access.extend((row, variable, False, False) for variable in sorted(node[1]))
             access.extend((row, variable, True, whole) for variable, whole in node[2].items())
+            return row
+        if node[0] == "Call":
+            programs.append(LoweredProgram("Call"))
+            functions.append(add(node[1]))
+            programs[row] = LoweredProgram("Call", target=len(functions) - 1)
             return row
         count = node[1] if node[0] == "Repeat" else -1
         programs.append(LoweredProgram(node[0], count=count))
@@ -45,25 +54,36 @@ def flatten(branches):
 
     add(("Sequence", [("Switch", branches)]))
     columns = np.array(access, dtype=np.int64).reshape(-1, 4)
-    return programs, Access(
-        columns[:, 0], columns[:, 1], columns[:, 2].astype(bool), columns[:, 3].astype(bool)
-    )
+    whole = columns[:, 3].astype(bool)
+    return programs, functions, Access(*columns[:, :2].T, columns[:, 2].astype(bool), whole)
 
 
-def paths(programs, row):
+def paths(programs, functions, row):
     """List every order in which one round through the program may execute its leaves."""
     program = programs[row]
-    if program.type == "OnTileExecute":
-        return [[row]]
-    if program.type == "Switch":
-        return [path for child in program.children for path in paths(programs, child)]
-    whole = [[]]
-    for child in program.children * max(program.count, 1):
-        whole = [head + tail for head in whole for tail in paths(programs, child)]
-    return whole
+    below = [paths(programs, functions, child) for child in program.children]
+    match program.type:
+        case "OnTileExecute":
+            return [[row]]
+        case "Call":
+            return paths(programs, functions, functions[program.target])
+        case "If":
+            return [[], *below[0]]
+        case "Switch" | "IfElse":
+            return [path for child in below for path in child]
+        case "RepeatWhile":
+            check, body = below
+            turns = [along([check, *[body, check] * count]) for count in range(3)]
+            return [path for several in turns for path in several]
+    return along(below * max(program.count, 1))
 
 
-def interpret(programs, access, host_reads):
+def along(parts):
+    """Join every path of each part with every one of the next."""
+    return [sum(chosen, []) for chosen in product(*parts)]
+
+
+def interpret(programs, functions, access, host_reads):
     """Find what is alive at each leaf on any path of three rounds, by going back along each."""
     alive = {}
     rows = zip(access.program, access.variable, access.write, access.whole, strict=True)
@@ -73,7 +93,7 @@ def interpret(programs, access, host_reads):
         touched.add(int(variable))
         (kills if whole else set()).add(int(variable))
         (set() if write else reads).add(int(variable))
-    for rounds in product(paths(programs, 0), repeat=3):
+    for rounds in product(paths(programs, functions, 0), repeat=3):
         live = set(host_reads)
         for path in reversed(rounds):
             live |= set(host_reads)
@@ -85,7 +105,7 @@ def interpret(programs, access, host_reads):
     return alive
 
 
-def found(programs, access, host_reads):
+def found(programs, functions, access, host_reads):
     """Give what `find_liveness` calls alive at each leaf; always-live ones included."""
     graph = Graph(TARGETS["tiny"])
     for number, name in enumerate(NAMES):
@@ -93,7 +113,7 @@ def found(programs, access, host_reads):
         graph.setTileMapping(tensor, number)
         if number in host_reads:
             graph.createHostRead(name, tensor)
-    lowered = Lowered(programs, [2], ["cs"], [], [], [], [], access)
+    lowered = Lowered(programs, [2], functions, ["cs"], [], [], [], [], [], access)
     numbers = np.arange(VARIABLES)
     liveness = find_liveness(graph, lowered, Pieces(numbers, numbers, numbers * 0 + 4))
     always = set(np.flatnonzero(liveness.always_live).tolist())
@@ -107,9 +127,10 @@ def found(programs, access, host_reads):
 @settings(max_examples=80, deadline=None)
 @given(st.lists(trees, min_size=1, max_size=2), st.sets(ids, max_size=1))
 def test_liveness_is_what_a_walk_along_every_path_finds(branches, host_reads):
-    programs, access = flatten(branches)
-    expected = interpret(programs, access, host_reads)
-    alive, always, _ = found(programs, access, host_reads)
+    programs, functions, access = flatten(branches)
+    assume(len(paths(programs, functions, 0)) <= 8)  # three rounds are 512 ways
+    expected = interpret(programs, functions, access, host_reads)
+    alive, always, _ = found(programs, functions, access, host_reads)
     for row, live in expected.items():
         assert alive[row] - always == live - always
 
@@ -117,8 +138,8 @@ def test_liveness_is_what_a_walk_along_every_path_finds(branches, host_reads):
 @settings(max_examples=20, deadline=None)
 @given(st.lists(trees, min_size=1, max_size=2))
 def test_bytes_by_step_are_those_of_the_variables_alive_at_it(branches):
-    programs, access = flatten(branches)
-    alive, _, liveness = found(programs, access, set())
+    programs, functions, access = flatten(branches)
+    alive, _, liveness = found(programs, functions, access, set())
     sizes = [4 * len(alive[row]) for row in liveness.program.tolist()]
     assert liveness.bytes.tolist() == sizes == liveness.bytes_by_ipu.sum(axis=1).tolist()
     # Each variable is alone on its tile, with four bytes.
@@ -127,23 +148,32 @@ def test_bytes_by_step_are_those_of_the_variables_alive_at_it(branches):
 
 def test_what_a_loop_of_no_turns_overwrites_is_live_through_it():
     write, read = ("leaf", set(), {0: True}), ("leaf", {0}, {})
-    programs, access = flatten([("Sequence", [write, ("Repeat", 0, write), read])])
-    alive, _, _ = found(programs, access, set())
+    programs, functions, access = flatten([("Sequence", [write, ("Repeat", 0, write), read])])
+    alive, _, _ = found(programs, functions, access, set())
     repeat = [row for row, program in enumerate(programs) if program.type == "Repeat"]
     assert alive[repeat[0]] == {0}
 
 
 def test_a_variable_that_no_program_writes_is_always_live():
-    programs, access = flatten([("leaf", {1}, {0: True})])
-    _, always, _ = found(programs, access, set())
+    programs, functions, access = flatten([("leaf", {1}, {0: True})])
+    _, always, _ = found(programs, functions, access, set())
     assert always == {1}
+
+
+def test_a_function_is_live_wherever_it_is_called_from():
+    write, read = ("leaf", set(), {0: True}), ("leaf", {0}, {})
+    programs, functions, access = flatten([("Sequence", [write, ("Call", read), ("Call", read)])])
+    _, _, liveness = found(programs, functions, access, set())
+    assert [programs[row].type for row in liveness.program.tolist()] == [
+        "Sequence", "Switch", "Sequence", "OnTileExecute", *["Call", "OnTileExecute"] * 2,
+    ]  # fmt: skip
 
 
 def test_a_nest_of_forty_loops_takes_no_longer_than_forty_steps():
     nest = ("leaf", {0}, {1: True})
     for _ in range(40):
         nest = ("Repeat", 2, nest)
-    programs, access = flatten([nest])
-    alive, always, _ = found(programs, access, set())
+    programs, functions, access = flatten([nest])
+    alive, always, _ = found(programs, functions, access, set())
     assert always == {0}
     assert alive[len(programs) - 1] == {1}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simulator.compiler.executable import LoweredProgram
-from simulator.runtime.run import lay_out
+from simulator.runtime.flow import lay_out
 
 # 0 Sequence(1 Sync, 2 Switch(3 Repeat(4 Sequence(5, 6)), 7 Sequence(8)))
 TREE = [

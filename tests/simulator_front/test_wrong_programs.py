@@ -110,7 +110,7 @@ def test_a_copy_between_different_sizes_names_both_sides() -> None:
 
 def test_a_copy_out_of_a_stream_to_the_host_is_refused() -> None:
     graph, data, _, _ = setting()
-    with refused("Copy from stream 'results': it goes to the host"):
+    with refused("Copy: from stream 'results', which goes to the host"):
         Copy(graph.addDeviceToHostFIFO("results", FLOAT, 4), data)
 
 

@@ -1,0 +1,60 @@
+"""The programs without others below them: each in the machine's steps."""
+
+from __future__ import annotations
+
+from simulator.compiler.building import Building, Part, sync, with_access
+from simulator.compiler.executable import LoweredProgram
+from simulator.compiler.lower_copy import lower_copy, lower_stream
+from simulator.compiler.lower_execute import lower_compute_set
+from simulator.graph.program import (
+    Copy,
+    CrossReplicaCopy,
+    ErrorProgram,
+    Execute,
+    PrintTensor,
+    Program,
+    Sync,
+    SyncType,
+    WriteUndef,
+)
+from simulator.graph.streams import Stream
+from simulator.graph.tensor import Tensor
+
+
+def lower_leaf(building: Building, node: Program) -> list[Part]:
+    """Lower one program; the rows that it becomes, in order."""
+    match node:
+        case Execute():
+            return lower_compute_set(building, node.compute_set.id)
+        case Copy():
+            return _lower_copy(building, node)
+        case CrossReplicaCopy():
+            name = node.name or f"{node.dst.describe()}/CrossReplicaCopy"
+            return lower_copy(building, name, node.src, node.dst)
+        case PrintTensor():
+            return lower_stream(building, node.name, node.tensor, False)
+        case ErrorProgram():
+            return lower_stream(building, node.name or "ErrorProgram", node.tensor, False)
+        case WriteUndef():
+            size = node.tensor.dtype.size
+            begins, lengths = node.tensor.begins * size, node.tensor.lengths * size
+            ids, whole = building.whole(building.variables_at(begins), lengths)
+            undefined = Part(LoweredProgram("WriteUndef", node.name))
+            return [with_access(undefined, [], [ids], whole)]
+        case Sync():
+            return [sync("Internal" if node.type is SyncType.INTERNAL else "External")]
+        case _:
+            raise TypeError(f"no lowering for {type(node).__name__}")
+
+
+def _lower_copy(building: Building, node: Copy) -> list[Part]:
+    match node.src, node.dst:
+        case Tensor() as source, Tensor() as destination:
+            name = node.name or f"{destination.describe()}/Copy"
+            return lower_copy(building, name, source, destination)
+        case Stream() as stream, Tensor() as tensor:
+            return lower_stream(building, node.name or stream.handle, tensor, True)
+        case Tensor() as tensor, Stream() as stream:
+            return lower_stream(building, node.name or stream.handle, tensor, False)
+        case _:
+            raise TypeError(f"no lowering for a copy from {node.src!r} to {node.dst!r}")

@@ -1,0 +1,103 @@
+"""The tile mapping of a graph: set and asked in the tile numbers of a graph or of a view of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simulator.graph.errors import TileMappingError
+from simulator.graph.intervals import crossings, cut, offsets_of
+from simulator.graph.mapping import Mapping, MappingTable
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import IntArray
+from simulator.graph.views import everywhere
+
+if TYPE_CHECKING:
+    from simulator.graph.graph import Graph
+
+
+def check_tiles(graph: Graph, tiles: IntArray, what: str) -> None:
+    """Raise TileMappingError for the first tile that the graph does not have."""
+    wrong = tiles[(tiles < 0) | (tiles >= graph.target.num_tiles)]
+    if len(wrong):
+        last = graph.target.num_tiles - 1
+        raise TileMappingError(f"{what}: tile {wrong[0]}; the target has tiles 0 to {last}")
+
+
+def map_tensor(graph: Graph, table: MappingTable, tensor: Tensor, tile: int) -> None:
+    """Put a whole tensor on a tile, in each replica."""
+    for replica, part in enumerate(_replicas(graph, tensor)):
+        begins = part.begins * part.dtype.size
+        ends = begins + part.lengths * part.dtype.size
+        place = int(graph.window.tiles[replica, tile])
+        table.add(begins, ends, np.full(len(begins), place, dtype=np.int64))
+
+
+def map_ranges(
+    graph: Graph,
+    table: MappingTable,
+    tensor: Tensor,
+    low: IntArray,
+    high: IntArray,
+    tiles: IntArray,
+) -> None:
+    """Put the positions [low, high) of a flattened tensor on the tiles, in each replica."""
+    check_tiles(graph, tiles, f"variable {tensor.describe()!r}")
+    outside = len(low) and (int(high.max()) > tensor.numElements() or int(low.min()) < 0)
+    if outside or (low > high).any():
+        raise TileMappingError(
+            f"variable {tensor.describe()!r}: mapping of elements {int(low.min())} to "
+            f"{int(high.max())}; it has {tensor.numElements()}"
+        )
+    size = tensor.dtype.size
+    for replica, part in enumerate(_replicas(graph, tensor)):
+        begins, lengths, starts = cut(part.begins, part.lengths, low, high)
+        places = np.repeat(graph.window.tiles[replica, tiles], np.diff(starts))
+        table.add(begins * size, (begins + lengths) * size, places)
+
+
+def _replicas(graph: Graph, tensor: Tensor) -> list[Tensor]:
+    """Give a tensor in each replica of the graph; a graph without replicas takes any tensor."""
+    if graph.window.replicas == 1:
+        return [tensor]
+    whole = everywhere(tensor)
+    return [whole[replica] for replica in range(graph.window.replicas)]
+
+
+def tile_ranges(graph: Graph, tensor: Tensor) -> tuple[IntArray, IntArray, IntArray]:
+    """Give the positions [low, high) of a tensor that lie on one tile of the graph, in order.
+
+    A view leaves out what lies on none of its tiles.
+    """
+    size = tensor.dtype.size
+    begins = tensor.begins * size
+    source, low, high, tiles = graph.mapping_table().pieces(begins, begins + tensor.lengths * size)
+    shift = (offsets_of(tensor.lengths)[:-1] - tensor.begins)[source]
+    tiles = graph.window.inside(tiles)
+    seen = tiles >= 0
+    return (low // size + shift)[seen], (high // size + shift)[seen], tiles[seen]
+
+
+def listed_by_tile(graph: Graph, tensor: Tensor) -> list[list[tuple[int, int]]]:
+    """List, for each tile, the parts [begin, end) of the flattened tensor that it holds."""
+    result: list[list[tuple[int, int]]] = [[] for _ in range(graph.target.num_tiles)]
+    columns = (column.tolist() for column in tile_ranges(graph, tensor))
+    for low, high, tile in zip(*columns, strict=True):
+        parts = result[tile]
+        if parts and parts[-1][1] == low:
+            parts[-1] = (parts[-1][0], high)
+        else:
+            parts.append((low, high))
+    return result
+
+
+def settled_mapping(graph: Graph, table: MappingTable) -> Mapping:
+    """Give all mapped bytes of the arena, sorted, cut at variables and tiles."""
+    begins, ends, tiles = table.settled()
+    variable_begins, variable_ends = graph.variable_bounds()
+    piece, variable = crossings(begins, ends, variable_begins, variable_ends)
+    low = np.maximum(begins[piece], variable_begins[variable])
+    high = np.minimum(ends[piece], variable_ends[variable])
+    keep = high > low
+    return Mapping(low[keep], high[keep], tiles[piece][keep], variable[keep])

@@ -1,0 +1,193 @@
+"""The way through a program: which steps are executed, as what the tensors hold decides.
+
+Parts without decisions are laid out once, as arrays. The rest is walked with a stack of its own, so
+that deep programs meet no limit. A walk stops where replicas have to meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pva.schema import STEP_TYPES
+from simulator.compiler.executable import Lowered, LoweredProgram
+from simulator.graph.errors import PoplarError
+from simulator.graph.program import CrossReplicaCopy, If, Program, RepeatWhile, Switch
+from simulator.graph.program import RepeatWhileFalse as WhileFalse
+from simulator.graph.types import IntArray
+from simulator.runtime.execute import ValueRunner
+
+NOTHING = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """Rows of programs in the order of execution: those that are steps, those that have values."""
+
+    steps: IntArray
+    values: IntArray
+
+
+class Flow:
+    """Walks the lowered programs."""
+
+    def __init__(self, lowered: Lowered) -> None:
+        self._programs = lowered.programs
+        self._functions = lowered.functions
+        self._decides = _decides(lowered)
+        self._is_step = np.array([p.type in STEP_TYPES for p in lowered.programs])
+        self._has_values = np.array([p.action is not None for p in lowered.programs])
+        self._orders: dict[tuple[int, int], _Order] = {}
+
+    def walk(
+        self, chosen: int, values: ValueRunner, replicas: int
+    ) -> Generator[CrossReplicaCopy, None, IntArray]:
+        """Run the user's program at row `chosen`; give the rows of its steps in their order.
+
+        Yields every copy between replicas of the whole graph, for all of them to be there.
+        """
+        trace: list[IntArray] = []
+        waiting: list[Iterator[int]] = [iter([0])]
+        while waiting:
+            row = next(waiting[-1], None)
+            if row is None:
+                waiting.pop()
+            elif self._decides[row]:
+                waiting.append(self._below(row, chosen, values))
+            else:
+                order = self._order(row, chosen)
+                trace.append(order.steps)
+                yield from self._run(order.values, values, replicas)
+        return np.concatenate(trace) if trace else NOTHING
+
+    def _run(
+        self, rows: IntArray, values: ValueRunner, replicas: int
+    ) -> Iterator[CrossReplicaCopy]:
+        """Run what has values; give the copies between replicas to whoever walks them all."""
+        for row in rows.tolist():
+            action = self._programs[row].action
+            assert action is not None
+            if replicas > 1 and isinstance(action, CrossReplicaCopy):
+                yield action
+            else:
+                values.run(action)
+
+    def _below(self, row: int, chosen: int, values: ValueRunner) -> Iterator[int]:
+        """List the rows that a container runs, deciding as it goes."""
+        program = self._programs[row]
+        match program.control:
+            case RepeatWhile() as loop:
+                check, body = program.children
+                yield check
+                while values.is_set(loop.predicate) != isinstance(loop, WhileFalse):
+                    yield body
+                    yield check
+            case If() as choice:
+                taken = 0 if values.is_set(choice.predicate) else 1
+                yield from program.children[taken : taken + 1]
+            case Switch() as switch:
+                yield program.children[_case(switch, values)]
+            case _:
+                for _ in range(program.count if program.type == "Repeat" else 1):
+                    yield from self._children(row, chosen)
+
+    def _children(self, row: int, chosen: int) -> list[int]:
+        return children_of(self._programs, self._functions, row, chosen)
+
+    def _order(self, row: int, chosen: int) -> _Order:
+        if (row, chosen) not in self._orders:
+            rows = lay_out(self._programs, row, chosen, self._functions)
+            self._orders[row, chosen] = _Order(
+                rows[self._is_step[rows]], rows[self._has_values[rows]]
+            )
+        return self._orders[row, chosen]
+
+
+def _case(switch: Switch, values: ValueRunner) -> int:
+    """Choose the child of a Switch: the case of its value, or the default, which is the last."""
+    value = values.number(switch.control)
+    cases = [case for case, _ in switch.cases]
+    return cases.index(value) if value in cases else len(cases)
+
+
+def _decides(lowered: Lowered) -> list[bool]:
+    """Tell of every program whether what it runs depends on the values of tensors."""
+    programs = lowered.programs
+    decides = [program.control is not None for program in programs]
+    above: list[list[int]] = [[] for _ in programs]
+    for row in range(len(programs)):
+        for child in children_of(programs, lowered.functions, row, -1):
+            above[child].append(row)
+    waiting = [row for row, found in enumerate(decides) if found]
+    while waiting:
+        for row in above[waiting.pop()]:
+            if not decides[row]:
+                decides[row] = True
+                waiting.append(row)
+    return decides
+
+
+def children_of(
+    programs: Sequence[LoweredProgram], functions: Sequence[int], row: int, chosen: int
+) -> list[int]:
+    """List what a program without a choice of its own runs, one after another.
+
+    The control program's Switch takes the child `chosen`, or all of them for -1.
+    """
+    program = programs[row]
+    if program.type == "Call":
+        return [functions[program.target]]
+    if program.type == "Switch" and program.control is None and chosen >= 0:
+        return [child for child in program.children if child == chosen]
+    return program.children
+
+
+def lay_out(
+    programs: Sequence[LoweredProgram], root: int, chosen: int, functions: Sequence[int] = ()
+) -> IntArray:
+    """List the rows below `root` as they are executed, when nothing depends on values."""
+    rows: list[int] = []
+    waiting = [(root, -1)]
+    while waiting:
+        row, body = waiting.pop()
+        program = programs[row]
+        if body >= 0:  # all of a Repeat's body stands from there on, once
+            once = rows[body:]
+            del rows[body:]
+            rows += once * program.count
+            continue
+        rows.append(row)
+        if program.type == "Repeat":
+            waiting.append((row, len(rows)))
+        below = children_of(programs, functions, row, chosen)
+        waiting += [(child, -1) for child in reversed(below)]
+    return np.array(rows, dtype=np.int64)
+
+
+def meet(
+    walks: Sequence[Generator[CrossReplicaCopy, None, IntArray]],
+) -> Generator[CrossReplicaCopy, None, list[IntArray]]:
+    """Walk all replicas from one meeting to the next; yield each copy when all are there.
+
+    Raises PoplarError when some have ended or wait for another copy.
+    """
+    ended: dict[int, IntArray] = {}
+    while True:
+        met: list[Program] = []
+        for replica, walk in enumerate(walks):
+            try:
+                met.append(next(walk))
+            except StopIteration as end:
+                ended[replica] = end.value
+        if len(ended) == len(walks):
+            return [ended[replica] for replica in range(len(walks))]
+        copy = met[0]
+        assert isinstance(copy, CrossReplicaCopy)
+        if ended or any(other is not copy for other in met):
+            raise PoplarError(
+                f"CrossReplicaCopy {copy.name!r}: not all replicas came to it; their programs took "
+                "different ways"
+            )
+        yield copy
