@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from simulator.graph.errors import GraphConnectionError, TileMappingError
+from simulator.graph.intervals import as_int64, crossings
+from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Field, VertexGroup
 
 if TYPE_CHECKING:
-    from simulator.graph.graph import Graph
+    from simulator.graph.graph import Graph, Variable
 
 
 def check_mapped(graph: Graph, tensors: Iterable[Tensor]) -> None:
@@ -48,38 +50,46 @@ def _report_unmapped(graph: Graph, begin: int, end: int) -> None:
 
 def check_writable(tensor: Tensor, where: str) -> None:
     """Raise GraphConnectionError when a written tensor holds a constant, or an element twice."""
-    graph = tensor.graph
-    order = np.argsort(tensor.begins)
-    begin, end = tensor.begins[order], (tensor.begins + tensor.lengths)[order]
-    if (begin[1:] < end[:-1]).any():
+    if tensor.containsAliases():
         raise GraphConnectionError(
             f"{where}: writes an element of {tensor.describe()} twice; each must stand there once"
         )
-    begins, _ = graph.variable_bounds()
-    first = np.searchsorted(begins, tensor.begins * tensor.dtype.size, side="right") - 1
-    for number in np.unique(first).tolist():
-        if graph.variables[number].constant:
-            name = graph.variables[number].name
-            raise GraphConnectionError(f"{where}: writes constant {name!r}; a variable is needed")
+    for number in variables_of(tensor):
+        variable = tensor.graph.variables[number]
+        if variable.constant:
+            raise GraphConnectionError(
+                f"{where}: writes constant {variable.name!r}; a variable is needed"
+            )
 
 
 def check_writers(graph: Graph) -> None:
     """Raise GraphConnectionError when two edges of a compute set write the same element."""
     groups = graph.vertex_groups()
-    constants, bounds = [v.constant for v in graph.variables], graph.variable_bounds()[0]
+    constants = [item for item in graph.variables if item.constant and item.bytes]
     by_compute_set: dict[int, list[tuple[VertexGroup, Field]]] = {}
     for group in groups:
         written = (field for field in group.fields.values() if field.direction != "input")
         by_compute_set.setdefault(group.compute_set, []).extend((group, f) for f in written)
     for compute_set, outputs in by_compute_set.items():
         _check_outputs(graph, compute_set, outputs)
-        for place, (_, item) in enumerate(outputs if any(constants) else ()):
-            held = np.searchsorted(bounds, item.begins * item.dtype.size, side="right") - 1
-            wrong = np.flatnonzero(np.array(constants)[held])
-            if len(wrong):
-                name = graph.variables[int(held[wrong[0]])].name
-                writer = _writer(outputs[place:], int(wrong[0]))
-                raise GraphConnectionError(f"{writer}: writes constant {name!r}")
+        for place in range(len(outputs) if constants else 0):
+            _check_constants(constants, outputs[place:])
+
+
+def _check_constants(
+    constants: Sequence[Variable], outputs: list[tuple[VertexGroup, Field]]
+) -> None:
+    """Raise GraphConnectionError when the first of the outputs writes a constant."""
+    item = outputs[0][1]
+    begins, ends = item.begins * item.dtype.size, (item.begins + item.lengths) * item.dtype.size
+    offsets = as_int64([constant.offset for constant in constants])
+    sizes = as_int64([constant.bytes for constant in constants])
+    interval, constant = crossings(begins, ends, offsets, offsets + sizes)
+    if len(interval):
+        name = constants[int(constant[0])].name
+        raise GraphConnectionError(
+            f"{_writer(outputs, int(interval[0]))}: writes constant {name!r}"
+        )
 
 
 def _check_outputs(

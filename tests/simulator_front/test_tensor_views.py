@@ -17,9 +17,17 @@ from simulator.graph.program import Copy
 from simulator.graph.target import TARGETS
 from simulator.graph.tensor import Tensor, UpsampleMethod, append, concat
 from simulator.graph.types import FLOAT, HALF, INT, SHORT
+from simulator.graph.vertex import Output, Vector, Vertex
 
 Pair = tuple[Tensor, Any]
 Draw = Callable[..., Any]
+
+
+class Fill(Vertex):
+    out: Any = Output(Vector(FLOAT))
+
+    def compute(self) -> None:
+        self.out[:] = 1
 
 
 def fresh(*shape: int) -> Tensor:
@@ -278,3 +286,19 @@ def test_reinterpreting_keeps_the_bytes() -> None:
 def test_a_view_that_cannot_be_made_says_why(wrong: Any, said: str) -> None:
     with pytest.raises(PoplarError, match=said):
         wrong(fresh(3, 4))
+
+
+def test_a_constant_that_lies_beside_a_variable_cannot_be_written_with_it() -> None:
+    # Two floats each: their eight bytes follow one another, so that both are one interval.
+    values = Values()
+    graph = values.graph
+    source = graph.addVariable(FLOAT, [4], "s")
+    variable = graph.addVariable(FLOAT, [2], "v")
+    constant = graph.addConstant(FLOAT, [2], [1, 2], "c")
+    with pytest.raises(GraphConnectionError, match="writes constant 'c'"):
+        Copy(source, concat(variable, constant))
+    vertex = graph.addVertex(graph.addComputeSet("fill"), Fill, tile=0)
+    graph.connect(vertex["out"], concat(variable, constant))
+    graph.setPerfEstimate(vertex, 1)
+    with pytest.raises(GraphConnectionError, match=r"Fill\[0\] .* 'out': writes constant 'c'"):
+        graph.validate_writers()
