@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,23 +20,44 @@ from simulator.profile.execution_profile import ExecutionProfile
 from simulator.profile.graph_profile import VERSION, graph_arrays, graph_tables
 from simulator.runtime.run import RunRecord
 
-PROFILE, DEBUG, FRAMEWORK = "profile.pop", "debug.cbor", "framework.json"
+PROFILE, DEBUG, FRAMEWORK, APP = "profile.pop", "debug.cbor", "framework.json", "app.json"
+LOWERED_OPTION, STREAM_OPTION, APP_OPTION = (
+    "autoReport.outputLoweredVars",
+    "autoReport.streamAtEachRun",
+    "autoReport.app",
+)
+# The folders that something stands in, wherever they begin in an argument; a slash at the end.
+_FOLDERS = re.compile(r"[^\s=,;\"']*[/\\](?=[^\s=,;\"'])")
+_LAST_SLASH = re.compile(r"[/\\]+(?=[\s=,;\"']|$)")
+_Rows = tuple[Any, ...]
 
 
 class ReportFiles:
-    """The files of one engine's report; what has been appended survives a kill of the process."""
+    """The files of one engine's report; what has been appended survives a kill of the process.
+
+    Without `autoReport.streamAtEachRun` runs are kept back until `flush`, or the end of the object
+    or of the process. `framework` is what the program was written with, poplar or popart.
+    """
 
     def __init__(
-        self, directory: Path, executable: Executable, options: Mapping[str, bool | int | str]
+        self,
+        directory: Path,
+        executable: Executable,
+        options: Mapping[str, bool | int | str],
+        framework: str = "poplar",
     ) -> None:
         """Write all that is known before the first run; an earlier report is replaced."""
         self._execution: ExecutionProfile | None = None
         self._writer: registry.ReportWriter | None = None
+        self._streamed = bool(options[STREAM_OPTION])
+        self._kept: list[_Rows] = []
         tables: dict[str, Any] = {}
         arrays: dict[str, Any] = {}
         if options[schema.GRAPH_OPTION]:
             tables |= graph_tables(executable, options)
             arrays |= graph_arrays(executable)
+            if not options[LOWERED_OPTION]:
+                del tables["variable_pieces"]
         if options[schema.EXECUTION_OPTION]:
             self._execution = ExecutionProfile(executable)
             more_tables, more_arrays = self._execution.start()
@@ -43,20 +67,39 @@ class ReportFiles:
         if tables:
             dataset = Dataset.of(tables, arrays, str(directory / PROFILE))
             self._writer = registry.ReportWriter(directory / PROFILE, dataset)
+            if not self._streamed:
+                weakref.finalize(self, _append, self._writer, self._kept)
         if options[schema.DEBUG_OPTION]:
             debug = Dataset.of(debug_tables(executable.graph))
             registry.write(debug, directory / DEBUG)
-        _write_framework(directory)
+        version = ".".join(map(str, VERSION))
+        facts = {"framework": framework, "version": version, "simulator": f"tilescope {version}"}
+        _write_facts(directory / FRAMEWORK, facts)
+        _write_facts(directory / APP, application(str(options[APP_OPTION])))
 
     def append(self, record: RunRecord) -> None:
         """Add a run."""
         if self._execution is not None and self._writer is not None:
-            self._writer.append_run(*self._execution.append(record))
+            self._kept.append(self._execution.append(record))
+            if self._streamed:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write what has been kept back, so that a reader finds all runs."""
+        if self._writer is not None:
+            _append(self._writer, self._kept)
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Write what has been kept back and let go of the files."""
+        self.flush()
         if self._writer is not None:
             self._writer.close()
+
+
+def _append(writer: registry.ReportWriter, kept: list[_Rows]) -> None:
+    while kept:
+        writer.append_run(*kept[0])
+        del kept[0]
 
 
 def _make(directory: Path) -> None:
@@ -68,7 +111,21 @@ def _make(directory: Path) -> None:
         ) from None
 
 
-def _write_framework(directory: Path) -> None:
-    facts = {"framework": "tilescope simulator", "version": ".".join(map(str, VERSION))}
-    text = json.dumps(facts, indent=2, sort_keys=True)
-    (directory / FRAMEWORK).write_text(f"{text}\n", encoding="utf-8")
+def application(given: str) -> dict[str, Any]:
+    """Give the facts of app.json: those given as a JSON object, else name and arguments.
+
+    Of a path in the arguments only its last part is kept.
+    """
+    if given:
+        return dict(json.loads(given))
+    name, *arguments = [without_folders(argument) for argument in sys.argv or [""]]
+    return {"application": name, "arguments": arguments}
+
+
+def without_folders(argument: str) -> str:
+    """Take the folders of every path out of an argument: `--out=a/b` becomes `--out=b`."""
+    return _FOLDERS.sub("", _LAST_SLASH.sub("", argument))
+
+
+def _write_facts(file: Path, facts: Mapping[str, Any]) -> None:
+    file.write_text(f"{json.dumps(facts, indent=2)}\n", encoding="utf-8")
