@@ -11,7 +11,7 @@ import numpy as np
 from simulator.graph.errors import GraphConnectionError, PoplarError, TileMappingError
 from simulator.graph.intervals import as_int64, offsets_of
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import Array, IntArray, Type
+from simulator.graph.types import Array, Type
 from simulator.graph.vertex import (
     Codelet,
     Edge,
@@ -21,13 +21,12 @@ from simulator.graph.vertex import (
     VertexGroup,
     codelet_of,
     declared,
-    flattened,
 )
 
 if TYPE_CHECKING:
     from simulator.graph.graph import Graph
 
-Connection = tuple[IntArray, IntArray, IntArray]
+Connection = Sequence[Tensor]  # the edges of one field of one vertex; one, or those of a list
 
 
 @dataclass(slots=True)
@@ -100,43 +99,49 @@ def check_codelet(codelet: object) -> None:
 def connect(graph: Graph, reference: FieldRef, tensors: Tensor | Sequence[Tensor]) -> None:
     """Join a field to a tensor (a VectorList: to a list of tensors or the rows of one)."""
     batch, index = reference.vertex.batch, reference.vertex.index
-    where = f"{batch.describe(index)}, field {reference.name!r}"
     edge = batch.edges.get(reference.name)
     if edge is None:
         known = ", ".join(batch.edges) or "none"
-        raise GraphConnectionError(f"{where}: there is no such field; fields are {known}")
-    for tensor in tensors if isinstance(tensors, list | tuple) else [tensors]:
-        if not isinstance(tensor, Tensor) or tensor.graph is not graph:
-            raise GraphConnectionError(
-                f"{where}: connected to {type(tensor).__name__}; a tensor of this graph is needed"
-            )
-    if isinstance(edge.shape, VectorList) and isinstance(tensors, Tensor):
-        tensors = [tensors[row] for row in range(tensors.dim(0))]
-    _check_types(where, edge, [tensors] if isinstance(tensors, Tensor) else list(tensors))
-    connection = flattened(tensors)
-    count = int(connection[2].sum())
-    if edge.length is not None and count != edge.length:
         raise GraphConnectionError(
-            f"{where}: connected to {_names(tensors)} of {count} elements; "
-            f"the field takes {edge.length}"
+            f"{_where(reference)}: there is no such field; fields are {known}"
         )
-    batch.connections[reference.name][index] = connection
-
-
-def _check_types(where: str, edge: Edge, tensors: Sequence[Tensor]) -> None:
-    if not tensors or (len(tensors) > 1 and not isinstance(edge.shape, VectorList)):
-        raise GraphConnectionError(f"{where}: connected to {len(tensors)} tensors; it takes one")
-    for tensor in tensors:
-        if tensor.dtype != edge.dtype:
+    parts = tuple(tensors) if isinstance(tensors, list | tuple) else (tensors,)
+    for tensor in parts:
+        if not isinstance(tensor, Tensor) or not graph.holds(tensor):
             raise GraphConnectionError(
-                f"{where}: connected to {tensor.describe()} of type {tensor.dtype}; "
-                f"the field is of type {edge.dtype}"
+                f"{_where(reference)}: connected to {type(tensor).__name__}; "
+                "a tensor of this graph is needed"
             )
+    is_list = isinstance(edge.shape, VectorList)
+    if is_list and isinstance(tensors, Tensor):
+        parts = tuple(tensors)
+    if not parts or (len(parts) > 1 and not is_list):
+        raise GraphConnectionError(
+            f"{_where(reference)}: connected to {len(parts)} tensors; it takes one"
+        )
+    for tensor in parts:
+        _check_edge(reference, edge, tensor)
+    batch.connections[reference.name][index] = parts
 
 
-def _names(tensors: Tensor | Sequence[Tensor]) -> str:
-    several = [tensors] if isinstance(tensors, Tensor) else tensors
-    return ", ".join(tensor.describe() for tensor in several)
+def _check_edge(reference: FieldRef, edge: Edge, tensor: Tensor) -> None:
+    """Raise GraphConnectionError for a tensor of another type or length than the edge takes."""
+    if tensor.dtype is not edge.dtype and tensor.dtype != edge.dtype:
+        raise GraphConnectionError(
+            f"{_where(reference)}: connected to {tensor.describe()} of type {tensor.dtype}; "
+            f"the field is of type {edge.dtype}"
+        )
+    if edge.length is not None and tensor.numElements() != edge.length:
+        raise GraphConnectionError(
+            f"{_where(reference)}: connected to {tensor.describe()} of "
+            f"{tensor.numElements()} elements; the field takes {edge.length}"
+        )
+
+
+def _where(reference: FieldRef) -> str:
+    """Name a vertex and its field; only for errors, as it costs more than the connection."""
+    vertex = reference.vertex
+    return f"{vertex.batch.describe(vertex.index)}, field {reference.name!r}"
 
 
 def set_value(reference: FieldRef, value: float) -> None:
@@ -148,8 +153,7 @@ def set_value(reference: FieldRef, value: float) -> None:
             f"{batch.describe(index)}: no initial-value field {reference.name!r}; there are {known}"
         )
     if not isinstance(value, int | float | np.number | np.bool_):
-        where = f"{batch.describe(index)}, field {reference.name!r}"
-        raise GraphConnectionError(f"{where}: set to {value!r}; a number is needed")
+        raise GraphConnectionError(f"{_where(reference)}: set to {value!r}; a number is needed")
     batch.parameters[reference.name][index] = value
 
 
@@ -175,17 +179,18 @@ def _field(batch: Batch, name: str, edge: Edge) -> Field:
         if connection is None:
             raise GraphConnectionError(f"{batch.describe(index)}, field {name!r}: not connected")
         connections.append(connection)
-    begins, lengths, rows = (np.concatenate(part) for part in zip(*connections, strict=True))
-    starts = offsets_of(as_int64([len(connection[0]) for connection in connections]))
-    edges = as_int64([len(connection[2]) for connection in connections])
+    tensors = [tensor for connection in connections for tensor in connection]
+    edges = as_int64([len(connection) for connection in connections])
+    intervals = offsets_of(as_int64([len(tensor.begins) for tensor in tensors]))
     is_list = isinstance(edge.shape, VectorList)
+    rows = as_int64([tensor.numElements() for tensor in tensors]) if is_list else None
     return Field(
         name=name,
         dtype=edge.dtype,
         direction=edge.direction,
-        begins=begins,
-        lengths=lengths,
-        starts=starts,
+        begins=np.concatenate([tensor.begins for tensor in tensors]),
+        lengths=np.concatenate([tensor.lengths for tensor in tensors]),
+        starts=intervals[offsets_of(edges)],
         edges=edges,
-        rows=rows if is_list else None,
+        rows=rows,
     )

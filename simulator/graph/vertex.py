@@ -14,7 +14,7 @@ In `compute` every field is a NumPy array (a VectorList: a list of them), a scal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -296,12 +296,3 @@ def _take_back(value: Any, array: Any, where: str) -> None:
             array[...] = value
     except (TypeError, ValueError) as error:
         raise PoplarError(f"{where}: compute() gave what does not fit: {error}") from error
-
-
-def flattened(tensors: Tensor | Sequence[Tensor]) -> tuple[IntArray, IntArray, IntArray]:
-    """Give the begins and lengths of one edge or of a list of edges, and the size of each edge."""
-    if isinstance(tensors, Tensor):
-        tensors = [tensors]
-    begins = np.concatenate([tensor.begins for tensor in tensors])
-    lengths = np.concatenate([tensor.lengths for tensor in tensors])
-    return begins, lengths, as_int64([tensor.numElements() for tensor in tensors])
