@@ -16,6 +16,7 @@ from simulator.compiler.executable import (
     Exchange,
     LoweredProgram,
 )
+from simulator.compiler.global_exchange import GLOBAL_EXCHANGE, global_exchange_cost
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import crossings
 from simulator.graph.types import IntArray
@@ -91,13 +92,60 @@ class Building:
         writes: Sequence[IntArray] = (),
         whole: BoolArray | None = None,
     ) -> list[Part]:
-        """Exchange the bytes [low, high) of the arena, tile to tile, with the sync before it."""
-        if not len(low):
-            return []
-        cost = exchange_cost(self.graph.target, source, destination, high - low, low)
+        """Exchange the bytes [low, high) of the arena, tile to tile, with the sync before it.
+
+        What goes from one IPU to another follows in an exchange and a sync of its own.
+        """
+        parts: list[Part] = []
+        crossing = self.crossing(source, destination)
+        for between, add in ((False, self.inside_ipus), (True, self.between_ipus)):
+            here = crossing == between
+            if here.any():
+                cost = (global_exchange_cost if between else exchange_cost)(
+                    self.graph.target,
+                    source[here],
+                    destination[here],
+                    (high - low)[here],
+                    low[here],
+                )
+                parts += add(name, cost, reads, writes, whole)
+                # The first to write a variable begins its new life; the other one adds to it.
+                whole = np.zeros(sum(map(len, writes)), dtype=bool)
+        return parts
+
+    def crossing(self, source: IntArray, destination: IntArray) -> BoolArray:
+        """Tell which pairs of tiles are of different IPUs."""
+        tiles = self.graph.target.tiles_per_ipu
+        apart: BoolArray = source // tiles != destination // tiles
+        return apart
+
+    def inside_ipus(
+        self,
+        name: str,
+        cost: Exchange,
+        reads: Sequence[IntArray] = (),
+        writes: Sequence[IntArray] = (),
+        whole: BoolArray | None = None,
+    ) -> list[Part]:
+        """Add an exchange that each IPU makes by itself, with its sync."""
         self.exchanges.append(cost)
         program = LoweredProgram("DoExchange", name, exchange=len(self.exchanges) - 1)
         return [sync("Internal"), with_access(Part(program), reads, writes, whole)]
+
+    def between_ipus(
+        self,
+        name: str,
+        cost: Exchange,
+        reads: Sequence[IntArray] = (),
+        writes: Sequence[IntArray] = (),
+        whole: BoolArray | None = None,
+    ) -> list[Part]:
+        """Add an exchange between IPUs, named after `name`, with its sync."""
+        self.global_exchanges.append(cost)
+        head, slash, last = name.rpartition("/")
+        name = f"{head}{slash}{last.replace('Exchange', 'Global')}{GLOBAL_EXCHANGE}"
+        program = LoweredProgram("GlobalExchange", name, exchange=len(self.global_exchanges) - 1)
+        return [sync("External"), with_access(Part(program), reads, writes, whole)]
 
     def tile_copy(self, name: str, tile: IntArray, size: IntArray, rows: IntArray) -> Part:
         """Add a compute set that copies on tiles: `size` bytes in `rows` rows, several a tile."""

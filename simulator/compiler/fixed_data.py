@@ -102,6 +102,7 @@ def fixed_data(
         "vertexFieldData": np.zeros(tiles, dtype=np.int64),
         "vectorListDescriptor": np.zeros(tiles, dtype=np.int64),
         "copyDescriptor": np.zeros(tiles, dtype=np.int64),
+        "globalExchangePacketHeader": _global_headers(graph, lowered),
         "hostExchangePacketHeader": _packet_headers(graph, lowered),
     }
     for group in lowered.groups:
@@ -117,6 +118,7 @@ def fixed_data(
         result["stack"] = np.full(tiles, STACK_BYTES, dtype=np.int64)
         result["controlCode"] = _control_code(graph, lowered)
         result["internalExchangeCode"] = _exchange_code(lowered.exchanges, tiles)
+        result["globalExchangeCode"] = _exchange_code(lowered.global_exchanges, tiles)
         result["hostExchangeCode"] = HOST_CODE_BYTES + _exchange_code(lowered.host_exchanges, tiles)
     return result
 
@@ -147,6 +149,13 @@ def _packet_headers(graph: Graph, lowered: Lowered) -> IntArray:
     return PACKET_HEADER_BYTES * sum(packets, _no(graph.target.num_tiles))
 
 
+def _global_headers(graph: Graph, lowered: Lowered) -> IntArray:
+    """Count a header for every packet that a tile sends to another IPU."""
+    packet = graph.target.host_packet_bytes
+    packets = (ceil_div(exchange.sent, packet) for exchange in lowered.global_exchanges)
+    return PACKET_HEADER_BYTES * sum(packets, _no(graph.target.num_tiles))
+
+
 def _control_code(graph: Graph, lowered: Lowered) -> IntArray:
     """Charge each tile for the programs in which it takes part; all take part in syncs."""
     tiles = graph.target.num_tiles
@@ -160,6 +169,8 @@ def _control_code(graph: Graph, lowered: Lowered) -> IntArray:
                 programs += in_compute_set[program.compute_set]
             case "DoExchange":
                 programs += lowered.exchanges[program.exchange].cycles > 0
+            case "GlobalExchange":
+                programs += lowered.global_exchanges[program.exchange].cycles > 0
             case "StreamCopy":
                 programs += lowered.host_exchanges[program.exchange].cycles > 0
             case _:

@@ -22,6 +22,7 @@ from simulator.compiler.executable import Exchange
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray
 
+GLOBAL_EXCHANGE = "/GlobalExchange"  # how its name ends, as in the user guide's example
 LINK_BITS_PER_SECOND = 0.85 * 128 * 1024**3  # of one link, efficiency included [S, Util.cpp]
 LINKS = np.array([4, 2, 2, 2])  # in a bundle: on the card, across the rung, up, down [S, Util.cpp]
 # Latency of a hop of the global sync [S, Util.cpp, setGlobalSyncLatency]; data is taken to need as

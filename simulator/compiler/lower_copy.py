@@ -8,7 +8,7 @@ import numpy as np
 
 from simulator.compiler.building import Building, Part, sync, with_access
 from simulator.compiler.exchange import host_exchange_cost
-from simulator.compiler.executable import LoweredProgram
+from simulator.compiler.executable import BoolArray, LoweredProgram
 from simulator.graph.intervals import offsets_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
@@ -29,6 +29,22 @@ class Side:
         return self.low[piece] + positions - self.position[piece], self.tile[piece]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Fragments:
+    """What a copy moves: `size` bytes from `from_byte` of the arena, and the variables of both."""
+
+    from_byte: IntArray
+    from_tile: IntArray
+    to_tile: IntArray
+    size: IntArray
+    read: IntArray
+    written: IntArray
+
+    def where(self, chosen: BoolArray) -> Fragments:
+        """Keep the chosen fragments."""
+        return Fragments(*(getattr(self, name)[chosen] for name in Fragments.__dataclass_fields__))
+
+
 def side_of(building: Building, tensor: Tensor) -> Side:
     """Find where the bytes of a tensor lie, in the tensor's order."""
     begins = tensor.begins * tensor.dtype.size
@@ -38,35 +54,53 @@ def side_of(building: Building, tensor: Tensor) -> Side:
     return Side(position, low, high, tile)
 
 
-def lower_copy(building: Building, name: str, src: Tensor, dst: Tensor) -> list[Part]:
-    """Copy a tensor to a tensor."""
+def fragments(building: Building, src: Tensor, dst: Tensor) -> Fragments:
+    """Cut a copy of a tensor to a tensor where either side changes its place."""
     source, destination = side_of(building, src), side_of(building, dst)
     position = np.union1d(source.position, destination.position)
     size = np.diff(np.append(position, src.numElements() * src.dtype.size))
     from_byte, from_tile = source.cut(position)
     to_byte, to_tile = destination.cut(position)
     read, written = building.variables_at(from_byte), building.variables_at(to_byte)
-    written, whole = building.whole(written, size)
+    return Fragments(from_byte, from_tile, to_tile, size, read, written)
+
+
+def lower_copy(building: Building, name: str, src: Tensor, dst: Tensor) -> list[Part]:
+    """Copy a tensor to a tensor: inside each IPU, from one to another, and on tiles."""
+    moved = fragments(building, src, dst)
+    written, whole = building.whole(moved.written, moved.size)
+    complete = written[whole]
     parts: list[Part] = []
-    remote = from_tile != to_tile
-    if remote.any():
-        low, high = from_byte[remote], (from_byte + size)[remote]
-        parts += building.exchange(
-            f"{name}/ExchangePre",
-            low,
-            high,
-            from_tile[remote],
-            to_tile[remote],
-            reads=[read],
-            writes=[written],
-            whole=whole,
-        )
-    local = ~remote
-    if local.any():
-        rows = np.ones(int(local.sum()), dtype=np.int64)
-        copy = building.tile_copy(f"{name}/OnTileCopy-0", to_tile[local], size[local], rows)
-        parts.append(with_access(copy, [read], [written], whole))
+    crossing = building.crossing(moved.from_tile, moved.to_tile)
+    local = moved.from_tile == moved.to_tile
+    for here in (~local & ~crossing, crossing, local):
+        if here.any():
+            part = moved.where(here)
+            now = np.unique(part.written)
+            parts += _move(building, name, part, now, np.isin(now, complete))
+            # The first to write a variable begins its new life; the others add to it.
+            complete = np.setdiff1d(complete, now)
     return parts
+
+
+def _move(
+    building: Building, name: str, part: Fragments, written: IntArray, whole: BoolArray
+) -> list[Part]:
+    """Move fragments that all go the same way."""
+    if part.from_tile[0] == part.to_tile[0]:
+        rows = np.ones(len(part.size), dtype=np.int64)
+        copy = building.tile_copy(f"{name}/OnTileCopy-0", part.to_tile, part.size, rows)
+        return [with_access(copy, [part.read], [written], whole)]
+    return building.exchange(
+        f"{name}/ExchangePre",
+        part.from_byte,
+        part.from_byte + part.size,
+        part.from_tile,
+        part.to_tile,
+        reads=[part.read],
+        writes=[written],
+        whole=whole,
+    )
 
 
 def lower_stream(building: Building, name: str, tensor: Tensor, to_device: bool) -> list[Part]:

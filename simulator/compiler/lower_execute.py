@@ -56,11 +56,19 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
         user, low, high = union_by_tile(remote.user, remote.low, remote.high)
         which, low, high, owner = building.owners(low, high)
         user, variable = user[which], building.variables_at(low)
-        messages = building.copies_of(variable, user, high - low, "message", MESSAGE)
-        parts += building.exchange(
-            f"{name}/ExchangePre", low, high, owner, user, reads=[variable], writes=[messages]
-        )
-        held.append(messages)
+        for category, here in _ways(building, owner, user):
+            size = (high - low)[here]
+            messages = building.copies_of(variable[here], user[here], size, category, MESSAGE)
+            parts += building.exchange(
+                f"{name}/ExchangePre",
+                low[here],
+                high[here],
+                owner[here],
+                user[here],
+                reads=[variable[here]],
+                writes=[messages],
+            )
+            held.append(messages)
     arranged = reads.where(reads.arranged)
     if len(arranged.low):
         rows = arranged.breaks.astype(np.int64)
@@ -71,6 +79,15 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
         parts.append(with_access(copy, [arranged.variable], [copies]))
         held.append(copies)
     return parts, np.concatenate(held)
+
+
+def _ways(
+    building: Building, source: IntArray, destination: IntArray
+) -> list[tuple[str, BoolArray]]:
+    """Tell what stays in an IPU and what goes to another: the category of messages, and which."""
+    crossing = building.crossing(source, destination)
+    ways = (("message", ~crossing), ("globalMessage", crossing))
+    return [(category, here) for category, here in ways if here.any()]
 
 
 def _send(
@@ -100,19 +117,22 @@ def _send(
         left.append(copies)
     remote = writes.where(writes.remote)
     if len(remote.low):
-        edges = building.copies_of(
-            remote.variable, remote.user, remote.bytes, "outputEdge", OUTPUT_EDGE
-        )
-        written = np.unique(remote.variable)
-        parts += building.exchange(
-            f"{name}/ExchangePost",
-            remote.low,
-            remote.high,
-            remote.user,
-            remote.owner,
-            reads=[edges],
-            writes=[written],
-            whole=np.isin(written, finished_here),
-        )
-        left.append(edges)
+        for _, here in _ways(building, remote.user, remote.owner):
+            part = remote.where(here)
+            edges = building.copies_of(
+                part.variable, part.user, part.bytes, "outputEdge", OUTPUT_EDGE
+            )
+            written = np.unique(part.variable)
+            parts += building.exchange(
+                f"{name}/ExchangePost",
+                part.low,
+                part.high,
+                part.user,
+                part.owner,
+                reads=[edges],
+                writes=[written],
+                whole=np.isin(written, finished_here),
+            )
+            finished_here = np.setdiff1d(finished_here, written)
+            left.append(edges)
     return parts, np.concatenate(left), direct, np.isin(direct, complete)

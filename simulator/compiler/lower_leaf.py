@@ -5,6 +5,7 @@ from __future__ import annotations
 from simulator.compiler.building import Building, Part, sync, with_access
 from simulator.compiler.executable import LoweredProgram
 from simulator.compiler.lower_copy import lower_copy, lower_stream
+from simulator.compiler.lower_cross import lower_cross_replica
 from simulator.compiler.lower_execute import lower_compute_set
 from simulator.graph.program import (
     Copy,
@@ -29,8 +30,7 @@ def lower_leaf(building: Building, node: Program) -> list[Part]:
         case Copy():
             return _lower_copy(building, node)
         case CrossReplicaCopy():
-            name = node.name or f"{node.dst.describe()}/CrossReplicaCopy"
-            return lower_copy(building, name, node.src, node.dst)
+            return lower_cross_replica(building, node)
         case PrintTensor():
             return lower_stream(building, node.name, node.tensor, False)
         case ErrorProgram():

@@ -24,6 +24,7 @@ Floats = npt.NDArray[np.float64]
 ACTIVITY = {
     "OnTileExecute": "compute",
     "DoExchange": "do_exchange",
+    "GlobalExchange": "global_exchange",
     "StreamCopy": "stream_copy",
     "Sync": "sync",
 }
@@ -99,6 +100,8 @@ def _measure(executable: Executable, program: LoweredProgram) -> tuple[IntArray,
             return executable.costs.cycles[program.compute_set], nothing, nothing
         case "DoExchange":
             exchange = executable.lowered.exchanges[program.exchange]
+        case "GlobalExchange":
+            exchange = executable.lowered.global_exchanges[program.exchange]
         case "StreamCopy":
             exchange = executable.lowered.host_exchanges[program.exchange]
         case _:

@@ -11,6 +11,7 @@ import numpy as np
 
 from pva import schema
 from simulator.compiler.executable import Exchange, Executable
+from simulator.compiler.global_exchange import GLOBAL_EXCHANGE
 from simulator.graph.types import IntArray
 from simulator.options import as_texts
 from simulator.profile.optimization_info import optimization_info
@@ -89,6 +90,7 @@ def graph_arrays(executable: Executable) -> dict[str, Any]:
         "compute_set_active_cycles_by_vertex_type": costs.active_by_type,
         "compute_set_cycles_by_tile": costs.cycles,
         **_exchange_arrays("exchange", lowered.exchanges, tiles),
+        **_exchange_arrays("external_exchange", lowered.global_exchanges, tiles),
         **_exchange_arrays("host_exchange", lowered.host_exchanges, tiles),
         "memory_by_category": memory.by_category,
         **{f"memory_by_compute_set_{part}": v for part, v in memory.by_compute_set.items()},
@@ -114,7 +116,8 @@ def _report() -> Columns:
 
 
 def _target(executable: Executable) -> Columns:
-    target = executable.graph.target
+    """Describe the machine, which has the IPUs of all replicas."""
+    target = executable.graph.device_target
     row = {
         "type": code("target", "type", target.target_type),
         "architecture": target.architecture,
@@ -126,7 +129,7 @@ def _target(executable: Executable) -> Columns:
         "total_memory": target.getMemoryBytes(),
         "clock_frequency": float(target.clock_frequency),
         "min_sync_delay": target.min_sync_delay,
-        "num_replicas": 1,
+        "num_replicas": executable.graph.replication,
         "interleaved_base": target.interleaved_base,
     }
     return {name: [value] for name, value in row.items()}
@@ -159,6 +162,7 @@ def _programs(executable: Executable) -> Columns:
 
     def context(name: str) -> int:
         # A compiler-made exchange or copy belongs to the compute set that it is named after.
+        name = name.removesuffix(GLOBAL_EXCHANGE)
         return contexts.get(name, contexts.get(name.rpartition("/")[0], -1))
 
     return {

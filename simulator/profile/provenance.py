@@ -26,6 +26,7 @@ TRUST = (
         "optimization_info graph vertex_types compute_sets compute_set_vertices programs "
         "program_children control_programs function_programs variables variable_pieces "
         "variable_intervals access exchange_bytes_received exchange_bytes_sent "
+        "external_exchange_bytes_received external_exchange_bytes_sent "
         "host_exchange_bytes_received host_exchange_bytes_sent",
     ),
     Trust(
@@ -53,6 +54,11 @@ TRUST = (
         ESTIMATE,
         "latency and code of an exchange are fitted to three published figures",
         "exchange_cycles exchange_instructions",
+    ),
+    Trust(
+        ESTIMATE,
+        "the IPU-Link constraints that PopLibs gives to the IPU Model; the latency is a guess",
+        "external_exchange_cycles",
     ),
     Trust(ESTIMATE, "a link of 8 GB/s, fitted to published runs", "host_exchange_cycles"),
     Trust(
