@@ -15,9 +15,11 @@ from simulator.device import Device
 from simulator.graph.errors import HostAccessError, PoplarError
 from simulator.graph.graph import Graph
 from simulator.graph.program import Program, Sequence
+from simulator.graph.streams import Stream
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.graph.validate_programs import check_programs
+from simulator.graph.validate_streams import check_outside_copies
 from simulator.logging import log
 from simulator.runtime.execute import ValueRunner
 from simulator.runtime.host_streams import HostStreams
@@ -57,7 +59,12 @@ class Engine:
         self._directory = Path(str(self._options["autoReport.directory"])) / name
         with _traced("Engine::compile"):
             with _traced("validate"):
-                check_programs(graph, self._programs)
+                check_outside_copies(
+                    graph,
+                    check_programs(graph, self._programs),
+                    overlap=str(self._options["exchange.streamBufferOverlap"]),
+                    extended_memory=bool(self._options["target.extendedMemory"]),
+                )
             self._executable = compile_graph(graph, self._programs)
             self._report = self._open_report()
         self._check_memory()
@@ -65,9 +72,10 @@ class Engine:
         self._streams = HostStreams(
             graph.streams,
             graph.replication,
-            prefetch=bool(self._options.get("exchange.enablePrefetch", False)),
-            overlap=str(self._options.get("exchange.streamBufferOverlap", "Any")),
+            prefetch=bool(self._options["exchange.enablePrefetch"]),
+            overlap=str(self._options["exchange.streamBufferOverlap"]),
         )
+        self._remote = RemoteBuffers(graph.remote_buffers, graph.replication)
         self._storages: list[Storage] = []
         self._values: list[ValueRunner] = []
         self._runner: Runner | None = None
@@ -112,10 +120,10 @@ class Engine:
                 )
         with _traced("Engine::load"):
             device.attach()
-            remote = RemoteBuffers(self._graph.remote_buffers, self._graph.replication)
+            self._streams.reset()
             self._storages = [Storage(self._graph) for _ in range(self._graph.replication)]
             self._values = [
-                ValueRunner(self._graph, storage, self._streams, remote, replica=replica)
+                ValueRunner(self._graph, storage, self._streams, self._remote, replica=replica)
                 for replica, storage in enumerate(self._storages)
             ]
             self._runner = Runner(self._executable, *self._values)
@@ -132,6 +140,7 @@ class Engine:
             )
         record = self._runs < int(self._options["autoReport.executionProfileProgramRunCount"])
         self._runs += 1
+        self._streams.start_run()
         with _traced("Engine::run"):
             done = self._runner.run(program, name or f"run {self._runs - 1}", record=record)
         if self._report is not None:
@@ -139,14 +148,25 @@ class Engine:
                 self._report.append(done)
 
     # Host
-    def connectStream(self, handle: str, *arguments: Any) -> None:
-        """Connect a stream to memory of the host, used round and round: `[replica,] memory`."""
-        ends_in_callback = callable(arguments[-1]) if arguments else False
-        self._streams.connect(handle, *arguments, callback=ends_in_callback)
+    def connectStream(self, handle: str | Stream, *arguments: Any) -> None:
+        """Connect a stream to the host's memory, a ring: `[replica,] memory [, end]`."""
+        self._streams.connect(handle, *arguments)
 
-    def connectStreamToCallback(self, handle: str, *arguments: Any) -> None:
+    def connectStreamToCallback(self, handle: str | Stream, *arguments: Any) -> None:
         """Connect a stream to a callback on the buffer of a transfer: `[replica,] callback`."""
         self._streams.connect(handle, *arguments, callback=True)
+
+    def copyToRemoteBuffer(
+        self, data: Any, handle: str, repeatIndex: int, replicationIndex: int = 0
+    ) -> None:
+        """Copy memory of the host into a row of a remote buffer."""
+        self._remote.write(data, handle, repeatIndex, replicationIndex)
+
+    def copyFromRemoteBuffer(
+        self, handle: str, data: Any, repeatIndex: int, replicationIndex: int = 0
+    ) -> None:
+        """Copy a row of a remote buffer into memory of the host."""
+        self._remote.read(handle, data, repeatIndex, replicationIndex)
 
     def writeTensor(self, handle: str, values: Any) -> None:
         """Write the tensor of a host write; of several replicas one after another."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from simulator.compiler.building import Building, Part, sync, with_access
 from simulator.compiler.executable import Access, CompilerVariable, Lowered, LoweredProgram
-from simulator.compiler.lower_copy import stream_copy
+from simulator.compiler.lower_stream import stream_copy
 from simulator.compiler.lower_tree import WORD, Tree, broadcast_word
 from simulator.graph.graph import Graph
 from simulator.graph.program import Program

@@ -1,4 +1,4 @@
-"""Lower copies: between tiles by exchange, on a tile by copy vertices, with the host by streams."""
+"""Lower copies: between tiles by exchange, on a tile by copy vertices."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.compiler.building import Building, Part, sync, with_access
-from simulator.compiler.exchange import host_exchange_cost
-from simulator.compiler.executable import BoolArray, LoweredProgram
+from simulator.compiler.building import Building, Part, with_access
+from simulator.compiler.executable import BoolArray
 from simulator.graph.intervals import offsets_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
@@ -101,26 +100,3 @@ def _move(
         writes=[written],
         whole=whole,
     )
-
-
-def lower_stream(building: Building, name: str, tensor: Tensor, to_device: bool) -> list[Part]:
-    """Copy between the host and a tensor: an external sync before, two internal ones after."""
-    side = side_of(building, tensor)
-    size = side.high - side.low
-    variables = building.variables_at(side.low)
-    written, whole = building.whole(variables, size)
-    part = stream_copy(building, name, side.tile, size, to_device)
-    reads, writes = ([], [written]) if to_device else ([variables], [])
-    part = with_access(part, reads, writes, whole if to_device else None)
-    return [sync("External"), part, sync("Internal"), sync("Internal")]
-
-
-def stream_copy(
-    building: Building, name: str, tile: IntArray, size: IntArray, to_device: bool
-) -> Part:
-    """Add an exchange with the host."""
-    tiles, which = np.unique(tile, return_inverse=True)
-    total = np.bincount(which, weights=size, minlength=len(tiles)).astype(np.int64)
-    cost = host_exchange_cost(building.graph.target, tiles, total, to_device)
-    building.host_exchanges.append(cost)
-    return Part(LoweredProgram("StreamCopy", name, exchange=len(building.host_exchanges) - 1))

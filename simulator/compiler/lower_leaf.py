@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from simulator.compiler.building import Building, Part, sync, with_access
 from simulator.compiler.executable import LoweredProgram
-from simulator.compiler.lower_copy import lower_copy, lower_stream
+from simulator.compiler.lower_copy import lower_copy
 from simulator.compiler.lower_cross import lower_cross_replica
 from simulator.compiler.lower_execute import lower_compute_set
+from simulator.compiler.lower_stream import lower_remote, lower_stream, transfer_limit
 from simulator.graph.program import (
     Copy,
     CrossReplicaCopy,
@@ -18,7 +19,7 @@ from simulator.graph.program import (
     SyncType,
     WriteUndef,
 )
-from simulator.graph.streams import Stream
+from simulator.graph.streams import RemoteBuffer, Stream
 from simulator.graph.tensor import Tensor
 
 
@@ -52,9 +53,14 @@ def _lower_copy(building: Building, node: Copy) -> list[Part]:
         case Tensor() as source, Tensor() as destination:
             name = node.name or f"{destination.describe()}/Copy"
             return lower_copy(building, name, source, destination)
-        case Stream() as stream, Tensor() as tensor:
-            return lower_stream(building, node.name or stream.handle, tensor, True)
-        case Tensor() as tensor, Stream() as stream:
-            return lower_stream(building, node.name or stream.handle, tensor, False)
+        case (Stream() as stream, Tensor() as tensor) | (Tensor() as tensor, Stream() as stream):
+            name, limit = node.name or stream.handle, transfer_limit(stream, building.graph.target)
+            return lower_stream(building, name, tensor, stream.direction == "in", limit)
+        case RemoteBuffer() as buffer, Tensor() as tensor:
+            name = node.name or buffer.handle
+            return lower_remote(building, name, buffer, tensor, node.offset, True)
+        case Tensor() as tensor, RemoteBuffer() as buffer:
+            name = node.name or buffer.handle
+            return lower_remote(building, name, buffer, tensor, node.offset, False)
         case _:
             raise TypeError(f"no lowering for a copy from {node.src!r} to {node.dst!r}")

@@ -15,8 +15,8 @@ from simulator.graph.program import (
 )
 
 
-def check_programs(graph: Graph, programs: Sequence[object]) -> None:
-    """Raise PoplarError for the first program that the graph cannot run."""
+def check_programs(graph: Graph, programs: Sequence[object]) -> list[Program]:
+    """List every program once; raises PoplarError for the first that the graph cannot run."""
     if not programs:
         raise PoplarError("Engine: no program; at least one is needed")
     roots = []
@@ -35,6 +35,7 @@ def check_programs(graph: Graph, programs: Sequence[object]) -> None:
             raise PoplarError(f"Engine: {tensor!r} is not of this graph")
     graph.validate_mapping(tensors)
     graph.validate_writers()
+    return nodes
 
 
 def all_nodes(graph: Graph, programs: Iterable[Program]) -> list[Program]:

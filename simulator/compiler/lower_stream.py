@@ -1,0 +1,177 @@
+"""Lower copies with memory outside the IPU: data streams and remote buffers.
+
+Source: programming guide, 2.6 "Data streams and remote buffers"; the syncs of a stream copy follow
+the user guide's profile sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from simulator.compiler.building import Building, Part, sync, with_access
+from simulator.compiler.exchange import HOST_LATENCY, host_exchange_cost
+from simulator.compiler.executable import Exchange, LoweredProgram
+from simulator.compiler.lower_copy import Side, side_of
+from simulator.graph.streams import RemoteBuffer, Stream
+from simulator.graph.target import Target
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import IntArray
+
+# Each IPU reaches the memory of its machine through PCIe Gen4 x8 (block diagram of the IPU-M2000
+# in its public BMC guide): 16 GT/s a lane, 128 of 130 bits are data. What a copy reaches of that
+# is not published, so this is an upper bound.
+REMOTE_BYTES_PER_SECOND = 16_000_000_000 * 8 // 8 * 128 // 130
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Transfers:
+    """Pieces [low, high) of the arena, each on one tile, and the transfer that each is part of."""
+
+    number: IntArray
+    low: IntArray
+    high: IntArray
+    tile: IntArray
+
+    def sorted(self) -> Transfers:
+        """Put the pieces of each transfer together."""
+        order = np.argsort(self.number, kind="stable")
+        return Transfers(self.number[order], self.low[order], self.high[order], self.tile[order])
+
+
+def transfer_limit(stream: Stream, target: Target) -> int:
+    """Give the bytes that one transfer of a stream may have on each IPU."""
+    return stream.splitLimit or target.stream_copy_limit
+
+
+def lower_stream(
+    building: Building, name: str, tensor: Tensor, to_device: bool, limit: int | None = None
+) -> list[Part]:
+    """Copy between the host and a tensor, in as many stream copies as the limit makes of it.
+
+    Each one has an external sync before and two internal ones after it. `limit` is in bytes on
+    each IPU; the target's when not given.
+    """
+    target = building.graph.target
+    whole_elements = (limit or target.stream_copy_limit) // tensor.dtype.size * tensor.dtype.size
+    transfers = split_by_ipu(side_of(building, tensor), whole_elements, target.tiles_per_ipu)
+    copies = _copies(building, name, transfers, to_device)
+    after = [sync("Internal"), sync("Internal")]
+    return [part for copy in copies for part in (sync("External"), copy, *after)]
+
+
+def lower_remote(
+    building: Building,
+    name: str,
+    buffer: RemoteBuffer,
+    tensor: Tensor,
+    offset: Tensor | None,
+    to_device: bool,
+) -> list[Part]:
+    """Copy between rows of a remote buffer and a tensor, a transfer a row.
+
+    The host takes no part, so no external sync is needed: the tiles of the IPU meet before the
+    first row, so that none is still at work on the tensor, and after each row.
+    """
+    side = side_of(building, tensor)
+    row_bytes = buffer.row_bytes
+    rows = tensor.numElements() // (buffer.num_elements * buffer.replicas)
+    cuts = _cut(side, side.position, row_bytes)
+    transfers = replace(cuts, number=cuts.number % rows)  # the replicas move their rows together
+    reads = []
+    if offset is not None:
+        reads.append(building.variables_at(offset.begins * offset.dtype.size))
+    copies = _copies(building, name, transfers, to_device, reads, remote=True)
+    return [sync("Internal"), *(part for copy in copies for part in (copy, sync("Internal")))]
+
+
+def stream_copy(
+    building: Building,
+    name: str,
+    tile: IntArray,
+    size: IntArray,
+    to_device: bool,
+    *,
+    remote: bool = False,
+) -> Part:
+    """Add an exchange with the host, or with a remote buffer."""
+    tiles, which = np.unique(tile, return_inverse=True)
+    total = np.bincount(which, weights=size, minlength=len(tiles)).astype(np.int64)
+    cost = host_exchange_cost(building.graph.target, tiles, total, to_device)
+    if remote:
+        cost = _remote_cost(building.graph.target, cost)
+    building.host_exchanges.append(cost)
+    return Part(LoweredProgram("StreamCopy", name, exchange=len(building.host_exchanges) - 1))
+
+
+def split_by_ipu(side: Side, limit: int, tiles_per_ipu: int) -> Transfers:
+    """Split a tensor into transfers that have at most `limit` bytes on each IPU, in its order."""
+    length = side.high - side.low
+    ipu = side.tile // tiles_per_ipu
+    order = np.argsort(ipu, kind="stable")
+    before = np.cumsum(length[order]) - length[order]
+    _, first, which = np.unique(ipu[order], return_index=True, return_inverse=True)
+    place = np.empty_like(before)
+    place[order] = before - before[first][which]
+    return _cut(side, place, limit)
+
+
+def _cut(side: Side, place: IntArray, size: int) -> Transfers:
+    """Cut pieces that begin at these places wherever a multiple of `size` is passed."""
+    length = side.high - side.low
+    first, last = place // size, (place + length - 1) // size
+    count = last - first + 1
+    piece = np.repeat(np.arange(len(place)), count)
+    number = np.arange(len(piece)) - np.repeat(np.cumsum(count) - count, count) + first[piece]
+    begin = np.maximum(place[piece], number * size) - place[piece]
+    end = np.minimum((place + length)[piece], (number + 1) * size) - place[piece]
+    return Transfers(number, side.low[piece] + begin, side.low[piece] + end, side.tile[piece])
+
+
+def _copies(
+    building: Building,
+    name: str,
+    transfers: Transfers,
+    to_device: bool,
+    reads: Sequence[IntArray] = (),
+    *,
+    remote: bool = False,
+) -> list[Part]:
+    """Add a stream copy for each transfer, with what it reads and writes.
+
+    A variable that all transfers together write is written whole by the first of them that touches
+    it: nobody reads it before the last.
+    """
+    transfers = transfers.sorted()
+    number, size = transfers.number, transfers.high - transfers.low
+    variables = building.variables_at(transfers.low)
+    written, whole = building.whole(variables, size)
+    _, first = np.unique(variables, return_index=True)
+    count = int(number.max(initial=0)) + 1
+    bounds = np.searchsorted(number, np.arange(count + 1)).tolist()
+    parts = []
+    for k, (begin, end) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+        label = f"{name}/{k}" if count > 1 else name
+        mine = slice(begin, end)
+        part = stream_copy(
+            building, label, transfers.tile[mine], size[mine], to_device, remote=remote
+        )
+        touched = np.unique(variables[mine])
+        if to_device:
+            place = np.searchsorted(written, touched)
+            starts = (number[first] == k) & whole
+            parts.append(with_access(part, reads, [touched], starts[place]))
+        else:
+            parts.append(with_access(part, [*reads, touched]))
+    return parts
+
+
+def _remote_cost(target: Target, cost: Exchange) -> Exchange:
+    """Cost a transfer of a remote buffer: each IPU has a way of its own to that memory."""
+    moved = cost.sent + cost.received
+    by_ipu = moved.reshape(-1, target.tiles_per_ipu).sum(axis=1)
+    link = -(-by_ipu * target.clock_frequency // REMOTE_BYTES_PER_SECOND)
+    cycles = np.where(moved > 0, HOST_LATENCY + np.repeat(link, target.tiles_per_ipu), 0)
+    return replace(cost, cycles=cycles)

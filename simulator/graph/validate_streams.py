@@ -1,0 +1,95 @@
+"""What must hold of copies with memory outside the IPU, before they are compiled.
+
+Source: programming guide, 2.6.1 "Stream buffer size limit", 2.6.3 "Remote buffer restrictions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from simulator.graph.errors import PoplarError
+from simulator.graph.graph import Graph
+from simulator.graph.program import Copy, Program
+from simulator.graph.streams import RemoteBuffer, Stream, check_remote_buffers
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import IntArray
+
+Homes = dict[tuple[int, int], int]  # the IPU of each remote buffer (its id) and replica of a view
+
+
+def check_outside_copies(
+    graph: Graph, nodes: Iterable[Program], *, overlap: str = "Any", extended_memory: bool = False
+) -> None:
+    """Raise PoplarError for the first copy that a stream or remote buffer cannot do.
+
+    `overlap` and `extended_memory` are the engine options exchange.streamBufferOverlap and
+    target.extendedMemory.
+    """
+    homes: Homes = {}
+    buffers: dict[int, IntArray] = {}
+    for node in nodes:
+        if isinstance(node, Copy):
+            for end, tensor in ((node.src, node.dst), (node.dst, node.src)):
+                if isinstance(end, RemoteBuffer) and isinstance(tensor, Tensor):
+                    _check_rows(end, tensor, node.offset)
+                    _check_home(graph, end, tensor, homes)
+                if isinstance(end, Stream) and isinstance(tensor, Tensor) and overlap == "None":
+                    _check_own_buffer(graph, end, tensor, buffers)
+    check_remote_buffers(graph.remote_buffers, extended_memory, homes)
+
+
+def _check_rows(buffer: RemoteBuffer, tensor: Tensor, offset: Tensor | None) -> None:
+    """Each row has an offset, and there are no more of them than rows."""
+    what = f"remote buffer {buffer.handle!r}"
+    rows = tensor.numElements() // (buffer.num_elements * buffer.replicas)
+    given = 1 if offset is None else offset.numElements() // buffer.replicas
+    if given != rows:
+        raise PoplarError(f"{what}: {given} offsets for {rows} rows of {tensor.describe()}")
+    if rows > buffer.repeats:
+        raise PoplarError(f"{what}: {rows} offsets; it has {buffer.repeats} rows (repeats)")
+
+
+def _check_home(graph: Graph, buffer: RemoteBuffer, tensor: Tensor, homes: Homes) -> None:
+    """All copies of a buffer are of one IPU."""
+    low, high, tiles = graph.tile_ranges(tensor)
+    length = tensor.numElements() // buffer.replicas
+    ipus = tiles // graph.target.tiles_per_ipu
+    for replica in range(buffer.replicas):
+        inside = (low < (replica + 1) * length) & (high > replica * length)
+        for ipu in np.unique(ipus[inside]).tolist():
+            home = homes.setdefault((buffer.id, replica), ipu)
+            if home != ipu:
+                raise PoplarError(
+                    f"remote buffer {buffer.handle!r}: copied with IPU {home} and, by "
+                    f"{tensor.describe()}, with IPU {ipu}; it belongs to one IPU"
+                )
+
+
+def _check_own_buffer(
+    graph: Graph, stream: Stream, tensor: Tensor, buffers: dict[int, IntArray]
+) -> None:
+    """Where buffers do not overlap, none can be split, and all have to fit beside one another."""
+    target = graph.target
+    low, high, tiles = graph.tile_ranges(tensor)
+    ipus = tiles // target.tiles_per_ipu
+    size = np.bincount(ipus, weights=high - low, minlength=target.num_ipus) * stream.dtype.size
+    moved = size.astype(np.int64)
+    limit = stream.splitLimit or target.stream_copy_limit
+    ipu = int(moved.argmax())
+    why = "exchange.streamBufferOverlap is None"
+    if moved[ipu] > limit:
+        raise PoplarError(
+            f"stream {stream.handle!r}: {int(moved[ipu]):,} bytes on IPU {ipu}; a transfer above "
+            f"{limit:,} cannot be split while {why}"
+        )
+    mine = moved * stream.bufferingDepth
+    buffers[stream.id] = np.maximum(buffers.get(stream.id, mine), mine)
+    held = np.sum(list(buffers.values()), axis=0)
+    ipu = int(held.argmax())
+    if held[ipu] > target.stream_copy_limit:
+        raise PoplarError(
+            f"stream {stream.handle!r}: with it the stream buffers of IPU {ipu} take "
+            f"{int(held[ipu]):,} bytes; at most {target.stream_copy_limit:,} fit while {why}"
+        )
