@@ -11,6 +11,7 @@ import numpy as np
 import pvti
 from simulator import options as engine_options
 from simulator.compiler.compile import compile_graph
+from simulator.compiler.instrument import instrumentation_of
 from simulator.device import Device
 from simulator.graph.errors import HostAccessError, PoplarError
 from simulator.graph.graph import Graph
@@ -65,7 +66,8 @@ class Engine:
                     overlap=str(self._options["exchange.streamBufferOverlap"]),
                     extended_memory=bool(self._options["target.extendedMemory"]),
                 )
-            self._executable = compile_graph(graph, self._programs)
+            instrumentation = instrumentation_of(self._options)
+            self._executable = compile_graph(graph, self._programs, instrumentation)
             self._report = self._open_report()
         self._check_memory()
         log("PO", "ENGINE", "INFO", f"compiled {len(graph.compute_sets)} compute sets")

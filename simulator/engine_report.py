@@ -1,25 +1,28 @@
-"""An engine's report, read back from the files that it has written."""
+"""Reports and summaries: of an engine's report directory, or of the values of two profiles."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from simulator.graph.errors import PoplarError
+from simulator.profile.values import dataset_of
 
 if TYPE_CHECKING:
     from pva.report import Report as Report
 
-# printProfileSummary's options, and the keywords of the summary that they set.
-OPTIONS = {
+Options = Mapping[str, object] | None
+# Options of the graph summary, those of the execution summary, and the keywords that they set.
+GRAPH_OPTIONS = {
     "showVarStorage": "show_var_storage",
     "showOptimizations": "show_optimizations",
-    "showExecutionSteps": "show_execution_steps",
     "showPerIpuMemoryUsage": "show_per_ipu_memory_usage",
-    "colours": "colours",
 }
+EXECUTION_OPTIONS = {"showExecutionSteps": "show_execution_steps"}
+# Known without any effect: the guide says of the second that it is not implemented.
+COLOURS, WITHOUT_EFFECT = "colours", ("showExchangeInstructionBreakdown",)
 
 
 def open_report(directory: Path) -> Report:
@@ -30,15 +33,94 @@ def open_report(directory: Path) -> Report:
 
 
 def print_profile_summary(
-    directory: Path, text: TextIO | None = None, options: Mapping[str, object] | None = None
+    directory: Path, text: TextIO | None = None, options: Options = None
 ) -> None:
     """Print the profile summary of an engine's report to a stream, stdout if none is given."""
-    from pva.summary.profile_summary import profile_summary
+    from pva.summary import profile_summary
 
+    known = GRAPH_OPTIONS | EXECUTION_OPTIONS
+    _print(profile_summary, open_report(directory), text, options, known)
+
+
+def printProfileSummary(
+    stream: TextIO | None,
+    graphProfile: Mapping[str, Any],
+    executionProfile: Mapping[str, Any] | None = None,
+    options: Options = None,
+) -> None:
+    """Print the summary of profiles given as values; nothing of an execution that is not given."""
+    from pva.summary import graph_summary, profile_summary
+
+    known = GRAPH_OPTIONS | EXECUTION_OPTIONS
+    report = _report(graphProfile, executionProfile)
+    if executionProfile:
+        _print(profile_summary, report, stream, options, known)
+    else:
+        _print(graph_summary, report, stream, options, known, GRAPH_OPTIONS)
+
+
+def printGraphSummary(
+    stream: TextIO | None, graphProfile: Mapping[str, Any], options: Options = None
+) -> None:
+    """Print the summary of a graph profile given as a value."""
+    from pva.summary import graph_summary
+
+    _print(graph_summary, _report(graphProfile), stream, options, GRAPH_OPTIONS)
+
+
+def printExecutionSummary(
+    stream: TextIO | None,
+    graphProfile: Mapping[str, Any],
+    executionProfile: Mapping[str, Any],
+    options: Options = None,
+) -> None:
+    """Print the summary of an execution profile given as a value, with the graph's beside it."""
+    from pva.summary import execution_summary
+
+    report = _report(graphProfile, executionProfile)
+    _print(execution_summary, report, stream, options, EXECUTION_OPTIONS)
+
+
+def _report(graph: Mapping[str, Any], execution: Mapping[str, Any] | None = None) -> Report:
+    from pva.report import Report
+
+    return Report.of(dataset_of(graph, execution))
+
+
+def _print(
+    summary: Callable[..., str],
+    report: Report,
+    stream: TextIO | None,
+    options: Options,
+    known: Mapping[str, str],
+    taken: Mapping[str, str] | None = None,
+) -> None:
+    """Print a summary with the options `known`, of which it takes those in `taken`."""
+    from pva.summary import use_colours
+
+    text = stream or sys.stdout
     chosen = {}
+    colours: bool | None = None
     for name, value in (options or {}).items():
-        if name not in OPTIONS:
-            known = ", ".join(OPTIONS)
-            raise PoplarError(f"printProfileSummary: no option {name!r}; known are {known}")
-        chosen[OPTIONS[name]] = str(value).lower() == "true"
-    print(profile_summary(open_report(directory), **chosen), file=text or sys.stdout, end="")
+        switched = _switch(name, value)
+        if name == COLOURS:
+            colours = switched
+        elif name in known:
+            chosen[name] = switched
+        elif name not in WITHOUT_EFFECT:
+            names = ", ".join([*known, COLOURS, *WITHOUT_EFFECT])
+            raise PoplarError(f"profile summary: no option {name!r}; known are {names}")
+    keywords = {
+        keyword: chosen[name]
+        for name, keyword in (known if taken is None else taken).items()
+        if name in chosen
+    }
+    paint = use_colours(colours, text.isatty())
+    print(summary(report, colours=paint, **keywords), file=text, end="")
+
+
+def _switch(name: str, value: object) -> bool:
+    found = str(value).lower()
+    if found not in ("true", "false"):
+        raise PoplarError(f"profile summary: {name} is {value!r}; it must be true or false")
+    return found == "true"

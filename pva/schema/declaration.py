@@ -14,7 +14,7 @@ EXECUTION_OPTION = "autoReport.outputExecutionProfile"
 DEBUG_OPTION = "autoReport.outputDebugInfo"
 COMPUTE_OPTION = "debug.instrumentCompute"
 EXCHANGE_OPTION = "debug.instrumentExternalExchange"
-BLOCKS_OPTION = "profiler.programs.filter"
+BLOCKS_OPTION = "profiler.blocks.filter"
 
 # What a column holds where the document has no such key.
 MISSING: dict[str, object] = {

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from time import perf_counter, time
 
 import numpy as np
 
@@ -12,6 +16,13 @@ from simulator.compiler.costs import compute_costs
 from simulator.compiler.edges import Layout, sum_pairs
 from simulator.compiler.executable import Executable, Liveness, Lowered, Pieces
 from simulator.compiler.fixed_data import fixed_data
+from simulator.compiler.instrument import (
+    NO_INSTRUMENTATION,
+    Instrumentation,
+    counted_exchanges,
+    counted_vertices,
+    counter_cycles,
+)
 from simulator.compiler.liveness import find_liveness
 from simulator.compiler.lower import lower
 from simulator.compiler.memory import measure_memory
@@ -19,21 +30,35 @@ from simulator.graph.graph import Graph
 from simulator.graph.program import Program
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Codelet
+from simulator.logging import enabled, log
 
 
-def _phase(name: str) -> pvti.Tracepoint:
-    return pvti.Tracepoint(pvti.tracePoplar, f"compile/{name}")
+@contextmanager
+def _phase(name: str) -> Iterator[None]:
+    begin = perf_counter()
+    with pvti.Tracepoint(pvti.tracePoplar, f"compile/{name}"):
+        yield
+    if enabled("PO", "DEBUG", "ENGINE"):
+        log("PO", "ENGINE", "DEBUG", f"compile/{name}: {1e3 * (perf_counter() - begin):.1f} ms")
 
 
-def compile_graph(graph: Graph, programs: Sequence[Program]) -> Executable:
+def compile_graph(
+    graph: Graph,
+    programs: Sequence[Program],
+    instrumentation: Instrumentation = NO_INSTRUMENTATION,
+) -> Executable:
     """Compile the programs given to the engine; the graph has been validated."""
+    created = int(os.environ.get("SOURCE_DATE_EPOCH", time()))
     with _phase("lower"):
-        lowered = lower(graph, programs)
+        lowered = _counted(lower(graph, programs, instrumentation), instrumentation)
         types, type_of_group = _vertex_types(lowered)
     with _phase("cycles"):
         target = graph.target
         sets = len(lowered.compute_sets)
-        costs = compute_costs(target, sets, lowered.groups, types, type_of_group)
+        groups = counted_vertices(instrumentation, lowered.groups)
+        costs = compute_costs(target, sets, groups, types, type_of_group)
+        counting = counter_cycles(instrumentation, target, lowered)
+        costs = replace(costs, cycles=costs.cycles + counting)
     with _phase("liveness"):
         placed = _pieces(graph, lowered)
         liveness = find_liveness(graph, lowered, placed)
@@ -41,7 +66,7 @@ def compile_graph(graph: Graph, programs: Sequence[Program]) -> Executable:
         kept = live[placed.variable]
         placed = Pieces(placed.variable[kept], placed.tile[kept], placed.bytes[kept])
     with _phase("allocate"):
-        fixed = fixed_data(graph, lowered, types, type_of_group)
+        fixed = fixed_data(graph, lowered, types, type_of_group, instrumentation)
         pieces = _with_fixed(placed, fixed, len(live))
         allocation = allocate(
             _demand(graph, liveness, pieces, len(live)),
@@ -63,6 +88,18 @@ def compile_graph(graph: Graph, programs: Sequence[Program]) -> Executable:
         allocation=allocation,
         memory=memory,
         edges=sum(int(f.edges.sum()) for group in lowered.groups for f in group.fields.values()),
+        instrumentation=instrumentation,
+        created=created,
+    )
+
+
+def _counted(lowered: Lowered, instrumentation: Instrumentation) -> Lowered:
+    """Give the program with the cycles that counting adds to its exchanges."""
+    external, host = instrumentation.external_exchange, instrumentation.host_exchange
+    return replace(
+        lowered,
+        global_exchanges=counted_exchanges(lowered.global_exchanges, external),
+        host_exchanges=counted_exchanges(lowered.host_exchanges, host),
     )
 
 

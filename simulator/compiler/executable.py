@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,9 @@ from simulator.graph.graph import Graph
 from simulator.graph.program import Program
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Codelet, VertexGroup
+
+if TYPE_CHECKING:
+    from simulator.compiler.instrument import Instrumentation
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -169,7 +173,11 @@ class MemoryUse:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Executable:
-    """All that the compiler found out. `type_of_group` is the vertex type of each group."""
+    """All that the compiler found out. `type_of_group` is the vertex type of each group.
+
+    `costs` and the cycles of exchanges are with what `instrumentation` adds. `created` is when
+    compilation began, in seconds since the epoch.
+    """
 
     graph: Graph
     lowered: Lowered
@@ -181,6 +189,8 @@ class Executable:
     allocation: Allocation
     memory: MemoryUse
     edges: int
+    instrumentation: Instrumentation
+    created: int
 
     def variable_names(self) -> list[str]:
         """Name all variables, the graph's and then the compiler's."""

@@ -13,6 +13,13 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div
 from simulator.compiler.executable import Exchange, Lowered
+from simulator.compiler.instrument import (
+    NO_INSTRUMENTATION,
+    Instrumentation,
+    counter_code,
+    result_bytes,
+    vertices_run,
+)
 from simulator.graph.graph import Graph
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Codelet, Field, VertexGroup
@@ -93,7 +100,11 @@ def _table_bytes(field: Field) -> IntArray:
 
 
 def fixed_data(
-    graph: Graph, lowered: Lowered, vertex_types: Sequence[Codelet], type_of_group: IntArray
+    graph: Graph,
+    lowered: Lowered,
+    vertex_types: Sequence[Codelet],
+    type_of_group: IntArray,
+    instrumentation: Instrumentation = NO_INSTRUMENTATION,
 ) -> dict[str, IntArray]:
     """Give the bytes of each category (pva.schema.CATEGORIES) by tile; all of it is always live."""
     tiles = graph.target.num_tiles
@@ -104,6 +115,7 @@ def fixed_data(
         "copyDescriptor": np.zeros(tiles, dtype=np.int64),
         "globalExchangePacketHeader": _global_headers(graph, lowered),
         "hostExchangePacketHeader": _packet_headers(graph, lowered),
+        "instrumentationResults": result_bytes(instrumentation, graph.target, lowered),
     }
     for group in lowered.groups:
         sizes = vertex_bytes(group)
@@ -116,7 +128,8 @@ def fixed_data(
         sizes_of_types = np.array([codelet.code_bytes for codelet in vertex_types], dtype=np.int64)
         result["vertexCode"] = sizes_of_types @ used if len(vertex_types) else _no(tiles)
         result["stack"] = np.full(tiles, STACK_BYTES, dtype=np.int64)
-        result["controlCode"] = _control_code(graph, lowered)
+        counters = counter_code(instrumentation, graph.target, lowered)
+        result["controlCode"] = _control_code(graph, lowered) + counters
         result["internalExchangeCode"] = _exchange_code(lowered.exchanges, tiles)
         result["globalExchangeCode"] = _exchange_code(lowered.global_exchanges, tiles)
         result["hostExchangeCode"] = HOST_CODE_BYTES + _exchange_code(lowered.host_exchanges, tiles)
@@ -160,9 +173,7 @@ def _control_code(graph: Graph, lowered: Lowered) -> IntArray:
     """Charge each tile for the programs in which it takes part; all take part in syncs."""
     tiles = graph.target.num_tiles
     programs = _no(tiles)
-    in_compute_set = np.zeros((len(lowered.compute_sets), tiles), dtype=np.int64)
-    for group in lowered.groups:
-        in_compute_set[group.compute_set, group.tile] = 1
+    in_compute_set = vertices_run(graph.target, lowered)
     for program in lowered.programs:
         match program.type:
             case "OnTileExecute":

@@ -12,6 +12,7 @@ import numpy as np
 
 from simulator.compiler.building import Building, Part, sync, with_access
 from simulator.compiler.executable import Access, CompilerVariable, Lowered, LoweredProgram
+from simulator.compiler.instrument import NO_INSTRUMENTATION, Instrumentation, sync_around
 from simulator.compiler.lower_stream import stream_copy
 from simulator.compiler.lower_tree import WORD, Tree, broadcast_word
 from simulator.graph.graph import Graph
@@ -19,10 +20,14 @@ from simulator.graph.program import Program
 from simulator.graph.types import IntArray
 
 
-def lower(graph: Graph, programs: Sequence[Program]) -> Lowered:
+def lower(
+    graph: Graph,
+    programs: Sequence[Program],
+    instrumentation: Instrumentation = NO_INSTRUMENTATION,
+) -> Lowered:
     """Lower the programs that were given to the engine, under one control program."""
     building = Building.start(graph)
-    tree = Tree(building)
+    tree = Tree(building, sync_around(instrumentation, graph.target.num_ipus))
     control = tree.add(Part(LoweredProgram("Sequence")))
     for part in _preamble(building, len(programs)):
         tree.add(part, control)

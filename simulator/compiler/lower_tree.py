@@ -33,10 +33,14 @@ Work = tuple[Program | list[Part], int]  # what to add, and under which row
 
 
 class Tree:
-    """The programs as they are added, each with its place in the tree."""
+    """The programs as they are added, each with its place in the tree.
 
-    def __init__(self, building: Building) -> None:
+    `sync_around` is the kind of sync before and after each compute set, "" for none.
+    """
+
+    def __init__(self, building: Building, sync_around: str = "") -> None:
         self.parts: list[Part] = []
+        self._sync_around = sync_around
         self._building = building
         self._leaves: dict[Program, list[Part]] = {}
         self._compute_sets: dict[int, list[Part]] = {}
@@ -126,7 +130,7 @@ class Tree:
 
     def _leaf(self, node: Program) -> list[Part]:
         if node not in self._leaves:
-            parts = self._lowered(node)
+            parts = _in_step(self._lowered(node), self._sync_around)
             carrier = _carrier(parts)
             self._leaves[node] = [
                 replace(part, program=replace(part.program, action=node))
@@ -173,6 +177,17 @@ def _branch(node: Program) -> SequenceNode:
     if isinstance(node, SequenceNode):
         return node
     return SequenceNode(node, name=getattr(node, "name", ""))
+
+
+def _in_step(parts: list[Part], kind: str) -> list[Part]:
+    """Put syncs around the execution of each compute set; none without a kind."""
+    if not kind:
+        return parts
+    return [
+        step
+        for part in parts
+        for step in ([sync(kind), part, sync(kind)] if part.program.compute_set >= 0 else [part])
+    ]
 
 
 def _carrier(parts: Sequence[Part]) -> int:

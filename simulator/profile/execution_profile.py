@@ -16,11 +16,14 @@ from pva import schema
 from simulator.compiler.executable import Executable, LoweredProgram
 from simulator.graph.types import IntArray
 from simulator.profile.graph_profile import code
+from simulator.profile.measured import Measured, profiler_mode
 from simulator.runtime.run import RunRecord
 
 Columns = dict[str, Any]
 Floats = npt.NDArray[np.float64]
 
+CPU = "CPU"  # the profiler mode that has neither steps nor cycles
+MISSING = schema.MISSING["int"]
 ACTIVITY = {
     "OnTileExecute": "compute",
     "DoExchange": "do_exchange",
@@ -110,9 +113,16 @@ def _measure(executable: Executable, program: LoweredProgram) -> tuple[IntArray,
 
 
 class ExecutionProfile:
-    """Grows run by run; what it gives for a run are rows to append."""
+    """Grows run by run; what it gives for a run are rows to append.
 
-    def __init__(self, executable: Executable) -> None:
+    `origin` is the cycle from which its clock counts. A program for the CPU has runs without cycles
+    or steps.
+    """
+
+    def __init__(self, executable: Executable, origin: int = 0) -> None:
+        self._mode = profiler_mode(executable)
+        self._measured = Measured(executable)
+        self._origin = origin
         self._costs = step_costs(executable)
         self._tiles = executable.graph.target.num_tiles
         self._tiles_per_ipu = executable.graph.target.tiles_per_ipu
@@ -121,11 +131,14 @@ class ExecutionProfile:
 
     def start(self) -> tuple[dict[str, Columns], dict[str, Any]]:
         """Give tables and arrays before the first run."""
-        empty = ("runs", "steps", "steps_by_ipu")
+        empty = ("runs",) if self._mode == CPU else ("runs", "steps", "steps_by_ipu")
         tables: dict[str, Columns] = {
             name: {c.name: [] for c in schema.TABLE[name].columns} for name in empty
         }
-        return {**tables, **self._totals()}, {"tile_clock": np.zeros((0, self._tiles), np.int64)}
+        if self._mode == CPU:
+            return {**tables, **self._totals()}, {}
+        clock = np.zeros((0, self._tiles), np.int64)
+        return {**tables, **self._totals()}, {"tile_clock": clock, **self._measured.start()}
 
     def append(self, record: RunRecord) -> tuple[dict[str, Columns], dict[str, Any]]:
         """Give the rows that a run adds."""
@@ -134,17 +147,20 @@ class ExecutionProfile:
         arrays: dict[str, Any] = {}
         if record.replay is not None:
             tables["steps"], tables["steps_by_ipu"] = self._step_rows(record)
-            arrays["tile_clock"] = record.replay.snapshots
+            arrays["tile_clock"] = record.replay.snapshots - self._origin
             self._steps += len(record.steps)
             self._cycles += record.cycles
             self._spend(record)
+        timed = self._mode != CPU
+        if timed:
+            arrays |= self._measured.run(record.ran)
         tables["runs"] = {
             "name": [record.name],
             "program": [record.program],
             "first_step": [first],
             "end_step": [self._steps],
-            "cycles_from": [record.cycles_from],
-            "cycles": [record.cycles],
+            "cycles_from": [record.cycles_from - self._origin if timed else MISSING],
+            "cycles": [record.cycles if timed else MISSING],
             "start_microseconds": [record.start / 1000],
             "end_microseconds": [record.end / 1000],
             "trace_begin": [record.trace_begin],
@@ -154,7 +170,9 @@ class ExecutionProfile:
         return tables | self._totals(), arrays
 
     def _totals(self) -> dict[str, Columns]:
-        mode = code("execution", "profiler_mode", "IPU_MODEL")
+        mode = code("execution", "profiler_mode", self._mode)
+        if self._mode == CPU:
+            return {"execution": {"profiler_mode": [mode], "cycles": [MISSING]}}
         return {
             "execution": {"profiler_mode": [mode], "cycles": [self._cycles]},
             "tile_cycles": {name: [value] for name, value in self._spent.items()},
@@ -191,8 +209,8 @@ class ExecutionProfile:
             "program": rows,
             "run": np.full(len(rows), self._runs),
             "cycles": longest,
-            "cycles_from": replay.cycles_from,
-            "cycles_to": replay.cycles_to,
+            "cycles_from": replay.cycles_from - self._origin,
+            "cycles_to": replay.cycles_to - self._origin,
             "cycles_overlapped": np.where(np.isin(kinds, OVERLAPPING), longest - taken, -1),
             "active_tiles": tiles,
             "tile_balance": _share(spent, longest * self._tiles),
@@ -211,10 +229,10 @@ class ExecutionProfile:
             "step": self._steps + replay.ipu_step,
             "ipu": ipu,
             "cycles": replay.longest,
-            "from_min": replay.from_min,
-            "from_max": replay.from_max,
-            "to_min": replay.to_min,
-            "to_max": replay.to_max,
+            "from_min": replay.from_min - self._origin,
+            "from_max": replay.from_max - self._origin,
+            "to_min": replay.to_min - self._origin,
+            "to_max": replay.to_max - self._origin,
             "tile_balance": _share(replay.spent, replay.longest * self._tiles_per_ipu),
             "active_tile_balance": _share(
                 replay.spent, replay.longest * costs.ipu_tiles[program, ipu]

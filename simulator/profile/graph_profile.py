@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -33,7 +32,7 @@ def graph_tables(
     memory, liveness = executable.memory, executable.liveness
     metrics = optimization_info(executable)
     return {
-        "report": _report(),
+        "report": _report(executable),
         "target": _target(executable),
         "optimization_info": {"name": list(metrics), "value": list(metrics.values())},
         "graph": _graph(executable),
@@ -101,10 +100,9 @@ def graph_arrays(executable: Executable) -> dict[str, Any]:
     }
 
 
-def _report() -> Columns:
+def _report(executable: Executable) -> Columns:
     major, minor, point = VERSION
-    fixed = os.environ.get("SOURCE_DATE_EPOCH")
-    made = datetime.fromtimestamp(int(fixed), UTC) if fixed else datetime.now(UTC)
+    made = datetime.fromtimestamp(executable.created, UTC)
     return {
         "version": [f"{major}.{minor}.{point}"],
         "major": [major],

@@ -25,6 +25,7 @@ class RunRecord:
 
     name, program          its name, and the user's program that was run
     steps                  row of programs of every executed step; empty when not recorded
+    ran                    rows of the programs that are among its steps, recorded or not, ascending
     replay                 what the steps did to the clocks, None when not recorded
     cycles_from, cycles    latest clock of any tile when it began, and cycles until it ended
     start, end             on the host, nanoseconds since the epoch
@@ -34,6 +35,7 @@ class RunRecord:
     name: str
     program: int
     steps: IntArray
+    ran: IntArray
     replay: Replay | None
     cycles_from: int
     cycles: int
@@ -74,9 +76,8 @@ class Runner:
         self._clock = np.full_like(self._clock, before + cycles)
         end, trace_end = _wall_clock(), _trace_clock()
         kept = steps if record else steps[:0]
-        return RunRecord(
-            name, index, kept, replayed, before, cycles, start, end, trace_begin, trace_end
-        )
+        ran, host, trace = np.unique(steps), (start, end), (trace_begin, trace_end)
+        return RunRecord(name, index, kept, ran, replayed, before, cycles, *host, *trace)
 
     def _run_values(self, row: int) -> IntArray:
         """Run a program in every replica; give the steps of the profiled one."""

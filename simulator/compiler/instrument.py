@@ -1,0 +1,161 @@
+"""Instrumentation: the counters that a program carries, what they cost, and what they measure.
+
+A counter reads the tile's clock before and after what it measures and keeps the difference. That
+is a word of 4 bytes: the low half of the clock is enough for what takes less than 2^32 cycles, and
+no whole time stamps are kept. The guide (chapter "Profiling") says what is counted at each level
+and where syncs stand; the sizes and cycles of a counter are estimates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from simulator.compiler.executable import Exchange, Lowered
+from simulator.graph.target import Target
+from simulator.graph.types import IntArray
+from simulator.graph.vertex import VertexGroup
+
+COUNTER_BYTES = 4  # a result
+# Estimate: read the clock, read it again, subtract, make the address of the result, store.
+COUNTER_INSTRUCTIONS = 5
+INSTRUCTION_BYTES = 4
+COUNTER_CODE_BYTES = COUNTER_INSTRUCTIONS * INSTRUCTION_BYTES
+# The supervisor issues one a cycle while no worker runs; a worker's are cycles of its thread.
+COUNTER_CYCLES = COUNTER_INSTRUCTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Instrumentation:
+    """What is counted.
+
+    compute             of compute sets: "" for nothing, else the level: tile, vertex, device, ipu
+    external_exchange   exchanges between IPUs
+    host_exchange       exchanges with the host
+    """
+
+    compute: str = ""
+    external_exchange: bool = False
+    host_exchange: bool = False
+
+    @property
+    def on_one_tile(self) -> bool:
+        """Tell whether one tile measures for all: what it measures must begin and end in step."""
+        return self.compute in ("device", "ipu")
+
+
+NO_INSTRUMENTATION = Instrumentation()
+
+
+def instrumentation_of(options: Mapping[str, bool | int | str]) -> Instrumentation:
+    """Give what the engine's options ask for."""
+    level = str(options["debug.computeInstrumentationLevel"])
+    return Instrumentation(
+        compute=level if options["debug.instrumentCompute"] else "",
+        external_exchange=bool(options["debug.instrumentExternalExchange"]),
+        host_exchange=bool(options["debug.instrumentHostExchange"]),
+    )
+
+
+def sync_around(instrumentation: Instrumentation, ipus: int) -> str:
+    """Name the sync that stands before and after each compute set; "" for none.
+
+    One tile of the device waits for the tiles of all IPUs, which internal syncs do not join; one
+    tile of each IPU does not, which is why the level `ipu` needs no global syncs.
+    """
+    if not instrumentation.on_one_tile:
+        return ""
+    return "External" if instrumentation.compute == "device" and ipus > 1 else "Internal"
+
+
+def measuring_tiles(instrumentation: Instrumentation, target: Target) -> IntArray:
+    """List the tiles that measure for all others: the first of the device or of each IPU."""
+    end = {"device": 1, "ipu": target.num_tiles}.get(instrumentation.compute, 0)
+    return np.arange(0, end, target.tiles_per_ipu, dtype=np.int64)
+
+
+def counted_vertices(
+    instrumentation: Instrumentation, groups: Sequence[VertexGroup]
+) -> Sequence[VertexGroup]:
+    """Give the vertices with the cycles that they take when each counts its own."""
+    if instrumentation.compute != "vertex":
+        return groups
+    return [replace(group, cycles=group.cycles + COUNTER_CYCLES) for group in groups]
+
+
+def counter_cycles(instrumentation: Instrumentation, target: Target, lowered: Lowered) -> IntArray:
+    """Give the cycles that counting adds to each compute set, by [compute set][tile].
+
+    The cycles of counting vertices are in those of the vertices.
+    """
+    return COUNTER_CYCLES * _counting(instrumentation, target, lowered)
+
+
+def counted_exchanges(exchanges: Sequence[Exchange], counted: bool) -> list[Exchange]:
+    """Give exchanges with the cycles that they take when each tile that takes part counts them."""
+    if not counted:
+        return list(exchanges)
+    return [
+        replace(exchange, cycles=exchange.cycles + COUNTER_CYCLES * (exchange.cycles > 0))
+        for exchange in exchanges
+    ]
+
+
+def result_bytes(instrumentation: Instrumentation, target: Target, lowered: Lowered) -> IntArray:
+    """Give the bytes by tile that hold what was counted."""
+    words = _exchange_counters(instrumentation, target, lowered)
+    if instrumentation.compute == "vertex":
+        for group in lowered.groups:
+            np.add.at(words, group.tile, 1)
+    else:
+        words += _counting(instrumentation, target, lowered).sum(axis=0)
+    if instrumentation.compute == "device":
+        words += 1  # the time at which each tile was ready; the measuring tile sees the last alone
+    return COUNTER_BYTES * words
+
+
+def counter_code(instrumentation: Instrumentation, target: Target, lowered: Lowered) -> IntArray:
+    """Give the bytes of code by tile that count: once for each program that is counted."""
+    counters = _exchange_counters(instrumentation, target, lowered)
+    counting = (
+        vertices_run(target, lowered)
+        if instrumentation.compute == "vertex"
+        else _counting(instrumentation, target, lowered)
+    )
+    for program in lowered.programs:
+        if program.type == "OnTileExecute":
+            counters += counting[program.compute_set]
+    return COUNTER_CODE_BYTES * counters
+
+
+def vertices_run(target: Target, lowered: Lowered) -> IntArray:
+    """Tell as 0 or 1, by [compute set][tile], whether a tile runs vertices of a compute set."""
+    runs = np.zeros((len(lowered.compute_sets), target.num_tiles), dtype=np.int64)
+    for group in lowered.groups:
+        runs[group.compute_set, group.tile] = 1
+    return runs
+
+
+def _counting(instrumentation: Instrumentation, target: Target, lowered: Lowered) -> IntArray:
+    """Tell as 0 or 1, by [compute set][tile], whether the tile's supervisor counts."""
+    if instrumentation.compute == "tile":
+        return vertices_run(target, lowered)
+    counting = np.zeros((len(lowered.compute_sets), target.num_tiles), dtype=np.int64)
+    counting[:, measuring_tiles(instrumentation, target)] = 1
+    return counting
+
+
+def _exchange_counters(
+    instrumentation: Instrumentation, target: Target, lowered: Lowered
+) -> IntArray:
+    """Count by tile the exchanges that it takes part in and that are counted."""
+    counters = np.zeros(target.num_tiles, dtype=np.int64)
+    for exchanges, counted in (
+        (lowered.global_exchanges, instrumentation.external_exchange),
+        (lowered.host_exchanges, instrumentation.host_exchange),
+    ):
+        for exchange in exchanges if counted else ():
+            counters += exchange.cycles > 0
+    return counters

@@ -1,0 +1,67 @@
+"""The graph profile and the execution profile as plain values: what the documents say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pva import schema
+from pva.dataset import Dataset
+from pva.formats import registry
+from simulator.compiler.executable import Executable
+from simulator.profile.execution_profile import ExecutionProfile
+from simulator.profile.graph_profile import code, graph_arrays, graph_tables
+from simulator.runtime.run import RunRecord
+
+Value = dict[str, Any]
+
+
+def graph_profile_value(executable: Executable, options: Mapping[str, bool | int | str]) -> Value:
+    """Give the graph profile; equal to what `graph.json` holds."""
+    tables, arrays = graph_tables(executable, options), graph_arrays(executable)
+    return registry.value_of(Dataset.of(tables, arrays, "graph profile"), "graph")
+
+
+def execution_profile_value(
+    executable: Executable, records: Sequence[RunRecord], *, profiled: bool = True
+) -> Value:
+    """Give the execution profile of some runs that follow each other, such as those since a reset.
+
+    Equal to what `execution.json` holds when these are all runs; the clock begins with the first of
+    them. Of an execution that is not `profiled` it tells the mode NONE and nothing else.
+    """
+    if not profiled:
+        none = {"profiler_mode": [code("execution", "profiler_mode", "NONE")]}
+        return registry.value_of(Dataset.of({"execution": none}), "execution")
+    origin = records[0].cycles_from if records else 0
+    profile = ExecutionProfile(executable, origin)
+    parts = [profile.start(), *map(profile.append, records)]
+    tables: dict[str, dict[str, Any]] = {}
+    arrays: dict[str, Any] = {}
+    for more_tables, more_arrays in parts:
+        for name, columns in more_tables.items():
+            tables[name] = _grown(name, tables.get(name), columns)
+        for name, values in more_arrays.items():
+            arrays[name] = _stacked(name, arrays.get(name), values)
+    return registry.value_of(Dataset.of(tables, arrays, "execution profile"), "execution")
+
+
+def dataset_of(graph: Mapping[str, Any], execution: Mapping[str, Any] | None = None) -> Dataset:
+    """Turn profiles given as values into a dataset; raises PvaError."""
+    return registry.of_values(graph=graph, execution=execution)
+
+
+def _grown(name: str, before: dict[str, Any] | None, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Append rows to a table; a table of one row is replaced."""
+    if before is None or schema.TABLE[name].layout == "object":
+        return dict(columns)
+    return {column: np.concatenate([before[column], columns[column]]) for column in columns}
+
+
+def _stacked(name: str, before: Any, values: Any) -> Any:
+    """Append rows to an array; one that is measured anew is replaced."""
+    if before is None or schema.ARRAY[name].replaced:
+        return values
+    return np.concatenate([before, values])
