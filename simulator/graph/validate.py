@@ -15,7 +15,8 @@ from simulator.graph.types import IntArray
 from simulator.graph.vertex import Field, VertexGroup
 
 if TYPE_CHECKING:
-    from simulator.graph.graph import Graph, Variable
+    from simulator.graph.graph import Graph
+    from simulator.graph.variables import Variable
 
 
 def check_mapped(graph: Graph, tensors: Iterable[Tensor]) -> None:

@@ -26,6 +26,7 @@ from simulator.poplibs.popops.elementwise import (
     subInPlace,
 )
 from simulator.poplibs.popops.encoding import encodeOneHot
+from simulator.poplibs.popops.loop import addForLoopCounterVertex, countedForLoop, countedLoop
 from simulator.poplibs.popops.reduce import Operation, reduce, reduceWithOutput
 
 __all__ = [
@@ -33,8 +34,11 @@ __all__ = [
     "absolute",
     "add",
     "addCodelets",
+    "addForLoopCounterVertex",
     "addInPlace",
     "cast",
+    "countedForLoop",
+    "countedLoop",
     "div",
     "divInPlace",
     "encodeOneHot",

@@ -1,0 +1,27 @@
+"""The vertex that counts a loop. Source: PopLibs lib/popops/codelets/ForLoopCounter.cpp."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.graph.types import BOOL, Array, Type
+from simulator.graph.vertex import Codelet, Operands
+
+COUNTER_CYCLES = (
+    26  # our estimate: two loads, add, subtract, compare and two stores of a C++ vertex
+)
+
+
+def for_loop_counter(dtype: Type) -> Codelet:
+    """Give popops::ForLoopCounter: it adds `increment` to `count` and compares with `limit`."""
+
+    def compute(operands: Operands) -> dict[str, Array]:
+        arrays = operands.arrays
+        # As on the machine: counts wrap around, and the sign of the difference decides.
+        count = arrays["count"] + arrays["increment"]
+        left = (arrays["limit"] - count).view(np.int32)
+        step = arrays["increment"].view(np.int32)
+        goes_on = np.where(step > 0, left > 0, (step < 0) & (left < 0))
+        return {"count": count, "comparisonResult": goes_on.astype(BOOL.numpy)}
+
+    return Codelet(f"popops::ForLoopCounter<{dtype}>", compute, False, 16, 60)

@@ -1,0 +1,158 @@
+"""Counted loops whose start, end and step may be known at run time only (popops/Loop.hpp)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, overload
+
+import numpy as np
+
+from simulator.codelets.loops import COUNTER_CYCLES, for_loop_counter
+from simulator.graph.errors import PoplarError
+from simulator.graph.graph import Graph
+from simulator.graph.intervals import as_int64
+from simulator.graph.program import Copy, Execute, Program, RepeatWhileTrue, Sequence
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import BOOL, INT, UNSIGNED_INT, Type
+from simulator.graph.vertex import VertexGroup, cut_field
+from simulator.poplibs.popops.elementwise import sub
+from simulator.poplibs.popops.regions import debug_name
+
+Count = int | Tensor
+Body = Callable[[Tensor], Program]
+
+
+@overload
+def countedLoop(
+    graph: Graph, count: Count, body: Body, /, *, debugContext: str = ""
+) -> Sequence: ...
+@overload
+def countedLoop(
+    graph: Graph, begin: Count, end: Count, step: Count, body: Body, /, *, debugContext: str = ""
+) -> Sequence: ...
+def countedLoop(graph: Graph, /, *arguments: Any, debugContext: str = "") -> Sequence:
+    """Run `body(count)` with count from `begin` (0) to below `end` by `step` (1).
+
+    The count is a tensor of one unsigned int that the body may read.
+    """
+    if len(arguments) not in (2, 4):
+        raise PoplarError("countedLoop: takes a count and a body, or begin, end, step and a body")
+    begin, end, step = (0, arguments[0], 1) if len(arguments) == 2 else arguments[:3]
+    name = debug_name(debugContext, "countedLoop")
+    count = graph.addVariable(UNSIGNED_INT, [1], f"{name}/count")
+    graph.setTileMapping(count, 0)
+    body = arguments[-1](count)
+    return countedForLoop(graph, count, begin, end, step, body, debugContext=name)
+
+
+@overload
+def countedForLoop(
+    graph: Graph,
+    count: Tensor,
+    initialCount: Count,
+    countLimit: Count,
+    countStep: Count,
+    body: Program,
+    /,
+    *,
+    debugContext: str = "",
+) -> Sequence: ...
+@overload
+def countedForLoop(
+    graph: Graph,
+    initialCount: Count,
+    countLimit: Count,
+    countStep: Count,
+    body: Program,
+    /,
+    *,
+    debugContext: str = "",
+) -> Sequence: ...
+def countedForLoop(graph: Graph, /, *arguments: Any, debugContext: str = "") -> Sequence:
+    """Run a program with `count` from `initialCount` to below `countLimit` by `countStep`.
+
+    A negative step counts down to above the limit. Each of the three numbers may be a tensor of
+    one element of the type of `count`; a count that is not given is made.
+    """
+    name = debug_name(debugContext, "countedForLoop")
+    if len(arguments) not in (4, 5):
+        raise PoplarError(f"{name}: takes [count,] initialCount, countLimit, countStep and a body")
+    initial, limit, step, body = arguments[-4:]
+    if len(arguments) == 5:
+        count = arguments[0]
+    else:
+        count = graph.addVariable(INT, [1], f"{name}/count")
+        graph.setTileMapping(count, 0)
+    if not isinstance(count, Tensor) or count.numElements() != 1:
+        raise PoplarError(f"{name}: counts in {count!r}; a tensor of one element is needed")
+    program, check = Sequence(name=name), Sequence()
+    with graph.debug_scope(name, "popops"):
+        tile = int(graph.tile_ranges(count)[2][0])
+        limit_, step_ = (_number(graph, n, count.dtype, tile, name) for n in (limit, step))
+        program.add(Copy(_before(graph, initial, step, step_, count, program), count))
+        proceed = addForLoopCounterVertex(graph, count, limit_, step_, tile, check)
+        program.add(RepeatWhileTrue(check, proceed, body, name=name))
+    return program
+
+
+def addForLoopCounterVertex(
+    graph: Graph,
+    count: Tensor,
+    countLimit: Tensor,
+    countStep: Count,
+    tile: int,
+    prog: Sequence,
+    debugContext: str = "",
+) -> Tensor:
+    """Add a step that advances `count`; give the tensor that tells whether the loop goes on."""
+    name = debug_name(debugContext, "loopCounter")
+    dtype = count.dtype
+    if dtype not in (INT, UNSIGNED_INT):
+        raise PoplarError(f"{name}: count of type {dtype}; int or unsigned int is needed")
+    increment = _number(graph, countStep, dtype, tile, name)
+    proceed = graph.addVariable(BOOL, [1], f"{name}/comparisonResult")
+    graph.setTileMapping(proceed, tile)
+    compute_set = graph.addComputeSet(name)
+    joined = {
+        "count": ("inout", count),
+        "limit": ("input", countLimit),
+        "increment": ("input", increment),
+        "comparisonResult": ("output", proceed),
+    }
+    graph.add_vertices(
+        VertexGroup(
+            compute_set=compute_set.id,
+            codelet=for_loop_counter(dtype),
+            tile=as_int64(tile),
+            fields={n: cut_field(n, way, t, 0, 1) for n, (way, t) in joined.items()},  # type: ignore[arg-type]
+            parameters={},
+            cycles=as_int64(COUNTER_CYCLES),
+        )
+    )
+    prog.add(Execute(compute_set))
+    return proceed
+
+
+def _number(graph: Graph, value: Count, dtype: Type, tile: int, name: str) -> Tensor:
+    """Give a number as a tensor: the one that was given, or a constant on the tile."""
+    if isinstance(value, Tensor):
+        if value.dtype != dtype or value.numElements() != 1:
+            raise PoplarError(f"{name}: {value!r}; one element of type {dtype} is needed")
+        return value.flatten()
+    wrapped = np.array([value], dtype=np.int64).astype(dtype.numpy)
+    constant = graph.addConstant(dtype, [1], wrapped)
+    graph.setTileMapping(constant, tile)
+    return constant
+
+
+def _before(
+    graph: Graph, initial: Count, step: Count, increment: Tensor, count: Tensor, prog: Sequence
+) -> Tensor:
+    """Give the value before the first count, as the loop advances before it compares."""
+    if isinstance(step, int) and step == 0:
+        raise PoplarError("countedForLoop: a step of 0 never ends")
+    tile = int(graph.tile_ranges(count)[2][0])
+    if isinstance(initial, int) and isinstance(step, int):
+        return _number(graph, initial - step, count.dtype, tile, "countedForLoop")
+    first = _number(graph, initial, count.dtype, tile, "countedForLoop")
+    return sub(graph, first, increment, prog, "initialCount")
