@@ -193,6 +193,8 @@ class Copy(Program):
         if isinstance(self.dst, Tensor):
             check_writable(self.dst, what)
         rows = _rows(what, self.src, self.dst, self.offset)
+        if self.offset is not None:
+            _set(self, "offset", everywhere(self.offset))
         sizes = _size(self.src, rows), _size(self.dst, rows)
         if self.src.dtype != self.dst.dtype or sizes[0] != sizes[1]:
             raise PoplarError(

@@ -42,11 +42,13 @@ def check_outside_copies(
 
 def _check_rows(buffer: RemoteBuffer, tensor: Tensor, offset: Tensor | None) -> None:
     """Each row has an offset, and there are no more of them than rows."""
-    what = f"remote buffer {buffer.handle!r}"
-    rows = tensor.numElements() // (buffer.num_elements * buffer.replicas)
-    given = 1 if offset is None else offset.numElements() // buffer.replicas
-    if given != rows:
-        raise PoplarError(f"{what}: {given} offsets for {rows} rows of {tensor.describe()}")
+    what, replicas = f"remote buffer {buffer.handle!r}", buffer.replicas
+    rows = tensor.numElements() // (buffer.num_elements * replicas)
+    given = replicas if offset is None else offset.numElements()
+    if given != rows * replicas:
+        raise PoplarError(
+            f"{what}: {given} offset(s); {rows} in each of {replicas} replicas are needed"
+        )
     if rows > buffer.repeats:
         raise PoplarError(f"{what}: {rows} offsets; it has {buffer.repeats} rows (repeats)")
 

@@ -83,10 +83,9 @@ class RemoteBuffers:
     def _per_copy(
         self, buffer: RemoteBuffer, rows: IntArray, replica: int
     ) -> list[tuple[int, IntArray]]:
-        """Give each replica of a view its rows, one replica's after another's; or all the same."""
+        """Give each replica of a view its rows, one replica's after another's; a single one all."""
         check_rows(buffer, rows)
-        own = len(rows) % buffer.replicas == 0
-        every = rows if own else np.tile(rows, buffer.replicas)
+        every = np.tile(rows, buffer.replicas) if len(rows) == 1 else rows
         parts = every.reshape(buffer.replicas, -1).astype(np.int64)
         return [(replica * buffer.replicas + i, part) for i, part in enumerate(parts)]
 
