@@ -16,7 +16,7 @@ from simulator.graph.errors import (
 )
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.intervals import Interval
-from simulator.graph.streams import Stream
+from simulator.graph.streams import DataStream, RemoteBuffer, ReplicatedStreamMode, Stream
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor, UpsampleMethod, append, concat
 from simulator.graph.types import (
@@ -47,6 +47,7 @@ from simulator.graph.vertex import (
     VectorList,
     Vertex,
 )
+from simulator.runtime.callbacks import StreamCallback
 
 __all__ = [
     "BOOL",
@@ -65,6 +66,7 @@ __all__ = [
     "UNSIGNED_LONGLONG",
     "UNSIGNED_SHORT",
     "ComputeSet",
+    "DataStream",
     "Device",
     "Engine",
     "Graph",
@@ -77,7 +79,10 @@ __all__ = [
     "MultiVertex",
     "Output",
     "PoplarError",
+    "RemoteBuffer",
+    "ReplicatedStreamMode",
     "Stream",
+    "StreamCallback",
     "SupervisorVertex",
     "Target",
     "Tensor",
