@@ -16,7 +16,8 @@ from simulator.graph.streams import RemoteBuffer, Stream, check_remote_buffers
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 
-Homes = dict[tuple[int, int], int]  # the IPU of each remote buffer (its id) and replica of a view
+# By remote buffer (its id) and replica of a view: its IPU, and the first tensor that says so.
+Homes = dict[tuple[int, int], tuple[int, str]]
 
 
 def check_outside_copies(
@@ -37,7 +38,8 @@ def check_outside_copies(
                     _check_home(graph, end, tensor, homes)
                 if isinstance(end, Stream) and isinstance(tensor, Tensor) and overlap == "None":
                     _check_own_buffer(graph, end, tensor, buffers)
-    check_remote_buffers(graph.remote_buffers, extended_memory, homes)
+    ipus = {key: ipu for key, (ipu, _) in homes.items()}
+    check_remote_buffers(graph.remote_buffers, extended_memory, ipus)
 
 
 def _check_rows(buffer: RemoteBuffer, tensor: Tensor, offset: Tensor | None) -> None:
@@ -61,11 +63,11 @@ def _check_home(graph: Graph, buffer: RemoteBuffer, tensor: Tensor, homes: Homes
     for replica in range(buffer.replicas):
         inside = (low < (replica + 1) * length) & (high > replica * length)
         for ipu in np.unique(ipus[inside]).tolist():
-            home = homes.setdefault((buffer.id, replica), ipu)
+            home, name = homes.setdefault((buffer.id, replica), (ipu, tensor.describe()))
             if home != ipu:
                 raise PoplarError(
-                    f"remote buffer {buffer.handle!r}: copied with IPU {home} and, by "
-                    f"{tensor.describe()}, with IPU {ipu}; it belongs to one IPU"
+                    f"remote buffer {buffer.handle!r}: {name} is on IPU {home}, "
+                    f"{tensor.describe()} on IPU {ipu}; all its copies have to be of one IPU"
                 )
 
 

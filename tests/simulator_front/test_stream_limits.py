@@ -1,0 +1,396 @@
+"""How copies with memory outside the IPU are split into transfers, and what they may not do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.compiler.building import Building, Part
+from simulator.compiler.lower_stream import lower_remote, lower_stream, transfer_limit
+from simulator.device import IPUModel
+from simulator.engine import Engine
+from simulator.graph.errors import PoplarError
+from simulator.graph.graph import Graph
+from simulator.graph.program import Copy, Repeat, Sequence
+from simulator.graph.streams import Stream
+from simulator.graph.target import make_target
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT, Type
+from simulator.poplar import StreamCallback
+from simulator.poplibs import poputil
+
+MEGABYTE = 1 << 20
+STREAM_COPY = ["External", "StreamCopy", "Internal", "Internal"]
+
+
+def mapped(graph: Graph, elements: int, dtype: Type = FLOAT, tile: int | None = None) -> Tensor:
+    tensor = graph.addVariable(dtype, [elements], f"t{len(graph.variables)}")
+    if tile is None:
+        poputil.mapTensorLinearly(graph, tensor)
+    else:
+        graph.setTileMapping(tensor, tile)
+    return tensor
+
+
+def kinds(parts: list[Part]) -> list[str]:
+    programs = [part.program for part in parts]
+    return [p.sync_type if p.type == "Sync" else p.type for p in programs]
+
+
+def moved(building: Building) -> list[list[int]]:
+    """Bytes by tile of each transfer."""
+    return [(cost.sent + cost.received).tolist() for cost in building.host_exchanges]
+
+
+# Streams
+@pytest.mark.parametrize(
+    ("target", "sizes"),
+    [
+        ("mk1", [128 * MEGABYTE, 128 * MEGABYTE, 44 * MEGABYTE]),
+        ("mk2", [256 * MEGABYTE, 44 * MEGABYTE]),
+    ],
+)
+@pytest.mark.parametrize("to_device", [True, False])
+def test_a_stream_of_300_megabytes_is_split_at_the_targets_limit(
+    target: str, sizes: list[int], to_device: bool
+) -> None:
+    graph = Graph(make_target(target))
+    building = Building.start(graph)
+    tensor = mapped(graph, 300 * MEGABYTE // 4)
+    building = Building.start(graph)
+    parts = lower_stream(building, "s", tensor, to_device)
+    assert kinds(parts) == STREAM_COPY * len(sizes)
+    assert [sum(bytes_) for bytes_ in moved(building)] == sizes
+
+
+def test_a_stream_at_the_limit_is_one_copy() -> None:
+    graph = Graph(make_target("mk2"))
+    tensor = mapped(graph, 64 * MEGABYTE)
+    building = Building.start(graph)
+    parts = lower_stream(building, "s", tensor, True)
+    assert kinds(parts) == STREAM_COPY
+    assert parts[1].program.name == "s"
+
+
+def test_a_split_follows_the_order_of_the_tensor_and_never_cuts_an_element() -> None:
+    graph = Graph(make_target("tiny"))
+    tensor = graph.addVariable(INT, [6], "t")
+    graph.setTileMapping(tensor, [[(4, 6)], [(0, 4)]])
+    building = Building.start(graph)
+    parts = lower_stream(building, "s", tensor, True, 15)  # three elements a transfer
+    assert moved(building) == [[0, 12, 0, 0], [8, 4, 0, 0]]
+    assert [part.program.name for part in parts[1::4]] == ["s/0", "s/1"]
+
+
+def test_the_limit_is_one_of_each_ipu() -> None:
+    graph = Graph(make_target("tiny", num_ipus=2))
+    tensor = graph.addVariable(INT, [8], "t")
+    graph.setTileMapping(tensor, [[(0, 2)], [(2, 4)], [], [], [], [(6, 8)], [(4, 6)]])
+    building = Building.start(graph)
+    lower_stream(building, "s", tensor, True, 8)
+    # IPU 1 holds the elements 4 to 7: the first of them are on its tile 2, that is tile 6.
+    assert moved(building) == [[8, 0, 0, 0, 0, 0, 8, 0], [0, 8, 0, 0, 0, 8, 0, 0]]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(0, 7), min_size=1, max_size=40), st.integers(4, 60))
+def test_a_split_moves_every_byte_once_and_keeps_to_the_limit(tiles: list[int], limit: int) -> None:
+    graph = Graph(make_target("tiny", num_ipus=2))
+    tensor = graph.addVariable(FLOAT, [len(tiles)], "t")
+    for element, tile in enumerate(tiles):
+        graph.setTileMapping(tensor[element], tile)
+    building = Building.start(graph)
+    lower_stream(building, "s", tensor, True, limit)
+    by_transfer = np.array(moved(building))
+    wanted = 4 * np.bincount(tiles, minlength=8)
+    assert (by_transfer.sum(axis=0) == wanted).all()
+    by_ipu = by_transfer.reshape(-1, 2, 4).sum(axis=2)
+    assert (by_ipu <= limit).all()
+    fewest = [-(-int(held) // (limit // 4 * 4)) for held in wanted.reshape(2, 4).sum(axis=1)]
+    assert len(by_transfer) == max(fewest)
+
+
+def test_the_first_transfer_that_touches_a_variable_writes_it_whole() -> None:
+    # Else what the variable held before would have to stay alive.
+    graph = Graph(make_target("tiny"))
+    first, second = mapped(graph, 3, tile=0), mapped(graph, 3, tile=1)
+    both = Tensor(
+        graph,
+        FLOAT,
+        (5,),
+        np.concatenate([first.begins, second.begins]),
+        np.array([3, 2]),
+    )
+    building = Building.start(graph)
+    copies = lower_stream(building, "s", both, True, 8)[1::4]
+    assert [copy.writes.tolist() for copy in copies] == [[0], [0, 1], [1]]
+    assert [copy.whole.tolist() for copy in copies] == [[True], [False, False], [False]]
+
+
+def test_the_option_of_the_stream_goes_before_the_targets_limit() -> None:
+    target = make_target("mk2")
+    assert transfer_limit(Stream(0, "s", FLOAT, 1, "in"), target) == 256 * MEGABYTE
+    assert transfer_limit(Stream(0, "s", FLOAT, 1, "in", splitLimit=64), target) == 64
+
+
+# Remote buffers
+def remote_parts(
+    graph: Graph, tensor: Tensor, rows: int, offset: Tensor | None = None, to_device: bool = True
+) -> tuple[Building, list[Part]]:
+    elements = tensor.numElements() // rows
+    buffer = graph.addRemoteBuffer("w", tensor.dtype, elements, 100)
+    building = Building.start(graph)
+    return building, lower_remote(building, "w", buffer, tensor, offset, to_device)
+
+
+def test_each_row_of_a_remote_buffer_is_a_transfer_without_the_host() -> None:
+    graph = Graph(make_target("tiny"))
+    tensor, offset = mapped(graph, 6, INT, tile=1), mapped(graph, 3, UNSIGNED_INT, tile=0)
+    building, parts = remote_parts(graph, tensor, 3, offset)
+    assert kinds(parts) == ["Internal"] + 3 * ["StreamCopy", "Internal"]
+    assert moved(building) == [[0, 8, 0, 0]] * 3
+    assert [part.reads.tolist() for part in parts[1::2]] == [[1]] * 3
+    assert [part.writes.tolist() for part in parts[1::2]] == [[0]] * 3
+
+
+def test_rows_go_out_of_the_tiles_that_hold_them() -> None:
+    graph = Graph(make_target("tiny"))
+    tensor = graph.addVariable(HALF, [2, 4], "t")
+    graph.setTileMapping(tensor, [[(0, 3)], [(3, 8)]])
+    offset = mapped(graph, 2, UNSIGNED_INT, tile=0)
+    building, parts = remote_parts(graph, tensor, 2, offset, to_device=False)
+    assert [cost.sent.tolist() for cost in building.host_exchanges] == [[6, 2, 0, 0], [0, 8, 0, 0]]
+    assert parts[1].reads.tolist() == [0, 1] and not len(parts[1].writes)
+
+
+def test_a_row_takes_as_long_as_a_link_of_15_75_gigabytes_a_second() -> None:
+    graph = Graph(make_target("mk2"))
+    tensor = mapped(graph, MEGABYTE // 4)
+    building, _ = remote_parts(graph, tensor, 1)
+    cost = building.host_exchanges[0]
+    # 1,048,576 bytes at 1.33 GHz over 15.753846 GB/s are 88,524.8 cycles; and 5 to begin with.
+    assert set(cost.cycles.tolist()) - {0} == {88_530}
+
+
+# Engines
+def engine(graph: Graph, program: Any, **options: object) -> Engine:
+    named = {name.replace("_", "."): value for name, value in options.items()}
+    return Engine(graph, program, named)
+
+
+def model(ipus: int = 1) -> tuple[Any, Graph]:
+    device = IPUModel("tiny", numIPUs=ipus).createDevice()
+    return device, Graph(device.getTarget())
+
+
+def test_a_stream_that_is_split_gives_the_same_values() -> None:
+    device, graph = model()
+    tensor = mapped(graph, 10, INT)
+    into = graph.addHostToDeviceFIFO("in", INT, 10, options={"splitLimit": 12})
+    out = graph.addDeviceToHostFIFO("out", INT, 10, options={"splitLimit": "20"})
+    session = engine(graph, Sequence(Copy(into, tensor), Copy(tensor, out)))
+    session.load(device)
+    found = np.zeros(10, np.int32)
+    session.connectStream("in", np.arange(10, dtype=np.int32))
+    session.connectStream("out", found)
+    session.run()
+    assert found.tolist() == list(range(10))
+
+
+def test_a_program_runs_again_after_a_callback_that_failed() -> None:
+    device, graph = model()
+    tensor = mapped(graph, 2, INT)
+    into = graph.addHostToDeviceFIFO("in", INT, 2)
+    out = graph.addDeviceToHostFIFO("out", INT, 2)
+    session = engine(graph, Sequence(Copy(into, tensor), Copy(tensor, out)))
+    session.load(device)
+    found = np.zeros(2, np.int32)
+    session.connectStream("out", found)
+    given = iter([np.array([1], np.int32), np.array([3, 4], np.int32)])
+    session.connectStreamToCallback("in", lambda buffer: next(given))
+    with pytest.raises(PoplarError, match="stream 'in': its callback gave 1 elements; 2 are"):
+        session.run()
+    session.run()
+    assert found.tolist() == [3, 4]
+    with pytest.raises(PoplarError, match="stream 'in': its callback raised StopIteration"):
+        session.run()
+
+
+def remote_program(
+    graph: Graph, rows: int = 2, repeats: int = 4, tile: int = 1
+) -> tuple[Tensor, Tensor, Sequence]:
+    """Store a tensor's rows in a buffer, where the offsets say."""
+    tensor, offset = mapped(graph, 3 * rows, INT, tile), mapped(graph, rows, UNSIGNED_INT, tile)
+    buffer = graph.addRemoteBuffer("w", INT, 3, repeats)
+    graph.createHostWrite("values", tensor)
+    graph.createHostWrite("offset", offset)
+    graph.createHostRead("found", tensor)
+    return tensor, offset, Sequence(Copy(tensor, buffer, offset))
+
+
+def test_rows_are_stored_and_loaded_by_offset() -> None:
+    device, graph = model()
+    tensor, offset, store = remote_program(graph)
+    load = Sequence(Copy(graph.remote_buffers[0], tensor, offset))
+    first = Sequence(Copy(graph.remote_buffers[0], tensor[:3]))
+    session = engine(graph, [store, load, first])
+    session.load(device)
+    session.writeTensor("values", np.arange(6))
+    session.writeTensor("offset", [3, 0])
+    session.run(0)
+    session.writeTensor("offset", [2, 3])
+    session.run(1)
+    assert session.readTensor("found").tolist() == [0, 0, 0, 0, 1, 2]
+    session.run(2)  # without an offset: row 0
+    assert session.readTensor("found").tolist() == [3, 4, 5, 0, 1, 2]
+
+
+def test_the_host_reaches_the_rows_of_a_remote_buffer() -> None:
+    device, graph = model()
+    tensor, offset, store = remote_program(graph)
+    load = Sequence(Copy(graph.remote_buffers[0], tensor, offset))
+    session = engine(graph, [store, load])
+    session.load(device)
+    session.copyToRemoteBuffer(np.array([7, 8, 9], np.int32), "w", 2)
+    session.writeTensor("offset", [2, 1])
+    session.run(1)
+    assert session.readTensor("found").tolist() == [7, 8, 9, 0, 0, 0]
+    session.run(0)
+    row = np.ones(3, np.int32)
+    session.copyFromRemoteBuffer("w", row, 1)
+    assert row.tolist() == [0, 0, 0]
+
+
+def test_an_offset_beyond_the_rows_ends_the_run_and_names_the_buffer() -> None:
+    device, graph = model()
+    *_, store = remote_program(graph)
+    session = engine(graph, store)
+    session.load(device)
+    session.writeTensor("offset", [1, 4])
+    with pytest.raises(PoplarError, match="remote buffer 'w': offset 4; it has 4 rows"):
+        session.run()
+    session.writeTensor("offset", [1, 3])
+    session.run()
+
+
+def test_a_remote_buffer_belongs_to_one_ipu() -> None:
+    _, graph = model(ipus=2)
+    *_, store = remote_program(graph)
+    other = mapped(graph, 3, INT, tile=5)
+    store.add(Repeat(2, Copy(graph.remote_buffers[0], other)))
+    said = "remote buffer 'w': .*; all its copies have to be of one IPU"
+    with pytest.raises(PoplarError, match=said):
+        engine(graph, store)
+
+
+def test_a_tensor_of_two_ipus_cannot_be_a_row() -> None:
+    _, graph = model(ipus=2)
+    tensor = graph.addVariable(INT, [4], "t")
+    graph.setTileMapping(tensor, [[(0, 2)], [], [], [], [(2, 4)]])
+    with pytest.raises(PoplarError, match="remote buffer 'w': t is on IPU 0, t on IPU 1; all"):
+        engine(graph, Copy(tensor, graph.addRemoteBuffer("w", INT, 4)))
+
+
+def test_there_are_no_more_offsets_than_rows() -> None:
+    _, graph = model()
+    *_, store = remote_program(graph, rows=3, repeats=2)
+    said = r"remote buffer 'w': 3 offsets; it has 2 rows \(repeats\)"
+    with pytest.raises(PoplarError, match=said):
+        engine(graph, store)
+
+
+@pytest.mark.parametrize("dtype", [FLOAT, HALF])
+def test_offsets_are_whole_numbers(dtype: Type) -> None:
+    _, graph = model()
+    tensor, offset = mapped(graph, 3, INT), mapped(graph, 1, dtype)
+    buffer = graph.addRemoteBuffer("w", INT, 3, 2)
+    with pytest.raises(PoplarError, match="a tensor of unsigned int is needed"):
+        Copy(tensor, buffer, offset)
+
+
+def test_several_rows_need_offsets() -> None:
+    _, graph = model()
+    tensor = mapped(graph, 6, INT)
+    buffer = graph.addRemoteBuffer("w", INT, 3, 2)
+    with pytest.raises(PoplarError, match=r"t0 \(6 x int\) to remote buffer 'w' \(3 x int\)"):
+        Copy(tensor, buffer)
+
+
+def test_remote_buffers_beyond_16_gigabytes_need_an_option() -> None:
+    _, graph = model()
+    tensor = mapped(graph, 3, INT)
+    small = graph.addRemoteBuffer("small", INT, 3)
+    graph.addRemoteBuffer("huge", INT, 64 * MEGABYTE, 63)
+    with pytest.raises(PoplarError, match="remote buffer 'huge': with it IPU 0 has 16,911,433,740"):
+        engine(graph, Copy(tensor, small))
+    engine(graph, Copy(tensor, small), target_extendedMemory=True)
+
+
+def test_a_stream_cannot_be_split_when_buffers_do_not_overlap() -> None:
+    _, graph = model()
+    tensor = mapped(graph, 10, INT)
+    into = graph.addHostToDeviceFIFO("in", INT, 10, options={"splitLimit": 12})
+    engine(graph, Copy(into, tensor), exchange_streamBufferOverlap="HostRearrangeOnly")
+    said = "stream 'in': 40 bytes on IPU 0; a transfer above 12 cannot be split while exchange"
+    with pytest.raises(PoplarError, match=said):
+        engine(graph, Copy(into, tensor), exchange_streamBufferOverlap="None")
+
+
+def test_buffers_that_do_not_overlap_have_to_fit_beside_one_another() -> None:
+    target = make_target("tiny", stream_copy_limit=100)
+    graph = Graph(target)
+    tensor = mapped(graph, 10, INT)
+    streams = [graph.addHostToDeviceFIFO(name, INT, 10) for name in "ab"]
+    deep = graph.addHostToDeviceFIFO("c", INT, 10, options={"bufferingDepth": 3})
+    engine(
+        graph, Sequence(*(Copy(s, tensor) for s in streams)), exchange_streamBufferOverlap="None"
+    )
+    said = "stream 'c': with it the stream buffers of IPU 0 take 120 bytes; at most 100 fit"
+    with pytest.raises(PoplarError, match=said):
+        engine(graph, Copy(deep, tensor), exchange_streamBufferOverlap="None")
+
+
+def test_prefetch_is_an_option_of_the_engine() -> None:
+    device, graph = model()
+    tensor = mapped(graph, 2, INT)
+    into = graph.addHostToDeviceFIFO("in", INT, 2, options={"bufferingDepth": 2})
+    options = {"exchange_enablePrefetch": "true", "exchange_streamBufferOverlap": "None"}
+    session = engine(graph, Copy(into, tensor), **options)
+    session.load(device)
+    calls: list[str] = []
+
+    class Source:
+        def fetch(self, buffer: Any) -> None:
+            calls.append("fetch")
+
+        def prefetch(self, buffer: Any) -> Any:
+            calls.append("prefetch")
+            return StreamCallback.Result.Success
+
+        def invalidatePrefetched(self) -> None:
+            calls.append("invalidate")
+
+    session.connectStreamToCallback("in", Source())
+    session.run()
+    session.run()
+    session.load(device)
+    assert calls == ["fetch", "prefetch", "prefetch", "prefetch", "invalidate"]
+
+
+def test_a_report_shows_each_transfer_of_a_split_stream(tmp_path: Path) -> None:
+    device, graph = model()
+    tensor = mapped(graph, 10, INT)
+    into = graph.addHostToDeviceFIFO("in", INT, 10, options={"splitLimit": 12})
+    named = {"autoReport.all": True, "autoReport.directory": str(tmp_path)}
+    session = Engine(graph, Copy(into, tensor), named)
+    session.load(device)
+    session.connectStream("in", np.arange(10, dtype=np.int32))
+    session.run()
+    steps = session.getReport().execution.steps
+    names = [step.program.name for step in steps if step.program.name.startswith("in/")]
+    assert names == ["in/0", "in/1", "in/2", "in/3"]
