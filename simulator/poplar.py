@@ -14,7 +14,7 @@ from simulator.graph.errors import (
     PoplarError,
     TileMappingError,
 )
-from simulator.graph.graph import ComputeSet, Graph
+from simulator.graph.graph import ComputeSet, Function, Graph
 from simulator.graph.intervals import Interval
 from simulator.graph.streams import DataStream, RemoteBuffer, ReplicatedStreamMode, Stream
 from simulator.graph.target import Target
@@ -47,6 +47,7 @@ from simulator.graph.vertex import (
     VectorList,
     Vertex,
 )
+from simulator.graph.views import replication_factor
 from simulator.runtime.callbacks import StreamCallback
 
 __all__ = [
@@ -69,6 +70,7 @@ __all__ = [
     "DataStream",
     "Device",
     "Engine",
+    "Function",
     "Graph",
     "GraphConnectionError",
     "HostAccessError",
@@ -95,4 +97,5 @@ __all__ = [
     "append",
     "concat",
     "program",
+    "replication_factor",
 ]
