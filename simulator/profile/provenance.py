@@ -60,7 +60,11 @@ TRUST = (
         "the IPU-Link constraints that PopLibs gives to the IPU Model; the latency is a guess",
         "external_exchange_cycles",
     ),
-    Trust(ESTIMATE, "a link of 8 GB/s, fitted to published runs", "host_exchange_cycles"),
+    Trust(
+        ESTIMATE,
+        "a link of 8 GB/s, fitted to published runs; for remote buffers what PCIe Gen4 x8 can carry",
+        "host_exchange_cycles",
+    ),
     Trust(
         ESTIMATE,
         "sizes and clock are published; sync delays of single tiles and their places are not",
