@@ -62,7 +62,7 @@ TRUST = (
     ),
     Trust(
         ESTIMATE,
-        "a link of 8 GB/s, fitted to published runs; for remote buffers what PCIe Gen4 x8 can carry",
+        "a link of 8 GB/s, fitted to published runs; for remote buffers what PCIe Gen4 x8 carries",
         "host_exchange_cycles",
     ),
     Trust(
