@@ -53,7 +53,12 @@ class Device:
         return self._attached
 
     def attach(self) -> bool:
-        """Take the device; False when another device holds one of its IPUs."""
+        """Take the device; False when another device holds one of its IPUs.
+
+        Raises PoplarError when it is attached already, by the program or by `Engine.load`.
+        """
+        if self._attached:
+            raise PoplarError(f"device {self.id} is attached already; detach it first")
         if self._holder() is not None:
             return False
         for ipu in self.driver_ids:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import numpy as np
@@ -13,10 +14,12 @@ from simulator import options as engine_options
 from simulator.compiler.compile import compile_graph
 from simulator.compiler.instrument import instrumentation_of
 from simulator.device import Device
-from simulator.graph.errors import HostAccessError, PoplarError
+from simulator.engine_log import log_executable, log_run, overflow
+from simulator.graph.errors import HostAccessError, PoplarError, graph_memory_allocation_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Program, Sequence
 from simulator.graph.streams import Stream
+from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.graph.validate_programs import check_programs
@@ -25,7 +28,7 @@ from simulator.logging import log
 from simulator.runtime.execute import ValueRunner
 from simulator.runtime.host_streams import HostStreams
 from simulator.runtime.remote_buffers import RemoteBuffers
-from simulator.runtime.run import Runner
+from simulator.runtime.run import Runner, RunRecord
 from simulator.runtime.storage import Storage
 
 if TYPE_CHECKING:
@@ -58,6 +61,7 @@ class Engine:
         self._programs = [programs] if isinstance(programs, Program) else list(programs)
         self._options = engine_options.resolve(options)
         self._directory = Path(str(self._options["autoReport.directory"])) / name
+        self._called = f"engine {name!r}" if name else "engine"
         with _traced("Engine::compile"):
             with _traced("validate"):
                 check_outside_copies(
@@ -69,8 +73,11 @@ class Engine:
             instrumentation = instrumentation_of(self._options)
             self._executable = compile_graph(graph, self._programs, instrumentation)
             self._report = self._open_report()
+        log(
+            "PO", "ENGINE", "INFO", f"{self._called} compiled for {_described(graph.device_target)}"
+        )
+        log_executable(self._executable)
         self._check_memory()
-        log("PO", "ENGINE", "INFO", f"compiled {len(graph.compute_sets)} compute sets")
         self._streams = HostStreams(
             graph.streams,
             graph.replication,
@@ -83,6 +90,7 @@ class Engine:
         self._runner: Runner | None = None
         self._text: TextIO | None = None
         self._runs = 0
+        self._records: list[RunRecord] = []  # since the execution profile was last reset
 
     def _open_report(self) -> ReportFiles | None:
         """Write what is known before the first run, if the options ask for a report."""
@@ -95,15 +103,20 @@ class Engine:
             return ReportFiles(self._directory, self._executable, self._options)
 
     def _check_memory(self) -> None:
-        """Raise when a tile holds more than it can, unless that is allowed."""
-        over = self._executable.memory.by_tile["overflowed"]
-        if self._options["debug.allowOutOfMemory"] or not over.any():
+        """Raise graph_memory_allocation_error when tiles hold more than they can.
+
+        If `debug.allowOutOfMemory` says so, log it and go on: the report is marked with it.
+        """
+        needed = overflow(self._executable)
+        if not needed:
             return
-        tile, limit = int(over.argmax()), self._graph.target.bytes_per_tile
-        raise PoplarError(
-            f"out of memory on {int((over > 0).sum())} tile(s): tile {tile} needs "
-            f"{int(over[tile]):,} bytes more than its {limit:,}; "
-            "see debug.allowOutOfMemory for a report of it"
+        if self._options["debug.allowOutOfMemory"]:
+            log("PO", "ENGINE", "WARN", f"{self._called}: {needed}; debug.allowOutOfMemory is true")
+            return
+        path = "" if self._report is None else str(self._directory)
+        where = f"its report is in {path}" if path else "see autoReport.all for a report of it"
+        raise graph_memory_allocation_error(
+            f"{needed}; {where}, debug.allowOutOfMemory to run it all the same", path
         )
 
     @property
@@ -121,16 +134,18 @@ class Engine:
                     f"the device is {found.name} with {found.num_tiles}"
                 )
         with _traced("Engine::load"):
-            device.attach()
+            device.take("Engine")
             self._streams.reset()
             self._storages = [Storage(self._graph) for _ in range(self._graph.replication)]
             self._values = [
                 ValueRunner(self._graph, storage, self._streams, self._remote, replica=replica)
                 for replica, storage in enumerate(self._storages)
             ]
-            self._runner = Runner(self._executable, *self._values)
+            profiled = int(self._options["profiler.replicaToProfile"])
+            self._runner = Runner(self._executable, *self._values, profiled=profiled)
             if self._text is not None:
                 self.setPrintStream(self._text)
+        log("PO", "ENGINE", "INFO", f"{self._called} loaded onto device {device.getId()}")
 
     def run(self, program: int = 0, name: str = "") -> None:
         """Run a program by its number; the first runs are recorded step by step."""
@@ -140,11 +155,16 @@ class Engine:
             raise PoplarError(
                 f"Engine: program {program}; there are programs 0 to {len(self._programs) - 1}"
             )
-        record = self._runs < int(self._options["autoReport.executionProfileProgramRunCount"])
+        record = len(self._records) < int(
+            self._options["autoReport.executionProfileProgramRunCount"]
+        )
         self._runs += 1
+        log("PO", "ENGINE", "INFO", f"{self._called} runs program {program}")
         self._streams.start_run()
         with _traced("Engine::run"):
             done = self._runner.run(program, name or f"run {self._runs - 1}", record=record)
+        log_run(self._executable, done)
+        self._records.append(done)
         if self._report is not None:
             with _traced("write execution profile"):
                 self._report.append(done)
@@ -215,7 +235,23 @@ class Engine:
         for values in self._values:
             values.print_to(text)
 
-    # Report
+    # Profiles
+    def getGraphProfile(self) -> dict[str, Any]:
+        """Give what the compiler knows, as the document `graph.json` has it."""
+        from simulator.profile.values import graph_profile_value
+
+        return graph_profile_value(self._executable, self._options)
+
+    def getExecutionProfile(self) -> dict[str, Any]:
+        """Give what ran since the last reset, as the document `execution.json` has it."""
+        from simulator.profile.values import execution_profile_value
+
+        return execution_profile_value(self._executable, self._records)
+
+    def resetExecutionProfile(self) -> None:
+        """Begin the execution profile anew; what was written of earlier runs stays."""
+        self._records.clear()
+
     def getReport(self) -> Report:
         """Open the report that has been written so far."""
         from simulator.engine_report import open_report
@@ -226,14 +262,23 @@ class Engine:
         self, text: TextIO | None = None, options: Mapping[str, object] | None = None
     ) -> None:
         """Print the profile summary; options such as `showVarStorage` add to it."""
-        from simulator.engine_report import print_profile_summary
+        from simulator.engine_report import printProfileSummary
 
-        print_profile_summary(self._reported("printProfileSummary"), text, options)
+        printProfileSummary(text, self.getGraphProfile(), self.getExecutionProfile(), options)
 
     def _reported(self, what: str) -> Path:
         if self._report is None:
             raise PoplarError(f"{what}: no report is written; see the option autoReport.all")
         return self._directory
+
+    @staticmethod
+    def getTimeStamp() -> int:
+        """Give the time in nanoseconds, on the clock of the host trace."""
+        return perf_counter_ns()
+
+
+def _described(target: Target) -> str:
+    return f"{target.num_ipus} x {target.name} with {target.tiles_per_ipu:,} tiles"
 
 
 def _traced(label: str) -> pvti.Tracepoint:

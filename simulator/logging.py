@@ -43,25 +43,15 @@ def enabled(source: Source, level: Level, module: str = "") -> bool:
 
 
 def log(source: Source, module: str, level: Level, message: str) -> None:
-    """Write a line, if its level is wanted."""
-    log_lines(source, module, level, (message,))
-
-
-def log_lines(source: Source, module: str, level: Level, messages: Iterable[str]) -> None:
-    """Write lines at once, if their level is wanted."""
+    """Write a message, each of its lines as one of the log, if its level is wanted."""
     if not enabled(source, level, module):
         return
     now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     thread = f"{os.getpid()}.{threading.get_native_id()}"
     prefix = f"{now} {source}:{module:<9}{thread} {level[0]}: "
-    text = "\n".join(f"{prefix}{message}" for message in messages)
-    if text:
-        write_to(f"{_VARIABLES[source]}_LOG_DEST", "stderr", text)
-
-
-def write_to(variable: str, default: str, text: str) -> None:
-    """Write lines to where an environment variable says: stdout, stderr or a file to add to."""
-    write_lines(variable, os.environ.get(variable) or default, text)
+    variable = f"{_VARIABLES[source]}_LOG_DEST"
+    text = message.replace("\n", f"\n{prefix}")
+    write_lines(variable, os.environ.get(variable) or "stderr", f"{prefix}{text}")
 
 
 def write_lines(what: str, destination: str, text: str) -> None:

@@ -16,7 +16,7 @@ from simulator.graph.option_table import (
     defaults,
     from_environment,
 )
-from simulator.logging import enabled, log, log_lines
+from simulator.logging import enabled, log
 
 ENVIRONMENT = "POPLAR_ENGINE_OPTIONS"
 LEVELS = ("tile", "vertex", "device", "ipu")
@@ -116,9 +116,9 @@ def resolve(given: Mapping[str, object] | None) -> dict[str, OptionValue]:
     for name, value in chosen.items():
         if (name, value) in _NOT_DONE:
             log("PO", "ENGINE", "WARN", f"{name} is {_text(value)}: {_NOT_DONE[name, value]}")
-    if enabled("PO", "DEBUG", "ENGINE"):
+    if chosen and enabled("PO", "DEBUG", "ENGINE"):
         lines = [f"option {name}: {_text(value)}" for name, value in chosen.items()]
-        log_lines("PO", "ENGINE", "DEBUG", lines)
+        log("PO", "ENGINE", "DEBUG", "\n".join(lines))
     return defaults(OPTIONS, chosen)
 
 

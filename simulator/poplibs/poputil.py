@@ -9,6 +9,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray, Type
+from simulator.logging import library_call
 
 MIN_BYTES_PER_TILE = 128  # PopLibs lib/poputil/TileMapping.cpp
 
@@ -34,6 +35,7 @@ def linear_bounds(
     return np.minimum(bounds, elements)
 
 
+@library_call("POPUTIL")
 def mapTensorLinearly(
     graph: Graph, tensor: Tensor, minElementsPerTile: int = 0, grainSize: int = 0
 ) -> None:
@@ -45,6 +47,7 @@ def mapTensorLinearly(
     graph.map_ranges(tensor, bounds[:-1], bounds[1:], tiles)
 
 
+@library_call("POPUTIL")
 def calcLinearTileMapping(graph: Graph, tensor: Tensor) -> list[list[tuple[int, int]]]:
     """List, for each tile, the parts [begin, end) that `mapTensorLinearly` would give it."""
     bounds = linear_bounds(tensor.numElements(), tensor.dtype, graph.target).tolist()

@@ -87,8 +87,8 @@ class Runner:
             try:
                 copy = next(meetings)
             except StopIteration as end:
-                traces: list[IntArray] = end.value
-                return traces[self._profiled]
+                profiled: IntArray = end.value[self._profiled]
+                return profiled
             sent = [values.read(copy.src) for values in self._values]
             for sender, receiver in copy.replicaMap.items():
                 self._values[receiver].write(copy.dst, sent[sender])
@@ -111,26 +111,29 @@ class Runner:
         return None, self._cycles[key]
 
 
+def cycles_of(executable: Executable, program: LoweredProgram) -> IntArray:
+    """Give the cycles of a step on each tile; empty for syncs and for what is no step."""
+    lowered = executable.lowered
+    match program.type:
+        case "OnTileExecute":
+            cycles: IntArray = executable.costs.cycles[program.compute_set]
+            return cycles
+        case "DoExchange":
+            return lowered.exchanges[program.exchange].cycles
+        case "GlobalExchange":
+            return lowered.global_exchanges[program.exchange].cycles
+        case "StreamCopy":
+            return lowered.host_exchanges[program.exchange].cycles
+    return np.zeros(0, dtype=np.int64)
+
+
 def _phase(executable: Executable, program: LoweredProgram) -> Phase:
     """Give the phase of a step; what is no step takes no time on any tile."""
     target = executable.graph.target
-    nothing = np.zeros(0, dtype=np.int64)
-    lowered = executable.lowered
-    match program.type:
-        case "Sync":
-            external = program.sync_type == "External"
-            return Phase.sync(target.num_tiles, target.tiles_per_ipu, external=external)
-        case "OnTileExecute":
-            cycles = executable.costs.cycles[program.compute_set]
-        case "DoExchange":
-            cycles = lowered.exchanges[program.exchange].cycles
-        case "GlobalExchange":
-            cycles = lowered.global_exchanges[program.exchange].cycles
-        case "StreamCopy":
-            cycles = lowered.host_exchanges[program.exchange].cycles
-        case _:
-            cycles = nothing
-    return Phase.of(cycles, target.tiles_per_ipu)
+    if program.type == "Sync":
+        external = program.sync_type == "External"
+        return Phase.sync(target.num_tiles, target.tiles_per_ipu, external=external)
+    return Phase.of(cycles_of(executable, program), target.tiles_per_ipu)
 
 
 def _wall_clock() -> int:

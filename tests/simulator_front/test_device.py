@@ -61,6 +61,15 @@ def test_a_device_that_another_holds_cannot_be_attached(manager: DeviceManager) 
     assert again.isAttached()
 
 
+def test_a_second_attach_is_refused() -> None:
+    device = IPUModel("tiny").createDevice()
+    device.attach()
+    with pytest.raises(PoplarError, match="device 0 is attached already; detach it first"):
+        device.attach()
+    device.detach()
+    assert device.attach()
+
+
 def test_groups_that_share_an_ipu_exclude_each_other(manager: DeviceManager) -> None:
     pair = manager.acquireAvailableDevice(2)
     assert pair.getDriverIDs() == [0, 1]

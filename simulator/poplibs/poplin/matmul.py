@@ -20,7 +20,7 @@ from simulator.graph.program import Execute, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, UNSIGNED_SHORT, IntArray, Type
 from simulator.graph.vertex import Field, VertexGroup, cut_field, cut_ranges
-from simulator.logging import log
+from simulator.logging import library_call, log
 from simulator.poplibs.poplin.blocks import Blocks
 from simulator.poplibs.poplin.planner import Plan, plan_product
 from simulator.poplibs.popops.regions import debug_name
@@ -38,18 +38,20 @@ class _Vertices:
     inputs: IntArray
 
 
+@library_call("POPLIN")
 def matMul(graph: Graph, A: Tensor, B: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
     """Multiply [m, k] by [k, n]."""
     name = debug_name(debugContext, "Conv_1")
     _check(name, A.shape, B.shape, A.dtype, B.dtype)
     plan = plan_product(graph.target, A.dtype, A.dim(0), A.dim(1), B.dim(1))
-    log("PL", "POPLIN", "INFO", f"{name}: {list(A.shape)} x {list(B.shape)} by {plan}")
+    log("PL", "POPLIN", "DEBUG", f"{name}: {list(A.shape)} x {list(B.shape)} by {plan}")
     with graph.debug_scope(name, "poplin"):
         left, right = (B.transpose(), A.transpose()) if plan.swapped else (A, B)
         out = _convolve(graph, plan, left, right, prog, name)
     return out.transpose() if plan.swapped else out
 
 
+@library_call("POPLIN")
 def createMatMulInputLHS(
     graph: Graph,
     inputType: Type,
@@ -62,6 +64,7 @@ def createMatMulInputLHS(
     return _create_input(graph, inputType, outputType, aShape, bShape, debugContext, left=True)
 
 
+@library_call("POPLIN")
 def createMatMulInputRHS(
     graph: Graph,
     inputType: Type,

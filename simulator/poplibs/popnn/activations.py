@@ -9,6 +9,7 @@ from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Execute, Sequence
 from simulator.graph.tensor import Tensor
+from simulator.logging import library_call
 from simulator.poplibs.popnn.softmax import softmax, softmax_gradient
 from simulator.poplibs.popops.regions import Operand, add_elementwise, debug_name, result_like
 
@@ -22,6 +23,7 @@ class NonLinearityType(Enum):
     SOFTMAX = "SOFTMAX"
 
 
+@library_call("POPNN")
 def nonLinearity(
     graph: Graph, kind: NonLinearityType, tensor: Tensor, prog: Sequence, debugContext: str = ""
 ) -> Tensor:
@@ -39,6 +41,7 @@ def nonLinearity(
     return out
 
 
+@library_call("POPNN")
 def nonLinearityInPlace(
     graph: Graph, kind: NonLinearityType, tensor: Tensor, prog: Sequence, debugContext: str = ""
 ) -> None:
@@ -54,6 +57,7 @@ def nonLinearityInPlace(
         prog.add(Execute(compute_set))
 
 
+@library_call("POPNN")
 def nonLinearityInputGradient(
     graph: Graph,
     kind: NonLinearityType,

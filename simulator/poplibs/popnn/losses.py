@@ -19,6 +19,7 @@ from simulator.graph.program import Execute, Program, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT, IntArray
 from simulator.graph.vertex import Field, VertexGroup, cut_field
+from simulator.logging import library_call
 from simulator.poplibs.popops.encoding import encodeOneHot
 from simulator.poplibs.popops.reduce import Operation, reduceWithOutput
 from simulator.poplibs.popops.regions import Operand, debug_name, in_memory_order, regions_of
@@ -59,6 +60,7 @@ def calcLoss(
     lossType: LossType,
     debugContext: str = "",
 ) -> Program: ...
+@library_call("POPNN")
 def calcLoss(
     graph: Graph,
     modelOutputs: Tensor,
@@ -141,11 +143,13 @@ def _transform(
     prog.add(Execute(compute_set))
 
 
+@library_call("POPNN")
 def argMax(graph: Graph, input: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
     """Give the index of the largest element of each row, the first of equals."""
     return _class_of(graph, input, prog, debug_name(debugContext, "ArgMax"), largest=True)
 
 
+@library_call("POPNN")
 def argMin(graph: Graph, input: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
     """Give the index of the smallest element of each row, the first of equals."""
     return _class_of(graph, input, prog, debug_name(debugContext, "ArgMin"), largest=False)
@@ -177,6 +181,7 @@ def _class_of(graph: Graph, values: Tensor, prog: Sequence, name: str, *, larges
     return index
 
 
+@library_call("POPNN")
 def calcAccuracy(
     graph: Graph, modelOutputs: Tensor, expected: Tensor, numCorrect: Tensor, debugContext: str = ""
 ) -> Program:

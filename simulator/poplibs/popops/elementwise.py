@@ -10,6 +10,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence
 from simulator.graph.tensor import Tensor, broadcast_to
 from simulator.graph.types import Type
+from simulator.logging import library_call
 from simulator.poplibs.popops.regions import Operand, add_elementwise, debug_name, result_like
 
 
@@ -44,42 +45,52 @@ def _common_shape(name: str, a: Tensor, b: Tensor) -> tuple[int, ...]:
         raise PoplarError(f"{name}: {a!r} and {b!r} do not broadcast to one shape") from None
 
 
+@library_call("POPOPS")
 def add(graph: Graph, a: Tensor, b: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
     return _binary(graph, "ADD", a, b, prog, debugContext, False)
 
 
+@library_call("POPOPS")
 def sub(graph: Graph, a: Tensor, b: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
     return _binary(graph, "SUBTRACT", a, b, prog, debugContext, False)
 
 
+@library_call("POPOPS")
 def mul(graph: Graph, a: Tensor, b: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
     return _binary(graph, "MULTIPLY", a, b, prog, debugContext, False)
 
 
+@library_call("POPOPS")
 def div(graph: Graph, a: Tensor, b: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
     return _binary(graph, "DIVIDE", a, b, prog, debugContext, False)
 
 
+@library_call("POPOPS")
 def max(graph: Graph, a: Tensor, b: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
     return _binary(graph, "MAXIMUM", a, b, prog, debugContext, False)
 
 
+@library_call("POPOPS")
 def min(graph: Graph, a: Tensor, b: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
     return _binary(graph, "MINIMUM", a, b, prog, debugContext, False)
 
 
+@library_call("POPOPS")
 def addInPlace(graph: Graph, a: Tensor, b: Tensor, prog: Sequence, debugContext: str = "") -> None:
     _binary(graph, "ADD", a, b, prog, debugContext, True)
 
 
+@library_call("POPOPS")
 def subInPlace(graph: Graph, a: Tensor, b: Tensor, prog: Sequence, debugContext: str = "") -> None:
     _binary(graph, "SUBTRACT", a, b, prog, debugContext, True)
 
 
+@library_call("POPOPS")
 def mulInPlace(graph: Graph, a: Tensor, b: Tensor, prog: Sequence, debugContext: str = "") -> None:
     _binary(graph, "MULTIPLY", a, b, prog, debugContext, True)
 
 
+@library_call("POPOPS")
 def divInPlace(graph: Graph, a: Tensor, b: Tensor, prog: Sequence, debugContext: str = "") -> None:
     _binary(graph, "DIVIDE", a, b, prog, debugContext, True)
 
@@ -108,41 +119,50 @@ def _unary(graph: Graph, kind: str, a: Tensor, prog: Sequence, context: str) -> 
     return _map(graph, vertices, a, a.dtype, prog, name)
 
 
+@library_call("POPOPS")
 def neg(graph: Graph, a: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
     return _unary(graph, "NEGATE", a, prog, debugContext)
 
 
+@library_call("POPOPS")
 def square(graph: Graph, a: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
     return _unary(graph, "SQUARE", a, prog, debugContext)
 
 
+@library_call("POPOPS")
 def exp(graph: Graph, a: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
     return _unary(graph, "EXPONENT", a, prog, debugContext)
 
 
+@library_call("POPOPS")
 def log(graph: Graph, a: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
     return _unary(graph, "LOGARITHM", a, prog, debugContext)
 
 
+@library_call("POPOPS")
 def sqrt(graph: Graph, a: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
     return _unary(graph, "SQRT", a, prog, debugContext)
 
 
+@library_call("POPOPS")
 def inv(graph: Graph, a: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
     return _unary(graph, "INVERSE", a, prog, debugContext)
 
 
+@library_call("POPOPS")
 def absolute(graph: Graph, a: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
     """Give absolute values (popops::abs)."""
     return _unary(graph, "ABSOLUTE", a, prog, debugContext)
 
 
+@library_call("POPOPS")
 def cast(graph: Graph, a: Tensor, dtype: Type, prog: Sequence, debugContext: str = "") -> Tensor:
     """Give a tensor's values in another type."""
     vertices = codelets.cast(a.dtype, dtype, graph.target)
     return _map(graph, vertices, a, dtype, prog, debug_name(debugContext, "Cast"))
 
 
+@library_call("POPOPS")
 def scaledAddTo(
     graph: Graph, a: Tensor, b: Tensor, scale: float, prog: Sequence, debugContext: str = ""
 ) -> None:
@@ -158,6 +178,7 @@ def scaledAddTo(
         prog.add(Execute(compute_set))
 
 
+@library_call("POPOPS")
 def scaledSubtractFrom(
     graph: Graph, a: Tensor, b: Tensor, scale: float, prog: Sequence, debugContext: str = ""
 ) -> None:

@@ -11,9 +11,11 @@ from simulator.graph.program import Execute, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import INT, UNSIGNED_INT
 from simulator.graph.vertex import VertexGroup, cut_field
+from simulator.logging import library_call
 from simulator.poplibs.popops.regions import debug_name, regions_of
 
 
+@library_call("POPOPS")
 def encodeOneHot(
     graph: Graph, indices: Tensor, encoded: Tensor, prog: Sequence, debugContext: str = ""
 ) -> None:

@@ -15,6 +15,7 @@ from simulator.graph.program import Copy, Execute, Program, RepeatWhileTrue, Seq
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import BOOL, INT, UNSIGNED_INT, Type
 from simulator.graph.vertex import VertexGroup, cut_field
+from simulator.logging import library_call
 from simulator.poplibs.popops.elementwise import sub
 from simulator.poplibs.popops.regions import debug_name
 
@@ -30,6 +31,7 @@ def countedLoop(
 def countedLoop(
     graph: Graph, begin: Count, end: Count, step: Count, body: Body, /, *, debugContext: str = ""
 ) -> Sequence: ...
+@library_call("POPOPS")
 def countedLoop(graph: Graph, /, *arguments: Any, debugContext: str = "") -> Sequence:
     """Run `body(count)` with count from `begin` (0) to below `end` by `step` (1).
 
@@ -68,6 +70,7 @@ def countedForLoop(
     *,
     debugContext: str = "",
 ) -> Sequence: ...
+@library_call("POPOPS")
 def countedForLoop(graph: Graph, /, *arguments: Any, debugContext: str = "") -> Sequence:
     """Run a program with `count` from `initialCount` to below `countLimit` by `countStep`.
 

@@ -20,6 +20,7 @@ from simulator.graph.program import Execute, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray
 from simulator.graph.vertex import VertexGroup, cut_field
+from simulator.logging import library_call
 from simulator.poplibs.popops.regions import debug_name, share_among_workers
 from simulator.poplibs.poputil import mapTensorLinearly
 
@@ -33,6 +34,7 @@ class Operation(Enum):
     MIN = "MIN"
 
 
+@library_call("POPOPS")
 def reduce(
     graph: Graph,
     tensor: Tensor,
@@ -49,6 +51,7 @@ def reduce(
     return out
 
 
+@library_call("POPOPS")
 def reduceWithOutput(
     graph: Graph,
     tensor: Tensor,
