@@ -5,7 +5,7 @@ Source: programming guide, 2.6.1 "Stream buffer size limit", 2.6.3 "Remote buffe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -30,16 +30,26 @@ def check_outside_copies(
     """
     homes: Homes = {}
     buffers: dict[int, IntArray] = {}
-    for node in nodes:
-        if isinstance(node, Copy):
-            for end, tensor in ((node.src, node.dst), (node.dst, node.src)):
-                if isinstance(end, RemoteBuffer) and isinstance(tensor, Tensor):
-                    _check_rows(end, tensor, node.offset)
-                    _check_home(graph, end, tensor, homes)
-                if isinstance(end, Stream) and isinstance(tensor, Tensor) and overlap == "None":
-                    _check_own_buffer(graph, end, tensor, buffers)
+    for end, tensor, offset in _outside_copies(nodes):
+        if isinstance(end, RemoteBuffer):
+            _check_rows(end, tensor, offset)
+            _check_home(graph, end, tensor, homes)
+        elif overlap == "None":
+            _check_own_buffer(graph, end, tensor, buffers)
     ipus = {key: ipu for key, (ipu, _) in homes.items()}
     check_remote_buffers(graph.remote_buffers, extended_memory, ipus)
+
+
+def _outside_copies(
+    nodes: Iterable[Program],
+) -> Iterator[tuple[Stream | RemoteBuffer, Tensor, Tensor | None]]:
+    """List the copies with a stream or remote buffer: it, the tensor, and the offsets of rows."""
+    for node in nodes:
+        match node:
+            case Copy(src=Stream() | RemoteBuffer() as end, dst=Tensor() as tensor):
+                yield end, tensor, node.offset
+            case Copy(src=Tensor() as tensor, dst=Stream() | RemoteBuffer() as end):
+                yield end, tensor, node.offset
 
 
 def _check_rows(buffer: RemoteBuffer, tensor: Tensor, offset: Tensor | None) -> None:
