@@ -1,163 +1,297 @@
-"""The public tutorials, as programs of this simulator: the values and texts that they print."""
+"""The tutorials of the user guide: the values and lines that the guide shows, typed in by hand."""
 
 from __future__ import annotations
 
-import io
-from typing import Any
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
-from simulator import poplar, popops
-from simulator.poplar import FLOAT, INT, program
+from pva.check import check
+from pva.report import Report, openReport
+from simulator import poplar
+
+TUTORIALS = Path(__file__).parents[2] / "examples" / "tutorials"
+NAMES = sorted(path.stem for path in TUTORIALS.glob("tut*.py"))
+ARGUMENTS = {
+    "tut4_profiling": ["--out", "report"],
+    "tut5_ml": ["1", "40"],
+    "tut6_matrix_vector": ["40", "50"],
+    "tut7_matrix_vector_opt": ["40", "50", "--target", "tiny"],
+}
+TUT7 = "tut7_matrix_vector_opt"
+TUT7_HEAD = """\
+Multiplying matrix of size 10000x1000 by vector of size 1000
+Creating environment (compiling vertex programs)
+Constructing compute graph and control program
+Best split chosen:
+colsAxisSplit=5, total cost=4751 (compute cost=4410, exchange cost=200,
+                                reduce exchange cost=45,
+                                reduce compute cost=96)
+Worst cost seen: 64373
+Running graph program to multiply matrix by vector
+Multiplication result OK
+"""
 
 
-@pytest.fixture
-def device() -> poplar.Device:
-    return poplar.IPUModel("tiny").createDevice()
+def run_process(
+    name: str, *arguments: str, folder: Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a tutorial as a reader does: from another folder, with nothing said of the checkout."""
+    clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    command = [sys.executable, str(TUTORIALS / f"{name}.py"), *arguments]
+    return subprocess.run(
+        command, env=clean | environment, cwd=folder, capture_output=True, text=True, check=False
+    )
 
 
-def on_four_tiles(graph: poplar.Graph, tensor: poplar.Tensor) -> None:
-    """Map the elements of a vector of four to tiles 0 to 3."""
-    for tile in range(4):
-        graph.setTileMapping(tensor[tile], tile)
+def load(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> ModuleType:
+    """Import a tutorial, with arguments for its command line."""
+    monkeypatch.syspath_prepend(TUTORIALS)
+    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    return importlib.import_module(name)
 
 
-def loaded(
-    graph: poplar.Graph, prog: program.Program, device: poplar.Device
-) -> tuple[poplar.Engine, io.StringIO]:
-    engine, text = poplar.Engine(graph, prog), io.StringIO()
-    engine.load(device)
-    engine.setPrintStream(text)
-    return engine, text
+@pytest.mark.parametrize("name", NAMES)
+def test_each_tutorial_runs_as_a_program_from_anywhere(name: str, tmp_path: Path) -> None:
+    done = run_process(name, *ARGUMENTS.get(name, []), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(("Running program\n", "Using the IPU Model\n", "Multiplying"))
 
 
-def test_tutorial_1_variables_copies_and_streams(device: poplar.Device) -> None:
-    graph = poplar.Graph(device.getTarget())
-    v1, v2 = graph.addVariable(FLOAT, [4], "v1"), graph.addVariable(FLOAT, [4], "v2")
-    v3, v4 = graph.addVariable(FLOAT, [4, 4], "v3"), graph.addVariable(INT, [10], "v4")
-    c1 = graph.addConstant(FLOAT, [4], [1.0, 1.5, 2.0, 2.5])
-    graph.setTileMapping(v1, 0)
-    for tensor in (v2, v3):
-        on_four_tiles(graph, tensor)
-    graph.setTileMapping(v4, 1)
-    graph.setTileMapping(c1, 0)
-    graph.createHostWrite("v3-write", v3)
-    graph.createHostRead("v3-read", v3)
-    stream = graph.addHostToDeviceFIFO("v4-input-stream", INT, 10)
-    prog = program.Sequence(program.PrintTensor("v1-debug", v1), program.Copy(c1, v1))
-    prog.add(program.PrintTensor("v1-debug", v1))
-    prog.add(program.Copy(c1, v2))
-    prog.add(program.PrintTensor("v2-debug", v2))
-    prog.add(program.Copy(v1.slice(0, 3), v3.slice([1, 1], [2, 4])))
-    for i in range(2):
-        prog.add(program.Copy(stream, v4))
-        prog.add(program.PrintTensor(f"v4-{i}", v4))
-    engine, text = loaded(graph, prog, device)
-    engine.writeTensor("v3-write", np.zeros((4, 4), np.float32))
-    engine.connectStream("v4-input-stream", np.arange(30, dtype=np.int32))
-    engine.run(0)
-    assert text.getvalue().splitlines() == [
+def test_the_guides_seven_tutorials_are_there() -> None:
+    assert [name[:4] for name in NAMES] == [f"tut{number}" for number in range(1, 8)]
+
+
+def test_tutorial_1_variables_copies_and_streams(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load("tut1_variables", monkeypatch).main()
+    printed = capsys.readouterr()
+    assert printed.err.splitlines() == [
         "v1-debug: {0,0,0,0}",
         "v1-debug: {1,1.5,2,2.5}",
         "v2-debug: {1,1.5,2,2.5}",
         "v4-0: {0,1,2,3,4,5,6,7,8,9}",
         "v4-1: {10,11,12,13,14,15,16,17,18,19}",
     ]
-    expected = [[0, 0, 0, 0], [0, 1, 1.5, 2], [0, 0, 0, 0], [0, 0, 0, 0]]
-    assert engine.readTensor("v3-read").tolist() == expected
+    assert printed.out.splitlines() == [
+        "Running program",
+        "Program complete",
+        "",
+        "h3 data:",
+        "  0 0 0 0",
+        "  0 1 1.5 2",
+        "  0 0 0 0",
+        "  0 0 0 0",
+    ]
 
 
-def test_tutorial_2_library_additions(device: poplar.Device) -> None:
-    graph = poplar.Graph(device.getTarget())
-    v1, v2 = graph.addVariable(FLOAT, [2, 2], "v1"), graph.addVariable(FLOAT, [2, 2], "v2")
-    for i in range(2):
-        for j in range(2):
-            graph.setTileMapping(v1[i][j], i * 2 + j)
-            graph.setTileMapping(v2[i][j], j * 2 + i)
-    graph.createHostWrite("v1", v1)
-    graph.createHostWrite("v2", v2)
-    prog = program.Sequence()
-    v3 = popops.add(graph, v1, v2, prog, "Add")
-    prog.add(program.PrintTensor("v3", v3))
-    v4 = popops.add(graph, v3, v2, prog, "Add")
-    prog.add(program.PrintTensor("v4", v4))
-    v5 = popops.add(graph, v1, v2.transpose(), prog, "Add")
-    prog.add(program.PrintTensor("v5", v5))
-    engine, text = loaded(graph, prog, device)
-    engine.writeTensor("v1", np.array([[1, 1.5], [2, 2.5]], np.float32))
-    engine.writeTensor("v2", np.array([[4, 3], [2, 1]], np.float32))
-    engine.run()
-    assert text.getvalue() == (
+def test_tutorial_2_library_additions(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load("tut2_operations", monkeypatch).main()
+    assert capsys.readouterr().err == (
         "v3: {\n {5,4.5},\n {4,3.5}\n}\n"
         "v4: {\n {9,7.5},\n {6,4.5}\n}\n"
         "v5: {\n {5,3.5},\n {5,3.5}\n}\n"
     )
 
 
-class SumVertex(poplar.Vertex):
-    in_: Any = poplar.Input(poplar.Vector(FLOAT))
-    out: Any = poplar.Output(FLOAT)
-
-    def compute(self) -> None:
-        self.out[0] = self.in_.sum()
-
-
-def test_tutorial_3_a_codelet_on_every_tile(device: poplar.Device) -> None:
-    graph = poplar.Graph(device.getTarget())
-    v1, v2 = graph.addVariable(FLOAT, [4], "v1"), graph.addVariable(FLOAT, [4], "v2")
-    c1 = graph.addConstant(FLOAT, [4], [1.0, 1.5, 2.0, 2.5])
-    graph.setTileMapping(c1, 0)
-    for tensor in (v1, v2):
-        on_four_tiles(graph, tensor)
-    add = graph.addComputeSet("computeSet")
-    for tile in range(4):
-        vertex = graph.addVertex(add, SumVertex)
-        graph.connect(vertex["in"], v1.slice(tile, 4))
-        graph.connect(vertex["out"], v2[tile])
-        graph.setTileMapping(vertex, tile)
-        graph.setCycleEstimate(vertex, 20)
-    prog = program.Sequence(program.Copy(c1, v1), program.Execute(add))
-    prog.add(program.PrintTensor("v2", v2))
-    engine, text = loaded(graph, prog, device)
-    engine.run(0)
-    assert text.getvalue() == "v2: {7,6,4.5,2.5}\n"
+def test_tutorial_3_a_codelet_on_each_of_four_tiles(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load("tut3_vertices", monkeypatch).main()
+    printed = capsys.readouterr()
+    assert printed.err == "v2: {7,6,4.5,2.5}\n"
+    assert printed.out == "Running program\nProgram complete\n"
 
 
-class DotProductVertex(poplar.Vertex):
-    a: Any = poplar.Input(poplar.Vector(FLOAT))
-    b: Any = poplar.Input(poplar.Vector(FLOAT))
-    out: Any = poplar.Output(FLOAT)
+def test_tutorial_4_prints_the_profile_of_two_products(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    load("tut4_profiling", monkeypatch, "--out", str(tmp_path / "report")).main()
+    printed = capsys.readouterr().out
+    parts = ("Target:", "Graph:", "Memory Usage:", "Execution:", "Steps", "OnTileExecute")
+    places = [printed.index(part) for part in parts]
+    assert places == sorted(places)
+    report = openReport(tmp_path / "report")
+    names = [step.program.name for step in report.execution.steps]
+    assert any(name.startswith("m4/") for name in names)
+    assert any(name.startswith("m5/") for name in names)
+    assert check(report.dataset) == []
 
-    def compute(self) -> None:
-        self.out[0] = self.a @ self.b
+
+def test_tutorial_5_learns_the_digits(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load("tut5_ml", monkeypatch, "2").main()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Using the IPU Model"
+    shares = [20, 40, 60, 80, 100]
+    heads = [f"Epoch {epoch} ({share}%), accuracy " for epoch in (1, 2) for share in shares]
+    assert [line[: len(head)] for line, head in zip(lines[1:], heads, strict=True)] == heads
+    accuracies = [int(line.split()[-1].rstrip("%")) for line in lines[1:]]
+    assert accuracies[0] < 50
+    assert min(accuracies[-3:]) >= 85
 
 
-def test_tutorial_6_a_matrix_times_a_vector() -> None:
-    device = poplar.IPUModel("tiny", tilesPerIPU=40).createDevice()
-    rows, columns = 40, 50
-    graph = poplar.Graph(device.getTarget())
-    matrix = graph.addVariable(FLOAT, [rows, columns], "matrix")
-    vector = graph.addVariable(FLOAT, [columns], "inputVector")
-    result = graph.addVariable(FLOAT, [rows], "outputVector")
-    multiply = graph.addComputeSet("mulCS")
-    graph.setTileMapping(vector, 0)
-    for row in range(rows):
-        connections = {"a": matrix[row], "b": vector, "out": result[row]}
-        vertex = graph.addVertex(multiply, DotProductVertex, connections, tile=row)
-        graph.setCycleEstimate(vertex, 20)
-        graph.setTileMapping(matrix[row], row)
-        graph.setTileMapping(result[row], row)
-    out = graph.addDeviceToHostFIFO("output", FLOAT, rows)
-    graph.createHostWrite("matrix", matrix)
-    graph.createHostWrite("inputVector", vector)
-    engine, _ = loaded(
-        graph, program.Sequence(program.Execute(multiply), program.Copy(result, out)), device
-    )
-    engine.writeTensor("inputVector", np.arange(columns))
-    engine.writeTensor("matrix", np.outer(np.arange(rows), np.arange(columns)))
-    found = np.zeros(rows, np.float32)
-    engine.connectStream("output", found)
-    engine.run(0)
+def test_tutorial_5_does_what_numpy_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tutorial = load("tut5_ml", monkeypatch, "1")
+    tutorial.main()
+    images, labels = tutorial.readDigits()
+    random = np.random.default_rng(1)
+    weights, biases = random.standard_normal((10, 64)), random.standard_normal(10)
+    right = []
+    for image, label in zip(images[:1500].astype(float), labels[:1500], strict=True):
+        y = weights @ image + biases
+        powers = np.exp(y - y.max())
+        right.append(y.argmax() == label)
+        delta = powers / powers.sum() - np.eye(10)[label]
+        biases -= 0.05 * delta
+        weights -= 0.05 * np.outer(delta, image)
+    expected = [f"accuracy {int(batch.mean() * 100)}%" for batch in np.reshape(right, (5, 300))]
+    printed = [line.split(", ")[1] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert printed == expected
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(40, 50), (1, 1), (1, 7), (1600, 3)])
+def test_tutorial_6_multiplies_a_matrix_by_a_vector(
+    rows: int,
+    columns: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tutorial = load("tut6_matrix_vector", monkeypatch, str(rows), str(columns))
+    assert tutorial.main() == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"Multiplying matrix of size {rows}x{columns} by vector of size {columns}",
+        "Creating environment (compiling vertex programs)",
+        "Constructing compute graph and control program",
+        "Running graph program to multiply matrix by vector",
+        "Multiplication result OK",
+    ]
+
+
+@pytest.mark.parametrize("name", ["tut6_matrix_vector", TUT7])
+def test_a_wrong_result_is_told(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    matrix = np.outer(np.arange(40), np.arange(50)).astype(np.float32)
     # The sum of the squares of 0 to 49 is 40,425.
-    assert found.tolist() == [40_425 * row for row in range(rows)]
+    output = np.arange(40) * np.float32(40_425)
+    tutorial = load(name, monkeypatch)
+    assert tutorial.checkResult(matrix, np.arange(50), output) == 0
+    output[7] += 10
+    assert tutorial.checkResult(matrix, np.arange(50), output) == 1
+    found = capsys.readouterr().out.splitlines()
+    assert found == ["Multiplication result OK", "ERROR: output 7: expected=282975, actual=282985"]
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Report]:
+    """Run tutorial 7 at the guide's size; give what it printed and its report."""
+    folder = tmp_path_factory.mktemp("tut7")
+    done = run_process(TUT7, "10000", "1000", "--target", "mk1", "--out", "report", folder=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, openReport(folder / "report")
+
+
+def test_tutorial_7_prints_the_guides_lines(large: tuple[str, Report]) -> None:
+    printed, _ = large
+    assert printed.startswith(TUT7_HEAD)
+    assert printed.splitlines()[-1].startswith("Program cycles: ")
+
+
+def test_tutorial_7_takes_the_guides_5071_cycles_within_3_percent(
+    large: tuple[str, Report],
+) -> None:
+    printed, _ = large
+    assert int(printed.split()[-1]) == pytest.approx(5071, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("size", "target"),
+    [
+        ((1, 1), "mk1"),
+        ((1, 7), "mk2"),
+        ((7, 1), "tiny"),
+        ((40, 50), "bow"),
+        ((40, 50), "tiny"),
+        ((3000, 17), "mk2"),
+        ((17, 3000), "mk1"),
+    ],
+)
+def test_tutorial_7_holds_for_every_size_and_target(
+    size: tuple[int, int],
+    target: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    arguments = [*map(str, size), "--target", target, "--out", str(tmp_path / "report")]
+    assert load(TUT7, monkeypatch, *arguments).main() == 0
+    assert "Multiplication result OK\n" in capsys.readouterr().out
+    assert check(openReport(tmp_path / "report").dataset) == []
+
+
+def cost_of(rows: int, columns: int, split: int, tiles: int) -> int:
+    """Estimate a split once more, in real numbers that are rounded where whole ones are needed."""
+    vertices = np.ceil(rows * split / tiles)
+    segment = np.ceil(columns / split)
+    multiply = np.ceil(vertices / 6) * 6 * (5 + np.ceil(segment / 2))
+    bring = np.ceil(vertices / rows) * segment
+    sums = np.ceil(rows / tiles)
+    return int(multiply + bring + np.ceil(sums / 6) * 6 * (5 + np.ceil(split / 2)) + sums * split)
+
+
+@pytest.mark.parametrize("size", [(40, 50), (3000, 17), (17, 300), (1, 2)])
+@pytest.mark.parametrize("target", ["mk1", "tiny"])
+def test_tutorial_7_takes_the_cheapest_split(
+    size: tuple[int, int],
+    target: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    graph = poplar.Graph(poplar.IPUModel(target).createDevice().getTarget())
+    costs = [cost_of(*size, s, graph.getTarget().getNumTiles()) for s in range(1, size[1])]
+    best = load(TUT7, monkeypatch).calcOptimalColAxisSplit(graph, *size)
+    assert best == 1 + int(np.argmin(costs))
+    printed = capsys.readouterr().out
+    assert f"colsAxisSplit={best}, total cost={min(costs)} (" in printed
+    assert f"Worst cost seen: {max(costs)}\n" in printed
+
+
+def test_tutorial_7_that_does_not_fit_says_so_in_one_line(tmp_path: Path) -> None:
+    options = '{"debug.allowOutOfMemory": "false"}'
+    done = run_process(
+        TUT7, "1200", "1000", "--target", "tiny", folder=tmp_path, POPLAR_ENGINE_OPTIONS=options
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert "out of memory" in done.stderr.lower()
+    assert done.stderr.count("\n") == 1
+
+
+def test_tutorial_7_runs_on_a_model_that_it_does_not_fit_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    arguments = ["1200", "1000", "--target", "tiny", "--out", str(tmp_path / "report")]
+    assert load(TUT7, monkeypatch, *arguments).main() == 0
+    assert "Multiplication result OK" in capsys.readouterr().out
+    memory = openReport(tmp_path / "report").dataset.column("memory_by_tile", "overflowed")
+    assert memory.sum() > 0
+
+
+@pytest.mark.parametrize("size", [("0", "5"), ("5", "0"), ("-1", "3")])
+def test_a_matrix_without_elements_is_refused(size: tuple[str, str], tmp_path: Path) -> None:
+    done = run_process(TUT7, "--", *size, folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.endswith("error: a matrix has at least one row and one column\n")
