@@ -29,6 +29,16 @@ class _Steps:
     unnamed: npt.NDArray[np.bool_]
     layers: list[Integers]
 
+    def rows(self, chosen: Integers) -> _Steps:
+        """Keep the chosen steps."""
+        return _Steps(
+            run=self.run[chosen],
+            label=self.label[chosen],
+            colour=self.colour[chosen],
+            unnamed=self.unnamed[chosen],
+            layers=[codes[chosen] for codes in self.layers],
+        )
+
 
 def device_timeline(report: Report) -> Timeline:
     """Lay out the executed steps: per IPU a row of runs, rows of layers and a row of steps."""
@@ -37,13 +47,14 @@ def device_timeline(report: Report) -> Timeline:
     steps = _steps(report, labels, kinds)
     runs = _runs(report, labels)
     rows: list[Row] = []
-    for ipu, (begin, end) in enumerate(_clocks(report)):
+    for ipu, (mine, begin, end) in enumerate(_clocks(report)):
         lane = f"IPU {ipu}"
         rows.append(Row(lane, "Runs", runs))
-        for number, codes in enumerate(steps.layers):
-            track = _layer(begin, end, codes, steps)
+        own = steps.rows(mine)
+        for number, codes in enumerate(own.layers):
+            track = _layer(begin, end, codes, own)
             rows.append(Row(lane, "Layers" if number == 0 else "", track, layer=True))
-        track = Track(begin, end, steps.colour, steps.label, np.arange(len(begin)))
+        track = Track(begin, end, own.colour, own.label, mine)
         rows.append(Row(lane, "Steps", track, overview=True))
     colours = [("run", "Run"), ("layer", "Layer"), *((f"step-{k}", step_words(k)) for k in kinds)]
     clock = float(report.dataset.value("target", "clock_frequency"))
@@ -120,17 +131,18 @@ def _layer(begin: Integers, end: Integers, codes: Integers, steps: _Steps) -> Tr
     return Track(first, last, np.full(size, LAYER), joined % most, np.full(size, -1))
 
 
-def _clocks(report: Report) -> list[tuple[Integers, Integers]]:
-    """Give begin and end of each step on each IPU; on all tiles when there is but one IPU."""
+def _clocks(report: Report) -> list[tuple[Integers, Integers, Integers]]:
+    """Give of each IPU the steps in which it takes part, with their begin and end on it.
+
+    One IPU has all steps, as long as they are on any tile.
+    """
     data = report.dataset
     ipus = data.of_replica("num_ipus")
-    steps = data.length("steps")
-    if ipus == 1 or data.length("steps_by_ipu") != steps * ipus:
+    if ipus == 1 or not data.length("steps_by_ipu"):
         begin, end = (data.column("steps", name) for name in ("cycles_from", "cycles_to"))
-        return [without_overlap(np.maximum(begin, 0), np.maximum(end, 0))]
-    order = np.lexsort((data.column("steps_by_ipu", "step"), data.column("steps_by_ipu", "ipu")))
-    begin, end = (
-        data.column("steps_by_ipu", name)[order].reshape(ipus, steps)
-        for name in ("from_min", "to_max")
-    )
-    return [without_overlap(begin[ipu], end[ipu]) for ipu in range(ipus)]
+        clock = without_overlap(np.maximum(begin, 0), np.maximum(end, 0))
+        return [(np.arange(len(begin)), *clock)]
+    names = ("step", "from_min", "to_max")
+    steps, begin, end = (data.column("steps_by_ipu", name) for name in names)
+    of_ipu = [data.rows_where("steps_by_ipu", "ipu", ipu) for ipu in range(ipus)]
+    return [(steps[rows], *without_overlap(begin[rows], end[rows])) for rows in of_ipu]

@@ -13,7 +13,7 @@ from dashboard.timeline.device import layer_codes
 from dashboard.timeline.lanes import Labels, Timeline
 from dashboard.timeline.packing import unpack
 from pva.errors import NotFoundError
-from tests.builders import TRACE, replicated_report, write_report
+from tests.builders import TRACE, replicated_report, small_report, write_report
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +101,17 @@ def test_address_of_the_canvas_answers_bytes_or_one_line(tmp_path: Path) -> None
     assert unpack(good.data)[0]["unit"] == "cycles"
     bad = client.get("/timeline/host?report=small")
     assert (bad.status_code, bad.text.count("\n")) == (404, 0)
+
+
+def test_an_ipu_that_takes_no_part_in_a_step_does_not_show_it(tmp_path: Path) -> None:
+    whole = small_report()
+    kept = whole.column("steps_by_ipu", "step") * 2 + whole.column("steps_by_ipu", "ipu") != 7
+    rows = {name: values[kept] for name, values in whole.table("steps_by_ipu").items()}
+    store = Store([write_report(tmp_path / "small", small_report(steps_by_ipu=rows))])
+    tracks = [row.track for row in endpoint.timeline(store, "device", "").rows if row.overview]
+    steps = list(range(2 * len(TRACE)))
+    assert tracks[0].item.tolist() == steps
+    assert tracks[1].item.tolist() == [step for step in steps if step != 3]
 
 
 def test_lanes_of_a_replicated_graph_are_the_ipus_of_one_replica(tmp_path: Path) -> None:
