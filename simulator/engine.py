@@ -77,6 +77,7 @@ class Engine:
             "PO", "ENGINE", "INFO", f"{self._called} compiled for {_described(graph.device_target)}"
         )
         log_executable(self._executable)
+        self._write_graph_report()
         self._check_memory()
         self._streams = HostStreams(
             graph.streams,
@@ -85,6 +86,7 @@ class Engine:
             overlap=str(self._options["exchange.streamBufferOverlap"]),
         )
         self._remote = RemoteBuffers(graph.remote_buffers, graph.replication)
+        self._profiled = self._checked_replica()
         self._storages: list[Storage] = []
         self._values: list[ValueRunner] = []
         self._runner: Runner | None = None
@@ -101,6 +103,23 @@ class Engine:
 
         with _traced("write graph profile"):
             return ReportFiles(self._directory, self._executable, self._options)
+
+    def _checked_replica(self) -> int:
+        """Give the replica that is profiled; raises PoplarError when there is none."""
+        chosen = int(self._options["profiler.replicaToProfile"])
+        if chosen >= self._graph.replication:
+            raise PoplarError(
+                f"profiler.replicaToProfile is {chosen}; the graph has replicas 0 to "
+                f"{self._graph.replication - 1}"
+            )
+        return chosen
+
+    def _write_graph_report(self) -> None:
+        destination = str(self._options["debug.graphReportDestination"])
+        if destination:
+            from simulator.engine_report import write_graph_report
+
+            write_graph_report(destination, self.getGraphProfile())
 
     def _check_memory(self) -> None:
         """Raise graph_memory_allocation_error when tiles hold more than they can.
@@ -141,8 +160,7 @@ class Engine:
                 ValueRunner(self._graph, storage, self._streams, self._remote, replica=replica)
                 for replica, storage in enumerate(self._storages)
             ]
-            profiled = int(self._options["profiler.replicaToProfile"])
-            self._runner = Runner(self._executable, *self._values, profiled=profiled)
+            self._runner = Runner(self._executable, *self._values, profiled=self._profiled)
             if self._text is not None:
                 self.setPrintStream(self._text)
         log("PO", "ENGINE", "INFO", f"{self._called} loaded onto device {device.getId()}")
@@ -155,9 +173,9 @@ class Engine:
             raise PoplarError(
                 f"Engine: program {program}; there are programs 0 to {len(self._programs) - 1}"
             )
-        record = len(self._records) < int(
-            self._options["autoReport.executionProfileProgramRunCount"]
-        )
+        most = int(self._options["autoReport.executionProfileProgramRunCount"])
+        # A CPU has no model whose steps could be recorded.
+        record = len(self._records) < most and self._graph.target.target_type != "CPU"
         self._runs += 1
         log("PO", "ENGINE", "INFO", f"{self._called} runs program {program}")
         self._streams.start_run()
@@ -269,6 +287,7 @@ class Engine:
     def _reported(self, what: str) -> Path:
         if self._report is None:
             raise PoplarError(f"{what}: no report is written; see the option autoReport.all")
+        self._report.flush()
         return self._directory
 
     @staticmethod

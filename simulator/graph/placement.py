@@ -94,8 +94,11 @@ def listed_by_tile(graph: Graph, tensor: Tensor) -> list[list[tuple[int, int]]]:
 
 def settled_mapping(graph: Graph, table: MappingTable) -> Mapping:
     """Give all mapped bytes of the arena, sorted, cut at variables and tiles."""
-    begins, ends, tiles = table.settled()
     variable_begins, variable_ends = graph.variable_bounds()
+    if graph.target.target_type == "CPU":  # everything is on its one tile, mapped or not
+        used = np.flatnonzero(variable_ends > variable_begins)
+        return Mapping(variable_begins[used], variable_ends[used], np.zeros_like(used), used)
+    begins, ends, tiles = table.settled()
     piece, variable = crossings(begins, ends, variable_begins, variable_ends)
     low = np.maximum(begins[piece], variable_begins[variable])
     high = np.minimum(ends[piece], variable_ends[variable])

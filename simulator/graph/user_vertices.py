@@ -157,9 +157,12 @@ def set_value(reference: FieldRef, value: float) -> None:
     batch.parameters[reference.name][index] = value
 
 
-def to_group(batch: Batch) -> VertexGroup:
-    """Batch the vertices into arrays; every one must be mapped, connected and have an estimate."""
-    for index, tile in enumerate(batch.tiles):
+def to_group(batch: Batch, *, modelled: bool = True) -> VertexGroup:
+    """Batch the vertices into arrays; every one must be mapped, connected and have an estimate.
+
+    A target that is not modelled needs neither tile nor estimate.
+    """
+    for index, tile in enumerate(batch.tiles if modelled else ()):
         if tile < 0:
             raise TileMappingError(f"{batch.describe(index)}: is not mapped to a tile")
         if batch.cycles[index] < 0:
@@ -170,6 +173,8 @@ def to_group(batch: Batch) -> VertexGroup:
         for name, dtype in batch.values.items()
     }
     tiles, cycles = as_int64(batch.tiles), as_int64(batch.cycles)
+    if not modelled:
+        tiles, cycles = np.zeros_like(tiles), np.zeros_like(cycles)
     return VertexGroup(batch.compute_set, batch.codelet, tiles, fields, parameters, cycles)
 
 

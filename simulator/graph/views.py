@@ -153,7 +153,7 @@ def _shifts(graph: Graph, begins: IntArray, size: int, replicas: int) -> IntArra
 
 def group_of_batch(graph: Graph, batch: Batch) -> VertexGroup:
     """Make the group of vertices that were added one by one through a view."""
-    group = to_group(batch)
+    group = to_group(batch, modelled=graph.target.target_type != "CPU")
     if graph.window.replicas == 1:
         return group
     tile = graph.window.inside(group.tile)
