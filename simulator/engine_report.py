@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from simulator.graph.errors import PoplarError
+from simulator.logging import write_lines
 from simulator.profile.values import dataset_of
 
 if TYPE_CHECKING:
@@ -66,6 +68,16 @@ def printGraphSummary(
     from pva.summary import graph_summary
 
     _print(graph_summary, _report(graphProfile), stream, options, GRAPH_OPTIONS)
+
+
+def write_graph_report(destination: str, graphProfile: Mapping[str, Any]) -> None:
+    """Write the summary of a graph profile to stdout, to stderr or to the end of a file.
+
+    Raises PoplarError, which names the option, when the file cannot be written.
+    """
+    text = io.StringIO()
+    printGraphSummary(text, graphProfile)
+    write_lines("debug.graphReportDestination", destination, text.getvalue().rstrip("\n"))
 
 
 def printExecutionSummary(

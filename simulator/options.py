@@ -5,6 +5,7 @@ What an option asks for and the simulator cannot do is said in a line of the log
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import PurePath
 
@@ -19,6 +20,7 @@ from simulator.graph.option_table import (
 from simulator.logging import enabled, log
 
 ENVIRONMENT = "POPLAR_ENGINE_OPTIONS"
+GRAPH_REPORT = "POPLAR_GRAPH_REPORT_DEST"  # an older name of debug.graphReportDestination
 LEVELS = ("tile", "vertex", "device", "ipu")
 OVERLAPS = ("Any", "HostRearrangeOnly", "None")
 __all__ = ["OPTIONS", "OptionFlags", "OptionValue", "as_texts", "resolve"]
@@ -112,6 +114,8 @@ def resolve(given: Mapping[str, object] | None) -> dict[str, OptionValue]:
     cannot have.
     """
     chosen = {**checked(OPTIONS, given or {}, "engine options")}
+    if os.environ.get(GRAPH_REPORT):
+        chosen["debug.graphReportDestination"] = os.environ[GRAPH_REPORT]
     chosen |= from_environment(OPTIONS, ENVIRONMENT)
     for name, value in chosen.items():
         if (name, value) in _NOT_DONE:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +17,7 @@ import pva
 from pva.check import check
 from pva.formats import registry
 from simulator import poplar
+from simulator.graph.errors import graph_memory_allocation_error
 from simulator.poplar import FLOAT, program
 from simulator.profile.write import without_folders
 
@@ -106,3 +109,65 @@ kept.run()
     command = [sys.executable, "-c", script, str(tmp_path), here]
     subprocess.run(command, check=True, cwd=ROOT, env={"PYTHONPATH": str(ROOT)})
     assert registry.read(tmp_path).length("runs") == 1
+
+
+def test_the_graph_report_is_the_summary_without_the_execution(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POPLAR_GRAPH_REPORT_DEST", str(tmp_path / "graph.txt"))
+    made = engine(tmp_path / "report")
+    text = (tmp_path / "graph.txt").read_text(encoding="utf-8")
+    whole = io.StringIO()
+    made.printProfileSummary(whole)
+    assert text.startswith("Target:")
+    assert "Memory Usage:" in text
+    assert "Execution" not in text
+    assert whole.getvalue().startswith(text.rstrip("\n"))
+
+
+def test_a_graph_report_needs_no_report_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    engine(tmp_path, **{"autoReport.all": False, "debug.graphReportDestination": "stdout"})
+    assert capsys.readouterr().out.startswith("Target:")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_graph_report_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(poplar.PoplarError, match=r"debug.graphReportDestination: cannot write .*x"):
+        engine(tmp_path, **{"debug.graphReportDestination": str(tmp_path / "missing" / "x")})
+
+
+def too_large(directory: Path, **options: Any) -> poplar.Engine:
+    graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+    x, y = (graph.addVariable(FLOAT, [200_000], name) for name in "xy")
+    graph.setTileMapping(x, 0)
+    graph.setTileMapping(y, 3)
+    given = {"autoReport.all": True, "autoReport.directory": str(directory)}
+    return poplar.Engine(graph, program.Sequence(program.Copy(x, y)), {**given, **options})
+
+
+def test_a_program_that_does_not_fit_leaves_its_report(tmp_path: Path) -> None:
+    with pytest.raises(graph_memory_allocation_error) as raised:
+        too_large(tmp_path, **{"debug.allowOutOfMemory": False})
+    assert raised.value.graphProfilePath == str(tmp_path)
+    assert re.match(r"out of memory on 2 tile\(s\): tile 0 needs [\d,]+ bytes", str(raised.value))
+    assert f"its report is in {tmp_path}" in str(raised.value)
+    over = registry.read(tmp_path).column("memory_by_tile", "overflowed")
+    assert (over > 0).tolist() == [True, False, False, True]
+
+
+def test_a_program_that_does_not_fit_names_the_option_when_no_report_is_written(
+    tmp_path: Path,
+) -> None:
+    options = {"autoReport.all": False, "debug.allowOutOfMemory": "false"}
+    with pytest.raises(graph_memory_allocation_error, match=r"see autoReport\.all") as raised:
+        too_large(tmp_path, **options)
+    assert raised.value.graphProfilePath == ""
+
+
+def test_runs_that_are_kept_back_are_in_the_report_that_the_engine_gives(tmp_path: Path) -> None:
+    made = engine(tmp_path, **{"autoReport.streamAtEachRun": False})
+    made.run()
+    assert len(made.getReport().execution.runs) == 1
