@@ -26,6 +26,7 @@ from simulator.graph.validate_programs import check_programs
 from simulator.graph.validate_streams import check_outside_copies
 from simulator.logging import log
 from simulator.runtime.execute import ValueRunner
+from simulator.runtime.host_data import copy_to_host, host_values
 from simulator.runtime.host_streams import HostStreams
 from simulator.runtime.remote_buffers import RemoteBuffers
 from simulator.runtime.run import Runner, RunRecord
@@ -211,13 +212,14 @@ class Engine:
     def writeTensor(self, handle: str, values: Any) -> None:
         """Write the tensor of a host write; of several replicas one after another."""
         tensor = self._accessed(handle, "write")
+        values = host_values(values, tensor.dtype, f"host write {handle!r}")
         storages = self._loaded()
         parts = [values] if len(storages) == 1 else _split(values, len(storages), handle)
         with _traced("Engine::writeTensor"):
             for storage, part in zip(storages, parts, strict=True):
                 storage.write(tensor, part, f"host write {handle!r}")
 
-    def readTensor(self, handle: str, out: Array | None = None) -> Array:
+    def readTensor(self, handle: str, out: Any = None) -> Any:
         """Read the tensor of a host read, into `out` when given; replicas are a first dimension."""
         tensor = self._accessed(handle, "read")
         with _traced("Engine::readTensor"):
@@ -225,12 +227,7 @@ class Engine:
             values = parts[0] if len(parts) == 1 else np.stack(parts)
         if out is None:
             return values
-        if out.size != values.size:
-            raise HostAccessError(
-                f"host read {handle!r}: array of {out.size} elements for "
-                f"{tensor.describe()} of {values.size}"
-            )
-        out[...] = values.reshape(out.shape)
+        copy_to_host(values, tensor.dtype, out, f"host read {handle!r} of {tensor.describe()}")
         return out
 
     def _accessed(self, handle: str, direction: Literal["read", "write"]) -> Tensor:

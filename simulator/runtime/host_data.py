@@ -58,3 +58,27 @@ def _has_buffer(data: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def host_values(values: Any, dtype: Type, what: str) -> Any:
+    """Give raw bytes as values of a type; anything else as it is."""
+    raw = isinstance(values, bytes | bytearray | memoryview)
+    return host_array(values, dtype, what) if raw else values
+
+
+def copy_to_host(values: Array, dtype: Type, out: Any, what: str) -> None:
+    """Copy a tensor's values to an array that holds them exactly, or to any host memory.
+
+    Raises HostAccessError naming `what` for another type or size, or for read-only memory.
+    """
+    if not isinstance(out, np.ndarray):
+        array = host_array(out, dtype, what, writable=True)
+    elif not out.flags.writeable:
+        raise HostAccessError(f"{what}: the array is read-only; one that can be written is needed")
+    elif np.can_cast(values.dtype, out.dtype, "safe"):
+        array = out
+    else:
+        raise HostAccessError(f"{what}: array of {out.dtype}; one of {dtype} is needed")
+    if array.size != values.size:
+        raise HostAccessError(f"{what}: array of {array.size} elements; it has {values.size}")
+    array[...] = values.reshape(array.shape)
