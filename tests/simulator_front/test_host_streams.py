@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from value_program import Values
 
 from simulator.graph.errors import HostAccessError, PoplarError
@@ -53,6 +55,22 @@ def test_an_array_is_written_round_and_round() -> None:
     for i in range(3):
         host.store(made[OUT], np.full(2, i, np.float32))
     assert losses.tolist() == [2, 2, 1, 1]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 4), st.integers(1, 5), st.lists(st.integers(0, 2), max_size=20))
+def test_rings_give_every_replica_what_a_list_of_transfers_would(
+    elements: int, transfers: int, order: list[int]
+) -> None:
+    made = stream(elements=elements)
+    host = HostStreams([made], replicas=3)
+    data = np.arange(elements * transfers, dtype=np.float32)
+    host.connect("s", data)
+    rows, counts = data.reshape(transfers, elements), [0, 0, 0]
+    for replica in order:
+        wanted = rows[(counts[replica] * 3 + replica) % transfers]
+        counts[replica] += 1
+        assert host.fetch(made, replica).tolist() == wanted.tolist()
 
 
 @pytest.mark.parametrize(

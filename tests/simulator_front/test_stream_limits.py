@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pva.check import check
 from simulator.compiler.building import Building, Part
+from simulator.compiler.compile import compile_graph
 from simulator.compiler.lower_stream import lower_remote, lower_stream, transfer_limit
 from simulator.device import IPUModel
 from simulator.engine import Engine
@@ -382,15 +384,47 @@ def test_prefetch_is_an_option_of_the_engine() -> None:
     assert calls == ["fetch", "prefetch", "prefetch", "prefetch", "invalidate"]
 
 
-def test_a_report_shows_each_transfer_of_a_split_stream(tmp_path: Path) -> None:
+def test_a_report_of_split_streams_and_rows_keeps_every_law(tmp_path: Path) -> None:
     device, graph = model()
-    tensor = mapped(graph, 10, INT)
-    into = graph.addHostToDeviceFIFO("in", INT, 10, options={"splitLimit": 12})
+    tensor, _, program = remote_program(graph)
+    into = graph.addHostToDeviceFIFO("in", INT, 6, options={"splitLimit": 8})
+    program.add(Copy(into, tensor))
+    named = {"autoReport.all": True, "autoReport.directory": str(tmp_path)}
+    session = Engine(graph, program, named)
+    session.load(device)
+    session.connectStream("in", np.arange(6, dtype=np.int32))
+    session.run()
+    report = session.getReport()
+    names = [step.program.name for step in report.execution.steps]
+    assert [name for name in names if "/" in name][-5:] == ["w/0", "w/1", "in/0", "in/1", "in/2"]
+    assert [str(violation) for violation in check(report.dataset)] == []
+
+
+def test_a_report_survives_a_callback_that_failed(tmp_path: Path) -> None:
+    device, graph = model()
+    tensor = mapped(graph, 2, INT)
+    into = graph.addHostToDeviceFIFO("in", INT, 2)
     named = {"autoReport.all": True, "autoReport.directory": str(tmp_path)}
     session = Engine(graph, Copy(into, tensor), named)
     session.load(device)
-    session.connectStream("in", np.arange(10, dtype=np.int32))
+    session.connectStreamToCallback("in", lambda buffer: [1])
+    with pytest.raises(PoplarError, match="gave 1 elements"):
+        session.run()
+    session.connectStreamToCallback("in", lambda buffer: [1, 2])
     session.run()
-    steps = session.getReport().execution.steps
-    names = [step.program.name for step in steps if step.program.name.startswith("in/")]
-    assert names == ["in/0", "in/1", "in/2", "in/3"]
+    report = session.getReport()
+    assert len(report.execution.runs) == 1
+    assert [str(violation) for violation in check(report.dataset)] == []
+
+
+def test_what_a_split_stream_overwrites_is_not_alive_before_it() -> None:
+    _, graph = model()
+    tensor = mapped(graph, 4, INT)
+    into = graph.addHostToDeviceFIFO("in", INT, 4, options={"splitLimit": 8})
+    out = graph.addDeviceToHostFIFO("out", INT, 4)
+    executable = compile_graph(graph, [Sequence(Copy(into, tensor), Copy(tensor, out))])
+    live = executable.liveness
+    programs = [executable.lowered.programs[row].name for row in live.program.tolist()]
+    (interval,) = np.flatnonzero(live.variable == 0)
+    begin, end = int(live.begin[interval]), int(live.end[interval])
+    assert programs[begin:end] == ["in/0", "in/1", "out"]
