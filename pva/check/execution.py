@@ -136,6 +136,8 @@ def _recorded_cycles(data: Dataset) -> int:
 def cycles_are_those_of_the_recorded_runs(data: Dataset) -> Iterator[Violation]:
     """The cycles of the execution are the sum of the runs that were recorded in full."""
     found = data.value("execution", "cycles")
+    if found < 0:  # a CPU has none
+        return
     yield from equal(found, _recorded_cycles(data), "cycles")
 
 

@@ -67,7 +67,8 @@ def _array(tag: cbor2.CBORTag, _immutable: bool) -> Any:
 def _without_arrays(value: Any, plain: bool) -> Any:
     """Turn arrays, and lists that stand for arrays, into tags, or into lists.
 
-    An array and the list of its numbers are one: a document read and written again is the same.
+    An array and the list of its numbers are one, and so are no number and null: a document read and
+    written again is the same.
     """
     if isinstance(value, dict):
         return {key: _without_arrays(part, plain) for key, part in value.items()}
@@ -78,4 +79,4 @@ def _without_arrays(value: Any, plain: bool) -> Any:
         return value.tolist()
     if isinstance(value, list) and value and isinstance(value[0], dict | list | np.ndarray):
         return [_without_arrays(part, plain) for part in value]
-    return value
+    return None if isinstance(value, float) and value != value else value

@@ -153,7 +153,7 @@ class Run(Item):
 
     @property
     def cycles(self) -> int:
-        """How long it took on the device."""
+        """How long it took on the device; -1 on a CPU."""
         return int(self._value("runs", "cycles"))
 
     @property

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from pva.schema.arrays import ARRAYS
 from pva.schema.declaration import (
+    BLOCKS_OPTION,
+    COMPUTE_OPTION,
     DEBUG_OPTION,
+    EXCHANGE_OPTION,
     EXECUTION_OPTION,
     GRAPH_OPTION,
     MISSING,
@@ -41,12 +44,15 @@ from pva.schema.words import (
 __all__ = [
     "ARRAY",
     "ARRAYS",
+    "BLOCKS_OPTION",
     "BLOCK_KINDS",
     "CATEGORIES",
     "CLOCK_INTERVAL",
+    "COMPUTE_OPTION",
     "DEBUG_OPTION",
     "DIMENSIONS",
     "EXCHANGE_INSTRUCTIONS",
+    "EXCHANGE_OPTION",
     "EXECUTION_OPTION",
     "FORMAT_VERSION",
     "GRAPH_OPTION",

@@ -31,7 +31,8 @@ VertexRows = list[tuple[str, int, int]]
 def execution_profiled(report: Report) -> bool:
     """Tell whether anything was recorded while the program ran."""
     data = report.dataset
-    return data.has("execution") and bool(data.texts("execution", "profiler_mode")[0] != "NONE")
+    mode = data.texts("execution", "profiler_mode")[0] if data.has("execution") else "NONE"
+    return mode not in ("NONE", "CPU")
 
 
 def execution_lines(report: Report) -> Iterator[str]:

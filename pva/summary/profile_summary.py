@@ -68,11 +68,18 @@ def _section_lines(report: Report, section: Section) -> Iterator[str]:
     absent = [name for name in section.needs if not report.dataset.has(name)]
     if section is EXECUTION and not execution_profiled(report):
         yield "Execution profiling not enabled"
+    elif absent and _on_cpu(report):
+        yield f"{section.title}: not profiled on a CPU"
     elif absent:
         what = f"no {', '.join(absent)} in this report"
         yield f"{section.title}: {what}; the engine option {section.option} records it"
     else:
         yield from section.lines(report)
+
+
+def _on_cpu(report: Report) -> bool:
+    data = report.dataset
+    return data.has("target") and bool(data.texts("target", "type")[0] == "CPU")
 
 
 def _write(report: Report, sections: list[Section], colours: bool) -> str:

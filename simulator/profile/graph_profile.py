@@ -13,9 +13,21 @@ from simulator.compiler.executable import Exchange, Executable
 from simulator.compiler.global_exchange import GLOBAL_EXCHANGE
 from simulator.graph.types import IntArray
 from simulator.options import as_texts
+from simulator.profile.measured import Measured
 from simulator.profile.optimization_info import optimization_info
 from simulator.profile.provenance import provenance
 
+# The options by which blocks are recorded, and that of where variables lie.
+BLOCK_FILTERS = ("profiler.blocks.filter", "profiler.programs.filter")
+LOWERED_OPTION = "autoReport.outputLoweredVars"
+MEASURED = [a for a in schema.ARRAYS if a.option in (schema.COMPUTE_OPTION, schema.EXCHANGE_OPTION)]
+# A CPU runs values alone: it has the graph and the programs, no memory and no cycles.
+CPU_HAS = {
+    "report", "target", "relative_sync_delay", "physical_tile", "optimization_info", "graph",
+    "vertex_types", "compute_sets", "compute_set_vertices", "programs", "program_children",
+    "control_programs", "function_programs", "variables", "access", "engine_options", "provenance",
+    "debug_contexts", "execution", "runs",
+}  # fmt: skip
 VERSION = (0, 1, 0)  # of the toolkit, as in pyproject.toml
 Columns = dict[str, Any]
 
@@ -29,6 +41,24 @@ def graph_tables(
     executable: Executable, options: Mapping[str, bool | int | str]
 ) -> dict[str, Columns]:
     """Make the tables of the graph profile."""
+    absent = not_recorded(executable, options)
+    tables = _tables(executable, options)
+    tables["provenance"] = provenance(executable.vertex_types, absent)
+    return {name: columns for name, columns in tables.items() if name not in absent}
+
+
+def not_recorded(executable: Executable, options: Mapping[str, bool | int | str]) -> set[str]:
+    """Name the tables and arrays that a report of this program does not have."""
+    measured = {array.name for array in MEASURED} - Measured(executable).start().keys()
+    absent = measured if any(options.get(name) for name in BLOCK_FILTERS) else measured | {"blocks"}
+    if options[schema.GRAPH_OPTION] and not options.get(LOWERED_OPTION, True):
+        absent.add("variable_pieces")
+    if executable.graph.target.target_type == "CPU":
+        absent |= (schema.TABLE.keys() | schema.ARRAY.keys()) - CPU_HAS
+    return absent
+
+
+def _tables(executable: Executable, options: Mapping[str, bool | int | str]) -> dict[str, Columns]:
     memory, liveness = executable.memory, executable.liveness
     metrics = optimization_info(executable)
     return {
@@ -49,7 +79,7 @@ def graph_tables(
         "program_children": _children(executable),
         "exchange_instructions": _instructions(executable),
         "control_programs": {"program": [0]},
-        "function_programs": {"program": np.zeros(0, dtype=np.int64)},
+        "function_programs": {"program": np.array(executable.lowered.functions, np.int64)},
         "memory_by_tile": dict(memory.by_tile),
         "always_live_variables": {
             "name": [name for name, _ in memory.always_live_items],
@@ -74,12 +104,18 @@ def graph_tables(
             "write": executable.lowered.access.write,
         },
         "engine_options": _options(options),
-        "provenance": provenance(executable.vertex_types),
     }
 
 
 def graph_arrays(executable: Executable) -> dict[str, Any]:
-    """Make the arrays of the graph profile."""
+    """Make the arrays of the graph profile; of a CPU's, those of its target."""
+    arrays = _arrays(executable)
+    if executable.graph.target.target_type == "CPU":
+        return {name: values for name, values in arrays.items() if name in CPU_HAS}
+    return arrays
+
+
+def _arrays(executable: Executable) -> dict[str, Any]:
     target, costs, memory = executable.graph.target, executable.costs, executable.memory
     lowered, tiles = executable.lowered, executable.graph.target.num_tiles
     return {
@@ -168,6 +204,7 @@ def _programs(executable: Executable) -> Columns:
         "name": [program.name for program in programs],
         "compute_set": [program.compute_set for program in programs],
         "exchange": [program.exchange for program in programs],
+        "target": [program.target for program in programs],
         "count": [program.count for program in programs],
         "sync_type": [code("programs", "sync_type", program.sync_type) for program in programs],
         "debug_context": [program.context or context(program.name) for program in programs],

@@ -6,13 +6,12 @@ of what it measures once that has been executed, and 0 until then.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from simulator.compiler.executable import Exchange, Executable
+from simulator.compiler.executable import Executable
 from simulator.compiler.instrument import counted_vertices
 from simulator.graph.types import IntArray
 
@@ -74,10 +73,10 @@ class Measured:
             ("external", lowered.global_exchanges, "GlobalExchange", counted.external_exchange),
             ("host", lowered.host_exchanges, "StreamCopy", counted.host_exchange),
         ):
-            if on:
+            if on and exchanges:
                 ran = self._of(tag, "exchange", len(exchanges))
-                rows = _cycles(exchanges, executable.graph.target.num_tiles)
-                arrays[f"measured_{name}_exchange_cycles"] = rows * ran[:, None]
+                cycles = np.stack([exchange.cycles for exchange in exchanges])
+                arrays[f"measured_{name}_exchange_cycles"] = cycles * ran[:, None]
         return arrays
 
     def _of(self, tag: str, column: str, count: int) -> Ran:
@@ -117,8 +116,3 @@ def _vertices(executable: Executable, ran: Ran) -> IntArray:
         for group in groups
     ]
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
-
-
-def _cycles(exchanges: Sequence[Exchange], tiles: int) -> IntArray:
-    rows = [exchange.cycles for exchange in exchanges]
-    return np.stack(rows) if rows else np.zeros((0, tiles), dtype=np.int64)

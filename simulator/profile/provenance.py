@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from simulator.codelets.catalogue import source_of
@@ -75,6 +75,15 @@ TRUST = (
         "the clock model replays the user guide's sample; the durations are estimates",
         "execution tile_cycles steps steps_by_ipu tile_clock",
     ),
+    Trust(
+        ESTIMATE,
+        "counted by the model as the hardware would: the durations of the model and the estimated "
+        "cycles of the counters themselves",
+        "measured_compute_set_cycles_by_tile measured_compute_set_cycles "
+        "measured_compute_set_cycles_by_ipu measured_vertex_cycles "
+        "measured_external_exchange_cycles measured_host_exchange_cycles blocks",
+    ),
+    Trust(EXACT, "as the vertices of the graph", "vertex_compute_set vertex_vertex_type"),
     Trust(MEASURED, "times of the host; cycles are those of the steps", "runs"),
 )
 VERTEX_CYCLES = (
@@ -84,12 +93,18 @@ VERTEX_CYCLES = (
 )
 
 
-def provenance(vertex_types: Sequence[Codelet]) -> dict[str, list[Any]]:
-    """Make the table; the reason for cycles of vertices names the sources of those in use."""
+def provenance(
+    vertex_types: Sequence[Codelet], absent: Collection[str] = ()
+) -> dict[str, list[Any]]:
+    """Make the table, without what is `absent` from the report.
+
+    The reason for cycles of vertices names the sources of those in use.
+    """
     names = {codelet.name.partition("<")[0] for codelet in vertex_types}
     sources = sorted({source_of(name).removeprefix("PopLibs ") for name in names} - {""})
     formulas = f"; formulas of PopLibs: {', '.join(sources)}" if sources else ""
     cycles = f"estimates given with the program's own codelets{formulas}"
     rows = [(item, trust.quality, trust.reason) for trust in TRUST for item in trust.items.split()]
     rows += [(item, ESTIMATE, cycles) for item in VERTEX_CYCLES]
+    rows = [row for row in rows if row[0] not in absent]
     return {name: [r[i] for r in rows] for i, name in enumerate(("item", "quality", "reason"))}

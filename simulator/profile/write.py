@@ -21,11 +21,7 @@ from simulator.profile.graph_profile import VERSION, graph_arrays, graph_tables
 from simulator.runtime.run import RunRecord
 
 PROFILE, DEBUG, FRAMEWORK, APP = "profile.pop", "debug.cbor", "framework.json", "app.json"
-LOWERED_OPTION, STREAM_OPTION, APP_OPTION = (
-    "autoReport.outputLoweredVars",
-    "autoReport.streamAtEachRun",
-    "autoReport.app",
-)
+STREAM_OPTION, APP_OPTION = "autoReport.streamAtEachRun", "autoReport.app"
 # The folders that something stands in, wherever they begin in an argument; a slash at the end.
 _FOLDERS = re.compile(r"[^\s=,;\"']*[/\\](?=[^\s=,;\"'])")
 _LAST_SLASH = re.compile(r"[/\\]+(?=[\s=,;\"']|$)")
@@ -56,8 +52,6 @@ class ReportFiles:
         if options[schema.GRAPH_OPTION]:
             tables |= graph_tables(executable, options)
             arrays |= graph_arrays(executable)
-            if not options[LOWERED_OPTION]:
-                del tables["variable_pieces"]
         if options[schema.EXECUTION_OPTION]:
             self._execution = ExecutionProfile(executable)
             more_tables, more_arrays = self._execution.start()
