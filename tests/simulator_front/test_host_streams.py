@@ -4,35 +4,21 @@ from __future__ import annotations
 
 import array
 import ctypes
-import io
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stream_ends import IN, OUT, Counter, stream, streams
 from value_program import Values
 
 from simulator.graph.errors import HostAccessError, PoplarError
-from simulator.graph.streams import DataStream, ReplicatedStreamMode, Stream
+from simulator.graph.streams import ReplicatedStreamMode, Stream
 from simulator.graph.types import BOOL, FLOAT, HALF, INT, UNSIGNED_CHAR, Type
-from simulator.runtime.callbacks import Result, StreamCallback
 from simulator.runtime.execute import format_values
 from simulator.runtime.host_streams import HostStreams
 from simulator.runtime.storage import Storage
-
-IN, OUT = 0, 1
-
-
-def streams() -> tuple[HostStreams, list[Stream]]:
-    graph = Values().graph
-    graph.addHostToDeviceFIFO("images", FLOAT, 2)
-    graph.addDeviceToHostFIFO("losses", FLOAT, 2)
-    return HostStreams(graph.streams), graph.streams
-
-
-def stream(dtype: Type = FLOAT, elements: int = 2, replicas: int = 1, **options: Any) -> Stream:
-    return Stream(0, "s", dtype, elements, "in", replicas=replicas, **options)
 
 
 def test_an_array_is_read_round_and_round() -> None:
@@ -159,188 +145,6 @@ def test_a_stream_that_is_not_connected_is_named() -> None:
         host.fetch(made[IN])
 
 
-# Callbacks
-def test_a_callback_fills_or_reads_each_transfer() -> None:
-    host, made = streams()
-    seen: list[list[float]] = []
-    host.connect("images", lambda buffer: buffer.fill(7), callback=True)
-    host.connect("losses", lambda buffer: seen.append(buffer.tolist()))
-    host.store(made[OUT], host.fetch(made[IN]))
-    assert seen == [[7, 7]]
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        np.array([1, 2], np.float32),
-        np.array([[1, 2], [3, 4]], np.float32)[0],
-        np.array([1, 2], np.float32).tobytes(),
-        array.array("f", [1, 2]),
-        [1, 2],
-    ],
-    ids=lambda given: type(given).__name__,
-)
-def test_a_callback_may_give_the_values(given: Any) -> None:
-    host, made = streams()
-    host.connect("images", lambda buffer: given, callback=True)
-    assert host.fetch(made[IN]).tolist() == [1, 2]
-
-
-def test_readinto_is_a_callback() -> None:
-    host, made = streams()
-    file = io.BytesIO(np.array([1, 2, 3], np.float32).tobytes())
-    host.connect("images", file.readinto, callback=True)
-    assert host.fetch(made[IN]).tolist() == [1, 2]
-    with pytest.raises(HostAccessError, match="its callback gave 4 bytes; 8 are needed"):
-        host.fetch(made[IN])
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (np.zeros(1, np.float32), "stream 'images': its callback gave 1 elements; 2 are needed"),
-        (np.zeros(3, np.float32), "gave 3 elements; 2 are needed"),
-        (bytes(4), "gave 1 elements; 2 are needed"),
-        ([1], "gave 1 elements; 2 are needed"),
-        (False, "gave 0 elements; 2 are needed"),
-        (Result.NotAvailable, "gave 0 elements; 2 are needed"),
-        (0, "gave 0 bytes; 8 are needed"),
-        (np.zeros(2), "its callback: array of float64; one of float is needed"),
-        (["a", "b"], "its callback gave no float: could not convert"),
-        (object(), "its callback: object does not show its memory"),
-    ],
-)
-def test_a_callback_that_gives_too_little_is_refused(given: object, said: str) -> None:
-    host, made = streams()
-    host.connect("images", lambda buffer: given, callback=True)
-    with pytest.raises(HostAccessError, match=said):
-        host.fetch(made[IN])
-
-
-def test_what_a_callback_raises_is_the_cause() -> None:
-    host, made = streams()
-
-    def broken(buffer: Any) -> None:
-        raise KeyError("no more images")
-
-    host.connect("images", broken, callback=True)
-    said = "stream 'images': its callback raised KeyError: 'no more images'"
-    with pytest.raises(PoplarError, match=said) as caught:
-        host.fetch(made[IN])
-    assert isinstance(caught.value.__cause__, KeyError)
-
-
-@pytest.mark.parametrize("given", [3, [1, 2], np.zeros(2, np.float32)])
-def test_what_cannot_be_called_is_no_callback(given: object) -> None:
-    host, _ = streams()
-    with pytest.raises(HostAccessError, match="stream 'images': .* cannot be called"):
-        host.connect("images", given, callback=True)
-
-
-class Counter(StreamCallback):
-    """Counts up to a limit, and writes down how it is called."""
-
-    def __init__(self, available: int) -> None:
-        self.next, self.available, self.calls = 0, available, ""
-
-    def fetch(self, buffer: Any) -> None:
-        self.calls += "F"
-        self._give(buffer)
-
-    def prefetch(self, buffer: Any) -> StreamCallback.Result:
-        if self.next >= self.available:
-            self.calls += "n"
-            return Result.NotAvailable
-        self.calls += "p"
-        self._give(buffer)
-        return Result.Success
-
-    def complete(self) -> None:
-        self.calls += "c"
-
-    def invalidatePrefetched(self) -> None:
-        self.calls += "i"
-
-    def _give(self, buffer: Any) -> None:
-        buffer[:] = self.next
-        self.next += 1
-
-
-def counted(transfers: int, available: int, depth: int = 1, **options: Any) -> tuple[str, Any]:
-    host = HostStreams([stream(bufferingDepth=depth)], **options)
-    counter = Counter(available)
-    host.connect("s", counter, callback=True)
-    values = [host.fetch(stream(bufferingDepth=depth))[0] for _ in range(transfers)]
-    return counter.calls, values
-
-
-def test_without_prefetch_each_transfer_is_fetched_and_completed() -> None:
-    assert counted(3, available=9) == ("FcFcFc", [0, 1, 2])
-
-
-def test_with_prefetch_the_next_buffer_is_filled_after_each_transfer() -> None:
-    calls, values = counted(3, available=9, prefetch=True, overlap="None")
-    assert (calls, values) == ("Fcp" + "cp" + "cp", [0, 1, 2])
-
-
-def test_a_transfer_without_prefetched_data_is_fetched_when_it_is_due() -> None:
-    calls, values = counted(4, available=2, prefetch=True, overlap="HostRearrangeOnly")
-    assert (calls, values) == ("Fcp" + "cn" + "Fcn" + "Fcn", [0, 1, 2, 3])
-
-
-def test_as_many_buffers_as_the_depth_are_filled_ahead() -> None:
-    calls, values = counted(3, available=9, depth=3, prefetch=True, overlap="None")
-    assert (calls, values) == ("Fcppp" + "cp" + "cp", [0, 1, 2])
-
-
-def test_overlapping_buffers_cannot_be_prefetched(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("POPLAR_LOG_LEVEL", "WARN")
-    assert counted(2, available=9, prefetch=True) == ("FcFc", [0, 1])
-    assert "W: exchange.enablePrefetch has no effect" in capsys.readouterr().err
-
-
-def test_what_was_prefetched_is_invalidated_on_a_new_connection_and_a_new_load() -> None:
-    host = HostStreams([stream()], prefetch=True, overlap="None")
-    counter = Counter(9)
-    host.connect("s", counter, callback=True)
-    host.fetch(stream())
-    host.reset()
-    assert host.fetch(stream()).tolist() == [2, 2]  # 1 was thrown away
-    host.connect("s", lambda buffer: None, callback=True)
-    assert counter.calls == "Fcp" + "i" + "Fcp" + "i"
-
-
-def test_prefetch_has_to_say_what_it_found() -> None:
-    class Silent(Counter):
-        def prefetch(self, buffer: Any) -> Any:
-            return None
-
-    host = HostStreams([stream()], prefetch=True, overlap="None")
-    host.connect("s", Silent(9), callback=True)
-    with pytest.raises(HostAccessError, match="prefetch gave None; Result.Success or"):
-        host.fetch(stream())
-
-
-def test_a_callback_from_the_device_is_told_when_a_transfer_is_complete() -> None:
-    host, made = streams()
-    counter = Counter(0)
-    host.connect("losses", counter, callback=True)
-    host.store(made[OUT], np.zeros(2, np.float32))
-    assert counter.calls == "Fc"
-
-
-def test_a_callback_may_keep_the_buffer_of_a_transfer_from_the_device() -> None:
-    host, made = streams()
-    kept: list[Any] = []
-    host.connect("losses", kept.append, callback=True)
-    values = np.ones(2, np.float32)
-    host.store(made[OUT], values)
-    values[:] = 2
-    assert kept[0].tolist() == [1, 1]
-
-
 # Replicas
 def test_replicas_share_a_ring_round_by_round() -> None:
     host = HostStreams([stream()], replicas=2)
@@ -409,54 +213,6 @@ def test_a_broadcast_stream_is_connected_as_a_whole() -> None:
     host = HostStreams([broadcast()], replicas=2)
     with pytest.raises(HostAccessError, match="replica 0; a broadcast stream is connected once"):
         host.connect("s", 0, np.zeros(2, np.float32))
-
-
-# Adding streams
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("images", FLOAT, 2), "stream 'images': there is one of this name already"),
-        (("", FLOAT, 2), "stream '': a name is needed"),
-        ((5, FLOAT, 2), "stream 5: a name is needed"),
-        (("s", "float", 2), "stream 's': type is 'float'"),
-        (("s", FLOAT, 0), "stream 's': 0 elements; at least 1 is needed"),
-        (("s", FLOAT, 1.5), "stream 's': elements is 1.5; a number is needed"),
-        (("s", FLOAT, 2, "broadcast"), "mode is 'broadcast'; ReplicatedStreamMode.REPLICATE or"),
-    ],
-)
-def test_a_stream_that_cannot_be_is_refused(arguments: tuple[Any, ...], said: str) -> None:
-    graph = Values().graph
-    graph.addHostToDeviceFIFO("images", FLOAT, 2)
-    with pytest.raises(PoplarError, match=said):
-        graph.addHostToDeviceFIFO(*arguments)
-    assert len(graph.streams) == 1
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"bufferDepth": 2}, "no option 'bufferDepth'; did you mean bufferingDepth"),
-        ({"qqq": 2}, "no option 'qqq'; known: bufferingDepth, splitLimit"),
-        ({"bufferingDepth": 0}, "bufferingDepth is 0; a number from 1 on is needed"),
-        ({"bufferingDepth": "two"}, "bufferingDepth is 'two'; a number from 1 on"),
-        ({"bufferingDepth": True}, "bufferingDepth is True; a number from 1 on"),
-        ({"splitLimit": 3}, "splitLimit is 3; a number from 4 to 268,435,456 is needed"),
-        ({"splitLimit": (256 << 20) + 1}, "splitLimit is 268435457; a number from 4 to"),
-    ],
-)
-def test_an_option_that_cannot_be_is_refused(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(HostAccessError, match=f"stream 's': {said}"):
-        Values().graph.addHostToDeviceFIFO("s", FLOAT, 2, options=options)
-
-
-def test_options_may_be_numbers_or_texts() -> None:
-    graph = Values().graph
-    made = graph.addDeviceToHostFIFO(
-        "s", FLOAT, 2, options={"bufferingDepth": "2", "splitLimit": 64}
-    )
-    assert isinstance(made, DataStream)
-    assert made.options == {"bufferingDepth": 2, "splitLimit": 64}
-    assert (made.numElements(), made.elementType()) == (2, FLOAT)
 
 
 # Stored tensors

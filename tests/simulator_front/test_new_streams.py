@@ -1,0 +1,59 @@
+"""Streams as a graph adds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from value_program import Values
+
+from simulator.graph.errors import HostAccessError, PoplarError
+from simulator.graph.streams import DataStream
+from simulator.graph.types import FLOAT
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("images", FLOAT, 2), "stream 'images': there is one of this name already"),
+        (("", FLOAT, 2), "stream '': a name is needed"),
+        ((5, FLOAT, 2), "stream 5: a name is needed"),
+        (("s", "float", 2), "stream 's': type is 'float'"),
+        (("s", FLOAT, 0), "stream 's': 0 elements; at least 1 is needed"),
+        (("s", FLOAT, 1.5), "stream 's': elements is 1.5; a number is needed"),
+        (("s", FLOAT, 2, "broadcast"), "mode is 'broadcast'; ReplicatedStreamMode.REPLICATE or"),
+    ],
+)
+def test_a_stream_that_cannot_be_is_refused(arguments: tuple[Any, ...], said: str) -> None:
+    graph = Values().graph
+    graph.addHostToDeviceFIFO("images", FLOAT, 2)
+    with pytest.raises(PoplarError, match=said):
+        graph.addHostToDeviceFIFO(*arguments)
+    assert len(graph.streams) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"bufferDepth": 2}, "no option 'bufferDepth'; did you mean bufferingDepth"),
+        ({"qqq": 2}, "no option 'qqq'; known: bufferingDepth, splitLimit"),
+        ({"bufferingDepth": 0}, "bufferingDepth is 0; a number from 1 on is needed"),
+        ({"bufferingDepth": "two"}, "bufferingDepth is 'two'; a number from 1 on"),
+        ({"bufferingDepth": True}, "bufferingDepth is True; a number from 1 on"),
+        ({"splitLimit": 3}, "splitLimit is 3; a number from 4 to 268,435,456 is needed"),
+        ({"splitLimit": (256 << 20) + 1}, "splitLimit is 268435457; a number from 4 to"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(HostAccessError, match=f"stream 's': {said}"):
+        Values().graph.addHostToDeviceFIFO("s", FLOAT, 2, options=options)
+
+
+def test_options_may_be_numbers_or_texts() -> None:
+    graph = Values().graph
+    made = graph.addDeviceToHostFIFO(
+        "s", FLOAT, 2, options={"bufferingDepth": "2", "splitLimit": 64}
+    )
+    assert isinstance(made, DataStream)
+    assert made.options == {"bufferingDepth": 2, "splitLimit": 64}
+    assert (made.numElements(), made.elementType()) == (2, FLOAT)
