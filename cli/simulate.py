@@ -16,6 +16,7 @@ EXAMPLES = """
 Examples:
   tilescope simulate mlp_digits --target mk1 --epochs 2 --out digits/
   tilescope simulate matmul_chain 900x600 600x300 300x200 --out chain/
+  tilescope simulate newton_pipeline --tiles 16 --replicas 2 --out pipeline/
 """
 
 _target = click.option(
@@ -58,6 +59,31 @@ def matmul_chain(shapes: tuple[str, ...], target: str, out: Path | None) -> None
         result = example.run(chain, target=target, out=directory)
     rows, columns = result.product.shape
     click.echo(f"product of {rows:,} x {columns:,}; relative error {result.error:.1e}")
+    _say_where(directory)
+
+
+@simulate.command("newton_pipeline", cls=Command)
+@_target
+@_out
+@click.option(
+    "--tiles", type=click.IntRange(min=1), help="Tiles of each IPU; all of them if not given."
+)
+@click.option(
+    "--replicas",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Replicas, two IPUs each.",
+)
+def newton_pipeline(target: str, out: Path | None, tiles: int | None, replicas: int) -> None:
+    """Take square roots in a pipeline over two IPUs, with loops that its data ends."""
+    directory = out or Path("newton_pipeline")
+    from simulator.examples import newton_pipeline as example
+
+    with recorded(directory):
+        result = example.run(target=target, tiles=tiles or 0, replicas=replicas, out=directory)
+    count = f"{result.roots.size:,} roots by {replicas} replica(s)"
+    click.echo(f"{count}; relative error {result.error:.1e}")
     _say_where(directory)
 
 

@@ -32,10 +32,12 @@ def exchange_cost(
 ) -> Exchange:
     """Cost an internal exchange of fragments of `size` bytes.
 
-    The same bytes (`begin` in the arena) from one tile to many are sent once: a multicast.
+    The same bytes (`begin` in the arena) from one tile to many are sent once: a multicast. What one
+    tile receives several times, as of a broadcast tensor, is sent as often.
     """
     tiles = target.num_tiles
-    sends = np.unique(np.stack([source, begin, size], axis=1), axis=0)
+    again = repetition(destination, begin)
+    sends = np.unique(np.stack([source, begin, size, again], axis=1), axis=0)
     sent = _sum(sends[:, 0], sends[:, 2], tiles)
     received = _sum(destination, size, tiles)
     send_count = np.bincount(sends[:, 0], minlength=tiles)
@@ -69,6 +71,18 @@ def host_exchange_cost(target: Target, tile: IntArray, size: IntArray, to_device
     code = 2 * INSTRUCTION_BYTES * packets  # a request and a wait a packet
     sent, received = (nothing, moved) if to_device else (moved, nothing)
     return Exchange(sent, received, cycles, code=code)
+
+
+def repetition(destination: IntArray, begin: IntArray) -> IntArray:
+    """Count for each fragment how many before it brought the same bytes to the same tile."""
+    order = np.lexsort((begin, destination))
+    tile, byte = destination[order], begin[order]
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = (tile[1:] != tile[:-1]) | (byte[1:] != byte[:-1])
+    places = np.arange(len(order), dtype=np.int64)
+    result = np.empty(len(order), dtype=np.int64)
+    result[order] = places - np.maximum.accumulate(np.where(first, places, 0))
+    return result
 
 
 def _latency(target: Target, source: IntArray, destination: IntArray) -> IntArray:

@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from simulator.compiler.edges import union_by_tile
-from simulator.compiler.exchange import FAR_LATENCY, INSTRUCTION_BYTES
+from simulator.compiler.exchange import FAR_LATENCY, INSTRUCTION_BYTES, repetition
 from simulator.compiler.executable import Exchange
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray
@@ -130,12 +130,16 @@ def _places(ipus: int) -> tuple[IntArray, IntArray]:
 def _crossings(
     target: Target, source: IntArray, destination: IntArray, size: IntArray, begin: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Give the tile, the IPU that it sends to and the bytes, each byte counted once."""
-    ipus = target.num_ipus
+    """Give the tile, the IPU that it sends to and the bytes, each byte counted once.
+
+    What one tile receives several times, as of a broadcast tensor, crosses as often.
+    """
+    ipus, tiles = target.num_ipus, target.num_tiles
+    sender = repetition(destination, begin) * tiles + source
     way, low, high = union_by_tile(
-        source * ipus + destination // target.tiles_per_ipu, begin, begin + size
+        sender * ipus + destination // target.tiles_per_ipu, begin, begin + size
     )
-    return way // ipus, way % ipus, high - low
+    return way // ipus % tiles, way % ipus, high - low
 
 
 def _sum(tile: IntArray, size: IntArray, tiles: int) -> IntArray:

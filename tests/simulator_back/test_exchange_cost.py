@@ -61,3 +61,11 @@ def test_the_host_link_is_shared_so_that_all_active_tiles_take_as_long():
     # 8,000 bytes at 8 GB/s and 1.6 GHz are 1,600 cycles.
     assert cost.cycles[:8].tolist() == [1605] * 8
     assert (cost.cycles[8:].sum(), cost.received.sum(), cost.sent.sum()) == (0, 8000, 0)
+
+
+def test_what_one_tile_receives_twice_is_sent_twice():
+    # Tile 0 holds one word; tile 1 wants it in two places, tile 2 in one: sent twice, not thrice.
+    same = np.zeros(3, dtype=np.int64)
+    cost = exchange_cost(TINY, same, np.array([1, 1, 2]), same + 4, same + 16)
+    assert cost.sent.tolist() == [8, 0, 0, 0]
+    assert cost.received.tolist() == [0, 8, 4, 0]

@@ -138,3 +138,10 @@ def test_routes_hop_by_hop_give_the_same_loads(values):
                 loads[kind][at] = loads[kind].get(at, 0) + size
                 at = after
     assert busiest_bundles(matrix).tolist() == [max(load.values()) for load in loads]
+
+
+def test_what_one_tile_of_another_ipu_receives_twice_crosses_twice():
+    source, destination, size, begin = arrays([0, 0, 0], [5, 5, 6], [4, 4, 4], [16, 16, 16])
+    cost = global_exchange_cost(target(2), source, destination, size, begin)
+    assert cost.sent.tolist() == [8, 0, 0, 0, 0, 0, 0, 0]
+    assert cost.received.tolist() == [0, 0, 0, 0, 0, 8, 4, 0]
