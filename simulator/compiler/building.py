@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from simulator.compiler.copies import copy_vertices
+from simulator.compiler.copies import copy_vertices, short_copies
 from simulator.compiler.edges import Layout, sum_pairs
 from simulator.compiler.exchange import exchange_cost
 from simulator.compiler.executable import (
@@ -155,6 +155,13 @@ class Building:
         self.compute_sets.append(name)
         number = len(self.compute_sets) - 1
         self.groups += copy_vertices(number, tiles, total, pieces)
+        return Part(LoweredProgram("OnTileExecute", name, compute_set=number))
+
+    def packet_copy(self, name: str, tile: IntArray) -> Part:
+        """Add a compute set with a short copy for each packet of the host, on its tile."""
+        self.compute_sets.append(name)
+        number = len(self.compute_sets) - 1
+        self.groups.append(short_copies(number, tile))
         return Part(LoweredProgram("OnTileExecute", name, compute_set=number))
 
     def variables_at(self, low: IntArray) -> IntArray:

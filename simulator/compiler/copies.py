@@ -39,3 +39,9 @@ def copy_vertices(
         for codelet, which in chosen
         if which.any()
     ]
+
+
+def short_copies(compute_set: int, tile: IntArray) -> VertexGroup:
+    """Make one short copy in one row for each entry of `tile`."""
+    rows = np.ones(len(tile), dtype=np.int64)
+    return VertexGroup(compute_set, SHORT, tile, {}, {"rows": rows}, SHORT_CYCLES * rows)

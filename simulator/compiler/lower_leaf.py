@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from simulator.compiler.building import Building, Part, sync, with_access
 from simulator.compiler.executable import LoweredProgram
+from simulator.compiler.gather import lower_gathered
 from simulator.compiler.lower_copy import lower_copy
 from simulator.compiler.lower_cross import lower_cross_replica
 from simulator.compiler.lower_execute import lower_compute_set
@@ -55,7 +56,7 @@ def _lower_copy(building: Building, node: Copy) -> list[Part]:
             return lower_copy(building, name, source, destination)
         case (Stream() as stream, Tensor() as tensor) | (Tensor() as tensor, Stream() as stream):
             name, limit = node.name or stream.handle, transfer_limit(stream, building.graph.target)
-            return lower_stream(building, name, tensor, stream.direction == "in", limit)
+            return lower_gathered(building, name, tensor, stream.direction == "in", limit)
         case RemoteBuffer() as buffer, Tensor() as tensor:
             name = node.name or buffer.handle
             return lower_remote(building, name, buffer, tensor, node.offset, True)

@@ -217,6 +217,19 @@ def test_tutorial_7_takes_the_guides_5071_cycles_within_3_percent(
     assert int(printed.split()[-1]) == pytest.approx(5071, rel=0.03)
 
 
+def test_tutorial_7_has_the_published_compute_cycles_with_its_data_streamed(
+    large: tuple[str, Report],
+) -> None:
+    # 50,000 x 105 + 10,000 x 8 + 63 x 72: the vector comes in 63 packets of 64 bytes.
+    printed, report = large
+    lines = [" ".join(line.split()) for line in printed.splitlines()]
+    assert "Total compute cycles (excluding idle threads): 5,334,536" in lines
+    assert "DotProductVertex (50000 instances): 5,250,000" in lines
+    assert "ReduceVertex (10000 instances): 80,000" in lines
+    assert "poplar_rt::ShortMemcpy (63 instances): 4,536" in lines
+    assert check(report.dataset) == []
+
+
 @pytest.mark.parametrize(
     ("size", "target"),
     [
