@@ -5,17 +5,37 @@ graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
 
 from __future__ import annotations
 
-from simulator.device import Device, IPUModel
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from simulator.device import (
+    Device,
+    DeviceManager,
+    IPUExchangeType,
+    IPUModel,
+    RelativeSyncDelayType,
+)
 from simulator.engine import Engine
 from simulator.graph import program
 from simulator.graph.errors import (
     GraphConnectionError,
     HostAccessError,
+    InvalidOptionError,
     PoplarError,
     TileMappingError,
+    graph_memory_allocation_error,
 )
 from simulator.graph.graph import ComputeSet, Function, Graph
 from simulator.graph.intervals import Interval
+from simulator.graph.machines import (
+    GlobalExchangeConstraint,
+    GlobalExchangeFlow,
+    IpuLinkConfiguration,
+    IpuLinkTopology,
+    TargetType,
+)
+from simulator.graph.option_table import OptionFlags
+from simulator.graph.program import SyncType
 from simulator.graph.streams import DataStream, RemoteBuffer, ReplicatedStreamMode, Stream
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor, UpsampleMethod, append, concat
@@ -50,6 +70,40 @@ from simulator.graph.vertex import (
 from simulator.graph.views import replication_factor
 from simulator.runtime.callbacks import StreamCallback
 
+if TYPE_CHECKING:
+    from simulator.engine_report import printExecutionSummary as printExecutionSummary
+    from simulator.engine_report import printGraphSummary as printGraphSummary
+    from simulator.engine_report import printProfileSummary as printProfileSummary
+    from simulator.profile.serialize import serializeToCBOR as serializeToCBOR
+    from simulator.profile.serialize import serializeToJSON as serializeToJSON
+
+# Poplar's own names of the errors.
+poplar_error = PoplarError
+graph_connection_error = GraphConnectionError
+invalid_option = InvalidOptionError
+invalid_tile_mapping = TileMappingError
+stream_connection_error = HostAccessError
+
+# What loads the formats or the viewers, from where when it is asked for.
+_LAZY = {
+    "printExecutionSummary": "simulator.engine_report",
+    "printGraphSummary": "simulator.engine_report",
+    "printProfileSummary": "simulator.engine_report",
+    "serializeToCBOR": "simulator.profile.serialize",
+    "serializeToJSON": "simulator.profile.serialize",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'simulator.poplar' has no attribute {name!r}")
+    return getattr(importlib.import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LAZY])
+
+
 __all__ = [
     "BOOL",
     "CHAR",
@@ -69,24 +123,35 @@ __all__ = [
     "ComputeSet",
     "DataStream",
     "Device",
+    "DeviceManager",
     "Engine",
     "Function",
+    "GlobalExchangeConstraint",
+    "GlobalExchangeFlow",
     "Graph",
     "GraphConnectionError",
     "HostAccessError",
+    "IPUExchangeType",
     "IPUModel",
     "InOut",
     "Input",
     "Interval",
+    "InvalidOptionError",
+    "IpuLinkConfiguration",
+    "IpuLinkTopology",
     "MultiVertex",
+    "OptionFlags",
     "Output",
     "PoplarError",
+    "RelativeSyncDelayType",
     "RemoteBuffer",
     "ReplicatedStreamMode",
     "Stream",
     "StreamCallback",
     "SupervisorVertex",
+    "SyncType",
     "Target",
+    "TargetType",
     "Tensor",
     "TileMappingError",
     "Type",
@@ -96,6 +161,17 @@ __all__ = [
     "Vertex",
     "append",
     "concat",
+    "graph_connection_error",
+    "graph_memory_allocation_error",
+    "invalid_option",
+    "invalid_tile_mapping",
+    "poplar_error",
+    "printExecutionSummary",
+    "printGraphSummary",
+    "printProfileSummary",
     "program",
     "replication_factor",
+    "serializeToCBOR",
+    "serializeToJSON",
+    "stream_connection_error",
 ]

@@ -1,0 +1,60 @@
+"""The face of the programming model."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from simulator import poplar
+
+ROOT = Path(__file__).parents[2]
+
+# Names of the guides and of Poplar's reference that a program may use.
+DOCUMENTED = """
+Graph Engine Tensor ComputeSet Device DeviceManager IPUModel Target TargetType OptionFlags Type
+Vertex SupervisorVertex MultiVertex Input Output InOut Vector VectorList Function DataStream
+RemoteBuffer ReplicatedStreamMode StreamCallback SyncType Interval replication_factor concat append
+program serializeToJSON serializeToCBOR printProfileSummary printGraphSummary printExecutionSummary
+graph_memory_allocation_error graph_connection_error invalid_option invalid_tile_mapping
+stream_connection_error poplar_error IpuLinkTopology IpuLinkConfiguration GlobalExchangeConstraint
+BOOL CHAR UNSIGNED_CHAR SHORT UNSIGNED_SHORT INT UNSIGNED_INT LONGLONG UNSIGNED_LONGLONG HALF FLOAT
+"""
+
+PROGRAMS = """
+Sequence Execute Repeat RepeatWhileTrue RepeatWhileFalse If Switch Copy WriteUndef Sync Call
+PrintTensor Block CrossReplicaCopy ErrorProgram
+"""
+
+
+@pytest.mark.parametrize("name", DOCUMENTED.split())
+def test_poplar_hands_on_what_is_documented(name: str) -> None:
+    assert name in poplar.__all__
+    assert getattr(poplar, name) is not None
+
+
+@pytest.mark.parametrize("name", PROGRAMS.split())
+def test_every_program_of_the_guide_is_there(name: str) -> None:
+    assert issubclass(getattr(poplar.program, name), poplar.program.Program)
+
+
+def test_all_names_are_there_and_no_others_are_said_to_be() -> None:
+    assert [name for name in poplar.__all__ if not hasattr(poplar, name)] == []
+    assert set(poplar.__all__) <= set(dir(poplar))
+    with pytest.raises(AttributeError, match="no attribute 'Grahp'"):
+        _ = poplar.Grahp
+
+
+def test_errors_of_poplar_are_runtime_errors() -> None:
+    names = [name for name in poplar.__all__ if name.endswith(("error", "Error", "invalid_option"))]
+    assert all(issubclass(getattr(poplar, name), RuntimeError) for name in names)
+    assert all(issubclass(getattr(poplar, name), poplar.PoplarError) for name in names)
+
+
+def test_importing_poplar_loads_no_format() -> None:
+    script = "import simulator.poplar, sys; print('\\n'.join(sys.modules))"
+    command = [sys.executable, "-c", script]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert not {"cbor2", "orjson", "msgspec", "pva.formats.registry"} & set(loaded.split())
