@@ -16,7 +16,7 @@ from simulator.graph.errors import PoplarError, TileMappingError
 from simulator.graph.intervals import as_int64, offsets_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray
-from simulator.graph.user_vertices import Batch, to_group
+from simulator.graph.user_vertices import Batch, place_constants, to_group
 from simulator.graph.vertex import Field, VertexGroup
 
 if TYPE_CHECKING:
@@ -153,7 +153,12 @@ def _shifts(graph: Graph, begins: IntArray, size: int, replicas: int) -> IntArra
 
 def group_of_batch(graph: Graph, batch: Batch) -> VertexGroup:
     """Make the group of vertices that were added one by one through a view."""
+<<<<<<< Updated upstream
     group = to_group(batch, modelled=graph.target.target_type != "CPU")
+=======
+    group = to_group(batch)
+    place_constants(graph, batch)
+>>>>>>> Stashed changes
     if graph.window.replicas == 1:
         return group
     tile = graph.window.inside(group.tile)
