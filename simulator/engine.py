@@ -227,7 +227,7 @@ class Engine:
             values = parts[0] if len(parts) == 1 else np.stack(parts)
         if out is None:
             return values
-        copy_to_host(values, tensor.dtype, out, f"host read {handle!r} of {tensor.describe()}")
+        copy_to_host(values, tensor, out, f"host read {handle!r}")
         return out
 
     def _accessed(self, handle: str, direction: Literal["read", "write"]) -> Tensor:

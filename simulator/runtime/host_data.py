@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from simulator.graph.errors import HostAccessError
+from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, Type
 
 RAW = (np.dtype("u1"), np.dtype("S1"))  # bytes, which may hold values of any type
@@ -66,19 +67,21 @@ def host_values(values: Any, dtype: Type, what: str) -> Any:
     return host_array(values, dtype, what) if raw else values
 
 
-def copy_to_host(values: Array, dtype: Type, out: Any, what: str) -> None:
-    """Copy a tensor's values to an array that holds them exactly, or to any host memory.
+def copy_to_host(values: Array, tensor: Tensor, out: Any, what: str) -> None:
+    """Copy the values of a tensor to an array that holds them exactly, or to any host memory.
 
     Raises HostAccessError naming `what` for another type or size, or for read-only memory.
     """
     if not isinstance(out, np.ndarray):
-        array = host_array(out, dtype, what, writable=True)
+        array = host_array(out, tensor.dtype, what, writable=True)
     elif not out.flags.writeable:
         raise HostAccessError(f"{what}: the array is read-only; one that can be written is needed")
     elif np.can_cast(values.dtype, out.dtype, "safe"):
         array = out
     else:
-        raise HostAccessError(f"{what}: array of {out.dtype}; one of {dtype} is needed")
+        raise HostAccessError(f"{what}: array of {out.dtype}; one of {tensor.dtype} is needed")
     if array.size != values.size:
-        raise HostAccessError(f"{what}: array of {array.size} elements; it has {values.size}")
+        raise HostAccessError(
+            f"{what}: array of {array.size} elements for {tensor.describe()} of {values.size}"
+        )
     array[...] = values.reshape(array.shape)

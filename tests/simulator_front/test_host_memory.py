@@ -82,8 +82,8 @@ def test_a_wider_array_holds_the_values_too() -> None:
         (np.zeros(2, np.int32), "array of int32; one of float is needed"),
         (np.zeros(2, np.float16), "array of float16; one of float is needed"),
         (array.array("d", [0, 0]), "array of float64; one of float is needed"),
-        (np.zeros(3, np.float32), "array of 3 elements; it has 2"),
-        (bytearray(12), "array of 3 elements; it has 2"),
+        (np.zeros(3, np.float32), "array of 3 elements for t of 2"),
+        (bytearray(12), "array of 3 elements for t of 2"),
         (bytes(8), "the array is read-only; one that can be written is needed"),
         (np.broadcast_to(np.float32(0), 2), "the array is read-only"),
         ([0.0, 0.0], "list does not show its memory"),
@@ -91,7 +91,7 @@ def test_a_wider_array_holds_the_values_too() -> None:
 )
 def test_memory_that_cannot_take_a_tensor_is_refused(memory: Any, said: str) -> None:
     session = loaded()
-    with pytest.raises(HostAccessError, match=f"host read 'out' of t: {said}"):
+    with pytest.raises(HostAccessError, match=f"host read 'out': {said}"):
         session.readTensor("out", memory)
 
 
