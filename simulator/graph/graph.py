@@ -227,7 +227,6 @@ class Graph:
         if isinstance(what, VertexRef):
             self._place_vertex(what, tile)
         elif isinstance(tile, int | np.integer):
-            placement.check_tiles(self, as_int64(tile), f"variable {what.describe()!r}")
             placement.map_tensor(self, self._mapping, what, int(tile))
         else:
             try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simulator.graph.errors import TileMappingError
-from simulator.graph.intervals import crossings, cut, offsets_of
+from simulator.graph.intervals import as_int64, crossings, cut, offsets_of
 from simulator.graph.mapping import Mapping, MappingTable
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
@@ -26,12 +26,14 @@ def check_tiles(graph: Graph, tiles: IntArray, what: str) -> None:
 
 
 def map_tensor(graph: Graph, table: MappingTable, tensor: Tensor, tile: int) -> None:
-    """Put a whole tensor on a tile, in each replica."""
+    """Put a whole tensor on a tile, in each replica; called for every vertex that is added."""
+    if not 0 <= tile < graph.target.num_tiles:
+        check_tiles(graph, as_int64(tile), f"variable {tensor.describe()!r}")
     for replica, part in enumerate(_replicas(graph, tensor)):
         begins = part.begins * part.dtype.size
         ends = begins + part.lengths * part.dtype.size
-        place = int(graph.window.tiles[replica, tile])
-        table.add(begins, ends, np.full(len(begins), place, dtype=np.int64))
+        place = graph.window.tiles[replica, tile : tile + 1]
+        table.add(begins, ends, place if len(begins) == 1 else np.repeat(place, len(begins)))
 
 
 def map_ranges(
