@@ -21,7 +21,8 @@ from simulator.compiler.instrument import (
     vertices_run,
 )
 from simulator.graph.graph import Graph
-from simulator.graph.types import IntArray
+from simulator.graph.intervals import as_int64
+from simulator.graph.types import Array, IntArray
 from simulator.graph.vertex import Codelet, Field, VertexGroup
 
 POINTER_BYTES = 4
@@ -67,19 +68,16 @@ def vertex_bytes(group: VertexGroup) -> VertexBytes:
     if group.codelet.kind == "copy":
         pointers = min(state, 2 * POINTER_BYTES)
         descriptors = none + DESCRIPTOR_BYTES
-        data, copies, edges, tables, lists = (
-            none + state - pointers,
-            none + pointers,
-            none,
-            none,
-            none,
-        )
+        data, copies = none + state - pointers, none + pointers
+        edges = tables = vectors = lists = none
     else:
         fields = list(group.fields.values())
         inline = POINTER_BYTES * len(fields)
         tables = sum((_table_bytes(field) for field in fields), none)
+        own = (column for column in group.parameters.values() if column.dtype == object)
+        vectors = sum((_vector_bytes(column) for column in own), none)
         lists = none + DESCRIPTOR_BYTES * sum(field.rows is not None for field in fields)
-        data, copies, descriptors = none + max(state - inline, 0), none, lists
+        data, copies, descriptors = max(state - inline, 0) + vectors, none, lists
         edges = none + inline + tables
     padding = -(data + copies + edges - tables) % POINTER_BYTES
     return VertexBytes(
@@ -88,10 +86,15 @@ def vertex_bytes(group: VertexGroup) -> VertexBytes:
         copy_pointers=copies,
         padding=padding,
         descriptors=descriptors,
-        field_data=tables,
+        field_data=tables + vectors,
         list_descriptors=lists,
         copy_descriptors=descriptors - lists,
     )
+
+
+def _vector_bytes(vectors: Array) -> IntArray:
+    """Count the bytes of a vector of initial values of each vertex."""
+    return as_int64([vector.nbytes for vector in vectors])
 
 
 def _table_bytes(field: Field) -> IntArray:

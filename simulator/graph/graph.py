@@ -33,7 +33,7 @@ from simulator.graph.types import (
     checked_type,
     element_count,
 )
-from simulator.graph.user_vertices import FieldRef, VertexRef
+from simulator.graph.user_vertices import Connectable, FieldRef, VertexRef
 from simulator.graph.variables import Variable
 from simulator.graph.vertex import Vertex, VertexGroup
 from simulator.graph.views import Window, replication_factor
@@ -86,6 +86,7 @@ class Graph:
         self.top = self
         self.window = Window.whole(self.target.num_tiles)
         self.variables: list[Variable] = []
+        self.initial_values: list[tuple[Tensor, Array]] = []
         self.compute_sets: list[ComputeSet] = []
         self.functions: list[tuple[Function, Program]] = []
         self.streams: list[Stream] = []
@@ -185,15 +186,10 @@ class Graph:
     def addConstant(
         self, dtype: Type, shape: Iterable[int], values: Any, name: str = "<const>"
     ) -> Tensor:
-        sizes = checked_shape(shape, f"constant {name!r}")
-        data = np.asarray(values, dtype=checked_type(dtype, f"constant {name!r}").numpy)
-        if data.size not in (1, element_count(sizes)):
-            raise PoplarError(
-                f"constant {name!r}: {data.size} values for shape {list(sizes)} of "
-                f"{element_count(sizes)} elements"
-            )
-        full = np.broadcast_to(data.reshape(-1), (element_count(sizes),)).copy()
-        return self._add(dtype, sizes, full, name)
+        what = f"constant {name!r}"
+        sizes = checked_shape(shape, what)
+        data = variables.filled(values, checked_type(dtype, what), sizes, what)
+        return self._add(dtype, sizes, data, name)
 
     def clone(self, tensor: Tensor, name: str = "", dtype: Type | None = None) -> Tensor:
         """Add a variable of the same shape, order in memory and mapping, maybe of another type."""
@@ -216,10 +212,6 @@ class Graph:
         """Find the variable that holds a byte of the arena."""
         begins, ends = self.variable_bounds()
         return self.variables[int(np.flatnonzero((begins <= byte) & (byte < ends))[0])]
-
-    def variable_names(self, tensor: Tensor) -> list[str]:
-        """Name the variables that a tensor views, in the order of their ids."""
-        return variables.names(self.variables, tensor)
 
     # Tile mapping
     def setTileMapping(self, what: Tensor | VertexRef, tile: int | TileIntervals) -> None:
@@ -284,7 +276,7 @@ class Graph:
         self,
         compute_set: ComputeSet,
         codelet: type[Vertex] | str,
-        connections: dict[str, Tensor | Sequence[Tensor]] | None = None,
+        connections: dict[str, Connectable] | None = None,
         *,
         tile: int | None = None,
     ) -> VertexRef:
@@ -297,27 +289,34 @@ class Graph:
         # Vertices that are added through different replicated views are multiplied apart.
         key = (compute_set.id, codelet, self.window.replicas)
         if key not in self._batches:
-            self._batches[key] = (self, user_vertices.new_batch(compute_set.id, codelet))
+            self._batches[key] = (self, user_vertices.new_batch(compute_set, codelet))
         vertex = user_vertices.add(self._batches[key][1])
         self._shared.groups = None
         if tile is not None:
             self.setTileMapping(vertex, tile)
-        for name, tensors in (connections or {}).items():
-            self.connect(vertex[name], tensors)
+        for name, what in (connections or {}).items():
+            self.connect(vertex[name], what)
         return vertex
 
-    def connect(self, field: FieldRef, tensors: Tensor | Sequence[Tensor]) -> None:
-        user_vertices.connect(self, field, tensors)
+    def connect(self, field: FieldRef, what: Connectable) -> None:
+        user_vertices.connect(self, field, what)
         self._shared.groups = None
 
-    def setInitialValue(self, field: FieldRef, value: float) -> None:
-        user_vertices.set_value(field, value)
+    def setFieldSize(self, field: FieldRef, size: int) -> None:
+        """Set the elements of a vector (rows of a VectorList) that are joined one by one."""
+        user_vertices.set_size(field, size)
         self._shared.groups = None
 
-    def setPerfEstimate(self, vertex: VertexRef, cycles: int) -> None:
-        if cycles < 0:
-            raise PoplarError(f"{vertex.batch.describe(vertex.index)}: estimate of {cycles} cycles")
-        vertex.batch.cycles[vertex.index] = int(cycles)
+    def setInitialValue(self, what: FieldRef | Tensor, value: Any) -> None:
+        """Set an initial-value field of a vertex, or what a tensor holds when it is loaded."""
+        if isinstance(what, Tensor):
+            self.initial_values.append(variables.initial_value(what, value))
+        else:
+            user_vertices.set_value(what, value)
+            self._shared.groups = None
+
+    def setPerfEstimate(self, vertex: VertexRef, cycles: int, flops: int = 0) -> None:
+        user_vertices.set_estimate(vertex, cycles, flops)
         self._shared.groups = None
 
     setCycleEstimate = setPerfEstimate

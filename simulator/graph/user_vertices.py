@@ -4,44 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from simulator.graph.errors import GraphConnectionError, PoplarError, TileMappingError
 from simulator.graph.intervals import as_int64, offsets_of
-from simulator.graph.tensor import Tensor
-from simulator.graph.types import Array, Type
+from simulator.graph.tensor import Tensor, concat
+from simulator.graph.types import Array, Type, checked_values
+from simulator.graph.user_compute import FLOPS, codelet_of
 from simulator.graph.vertex import (
     Codelet,
     Edge,
     Field,
+    Vector,
     VectorList,
     Vertex,
     VertexGroup,
-    codelet_of,
     declared,
 )
 
 if TYPE_CHECKING:
-    from simulator.graph.graph import Graph
+    from simulator.graph.graph import ComputeSet, Graph
 
-Connection = Sequence[Tensor]  # the edges of one field of one vertex; one, or those of a list
+Number: TypeAlias = float | np.number[Any] | np.bool_
+Connectable: TypeAlias = Tensor | Sequence[Tensor] | Number | Sequence[Number] | Array
+# The edges of one field of one vertex: one, or those of a list.
+Connection: TypeAlias = Sequence[Tensor]
+NUMBER = (int, float, np.number, np.bool_)
 
 
 @dataclass(slots=True)
 class Batch:
-    """The vertices of one class in one compute set, field by field."""
+    """The vertices of one class in one compute set, field by field.
+
+    `parts` holds what is joined element by element (row by row), by field and vertex; `constants`
+    the constants that vertices are joined to, which go where the vertices go.
+    """
 
     compute_set: int
     vertex: type[Vertex]
     codelet: Codelet
     edges: dict[str, Edge]
-    values: dict[str, Type]
+    values: dict[str, Type | Vector]
     tiles: list[int] = field(default_factory=list)
     cycles: list[int] = field(default_factory=list)
+    flops: list[int] = field(default_factory=list)
     connections: dict[str, list[Connection | None]] = field(default_factory=dict)
-    parameters: dict[str, list[float]] = field(default_factory=dict)
+    parameters: dict[str, list[Any]] = field(default_factory=dict)
+    parts: dict[tuple[str, int], list[Tensor | None]] = field(default_factory=dict)
+    constants: list[tuple[int, Tensor]] = field(default_factory=list)
 
     def describe(self, index: int) -> str:
         """Name a vertex and its tile."""
@@ -51,10 +63,18 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class FieldRef:
-    """One field of one vertex, as `graph.connect` takes it."""
+    """One field of one vertex, as `graph.connect` takes it, or one element (row) of it."""
 
     vertex: VertexRef
     name: str
+    element: int | None = None
+
+    def __getitem__(self, element: int) -> FieldRef:
+        return FieldRef(self.vertex, self.name, element)
+
+    def __str__(self) -> str:
+        element = "" if self.element is None else f"[{self.element}]"
+        return f"{self.vertex}, field {self.name!r}{element}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +87,15 @@ class VertexRef:
     def __getitem__(self, name: str) -> FieldRef:
         return FieldRef(self, name)
 
+    def __str__(self) -> str:
+        return self.batch.describe(self.index)
 
-def new_batch(compute_set: int, vertex: type[Vertex]) -> Batch:
+
+def new_batch(compute_set: ComputeSet, vertex: type[Vertex]) -> Batch:
     """Start a batch, reading the fields of the class."""
     edges, values = declared(vertex)
-    batch = Batch(compute_set, vertex, codelet_of(vertex), edges, values)
+    codelet = codelet_of(vertex, compute_set.name)
+    batch = Batch(compute_set.id, vertex, codelet, edges, values)
     batch.connections = {name: [] for name in edges}
     batch.parameters = {name: [] for name in values}
     return batch
@@ -81,11 +105,19 @@ def add(batch: Batch) -> VertexRef:
     """Add a vertex that is on no tile, not connected and has no estimate."""
     for connections in batch.connections.values():
         connections.append(None)
-    for parameters in batch.parameters.values():
-        parameters.append(0)
+    for name, parameters in batch.parameters.items():
+        parameters.append(_first_value(batch.values[name]))
     batch.tiles.append(-1)
     batch.cycles.append(-1)
+    batch.flops.append(0)
     return VertexRef(batch, len(batch.tiles) - 1)
+
+
+def _first_value(kind: Type | Vector) -> Any:
+    """Give what an initial-value field holds when it is not set; None for a vector of any size."""
+    if isinstance(kind, Type):
+        return 0
+    return None if kind.length is None else np.zeros(kind.length, dtype=kind.dtype.numpy)
 
 
 def check_codelet(codelet: object) -> None:
@@ -96,65 +128,154 @@ def check_codelet(codelet: object) -> None:
         raise GraphConnectionError(f"codelet {codelet.__name__}: has no compute()")
 
 
-def connect(graph: Graph, reference: FieldRef, tensors: Tensor | Sequence[Tensor]) -> None:
-    """Join a field to a tensor (a VectorList: to a list of tensors or the rows of one)."""
+def connect(graph: Graph, reference: FieldRef, what: Connectable) -> None:
+    """Join a field to a tensor, a VectorList to several or the rows of one, an Input to numbers."""
     batch, index = reference.vertex.batch, reference.vertex.index
     edge = batch.edges.get(reference.name)
     if edge is None:
         known = ", ".join(batch.edges) or "none"
-        raise GraphConnectionError(
-            f"{_where(reference)}: there is no such field; fields are {known}"
-        )
-    parts = tuple(tensors) if isinstance(tensors, list | tuple) else (tensors,)
-    for tensor in parts:
-        if not isinstance(tensor, Tensor) or not graph.holds(tensor):
+        raise GraphConnectionError(f"{reference}: there is no such field; fields are {known}")
+    if not isinstance(what, Tensor) and _are_numbers(what):
+        what = _constant(graph, reference, edge, what)
+    tensors = tuple(what) if isinstance(what, list | tuple) else (what,)
+    for tensor in tensors:
+        if not graph.holds(tensor):
             raise GraphConnectionError(
-                f"{_where(reference)}: connected to {type(tensor).__name__}; "
+                f"{reference}: connected to {type(tensor).__name__}; "
                 "a tensor of this graph is needed"
             )
-    is_list = isinstance(edge.shape, VectorList)
-    if is_list and isinstance(tensors, Tensor):
-        parts = tuple(tensors)
-    if not parts or (len(parts) > 1 and not is_list):
+    several = reference.element is None and isinstance(edge.shape, VectorList)
+    if several and isinstance(what, Tensor):
+        tensors = tuple(what)
+    if not tensors or (len(tensors) > 1 and not several):
         raise GraphConnectionError(
-            f"{_where(reference)}: connected to {len(parts)} tensors; it takes one"
+            f"{reference}: connected to {len(tensors)} tensors; it takes one"
         )
-    for tensor in parts:
+    for tensor in tensors:
         _check_edge(reference, edge, tensor)
-    batch.connections[reference.name][index] = parts
+    if reference.element is not None:
+        _parts(reference)[reference.element] = tensors[0]
+        return
+    if batch.parts:
+        _check_size(reference, tensors)
+    batch.connections[reference.name][index] = tensors
+
+
+def _are_numbers(what: object) -> bool:
+    """Tell whether something is a number, or numbers in lists or an array."""
+    while isinstance(what, list | tuple) and what:
+        what = what[0]
+    return isinstance(what, (np.ndarray, *NUMBER))
+
+
+def _constant(graph: Graph, reference: FieldRef, edge: Edge, values: object) -> Tensor:
+    """Add a constant for a field; it goes to the tile of the vertex."""
+    if edge.direction != "input":
+        raise GraphConnectionError(
+            f"{reference}: connected to {values!r}; what is written must be a tensor"
+        )
+    array = checked_values(values, edge.dtype, str(reference), GraphConnectionError)
+    tensor = graph.addConstant(edge.dtype, array.shape, array, reference.name)
+    reference.vertex.batch.constants.append((reference.vertex.index, tensor))
+    return tensor
 
 
 def _check_edge(reference: FieldRef, edge: Edge, tensor: Tensor) -> None:
     """Raise GraphConnectionError for a tensor of another type or length than the edge takes."""
     if tensor.dtype is not edge.dtype and tensor.dtype != edge.dtype:
         raise GraphConnectionError(
-            f"{_where(reference)}: connected to {tensor.describe()} of type {tensor.dtype}; "
+            f"{reference}: connected to {tensor.describe()} of type {tensor.dtype}; "
             f"the field is of type {edge.dtype}"
         )
-    if edge.length is not None and tensor.numElements() != edge.length:
+    single = reference.element is not None and isinstance(edge.shape, Vector)
+    length = 1 if single else edge.length
+    if length is not None and tensor.numElements() != length:
         raise GraphConnectionError(
-            f"{_where(reference)}: connected to {tensor.describe()} of "
-            f"{tensor.numElements()} elements; the field takes {edge.length}"
+            f"{reference}: connected to {tensor.describe()} of {tensor.numElements()} elements; "
+            f"the field takes {length}"
         )
 
 
-def _where(reference: FieldRef) -> str:
-    """Name a vertex and its field; only for errors, as it costs more than the connection."""
-    vertex = reference.vertex
-    return f"{vertex.batch.describe(vertex.index)}, field {reference.name!r}"
+def _check_size(reference: FieldRef, tensors: Sequence[Tensor]) -> None:
+    """Raise GraphConnectionError for another number of elements (rows) than setFieldSize gave."""
+    batch, index, name = reference.vertex.batch, reference.vertex.index, reference.name
+    parts = batch.parts.pop((name, index), None)
+    is_list = isinstance(batch.edges[name].shape, VectorList)
+    found = len(tensors) if is_list else tensors[0].numElements()
+    if parts is not None and found != len(parts):
+        raise GraphConnectionError(
+            f"{reference}: connected to {found} elements; its size was set to {len(parts)}"
+        )
 
 
-def set_value(reference: FieldRef, value: float) -> None:
-    """Set an initial-value field of a vertex."""
+def set_size(reference: FieldRef, size: int) -> None:
+    """Set the elements of a vector, or the rows of a VectorList, before they are joined or set."""
+    batch, index, name = reference.vertex.batch, reference.vertex.index, reference.name
+    shape = batch.edges[name].shape if name in batch.edges else batch.values.get(name)
+    if not isinstance(shape, Vector | VectorList):
+        raise GraphConnectionError(f"{reference}: is no vector, whose size could be set")
+    if not isinstance(size, int | np.integer) or size < 0:
+        raise GraphConnectionError(f"{reference}: size is {size!r}; 0 or more is needed")
+    if isinstance(shape, Vector) and shape.length not in (None, size):
+        raise GraphConnectionError(f"{reference}: size is {size}; the field takes {shape.length}")
+    if name in batch.edges:
+        batch.parts[name, index] = [None] * size
+        batch.connections[name][index] = None
+    else:
+        batch.parameters[name][index] = np.zeros(size, dtype=shape.dtype.numpy)
+
+
+def _parts(reference: FieldRef) -> list[Tensor | None]:
+    """Find what the elements of a field are joined to; checks the number of the element."""
     batch, index = reference.vertex.batch, reference.vertex.index
-    if reference.name not in batch.values:
+    length = batch.edges[reference.name].length
+    if (reference.name, index) not in batch.parts:
+        if length is None:
+            raise GraphConnectionError(f"{reference}: the field has no size yet; see setFieldSize")
+        batch.parts[reference.name, index] = [None] * length
+    parts = batch.parts[reference.name, index]
+    _check_element(reference, len(parts))
+    return parts
+
+
+def _check_element(reference: FieldRef, size: int) -> None:
+    if reference.element is None or not 0 <= reference.element < size:
+        raise GraphConnectionError(f"{reference}: the field has {size} elements")
+
+
+def set_value(reference: FieldRef, value: Number | Sequence[Number] | Array) -> None:
+    """Set an initial-value field of a vertex: a number, or the numbers of a vector."""
+    batch, index, name = reference.vertex.batch, reference.vertex.index, reference.name
+    if name not in batch.values:
         known = ", ".join(batch.values) or "none"
         raise GraphConnectionError(
-            f"{batch.describe(index)}: no initial-value field {reference.name!r}; there are {known}"
+            f"{reference.vertex}: no initial-value field {name!r}; there are {known}"
         )
-    if not isinstance(value, int | float | np.number | np.bool_):
-        raise GraphConnectionError(f"{_where(reference)}: set to {value!r}; a number is needed")
-    batch.parameters[reference.name][index] = value
+    kind, held = batch.values[name], batch.parameters[name]
+    dtype = kind if isinstance(kind, Type) else kind.dtype
+    array = checked_values(value, dtype, str(reference), GraphConnectionError)
+    whole = isinstance(kind, Vector) and reference.element is None
+    if array.ndim != whole:
+        needed = "a list of numbers" if whole else "a number"
+        raise GraphConnectionError(f"{reference}: set to {value!r}; {needed} is needed")
+    if reference.element is not None:
+        _check_element(reference, 0 if held[index] is None else np.size(held[index]))
+        held[index][reference.element] = array
+    elif isinstance(kind, Vector) and kind.length not in (None, array.size):
+        raise GraphConnectionError(
+            f"{reference}: set to {array.size} values; the field takes {kind.length}"
+        )
+    else:
+        held[index] = array.copy() if whole else array.item()
+
+
+def set_estimate(vertex: VertexRef, cycles: int, flops: int) -> None:
+    """Say how long a vertex takes, and how many floating-point operations it makes."""
+    for number, what in ((cycles, "cycles"), (flops, "operations")):
+        if not isinstance(number, int | np.integer) or number < 0:
+            raise PoplarError(f"{vertex}: estimate of {number!r} {what}; 0 or more are needed")
+    vertex.batch.cycles[vertex.index] = int(cycles)
+    vertex.batch.flops[vertex.index] = int(flops)
 
 
 def to_group(batch: Batch, *, modelled: bool = True) -> VertexGroup:
@@ -168,22 +289,34 @@ def to_group(batch: Batch, *, modelled: bool = True) -> VertexGroup:
         if batch.cycles[index] < 0:
             raise PoplarError(f"{batch.describe(index)}: has no cycle estimate")
     fields = {name: _field(batch, name, edge) for name, edge in batch.edges.items()}
-    parameters: dict[str, Array] = {
-        name: np.asarray(batch.parameters[name], dtype=dtype.numpy)
-        for name, dtype in batch.values.items()
-    }
+    parameters = {name: _column(batch, name, kind) for name, kind in batch.values.items()}
+    parameters[FLOPS] = as_int64(batch.flops)
     tiles, cycles = as_int64(batch.tiles), as_int64(batch.cycles)
     if not modelled:
         tiles, cycles = np.zeros_like(tiles), np.zeros_like(cycles)
     return VertexGroup(batch.compute_set, batch.codelet, tiles, fields, parameters, cycles)
 
 
+def _column(batch: Batch, name: str, kind: Type | Vector) -> Array:
+    """Give an initial value for each vertex; those of vectors are an array each."""
+    values = batch.parameters[name]
+    if isinstance(kind, Type):
+        return np.asarray(values, dtype=kind.numpy)
+    column = np.empty(len(values), dtype=object)
+    for index, value in enumerate(values):
+        if value is None:
+            raise GraphConnectionError(
+                f"{batch.describe(index)}, field {name!r}: has no values; see setInitialValue"
+            )
+        column[index] = value
+    return column
+
+
 def _field(batch: Batch, name: str, edge: Edge) -> Field:
-    connections: list[Connection] = []
-    for index, connection in enumerate(batch.connections[name]):
-        if connection is None:
-            raise GraphConnectionError(f"{batch.describe(index)}, field {name!r}: not connected")
-        connections.append(connection)
+    connections = [
+        _joined(batch, name, index) if connection is None else connection
+        for index, connection in enumerate(batch.connections[name])
+    ]
     tensors = [tensor for connection in connections for tensor in connection]
     edges = as_int64([len(connection) for connection in connections])
     intervals = offsets_of(as_int64([len(tensor.begins) for tensor in tensors]))
@@ -199,3 +332,29 @@ def _field(batch: Batch, name: str, edge: Edge) -> Field:
         edges=edges,
         rows=rows,
     )
+
+
+def _joined(batch: Batch, name: str, index: int) -> Connection:
+    """Give what the elements (rows) of a field were joined to one by one; every one must be."""
+    parts = batch.parts.get((name, index))
+    where = f"{batch.describe(index)}, field {name!r}"
+    if parts is None:
+        raise GraphConnectionError(f"{where}: not connected")
+    tensors = [part for part in parts if part is not None]
+    if len(tensors) < len(parts):
+        raise GraphConnectionError(f"{where}[{parts.index(None)}]: not connected")
+    if isinstance(batch.edges[name].shape, VectorList):
+        return tensors
+    return [concat([tensor.flatten() for tensor in tensors])]
+
+
+def place_constants(graph: Graph, batch: Batch) -> None:
+    """Put the constants that vertices are joined to on the tiles of the vertices."""
+    placed = [(index, constant) for index, constant in batch.constants if batch.tiles[index] >= 0]
+    if graph.window.replicas == 1:
+        for index, constant in placed:
+            graph.top.setTileMapping(constant, batch.tiles[index])
+    else:
+        tiles = graph.window.inside(as_int64(batch.tiles))
+        for index, constant in placed:
+            graph.setTileMapping(constant, int(tiles[index]))

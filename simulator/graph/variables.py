@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from simulator.graph.errors import PoplarError
 from simulator.graph.intervals import as_int64
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import Array, IntArray, Type, element_count
+from simulator.graph.types import Array, IntArray, Type, checked_values, element_count
+from simulator.graph.validate import check_writable
+from simulator.graph.views import everywhere
 
 if TYPE_CHECKING:
     from simulator.graph.graph import Graph
@@ -79,10 +82,20 @@ def bounds(variables: Sequence[Variable]) -> tuple[IntArray, IntArray]:
     return begins, begins + as_int64([variable.bytes for variable in variables])
 
 
-def names(variables: Sequence[Variable], tensor: Tensor) -> list[str]:
-    """Name the variables that a tensor views, in the order of their ids."""
-    if not len(tensor.begins):
-        return ["<empty>"]
-    begins, _ = bounds(variables)
-    ids = np.searchsorted(begins, tensor.begins * tensor.dtype.size, side="right") - 1
-    return [variables[i].name for i in np.unique(ids).tolist()]
+def filled(values: object, dtype: Type, shape: tuple[int, ...], what: str) -> Array:
+    """Give a value for every element of a shape, flat; a single one stands for all."""
+    data, elements = checked_values(values, dtype, what), element_count(shape)
+    if data.size not in (1, elements):
+        raise PoplarError(
+            f"{what}: {data.size} values for shape {list(shape)} of {elements} elements"
+        )
+    return np.broadcast_to(data.reshape(-1), (elements,)).copy()
+
+
+def initial_value(tensor: Tensor, values: object) -> tuple[Tensor, Array]:
+    """Pair a tensor, in each replica, with what it holds when the program is loaded."""
+    what = f"initial value of {tensor.describe()}"
+    check_writable(tensor, what)
+    whole = everywhere(tensor)
+    data = filled(values, tensor.dtype, tensor.shape, what).reshape(tensor.shape)
+    return whole, np.broadcast_to(data, whole.shape)

@@ -20,7 +20,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from simulator.graph.errors import PoplarError
 from simulator.graph.intervals import as_int64, cut, offsets_of, spread
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray, Type
@@ -30,7 +29,7 @@ Direction = Literal["input", "output", "inout"]
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A field of any number of elements, or of exactly `length`."""
+    """A field of any number of elements, or of exactly `length`; alone: of initial values."""
 
     dtype: Type
     length: int | None = None
@@ -218,81 +217,14 @@ def field_name(attribute: str) -> str:
     return attribute.removesuffix("_")
 
 
-def declared(codelet: type[Vertex]) -> tuple[dict[str, Edge], dict[str, Type]]:
+def declared(codelet: type[Vertex]) -> tuple[dict[str, Edge], dict[str, Type | Vector]]:
     """List a codelet class's edges and its initial-value fields, by field name."""
     edges: dict[str, Edge] = {}
-    values: dict[str, Type] = {}
+    values: dict[str, Type | Vector] = {}
     for base in reversed(codelet.__mro__):
         for attribute, value in vars(base).items():
             if isinstance(value, Edge):
                 edges[field_name(attribute)] = value
-            elif isinstance(value, Type):
+            elif isinstance(value, Type | Vector):
                 values[field_name(attribute)] = value
     return edges, values
-
-
-def codelet_of(vertex: type[Vertex]) -> Codelet:
-    """Make the codelet of a user's class."""
-    edges, values = declared(vertex)
-    # A pointer of 4 bytes an edge, 8 with a length beside it, and the values themselves.
-    state = sum(4 if edge.length == 1 else 8 for edge in edges.values())
-    state += sum(value.size for value in values.values())
-
-    def compute(operands: Operands) -> dict[str, Array]:
-        return run_user_vertices(vertex, operands)
-
-    return Codelet(vertex.__name__, compute, vertex.supervisor, state, kind="user")
-
-
-def _attributes(vertex: type[Vertex]) -> dict[str, str]:
-    """Map field names to the attributes of the class."""
-    names = {a for base in vertex.__mro__ for a in vars(base)}
-    return {field_name(a): a for a in names if isinstance(getattr(vertex, a), Edge | Type)}
-
-
-def _pieces(operands: Operands, group_field: Field) -> list[Any]:
-    """Split a field's values into one array a vertex, or a list of rows for a VectorList."""
-    values = operands.arrays[group_field.name]
-    if group_field.direction == "input":
-        values.flags.writeable = False
-    bounds = offsets_of(operands.counts[group_field.name]).tolist()
-    if group_field.rows is None:
-        return [values[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
-    row_bounds = offsets_of(group_field.rows).tolist()
-    rows = [values[a:b] for a, b in zip(row_bounds[:-1], row_bounds[1:], strict=True)]
-    first = offsets_of(group_field.edges).tolist()
-    return [rows[a:b] for a, b in zip(first[:-1], first[1:], strict=True)]
-
-
-def run_user_vertices(vertex: type[Vertex], operands: Operands) -> dict[str, Array]:
-    """Run `compute` of every vertex of a group, as objects of the user's class."""
-    group = operands.group
-    attributes = _attributes(vertex)
-    pieces = {name: _pieces(operands, item) for name, item in group.fields.items()}
-    for index in range(len(group)):
-        instance = vertex()
-        for name, arrays in pieces.items():
-            setattr(instance, attributes[name], arrays[index])
-        for name, values in group.parameters.items():
-            setattr(instance, attributes[name], values[index].item())
-        instance.compute()
-        for name, item in group.fields.items():
-            if item.direction != "input":
-                where = f"vertex {vertex.__name__}[{index}] on tile {group.tile[index]}"
-                value = getattr(instance, attributes[name])
-                _take_back(value, pieces[name][index], f"{where}, field {name!r}")
-    written = (name for name, item in group.fields.items() if item.direction != "input")
-    return {name: operands.arrays[name] for name in written}
-
-
-def _take_back(value: Any, array: Any, where: str) -> None:
-    """Copy what was assigned to an output (`self.out = ...`) instead of written into it."""
-    if value is array:
-        return
-    try:
-        for target, source in zip(array, value, strict=True) if isinstance(array, list) else ():
-            target[...] = source
-        if not isinstance(array, list):
-            array[...] = value
-    except (TypeError, ValueError) as error:
-        raise PoplarError(f"{where}: compute() gave what does not fit: {error}") from error

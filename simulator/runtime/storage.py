@@ -41,6 +41,8 @@ class Storage:
             if variable.values is not None:
                 raw = np.ascontiguousarray(variable.values).view(np.uint8)
                 self.arena[variable.offset : variable.offset + variable.bytes] = raw
+        for tensor, values in graph.initial_values:
+            self.write(tensor, values, f"initial value of {tensor.describe()}")
 
     def view(self, dtype: Type) -> Array:
         """Give the whole arena as elements of a type."""

@@ -64,11 +64,11 @@ WRONG: list[tuple[Wrong, str]] = [
     (lambda s: s[0].addHostToDeviceFIFO("in", "int", 4), "stream 'in': type is 'int'"),
     (lambda s: s[0].addVertex(s[3], int), "a codelet class is needed, not <class 'int'>"),
     (lambda s: s[0].addVertex(s[3], Silent), r"codelet Silent: has no compute\(\)"),
-    (lambda s: connected(s, 3), r"SumVertex\[0\] on tile 1, field 'out': connected to int"),
+    (lambda s: connected(s, 3), r"SumVertex\[0\] on tile 1, field 'out': connected to 3; what is"),
     (lambda s: connected(s, setting()[2][0]), "a tensor of this graph is needed"),
     (
         lambda s: s[0].setInitialValue(connected(s, s[2][0])["factor"], "abc"),
-        r"SumVertex\[0\] on tile 1, field 'factor': set to 'abc'; a number is needed",
+        r"SumVertex\[0\] on tile 1, field 'factor': values are of type <U3; numbers",
     ),
     (lambda s: poplar.Graph(poplar.Device(s[0].target)), "Graph: needs a target, not Device"),
     (

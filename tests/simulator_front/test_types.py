@@ -116,6 +116,14 @@ def test_half_sums_are_rounded_to_half() -> None:
     assert values.run().read(out).tolist() == [2048, float(np.float16(0.1) + np.float16(0.2))]
 
 
+def test_what_is_too_large_becomes_infinite_without_a_warning() -> None:
+    # The largest half is 65504.
+    values = Values()
+    large = values.tensor([60000, -60000], dtype=HALF)
+    out = popops.add(values.graph, large, large, values.program)
+    assert values.run().read(out).tolist() == [np.inf, -np.inf]
+
+
 def test_a_vertex_that_reduces_halves_rounds_once() -> None:
     # One after another in half, 4096 ones would stay at 2048.
     values = Values(tiles_per_ipu=1)

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from value_program import Values
 
+from simulator.graph.errors import PoplarError
 from simulator.graph.program import Execute
 from simulator.graph.types import FLOAT, INT
-from simulator.graph.vertex import InOut, Input, Output, Vector, VectorList, Vertex, codelet_of
+from simulator.graph.user_compute import codelet_of
+from simulator.graph.vertex import InOut, Input, Output, Vector, VectorList, Vertex
 
 
 class Weighted(Vertex):
@@ -80,8 +82,10 @@ def test_an_input_cannot_be_written() -> None:
     vertex = values.graph.addVertex(add, Wrong, {"in": data, "out": data[0]}, tile=0)
     values.graph.setCycleEstimate(vertex, 1)
     values.program.add(Execute(add))
-    with pytest.raises(ValueError, match="read-only"):
+    said = r"compute set 'add': vertex Wrong\[0\] on tile 0, field 'in': an Input cannot be written"
+    with pytest.raises(PoplarError, match=said) as caught:
         values.run()
+    assert isinstance(caught.value.__cause__, ValueError)
 
 
 def test_codelets_are_found_by_name_once_added() -> None:
