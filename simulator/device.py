@@ -344,8 +344,11 @@ def _check_constraints(member: str, value: Any) -> None:
     wrong = next((c for c in value if not isinstance(c, GlobalExchangeConstraint)), None)
     if wrong is not None:
         raise PoplarError(f"IPUModel: {member}: {wrong!r}; a GlobalExchangeConstraint is needed")
-    if value:
-        log("PO", "TARGET", "WARN", f"{member}: kept, but links are modelled as the ladder")
+    broken = next(
+        (c for c in value if c.bandwidth <= 0 or min(map(min, c.flows), default=0) < 0), None
+    )
+    if broken is not None:
+        raise PoplarError(f"IPUModel: {member}: {broken!r}; a bandwidth and IPUs from 0 are needed")
 
 
 _CHECKS: dict[str, Callable[[str, Any], None]] = {

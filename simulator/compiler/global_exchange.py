@@ -13,12 +13,13 @@ down. An odd number of IPUs is routed as if its last card were whole.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from simulator.compiler.edges import union_by_tile
 from simulator.compiler.exchange import FAR_LATENCY, INSTRUCTION_BYTES, repetition
 from simulator.compiler.executable import Exchange
+from simulator.graph.machines import GlobalExchangeConstraint, GlobalExchangeFlow
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray
 
@@ -69,9 +70,9 @@ def cross_replica_cost(
     np.fill_diagonal(flows, 0)
     most = max(int(sent.max(initial=0)), int(received.max(initial=0)))
     busiest_tile = -(-most // target.exchange_bytes_per_cycle)
-    time = latency(flows, target.clock_frequency) + max(
-        link_cycles(flows, target.clock_frequency), busiest_tile
-    )
+    clock = target.clock_frequency
+    links = link_cycles(flows, clock, target.global_exchange_constraints)
+    time = latency(flows, clock) + max(links, busiest_tile)
     packets = -(-sent // target.host_packet_bytes) - (-received // target.host_packet_bytes)
     return Exchange(
         sent=sent,
@@ -81,10 +82,24 @@ def cross_replica_cost(
     )
 
 
-def link_cycles(flows: IntArray, clock_frequency: int) -> int:
-    """Give the cycles of the busiest bundle of links; `flows` are bytes by [from IPU][to IPU]."""
+def link_cycles(
+    flows: IntArray, clock_frequency: int, constraints: Sequence[GlobalExchangeConstraint] = ()
+) -> int:
+    """Give the cycles of the busiest bundle of links; `flows` are bytes by [from IPU][to IPU].
+
+    `constraints` stand for other links than those of the ladder: what shares which bandwidth.
+    """
     seconds = 8 * busiest_bundles(flows) / (LINKS * LINK_BITS_PER_SECOND)
+    if constraints:
+        seconds = np.array([8 * _shared(flows, c.flows) / c.bandwidth for c in constraints])
     return math.ceil(float(seconds.max()) * clock_frequency)
+
+
+def _shared(flows: IntArray, pairs: Sequence[GlobalExchangeFlow]) -> int:
+    """Add up the bytes of some flows; those of IPUs that are not there have none."""
+    source, destination = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    there = np.maximum(source, destination) < len(flows)
+    return int(flows[source[there], destination[there]].sum())
 
 
 def busiest_bundles(flows: IntArray) -> IntArray:
@@ -130,16 +145,14 @@ def _places(ipus: int) -> tuple[IntArray, IntArray]:
 def _crossings(
     target: Target, source: IntArray, destination: IntArray, size: IntArray, begin: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Give the tile, the IPU that it sends to and the bytes, each byte counted once.
+    """Give the tile, the IPU that it sends to and the bytes of each sending.
 
     What one tile receives several times, as of a broadcast tensor, crosses as often.
     """
-    ipus, tiles = target.num_ipus, target.num_tiles
-    sender = repetition(destination, begin) * tiles + source
-    way, low, high = union_by_tile(
-        sender * ipus + destination // target.tiles_per_ipu, begin, begin + size
-    )
-    return way // ipus % tiles, way % ipus, high - low
+    to_ipu = destination // target.tiles_per_ipu
+    again = repetition(destination, begin)
+    sends = np.unique(np.stack([source, to_ipu, begin, size, again], axis=1), axis=0)
+    return sends[:, 0], sends[:, 1], sends[:, 3]
 
 
 def _sum(tile: IntArray, size: IntArray, tiles: int) -> IntArray:

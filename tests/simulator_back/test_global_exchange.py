@@ -12,6 +12,7 @@ from simulator.compiler.global_exchange import (
     latency,
     link_cycles,
 )
+from simulator.graph.machines import GlobalExchangeConstraint, GlobalExchangeFlow
 from simulator.graph.target import make_target
 
 MEGABYTE = 1 << 20
@@ -67,6 +68,14 @@ def test_each_border_between_cards_carries_all_that_passes_it():
     assert loads.tolist() == [0, 1, 14, 6]
 
 
+def test_constraints_of_the_ipu_model_stand_for_its_links():
+    # 10^6 bits a second for what leaves IPU 0: 50 bytes are 400 bits, 0.4 ms, 532,000 cycles.
+    slow = GlobalExchangeConstraint(1e6, (GlobalExchangeFlow(0, 1), GlobalExchangeFlow(0, 2)))
+    fast = GlobalExchangeConstraint(1e9, (GlobalExchangeFlow(2, 0), GlobalExchangeFlow(0, 7)))
+    loads = flows(4, _0_1=20, _0_2=30, _2_0=40)
+    assert link_cycles(loads, 1_330_000_000, (slow, fast)) == 532_000
+
+
 def test_latency_grows_with_the_hops_of_the_longest_route():
     # 119 cycles through the IPUs, and 15 ns = 19.95 cycles a hop.
     assert latency(flows(2, _0_1=1), 1_330_000_000) == 119 + 20
@@ -96,8 +105,8 @@ def test_a_multicast_crosses_the_links_once_for_each_ipu():
     to = [4, 5, 8, 9, 6]
     begin, size = [0, 0, 0, 0, 20], [40, 40, 40, 40, 40]
     cost = global_exchange_cost(target(4), *arrays([0] * 5, to, size, begin))
-    # Bytes 0 to 60 to IPU 1, of which 20 are wanted twice; bytes 0 to 40 to IPU 2.
-    assert cost.sent.tolist() == [100, *[0] * 15]
+    # Bytes 0 to 40 for two tiles of IPU 1 and two of IPU 2, and 20 to 60 for one of IPU 1.
+    assert cost.sent.tolist() == [120, *[0] * 15]
     assert cost.received[to].tolist() == [40] * 5
 
 

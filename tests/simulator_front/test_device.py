@@ -149,17 +149,22 @@ def test_what_cannot_be_modelled_is_said(
 ) -> None:
     monkeypatch.setenv("POPLAR_LOG_LEVEL", "WARN")
     model = IPUModel("tiny", accurateHalf=False)
-    model.globalExchangeConstraints = [GlobalExchangeConstraint(1e9, (GlobalExchangeFlow(0, 1),))]
     model.IPUExchangeType = IPUExchangeType.BARE_NAKED_WITH_MULTICAST
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(" W: ")[1].partition(":")[0] for line in lines] == [
         "accurateHalf is False",
-        "globalExchangeConstraints",
         "IPUExchangeType",
     ]
+    assert model.createDevice().getTarget().accurate_half
+
+
+def test_constraints_of_exchanges_between_ipus_reach_the_target() -> None:
+    model = IPUModel("tiny", numIPUs=2)
+    model.globalExchangeConstraints = [GlobalExchangeConstraint(1e9, (GlobalExchangeFlow(0, 1),))]
     target = model.createDevice().getTarget()
     assert target.global_exchange_constraints[0].flows[0].dst == 1
-    assert target.accurate_half
+    with pytest.raises(PoplarError, match="a bandwidth and IPUs from 0 are needed"):
+        model.globalExchangeConstraints = [GlobalExchangeConstraint(0, ())]
 
 
 @pytest.mark.parametrize(
