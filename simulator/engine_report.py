@@ -34,16 +34,6 @@ def open_report(directory: Path) -> Report:
     return openReport(directory)
 
 
-def print_profile_summary(
-    directory: Path, text: TextIO | None = None, options: Options = None
-) -> None:
-    """Print the profile summary of an engine's report to a stream, stdout if none is given."""
-    from pva.summary import profile_summary
-
-    known = GRAPH_OPTIONS | EXECUTION_OPTIONS
-    _print(profile_summary, open_report(directory), text, options, known)
-
-
 def printProfileSummary(
     stream: TextIO | None,
     graphProfile: Mapping[str, Any],

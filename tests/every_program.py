@@ -34,9 +34,10 @@ class Down(Vertex):
         self.after[...] = self.before - 1
 
 
-def device(ipus: int = 2, target: str = "tiny", *, code: bool = True) -> Device:
+def device(ipus: int = 2, target: str = "tiny", *, tiles: int = 4, code: bool = True) -> Device:
     """Make a device of small IPUs whose code is counted."""
-    return Device(make_target(target, num_ipus=ipus, compile_ipu_code=code))
+    made = make_target(target, num_ipus=ipus, tiles_per_ipu=tiles, compile_ipu_code=code)
+    return Device(made)
 
 
 def built(graph: Graph) -> program.Sequence:

@@ -75,7 +75,7 @@ def _tables(executable: Executable, options: Mapping[str, bool | int | str]) -> 
             "flops": executable.costs.flops,
         },
         "compute_set_vertices": _vertices(executable),
-        "programs": _programs(executable),
+        "programs": program_table(executable),
         "program_children": _children(executable),
         "exchange_instructions": _instructions(executable),
         "control_programs": {"program": [0]},
@@ -190,7 +190,8 @@ def _vertices(executable: Executable) -> Columns:
     return {name: np.array([row[i] for row in rows], np.int64) for i, name in enumerate(names)}
 
 
-def _programs(executable: Executable) -> Columns:
+def program_table(executable: Executable) -> Columns:
+    """List all programs."""
     programs = executable.lowered.programs
     contexts = {c.name: c.debug_context for c in executable.graph.compute_sets}
 

@@ -34,6 +34,8 @@ def optimization_info(executable: Executable) -> dict[str, float]:
         "programsLowered": len(lowered.programs),
         "internalExchanges": len(lowered.exchanges),
         "internalExchangeBytesSent": _sent(lowered.exchanges),
+        "externalExchanges": len(lowered.global_exchanges),
+        "externalExchangeBytesSent": _sent(lowered.global_exchanges),
         "hostExchanges": len(lowered.host_exchanges),
         "hostExchangeBytesSent": _sent(lowered.host_exchanges),
         "livenessSteps": len(executable.liveness.program),

@@ -12,10 +12,11 @@ from pva.dataset import Dataset
 from pva.formats import registry
 from simulator.compiler.executable import Executable
 from simulator.profile.execution_profile import ExecutionProfile
-from simulator.profile.graph_profile import code, graph_arrays, graph_tables
+from simulator.profile.graph_profile import code, graph_arrays, graph_tables, program_table
 from simulator.runtime.run import RunRecord
 
 Value = dict[str, Any]
+Part = tuple[dict[str, Any], dict[str, Any]]
 
 
 def graph_profile_value(executable: Executable, options: Mapping[str, bool | int | str]) -> Value:
@@ -37,8 +38,11 @@ def execution_profile_value(
         return registry.value_of(Dataset.of({"execution": none}), "execution")
     origin = records[0].cycles_from if records else 0
     profile = ExecutionProfile(executable, origin)
-    parts = [profile.start(), *map(profile.append, records)]
-    tables: dict[str, dict[str, Any]] = {}
+    parts = [
+        _without_clocks(origin, part) for part in (profile.start(), *map(profile.append, records))
+    ]
+    # Steps repeat the names and operands of their programs.
+    tables: dict[str, dict[str, Any]] = {"programs": program_table(executable)}
     arrays: dict[str, Any] = {}
     for more_tables, more_arrays in parts:
         for name, columns in more_tables.items():
@@ -46,6 +50,17 @@ def execution_profile_value(
         for name, values in more_arrays.items():
             arrays[name] = _stacked(name, arrays.get(name), values)
     return registry.value_of(Dataset.of(tables, arrays, "execution profile"), "execution")
+
+
+def _without_clocks(origin: int, part: Part) -> Part:
+    """Leave out the clocks of tiles, unless the first step is the first of the engine.
+
+    They are kept at every so many steps of the engine, not of what ran since.
+    """
+    tables, arrays = part
+    if origin:
+        arrays = {name: values for name, values in arrays.items() if name != "tile_clock"}
+    return tables, arrays
 
 
 def dataset_of(graph: Mapping[str, Any], execution: Mapping[str, Any] | None = None) -> Dataset:
