@@ -136,7 +136,9 @@ class Engine:
         path = "" if self._report is None else str(self._directory)
         where = f"its report is in {path}" if path else "see autoReport.all for a report of it"
         raise graph_memory_allocation_error(
-            f"{needed}; {where}, debug.allowOutOfMemory to run it all the same", path
+            f"{needed}; {where}, debug.allowOutOfMemory to run it all the same",
+            path,
+            self.getGraphProfile,
         )
 
     @property

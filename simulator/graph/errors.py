@@ -11,6 +11,9 @@ RuntimeError
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 
 class PoplarError(RuntimeError):
     """A program that Poplar would refuse; the text names the variable, vertex, tile and field."""
@@ -38,6 +41,17 @@ class graph_memory_allocation_error(PoplarError):  # noqa: N801, N818 - Poplar's
     `graphProfilePath` is the report's directory, empty when none was written.
     """
 
-    def __init__(self, message: str, graphProfilePath: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        graphProfilePath: str = "",
+        graphProfile: Callable[[], dict[str, Any]] = dict,
+    ) -> None:
         super().__init__(message)
         self.graphProfilePath = graphProfilePath
+        self._graphProfile = graphProfile
+
+    @property
+    def graphProfile(self) -> dict[str, Any]:
+        """Give the graph profile of the program, as `Engine.getGraphProfile` does."""
+        return self._graphProfile()

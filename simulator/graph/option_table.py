@@ -61,7 +61,7 @@ class OptionFlags(UserDict[str, str]):
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return json.dumps(value, sort_keys=True) if isinstance(value, Mapping) else str(value)
+    return json.dumps(dict(value)) if isinstance(value, Mapping) else str(value)
 
 
 def checked(
@@ -138,13 +138,13 @@ def _count(value: object) -> int:
 
 
 def _object(value: object) -> str:
-    """Give a JSON object as text, its keys sorted; of no object the empty text."""
+    """Give a JSON object as text; of no object the empty text."""
     if value == "":
         return ""
     found = value if isinstance(value, Mapping) else json.loads(str(value))
     if not isinstance(found, Mapping):
         raise ValueError(value)
-    return json.dumps(dict(found), sort_keys=True, allow_nan=False)
+    return json.dumps(dict(found), allow_nan=False)
 
 
 _Parser = Callable[[object], OptionValue]

@@ -108,7 +108,7 @@ def test_values_may_be_texts_of_any_case_and_hexadecimal() -> None:
 
 
 def test_facts_of_the_application_are_an_object_or_its_text() -> None:
-    text = '{"batch": 4, "name": "digits"}'
+    text = '{"name": "digits", "batch": 4}'
     assert resolve({"autoReport.app": {"name": "digits", "batch": 4}})["autoReport.app"] == text
     assert resolve({"autoReport.app": text})["autoReport.app"] == text
 

@@ -158,6 +158,21 @@ def test_a_call_of_a_library_is_logged_with_its_shapes(
     assert first.endswith(f" I: {wanted}")
 
 
+def test_a_product_that_fits_on_no_tile_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("POPLIBS_LOG_LEVEL", "WARN")
+    graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+    a, b = (graph.addVariable(FLOAT, [900, 900], name) for name in "ab")
+    for operand in (a, b):
+        graph.setTileMapping(operand, 0)
+    poplin.matMul(graph, a, b, program.Sequence(), "product")
+    line = capsys.readouterr().err
+    assert re.search(
+        r" W: product/Conv_1: no plan keeps to the memory of a tile; the best takes [\d,]+ B$", line
+    )
+
+
 def test_a_logged_function_is_called_as_it_was() -> None:
     @library_call("POPOPS")
     def scaled(values: np.ndarray, by: float = 2.0) -> np.ndarray:

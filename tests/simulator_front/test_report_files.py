@@ -165,6 +165,8 @@ def test_a_program_that_does_not_fit_names_the_option_when_no_report_is_written(
     with pytest.raises(graph_memory_allocation_error, match=r"see autoReport\.all") as raised:
         too_large(tmp_path, **options)
     assert raised.value.graphProfilePath == ""
+    over = raised.value.graphProfile["memory"]["byTile"]["overflowed"]
+    assert [bytes > 0 for bytes in over] == [True, False, False, True]
 
 
 def test_runs_that_are_kept_back_are_in_the_report_that_the_engine_gives(tmp_path: Path) -> None:

@@ -45,6 +45,11 @@ def matMul(graph: Graph, A: Tensor, B: Tensor, prog: Sequence, debugContext: str
     _check(name, A.shape, B.shape, A.dtype, B.dtype)
     plan = plan_product(graph.target, A.dtype, A.dim(0), A.dim(1), B.dim(1))
     log("PL", "POPLIN", "DEBUG", f"{name}: {list(A.shape)} x {list(B.shape)} by {plan}")
+    if not plan.fits:
+        text = (
+            f"{name}: no plan keeps to the memory of a tile; the best takes {plan.block_bytes:,} B"
+        )
+        log("PL", "POPLIN", "WARN", text)
     with graph.debug_scope(name, "poplin"):
         left, right = (B.transpose(), A.transpose()) if plan.swapped else (A, B)
         out = _convolve(graph, plan, left, right, prog, name)

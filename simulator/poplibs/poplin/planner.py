@@ -24,6 +24,8 @@ class Plan:
 
     `m`, `n` and `k` are of the product that is computed (after swapping), in `m_splits` parts of
     rows, `n_splits` parts of whole groups of outputs, `k_splits` parts of whole groups of inputs.
+    `block_bytes` are the operands and the result of the largest block; if they do not fit into what
+    a tile has for them, no plan does.
     """
 
     swapped: bool
@@ -36,6 +38,8 @@ class Plan:
     units: int
     group: int
     cycles: int
+    block_bytes: int
+    fits: bool
 
     @property
     def vertices(self) -> int:
@@ -66,7 +70,7 @@ def plan_product(target: Target, dtype: Type, m: int, k: int, n: int) -> Plan:
         raise PoplarError(f"matMul: [{m}, {k}] x [{k}, {n}]; sizes must be at least 1")
     straight = _best(target, dtype, m, k, n, swapped=False)
     crossed = _best(target, dtype, n, k, m, swapped=True)
-    return straight if straight.cycles <= crossed.cycles else crossed
+    return min(straight, crossed, key=lambda plan: (not plan.fits, plan.cycles))
 
 
 def _candidates(size: int, most: int) -> IntArray:
@@ -106,6 +110,8 @@ def _best(target: Target, dtype: Type, m: int, k: int, n: int, *, swapped: bool)
         units=units,
         group=group,
         cycles=int(cycles[best]),
+        block_bytes=int(held[best]),
+        fits=not too_big[best],
     )
 
 
