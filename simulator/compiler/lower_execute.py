@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.compiler.building import Building, Part, with_access
+from simulator.compiler.building import NONE, Building, Part, with_access
 from simulator.compiler.edges import Touch, join_touches, touch, union_by_tile
 from simulator.compiler.executable import BoolArray, LoweredProgram
 from simulator.graph.types import IntArray
@@ -56,9 +56,11 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
         user, low, high = union_by_tile(remote.user, remote.low, remote.high)
         which, low, high, owner = building.owners(low, high)
         user, variable = user[which], building.variables_at(low)
-        for category, here in _ways(building, owner, user):
-            size = (high - low)[here]
-            messages = building.copies_of(variable[here], user[here], size, category, MESSAGE)
+        crossing = building.crossing(owner, user)
+        messages = _messages(building, variable, user, high - low, crossing)
+        begun = NONE
+        for here in (~crossing, crossing):
+            written = np.unique(messages[here])
             parts += building.exchange(
                 f"{name}/ExchangePre",
                 low[here],
@@ -66,9 +68,11 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
                 owner[here],
                 user[here],
                 reads=[variable[here]],
-                writes=[messages],
+                writes=[written],
+                whole=~np.isin(written, begun),
             )
-            held.append(messages)
+            begun = written
+        held.append(np.unique(messages))
     arranged = reads.where(reads.arranged)
     if len(arranged.low):
         rows = arranged.breaks.astype(np.int64)
@@ -81,13 +85,23 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
     return parts, np.concatenate(held)
 
 
-def _ways(
-    building: Building, source: IntArray, destination: IntArray
-) -> list[tuple[str, BoolArray]]:
-    """Tell what stays in an IPU and what goes to another: the category of messages, and which."""
-    crossing = building.crossing(source, destination)
-    ways = (("message", ~crossing), ("globalMessage", crossing))
-    return [(category, here) for category, here in ways if here.any()]
+def _messages(
+    building: Building, variable: IntArray, user: IntArray, size: IntArray, crossing: BoolArray
+) -> IntArray:
+    """Add message variables for pieces that tiles bring; give the number of each piece's.
+
+    What a tile brings of a variable lies in one row, so that all of it is a global message when
+    part of it comes from another IPU.
+    """
+    _, which = np.unique(variable * building.graph.target.num_tiles + user, return_inverse=True)
+    outside = (np.bincount(which, weights=crossing) > 0)[which]
+    result = np.zeros(len(variable), dtype=np.int64)
+    for category, here in (("message", ~outside), ("globalMessage", outside)):
+        if here.any():
+            _, source = np.unique(variable[here], return_inverse=True)
+            numbers = building.copies_of(variable[here], user[here], size[here], category, MESSAGE)
+            result[here] = numbers[source]
+    return result
 
 
 def _send(
@@ -117,7 +131,10 @@ def _send(
         left.append(copies)
     remote = writes.where(writes.remote)
     if len(remote.low):
-        for _, here in _ways(building, remote.user, remote.owner):
+        crossing = building.crossing(remote.user, remote.owner)
+        for here in (~crossing, crossing):
+            if not here.any():
+                continue
             part = remote.where(here)
             edges = building.copies_of(
                 part.variable, part.user, part.bytes, "outputEdge", OUTPUT_EDGE

@@ -127,6 +127,23 @@ def test_a_replica_that_keeps_its_bytes_loads_no_link():
     assert cost.cycles.tolist() == [129, 129, 0, 0]  # through the IPU, and ten cycles of payload
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.integers(4, 11), st.integers(1, 9), st.integers(0, 9)),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_what_overlaps_and_repeats_is_sent_before_it_is_received(moves):
+    # A tile's bytes begin at 100 times its number, so that fragments of one tile overlap.
+    source, destination, size, begin = arrays(*zip(*moves, strict=True))
+    cost = global_exchange_cost(target(3), source, destination, size, 100 * source + begin)
+    assert cost.sent.sum() <= cost.received.sum() == size.sum()
+    assert (cost.received <= cost.sent.sum()).all()
+    assert ((cost.cycles > 0) == (cost.sent + cost.received > 0)).all()
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 100), min_size=36, max_size=36))
 def test_routes_hop_by_hop_give_the_same_loads(values):

@@ -107,7 +107,7 @@ def test_a_copy_goes_inside_ipus_then_between_them_then_on_tiles(graph: Any) -> 
     ]
 
 
-def test_inputs_of_both_kinds_arrive_in_messages_of_their_own(graph: Any) -> None:
+def test_an_input_that_comes_both_ways_is_one_global_message(graph: Any) -> None:
     source = variable(graph, "a", 1, 5)
     executable, rows = compiled(graph, add(graph, source, variable(graph, "b", 0), 0))
     assert [name for kind, name in rows if kind != "Sync"] == [
@@ -117,8 +117,25 @@ def test_inputs_of_both_kinds_arrive_in_messages_of_their_own(graph: Any) -> Non
     ]
     made = [v for v in executable.lowered.variables if v.name == "<message:a>"]
     assert [(v.category, v.tile.tolist(), v.bytes.tolist()) for v in made] == [
+        ("globalMessage", [0], [8]),
+    ]
+    assert [row for row in written(executable) if row[1] == "<message:a>"] == [
+        ("DoExchange", "<message:a>", True),
+        ("GlobalExchange", "<message:a>", False),
+    ]
+
+
+def test_inputs_of_either_kind_arrive_in_messages_of_their_own(graph: Any) -> None:
+    source, results = variable(graph, "a", 1, 5), variable(graph, "b", 0, 0)
+    compute_set = graph.addComputeSet("add")
+    for number, tile in enumerate((0, 2)):
+        fields = {"in": source[number : number + 1], "out": results[number]}
+        graph.setPerfEstimate(graph.addVertex(compute_set, Add, fields, tile=tile), 20)
+    executable, _ = compiled(graph, program.Execute(compute_set))
+    made = [v for v in executable.lowered.variables if v.name == "<message:a>"]
+    assert [(v.category, v.tile.tolist(), v.bytes.tolist()) for v in made] == [
         ("message", [0], [4]),
-        ("globalMessage", [0], [4]),
+        ("globalMessage", [2], [4]),
     ]
 
 
