@@ -236,17 +236,17 @@ class IPUModel:
     """A part by its name (mk1, mk2, bow, tiny) or version ("ipu1", "ipu2"), maybe with changes.
 
     Members can be given by keyword or set before `createDevice`, as in
-    `IPUModel("mk2", tilesPerIPU=16)` or `model.compileIPUCode = True`. Values of members that
-    cannot be modelled are refused or logged (WARN): half is always accurate, one word always goes
-    to all tiles that want it, IPU-Links always form the ladder.
+    `IPUModel("mk2", tilesPerIPU=16)` or `model.compileIPUCode = True`. Values that cannot be
+    modelled are logged (WARN): half is always accurate, and one word goes at once to all tiles that
+    want it.
     """
 
     RelativeSyncDelayType = RelativeSyncDelayType
     ExchangeType = IPUExchangeType
 
-    def __init__(self, name: str = "mk2", *, ipuVersion: str = "", **members: Any) -> None:
+    def __init__(self, name: str = "mk2", /, **members: Any) -> None:
         self._values: dict[str, Any] = {}
-        self.IPUVersion = ipuVersion or name
+        self.IPUVersion = members.pop("ipuVersion", name)
         for member, value in members.items():
             setattr(self, member, value)
 
