@@ -24,7 +24,7 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.graph.validate_programs import check_programs
 from simulator.graph.validate_streams import check_outside_copies
-from simulator.logging import log
+from simulator.logging import enabled, log
 from simulator.runtime.execute import ValueRunner
 from simulator.runtime.host_data import copy_to_host, host_values
 from simulator.runtime.host_streams import HostStreams
@@ -63,6 +63,7 @@ class Engine:
         self._options = engine_options.resolve(options)
         self._directory = Path(str(self._options["autoReport.directory"])) / name
         self._called = f"engine {name!r}" if name else "engine"
+        self._logged = enabled("PO", "INFO", "ENGINE")  # asked once, so that a run costs nothing
         with _traced("Engine::compile"):
             with _traced("validate"):
                 check_outside_copies(
@@ -180,11 +181,13 @@ class Engine:
         # A CPU has no model whose steps could be recorded.
         record = len(self._records) < most and self._graph.target.target_type != "CPU"
         self._runs += 1
-        log("PO", "ENGINE", "INFO", f"{self._called} runs program {program}")
+        if self._logged:
+            log("PO", "ENGINE", "INFO", f"{self._called} runs program {program}")
         self._streams.start_run()
         with _traced("Engine::run"):
             done = self._runner.run(program, name or f"run {self._runs - 1}", record=record)
-        log_run(self._executable, done)
+        if self._logged:
+            log_run(self._executable, done)
         self._records.append(done)
         if self._report is not None:
             with _traced("write execution profile"):
