@@ -128,7 +128,7 @@ class Target(Machine):
         return list(range(0, self.bytes_per_tile, self.memory_element_bytes))
 
     def getInterleavedMemoryElementIndex(self) -> int:
-        return self.interleaved_base // self.memory_element_bytes
+        return -(-self.interleaved_base // self.memory_element_bytes)
 
     def getNumStrideBits(self) -> int:
         return self.stride_bits
@@ -296,6 +296,8 @@ def make_target(name: str, options: Mapping[str, object] | None = None, **change
         farthest = base.getMaxIPUSyncDelay()
         changes["relative_sync_delay"] = sync_line(tiles, base.min_sync_delay, farthest)
     made = replace(base, **{**option_fields(options), **changes})
+    if made.interleaved_base > made.bytes_per_tile:  # less memory than that has no such region
+        made = replace(made, interleaved_base=made.bytes_per_tile)
     return made if "global_sync_cycles" in changes else with_ipus(made, made.num_ipus)
 
 

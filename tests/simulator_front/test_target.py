@@ -129,6 +129,14 @@ def test_a_target_is_made_by_version_or_part_and_cut_down() -> None:
     assert virtual.getGlobalSyncCycles() == 40
 
 
+def test_a_tile_with_little_memory_has_no_interleaved_region() -> None:
+    for size in (1 << 16, 70_000):
+        target = make_target("mk2", bytes_per_tile=size)
+        assert target.interleaved_base == size
+        assert target.getInterleavedMemoryElementIndex() == len(target.getMemoryElementOffsets())
+    assert make_target("mk2", bytes_per_tile=1 << 18).interleaved_base == 212_992
+
+
 def test_the_part_with_8_bit_floats_has_units_for_them() -> None:
     target = Target.createIPUTarget(1, "ipu21")
     assert target.getTargetArchString() == "ipu21"
