@@ -266,7 +266,8 @@ class Engine:
         """Give what ran since the last reset, as the document `execution.json` has it."""
         from simulator.profile.values import execution_profile_value
 
-        return execution_profile_value(self._executable, self._records)
+        profiled = int(self._options["autoReport.executionProfileProgramRunCount"]) > 0
+        return execution_profile_value(self._executable, self._records, profiled=profiled)
 
     def resetExecutionProfile(self) -> None:
         """Begin the execution profile anew; what was written of earlier runs stays."""

@@ -22,7 +22,8 @@ from simulator.runtime.run import RunRecord
 Columns = dict[str, Any]
 Floats = npt.NDArray[np.float64]
 
-CPU = "CPU"  # the profiler mode that has neither steps nor cycles
+CPU = "CPU"
+WITHOUT_TRACE = (CPU, "NONE")  # the profiler modes that have no steps
 MISSING = schema.MISSING["int"]
 ACTIVITY = {
     "OnTileExecute": "compute",
@@ -115,12 +116,13 @@ def _measure(executable: Executable, program: LoweredProgram) -> tuple[IntArray,
 class ExecutionProfile:
     """Grows run by run; what it gives for a run are rows to append.
 
-    `origin` is the cycle from which its clock counts. A program for the CPU has runs without cycles
-    or steps.
+    `origin` is the cycle from which its clock counts. Without a trace, of a program for the CPU or
+    of one that is not `profiled`, there are runs alone; those on the CPU have no cycles.
     """
 
-    def __init__(self, executable: Executable, origin: int = 0) -> None:
-        self._mode = profiler_mode(executable)
+    def __init__(self, executable: Executable, origin: int = 0, *, profiled: bool = True) -> None:
+        self._mode = profiler_mode(executable, profiled=profiled)
+        self._traced = self._mode not in WITHOUT_TRACE
         self._measured = Measured(executable)
         self._origin = origin
         self._costs = step_costs(executable)
@@ -131,11 +133,11 @@ class ExecutionProfile:
 
     def start(self) -> tuple[dict[str, Columns], dict[str, Any]]:
         """Give tables and arrays before the first run."""
-        empty = ("runs",) if self._mode == CPU else ("runs", "steps", "steps_by_ipu")
+        empty = ("runs", "steps", "steps_by_ipu") if self._traced else ("runs",)
         tables: dict[str, Columns] = {
             name: {c.name: [] for c in schema.TABLE[name].columns} for name in empty
         }
-        if self._mode == CPU:
+        if not self._traced:
             return {**tables, **self._totals()}, {}
         clock = np.zeros((0, self._tiles), np.int64)
         return {**tables, **self._totals()}, {"tile_clock": clock, **self._measured.start()}
@@ -145,14 +147,14 @@ class ExecutionProfile:
         first = self._steps
         tables: dict[str, Columns] = {}
         arrays: dict[str, Any] = {}
-        if record.replay is not None:
+        if record.replay is not None and self._traced:
             tables["steps"], tables["steps_by_ipu"] = self._step_rows(record)
             arrays["tile_clock"] = record.replay.snapshots - self._origin
             self._steps += len(record.steps)
             self._cycles += record.cycles
             self._spend(record)
         timed = self._mode != CPU
-        if timed:
+        if self._traced:
             arrays |= self._measured.run(record.ran)
         tables["runs"] = {
             "name": [record.name],
@@ -171,7 +173,7 @@ class ExecutionProfile:
 
     def _totals(self) -> dict[str, Columns]:
         mode = code("execution", "profiler_mode", self._mode)
-        if self._mode == CPU:
+        if not self._traced:
             return {"execution": {"profiler_mode": [mode], "cycles": [MISSING]}}
         return {
             "execution": {"profiler_mode": [mode], "cycles": [self._cycles]},

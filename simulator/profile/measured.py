@@ -25,11 +25,13 @@ MODES = {
 }
 
 
-def profiler_mode(executable: Executable) -> str:
-    """Name the mode of a profiled execution: that of compute before that of exchanges."""
+def profiler_mode(executable: Executable, *, profiled: bool = True) -> str:
+    """Name the mode of an execution: that of compute before that of exchanges."""
     counted = executable.instrumentation
     if executable.graph.target.target_type == "CPU":
         return "CPU"
+    if not profiled:
+        return "NONE"
     if counted.compute:
         return MODES[counted.compute]
     if counted.external_exchange and executable.lowered.global_exchanges:

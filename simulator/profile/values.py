@@ -12,7 +12,7 @@ from pva.dataset import Dataset
 from pva.formats import registry
 from simulator.compiler.executable import Executable
 from simulator.profile.execution_profile import ExecutionProfile
-from simulator.profile.graph_profile import code, graph_arrays, graph_tables, program_table
+from simulator.profile.graph_profile import graph_arrays, graph_tables, program_table
 from simulator.runtime.run import RunRecord
 
 Value = dict[str, Any]
@@ -31,13 +31,10 @@ def execution_profile_value(
     """Give the execution profile of some runs that follow each other, such as those since a reset.
 
     Equal to what `execution.json` holds when these are all runs; the clock begins with the first of
-    them. Of an execution that is not `profiled` it tells the mode NONE and nothing else.
+    them. One that is not `profiled` has the mode NONE and no steps.
     """
-    if not profiled:
-        none = {"profiler_mode": [code("execution", "profiler_mode", "NONE")]}
-        return registry.value_of(Dataset.of({"execution": none}), "execution")
     origin = records[0].cycles_from if records else 0
-    profile = ExecutionProfile(executable, origin)
+    profile = ExecutionProfile(executable, origin, profiled=profiled)
     parts = [
         _without_clocks(origin, part) for part in (profile.start(), *map(profile.append, records))
     ]

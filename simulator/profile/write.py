@@ -22,6 +22,7 @@ from simulator.runtime.run import RunRecord
 
 PROFILE, DEBUG, FRAMEWORK, APP = "profile.pop", "debug.cbor", "framework.json", "app.json"
 STREAM_OPTION, APP_OPTION = "autoReport.streamAtEachRun", "autoReport.app"
+RUNS_OPTION = "autoReport.executionProfileProgramRunCount"
 # The folders that something stands in, wherever they begin in an argument; a slash at the end.
 _FOLDERS = re.compile(r"[^\s=,;\"']*[/\\](?=[^\s=,;\"'])")
 _LAST_SLASH = re.compile(r"[/\\]+(?=[\s=,;\"']|$)")
@@ -53,7 +54,8 @@ class ReportFiles:
             tables |= graph_tables(executable, options)
             arrays |= graph_arrays(executable)
         if options[schema.EXECUTION_OPTION]:
-            self._execution = ExecutionProfile(executable)
+            profiled = int(options[RUNS_OPTION]) > 0
+            self._execution = ExecutionProfile(executable, profiled=profiled)
             more_tables, more_arrays = self._execution.start()
             tables |= more_tables
             arrays |= more_arrays

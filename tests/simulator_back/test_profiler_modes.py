@@ -96,14 +96,16 @@ def test_a_cpu_has_no_trace_and_no_cycles(tmp_path: Path) -> None:
     assert set(data.column("provenance", "item")) <= {*data.tables, *data.arrays}
 
 
-def test_without_an_execution_profile_the_mode_is_none() -> None:
-    from simulator.compiler.compile import compile_graph
-    from simulator.profile.values import execution_profile_value
-
-    graph = Graph(make_target("tiny"))
-    made = compile_graph(graph, [program.Sequence()])
-    value = execution_profile_value(made, [], profiled=False)
-    assert value == {"formatVersion": schema.FORMAT_VERSION, "profilerMode": "NONE"}
+def test_when_no_run_is_recorded_the_mode_is_none(tmp_path: Path) -> None:
+    options = {"autoReport.executionProfileProgramRunCount": 0, "debug.instrument": True}
+    data = reported(tmp_path, 2, options)
+    document = registry.value_of(data, "execution")
+    assert document["profilerMode"] == "NONE"
+    assert set(document) == {"formatVersion", "profilerMode", "runs"}
+    assert document["runs"][0]["cycles"] > 0
+    assert check(data) == []
+    summary = profile_summary(openReport(tmp_path))
+    assert "Execution profiling not enabled" in summary
 
 
 @pytest.mark.parametrize("name", ["tile", "vertex", "device", "ipu"])
