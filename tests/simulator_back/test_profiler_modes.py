@@ -242,6 +242,30 @@ def test_a_vertex_that_counts_itself_shows_the_cycles_of_its_tile(tmp_path: Path
     assert data.array("vertex_vertex_type").tolist() == [0]
 
 
+def test_a_supervisor_vertex_counts_cycles_of_its_tile(tmp_path: Path) -> None:
+    class Whole(poplar.SupervisorVertex):
+        out = Output(Vector(FLOAT))
+
+        def compute(self) -> None:
+            self.out[...] = 1
+
+    device = Device(make_target("tiny"))
+    graph = Graph(device.getTarget())
+    out = graph.addVariable(FLOAT, [2], "out")
+    graph.setTileMapping(out, 3)
+    whole = graph.addComputeSet("whole")
+    for index in range(2):
+        fields = {"out": out[index : index + 1]}
+        graph.setPerfEstimate(graph.addVertex(whole, Whole, fields, tile=3), 30 + index)
+    report = {"autoReport.all": True, "autoReport.directory": str(tmp_path)}
+    found = poplar.Engine(graph, program.Execute(whole), report | level("vertex"))
+    found.load(device)
+    found.run()
+    data = registry.read(tmp_path)
+    assert data.array("measured_vertex_cycles").tolist() == [30 + CYCLES, 31 + CYCLES]
+    assert data.column("steps", "cycles")[-1] == 30 + 31 + 2 * CYCLES  # one after the other
+
+
 def test_without_code_for_the_ipu_counters_have_results_and_no_code(tmp_path: Path) -> None:
     options = {"autoReport.all": True, "autoReport.directory": str(tmp_path), **level("tile")}
     engine(options, 1, code=False)
