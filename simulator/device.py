@@ -211,7 +211,7 @@ MEMBERS = {
     "globalExchangeConstraints": Member("global_exchange_constraints"),
     "exchangeBytesPerCycle": Member("exchange_bytes_per_cycle"),
     "memcpyBytesPerCycle": Member("memcpy_bytes_per_cycle"),
-    "dataPathWidth": Member("data_path_width"),
+    "dataPathWidth": Member("data_path_width", 64),  # one element of the widest type
     "numStrideBits": Member("stride_bits"),
     "rptCountMax": Member("repeat_count_max"),
     "atomicStoreGranularity": Member("atomic_store_bytes"),
@@ -336,14 +336,17 @@ def _check_enum(kind: type[Enum]) -> Callable[[str, Any], None]:
 
 
 def _check_half(member: str, value: Any) -> None:
-    if value is not True:
+    if not isinstance(value, bool):
+        raise PoplarError(f"IPUModel: {member} is {value!r}; True or False is needed")
+    if not value:
         log("PO", "TARGET", "WARN", f"{member} is {value}: half is always 16 bits of IEEE 754")
 
 
 def _check_constraints(member: str, value: Any) -> None:
-    wrong = next((c for c in value if not isinstance(c, GlobalExchangeConstraint)), None)
-    if wrong is not None:
-        raise PoplarError(f"IPUModel: {member}: {wrong!r}; a GlobalExchangeConstraint is needed")
+    given = value if isinstance(value, list | tuple) else [value]
+    wrong = next((c for c in given if not isinstance(c, GlobalExchangeConstraint)), None)
+    if wrong is not None or given is not value:
+        raise PoplarError(f"IPUModel: {member}: {wrong!r}; GlobalExchangeConstraints are needed")
     broken = next(
         (c for c in value if c.bandwidth <= 0 or min(map(min, c.flows), default=0) < 0), None
     )

@@ -176,7 +176,9 @@ def test_constraints_of_exchanges_between_ipus_reach_the_target() -> None:
         (lambda m: IPUModel("mk2", compileIPUCode="yes"), "compileIPUCode is 'yes'; True or False"),
         (lambda m: IPUModel("mk2", numIPUs=1.5), "numIPUs is 1.5; a number from 1"),
         (lambda m: IPUModel("mk2", relativeSyncDelay=0), "RelativeSyncDelayType.AUTO, Rel"),
-        (lambda m: IPUModel("mk2", globalExchangeConstraints=[1]), "a GlobalExchangeConstraint is"),
+        (lambda m: IPUModel("mk2", globalExchangeConstraints=[1]), "GlobalExchangeConstraints are"),
+        (lambda m: IPUModel("mk2", globalExchangeConstraints=1), "Constraints: 1; Global"),
+        (lambda m: IPUModel("mk2", accurateHalf="no"), "accurateHalf is 'no'; True or False"),
         (lambda m: IPUModel("cpu"), "no part 'cpu'"),
     ],
 )
