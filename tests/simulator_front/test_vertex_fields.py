@@ -292,6 +292,25 @@ def test_what_compute_may_not_do_names_vertex_tile_and_field(compute: Computes, 
     assert error.__cause__ is not None
 
 
+def test_an_output_can_be_read_once_the_vertex_has_written_it() -> None:
+    # The SumVertex of the guide's third tutorial: `*out = 0`, then `*out += v`.
+    class Reader(Vertex):
+        out: Any = Output(Vector(FLOAT))
+
+        def compute(self) -> None:
+            self.out[0] = 0
+            self.out[0] += 3
+            self.out[1] = float(self.out[0]) + 1
+            self.out[2] = self.out[:2].max() + sum(self.out[:2].tolist())
+            self.out[3] = np.concatenate([self.out[:2], [1]]).sum()
+            self.out *= 2
+
+    values = Values()
+    out = values.tensor(np.zeros(4), "out")
+    values.graph.connect(vertex_of(values, Reader)["out"], out)
+    assert values.run().read(out).tolist() == [6, 8, 22, 16]
+
+
 def test_an_output_can_be_written_in_every_way_of_numpy() -> None:
     class Writer(Vertex):
         out: Any = Output(Vector(FLOAT))
