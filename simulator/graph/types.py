@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from operator import index
 from typing import Any, TypeAlias
 
@@ -52,10 +53,7 @@ DOUBLE = Type("double", 8, "<f8")
 
 def element_count(shape: tuple[int, ...]) -> int:
     """Count the elements of a shape."""
-    count = 1
-    for dimension in shape:
-        count *= dimension
-    return count
+    return prod(shape)
 
 
 def checked_type(dtype: object, what: str) -> Type:
