@@ -92,6 +92,7 @@ class Engine:
         self._storages: list[Storage] = []
         self._values: list[ValueRunner] = []
         self._runner: Runner | None = None
+        self._device: Device | None = None
         self._text: TextIO | None = None
         self._runs = 0
         self._records: list[RunRecord] = []  # since the execution profile was last reset
@@ -158,6 +159,7 @@ class Engine:
                 )
         with _traced("Engine::load"):
             device.take("Engine")
+            self._device = device
             self._streams.reset()
             self._storages = [Storage(self._graph) for _ in range(self._graph.replication)]
             self._values = [
@@ -171,8 +173,12 @@ class Engine:
 
     def run(self, program: int = 0, name: str = "") -> None:
         """Run a program by its number; the first runs are recorded step by step."""
-        if self._runner is None:
+        if self._runner is None or self._device is None:
             raise PoplarError("Engine: load a device before running")
+        if not self._device.isAttached():
+            raise PoplarError(
+                f"Engine: device {self._device.getId()} has been detached; load it again"
+            )
         if not 0 <= program < len(self._programs):
             raise PoplarError(
                 f"Engine: program {program}; there are programs 0 to {len(self._programs) - 1}"

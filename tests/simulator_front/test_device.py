@@ -15,8 +15,11 @@ from simulator.device import (
     IPUModel,
     RelativeSyncDelayType,
 )
+from simulator.engine import Engine
 from simulator.graph.errors import PoplarError
+from simulator.graph.graph import Graph
 from simulator.graph.machines import GlobalExchangeConstraint, GlobalExchangeFlow, TargetType
+from simulator.graph.program import Sequence
 
 
 @pytest.fixture
@@ -68,6 +71,27 @@ def test_a_second_attach_is_refused() -> None:
         device.attach()
     device.detach()
     assert device.attach()
+
+
+def loaded(device: Device) -> Engine:
+    graph = Graph(device.getTarget())
+    engine = Engine(graph, Sequence())
+    engine.load(device)
+    return engine
+
+
+def test_an_engine_takes_its_device_and_does_not_run_without_it(manager: DeviceManager) -> None:
+    device = manager.getDevice(4)
+    engine = loaded(device)
+    assert device.isAttached()
+    engine.run()
+    loaded(device).run()  # several engines may share a device
+    with pytest.raises(PoplarError, match="Engine: device 4 is attached as device 4"):
+        loaded(manager.getDevice(4))
+    device.detach()
+    with pytest.raises(PoplarError, match="device 4 has been detached; load it again"):
+        engine.run()
+    loaded(manager.getDevice(4)).run()
 
 
 def test_groups_that_share_an_ipu_exclude_each_other(manager: DeviceManager) -> None:
