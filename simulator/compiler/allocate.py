@@ -3,7 +3,8 @@
 Non-interleaved data fills the memory of a tile from address 0, interleaved data from the base of
 the interleaved region; what fits in neither overflows above the end of the memory. Data that is
 never live at the same time may share addresses: each variable lies on top of all that is live with
-it.
+it. Code comes first and has its memory elements for itself, as an element serves one access a cycle
+(idle tiles of the user guide's sample: 684 bytes of code, then 3,212 of data from 16,384 on).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class Demand:
 
     variable, tile, bytes    of each piece, sorted by variable
     interleaved              by variable: wants the interleaved region
+    is_code                  by variable: fills whole memory elements
     conflicts                by pair of variables: live at the same time
     """
 
@@ -39,6 +41,7 @@ class Demand:
     tile: IntArray
     bytes: IntArray
     interleaved: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    is_code: np.ndarray[tuple[int], np.dtype[np.bool_]]
     conflicts: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
 
 
@@ -59,11 +62,18 @@ def conflicts_of(
     return together
 
 
-def allocate(demand: Demand, tiles: int, bytes_per_tile: int, interleaved_base: int) -> Allocation:
-    """Find an address for every piece; variables in order: those that conflict with most first."""
+def allocate(
+    demand: Demand,
+    tiles: int,
+    bytes_per_tile: int,
+    interleaved_base: int,
+    element_bytes: int = ALIGNMENT,
+) -> Allocation:
+    """Find an address for every piece; code first, then what conflicts with most."""
     count = len(demand.interleaved)
     starts = np.searchsorted(demand.variable, np.arange(count + 1))
-    sizes = -(-demand.bytes // ALIGNMENT) * ALIGNMENT
+    unit = np.where(demand.is_code[demand.variable], element_bytes, ALIGNMENT)
+    sizes = -(-demand.bytes // unit) * unit
     # By region, the end of each variable on each tile; what lies nowhere ends at the region's base.
     bases = (0, interleaved_base, bytes_per_tile)
     limits = (interleaved_base, bytes_per_tile, np.iinfo(np.int64).max)
@@ -90,12 +100,12 @@ def allocate(demand: Demand, tiles: int, bytes_per_tile: int, interleaved_base: 
 
 
 def _order(demand: Demand, sizes: IntArray) -> IntArray:
-    """Order variables: first what most others have to stay clear of, then the largest."""
+    """Order variables: code, then what most others have to stay clear of, then the largest."""
     count = len(demand.interleaved)
     largest = np.zeros(count, dtype=np.int64)
     np.maximum.at(largest, demand.variable, sizes)
     crowd = demand.conflicts.sum(axis=1)
-    return np.lexsort((np.arange(count), -largest, -crowd))
+    return np.lexsort((np.arange(count), -largest, -crowd, ~demand.is_code))
 
 
 def shares_its_place(

@@ -15,7 +15,7 @@ from simulator.compiler.allocate import Demand, allocate, conflicts_of
 from simulator.compiler.costs import compute_costs
 from simulator.compiler.edges import Layout, sum_pairs
 from simulator.compiler.executable import Executable, Liveness, Lowered, Pieces
-from simulator.compiler.fixed_data import fixed_data
+from simulator.compiler.fixed_data import CODE_CATEGORIES, fixed_data
 from simulator.compiler.instrument import (
     NO_INSTRUMENTATION,
     Instrumentation,
@@ -73,6 +73,7 @@ def compile_graph(
             target.num_tiles,
             target.bytes_per_tile,
             target.interleaved_base,
+            target.memory_element_bytes,
         )
         memory = measure_memory(
             graph, lowered, types, type_of_group, liveness, pieces, allocation, fixed
@@ -131,27 +132,29 @@ def _live_variables(liveness: Liveness) -> np.ndarray[tuple[int], np.dtype[np.bo
 
 
 def _with_fixed(pieces: Pieces, fixed: dict[str, IntArray], number: int) -> Pieces:
-    """Add the fixed data of each tile as one more piece, under a number of its own."""
-    total = np.sum(list(fixed.values()), axis=0)
-    tiles = np.flatnonzero(total)
-    return Pieces(
-        np.append(pieces.variable, np.full(len(tiles), number)),
-        np.append(pieces.tile, tiles),
-        np.append(pieces.bytes, total[tiles]),
-    )
+    """Add the fixed data of each tile and its code as two more pieces, `number` and the next."""
+    parts = [pieces]
+    for variable, code in ((number, False), (number + 1, True)):
+        sizes = [size for name, size in fixed.items() if (name in CODE_CATEGORIES) == code]
+        total = np.sum(sizes, axis=0) if sizes else np.zeros(0, dtype=np.int64)
+        tiles = np.flatnonzero(total)
+        parts.append(Pieces(np.full(len(tiles), variable), tiles, total[tiles]))
+    columns = zip(*((part.variable, part.tile, part.bytes) for part in parts), strict=True)
+    return Pieces(*(np.concatenate(column) for column in columns))
 
 
 def _demand(graph: Graph, liveness: Liveness, pieces: Pieces, variables: int) -> Demand:
-    """Say what needs room; the fixed data is the last variable, and never dead."""
-    interleaved = np.zeros(variables + 1, dtype=bool)
+    """Say what needs room; the fixed data and the code come last, and are never dead."""
+    interleaved = np.zeros(variables + 2, dtype=bool)
     begins, _ = graph.variable_bounds()
     for group in graph.vertex_groups():
         for item in group.fields.values():
             if item.interleaved:
                 first = item.begins * item.dtype.size
                 interleaved[np.searchsorted(begins, first, side="right") - 1] = True
-    always_live = np.append(liveness.always_live, True)
+    always_live = np.append(liveness.always_live, [True, True])
     conflicts = conflicts_of(
         always_live, liveness.variable, liveness.begin, liveness.end, len(liveness.program)
     )
-    return Demand(pieces.variable, pieces.tile, pieces.bytes, interleaved, conflicts)
+    is_code = np.arange(variables + 2) == variables + 1
+    return Demand(pieces.variable, pieces.tile, pieces.bytes, interleaved, is_code, conflicts)

@@ -24,7 +24,10 @@ RECEIVE_SLOTS, SEND_SLOTS = 1, 1
 # Instructions a received and a sent fragment, by kind. Our reading of the guide's list of kinds.
 RECEIVE = {"delay": 1, "receiveMux": 2, "receiveAddress": 1}
 SEND = {"delay": 1, "send": 1}
-HOST_LATENCY = 5  # cycles; fit of the printed stream copies of 4 and 8 bytes
+# Fit of the printed stream copies of 4 and 8 bytes, 7 and 9 cycles: five, and two a word of the
+# first packet of a tile. Larger ones take as long as the link needs.
+HOST_LATENCY, HOST_WORD_CYCLES = 5, 2
+WORD = 4  # bytes
 
 
 def exchange_cost(
@@ -66,7 +69,9 @@ def host_exchange_cost(target: Target, tile: IntArray, size: IntArray, to_device
     nothing = np.zeros(tiles, dtype=np.int64)
     total = int(moved.sum())
     link = -(-total * target.clock_frequency // target.host_bytes_per_second)
-    cycles = np.where(moved > 0, HOST_LATENCY + link, 0)
+    first_packet = min(int(moved.max(initial=0)), target.host_packet_bytes)
+    words = HOST_WORD_CYCLES * -(-first_packet // WORD)
+    cycles = np.where(moved > 0, HOST_LATENCY + max(link, words), 0)
     packets = -(-moved // target.host_packet_bytes)
     code = 2 * INSTRUCTION_BYTES * packets  # a request and a wait a packet
     sent, received = (nothing, moved) if to_device else (moved, nothing)

@@ -25,6 +25,9 @@ from simulator.graph.intervals import as_int64
 from simulator.graph.types import Array, IntArray
 from simulator.graph.vertex import Codelet, Field, VertexGroup
 
+CODE_CATEGORIES = (
+    "vertexCode", "controlCode", "internalExchangeCode", "hostExchangeCode", "globalExchangeCode",
+)  # fmt: skip
 POINTER_BYTES = 4
 DESCRIPTOR_BYTES = 8  # of a vector list, and of a copy: 16,161 B for 2,000 copies in the sample
 STACK_BYTES = 3168  # of every tile in the sample: supervisor and six workers

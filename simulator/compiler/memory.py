@@ -9,7 +9,7 @@ import numpy as np
 from pva import schema
 from simulator.compiler.allocate import Allocation, shares_its_place, union_bytes
 from simulator.compiler.executable import BoolArray, Liveness, Lowered, MemoryUse, Pieces
-from simulator.compiler.fixed_data import types_on_tiles, vertex_bytes
+from simulator.compiler.fixed_data import CODE_CATEGORIES, types_on_tiles, vertex_bytes
 from simulator.graph.graph import Graph
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Codelet, VertexGroup
@@ -30,8 +30,8 @@ def measure_memory(
 ) -> MemoryUse:
     """Measure the memory of a compiled program.
 
-    Pieces whose variable is neither the graph's nor the compiler's are the fixed data, one a tile;
-    `fixed` says what it is made of, in bytes by category and tile.
+    Pieces whose variable is neither the graph's nor the compiler's are the fixed data and the code,
+    one each a tile; `fixed` says what they are made of, in bytes by category and tile.
     """
     tiles = graph.target.num_tiles
     names = [*(v.name for v in graph.variables), *(v.name for v in lowered.variables)]
@@ -102,9 +102,11 @@ def _by_category(
         pieces.tile[mine],
     )
     np.add.at(result, place, pieces.bytes[mine])
-    region = np.zeros(tiles, dtype=np.int64)
-    region[pieces.tile[is_fixed]] = allocation.region[is_fixed]
+    regions = np.zeros((2, tiles), dtype=np.int64)  # of the fixed data and of the code
+    part = pieces.variable[is_fixed] - len(category)
+    regions[part, pieces.tile[is_fixed]] = allocation.region[is_fixed]
     for name, sizes in fixed.items():
+        region = regions[int(name in CODE_CATEGORIES)]
         result[number[name], region, 0, np.arange(tiles)] += sizes
     return result
 

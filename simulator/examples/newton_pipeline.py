@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +24,9 @@ TOLERANCE = 1e-6  # of the largest relative change: above the rounding of a floa
 class LargestChange(poplar.Vertex):
     """Tell whether a root still changes, and keep it for the next round."""
 
-    root = poplar.Input(poplar.Vector(poplar.FLOAT))
-    last = poplar.InOut(poplar.Vector(poplar.FLOAT))
-    changes = poplar.Output(poplar.INT)
+    root: Any = poplar.Input(poplar.Vector(poplar.FLOAT))
+    last: Any = poplar.InOut(poplar.Vector(poplar.FLOAT))
+    changes: Any = poplar.Output(poplar.INT)
 
     def compute(self) -> None:
         self.changes[0] = (np.abs(self.root - self.last) > TOLERANCE * self.root).any()
@@ -55,7 +56,7 @@ def build(graph: poplar.Graph) -> list[program.Program]:
     poputil.mapTensorLinearly(second, squares)
     roots = second.clone(squares, "roots")
     refine = program.Sequence(
-        program.Copy(positive, squares, "ToSecondIPU"), program.Copy(squares, roots)
+        program.Copy(positive, squares, name="ToSecondIPU"), program.Copy(squares, roots)
     )
     _add_newton(second, squares, roots, refine)
 
@@ -114,7 +115,7 @@ def _add_newton(
     popops.mulInPlace(graph, roots, half, body, "Newton")
     zero = graph.addConstant(poplar.FLOAT, [1], 0)
     graph.setTileMapping(zero, 0)
-    prog.add(program.Copy(zero.broadcast(BATCH, 0), last, "Newton/NoRootYet"))
+    prog.add(program.Copy(zero.broadcast(BATCH, 0), last, name="Newton/NoRootYet"))
     prog.add(program.RepeatWhileTrue(check, anywhere, body, "Newton"))
 
 
@@ -127,7 +128,7 @@ def run(
     seed: int = 1,
 ) -> Result:
     """Take one batch, then all of them, on `tiles` tiles of each IPU, 0 for all."""
-    members = {"numIPUs": 2 * replicas} | ({"tilesPerIPU": tiles} if tiles else {})
+    members: dict[str, Any] = {"numIPUs": 2 * replicas} | ({"tilesPerIPU": tiles} if tiles else {})
     device = poplar.IPUModel(target, **members).createDevice()
     graph = poplar.Graph(device.getTarget(), poplar.replication_factor(replicas))
     facts = {"application": "newton_pipeline", "batches": BATCHES, "replicas": replicas}

@@ -30,7 +30,7 @@ def place(given_variables):
     numbers = np.arange(len(given_variables))
     conflicts = conflicts_of(always, numbers, begin, end, STEPS)
     wants = np.array([v[3] for v in given_variables])
-    demand = Demand(variable, tile, size, wants, conflicts)
+    demand = Demand(variable, tile, size, wants, np.zeros(len(wants), dtype=bool), conflicts)
     return demand, begin, end, always, allocate(demand, TILES, MEMORY, BASE)
 
 
