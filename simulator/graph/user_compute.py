@@ -12,7 +12,12 @@ import numpy as np
 
 from simulator.graph.errors import PoplarError
 from simulator.graph.intervals import offsets_of
-from simulator.graph.output_array import OutputArray, OutputReadError
+from simulator.graph.output_array import (
+    OutputReadError,
+    as_output,
+    marked_outputs,
+    restore_unwritten,
+)
 from simulator.graph.types import Array, IntArray, Type
 from simulator.graph.vertex import (
     Codelet,
@@ -63,7 +68,7 @@ def _pieces(operands: Operands, field: Field) -> list[Any]:
     bounds = offsets_of(operands.counts[field.name] if field.rows is None else field.rows).tolist()
     pieces = [values[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
     if field.direction == "output":
-        pieces = [piece.view(OutputArray) for piece in pieces]
+        pieces = list(map(as_output, pieces))
     if field.rows is None:
         return pieces
     first = offsets_of(field.edges).tolist()
@@ -76,6 +81,8 @@ def run_user_vertices(vertex: type[Vertex], operands: Operands, where: str) -> d
     attributes = _attributes(vertex)
     values = {name: column for name, column in group.parameters.items() if name in attributes}
     names = [attributes[name] for name in (*group.fields, *values)]
+    outputs = [operands.arrays[n] for n, i in group.fields.items() if i.direction == "output"]
+    before = list(map(marked_outputs, outputs))
     columns = [_pieces(operands, item) for item in group.fields.values()]
     columns += [column.tolist() for column in values.values()]
     rows = zip(*columns, strict=True) if columns else repeat((), len(group))
@@ -91,6 +98,8 @@ def run_user_vertices(vertex: type[Vertex], operands: Operands, where: str) -> d
     except Exception as error:
         name = f"{where}vertex {vertex.__name__}[{index}] on tile {group.tile[index]}"
         raise PoplarError(f"{name}{_reason(error, operands, attributes)}") from error
+    for array, former in zip(outputs, before, strict=True):
+        restore_unwritten(array, former)
     return {n: operands.arrays[n] for n, item in group.fields.items() if item.direction != "input"}
 
 

@@ -13,7 +13,7 @@ from simulator.compiler.compile import compile_graph
 from simulator.compiler.fixed_data import vertex_bytes
 from simulator.graph.errors import GraphConnectionError, PoplarError
 from simulator.graph.program import Execute
-from simulator.graph.types import CHAR, FLOAT, INT
+from simulator.graph.types import CHAR, FLOAT, HALF, INT, Type
 from simulator.graph.user_vertices import VertexRef
 from simulator.graph.vertex import InOut, Input, Output, Vector, VectorList, Vertex
 
@@ -292,31 +292,13 @@ def test_what_compute_may_not_do_names_vertex_tile_and_field(compute: Computes, 
     assert error.__cause__ is not None
 
 
-def test_an_output_can_be_read_once_the_vertex_has_written_it() -> None:
-    # The SumVertex of the guide's third tutorial: `*out = 0`, then `*out += v`.
-    class Reader(Vertex):
-        out: Any = Output(Vector(FLOAT))
-
-        def compute(self) -> None:
-            self.out[0] = 0
-            self.out[0] += 3
-            self.out[1] = float(self.out[0]) + 1
-            self.out[2] = self.out[:2].max() + sum(self.out[:2].tolist())
-            self.out[3] = np.concatenate([self.out[:2], [1]]).sum()
-            self.out *= 2
-
-    values = Values()
-    out = values.tensor(np.zeros(4), "out")
-    values.graph.connect(vertex_of(values, Reader)["out"], out)
-    assert values.run().read(out).tolist() == [6, 8, 22, 16]
-
-
-def test_an_output_can_be_written_in_every_way_of_numpy() -> None:
+@pytest.mark.parametrize("dtype", [FLOAT, HALF, INT])
+def test_an_output_can_be_written_in_every_way_of_numpy(dtype: Type) -> None:
     class Writer(Vertex):
-        out: Any = Output(Vector(FLOAT))
+        out: Any = Output(Vector(dtype))
 
         def compute(self) -> None:
-            ones = np.ones(12, dtype=np.float32)
+            ones = np.ones(12, dtype=dtype.numpy)
             self.out[0] = 1
             self.out[1:3] = [2, 3]
             self.out[3:5][1:] = 4
@@ -327,6 +309,44 @@ def test_an_output_can_be_written_in_every_way_of_numpy() -> None:
             self.out[np.arange(12) == 11] = np.zeros_like(self.out)[:1] + 9
 
     values = Values()
-    out = values.tensor(np.zeros(12), "out")
+    out = values.tensor(np.full(12, -1), "out", dtype)
     values.graph.connect(vertex_of(values, Writer)["out"], out)
-    assert values.run().read(out).tolist() == [1, 2, 3, 0, 4, 5, 5, 6, 7, 8, 8, 9]
+    # What is not written stays as it was.
+    assert values.run().read(out).tolist() == [1, 2, 3, -1, 4, 5, 5, 6, 7, 8, 8, 9]
+
+
+@pytest.mark.parametrize("dtype", [FLOAT, HALF, INT])
+def test_an_output_can_be_read_once_the_vertex_has_written_it(dtype: Type) -> None:
+    # The SumVertex of the guide's third tutorial: `*out = 0`, then `*out += v`.
+    class Reader(Vertex):
+        out: Any = Output(Vector(dtype))
+
+        def compute(self) -> None:
+            self.out[0] = 0
+            self.out[0] += 3
+            self.out[1] = float(self.out[0]) + 1
+            self.out[2] = self.out[:2].max() + sum(self.out[:2].tolist())
+            self.out[3] = np.concatenate([self.out[:2], [1]]).sum()
+            self.out *= 2
+
+    values = Values()
+    out = values.tensor(np.zeros(4), "out", dtype)
+    values.graph.connect(vertex_of(values, Reader)["out"], out)
+    assert values.run().read(out).tolist() == [6, 8, 22, 16]
+
+
+@pytest.mark.parametrize("dtype", [FLOAT, HALF, INT])
+def test_one_unwritten_element_of_an_output_is_not_read_with_others(dtype: Type) -> None:
+    class Half(Vertex):
+        out: Any = Output(Vector(dtype))
+
+        def compute(self) -> None:
+            self.out[:2] = 1
+            self.out[2] = self.out[:2].sum() + self.out[1:].sum()
+
+    values = Values()
+    values.graph.connect(vertex_of(values, Half)["out"], values.tensor([0] * 4, "out", dtype))
+    with pytest.raises(
+        PoplarError, match="field 'out': an Output cannot be read before it is written"
+    ):
+        values.run()
