@@ -72,8 +72,8 @@ def _without_arrays(value: Any, plain: bool) -> Any:
     """
     if isinstance(value, dict):
         return {key: _without_arrays(part, plain) for key, part in value.items()}
-    numbers = typed_arrays.numbers_in(value)
-    if isinstance(numbers, np.ndarray) and not plain:
+    numbers = None if plain else typed_arrays.numbers_in(value)
+    if numbers is not None:
         return typed_arrays.encoded(numbers)
     if isinstance(value, np.ndarray):
         return value.tolist()

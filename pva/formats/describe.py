@@ -104,10 +104,17 @@ def _arrays() -> str:
     ]
     lines += [
         f"| {a.name} | {a.document} | {a.place} | {''.join(f'[{axis}]' for axis in a.index)} "
-        f"| {a.unit} | {a.meaning}{'; replaced' * a.replaced} |"
+        f"| {a.unit} | {_recorded(a)} |"
         for a in schema.ARRAYS
     ]
     return "\n".join(lines) + "\n"
+
+
+def _recorded(array: schema.Array) -> str:
+    """Tell what an array means, how it is recorded, and with which option of its own."""
+    own = array.option not in (schema.GRAPH_OPTION, schema.EXECUTION_OPTION)
+    option = f"; recorded with `{array.option}`" if own else ""
+    return f"{array.meaning}{'; replaced' * array.replaced}{option}"
 
 
 def _sentence(words: str) -> str:
