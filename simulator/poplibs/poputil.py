@@ -1,11 +1,13 @@
-"""Tile mappings (poputil)."""
+"""Tile mappings and copies of tensors (poputil)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from simulator.codelets.costs import ceil_div, even_bounds
+from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
+from simulator.graph.program import Copy, Sequence
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray, Type
@@ -13,7 +15,7 @@ from simulator.logging import library_call
 
 MIN_BYTES_PER_TILE = 128  # PopLibs lib/poputil/TileMapping.cpp
 
-__all__ = ["calcLinearTileMapping", "mapTensorLinearly"]
+__all__ = ["calcLinearTileMapping", "duplicate", "mapTensorLinearly"]
 
 
 def linear_bounds(
@@ -24,7 +26,10 @@ def linear_bounds(
     PopLibs lib/poputil/TileMapping.cpp and Util.cpp: whole grains (one vector), at least 128 bytes
     a tile, as even as can be.
     """
-    grain = grain or target.getVectorWidth(dtype)
+    for number, what in ((min_elements, "minElementsPerTile"), (grain, "grainSize")):
+        if not isinstance(number, int | np.integer) or number < 0:
+            raise PoplarError(f"mapTensorLinearly: {what} is {number!r}; a number is needed")
+    grain = grain or max(target.getVectorWidth(dtype), 1)
     least = min_elements or ceil_div(MIN_BYTES_PER_TILE, dtype.size)
     grains, min_grains = ceil_div(elements, grain), max(ceil_div(least, grain), 1)
     if grains == 0:
@@ -48,8 +53,20 @@ def mapTensorLinearly(
 
 
 @library_call("POPUTIL")
-def calcLinearTileMapping(graph: Graph, tensor: Tensor) -> list[list[tuple[int, int]]]:
+def calcLinearTileMapping(
+    graph: Graph, tensor: Tensor, minElementsPerTile: int = 0, grainSize: int = 0
+) -> list[list[tuple[int, int]]]:
     """List, for each tile, the parts [begin, end) that `mapTensorLinearly` would give it."""
-    bounds = linear_bounds(tensor.numElements(), tensor.dtype, graph.target).tolist()
+    bounds = linear_bounds(
+        tensor.numElements(), tensor.dtype, graph.target, minElementsPerTile, grainSize
+    ).tolist()
     used = [[part] for part in zip(bounds[:-1], bounds[1:], strict=True)]
     return used + [[] for _ in range(graph.target.num_tiles - len(used))]
+
+
+@library_call("POPUTIL")
+def duplicate(graph: Graph, tensor: Tensor, prog: Sequence, name: str = "") -> Tensor:
+    """Add a variable that lies where a tensor lies, and copy the tensor into it."""
+    copy = graph.clone(tensor, name)
+    prog.add(Copy(tensor, copy, name=name))
+    return copy

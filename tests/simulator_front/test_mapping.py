@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from value_program import Values
 
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
 from simulator.graph.mapping import Mapping, last_wins
-from simulator.graph.target import TARGETS
-from simulator.graph.types import FLOAT, HALF
+from simulator.graph.program import Copy
+from simulator.graph.target import TARGETS, make_target
+from simulator.graph.types import CHAR, FLOAT, HALF, LONGLONG, Type
 from simulator.poplibs import poputil
 
 INTERVALS = st.lists(
@@ -121,3 +125,65 @@ def test_the_mapping_round_trips_through_views() -> None:
         graph.setTileMapping(tensor[:, i], i)
     assert graph.getTileMapping(tensor)[2] == [(2, 3), (6, 7), (10, 11), (14, 15)]
     assert graph.getTileMapping(tensor.transpose())[2] == [(8, 12)]
+
+
+def tiles_by_the_rule(
+    elements: int, size: int, tiles: int, least: int, grain: int
+) -> list[list[tuple[int, int]]]:
+    """Work out a linear mapping tile by tile: vectors of 8 bytes, at least 128 bytes a tile."""
+    grain = grain or max(8 // size, 1)
+    least = least or math.ceil(128 / size)
+    grains = math.ceil(elements / grain)
+    mapping: list[list[tuple[int, int]]] = [[] for _ in range(tiles)]
+    if grains == 0:
+        return mapping
+    enough = max(1, grains // max(1, math.ceil(least / grain)))
+    each = max(math.ceil(grains / tiles), math.ceil(grains / enough))
+    used = math.ceil(grains / each)
+    for tile in range(used):
+        low, high = (grain * (grains * number // used) for number in (tile, tile + 1))
+        mapping[tile] = [(low, min(high, elements))]
+    return mapping
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.integers(0, 3000),
+    st.sampled_from([CHAR, HALF, FLOAT, LONGLONG]),
+    st.integers(0, 90),
+    st.integers(0, 9),
+)
+def test_linear_mapping_follows_the_rule_of_grains(
+    elements: int, dtype: Type, least: int, grain: int
+) -> None:
+    graph = Graph(make_target("mk2", tiles_per_ipu=20))
+    tensor = graph.addVariable(dtype, [elements], "v")
+    expected = tiles_by_the_rule(elements, dtype.size, 20, least, grain)
+    assert poputil.calcLinearTileMapping(graph, tensor, least, grain) == expected
+    poputil.mapTensorLinearly(graph, tensor, minElementsPerTile=least, grainSize=grain)
+    assert graph.getTileMapping(tensor) == expected
+
+
+def test_a_linear_mapping_of_a_view_goes_by_the_order_of_its_elements() -> None:
+    # 64 floats are two tiles of 32; the columns of an 8 x 8 matrix: four columns on each.
+    graph = Graph(TARGETS["tiny"])
+    tensor = graph.addVariable(FLOAT, [8, 8], "v")
+    poputil.mapTensorLinearly(graph, tensor.transpose())
+    assert graph.getTileMapping(tensor[0])[:2] == [[(0, 4)], [(4, 8)]]
+
+
+def test_negative_grains_are_refused() -> None:
+    graph = Graph(TARGETS["tiny"])
+    with pytest.raises(PoplarError, match="grainSize is -1; a number is needed"):
+        poputil.mapTensorLinearly(graph, graph.addVariable(FLOAT, [8], "v"), grainSize=-1)
+
+
+def test_a_duplicate_lies_where_the_tensor_lies_and_holds_its_values() -> None:
+    values = Values()
+    tensor = values.tensor(np.arange(64).reshape(8, 8))
+    copy = poputil.duplicate(values.graph, tensor.transpose(), values.program, "copy")
+    later = values.graph.addConstant(FLOAT, [8, 8], 0)
+    values.graph.setTileMapping(later, 0)
+    values.program.add(Copy(later, tensor))
+    assert values.graph.getTileMapping(copy) == values.graph.getTileMapping(tensor.transpose())
+    np.testing.assert_array_equal(values.run().read(copy), np.arange(64).reshape(8, 8).T)
