@@ -122,6 +122,21 @@ def test_counters_have_the_index_orders_of_the_chapter(tmp_path: Path) -> None:
     for kind in ("external", "host"):
         exchanges = len(data.array(f"{kind}_exchange_cycles"))
         assert data.array(f"measured_{kind}_exchange_cycles").shape == (exchanges, tiles)
+    row = data.column("compute_sets", "name").tolist().index("count")  # on tile 1 alone
+    assert registry.value_of(data, "execution")["computeSetCyclesByTile"][row] == [
+        0, 6 * 7 + CYCLES, 0, 0, 0, 0, 0, 0,
+    ]  # fmt: skip
+
+
+def test_counters_of_one_index_have_a_value_for_each_row(tmp_path: Path) -> None:
+    single = reported(tmp_path / "ipu", 2, level("ipu"))
+    sets = single.length("compute_sets")
+    assert single.array("measured_compute_set_cycles").shape == (sets,)
+    assert single.array("measured_compute_set_cycles_by_ipu").shape == (sets, 2)
+    vertices = reported(tmp_path / "vertex", 2, level("vertex"))
+    count = vertices.value("graph", "num_vertices")
+    for name in ("measured_vertex_cycles", "vertex_compute_set", "vertex_vertex_type"):
+        assert vertices.array(name).shape == (count,)
 
 
 def test_what_never_ran_was_not_measured(tmp_path: Path) -> None:
