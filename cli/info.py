@@ -88,7 +88,11 @@ def _machine(report: Report) -> str:
         f" {counted(target['num_ipus'], 'IPU')} x {target['tiles_per_ipu']:,} tiles"
         f" x {units.size(target['bytes_per_tile'])}"
         f" at {units.frequency(target['clock_frequency'])}"
-        + (f", {target['num_replicas']:,} replicas" if target["num_replicas"] > 1 else "")
+        + (
+            f", {target['num_replicas']:,} replicas of which one is shown"
+            if target["num_replicas"] > 1
+            else ""
+        )
     )
 
 

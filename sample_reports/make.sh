@@ -9,9 +9,10 @@ export SOURCE_DATE_EPOCH=1767225600 # 2026-01-01
 "$tilescope" simulate matmul_chain 24x20 20x16 16x8 --target tiny --out "$out/matmul_chain_tiny"
 "$tilescope" simulate mlp_digits --target tiny --epochs 1 --out "$out/mlp_digits_tiny"
 "$tilescope" simulate matmul_chain 800x500 500x400 400x200 --target mk2 --out "$out/matmul_chain_mk2"
+"$tilescope" simulate newton_pipeline --tiles 16 --replicas 2 --out "$out/newton_pipeline_replicas"
 for document in graph.json execution.json; do
     "$tilescope" convert "$out/matmul_chain_tiny" "$out/matmul_chain_tiny/$document"
 done
 # One host trace is enough; its name holds a date and a process number.
 mv "$out"/mlp_digits_tiny/*.pvti "$out/mlp_digits_tiny/host.pvti"
-rm "$out"/matmul_chain_*/*.pvti
+rm "$out"/matmul_chain_*/*.pvti "$out"/newton_pipeline_*/*.pvti

@@ -31,6 +31,6 @@ def target_words(report: Report) -> str:
         architecture_words(report),
         f"{ipus} IPU" if ipus == 1 else f"{ipus} IPUs",
         f"{units.count(tiles)} tiles",
-        f"{replicas} replicas" if replicas > 1 else "",
+        f"{replicas} replicas of which one is shown" if replicas > 1 else "",
     )
     return ", ".join(part for part in parts if part)

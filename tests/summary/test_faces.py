@@ -41,7 +41,13 @@ def printed(text: str, label: str, after: str = "") -> int:
 
 
 def by_objects(report: Report, figure: Callable[..., int]) -> int:
-    return sum(figure(tile.memory) for tile in report.compilation.tiles)
+    """Add up the tiles of one replica: the summary shows one, the objects are of all."""
+    one = report.compilation.target.tilesPerReplica
+    tiles = report.compilation.tiles
+    assert sum(figure(t.memory) for t in tiles) * one == len(tiles) * sum(
+        figure(tiles[number].memory) for number in range(one)
+    )
+    return sum(figure(tiles[number].memory) for number in range(one))
 
 
 def test_target(report: Report, text: str) -> None:
@@ -103,7 +109,7 @@ def test_fullest_tile(report: Report, text: str) -> None:
 
 def test_tiles_of_the_histogram(report: Report, text: str) -> None:
     rows = re.findall(r"^ +\d+ - +\d+ \** +([\d,]+)$", text, re.MULTILINE)
-    tiles = report.compilation.target.numTiles
+    tiles = report.compilation.target.tilesPerReplica
     assert sum(int(count.replace(",", "")) for count in rows) == tiles
 
 
