@@ -107,6 +107,15 @@ def test_a_host_write_that_does_not_fit_the_type_leaves_the_tensor_alone() -> No
     assert storage.read(tensor).tolist() == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [([1, 300], "value 300 at element 1; char holds"), ([1, 2, 3], r"3 values for shape \[2\]")],
+)
+def test_a_constant_that_does_not_fit_is_refused_by_name(values: list[int], said: str) -> None:
+    with pytest.raises(PoplarError, match=f"constant 'c': {said}"):
+        Values().graph.addConstant(CHAR, [2], values, "c")
+
+
 def test_half_sums_are_rounded_to_half() -> None:
     values = Values()
     a, b = (values.tensor(numbers, dtype=HALF) for numbers in ([2048, 0.1], [1, 0.2]))

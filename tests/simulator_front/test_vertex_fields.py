@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from value_program import Values
 
+import pva
 from simulator.compiler.compile import compile_graph
 from simulator.compiler.fixed_data import vertex_bytes
+from simulator.device import IPUModel
+from simulator.engine import Engine
 from simulator.graph.errors import GraphConnectionError, PoplarError
 from simulator.graph.program import Execute
 from simulator.graph.types import CHAR, FLOAT, HALF, INT, Type
@@ -350,3 +356,34 @@ def test_one_unwritten_element_of_an_output_is_not_read_with_others(dtype: Type)
         PoplarError, match="field 'out': an Output cannot be read before it is written"
     ):
         values.run()
+
+
+def test_a_vertex_that_fails_ends_its_run_and_nothing_else(tmp_path: Path) -> None:
+    class Wary(Vertex):
+        in_: Any = Input(FLOAT)
+        out: Any = Output(FLOAT)
+
+        def compute(self) -> bool:
+            self.out[0] = math.sqrt(self.in_[0])
+            return True
+
+    graph = Values().graph
+    number, root = (graph.addVariable(FLOAT, [], name) for name in ("number", "root"))
+    for tensor in (number, root):
+        graph.setTileMapping(tensor, 0)
+    compute_set = graph.addComputeSet("root")
+    vertex = graph.addVertex(compute_set, Wary, {"in": number, "out": root}, tile=0)
+    graph.setPerfEstimate(vertex, 10)
+    graph.createHostWrite("number", number)
+    graph.createHostRead("root", root)
+    options = {"autoReport.all": "true", "autoReport.directory": str(tmp_path)}
+    engine = Engine(graph, Execute(compute_set), options)
+    engine.load(IPUModel("tiny").createDevice())
+    found = np.zeros(1, dtype=np.float32)
+    for given, wanted in ((4, 2), (-1, 2), (9, 3)):
+        engine.writeTensor("number", np.float32([given]))
+        with pytest.raises(PoplarError, match="math domain") if given < 0 else nullcontext():
+            engine.run()
+        engine.readTensor("root", found)
+        assert found[0] == wanted
+    assert pva.openReport(tmp_path / "profile.pop").execution.runs
