@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Literal, TextIO
@@ -64,7 +65,7 @@ class Engine:
         self._directory = Path(str(self._options["autoReport.directory"])) / name
         self._called = f"engine {name!r}" if name else "engine"
         self._logged = enabled("PO", "INFO", "ENGINE")  # asked once, so that a run costs nothing
-        with _traced("Engine::compile"):
+        with _attempted("Engine::compile"):
             with _traced("validate"):
                 check_outside_copies(
                     graph,
@@ -137,6 +138,7 @@ class Engine:
             return
         path = "" if self._report is None else str(self._directory)
         where = f"its report is in {path}" if path else "see autoReport.all for a report of it"
+        log("PO", "ENGINE", "ERR", f"{self._called}: {needed}")
         raise graph_memory_allocation_error(
             f"{needed}; {where}, debug.allowOutOfMemory to run it all the same",
             path,
@@ -150,14 +152,8 @@ class Engine:
 
     def load(self, device: Device) -> None:
         """Load the program onto a device of the graph's target; all variables start at zero."""
-        if device.getTarget() is not self._graph.device_target:
-            found, wanted = device.getTarget(), self._graph.device_target
-            if (found.name, found.num_tiles) != (wanted.name, wanted.num_tiles):
-                raise PoplarError(
-                    f"Engine: the graph is for {wanted.name} with {wanted.num_tiles} tiles, "
-                    f"the device is {found.name} with {found.num_tiles}"
-                )
-        with _traced("Engine::load"):
+        with _attempted("Engine::load"):
+            self._check_target(device.getTarget())
             device.take("Engine")
             self._device = device
             self._streams.reset()
@@ -170,6 +166,11 @@ class Engine:
             if self._text is not None:
                 self.setPrintStream(self._text)
         log("PO", "ENGINE", "INFO", f"{self._called} loaded onto device {device.getId()}")
+
+    def _check_target(self, found: Target) -> None:
+        wanted, given = _described(self._graph.device_target), _described(found)
+        if given != wanted:
+            raise PoplarError(f"Engine: the graph is for {wanted}, the device is {given}")
 
     def run(self, program: int = 0, name: str = "") -> None:
         """Run a program by its number; the first runs are recorded step by step."""
@@ -190,7 +191,7 @@ class Engine:
         if self._logged:
             log("PO", "ENGINE", "INFO", f"{self._called} runs program {program}")
         self._streams.start_run()
-        with _traced("Engine::run"):
+        with _attempted("Engine::run"):
             done = self._runner.run(program, name or f"run {self._runs - 1}", record=record)
         if self._logged:
             log_run(self._executable, done)
@@ -226,14 +227,14 @@ class Engine:
         values = host_values(values, tensor.dtype, f"host write {handle!r}")
         storages = self._loaded()
         parts = [values] if len(storages) == 1 else _split(values, len(storages), handle)
-        with _traced("Engine::writeTensor"):
+        with _attempted("Engine::writeTensor"):
             for storage, part in zip(storages, parts, strict=True):
                 storage.write(tensor, part, f"host write {handle!r}")
 
     def readTensor(self, handle: str, out: Any = None) -> Any:
         """Read the tensor of a host read, into `out` when given; replicas are a first dimension."""
         tensor = self._accessed(handle, "read")
-        with _traced("Engine::readTensor"):
+        with _attempted("Engine::readTensor"):
             parts = [storage.read(tensor) for storage in self._loaded()]
             values = parts[0] if len(parts) == 1 else np.stack(parts)
         if out is None:
@@ -311,6 +312,17 @@ def _described(target: Target) -> str:
 
 def _traced(label: str) -> pvti.Tracepoint:
     return pvti.Tracepoint(pvti.tracePoplar, label)
+
+
+@contextmanager
+def _attempted(label: str) -> Iterator[None]:
+    """Trace what a program asks of the engine, and log what it raises."""
+    with _traced(label):
+        try:
+            yield
+        except PoplarError as error:
+            log("PO", "ENGINE", "ERR", f"{label}: {error}")
+            raise
 
 
 def _split(values: Any, replicas: int, handle: str) -> list[Array]:

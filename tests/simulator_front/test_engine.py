@@ -61,7 +61,7 @@ def test_loading_again_starts_at_zero() -> None:
         (lambda e: e.connectStream("in", [1]), "stream 'in': unknown; streams are none"),
         (
             lambda e: e.load(poplar.IPUModel("mk1").createDevice()),
-            "the graph is for tiny with 4 tiles, the device is mk1 with 1216",
+            "the graph is for 1 x tiny with 4 tiles, the device is 1 x mk1 with 1,216",
         ),
     ],
 )

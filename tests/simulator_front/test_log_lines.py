@@ -136,6 +136,23 @@ def test_a_program_that_does_not_fit_is_warned_of(
     assert lines[0].endswith("bytes more than its 638,976; debug.allowOutOfMemory is true")
 
 
+def test_what_an_engine_raises_is_logged_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine = moved()
+    monkeypatch.setenv("POPLAR_LOG_LEVEL", "ERR")
+    with pytest.raises(PoplarError):
+        moved(allow=False, elements=200_000)
+    with pytest.raises(PoplarError):
+        poplar.Engine(poplar.Graph(poplar.Target.createCPUTarget()), [])
+    with pytest.raises(PoplarError):
+        engine.load(poplar.Device.createCPUDevice())
+    lines = [line.split(" E: ")[1] for line in capsys.readouterr().err.splitlines()]
+    assert [line.split(":")[0] for line in lines] == ["engine 'move'", "Engine", "Engine"]
+    assert lines[1].startswith("Engine::compile: Engine: no program")
+    assert lines[2].startswith("Engine::load: Engine: the graph is for 1 x tiny")
+
+
 def test_nothing_is_logged_unless_that_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
