@@ -79,13 +79,13 @@ CODE = {
 }
 
 COMPUTE_SETS = ("multiply", "reduce", "add")
-# run, IPU, tile, program, name, kind, clock at begin and end
+# run, IPU, tile, program, kind, clock at begin and end
 BLOCKS = (
-    (0, 0, 4, 6, "multiply", schema.BLOCK_KINDS.index("common"), 90, 180),
-    (0, 0, 4, 2, "x/StreamCopy", schema.BLOCK_KINDS.index("streamCopy"), 36, 44),
-    (0, 1, 9, -1, "flush", schema.BLOCK_KINDS.index("blockFlush"), 600, 610),
-    (1, 1, 9, 6, "multiply", schema.BLOCK_KINDS.index("common"), 700, 814),
-    (1, 1, 9, -1, "overflow", schema.BLOCK_KINDS.index("overflow"), 900, 900),
+    (0, 0, 4, 6, schema.BLOCK_KINDS.index("common"), 90, 180),
+    (0, 0, 4, 2, schema.BLOCK_KINDS.index("streamCopy"), 36, 44),
+    (0, 1, 9, 10, schema.BLOCK_KINDS.index("blockFlush"), 600, 610),
+    (1, 1, 9, 6, schema.BLOCK_KINDS.index("common"), 700, 814),
+    (1, 1, 9, -1, schema.BLOCK_KINDS.index("overflow"), 900, 900),
 )
 VERTEX_TYPES = (
     ("popops::Multiply<float>", 12),
@@ -414,7 +414,7 @@ def _execution_tables() -> dict[str, Columns]:
         "runs": _columns(runs),
         "steps": _columns(steps),
         "steps_by_ipu": _columns(by_ipu),
-        "blocks": _of_rows("run ipu tile program name kind cycles_from cycles_to", BLOCKS),
+        "blocks": _of_rows("run ipu tile program kind cycles_from cycles_to", BLOCKS),
     }  # fmt: skip
 
 

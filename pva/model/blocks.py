@@ -15,12 +15,13 @@ class Block(Item):
 
     @property
     def name(self) -> str:
-        """Name of the block."""
-        return self._text("blocks", "name")
+        """Name of the program; of an overflow, which has none, "overflow"."""
+        found = self.program
+        return schema.BLOCK_KINDS[self._value("blocks", "kind")] if found is None else found.name
 
     @property
     def program(self) -> Program | None:
-        """The program of the block; None for what the profiler did."""
+        """The program of the block; None for an overflow."""
         row = int(self._value("blocks", "program"))
         return program(self._data, row) if row >= 0 else None
 

@@ -77,10 +77,9 @@ EXECUTION_TABLES: tuple[Table, ...] = (
         whole("run", "", "row of runs"),
         whole("ipu", "", "IPU"),
         whole("tile", "", "tile whose clock was read"),
-        whole("program", "", "row of programs"),
-        text("name", "debug name of the program, or what the profiler did"),
+        whole("program", "", "row of programs, -1 for an overflow"),
         code("kind", BLOCK_KINDS, "a block of the program, or what the profiler did"),
         whole("cycles_from", "cycles", "the tile's clock at the begin"),
         whole("cycles_to", "cycles", "the tile's clock at the end"),
-    ), "lightweight profiling: begin and end of blocks on one tile an IPU", BLOCKS_OPTION),
+    ), "lightweight profiling: begin and end of blocks on one tile an IPU", BLOCKS_OPTION, wide=True),
 )  # fmt: skip

@@ -32,7 +32,8 @@ class LoweredProgram:
     `action` is the user's node whose values this program carries: each node is carried by exactly
     one program, syncs and exchanges of the compiler by none. `control` is the node by which a
     container chooses what to run. `target` of a Call is an index into the functions, `block` marks
-    a Block of the user. `context` is a debug context, 0 none.
+    a Block of the user. `context` is a debug context, 0 none. `event` is what lightweight profiling
+    does here: blockBegin, blockEnd (of the program above), copyBegin (of the next), copyEnd, flush.
     """
 
     type: str
@@ -47,6 +48,7 @@ class LoweredProgram:
     control: Program | None = None
     block: bool = False
     context: int = 0
+    event: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from simulator.compiler.block_recording import BlockOptions
 from simulator.compiler.executable import Exchange, Lowered
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray
@@ -34,11 +35,13 @@ class Instrumentation:
     compute             of compute sets: "" for nothing, else the level: tile, vertex, device, ipu
     external_exchange   exchanges between IPUs
     host_exchange       exchanges with the host
+    blocks              begin and end of Blocks
     """
 
     compute: str = ""
     external_exchange: bool = False
     host_exchange: bool = False
+    blocks: BlockOptions = BlockOptions()
 
     @property
     def on_one_tile(self) -> bool:
@@ -56,6 +59,13 @@ def instrumentation_of(options: Mapping[str, bool | int | str]) -> Instrumentati
         compute=level if options["debug.instrumentCompute"] else "",
         external_exchange=bool(options["debug.instrumentExternalExchange"]),
         host_exchange=bool(options["debug.instrumentHostExchange"]),
+        blocks=BlockOptions(
+            blocks=str(options["profiler.blocks.filter"]),
+            programs=str(options["profiler.programs.filter"]),
+            tile=int(options["profiler.blocks.tile"]),
+            buffer_bytes=int(options["profiler.blocks.bufferSize"]),
+            implicit_flush=bool(options["profiler.blocks.implicitFlush"]),
+        ),
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from simulator.compiler.block_recording import start_recording
 from simulator.compiler.building import Building, Part, sync, with_access
 from simulator.compiler.executable import Access, CompilerVariable, Lowered, LoweredProgram
 from simulator.compiler.instrument import NO_INSTRUMENTATION, Instrumentation, sync_around
@@ -27,12 +28,15 @@ def lower(
 ) -> Lowered:
     """Lower the programs that were given to the engine, under one control program."""
     building = Building.start(graph)
-    tree = Tree(building, sync_around(instrumentation, graph.target.num_ipus))
+    recording = start_recording(building, programs, instrumentation.blocks)
+    tree = Tree(building, sync_around(instrumentation, graph.target.num_ipus), recording)
     control = tree.add(Part(LoweredProgram("Sequence")))
     for part in _preamble(building, len(programs)):
         tree.add(part, control)
     switch = tree.add(Part(LoweredProgram("Switch")), control)
     user = [tree.grow(program, switch) for program in programs]
+    for part in recording.at_the_end() if recording else ():
+        tree.add(part, control)
     functions = [tree.grow(program, -1) for _, program in graph.functions]
     return Lowered(
         programs=[part.program for part in tree.parts],

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from simulator.compiler.block_recording import BlockRecording
 from simulator.compiler.building import Building, Part, sync, with_access
 from simulator.compiler.executable import CompilerVariable, LoweredProgram
 from simulator.compiler.lower_leaf import lower_leaf
@@ -35,12 +36,19 @@ Work = tuple[Program | list[Part], int]  # what to add, and under which row
 class Tree:
     """The programs as they are added, each with its place in the tree.
 
-    `sync_around` is the kind of sync before and after each compute set, "" for none.
+    `sync_around` is the kind of sync before and after each compute set, "" for none; `recording`
+    what lightweight profiling adds.
     """
 
-    def __init__(self, building: Building, sync_around: str = "") -> None:
+    def __init__(
+        self,
+        building: Building,
+        sync_around: str = "",
+        recording: BlockRecording | None = None,
+    ) -> None:
         self.parts: list[Part] = []
         self._sync_around = sync_around
+        self._recording = recording
         self._building = building
         self._leaves: dict[Program, list[Part]] = {}
         self._compute_sets: dict[int, list[Part]] = {}
@@ -63,9 +71,20 @@ class Tree:
             if isinstance(node, list):
                 for part in node:
                     self.add(part, above)
+            elif self._recording and (name := self._recording.options.recorded_name(node)):
+                waiting += reversed(self._place_recorded(self._recording, node, name, above))
             else:
                 waiting += reversed(self._place(node, above))
         return top
+
+    def _place_recorded(
+        self, recording: BlockRecording, node: Program, name: str, above: int
+    ) -> Sequence[Work]:
+        """Add a Block whose begin and end are recorded; one around what is none itself."""
+        row = self.add(Part(LoweredProgram("Sequence", name, block=True)), above)
+        self.add(recording.event(name, "blockBegin"), row)
+        below = [(node.body, row)] if isinstance(node, Block) else self._place(node, row)
+        return [*below, ([recording.event(name, "blockEnd")], row)]
 
     def _place(self, node: Program, above: int) -> Sequence[Work]:
         """Add the row of a container, and give what comes below it; or all rows of a leaf."""
@@ -132,12 +151,14 @@ class Tree:
         if node not in self._leaves:
             parts = _in_step(self._lowered(node), self._sync_around)
             carrier = _carrier(parts)
-            self._leaves[node] = [
+            parts = [
                 replace(part, program=replace(part.program, action=node))
                 if index == carrier
                 else part
                 for index, part in enumerate(parts)
             ]
+            recording = self._recording
+            self._leaves[node] = recording.around_copies(parts) if recording else parts
         return self._leaves[node]
 
     def _lowered(self, node: Program) -> list[Part]:

@@ -17,6 +17,7 @@ from simulator.compiler.executable import Executable, LoweredProgram
 from simulator.graph.types import IntArray
 from simulator.profile.graph_profile import code
 from simulator.profile.measured import Measured, profiler_mode
+from simulator.runtime.blocks import BlockRows
 from simulator.runtime.run import RunRecord
 
 Columns = dict[str, Any]
@@ -130,10 +131,13 @@ class ExecutionProfile:
         self._tiles_per_ipu = executable.graph.target.tiles_per_ipu
         self._spent = {column.name: 0 for column in schema.TABLE["tile_cycles"].columns}
         self._runs = self._steps = self._cycles = 0
+        self._blocks = self._traced and executable.instrumentation.blocks.wanted
 
     def start(self) -> tuple[dict[str, Columns], dict[str, Any]]:
         """Give tables and arrays before the first run."""
-        empty = ("runs", "steps", "steps_by_ipu") if self._traced else ("runs",)
+        empty = ["runs", "steps", "steps_by_ipu"] if self._traced else ["runs"]
+        if self._blocks:
+            empty.append("blocks")
         tables: dict[str, Columns] = {
             name: {c.name: [] for c in schema.TABLE[name].columns} for name in empty
         }
@@ -168,6 +172,8 @@ class ExecutionProfile:
             "trace_begin": [record.trace_begin],
             "trace_end": [record.trace_end],
         }
+        if record.blocks is not None:
+            tables["blocks"] = self._block_rows(record, record.blocks)
         self._runs += 1
         return tables | self._totals(), arrays
 
@@ -178,6 +184,18 @@ class ExecutionProfile:
         return {
             "execution": {"profiler_mode": [mode], "cycles": [self._cycles]},
             "tile_cycles": {name: [value] for name, value in self._spent.items()},
+        }
+
+    def _block_rows(self, record: RunRecord, blocks: BlockRows) -> Columns:
+        begin = record.cycles_from - self._origin
+        return {
+            "run": np.full(len(blocks.ipu), self._runs),
+            "ipu": blocks.ipu,
+            "tile": blocks.tile,
+            "program": blocks.program,
+            "kind": blocks.kind,
+            "cycles_from": blocks.cycles_from + begin,
+            "cycles_to": blocks.cycles_to + begin,
         }
 
     def _spend(self, record: RunRecord) -> None:

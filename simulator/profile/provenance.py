@@ -81,7 +81,13 @@ TRUST = (
         "cycles of the counters themselves",
         "measured_compute_set_cycles_by_tile measured_compute_set_cycles "
         "measured_compute_set_cycles_by_ipu measured_vertex_cycles "
-        "measured_external_exchange_cycles measured_host_exchange_cycles blocks",
+        "measured_external_exchange_cycles measured_host_exchange_cycles",
+    ),
+    Trust(
+        ESTIMATE,
+        "the clock of the model on one tile of each IPU; what recording costs, its cycles, buffer "
+        "and code, is estimated",
+        "blocks",
     ),
     Trust(EXACT, "as the vertices of the graph", "vertex_compute_set vertex_vertex_type"),
     Trust(MEASURED, "times of the host; cycles are those of the steps", "runs"),

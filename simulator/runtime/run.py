@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from time import perf_counter_ns, time_ns
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import pvti
 from simulator.compiler.executable import Executable, LoweredProgram
 from simulator.graph.types import IntArray
+from simulator.runtime.blocks import BlockRecorder, BlockRows
 from simulator.runtime.execute import ValueRunner
 from simulator.runtime.flow import Flow, meet
-from simulator.runtime.timeline import Delays, Phase, Replay, advance, replay
+from simulator.runtime.timeline import Delays, Phase, Replay, replay, watch
 
 NO_TRACE = -1
 
@@ -30,6 +32,7 @@ class RunRecord:
     cycles_from, cycles    latest clock of any tile when it began, and cycles until it ended
     start, end             on the host, nanoseconds since the epoch
     trace_begin, trace_end on the clock of the host trace, -1 without one
+    blocks                 what lightweight profiling recorded, None when it is off
     """
 
     name: str
@@ -43,6 +46,7 @@ class RunRecord:
     end: int
     trace_begin: int
     trace_end: int
+    blocks: BlockRows | None = None
 
 
 class Runner:
@@ -63,7 +67,10 @@ class Runner:
         self._phases = [_phase(executable, program) for program in executable.lowered.programs]
         self._clock = np.zeros(target.num_tiles, dtype=np.int64)
         self._recorded = 0
-        self._cycles: dict[bytes, int] = {}  # of a run, by the steps that it took
+        self._blocks = BlockRecorder(executable)
+        self._events = frozenset(np.flatnonzero(self._blocks.events).tolist())
+        # Cycles and blocks of a run, by the steps that it took.
+        self._taken: dict[bytes, tuple[int, BlockRows | None]] = {}
 
     def run(self, index: int, name: str, *, record: bool) -> RunRecord:
         """Run a user's program; `record` keeps every step, otherwise only the cycles."""
@@ -72,12 +79,12 @@ class Runner:
             steps = self._run_values(self._users[index])
         before = int(self._clock.max())
         with pvti.Tracepoint(pvti.tracePoplar, "run/clocks"):
-            replayed, cycles = self._tick(steps, before, record)
+            replayed, cycles, blocks = self._tick(steps, before, record)
         self._clock = np.full_like(self._clock, before + cycles)
         end, trace_end = _wall_clock(), _trace_clock()
         kept = steps if record else steps[:0]
         ran, host, trace = np.unique(steps), (start, end), (trace_begin, trace_end)
-        return RunRecord(name, index, kept, ran, replayed, before, cycles, *host, *trace)
+        return RunRecord(name, index, kept, ran, replayed, before, cycles, *host, *trace, blocks)
 
     def _run_values(self, row: int) -> IntArray:
         """Run a program in every replica; give the steps of the profiled one."""
@@ -93,8 +100,13 @@ class Runner:
             for sender, receiver in copy.replicaMap.items():
                 self._values[receiver].write(copy.dst, sent[sender])
 
-    def _tick(self, steps: IntArray, before: int, record: bool) -> tuple[Replay | None, int]:
-        """Take the clocks through the steps; give what they did when recorded, and the cycles."""
+    def _tick(
+        self, steps: IntArray, before: int, record: bool
+    ) -> tuple[Replay | None, int, BlockRows | None]:
+        """Take the clocks through the steps.
+
+        Gives what they did when recorded, the cycles, and the blocks.
+        """
         # All costs are static and a run begins on all tiles at once, so the same steps always take
         # as long.
         key = hashlib.blake2b(steps.tobytes()).digest()
@@ -103,12 +115,32 @@ class Runner:
                 self._clock, self._phases, steps.tolist(), self._delays, self._recorded
             )
             self._recorded += len(steps)
-            self._cycles[key] = int(replayed.end.max()) - before
-            return replayed, self._cycles[key]
-        if key not in self._cycles:
-            ended = advance(self._clock, self._phases, steps.tolist(), self._delays)
-            self._cycles[key] = int(ended.max()) - before
-        return None, self._cycles[key]
+            if key not in self._taken:
+                events = self._blocks.events[steps][replayed.ipu_step]
+                begin, end = replayed.from_min[events], replayed.to_min[events]
+                self._taken[key] = self._told(steps, before, begin, end, replayed.end)
+            return replayed, *self._taken[key]
+        if key not in self._taken:
+            clock, begins, ends = watch(
+                self._clock, self._phases, steps.tolist(), self._delays, self._events
+            )
+            self._taken[key] = self._told(steps, before, begins, ends, clock)
+        return None, *self._taken[key]
+
+    def _told(
+        self, steps: IntArray, before: int, begin: ArrayLike, end: ArrayLike, clock: IntArray
+    ) -> tuple[int, BlockRows | None]:
+        """Give the cycles of a run and its blocks, from the clocks around each event."""
+        cycles = int(clock.max()) - before
+        if not self._events:
+            return cycles, None
+        tiles = self._blocks.tiles
+        shape = (-1, len(tiles))
+        begins, ends = (
+            np.asarray(times, dtype=np.int64).reshape(shape) - before for times in (begin, end)
+        )
+        rows = steps[self._blocks.events[steps]]
+        return cycles, self._blocks.blocks(rows, begins, ends, clock[tiles] - before)
 
 
 def cycles_of(executable: Executable, program: LoweredProgram) -> IntArray:

@@ -7,7 +7,7 @@ cycle. Exchange and the compute that follows it are not separated by a sync.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,14 +108,34 @@ def sync(free: Cycles, delays: Delays, *, external: bool = False) -> Cycles:
 
 def advance(free: Cycles, phases: Sequence[Phase], order: Sequence[int], delays: Delays) -> Cycles:
     """Give the clocks after the phases `order` (indexes into `phases`), and record nothing."""
+    return watch(free, phases, order, delays)[0]
+
+
+def watch(
+    free: Cycles,
+    phases: Sequence[Phase],
+    order: Sequence[int],
+    delays: Delays,
+    watched: Container[int] = (),
+) -> tuple[Cycles, list[Cycles], list[Cycles]]:
+    """Give the clocks after the phases, and those of the tiles of each watched phase.
+
+    They are from before and after it, in the order of execution; a sync is not watched.
+    """
     free = free.copy()
+    before: list[Cycles] = []
+    after: list[Cycles] = []
     for index in order:
         phase = phases[index]
         if phase.is_sync:
             free = sync(free, delays, external=phase.external)
-        else:
-            free[phase.tiles] += phase.cycles
-    return free
+            continue
+        begin = free[phase.tiles]
+        free[phase.tiles] = end = begin + phase.cycles
+        if index in watched:
+            before.append(begin)
+            after.append(end)
+    return free, before, after
 
 
 def replay(

@@ -100,7 +100,8 @@ def test_blocks_are_listed_by_tile() -> None:
     assert first.program is not None
     assert first.program.name == "multiply"
     flush, _, overflow = execution.blocks(9)
-    assert (flush.isBlockFlush, flush.program, overflow.isOverflow) == (True, None, True)
+    assert (flush.isBlockFlush, flush.name, overflow.isOverflow) == (True, "y/StreamCopy", True)
+    assert (overflow.program, overflow.name) == (None, "overflow")
 
 
 @pytest.mark.parametrize(

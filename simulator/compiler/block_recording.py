@@ -1,0 +1,193 @@
+"""Lightweight profiling, as the compiler adds it to a program: what records Blocks, and its room.
+
+One tile of each IPU keeps in a buffer when each Block began and ended. The code for that is a
+vertex of a compute set of its own, so that all it costs is in the figures of the report. The host
+reads the buffer, by a stream copy BlockFlush before each of its copies and at the end of a run, or
+else when a run has ended. Sizes and cycles are estimates: Poplar's are not published.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from simulator.compiler.building import Building, Part, sync, with_access
+from simulator.compiler.executable import CompilerVariable, LoweredProgram
+from simulator.compiler.lower_stream import stream_copy
+from simulator.graph.errors import PoplarError
+from simulator.graph.program import Block, Call, Program, children_of
+from simulator.graph.program import Sequence as SequenceNode
+from simulator.graph.target import Target
+from simulator.graph.types import Array, IntArray
+from simulator.graph.validate_programs import all_nodes
+from simulator.graph.vertex import Codelet, Operands, VertexGroup
+
+# Estimate. An event is 8 bytes, one store: 15 bits for the Block, one for begin or end, 48 of the
+# clock, which last for two days; 32 bits of it pass in three seconds.
+EVENT_BYTES = 8
+# Estimate. Before the events: how many there are, when the first was dropped, when the last flush
+# began and ended (8 bytes each), and a bit for each open Block, 64 of them: was its begin kept?
+HEADER_BYTES = 40
+# Estimate: read both halves of the clock (2), put the number in (2), load the count (1), compare
+# and branch (2), store (1), count (2), shift the bits of the open Blocks (2).
+EVENT_INSTRUCTIONS = 12
+EVENT_CYCLES = EVENT_INSTRUCTIONS  # the supervisor issues one a cycle while no worker runs
+INSTRUCTION_BYTES = 4
+
+FLUSH = "BlockFlush"
+RECORDER = "BlockRecorder"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockOptions:
+    """The options `profiler.blocks.*` and `profiler.programs.filter`; without a filter none is on.
+
+    The filters are regular expressions, found anywhere in a name.
+    """
+
+    blocks: str = ""
+    programs: str = ""
+    tile: int = 0
+    buffer_bytes: int = 1000
+    implicit_flush: bool = True
+
+    @property
+    def wanted(self) -> bool:
+        """Tell whether anything may be recorded."""
+        return bool(self.blocks or self.programs)
+
+    @property
+    def capacity(self) -> int:
+        """Give the number of events that the buffer holds."""
+        return self.buffer_bytes // EVENT_BYTES
+
+    def recorded_name(self, node: Program) -> str:
+        """Give the name under which a program is recorded; empty when it is not."""
+        name = name_of(node)
+        if not name or (isinstance(node, SequenceNode) and _is_branch(node)):
+            return ""
+        found = self.programs and re.search(self.programs, name)
+        if isinstance(node, Block):
+            found = found or (self.blocks and re.search(self.blocks, name))
+        return name if found else ""
+
+
+def name_of(node: Program) -> str:
+    """Name a program: its own name, or that of the function that it calls."""
+    name = str(getattr(node, "name", ""))
+    return name or node.function.name if isinstance(node, Call) else name
+
+
+def _is_branch(node: SequenceNode) -> bool:
+    """Tell a Sequence around one program of its name, which is that program."""
+    return [name_of(child) for child in children_of(node)] == [node.name]
+
+
+def _values(_: Operands) -> dict[str, Array]:
+    """Compute nothing: the events are those of the model's clock."""
+    return {}
+
+
+# Its state: where the buffer is and where it ends.
+CODELET = Codelet(
+    "poplar_rt::RecordBlock", _values, True, 8, INSTRUCTION_BYTES * EVENT_INSTRUCTIONS
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockRecording:
+    """What is added to a program whose Blocks are recorded."""
+
+    options: BlockOptions
+    compute_set: int
+    buffer: IntArray  # the number of the variable
+    flush: list[Part]  # one, or none
+
+    def event(self, name: str, event: str) -> Part:
+        """Record an event; LoweredProgram names them."""
+        program = LoweredProgram(
+            "OnTileExecute", f"{name}/{event}", compute_set=self.compute_set, event=event
+        )
+        return with_access(Part(program), [], [self.buffer], np.zeros(1, dtype=bool))
+
+    def around_copies(self, parts: Sequence[Part]) -> list[Part]:
+        """Record each copy with the outside, and flush where the host waits anyway.
+
+        A copy lasts until the internal syncs after it, as most tiles have no other part in it. The
+        host waits before its copies and at an external sync by itself; it has no part in the
+        external syncs of exchanges between IPUs, nor in remote buffers.
+        """
+        result: list[Part] = []
+        ending: list[Part] = []
+        for before, part in zip([*parts[:1], *parts], parts, strict=False):
+            program = part.program
+            if program.sync_type != "Internal":
+                result += ending
+                ending = []
+            if program.type == "StreamCopy":
+                result += self.flush * (before.program.sync_type == "External")
+                result.append(self.event(program.name, "copyBegin"))
+                ending = [self.event(program.name, "copyEnd")]
+            result.append(part)
+        alone = len(parts) == 1 and parts[0].program.sync_type == "External"
+        return [*result, *ending, *self.flush * alone]
+
+    def at_the_end(self) -> list[Part]:
+        """Flush at the end of a run, with the syncs of a stream copy."""
+        if not self.flush:
+            return []
+        return [sync("External"), *self.flush, sync("Internal"), sync("Internal")]
+
+
+def start_recording(
+    building: Building, programs: Sequence[Program], options: BlockOptions
+) -> BlockRecording | None:
+    """Add the buffer and the vertices that fill it; None when no program is recorded.
+
+    A CPU has no clock to record. Raises PoplarError for a tile that is not there or a buffer that
+    holds no event.
+    """
+    graph = building.graph
+    if not options.wanted or graph.target.target_type == "CPU":
+        return None
+    _check(options, graph.target)
+    nodes = all_nodes(graph, [*programs, *(program for _, program in graph.functions)])
+    if not any(map(options.recorded_name, nodes)):
+        return None
+    tiles = recording_tiles(options, graph.target)
+    size = np.full_like(tiles, HEADER_BYTES + options.buffer_bytes)
+    buffer = CompilerVariable(
+        "<blockBuffer>", "instrumentationResults", tiles, size, always_live=True
+    )
+    number = np.array([building.add_variable(buffer)], dtype=np.int64)
+    building.compute_sets.append(RECORDER)
+    compute_set = len(building.compute_sets) - 1
+    cycles = np.full_like(tiles, EVENT_CYCLES)
+    building.groups.append(VertexGroup(compute_set, CODELET, tiles, {}, {}, cycles))
+    flush: list[Part] = []
+    if options.implicit_flush:
+        # What a stream copy moves is fixed when it is compiled: all of the buffer, full or not.
+        copy = stream_copy(building, FLUSH, tiles, size, False)
+        flush = [with_access(Part(replace(copy.program, event="flush")), [number])]
+    return BlockRecording(options, compute_set, number, flush)
+
+
+def recording_tiles(options: BlockOptions, target: Target) -> IntArray:
+    """List the tiles that record: the same one of each IPU."""
+    return options.tile + np.arange(0, target.num_tiles, target.tiles_per_ipu, dtype=np.int64)
+
+
+def _check(options: BlockOptions, target: Target) -> None:
+    if options.tile >= target.tiles_per_ipu:
+        raise PoplarError(
+            f"profiler.blocks.tile is {options.tile}; each IPU has tiles 0 to "
+            f"{target.tiles_per_ipu - 1}"
+        )
+    if options.capacity < 1:
+        raise PoplarError(
+            f"profiler.blocks.bufferSize is {options.buffer_bytes}; an event takes "
+            f"{EVENT_BYTES} bytes"
+        )
