@@ -13,9 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simulator.graph.intervals import spread
 from simulator.graph.types import IntArray
 
 ALIGNMENT = 8  # bytes: one 64-bit word, the width of the data path
+INTERVALS_AT_ONCE = 256  # whose pairs are held in memory at a time
 NON_INTERLEAVED, INTERLEAVED, OVERFLOWED = range(3)  # as in pva.schema.REGIONS
 
 
@@ -50,15 +52,21 @@ def conflicts_of(
     variable: IntArray,
     begin: IntArray,
     end: IntArray,
-    steps: int,
 ) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
     """Tell which variables are live together, from half-open intervals of liveness steps."""
-    changes = np.zeros((len(always_live), steps + 1), dtype=np.int32)
-    np.add.at(changes, (variable, begin), 1)
-    np.add.at(changes, (variable, end), -1)
-    live = changes.cumsum(axis=1)[:, :steps] > 0
-    together = (live.astype(np.float32) @ live.T.astype(np.float32)) > 0
-    together |= always_live[:, None] | always_live[None, :]
+    together: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+    together = always_live[:, None] | always_live[None, :]
+    together[variable, variable] = True
+    order = np.argsort(begin, kind="stable")
+    variable, begin, end = variable[order], begin[order], end[order]
+    # With each interval live those that begin after it and before its end.
+    after = np.arange(1, len(order) + 1)
+    counts = np.searchsorted(begin, end) - after
+    for first in range(0, len(order), INTERVALS_AT_ONCE):
+        here = slice(first, first + INTERVALS_AT_ONCE)
+        one = np.repeat(variable[here], counts[here])
+        other = variable[spread(after[here], counts[here])]
+        together[one, other] = together[other, one] = True
     return together
 
 

@@ -153,8 +153,6 @@ def _demand(graph: Graph, liveness: Liveness, pieces: Pieces, variables: int) ->
                 first = item.begins * item.dtype.size
                 interleaved[np.searchsorted(begins, first, side="right") - 1] = True
     always_live = np.append(liveness.always_live, [True, True])
-    conflicts = conflicts_of(
-        always_live, liveness.variable, liveness.begin, liveness.end, len(liveness.program)
-    )
+    conflicts = conflicts_of(always_live, liveness.variable, liveness.begin, liveness.end)
     is_code = np.arange(variables + 2) == variables + 1
     return Demand(pieces.variable, pieces.tile, pieces.bytes, interleaved, is_code, conflicts)

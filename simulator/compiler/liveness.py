@@ -154,7 +154,8 @@ def find_liveness(graph: Graph, lowered: Lowered, pieces: Pieces) -> Liveness:
     always_live = used & ~written
     always_live[own:] |= np.array([v.always_live for v in lowered.variables], dtype=bool)
     alive[:, always_live] = False
-    variable, first, end = _intervals(alive)
+    intervals = _intervals(alive)
+    variable, first, end = intervals
     return Liveness(
         program=flow.rows,
         parent=flow.parents,
@@ -162,7 +163,7 @@ def find_liveness(graph: Graph, lowered: Lowered, pieces: Pieces) -> Liveness:
         variable=variable,
         begin=first,
         end=end,
-        **_bytes(alive, pieces, graph.target.num_tiles, graph.target.tiles_per_ipu),
+        **_bytes(intervals, pieces, len(alive), graph.target.num_tiles, graph.target.tiles_per_ipu),
     )
 
 
@@ -188,19 +189,43 @@ def _intervals(alive: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
     return variable.astype(np.int64), begin.astype(np.int64), end.astype(np.int64)
 
 
-def _bytes(alive: BoolArray, pieces: Pieces, tiles: int, tiles_per_ipu: int) -> dict[str, IntArray]:
-    """Add up the live bytes by step, by step and IPU, and the most of any step by tile."""
-    by_tile = np.zeros((alive.shape[1], tiles))
-    np.add.at(by_tile, (pieces.variable, pieces.tile), pieces.bytes)
-    by_ipu = np.add.reduceat(by_tile, np.arange(0, tiles, tiles_per_ipu), axis=1)
-    most = np.zeros(tiles)
-    for first in range(0, len(alive), STEPS_AT_ONCE):
-        rows = np.unique(alive[first : first + STEPS_AT_ONCE], axis=0)
-        most = np.maximum(most, (rows.astype(np.float64) @ by_tile).max(axis=0))
-    # Sums of whole numbers below 2^53 are exact in float64.
-    step_ipu = (alive.astype(np.float64) @ by_ipu).astype(np.int64)
-    return {
-        "bytes": step_ipu.sum(axis=1),
-        "bytes_by_ipu": step_ipu,
-        "max_bytes_by_tile": most.astype(np.int64),
-    }
+def _bytes(
+    intervals: tuple[IntArray, IntArray, IntArray],
+    pieces: Pieces,
+    steps: int,
+    tiles: int,
+    tiles_per_ipu: int,
+) -> dict[str, IntArray]:
+    """Add up the live bytes by step, by step and IPU, and the most of any step by tile.
+
+    What begins to live at a step adds to its tiles, what has ended takes from them; [step][tile]
+    is the sum of that, made for some steps at a time.
+    """
+    step, tile, size = _changes(intervals, pieces)
+    ipus = np.arange(0, tiles, tiles_per_ipu)
+    level, most = np.zeros(tiles, dtype=np.int64), np.zeros(tiles, dtype=np.int64)
+    by_ipu = np.zeros((steps, len(ipus)), dtype=np.int64)
+    for first in range(0, steps, STEPS_AT_ONCE):
+        count = min(STEPS_AT_ONCE, steps - first)
+        here = slice(*np.searchsorted(step, [first, first + count]))
+        change = np.zeros((count, tiles), dtype=np.int64)
+        np.add.at(change, (step[here] - first, tile[here]), size[here])
+        live = level + np.cumsum(change, axis=0)
+        most = np.maximum(most, live.max(axis=0))
+        by_ipu[first : first + count] = np.add.reduceat(live, ipus, axis=1)
+        level = live[-1]
+    return {"bytes": by_ipu.sum(axis=1), "bytes_by_ipu": by_ipu, "max_bytes_by_tile": most}
+
+
+def _changes(
+    intervals: tuple[IntArray, IntArray, IntArray], pieces: Pieces
+) -> tuple[IntArray, IntArray, IntArray]:
+    """List the bytes that come alive (and, as negative numbers, end) on a tile, sorted by step."""
+    variable, begin, end = intervals
+    first = np.searchsorted(pieces.variable, variable)
+    counts = np.searchsorted(pieces.variable, variable, side="right") - first
+    piece = spread(first, counts)
+    step = np.concatenate([np.repeat(begin, counts), np.repeat(end, counts)])
+    order = np.argsort(step, kind="stable")
+    size = np.concatenate([pieces.bytes[piece], -pieces.bytes[piece]])
+    return step[order], np.tile(pieces.tile[piece], 2)[order], size[order]

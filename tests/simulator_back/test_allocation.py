@@ -28,10 +28,30 @@ def place(given_variables):
     end = np.minimum(begin + [v[1] for v in given_variables], STEPS)
     always = np.array([v[2] for v in given_variables])
     numbers = np.arange(len(given_variables))
-    conflicts = conflicts_of(always, numbers, begin, end, STEPS)
+    conflicts = conflicts_of(always, numbers, begin, end)
     wants = np.array([v[3] for v in given_variables])
     demand = Demand(variable, tile, size, wants, np.zeros(len(wants), dtype=bool), conflicts)
     return demand, begin, end, always, allocate(demand, TILES, MEMORY, BASE)
+
+
+INTERVALS = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, STEPS - 1), st.integers(1, STEPS)), max_size=12
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(INTERVALS, st.sets(st.integers(0, 4)))
+def test_conflicts_are_the_variables_that_have_a_step_in_common(intervals, always):
+    live = np.zeros((5, 2 * STEPS), dtype=bool)
+    for variable, begin, length in intervals:
+        live[variable, begin : begin + length] = True
+    expected = (live[:, None] & live[None, :]).any(axis=2)
+    for variable in always:
+        expected[variable, :] = expected[:, variable] = True
+    variable, begin, length = np.array(intervals, dtype=np.int64).reshape(-1, 3).T
+    flags = np.isin(np.arange(5), list(always))
+    found = conflicts_of(flags, variable, begin, begin + length)
+    np.testing.assert_array_equal(found, expected)
 
 
 def bytes_of(demand, found, row):
