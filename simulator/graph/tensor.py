@@ -341,10 +341,11 @@ def _fits(part: Tensor, first: Tensor, axis: int) -> bool:
 
 def broadcast_to(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     """View a tensor in a larger shape by NumPy's broadcasting rules."""
-    if tensor.shape == shape:
-        return tensor
-    try:
-        elements = np.broadcast_to(tensor.elements(), shape)
-    except ValueError:
-        raise PoplarError(f"{tensor!r} does not broadcast to {list(shape)}") from None
-    return tensor.view(elements)
+    result = tensor.expand([0] * (len(shape) - tensor.rank()))
+    fits = len(result.shape) == len(shape)
+    if not fits or any(s not in (1, n) for s, n in zip(result.shape, shape, strict=True)):
+        raise PoplarError(f"{tensor!r} does not broadcast to {list(shape)}")
+    for axis, (size, wanted) in enumerate(zip(result.shape, shape, strict=True)):
+        if size != wanted:
+            result = result.broadcast(wanted, axis)
+    return result

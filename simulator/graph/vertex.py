@@ -9,7 +9,9 @@ A codelet is a class; a trailing underscore is no part of a field's name:
         def compute(self) -> None:
             self.out[0] = self.in_.sum()
 
-In `compute` every field is a NumPy array (a VectorList: a list of them), a scalar one of length 1.
+In `compute` every field is a NumPy array (a VectorList: a list of them), a scalar one of length 1:
+an Input cannot be written, an Output not be read before it is written. A type or Vector by itself
+is a field of the vertex's own, a number or an array, which `setInitialValue` sets.
 """
 
 from __future__ import annotations
