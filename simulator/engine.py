@@ -157,7 +157,9 @@ class Engine:
             device.take("Engine")
             self._device = device
             self._streams.reset()
-            self._storages = [Storage(self._graph) for _ in range(self._graph.replication)]
+            self._storages = [
+                Storage(self._graph, replica) for replica in range(self._graph.replication)
+            ]
             self._values = [
                 ValueRunner(self._graph, storage, self._streams, self._remote, replica=replica)
                 for replica, storage in enumerate(self._storages)

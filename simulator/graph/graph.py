@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Mapping as OptionMapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from simulator.graph.streams import HostAccess, RemoteBuffer, ReplicatedStreamMo
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import (
+    UNSIGNED_INT,
     Array,
     IntArray,
     Type,
@@ -69,6 +70,7 @@ class _Shared:
     arena_bytes: int = 0
     mapping: tuple[tuple[int, int], Mapping] | None = None
     groups: list[VertexGroup] | None = None
+    bounds: variables.Bounds = field(default_factory=variables.Bounds)
 
 
 class Graph:
@@ -87,6 +89,7 @@ class Graph:
         self.window = Window.whole(self.target.num_tiles)
         self.variables: list[Variable] = []
         self.initial_values: list[tuple[Tensor, Array]] = []
+        self.replication_indexes: list[Tensor] = []
         self.compute_sets: list[ComputeSet] = []
         self.functions: list[tuple[Function, Program]] = []
         self.streams: list[Stream] = []
@@ -191,6 +194,12 @@ class Graph:
         data = variables.filled(values, checked_type(dtype, what), sizes, what)
         return self._add(dtype, sizes, data, name)
 
+    def addReplicationIndexConstant(self, name: str = "replicationIndex") -> Tensor:
+        """Add a constant that holds the number of its replica: 0, 1, ..."""
+        number = self.addConstant(UNSIGNED_INT, [], 0, name)
+        self.replication_indexes.append(views.everywhere(number))
+        return number
+
     def clone(self, tensor: Tensor, name: str = "", dtype: Type | None = None) -> Tensor:
         """Add a variable of the same shape, order in memory and mapping, maybe of another type."""
         return variables.clone(self, tensor, name, dtype)
@@ -206,7 +215,7 @@ class Graph:
 
     def variable_bounds(self) -> tuple[IntArray, IntArray]:
         """Give the first and last byte (not included) of every variable in the arena."""
-        return variables.bounds(self.variables)
+        return self._shared.bounds.of(self.variables)
 
     def variable_at(self, byte: int) -> Variable:
         """Find the variable that holds a byte of the arena."""
@@ -342,14 +351,6 @@ class Graph:
         first = bisect_left(groups, compute_set, key=lambda group: group.compute_set)
         end = bisect_right(groups, compute_set, key=lambda group: group.compute_set)
         return groups[first:end]
-
-    def validate_mapping(self, tensors: Iterable[Tensor] = ()) -> None:
-        """Raise PoplarError for the first element that is used (or in `tensors`) and unmapped."""
-        validate.check_mapped(self, tensors)
-
-    def validate_writers(self) -> None:
-        """Raise PoplarError when two edges of a compute set write the same element."""
-        validate.check_writers(self)
 
     # Host
     def addHostToDeviceFIFO(

@@ -19,18 +19,19 @@ if TYPE_CHECKING:
     from simulator.graph.variables import Variable
 
 
-def check_mapped(graph: Graph, tensors: Iterable[Tensor]) -> None:
+def check_mapped(graph: Graph, tensors: Iterable[Tensor] = ()) -> None:
     """Raise TileMappingError for the first used element that is on no tile."""
     groups = graph.vertex_groups()
     used: list[Field | Tensor] = [field for group in groups for field in group.fields.values()]
     used += tensors
     used += [access.tensor for access in graph.host_accesses.values()]
-    table = graph.mapping_table()
-    for item in used:
-        begins, ends = item.begins * item.dtype.size, (item.begins + item.lengths) * item.dtype.size
-        missing = np.flatnonzero(table.covered(begins, ends) < ends - begins)
-        if len(missing):
-            _report_unmapped(graph, int(begins[missing[0]]), int(ends[missing[0]]))
+    if not used:
+        return
+    begins = np.concatenate([item.begins * item.dtype.size for item in used])
+    ends = begins + np.concatenate([item.lengths * item.dtype.size for item in used])
+    missing = np.flatnonzero(graph.mapping_table().covered(begins, ends) < ends - begins)
+    if len(missing):
+        _report_unmapped(graph, int(begins[missing[0]]), int(ends[missing[0]]))
 
 
 def _report_unmapped(graph: Graph, begin: int, end: int) -> None:

@@ -13,6 +13,7 @@ from simulator.graph.program import (
     children_of,
     tensors_of,
 )
+from simulator.graph.validate import check_mapped, check_writers
 
 
 def check_programs(graph: Graph, programs: Sequence[object]) -> list[Program]:
@@ -33,8 +34,8 @@ def check_programs(graph: Graph, programs: Sequence[object]) -> list[Program]:
     for tensor in tensors:
         if not graph.holds(tensor):
             raise PoplarError(f"Engine: {tensor!r} is not of this graph")
-    graph.validate_mapping(tensors)
-    graph.validate_writers()
+    check_mapped(graph, tensors)
+    check_writers(graph)
     return nodes
 
 

@@ -26,9 +26,9 @@ def places_of(begins: IntArray, lengths: IntArray) -> Places:
 
 
 class Storage:
-    """The values of all variables: zero at first, constants at their values."""
+    """The values of all variables of a replica: zero at first, constants at their values."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, replica: int = 0) -> None:
         words = -(-graph.arena_bytes // 8)
         try:
             self.arena = np.zeros(words * 8, dtype=np.uint8)
@@ -41,6 +41,8 @@ class Storage:
             if variable.values is not None:
                 raw = np.ascontiguousarray(variable.values).view(np.uint8)
                 self.arena[variable.offset : variable.offset + variable.bytes] = raw
+        for number in graph.replication_indexes:
+            self.write(number, replica + np.arange(number.numElements()), number.describe())
         for tensor, values in graph.initial_values:
             self.write(tensor, values, f"initial value of {tensor.describe()}")
 

@@ -16,6 +16,7 @@ from simulator.graph.mapping import Mapping, last_wins
 from simulator.graph.program import Copy
 from simulator.graph.target import TARGETS, make_target
 from simulator.graph.types import CHAR, FLOAT, HALF, LONGLONG, Type
+from simulator.graph.validate import check_mapped
 from simulator.poplibs import poputil
 
 INTERVALS = st.lists(
@@ -87,13 +88,13 @@ def test_the_first_unmapped_element_is_named() -> None:
     graph.setTileMapping(tensor[:4], 1)
     graph.createHostRead("weights", tensor)
     with pytest.raises(PoplarError, match="'weights': element 4 of 6 is not mapped to a tile"):
-        graph.validate_mapping()
+        check_mapped(graph)
 
 
 def test_a_variable_that_nothing_uses_needs_no_tile() -> None:
     graph = Graph(TARGETS["tiny"])
     graph.addVariable(FLOAT, [6], "unused")
-    graph.validate_mapping()
+    check_mapped(graph)
 
 
 def test_linear_mapping_gives_each_tile_at_least_128_bytes() -> None:

@@ -206,3 +206,38 @@ def test_printing_shows_every_replica(replicated):
     engine.writeTensor("data", np.array([1, 2], dtype=np.float32))
     engine.run()
     assert [text for text in "12" if text in seen.getvalue()] == ["1", "2"]
+
+
+def test_every_replica_knows_its_number(replicated):
+    device, graph, whole = replicated
+    number = graph.addReplicationIndexConstant()
+    graph.setTileMapping(number, 1)
+    graph.createHostRead("number", number)
+    engine = session(device, whole, program.Sequence())
+    assert engine.readTensor("number").tolist() == [0, 1]
+
+
+def test_the_clocks_are_those_of_the_replica_that_is_profiled():
+    cycles = []
+    for replica in range(REPLICAS):
+        device = device_of()
+        graph = poplar.Graph(device.getTarget(), poplar.replication_factor(REPLICAS))
+        number = graph.addReplicationIndexConstant()
+        graph.setTileMapping(number, 1)
+        body = program.Sequence()
+        popops.addInPlace(graph, variable(graph, "a"), variable(graph, "b"), body)
+        prog = program.If(number, program.Repeat(3, body))
+        engine = session(device, graph, prog, **{"profiler.replicaToProfile": replica})
+        engine.run()
+        profile = engine.getExecutionProfile()["simulation"]
+        cycles.append(
+            (profile["cycles"], [s["type"] for s in profile["steps"]].count("OnTileExecute"))
+        )
+    assert [executed for _, executed in cycles] == [0, 3]
+    assert cycles[0][0] < cycles[1][0]
+
+
+def test_a_replica_that_is_not_there_cannot_be_profiled():
+    graph = poplar.Graph(device_of().getTarget(), poplar.replication_factor(REPLICAS))
+    with pytest.raises(poplar.PoplarError, match="replicaToProfile is 2; .* replicas 0 to 1"):
+        poplar.Engine(graph, program.Sequence(), {"profiler.replicaToProfile": 2})

@@ -17,6 +17,7 @@ from simulator.graph.program import Copy
 from simulator.graph.target import TARGETS
 from simulator.graph.tensor import Tensor, UpsampleMethod, append, concat
 from simulator.graph.types import FLOAT, HALF, INT, SHORT
+from simulator.graph.validate import check_writers
 from simulator.graph.vertex import Output, Vector, Vertex
 
 Pair = tuple[Tensor, Any]
@@ -301,4 +302,4 @@ def test_a_constant_that_lies_beside_a_variable_cannot_be_written_with_it() -> N
     graph.connect(vertex["out"], concat(variable, constant))
     graph.setPerfEstimate(vertex, 1)
     with pytest.raises(GraphConnectionError, match=r"Fill\[0\] .* 'out': writes constant 'c'"):
-        graph.validate_writers()
+        check_writers(graph)

@@ -12,6 +12,7 @@ from simulator.graph.program import Program, Repeat, Sequence
 from simulator.graph.target import make_target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, Type
+from simulator.graph.validate import check_mapped, check_writers
 from simulator.poplibs import poputil
 from simulator.runtime.execute import ValueRunner
 from simulator.runtime.host_streams import HostStreams
@@ -37,8 +38,8 @@ class Values:
 
     def run(self) -> Storage:
         """Check the graph as an engine does, run the program once and give the storage."""
-        self.graph.validate_mapping()
-        self.graph.validate_writers()
+        check_mapped(self.graph)
+        check_writers(self.graph)
         storage = Storage(self.graph)
         for tensor, values in self._initial:
             storage.write(tensor, values, "test")
