@@ -40,10 +40,6 @@ def test_concat_along_columns_alternates_the_rows() -> None:
     assert both.elements().tolist() == [[0, 1, 0, 2], [2, 3, 1, 3]]
 
 
-def test_broadcasting_follows_numpy() -> None:
-    assert broadcast_to(fresh(2), (3, 2)).elements().tolist() == [[0, 1]] * 3
-
-
 def test_expand_inserts_dimensions_of_one() -> None:
     assert fresh(2, 3).expand([0, 1]).shape == (1, 2, 1, 3)
 
