@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
-from simulator import poplar, poplin
+from simulator import poplar, poplin, popnn, popops, poputil
 from simulator.graph.errors import PoplarError
 from simulator.logging import enabled, library_call, log
 from simulator.poplar import FLOAT, program
@@ -188,6 +190,21 @@ def test_a_product_that_fits_on_no_tile_is_warned_of(
     assert re.search(
         r" W: product/Conv_1: no plan keeps to the memory of a tile; the best takes [\d,]+ B$", line
     )
+
+
+# Their calls add vertices and codelets, not programs or tensors.
+SILENT = {"addCodelets", "addForLoopCounterVertex"}
+
+
+@pytest.mark.parametrize("library", [popops, poplin, popnn, poputil])
+def test_every_function_of_a_library_logs_its_calls(library: ModuleType) -> None:
+    functions = {name: getattr(library, name) for name in library.__all__}
+    silent = {
+        name
+        for name, function in functions.items()
+        if inspect.isfunction(function) and not hasattr(function, "__wrapped__")
+    }
+    assert silent <= SILENT
 
 
 def test_a_logged_function_is_called_as_it_was() -> None:
