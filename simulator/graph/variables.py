@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -76,10 +76,22 @@ def clone(graph: Graph, tensor: Tensor, name: str, dtype: Type | None) -> Tensor
     return copy.view(elements.reshape(tensor.shape))
 
 
-def bounds(variables: Sequence[Variable]) -> tuple[IntArray, IntArray]:
-    """Give the first and last byte (not included) of every variable."""
-    begins = as_int64([variable.offset for variable in variables])
-    return begins, begins + as_int64([variable.bytes for variable in variables])
+@dataclass(slots=True)
+class Bounds:
+    """The first and last byte (not included) of every variable, kept as they become more."""
+
+    begins: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    ends: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def of(self, variables: Sequence[Variable]) -> tuple[IntArray, IntArray]:
+        """Take in the variables that are new, and give the bounds of all."""
+        new = variables[len(self.begins) :]
+        if new:
+            begins = as_int64([variable.offset for variable in new])
+            ends = begins + as_int64([variable.bytes for variable in new])
+            self.begins = np.append(self.begins, begins)
+            self.ends = np.append(self.ends, ends)
+        return self.begins, self.ends
 
 
 def filled(values: object, dtype: Type, shape: tuple[int, ...], what: str) -> Array:
