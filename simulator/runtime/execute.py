@@ -101,8 +101,8 @@ class ValueRunner:
     # What decides
     def is_set(self, predicate: Tensor) -> bool:
         """Tell whether a predicate is not zero; raises PoplarError when replicas disagree."""
-        found = np.unique(self._gather(predicate).load() != 0)
-        if len(found) > 1:
+        found = self._gather(predicate).load() != 0
+        if found.any() != found.all():
             raise PoplarError(
                 f"{predicate!r}: the replicas disagree; one program decides for them all"
             )
@@ -110,8 +110,8 @@ class ValueRunner:
 
     def number(self, control: Tensor) -> int:
         """Give the value that a Switch decides by; raises PoplarError when replicas disagree."""
-        found = np.unique(self._gather(control).load())
-        if len(found) > 1:
+        found = self._gather(control).load()
+        if (found != found[0]).any():
             raise PoplarError(f"{control!r}: replicas hold {found.tolist()}; one value is needed")
         return int(found[0])
 

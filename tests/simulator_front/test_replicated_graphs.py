@@ -241,3 +241,20 @@ def test_a_replica_that_is_not_there_cannot_be_profiled():
     graph = poplar.Graph(device_of().getTarget(), poplar.replication_factor(REPLICAS))
     with pytest.raises(poplar.PoplarError, match="replicaToProfile is 2; .* replicas 0 to 1"):
         poplar.Engine(graph, program.Sequence(), {"profiler.replicaToProfile": 2})
+
+
+@pytest.mark.parametrize("decide", [program.If, program.Switch])
+def test_replicas_in_one_program_that_disagree_are_reported(decide):
+    device = device_of()
+    whole = poplar.Graph(device.getTarget())
+    part = whole.createReplicatedGraph(REPLICAS)
+    flag = part.addVariable(poplar.INT, [1], "flag")
+    part.setTileMapping(flag, 0)
+    part.createHostWrite("flag", flag)
+    body = [program.Sequence()] if decide is program.If else []
+    engine = session(device, whole, decide(flag, *body))
+    engine.writeTensor("flag", [3, 3])
+    engine.run()
+    engine.writeTensor("flag", [0, 3])
+    with pytest.raises(poplar.PoplarError, match=r"flag.*(replicas disagree|replicas hold \[0, 3\])"):
+        engine.run()
