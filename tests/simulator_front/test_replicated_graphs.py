@@ -256,5 +256,6 @@ def test_replicas_in_one_program_that_disagree_are_reported(decide):
     engine.writeTensor("flag", [3, 3])
     engine.run()
     engine.writeTensor("flag", [0, 3])
-    with pytest.raises(poplar.PoplarError, match=r"flag.*(replicas disagree|replicas hold \[0, 3\])"):
+    found = r"flag.*replicas (disagree|hold \[0, 3\])"
+    with pytest.raises(poplar.PoplarError, match=found):
         engine.run()
