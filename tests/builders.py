@@ -83,7 +83,7 @@ COMPUTE_SETS = ("multiply", "reduce", "add")
 BLOCKS = (
     (0, 0, 4, 6, schema.BLOCK_KINDS.index("common"), 90, 180),
     (0, 0, 4, 2, schema.BLOCK_KINDS.index("streamCopy"), 36, 44),
-    (0, 1, 9, 10, schema.BLOCK_KINDS.index("blockFlush"), 600, 610),
+    (1, 1, 9, 10, schema.BLOCK_KINDS.index("blockFlush"), 600, 610),
     (1, 1, 9, 6, schema.BLOCK_KINDS.index("common"), 700, 814),
     (1, 1, 9, -1, schema.BLOCK_KINDS.index("overflow"), 900, 900),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pva.check import execution, graph, instrumentation, liveness, memory
+from pva.check import blocks, execution, graph, instrumentation, liveness, memory
 from pva.check.law import Law, Violation
 from pva.dataset import Dataset
 
@@ -14,6 +14,7 @@ LAWS: tuple[Law, ...] = (
     *liveness.LAWS,
     *execution.LAWS,
     *instrumentation.LAWS,
+    *blocks.LAWS,
 )
 
 

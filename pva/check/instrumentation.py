@@ -1,4 +1,4 @@
-"""Laws about what instrumentation measured, and about blocks."""
+"""Laws about what instrumentation measured."""
 
 from __future__ import annotations
 
@@ -104,10 +104,3 @@ def no_vertex_takes_longer_than_its_compute_set(data: Dataset) -> Iterator[Viola
     longest = data.array("compute_set_cycles_by_tile").max(axis=1, initial=0)
     limit = longest[data.array("vertex_compute_set")]
     yield from at_most(data.array("measured_vertex_cycles"), limit, "cycles", "vertex")
-
-
-@LAWS.needing("blocks")
-def blocks_end_after_they_begin(data: Dataset) -> Iterator[Violation]:
-    """A block ends no earlier than it begins."""
-    begin, end = (data.column("blocks", name) for name in ("cycles_from", "cycles_to"))
-    yield from at_most(begin, end, "cycles_from", "block", "cycles_to is")

@@ -172,7 +172,7 @@ class ExecutionProfile:
             "trace_begin": [record.trace_begin],
             "trace_end": [record.trace_end],
         }
-        if record.blocks is not None:
+        if self._blocks and record.blocks is not None:
             tables["blocks"] = self._block_rows(record, record.blocks)
         self._runs += 1
         return tables | self._totals(), arrays

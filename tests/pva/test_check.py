@@ -84,6 +84,10 @@ BROKEN: dict[str, dict[str, Any]] = {
     "measured_vertices_are_those_of_the_compute_sets": changed_array("vertex_vertex_type", 0, 1),
     "no_vertex_takes_longer_than_its_compute_set": changed_array("measured_vertex_cycles", 17, 31),
     "blocks_end_after_they_begin": changed("blocks", "cycles_to", 3, 699),
+    "blocks_are_inside_their_run": changed("blocks", "run", 2, 0),
+    "blocks_are_programs": changed("blocks", "program", 2, 6),
+    "blocks_are_on_a_tile_of_their_ipu": changed("blocks", "tile", 4, 4),
+    "blocks_nest": changed("blocks", "cycles_from", 1, 36) | changed("blocks", "cycles_to", 1, 91),
     "clocks_are_kept_at_every_interval": {"tile_clock": np.zeros((2, builders.TILES))},
 }
 
