@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pva.analysis import execution, host, liveness, memory
+from pva.analysis import blocks, execution, host, liveness, memory
 
 Analysis = Callable[..., Any]
 
@@ -34,6 +34,7 @@ CATALOGUE: dict[str, Analysis] = {
         execution.vertices_of_step,
         execution.steps,
         execution.runs,
+        blocks.blocks,
         host.threads,
         host.label_statistics,
     )

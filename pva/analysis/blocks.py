@@ -1,0 +1,50 @@
+"""Where the time goes by lightweight profiling: blocks on one tile of each IPU, of all runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pva.analysis.selection import chosen, program_texts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pva.report import Report
+
+OVERFLOW = "overflow"
+
+
+def blocks(report: Report, *, run: int | None = None) -> pd.DataFrame:
+    """Sum up the blocks of each name on each IPU, of all runs or one; the most cycles first.
+
+    `kind` is common for the blocks of the program, streamCopy, blockFlush for what emptied the
+    buffer, and overflow for the gaps while it was full: blocks that began or ended in them are
+    missing. A block's cycles contain those of the blocks inside it.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    table = data.table("blocks")
+    kind = data.texts("blocks", "kind")
+    _, names = program_texts(report, table["program"])
+    frame = pd.DataFrame(
+        {
+            "name": np.where(kind == OVERFLOW, OVERFLOW, np.array(names, dtype=object)),
+            "kind": kind.astype(object),
+            "ipu": table["ipu"],
+            "cycles": table["cycles_to"] - table["cycles_from"],
+        }
+    )
+    if run is not None:
+        frame = frame[table["run"] == chosen("run", run, data.length("runs"))]
+    summed = frame.groupby(["name", "kind", "ipu"], as_index=False).agg(
+        count=("cycles", "size"),
+        total_cycles=("cycles", "sum"),
+        mean_cycles=("cycles", "mean"),
+        min_cycles=("cycles", "min"),
+        max_cycles=("cycles", "max"),
+    )
+    by = ["total_cycles", "name", "kind", "ipu"]
+    return summed.sort_values(by, ascending=[False, True, True, True], ignore_index=True)
