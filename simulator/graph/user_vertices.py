@@ -320,14 +320,14 @@ def _field(batch: Batch, name: str, edge: Edge) -> Field:
     tensors = [tensor for connection in connections for tensor in connection]
     edges = as_int64([len(connection) for connection in connections])
     intervals = offsets_of(as_int64([len(tensor.begins) for tensor in tensors]))
-    is_list = isinstance(edge.shape, VectorList)
+    is_list, nothing = isinstance(edge.shape, VectorList), as_int64([])
     rows = as_int64([tensor.numElements() for tensor in tensors]) if is_list else None
     return Field(
         name=name,
         dtype=edge.dtype,
         direction=edge.direction,
-        begins=np.concatenate([tensor.begins for tensor in tensors]),
-        lengths=np.concatenate([tensor.lengths for tensor in tensors]),
+        begins=np.concatenate([nothing, *(tensor.begins for tensor in tensors)]),
+        lengths=np.concatenate([nothing, *(tensor.lengths for tensor in tensors)]),
         starts=intervals[offsets_of(edges)],
         edges=edges,
         rows=rows,
@@ -343,7 +343,7 @@ def _joined(batch: Batch, name: str, index: int) -> Connection:
     tensors = [part for part in parts if part is not None]
     if len(tensors) < len(parts):
         raise GraphConnectionError(f"{where}[{parts.index(None)}]: not connected")
-    if isinstance(batch.edges[name].shape, VectorList):
+    if isinstance(batch.edges[name].shape, VectorList) or not tensors:
         return tensors
     return [concat([tensor.flatten() for tensor in tensors])]
 

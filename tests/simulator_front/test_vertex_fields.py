@@ -87,6 +87,15 @@ def test_the_rows_of_a_list_can_be_joined_one_by_one() -> None:
     assert group.fields["out"].edges.tolist() == [1]
 
 
+def test_a_vector_can_be_empty() -> None:
+    values = Values()
+    out = values.tensor([5], "out")
+    vertex = vertex_of(values, Sum)
+    values.graph.setFieldSize(vertex["in"], 0)
+    values.graph.connect(vertex["out"], out)
+    assert values.run().read(out).tolist() == [0]
+
+
 def test_numbers_become_constants_on_the_tile_of_the_vertex() -> None:
     values = Values()
     out = values.tensor([0], "out")
