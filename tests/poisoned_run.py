@@ -105,6 +105,7 @@ class PoisonedRun:
             yield action
         else:
             self._values.run(action)
+        self._check_pieces()
         dead = ~self._live[self._waiting].all(axis=0)
         self._poison(~self._live[number])
         self._poison(dead & self._live[number], _written(self._executable, action))
@@ -120,6 +121,18 @@ class PoisonedRun:
         lost = [names[variable] for variable in read.tolist() if not self._valid[variable]]
         assert not lost, f"{self._program(number)} reads {lost}, which were dead before"
         self._valid[access.variable[mine & access.whole]] = True
+
+    def _check_pieces(self) -> None:
+        """What a program writes in several steps must be live from the first to the last."""
+        access, rows = self._executable.lowered.access, self._executable.liveness.program
+        first: dict[int, int] = {}
+        for place, number in enumerate(self._waiting):
+            mine = access.write & (access.program == rows[number])
+            for variable in access.variable[mine].tolist():
+                begun = self._waiting[first.setdefault(variable, place) : place + 1]
+                assert self._live[begun, variable].all(), self._executable.variable_names()[
+                    variable
+                ]
 
     def _poison(self, dead: npt.NDArray[np.bool_], kept: list[Bytes] | None = None) -> None:
         """Overwrite variables of the graph, except the elements of some tensors."""

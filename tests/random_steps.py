@@ -12,6 +12,7 @@ from simulator.poplar import program
 from tests.program_model import Array, Machine, Node, Place, printed, step
 from tests.random_programs import (
     CODELETS,
+    DEPTH,
     REAL,
     TYPES,
     WHOLE,
@@ -115,17 +116,21 @@ def remote(drawn: Drawn, depth: int, decided: bool) -> Pair:
 def undefined(drawn: Drawn, depth: int, decided: bool) -> Pair:
     """Keep values in a variable of which nothing is needed afterwards."""
     source, sink = drawn.same_size(drawn.one_of(TYPES))
-    scratch = drawn.variable(source.tensor.dtype, [source.at.size], pooled=False).view
-    between = [drawn.one(depth, decided) for _ in range(drawn.number(0, 1))]
-    low = drawn.number(0, source.at.size - 1)
-    sequence = program.Sequence(
-        program.Copy(source.tensor, scratch.tensor),
-        *(pair.program for pair in between),
-        program.Copy(scratch.tensor, sink.tensor),
-        program.WriteUndef(scratch.tensor[low:]),
+    local = drawn.variable(source.tensor.dtype, [source.at.size], pooled=False)
+    scratch = local.view
+    drawn.variables[:0] = [local] * 4  # often chosen by what runs before it is dropped
+    between = (
+        drawn.sequence(depth + 1, decided) if depth < DEPTH else Pair(program.Sequence(), Node())
     )
-    nodes = copying(source, scratch), *(pair.node for pair in between), copying(scratch, sink)
-    return Pair(sequence, Node(nodes))
+    drawn.variables = [one for one in drawn.variables if one is not local]
+    steps = [program.Copy(source.tensor, scratch.tensor), between.program]
+    nodes = [copying(source, scratch), between.node]
+    if drawn.chance():
+        steps.append(program.Copy(scratch.tensor, sink.tensor))
+        nodes.append(copying(scratch, sink))
+    if drawn.chance():
+        steps.append(program.WriteUndef(scratch.tensor[drawn.number(0, source.at.size - 1) :]))
+    return Pair(program.Sequence(*steps), Node(tuple(nodes)))
 
 
 def sync(drawn: Drawn, depth: int, decided: bool) -> Pair:
@@ -384,7 +389,7 @@ def cross_replica(drawn: Drawn, depth: int, decided: bool) -> Pair:
 
 LEAVES = (
     copy, copy, copy, stream_in, stream_out, remote, undefined, sync, print_tensor,
-    vertices, vertices, elementwise, elementwise, cast, reduce, product, call, call,
+    vertices, vertices, elementwise, elementwise, cast, reduce, product, call, call, undefined,
 )  # fmt: skip
 CONTAINERS = (block, repeat, repeat, choice, choice, switch, loop, loop)
 CROSSINGS = (cross_replica, cross_replica)

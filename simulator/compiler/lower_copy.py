@@ -68,7 +68,8 @@ def lower_copy(building: Building, name: str, src: Tensor, dst: Tensor) -> list[
     """Copy a tensor to a tensor: inside each IPU, from one to another, and on tiles."""
     moved = fragments(building, src, dst)
     written, whole = building.whole(moved.written, moved.size)
-    complete = written[whole]
+    # What the copy reads itself goes on living, in whichever order the parts come.
+    complete = np.setdiff1d(written[whole], moved.read)
     parts: list[Part] = []
     crossing = building.crossing(moved.from_tile, moved.to_tile)
     local = moved.from_tile == moved.to_tile

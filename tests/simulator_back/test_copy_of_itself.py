@@ -1,0 +1,49 @@
+"""A copy that reads what it overwrites needs the old values until its last part is done."""
+
+from __future__ import annotations
+
+from simulator import poplar
+from simulator.compiler.compile import compile_graph
+from simulator.graph.target import make_target
+from simulator.poplar import program
+from tests.poisoned_run import live_variables
+
+
+def graph_with(**sizes: int) -> tuple[poplar.Graph, dict[str, poplar.Tensor]]:
+    graph = poplar.Graph(make_target("tiny"))
+    tensors = {name: graph.addVariable(poplar.INT, [size], name) for name, size in sizes.items()}
+    for tile, tensor in enumerate(tensors.values()):
+        graph.setTileMapping(tensor, tile)
+    return graph, tensors
+
+
+def live_at(graph: poplar.Graph, main: program.Program, step: str) -> set[str]:
+    """Name the variables that are live at the first step of a name."""
+    executable = compile_graph(graph, [main])
+    rows = executable.liveness.program.tolist()
+    names = [executable.lowered.programs[row].name for row in rows]
+    live = live_variables(executable)[names.index(step)]
+    return {name for name, found in zip(executable.variable_names(), live, strict=False) if found}
+
+
+def test_a_copy_in_two_parts_keeps_what_the_second_one_reads() -> None:
+    graph, at = graph_with(x=6, y=3, z=6, w=6)
+    parts = poplar.concat(at["y"], at["x"][:3])
+    main = program.Sequence(
+        program.Copy(at["z"], at["x"]),
+        program.Copy(at["z"], at["w"], "between"),
+        program.Copy(parts, at["x"]),  # y comes by exchange, then x[:3] is copied on its tile
+    )
+    graph.createHostRead("x", at["x"])
+    assert "x" in live_at(graph, main, "between/ExchangePre")
+
+
+def test_rows_that_overwrite_their_own_offsets_are_all_found() -> None:
+    graph, at = graph_with(offsets=2, other=2)
+    buffer = graph.addRemoteBuffer("rows", poplar.INT, 1, 4)
+    main = program.Sequence(
+        program.Copy(at["other"], at["offsets"]),
+        program.Copy(at["offsets"], at["other"], "between"),
+        program.Copy(buffer, at["offsets"], at["offsets"]),
+    )
+    assert "offsets" in live_at(graph, main, "between/ExchangePre")
