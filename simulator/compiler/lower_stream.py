@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from simulator.compiler.building import NONE, Building, Part, sync, with_access
+from simulator.compiler.building import Building, Part, sync, with_access
 from simulator.compiler.exchange import HOST_LATENCY, host_exchange_cost
 from simulator.compiler.executable import Exchange, LoweredProgram
 from simulator.compiler.lower_copy import Side, side_of
@@ -148,7 +148,6 @@ def _copies(
     number, size = transfers.number, transfers.high - transfers.low
     variables = building.variables_at(transfers.low)
     written, whole = building.whole(variables, size)
-    whole &= ~np.isin(written, np.concatenate([NONE, *reads]))  # each transfer reads its offsets
     _, first = np.unique(variables, return_index=True)
     count = int(number.max(initial=0)) + 1
     bounds = np.searchsorted(number, np.arange(count + 1)).tolist()

@@ -36,14 +36,3 @@ def test_a_copy_in_two_parts_keeps_what_the_second_one_reads() -> None:
     )
     graph.createHostRead("x", at["x"])
     assert "x" in live_at(graph, main, "between/ExchangePre")
-
-
-def test_rows_that_overwrite_their_own_offsets_are_all_found() -> None:
-    graph, at = graph_with(offsets=2, other=2)
-    buffer = graph.addRemoteBuffer("rows", poplar.INT, 1, 4)
-    main = program.Sequence(
-        program.Copy(at["other"], at["offsets"]),
-        program.Copy(at["offsets"], at["other"], "between"),
-        program.Copy(buffer, at["offsets"], at["offsets"]),
-    )
-    assert "offsets" in live_at(graph, main, "between/ExchangePre")
