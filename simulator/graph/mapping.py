@@ -76,16 +76,31 @@ class MappingTable:
         default_factory=lambda: (_empty(), _empty(), _empty())
     )
     _waiting: list[tuple[IntArray, IntArray, IntArray]] = field(default_factory=list)
+    _single: list[tuple[int, int, int]] = field(default_factory=list)
     version: int = 0
 
     def add(self, begins: IntArray, ends: IntArray, tiles: IntArray) -> None:
         """Map byte intervals to tiles."""
         if len(begins):
+            self._keep_single()
             self._waiting.append((begins, ends, tiles))
             self.version += 1
 
+    def add_one(self, begin: int, end: int, tile: int) -> None:
+        """Map one byte interval to a tile: cheap, as programs map the data of each vertex."""
+        self._single.append((begin, end, tile))
+        self.version += 1
+
+    def _keep_single(self) -> None:
+        """Put the intervals that came one by one where the others wait, in their order."""
+        if self._single:
+            begins, ends, tiles = np.array(self._single, dtype=np.int64).T.copy()
+            self._waiting.append((begins, ends, tiles))
+            self._single.clear()
+
     def settled(self) -> tuple[IntArray, IntArray, IntArray]:
         """Give begin, end and tile of all mapped pieces, sorted by begin and disjoint."""
+        self._keep_single()
         if self._waiting:
             columns = zip(self._settled, *self._waiting, strict=True)
             begins, ends, tiles = (np.concatenate(column) for column in columns)

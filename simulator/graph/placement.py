@@ -30,10 +30,14 @@ def map_tensor(graph: Graph, table: MappingTable, tensor: Tensor, tile: int) -> 
     if not 0 <= tile < graph.target.num_tiles:
         check_tiles(graph, as_int64(tile), f"variable {tensor.describe()!r}")
     for replica, part in enumerate(_replicas(graph, tensor)):
-        begins = part.begins * part.dtype.size
-        ends = begins + part.lengths * part.dtype.size
-        place = graph.window.tiles[replica, tile : tile + 1]
-        table.add(begins, ends, place if len(begins) == 1 else np.repeat(place, len(begins)))
+        size, place = part.dtype.size, int(graph.window.tiles[replica, tile])
+        if len(part.begins) == 1:
+            begin = int(part.begins[0]) * size
+            table.add_one(begin, begin + int(part.lengths[0]) * size, place)
+        else:
+            begins = part.begins * size
+            ends = begins + part.lengths * size
+            table.add(begins, ends, np.full(len(begins), place, dtype=np.int64))
 
 
 def map_ranges(

@@ -66,6 +66,16 @@ def test_pieces_are_cut_where_the_variable_changes() -> None:
     assert table.variable.tolist() == [0, 1]
 
 
+def test_whole_tensors_and_parts_are_mapped_in_the_order_of_the_calls() -> None:
+    graph = Graph(TARGETS["tiny"])
+    tensor = graph.addVariable(FLOAT, [6], "v")
+    graph.setTileMapping(tensor, 1)
+    graph.setTileMapping(tensor, [[(0, 3)]])
+    graph.setTileMapping(tensor[1], 3)
+    graph.setTileMapping(tensor, [[], [], [(5, 6)]])
+    assert graph.getTileMapping(tensor) == [[(0, 1), (2, 3)], [(3, 5)], [(5, 6)], [(1, 2)]]
+
+
 def test_a_mapping_can_be_given_tile_by_tile() -> None:
     graph = Graph(TARGETS["tiny"])
     tensor = graph.addVariable(FLOAT, [6], "v")
