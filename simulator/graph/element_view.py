@@ -99,7 +99,7 @@ class ElementView:
         return type(self)(self.graph, self.dtype, shape, begins, lengths)
 
     def _checked_dimension(self, dimension: int) -> int:
-        if not isinstance(dimension, WHOLE) or not 0 <= dimension < self.rank():
+        if not isinstance(dimension, WHOLE) or not 0 <= dimension < len(self.shape):
             raise PoplarError(
                 f"{self!r}: dimension {dimension} of a tensor of {self.rank()} dimensions"
             )

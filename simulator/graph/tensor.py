@@ -54,14 +54,16 @@ class Tensor(ElementView):
         return self._slice_dimension(numbers[0], numbers[1], self._checked_dimension(dimension))
 
     def _slice_all(self, lows: Range, highs: Range) -> Tensor:
-        if len(lows) != self.rank() or len(highs) != self.rank():
+        if not len(lows) == len(highs) == len(self.shape):
             raise PoplarError(
                 f"{self!r}: slice({list(lows)}, {list(highs)}) needs {self.rank()} numbers each"
             )
         result = self
-        numbers = zip(self._numbers(lows), self._numbers(highs), strict=True)
-        for axis, (low, high) in enumerate(numbers):
-            result = result._slice_dimension(low, high, axis)
+        try:
+            for axis, low in enumerate(lows):
+                result = result._slice_dimension(index(low), index(highs[axis]), axis)
+        except TypeError:
+            raise PoplarError(f"{self!r}: slice({lows!r}, {highs!r}) needs numbers") from None
         return result
 
     def _numbers(self, bounds: object) -> list[int]:

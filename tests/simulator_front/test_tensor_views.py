@@ -142,6 +142,7 @@ def test_reinterpreting_keeps_the_bytes() -> None:
         (lambda t: t.slice((1, 2, 3)), r"slice of \(1, 2, 3\); a begin and an end are needed"),
         (lambda t: t.slice("a", 1), "slice of 'a'; numbers are needed"),
         (lambda t: t.slice([0], [1]), r"slice\(\[0\], \[1\]\) needs 2 numbers each"),
+        (lambda t: t.slice([0, "a"], [1, 2]), r"slice\(\[0, 'a'\], \[1, 2\]\) needs numbers"),
         (lambda t: t["a"], "index a of dimension 0; its size is 3"),
         (lambda t: t[0, 0, 0], "3 indexes for 2 dimensions"),
         (lambda t: t[..., ...], "2 indexes for 2 dimensions"),
