@@ -74,3 +74,39 @@ def test_fields_of_any_views_hold_the_elements_that_numpy_names(data: st.DataObj
     storage = values.run()
     np.testing.assert_array_equal(storage.read(out), expected["out"])
     np.testing.assert_array_equal(storage.read(total), expected["total"])
+
+
+class Sum(Vertex):
+    """Adds numbers of its own to numbers that it is joined to."""
+
+    in_: Any = Input(Vector(FLOAT))
+    shares: Any = Vector(INT)
+    out: Any = Output(FLOAT)
+
+    def compute(self) -> bool:
+        self.out[0] = self.in_.sum() + self.shares.sum()
+        return True
+
+
+def test_numbers_of_vertices_follow_them_into_replicas_and_virtual_graphs() -> None:
+    values = Values("mk2", num_ipus=2, tiles_per_ipu=4)
+    top = values.graph
+    work = top.addComputeSet("work")
+    outs = []
+    for view, number in (
+        (top.createReplicatedGraph(2), 1.5),
+        (top.createVirtualGraph([1, 2]), 2.5),
+    ):
+        outs.append(view.addVariable(FLOAT, [1], "out"))
+        view.setTileMapping(outs[-1], 0)
+        vertex = view.addVertex(work, Sum, {"in": [number, 1], "out": outs[-1]}, tile=1)
+        view.setInitialValue(vertex["shares"], [3, 4])
+        view.setPerfEstimate(vertex, 5)
+    values.program.add(Execute(work))
+    storage = values.run()
+    assert storage.read(top.getNonReplicatedTensor(outs[0])).tolist() == [[9.5], [9.5]]
+    assert storage.read(outs[1]).tolist() == [10.5]
+    table = top.mapping_table()
+    constants = [number for number, held in enumerate(top.variables) if held.constant]
+    # Tile 1 of each IPU; tile 1 of the view is tile 2 of the graph.
+    assert table.tile[np.isin(table.variable, constants)].tolist() == [1, 5, 2]
