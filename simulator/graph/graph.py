@@ -14,12 +14,7 @@ import numpy as np
 
 from simulator.graph import placement, streams, user_vertices, validate, variables, views
 from simulator.graph.debug import DebugContext, users_location
-from simulator.graph.errors import (
-    GraphConnectionError,
-    HostAccessError,
-    PoplarError,
-    TileMappingError,
-)
+from simulator.graph.errors import HostAccessError, PoplarError, TileMappingError
 from simulator.graph.intervals import as_int64
 from simulator.graph.mapping import Mapping, MappingTable, listed_pieces
 from simulator.graph.streams import HostAccess, RemoteBuffer, ReplicatedStreamMode, Stream
@@ -122,10 +117,11 @@ class Graph:
         target = views.virtual_target(self.target, chosen)
         return self._view(target, Window(self.window.tiles[:, chosen]))
 
-    def createReplicatedGraph(self, replicas: int) -> Graph:
-        """View the first of `replicas` equal parts; what is added to it is added to them all."""
-        window = views.replicated_window(self.target, self.window, replicas)
-        return self._view(replace(self.target, num_ipus=self.target.num_ipus // replicas), window)
+    def createReplicatedGraph(self, replicationFactor: int) -> Graph:
+        """View the first of so many equal parts; what is added to it is added to them all."""
+        window = views.replicated_window(self.target, self.window, replicationFactor)
+        ipus = self.target.num_ipus // replicationFactor
+        return self._view(replace(self.target, num_ipus=ipus), window)
 
     def _view(self, target: Target, window: Window) -> Graph:
         view = copy.copy(self)
@@ -182,17 +178,17 @@ class Graph:
             self._scopes.pop()
 
     # Variables
-    def addVariable(self, dtype: Type, shape: Iterable[int], name: str = "") -> Tensor:
+    def addVariable(self, type: Type, shape: Iterable[int], name: str = "") -> Tensor:
         what = f"variable {name!r}"
-        return self._add(checked_type(dtype, what), checked_shape(shape, what), None, name)
+        return self._add(checked_type(type, what), checked_shape(shape, what), None, name)
 
     def addConstant(
-        self, dtype: Type, shape: Iterable[int], values: Any, name: str = "<const>"
+        self, type: Type, shape: Iterable[int], values: Any, name: str = "<const>"
     ) -> Tensor:
         what = f"constant {name!r}"
         sizes = checked_shape(shape, what)
-        data = variables.filled(values, checked_type(dtype, what), sizes, what)
-        return self._add(dtype, sizes, data, name)
+        data = variables.filled(values, checked_type(type, what), sizes, what)
+        return self._add(type, sizes, data, name)
 
     def addReplicationIndexConstant(self, name: str = "replicationIndex") -> Tensor:
         """Add a constant that holds the number of its replica: 0, 1, ..."""
@@ -279,26 +275,21 @@ class Graph:
 
     def addCodelets(self, *codelets: type[Vertex]) -> None:
         """Let `addVertex` find these classes by their names."""
-        self._codelets.update({codelet.__name__: codelet for codelet in codelets})
+        self._codelets |= {user_vertices.checked_codelet(c).__name__: c for c in codelets}
 
     def addVertex(
         self,
-        compute_set: ComputeSet,
-        codelet: type[Vertex] | str,
+        cs: ComputeSet,
+        vertexType: type[Vertex] | str,
         connections: dict[str, Connectable] | None = None,
         *,
         tile: int | None = None,
     ) -> VertexRef:
-        if isinstance(codelet, str):
-            if codelet not in self._codelets:
-                known = ", ".join(self._codelets) or "none; see addCodelets"
-                raise GraphConnectionError(f"codelet {codelet!r}: unknown; known are {known}")
-            codelet = self._codelets[codelet]
-        user_vertices.check_codelet(codelet)
+        codelet = user_vertices.codelet_class(self._codelets, vertexType)
         # Vertices that are added through different replicated views are multiplied apart.
-        key = (compute_set.id, codelet, self.window.replicas)
+        key = (cs.id, codelet, self.window.replicas)
         if key not in self._batches:
-            self._batches[key] = (self, user_vertices.new_batch(compute_set, codelet))
+            self._batches[key] = (self, user_vertices.new_batch(cs, codelet))
         vertex = user_vertices.add(self._batches[key][1])
         self._shared.groups = None
         if tile is not None:
@@ -356,44 +347,48 @@ class Graph:
     def addHostToDeviceFIFO(
         self,
         handle: str,
-        dtype: Type,
-        elements: int,
-        mode: ReplicatedStreamMode = ReplicatedStreamMode.REPLICATE,
+        elementType: Type,
+        numElements: int,
+        replicatedMode: ReplicatedStreamMode = ReplicatedStreamMode.REPLICATE,
         options: OptionMapping[str, object] | None = None,
     ) -> Stream:
-        return streams.new_stream(self, "in", handle, dtype, elements, mode, options)
+        kind = (elementType, numElements, replicatedMode)
+        return streams.new_stream(self, "in", handle, *kind, options)
 
     def addDeviceToHostFIFO(
         self,
         handle: str,
-        dtype: Type,
-        elements: int,
+        elementType: Type,
+        numElements: int,
         options: OptionMapping[str, object] | None = None,
     ) -> Stream:
-        mode = ReplicatedStreamMode.REPLICATE
-        return streams.new_stream(self, "out", handle, dtype, elements, mode, options)
+        kind = (elementType, numElements, ReplicatedStreamMode.REPLICATE)
+        return streams.new_stream(self, "out", handle, *kind, options)
 
     def addRemoteBuffer(
         self,
         handle: str,
-        dtype: Type,
+        elementType: Type,
         numElements: int,
         repeats: int = 1,
         rearrangeOnHost: bool = False,
         optimiseMemory: bool = False,
     ) -> RemoteBuffer:
         return streams.new_remote_buffer(
-            self, handle, dtype, numElements, repeats, rearrangeOnHost, optimiseMemory
+            self, handle, elementType, numElements, repeats, rearrangeOnHost, optimiseMemory
         )
 
-    def createHostRead(self, handle: str, tensor: Tensor) -> None:
-        self._access(handle, HostAccess(views.everywhere(tensor), "read"))
+    def createHostRead(self, handle: str, t: Tensor, rearrangeOnHost: bool = False) -> None:
+        """Let the host read a tensor; where it is rearranged makes no difference here."""
+        self._access(handle, HostAccess(views.everywhere(t), "read"))
 
-    def createHostWrite(self, handle: str, tensor: Tensor) -> None:
-        validate.check_writable(tensor, f"host write {handle!r}")
-        self._access(handle, HostAccess(views.everywhere(tensor), "write"))
+    def createHostWrite(self, handle: str, t: Tensor, rearrangeOnHost: bool = False) -> None:
+        """Let the host write a tensor; as for `createHostRead`."""
+        self._access(handle, HostAccess(views.everywhere(t), "write"))
 
     def _access(self, handle: str, access: HostAccess) -> None:
+        if access.direction == "write":
+            validate.check_writable(access.tensor, f"host write {handle!r}")
         if handle in self.host_accesses:
             raise HostAccessError(f"host access {handle!r}: there is one of this name already")
         self.host_accesses[handle] = access

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -120,12 +120,25 @@ def _first_value(kind: Type | Vector) -> Any:
     return None if kind.length is None else np.zeros(kind.length, dtype=kind.dtype.numpy)
 
 
-def check_codelet(codelet: object) -> None:
-    """Raise GraphConnectionError for what is no class of vertices that computes."""
+def codelet_class(known: Mapping[str, type[Vertex]], codelet: object) -> type[Vertex]:
+    """Give a codelet by its name or class; GraphConnectionError for what is none."""
+    if isinstance(codelet, str):
+        if codelet not in known:
+            names = ", ".join(known) or "none; see addCodelets"
+            raise GraphConnectionError(f"codelet {codelet!r}: unknown; known are {names}")
+        return known[codelet]
+    return checked_codelet(codelet)
+
+
+def checked_codelet(codelet: object) -> type[Vertex]:
+    """Give a class of vertices that computes; GraphConnectionError for anything else."""
     if not (isinstance(codelet, type) and issubclass(codelet, Vertex)):
-        raise GraphConnectionError(f"addVertex: a codelet class is needed, not {codelet!r}")
+        source = isinstance(codelet, str) and codelet.endswith((".cpp", ".gp", ".S"))
+        hint = "; C++ is not compiled here, write its compute() in Python" if source else ""
+        raise GraphConnectionError(f"a codelet class is needed, not {codelet!r}{hint}")
     if codelet.compute is Vertex.compute:
         raise GraphConnectionError(f"codelet {codelet.__name__}: has no compute()")
+    return codelet
 
 
 def connect(graph: Graph, reference: FieldRef, what: Connectable) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,32 @@ def test_poplar_hands_on_what_is_documented(name: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS.split())
 def test_every_program_of_the_guide_is_there(name: str) -> None:
     assert issubclass(getattr(poplar.program, name), poplar.program.Program)
+
+
+# The names of arguments in Poplar's headers: a program may give them by keyword.
+ARGUMENTS = {
+    "addVariable": "type shape name",
+    "addConstant": "type shape values name",
+    "addVertex": "cs vertexType connections",
+    "addHostToDeviceFIFO": "handle elementType numElements replicatedMode options",
+    "addDeviceToHostFIFO": "handle elementType numElements options",
+    "addRemoteBuffer": "handle elementType numElements repeats rearrangeOnHost optimiseMemory",
+    "createHostRead": "handle t rearrangeOnHost",
+    "createHostWrite": "handle t rearrangeOnHost",
+    "createReplicatedGraph": "replicationFactor",
+}
+
+
+@pytest.mark.parametrize("method", ARGUMENTS)
+def test_methods_of_a_graph_take_poplars_arguments_by_place_or_name(method: str) -> None:
+    arguments = list(inspect.signature(getattr(poplar.Graph, method)).parameters)[1:]
+    assert arguments[: len(ARGUMENTS[method].split())] == ARGUMENTS[method].split()
+
+
+def test_a_codelet_in_cpp_is_refused_with_what_to_write_instead() -> None:
+    graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+    with pytest.raises(poplar.PoplarError, match="C.. is not compiled here, write its compute"):
+        graph.addCodelets("tut3_codelets.cpp")
 
 
 def test_all_names_are_there_and_no_others_are_said_to_be() -> None:
