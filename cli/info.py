@@ -72,7 +72,11 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
     yield "files", ", ".join(path.name for path in report.files.values())
     for label, needs, words in _FACTS:
         absent = [name for name in needs if not report.dataset.has(name)]
-        yield label, f"no {', '.join(absent)} in this report" if absent else words(report)
+        yield label, _absent(report, absent) if absent else words(report)
+
+
+def _absent(report: Report, absent: list[str]) -> str:
+    return f"no {', '.join(absent)} in this report; {report.dataset.why_absent(absent[0])}"
 
 
 def _written(report: Report) -> str:

@@ -18,6 +18,8 @@ from pva.errors import InconsistentDataError, NotRecordedError
 
 Values = npt.NDArray[Any]
 
+RUNS_OPTION = "autoReport.executionProfileProgramRunCount"
+
 DTYPES: dict[str, type] = {
     "int": np.int64,
     "code": np.int64,
@@ -105,7 +107,7 @@ class Dataset:
         """Give one column, one value a row; raises NotRecordedError."""
         key = (table, column)
         if key not in self._columns:
-            self._require(table, self._source.tables(), schema.TABLE[table].option)
+            self._require(table, self._source.tables())
             declared = schema.TABLE[table].column(column)
             values = self._source.column(table, column)
             values = values.astype(DTYPES[declared.kind], copy=False)
@@ -161,7 +163,7 @@ class Dataset:
     def rows(self, array: str, first: int, stop: int | None) -> Values:
         """Give rows `first` to `stop` of an array and read no others; raises NotRecordedError."""
         declared = schema.ARRAY[array]
-        self._require(array, self._source.arrays(), declared.option)
+        self._require(array, self._source.arrays())
         if array in self._arrays:
             return self._arrays[array][first:stop]
         values = self._source.rows(array, first, stop)
@@ -179,17 +181,26 @@ class Dataset:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _require(self, name: str, present: Collection[str], option: str) -> None:
-        if name in present:
-            return
+    def why_absent(self, name: str) -> str:
+        """Say why a table or array is not there, or which engine option records it."""
+        declared = schema.TABLE.get(name) or schema.ARRAY[name]
         items: list[schema.Table | schema.Array] = [*schema.TABLES, *schema.ARRAYS]
-        recorded = any(item.option == option and self.has(item.name) for item in items)
-        wanted = (
-            f"the program has none, or its writer does not tell; {option} was on"
-            if recorded
-            else f"run the program with the engine option {option}"
-        )
-        raise NotRecordedError(self.name, f"no {name} was recorded", wanted)
+        recorded = any(item.option == declared.option and self.has(item.name) for item in items)
+        of_runs = declared.option not in (schema.GRAPH_OPTION, schema.DEBUG_OPTION)
+        if (recorded or of_runs) and self._tells("target", "type", "CPU"):
+            return "a CPU runs values without a model of tiles and cycles"
+        if of_runs and self._tells("execution", "profiler_mode", "NONE"):
+            return f"no run was recorded step by step; see the engine option {RUNS_OPTION}"
+        if recorded:
+            return f"the program has none, or its writer does not tell; {declared.option} was on"
+        return f"run the program with the engine option {declared.option}"
+
+    def _tells(self, table: str, column: str, text: str) -> bool:
+        return self.length(table) > 0 and bool(self.texts(table, column)[0] == text)
+
+    def _require(self, name: str, present: Collection[str]) -> None:
+        if name not in present:
+            raise NotRecordedError(self.name, f"{name} not recorded", self.why_absent(name))
 
     def _check_references(self, table: str, column: schema.Column, values: Values) -> None:
         """Refuse references that lead to no row."""

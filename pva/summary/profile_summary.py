@@ -20,46 +20,38 @@ from pva.summary.liveness_summary import liveness_lines
 if TYPE_CHECKING:
     from pva.report import Report
 
-GRAPH_OPTION = "autoReport.outputGraphProfile"
-EXECUTION_OPTION = "autoReport.outputExecutionProfile"
-
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the summary: what it is called, what it needs, who records that, what it writes.
+    """A part of the summary: what it is called, what it needs, what it writes.
 
     `gap` is the number of empty lines before it, as in the sample.
     """
 
     title: str
     needs: tuple[str, ...]
-    option: str
     lines: Callable[[Report], Iterator[str]]
     gap: int = 1
 
 
 _MEMORY = ("target", "memory_by_tile", "memory_by_category")
-TARGET = Section("Target", ("target",), GRAPH_OPTION, target_lines, gap=0)
-GRAPH = Section("Graph", ("graph",), GRAPH_OPTION, graph_lines)
-OPTIMIZATIONS = Section(
-    "Optimization Details", ("optimization_info",), GRAPH_OPTION, optimization_lines
-)
-MEMORY = Section("Memory on all IPUs", _MEMORY, GRAPH_OPTION, memory_lines)
-IPU_MEMORY = Section("Memory on each IPU", _MEMORY, GRAPH_OPTION, ipu_memory_lines)
+TARGET = Section("Target", ("target",), target_lines, gap=0)
+GRAPH = Section("Graph", ("graph",), graph_lines)
+OPTIMIZATIONS = Section("Optimization Details", ("optimization_info",), optimization_lines)
+MEMORY = Section("Memory on all IPUs", _MEMORY, memory_lines)
+IPU_MEMORY = Section("Memory on each IPU", _MEMORY, ipu_memory_lines)
 LIVENESS = Section(
     "  Variable Storage Liveness",
     ("always_live_bytes", "always_live_variables", "liveness_steps", "variables", "programs"),
-    GRAPH_OPTION,
     liveness_lines,
     gap=3,
 )
 EXECUTION = Section(
     "Execution",
     ("target", "execution", "tile_cycles", "runs", "steps"),
-    EXECUTION_OPTION,
     execution_lines,
 )
-STEPS = Section("Steps", ("target", "programs", "steps"), EXECUTION_OPTION, step_lines, gap=0)
+STEPS = Section("Steps", ("target", "programs", "steps"), step_lines, gap=0)
 
 
 def _section_lines(report: Report, section: Section) -> Iterator[str]:
@@ -72,7 +64,7 @@ def _section_lines(report: Report, section: Section) -> Iterator[str]:
         yield f"{section.title}: not profiled on a CPU"
     elif absent:
         what = f"no {', '.join(absent)} in this report"
-        yield f"{section.title}: {what}; the engine option {section.option} records it"
+        yield f"{section.title}: {what}; {report.dataset.why_absent(absent[0])}"
     else:
         yield from section.lines(report)
 

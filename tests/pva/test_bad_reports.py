@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pva import schema
 from pva.dataset import Dataset
 from pva.errors import (
     DamagedFileError,
@@ -319,6 +320,24 @@ def test_what_the_program_has_not_is_not_blamed_on_an_option_that_was_on() -> No
     error = fault(lambda: small_report(optimization_info=None).column("optimization_info", "name"))
     assert isinstance(error, NotRecordedError)
     assert "the program has none" in str(error)
+
+
+@pytest.mark.parametrize("table", ["steps", "liveness_steps", "blocks"])
+def test_a_cpu_is_the_reason_for_what_it_does_not_have(table: str) -> None:
+    target = small_report().table("target")
+    cpu = target | {"type": [schema.TABLE["target"].column("type").values.index("CPU")]}
+    data = small_report(target=cpu, **{table: None})
+    assert str(fault(lambda: data.table(table))).endswith(
+        f"{table} not recorded; a CPU runs values without a model of tiles and cycles"
+    )
+    assert "autoReport.outputDebugInfo" in data.select("graph").why_absent("debug_contexts")
+
+
+def test_the_mode_none_names_the_option_that_recorded_no_run() -> None:
+    execution = small_report().table("execution") | {"profiler_mode": [0]}
+    data = small_report(execution=execution, steps=None, blocks=None)
+    for table in ("steps", "blocks"):
+        assert data.why_absent(table).endswith("autoReport.executionProfileProgramRunCount")
 
 
 def test_a_folder_of_named_engines_points_to_their_reports(tmp_path: Path) -> None:
