@@ -128,6 +128,32 @@ def test_a_sequence_around_one_program_of_its_name_is_that_program(counting):
     assert counting.names(named, options={"profiler.programs.filter": "count"}) == ["count"] * 3
 
 
+def test_each_of_several_programs_is_recorded_as_a_whole(counting):
+    first = program.Sequence(counting.down, program.WriteUndef(counting.left), name="first")
+    second = Block(program.Sequence(name="main"), "second")
+    options = {"profiler.programs.filter": "first|second|main"}
+    engine = poplar.Engine(counting.graph, [first, second], options)
+    engine.load(counting.device)
+    found = []
+    for number in (1, 0, 1):
+        engine.resetExecutionProfile()
+        engine.run(number)
+        found.append(names(engine))
+    assert found == [["second", "main"], ["first"], ["second", "main"]]
+    assert names(engine, "blockFlush") == ["BlockFlush"]
+
+
+def test_neither_remote_buffers_nor_other_ipus_make_the_host_wait():
+    made = Counting(every_program.device(2))
+    rows = made.graph.addRemoteBuffer("rows", INT, 1)
+    other = made.graph.addVariable(INT, [1], "other")
+    made.graph.setTileMapping(other, 5)
+    copies = [program.Copy(made.left, rows), program.Copy(made.left, other)]
+    engine = made.engine(Block(program.Sequence(*copies), "block"))
+    assert names(engine, "streamCopy") == ["rows"] * 2
+    assert names(engine, "blockFlush") == ["BlockFlush"] * 2  # on each IPU, at the end of the run
+
+
 def test_replicas_are_recorded_by_the_one_that_is_profiled():
     made = Counting(every_program.device(2), replicas=2)
     loop = program.RepeatWhileTrue(
