@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
+from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import PoplarError
 from simulator.graph.machines import GlobalExchangeConstraint, TargetType
 from simulator.graph.target import TARGETS, Target, make_target, part_name
@@ -21,6 +22,7 @@ GROUP_SIZES = (1, 2, 4, 8, 16)
 _HELD: WeakValueDictionary[int, Device] = WeakValueDictionary()
 
 
+@refuse_in
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Device:
     """A device that programs run on.
@@ -92,6 +94,7 @@ class Device:
         return next((device for device in found if device not in (None, self)), None)
 
 
+@refuse_in
 class DeviceManager:
     """Lists simulated devices: 16 Mk2 IPUs, alone and in groups of 2, 4, 8 and 16.
 
@@ -232,6 +235,7 @@ MEMBERS |= {
 ALL_MEMBERS = (*MEMBERS, "IPUVersion", "IPUExchangeType")
 
 
+@refuse_in
 class IPUModel:
     """A part by its name (mk1, mk2, bow, tiny) or version ("ipu1", "ipu2"), maybe with changes.
 

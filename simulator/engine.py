@@ -16,6 +16,7 @@ from simulator.compiler.compile import compile_graph
 from simulator.compiler.instrument import instrumentation_of
 from simulator.device import Device
 from simulator.engine_log import log_executable, log_run, overflow
+from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import HostAccessError, PoplarError, graph_memory_allocation_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Program, Sequence
@@ -44,6 +45,7 @@ OUTPUTS = (
 )
 
 
+@refuse_in
 class Engine:
     """A session: the programs of a graph on one device.
 

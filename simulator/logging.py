@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from functools import wraps
 from typing import Literal, ParamSpec, TypeVar
 
+from simulator.graph.arguments import refusing
 from simulator.graph.errors import PoplarError
 
 Source = Literal["PO", "PL"]
@@ -70,11 +71,13 @@ def library_call(module: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Log each call of a library's function with its arguments: tensors by type and shape."""
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        guarded = refusing(function, f"{module.lower()}.{function.__name__}")
+
         @wraps(function)
         def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
             if enabled("PL", "INFO", module):
                 log("PL", module, "INFO", _called(function.__name__, args, kwargs))
-            return function(*args, **kwargs)
+            return guarded(*args, **kwargs)
 
         return call
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from simulator.graph import regions
+from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import PoplarError
 from simulator.graph.intervals import Interval, from_elements, overlap, spread
 from simulator.graph.types import IntArray, Type, element_count
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 WHOLE = (int, np.integer)  # what counts as a whole number
 
 
+@partial(refuse_in, making=False)
 @dataclass(frozen=True, slots=True, eq=False)
 class ElementView:
     """A view of `shape` elements: interval i is `lengths[i]` elements from element `begins[i]`.

@@ -16,7 +16,15 @@ from typing import Any
 
 
 class PoplarError(RuntimeError):
-    """A program that Poplar would refuse; the text names the variable, vertex, tile and field."""
+    """A program that Poplar would refuse; one line names the variable, vertex, tile and field."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(one_line(str(message)))
+
+
+def one_line(text: str) -> str:
+    """Join the lines of a text, such as that of a matrix inside a message."""
+    return " ".join(line.strip() for line in text.splitlines())
 
 
 class GraphConnectionError(PoplarError):

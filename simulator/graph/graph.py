@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simulator.graph import placement, streams, user_vertices, validate, variables, views
+from simulator.graph.arguments import refuse_in
 from simulator.graph.debug import DebugContext, users_location
 from simulator.graph.errors import HostAccessError, PoplarError, TileMappingError
 from simulator.graph.intervals import as_int64
@@ -68,6 +69,7 @@ class _Shared:
     bounds: variables.Bounds = field(default_factory=variables.Bounds)
 
 
+@refuse_in
 class Graph:
     """A computation graph for a target, or for `replication_factor(n)` equal parts of it.
 

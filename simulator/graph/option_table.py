@@ -10,6 +10,7 @@ from collections import UserDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple
 
+from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import InvalidOptionError
 
 OptionValue = bool | int | str
@@ -30,6 +31,7 @@ class Option(NamedTuple):
     form: Literal["plain", "json", "pattern"] = "plain"
 
 
+@refuse_in
 class OptionFlags(UserDict[str, str]):
     """Poplar's options: a mapping of names to texts.
 

@@ -11,9 +11,10 @@ from enum import Enum
 
 import numpy as np
 
+from simulator.graph.arguments import refuse_in
+from simulator.graph.copy_ends import End, check_ends, check_same, moved_rows
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import ComputeSet, Function
-from simulator.graph.streams import RemoteBuffer, Stream
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, Type
 from simulator.graph.validate import check_writable
@@ -24,6 +25,9 @@ class Program:
     """A step of the control program."""
 
     __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        refuse_in(cls)
 
 
 @dataclass(slots=True, eq=False, init=False)
@@ -175,8 +179,8 @@ class Copy(Program):
     `offset` holds the numbers of the rows of a remote buffer; without it row 0 is meant.
     """
 
-    src: Tensor | Stream | RemoteBuffer
-    dst: Tensor | Stream | RemoteBuffer
+    src: End
+    dst: End
     offset: Tensor | None = None
     name: str = ""
 
@@ -185,22 +189,17 @@ class Copy(Program):
             _set(self, "name", self.offset)
             _set(self, "offset", None)
         what = f"Copy {self.name}".rstrip()
-        _check_ends(what, self.src, self.dst)
+        check_ends(what, self.src, self.dst)
         for side in ("src", "dst"):
             end = getattr(self, side)
             if isinstance(end, Tensor):
                 _set(self, side, everywhere(end))
         if isinstance(self.dst, Tensor):
             check_writable(self.dst, what)
-        rows = _rows(what, self.src, self.dst, self.offset)
+        rows = moved_rows(what, self.src, self.dst, self.offset)
         if self.offset is not None:
             _set(self, "offset", everywhere(self.offset))
-        sizes = _size(self.src, rows), _size(self.dst, rows)
-        if self.src.dtype != self.dst.dtype or sizes[0] != sizes[1]:
-            raise PoplarError(
-                f"{what}: {_side(self.src, sizes[0])} to {_side(self.dst, sizes[1])}; "
-                "type and number of elements must be the same"
-            )
+        check_same(what, self.src, self.dst, rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -222,12 +221,7 @@ class CrossReplicaCopy(Program):
                 f"{what}: replica map {dict(self.replicaMap)}; each of the replicas 0 to "
                 f"{count - 1} must stand once on each side"
             )
-        if self.src.dtype != self.dst.dtype or self.src.numElements() != self.dst.numElements():
-            raise PoplarError(
-                f"{what}: {_side(self.src, self.src.numElements())} to "
-                f"{_side(self.dst, self.dst.numElements())}; type and number of elements "
-                "must be the same"
-            )
+        check_same(what, self.src, self.dst)
         source, destination = everywhere(self.src), everywhere(self.dst)
         if graph.window.replicas > 1:
             senders = {receiver: sender for sender, receiver in self.replicaMap.items()}
@@ -353,47 +347,3 @@ def _one_element(what: str, tensor: Tensor, types: tuple[Type, ...]) -> Tensor:
             f"{what}: {tensor!r}; a tensor of one element of one of these types is needed: {names}"
         )
     return everywhere(tensor)
-
-
-def _check_ends(what: str, src: object, dst: object) -> None:
-    """Raise PoplarError unless one end is a tensor and a stream goes the right way."""
-    for end in (src, dst):
-        if not isinstance(end, Tensor | Stream | RemoteBuffer):
-            raise PoplarError(
-                f"{what}: a tensor, a stream or a remote buffer is needed, not {end!r}"
-            )
-    if not isinstance(src, Tensor) and not isinstance(dst, Tensor):
-        raise PoplarError(f"{what}: from {src} to {dst}; one of the two must be a tensor")
-    if isinstance(src, Stream) and src.direction != "in":
-        raise PoplarError(f"{what}: from stream {src.handle!r}, which goes to the host")
-    if isinstance(dst, Stream) and dst.direction != "out":
-        raise PoplarError(f"{what}: to stream {dst.handle!r}, which comes from the host")
-
-
-def _rows(what: str, src: object, dst: object, offset: object) -> int:
-    """Count the rows of a remote buffer that a copy moves."""
-    remote = isinstance(src, RemoteBuffer) or isinstance(dst, RemoteBuffer)
-    if offset is None:
-        return 1
-    if not remote:
-        raise PoplarError(f"{what}: offset {offset!r}; only a remote buffer has rows")
-    if not isinstance(offset, Tensor) or offset.dtype not in (INT, UNSIGNED_INT):
-        raise PoplarError(f"{what}: offset is {offset!r}; a tensor of unsigned int is needed")
-    return offset.numElements()
-
-
-def _size(end: Tensor | Stream | RemoteBuffer, rows: int) -> int:
-    if isinstance(end, RemoteBuffer):
-        return end.num_elements * end.replicas * rows
-    return end.total if isinstance(end, Stream) else end.numElements()
-
-
-def _side(end: Tensor | Stream | RemoteBuffer, size: int) -> str:
-    match end:
-        case Tensor():
-            name = end.describe()
-        case Stream():
-            name = f"stream {end.handle!r}"
-        case RemoteBuffer():
-            name = f"remote buffer {end.handle!r}"
-    return f"{name} ({size} x {end.dtype})"

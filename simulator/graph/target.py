@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import PoplarError
 from simulator.graph.machines import (
     MACHINES,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 VERSIONS = {"ipu1": "mk1", "ipu2": "mk2"}
 
 
+@refuse_in
 @dataclass(frozen=True, slots=True, eq=False)
 class Target(Machine):
     """A machine of some IPUs. `half` is 16 bits of IEEE 754 on every target, the CPU's too."""
@@ -270,7 +272,7 @@ MK1, MK2, CPU = TARGETS["mk1"], TARGETS["mk2"], _target(MACHINES["cpu"])
 
 def part_name(where: str, text: str) -> str:
     """Give the name of a part by its name or version; raises PoplarError."""
-    name = VERSIONS.get(text, text)
+    name = VERSIONS.get(str(text), str(text))
     if name not in TARGETS:
         near = difflib.get_close_matches(str(text), [*TARGETS, *VERSIONS], n=1)
         hint = f"; did you mean {near[0]}?" if near else ""

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from simulator.graph.arguments import refuse_in, refusing
 from simulator.graph.element_view import WHOLE, ElementView
 from simulator.graph.errors import PoplarError
 from simulator.graph.intervals import blocks, cut, join, offsets_of
@@ -26,6 +27,7 @@ class UpsampleMethod(Enum):
     REPEAT = "REPEAT"
 
 
+@refuse_in
 class Tensor(ElementView):
     """A view of elements, with Poplar's ways to make other views of them."""
 
@@ -292,6 +294,7 @@ class Tensor(ElementView):
         return self.dimShufflePartial([dimIdx], [newIdx])
 
 
+@refusing
 def concat(
     tensors: Tensor | Sequence[Tensor], other: Tensor | int = 0, dimension: int = 0
 ) -> Tensor:
@@ -303,6 +306,7 @@ def concat(
     return _concat(list(tensors), other or dimension)
 
 
+@refusing
 def append(first: Tensor, element: Tensor, dimension: int = 0) -> Tensor:
     """Lay one more element along a dimension; it has one dimension less."""
     return concat(first, element.expand([dimension]), dimension)

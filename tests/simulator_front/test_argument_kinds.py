@@ -1,0 +1,64 @@
+"""Arguments of the wrong kind give one line that names the call and the argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simulator import poplar, popops
+from simulator.poplar import program
+
+
+def setting() -> tuple[poplar.Graph, poplar.Tensor]:
+    graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+    tensor = graph.addVariable(poplar.FLOAT, [2, 3], "data")
+    graph.setTileMapping(tensor, 0)
+    return graph, tensor
+
+
+CALLS: list[tuple[Callable[[Any, Any], object], str]] = [
+    (lambda g, t: program.CrossReplicaCopy([1], t, {}), "CrossReplicaCopy: src is [1]; Tensor is"),
+    (lambda g, t: program.Sequence(3), "Sequence: cannot take children=(3,): TypeError: 'int'"),
+    (lambda g, t: t.intersectsWith(2), "ElementView.intersectsWith: other is 2; ElementView is"),
+    (lambda g, t: t.expand(3), "Tensor.expand: cannot take dimensions=3"),
+    (lambda g, t: poplar.concat([t, 3]), "concat: cannot take tensors=[Tensor(data: float[2, 3])"),
+    (lambda g, t: g.getTileMapping({}), "Graph.getTileMapping: tensor is {}; Tensor is needed"),
+    (lambda g, t: g.clone(None), "Graph.clone: tensor is None; Tensor is needed"),
+    (lambda g, t: popops.add(g, t, None, program.Sequence()), "popops.add: b is None; Tensor is"),
+    (lambda g, t: popops.neg(g, t, [2]), "popops.neg: prog is [2]; Sequence is needed"),
+    (lambda g, t: poplar.Engine([1], []), "Engine: graph is [1]; Graph is needed"),
+    (lambda g, t: poplar.IPUModel({}), "IPUModel: no part {}; known are mk1"),
+    (lambda g, t: poplar.OptionFlags(3), "OptionFlags: cannot take given=3: TypeError"),
+    (lambda g, t: g.getTarget().getTypeSize("x"), "Target.getTypeSize: type_ is 'x'; Type is"),
+    (lambda g, t: t.reshape(np.zeros((2, 2))), "reshape: shape is array([[0., 0.], [0., 0.]]); a"),
+]
+
+
+@pytest.mark.parametrize(("call", "said"), CALLS, ids=[said[:30] for _, said in CALLS])
+def test_an_argument_of_the_wrong_kind_is_named(
+    call: Callable[[Any, Any], object], said: str
+) -> None:
+    with pytest.raises(poplar.PoplarError) as caught:
+        call(*setting())
+    assert str(caught.value).startswith(said)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_wrong_number_of_arguments_is_a_type_error() -> None:
+    graph, tensor = setting()
+    for call in (graph.addVariable, tensor.expand, program.Copy, popops.add):
+        with pytest.raises(TypeError, match="missing"):
+            call()  # type: ignore[operator]
+
+
+def test_what_a_program_itself_raises_stays_what_it_is() -> None:
+    graph, _ = setting()
+
+    def body(count: poplar.Tensor) -> program.Program:
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        popops.countedLoop(graph, 3, body)
