@@ -7,9 +7,14 @@ prints and compare what it makes of them.
 import numpy as np
 import pytest
 
+from pva.schema import REGIONS
+from simulator import poplar
+from simulator.codelets.convolution import worklists
 from simulator.compiler.allocate import Demand, allocate
+from simulator.compiler.compile import compile_graph
 from simulator.compiler.exchange import exchange_cost, host_exchange_cost
 from simulator.graph.target import TARGETS
+from simulator.poplar import CHAR, program
 
 MK1, MK2 = TARGETS["mk1"], TARGETS["mk2"]
 LAYER_1 = np.arange(392)  # the tiles of the sample's first layer
@@ -42,6 +47,25 @@ def test_the_exchanges_of_the_sample_have_the_printed_balances():
     layer = exchange_cost(MK1, source, destination, np.full(1568, 128), source * 128)
     both = layer.sent + layer.received
     assert round(100 * both.mean() / both.max(), 1) == 32.2
+
+
+def test_what_selects_a_program_takes_the_printed_steps():
+    # The guide's sample up to its user program: 946 cycles, of which 120 are a broadcast.
+    device = poplar.IPUModel("mk1").createDevice()
+    engine = poplar.Engine(poplar.Graph(device.getTarget()), [program.Sequence()] * 2)
+    engine.load(device)
+    engine.run(1)
+    steps = engine.getExecutionProfile()["simulation"]["steps"]
+    short = {"External": "E", "Internal": "I"}
+    assert [short[s["syncType"]] if s["type"] == "Sync" else s["type"] for s in steps] == [
+        *("E", "StreamCopy", "I", "I", "E", "StreamCopy", "I", "I", "I", "DoExchange")
+    ]
+    printed = ("cyclesFrom", "cyclesTo", "cycles", "activeTiles", "totalData")
+    assert [[s[name] for name in printed] for s in steps if s["type"] != "Sync"] == [
+        [118, 118, 7, 1, 2],
+        [472, 472, 9, 1, 4],
+        [826, 946, 120, 1216, 2432],
+    ]
 
 
 def ends(target, tiles, pieces):
@@ -85,3 +109,48 @@ def test_the_tiles_of_the_sample_add_up_to_its_memory_including_gaps():
     total = ends(MK1, 1_216, layer + [(684, 3_212, 0)] * 824)
     assert total.max() == 131_608
     assert total.sum() == 67_725_024
+
+
+@pytest.mark.parametrize(
+    ("elements", "data", "end"),
+    [(1, 56, 16_440), (2, 104, 32_872), (3, 88, 49_240), (4, 32, 65_568)],
+)
+def test_what_lies_above_code_begins_at_a_memory_element(elements, data, end):
+    # Published ends of the region below the interleaved one: a little above whole elements.
+    assert ends(MK2, 1, [(elements * 16_384 - 99, data, 0)]).tolist() == [end]
+
+
+def test_the_worklists_of_the_sample_take_36_bytes_a_vertex():
+    lists = worklists(np.tile([8, 8, 8, 6], 98), workers=6)
+    assert lists.nbytes == 392 * 36 == 14_112
+
+
+def one_tile(kept, temporary):
+    """Compile a program that keeps `kept` bytes and, one after another, takes in the others."""
+    target = poplar.IPUModel("tiny", memoryBytesPerTile=1 << 24).getTarget()
+    graph, steps = poplar.Graph(target), program.Sequence()
+    always = graph.addVariable(CHAR, [kept], "kept")
+    graph.setTileMapping(always, 0)
+    graph.createHostWrite("kept", always)
+    for number, size in enumerate(temporary):
+        variable = graph.addVariable(CHAR, [size], f"temporary {number}")
+        graph.setTileMapping(variable, 0)
+        source = graph.addHostToDeviceFIFO(f"in {number}", CHAR, size)
+        steps.add(program.Copy(source, variable))
+        steps.add(program.Copy(variable, graph.addDeviceToHostFIFO(f"out {number}", CHAR, size)))
+    return compile_graph(graph, [steps])
+
+
+def test_the_maximum_of_live_bytes_is_what_always_lives_and_the_largest_step():
+    executable = one_tile(5_976_425, (105_168, 580_312, 311_022))
+    always = dict(executable.memory.always_live_items)["kept"]
+    assert executable.liveness.bytes.max() == 580_312
+    assert always + executable.liveness.bytes.max() == 6_556_737
+
+
+def test_memory_excluding_gaps_is_what_lies_alone_and_what_is_left_after_overlapping():
+    memory = one_tile(6_325_741, (394_596, 300_000)).memory
+    alone, overlapped = memory.by_category[:, REGIONS.index("interleaved")].sum(axis=(0, 2))
+    assert (alone, overlapped) == (6_325_741, 694_596)
+    assert memory.by_tile["interleaved"].sum() == 6_720_337
+    assert memory.by_tile["interleaved"].sum() - alone == 394_596

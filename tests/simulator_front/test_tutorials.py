@@ -12,6 +12,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from pva.analysis.execution import execution_overview
 from pva.check import check
 from pva.report import Report, openReport
 from simulator import poplar
@@ -228,6 +229,22 @@ def test_tutorial_7_has_the_published_compute_cycles_with_its_data_streamed(
     assert "ReduceVertex (10000 instances): 80,000" in lines
     assert "poplar_rt::ShortMemcpy (63 instances): 4,536" in lines
     assert check(report.dataset) == []
+
+
+def test_tutorial_7_accounts_for_every_cycle_of_every_tile(large: tuple[str, Report]) -> None:
+    # As the published profile does: compute, exchange, host exchange and sync add up to the whole.
+    assert 8_190_756 * 1216 == 5_513_152 + 963_855 + 9_952_701_003 + 781_286
+    overview = execution_overview(large[1])
+    spent = [overview.tile_cycles[n] for n in ("compute", "do_exchange", "stream_copy", "sync")]
+    assert overview.cycles * 1216 == sum(spent)
+
+
+def test_tutorial_7_sees_the_guides_worst_cost_at_its_last_split(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = poplar.Graph(poplar.IPUModel("mk1").createDevice().getTarget())
+    tutorial = load(TUT7, monkeypatch)
+    assert tutorial.estimateCycles(graph, 10_000, 1_000, 999, False) == 64_373
 
 
 @pytest.mark.parametrize(
