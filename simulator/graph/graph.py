@@ -26,6 +26,7 @@ from simulator.graph.types import (
     Array,
     IntArray,
     Type,
+    checked_name,
     checked_shape,
     checked_type,
     element_count,
@@ -151,13 +152,14 @@ class Graph:
     # Functions
     def addFunction(self, program: Program, name: str = "") -> Function:
         """Add a program that `Call` can run from several places."""
-        function = Function(len(self.functions), name)
+        function = Function(len(self.functions), checked_name(name, "function"))
         self.functions.append((function, program))
         return function
 
     # Debug contexts
     def debug_context(self, name: str, layer: str = "poplar") -> int:
         """Record a named place of the user's program; give its id."""
+        checked_name(name, "variable or compute set")
         context_id = len(self.debug_contexts) + 1
         self.debug_contexts.append(
             {

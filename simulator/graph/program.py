@@ -321,7 +321,7 @@ def tensors_of(node: Program) -> list[Tensor]:
         case Copy() | CrossReplicaCopy():
             ends = (node.src, node.dst, getattr(node, "offset", None))
             return [end for end in ends if isinstance(end, Tensor)]
-        case PrintTensor() | ErrorProgram():
+        case PrintTensor() | ErrorProgram() | WriteUndef():
             return [node.tensor]
         case RepeatWhile() | If():
             return [node.predicate]

@@ -63,6 +63,13 @@ def checked_type(dtype: object, what: str) -> Type:
     return dtype
 
 
+def checked_name(name: object, what: str) -> str:
+    """Give a name back when it is a text, or raise PoplarError naming `what` it is of."""
+    if not isinstance(name, str):
+        raise PoplarError(f"{what}: its name is {name!r}; a text is needed")
+    return name
+
+
 def checked_shape(shape: object, what: str) -> tuple[int, ...]:
     """Give `shape` as a tuple of sizes, or raise PoplarError naming `what`."""
     try:

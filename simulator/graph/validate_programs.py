@@ -13,6 +13,7 @@ from simulator.graph.program import (
     children_of,
     tensors_of,
 )
+from simulator.graph.types import checked_name
 from simulator.graph.validate import check_mapped, check_writers
 
 
@@ -25,9 +26,13 @@ def check_programs(graph: Graph, programs: Sequence[object]) -> list[Program]:
         if not isinstance(program, Program):
             raise PoplarError(f"Engine: a program is needed, not {program!r}")
         roots.append(program)
+    for function, body in graph.functions:
+        if not isinstance(body, Program):
+            raise PoplarError(f"function {function.name!r}: a program is needed, not {body!r}")
     nodes = all_nodes(graph, [*roots, *(program for _, program in graph.functions)])
     known = set(graph.compute_sets)
     for node in nodes:
+        checked_name(getattr(node, "name", ""), type(node).__name__)
         if isinstance(node, Execute) and node.compute_set not in known:
             raise PoplarError(f"Execute: compute set {node.name!r} is not of this graph")
     tensors = [tensor for node in nodes for tensor in tensors_of(node)]

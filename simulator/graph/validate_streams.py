@@ -30,7 +30,11 @@ def check_outside_copies(
     """
     homes: Homes = {}
     buffers: dict[int, IntArray] = {}
+    known: set[Stream | RemoteBuffer] = {*graph.streams, *graph.remote_buffers}
     for end, tensor, offset in _outside_copies(nodes):
+        if end not in known:
+            kind = "stream" if isinstance(end, Stream) else "remote buffer"
+            raise PoplarError(f"{kind} {end.handle!r}: is not of this graph")
         if isinstance(end, RemoteBuffer):
             _check_rows(end, tensor, offset)
             _check_home(graph, end, tensor, homes)

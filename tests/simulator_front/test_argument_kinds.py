@@ -62,3 +62,37 @@ def test_what_a_program_itself_raises_stays_what_it_is() -> None:
 
     with pytest.raises(ValueError, match="mine"):
         popops.countedLoop(graph, 3, body)
+
+
+PROGRAMS: list[tuple[Callable[[Any, Any], Any], str]] = [
+    (
+        lambda g, t: program.Copy(setting()[0].addHostToDeviceFIFO("far", t.dtype, 6), t),
+        "stream 'far': is not of this graph",
+    ),
+    (
+        lambda g, t: program.Copy(t, setting()[0].addRemoteBuffer("far", t.dtype, 6)),
+        "remote buffer 'far': is not of this graph",
+    ),
+    (
+        lambda g, t: program.Call(g.addFunction(3, "f")),
+        "function 'f': a program is needed, not 3",
+    ),
+    (
+        lambda g, t: program.WriteUndef(g.addVariable(t.dtype, [2], "lost")),
+        "variable 'lost': element 0 of 2 is not mapped",
+    ),
+    (lambda g, t: program.WriteUndef(setting()[1]), "Engine: Tensor(data: float[2, 3]) is not of"),
+    (lambda g, t: program.Repeat(2, program.Sequence(), 7), "Repeat: its name is 7; a text"),
+    (lambda g, t: g.addVariable(t.dtype, [1], b"x"), "variable or compute set: its name is b'x'"),
+    (lambda g, t: g.addFunction(program.Sequence(), [1]), "function: its name is [1]; a text"),
+]
+
+
+@pytest.mark.parametrize(("make", "said"), PROGRAMS, ids=[said[:30] for _, said in PROGRAMS])
+def test_a_program_that_no_engine_can_have_is_refused(
+    make: Callable[[Any, Any], Any], said: str
+) -> None:
+    graph, tensor = setting()
+    with pytest.raises(poplar.PoplarError) as caught:
+        poplar.Engine(graph, make(graph, tensor))
+    assert str(caught.value).startswith(said)

@@ -98,6 +98,7 @@ def countedForLoop(graph: Graph, /, *arguments: Any, debugContext: str = "") -> 
     return program
 
 
+@library_call("POPOPS")
 def addForLoopCounterVertex(
     graph: Graph,
     count: Tensor,
