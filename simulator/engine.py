@@ -176,7 +176,7 @@ class Engine:
         if given != wanted:
             raise PoplarError(f"Engine: the graph is for {wanted}, the device is {given}")
 
-    def run(self, program: int = 0, name: str = "") -> None:
+    def run(self, prog: int = 0, debugName: str = "") -> None:
         """Run a program by its number; the first runs are recorded step by step."""
         if self._runner is None or self._device is None:
             raise PoplarError("Engine: load a device before running")
@@ -184,19 +184,19 @@ class Engine:
             raise PoplarError(
                 f"Engine: device {self._device.getId()} has been detached; load it again"
             )
-        if not 0 <= program < len(self._programs):
+        if not 0 <= prog < len(self._programs):
             raise PoplarError(
-                f"Engine: program {program}; there are programs 0 to {len(self._programs) - 1}"
+                f"Engine: program {prog}; there are programs 0 to {len(self._programs) - 1}"
             )
         most = int(self._options["autoReport.executionProfileProgramRunCount"])
         # A CPU has no model whose steps could be recorded.
         record = len(self._records) < most and self._graph.target.target_type != "CPU"
         self._runs += 1
         if self._logged:
-            log("PO", "ENGINE", "INFO", f"{self._called} runs program {program}")
+            log("PO", "ENGINE", "INFO", f"{self._called} runs program {prog}")
         self._streams.start_run()
         with _attempted("Engine::run"):
-            done = self._runner.run(program, name or f"run {self._runs - 1}", record=record)
+            done = self._runner.run(prog, debugName or f"run {self._runs - 1}", record=record)
         if self._logged:
             log_run(self._executable, done)
         self._records.append(done)

@@ -187,10 +187,10 @@ class Tensor(ElementView):
         times = self._at_least(scale, 0, "upsample: scale")
         return self._taken(np.repeat(np.arange(self.shape[axis], dtype=np.int64), times), axis)
 
-    def broadcast(self, count: int, dimension: int) -> Tensor:
-        """Repeat the tensor `count` times along a dimension."""
+    def broadcast(self, N: int, dimension: int) -> Tensor:
+        """Repeat the tensor N times along a dimension."""
         axis = self._checked_dimension(dimension)
-        times = self._at_least(count, 0, "broadcast: count")
+        times = self._at_least(N, 0, "broadcast: count")
         rows = np.arange(element_count(self.shape[:axis]), dtype=np.int64)
         inner = element_count(self.shape[axis:])
         shape = (*self.shape[:axis], self.shape[axis] * times, *self.shape[axis + 1 :])
@@ -226,10 +226,10 @@ class Tensor(ElementView):
         end = self.rank() if dimEnd is None else dimEnd
         return self.reshapePartial(dimBegin, end, [element_count(self.shape[dimBegin:end])])
 
-    def expand(self, dimensions: Sequence[int]) -> Tensor:
+    def expand(self, indices: Sequence[int]) -> Tensor:
         """Insert dimensions of size 1 before the given ones."""
         shape = list(self.shape)
-        for dimension in sorted(dimensions, reverse=True):
+        for dimension in sorted(indices, reverse=True):
             if not 0 <= dimension <= self.rank():
                 raise PoplarError(
                     f"{self!r}: expand before dimension {dimension} of {self.rank()} dimensions"
@@ -237,9 +237,9 @@ class Tensor(ElementView):
             shape.insert(dimension, 1)
         return self.reshape(shape)
 
-    def squeeze(self, dimensions: Sequence[int]) -> Tensor:
+    def squeeze(self, indices: Sequence[int]) -> Tensor:
         """Remove dimensions of size 1."""
-        gone = {self._checked_dimension(dimension) for dimension in dimensions}
+        gone = {self._checked_dimension(dimension) for dimension in indices}
         for axis in sorted(gone):
             if self.shape[axis] != 1:
                 raise PoplarError(
@@ -247,14 +247,14 @@ class Tensor(ElementView):
                 )
         return self.reshape([size for axis, size in enumerate(self.shape) if axis not in gone])
 
-    def reinterpret(self, dtype: Type) -> Tensor:
+    def reinterpret(self, type: Type) -> Tensor:
         """View the same bytes as elements of another type of the same size."""
-        if checked_type(dtype, f"{self!r}: reinterpret").size != self.dtype.size:
+        if checked_type(type, f"{self!r}: reinterpret").size != self.dtype.size:
             raise PoplarError(
-                f"{self!r}: reinterpret as {dtype} of {dtype.size} bytes; "
+                f"{self!r}: reinterpret as {type} of {type.size} bytes; "
                 f"{self.dtype} has {self.dtype.size}"
             )
-        return Tensor(self.graph, dtype, self.shape, self.begins, self.lengths)
+        return Tensor(self.graph, type, self.shape, self.begins, self.lengths)
 
     # Order of dimensions
     def transpose(self) -> Tensor:

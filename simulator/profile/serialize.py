@@ -6,9 +6,11 @@ import io
 from typing import IO, Any
 
 from pva.formats import registry
+from simulator.graph.arguments import refusing
 from simulator.graph.errors import PoplarError
 
 
+@refusing
 def serializeToJSON(stream: IO[Any], value: Any, pretty: bool = False) -> None:
     """Write a profile, or any part of one, as JSON to a text or binary stream."""
     data = _encoded(value, "json", pretty)
@@ -18,6 +20,7 @@ def serializeToJSON(stream: IO[Any], value: Any, pretty: bool = False) -> None:
         stream.write(data)
 
 
+@refusing
 def serializeToCBOR(stream: IO[Any], value: Any) -> None:
     """Write a profile, or any part of one, as CBOR.
 

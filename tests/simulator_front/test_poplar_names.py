@@ -43,21 +43,37 @@ def test_every_program_of_the_guide_is_there(name: str) -> None:
 
 # The names of arguments in Poplar's headers: a program may give them by keyword.
 ARGUMENTS = {
-    "addVariable": "type shape name",
-    "addConstant": "type shape values name",
-    "addVertex": "cs vertexType connections",
-    "addHostToDeviceFIFO": "handle elementType numElements replicatedMode options",
-    "addDeviceToHostFIFO": "handle elementType numElements options",
-    "addRemoteBuffer": "handle elementType numElements repeats rearrangeOnHost optimiseMemory",
-    "createHostRead": "handle t rearrangeOnHost",
-    "createHostWrite": "handle t rearrangeOnHost",
-    "createReplicatedGraph": "replicationFactor",
+    "Graph.addVariable": "type shape name",
+    "Graph.addConstant": "type shape values name",
+    "Graph.addVertex": "cs vertexType connections",
+    "Graph.addHostToDeviceFIFO": "handle elementType numElements replicatedMode options",
+    "Graph.addDeviceToHostFIFO": "handle elementType numElements options",
+    "Graph.addRemoteBuffer": "handle elementType numElements repeats rearrangeOnHost",
+    "Graph.createHostRead": "handle t rearrangeOnHost",
+    "Graph.createHostWrite": "handle t rearrangeOnHost",
+    "Graph.createReplicatedGraph": "replicationFactor",
+    "Tensor.slice": "begin end dimension",
+    "Tensor.index": "indices",
+    "Tensor.reshape": "shape",
+    "Tensor.reshapePartial": "beginIndex endIndex newDims",
+    "Tensor.dimShuffle": "permutation",
+    "Tensor.dimRoll": "dimIdx newIdx",
+    "Tensor.broadcast": "N dimension",
+    "Tensor.expand": "indices",
+    "Tensor.squeeze": "indices",
+    "Tensor.flatten": "dimBegin dimEnd",
+    "Tensor.reverse": "dimension",
+    "Tensor.subSample": "stride dimension",
+    "Tensor.upsample": "scale dimension method",
+    "Tensor.reinterpret": "type",
+    "Engine.run": "prog debugName",
 }
 
 
 @pytest.mark.parametrize("method", ARGUMENTS)
-def test_methods_of_a_graph_take_poplars_arguments_by_place_or_name(method: str) -> None:
-    arguments = list(inspect.signature(getattr(poplar.Graph, method)).parameters)[1:]
+def test_methods_take_poplars_arguments_by_place_or_name(method: str) -> None:
+    owner, _, name = method.partition(".")
+    arguments = list(inspect.signature(getattr(getattr(poplar, owner), name)).parameters)[1:]
     assert arguments[: len(ARGUMENTS[method].split())] == ARGUMENTS[method].split()
 
 
