@@ -106,11 +106,6 @@ def sync(free: Cycles, delays: Delays, *, external: bool = False) -> Cycles:
     return after
 
 
-def advance(free: Cycles, phases: Sequence[Phase], order: Sequence[int], delays: Delays) -> Cycles:
-    """Give the clocks after the phases `order` (indexes into `phases`), and record nothing."""
-    return watch(free, phases, order, delays)[0]
-
-
 def watch(
     free: Cycles,
     phases: Sequence[Phase],
@@ -118,9 +113,10 @@ def watch(
     delays: Delays,
     watched: Container[int] = (),
 ) -> tuple[Cycles, list[Cycles], list[Cycles]]:
-    """Give the clocks after the phases, and those of the tiles of each watched phase.
+    """Give the clocks after the phases `order` (indexes into `phases`), and record no steps.
 
-    They are from before and after it, in the order of execution; a sync is not watched.
+    Of each phase that is `watched`, no sync, the clocks of its tiles before and after it are in the
+    two lists, in the order of execution.
     """
     free = free.copy()
     before: list[Cycles] = []
