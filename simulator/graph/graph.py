@@ -257,11 +257,11 @@ class Graph:
 
     def tile_ranges(self, tensor: Tensor) -> tuple[IntArray, IntArray, IntArray]:
         """Give the positions [low, high) of a flattened tensor that lie on one tile, in order."""
-        return placement.tile_ranges(self, tensor)
+        return placement.tile_ranges(self, self._mapping, tensor)
 
     def getTileMapping(self, tensor: Tensor) -> list[list[tuple[int, int]]]:
         """List, for each tile, the parts [begin, end) of the flattened tensor that it holds."""
-        return placement.listed_by_tile(self, tensor)
+        return placement.listed_by_tile(self, self._mapping, tensor)
 
     def mapping_table(self) -> Mapping:
         """Give all mapped bytes of the arena, sorted, cut at variables and tiles."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from operator import index
+from typing import TypeAlias
 
 import numpy as np
 
@@ -48,6 +49,9 @@ class Mapping:
         return mapped_before(ends) - mapped_before(begins)
 
 
+Pieces: TypeAlias = tuple[IntArray, IntArray, IntArray]  # begin, end and tile of each
+
+
 def listed_pieces(
     parts: Iterable[Iterable[tuple[int, int]]],
 ) -> tuple[IntArray, IntArray, IntArray]:
@@ -70,13 +74,15 @@ def _empty() -> IntArray:
 
 @dataclass(slots=True)
 class MappingTable:
-    """Collects mappings; a later one of the same bytes replaces an earlier one."""
+    """Collects mappings; a later one of the same bytes replaces an earlier one.
 
-    _settled: tuple[IntArray, IntArray, IntArray] = field(
-        default_factory=lambda: (_empty(), _empty(), _empty())
-    )
-    _waiting: list[tuple[IntArray, IntArray, IntArray]] = field(default_factory=list)
+    What has been settled is kept by variable, so that a program that asks for the mapping of each
+    new variable does not go through all the others.
+    """
+
+    _waiting: list[Pieces] = field(default_factory=list)
     _single: list[tuple[int, int, int]] = field(default_factory=list)
+    _settled: dict[int, Pieces] = field(default_factory=dict)
     version: int = 0
 
     def add(self, begins: IntArray, ends: IntArray, tiles: IntArray) -> None:
@@ -98,15 +104,48 @@ class MappingTable:
             self._waiting.append((begins, ends, tiles))
             self._single.clear()
 
-    def settled(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Give begin, end and tile of all mapped pieces, sorted by begin and disjoint."""
+    def settled(
+        self, bounds: tuple[IntArray, IntArray], variables: Iterable[int] | None = None
+    ) -> Mapping:
+        """Give all mapped pieces of variables (of all, when none are named).
+
+        `bounds` are the first and last byte of every variable of the graph.
+        """
         self._keep_single()
         if self._waiting:
-            columns = zip(self._settled, *self._waiting, strict=True)
-            begins, ends, tiles = (np.concatenate(column) for column in columns)
-            self._settled = last_wins(begins, ends, tiles)
-            self._waiting.clear()
-        return self._settled
+            self._settle(*bounds)
+        chosen = sorted(self._settled if variables is None else self._settled.keys() & variables)
+        rows = [self._settled[number] for number in chosen]
+        begin, end, tile = _concatenated(rows)
+        counts = [len(row[0]) for row in rows]
+        return Mapping(begin, end, tile, np.repeat(as_int64(chosen), counts))
+
+    def _settle(self, first_byte: IntArray, last_byte: IntArray) -> None:
+        """Lay what waits over what is settled of the same variables."""
+        begins, ends, tiles = _concatenated(self._waiting)
+        self._waiting.clear()
+        piece, variable = crossings(begins, ends, first_byte, last_byte)
+        low = np.maximum(begins[piece], first_byte[variable])
+        high = np.minimum(ends[piece], last_byte[variable])
+        touched = np.unique(variable)
+        before = [self._settled[n] for n in touched.tolist() if n in self._settled]
+        kept = high > low
+        now = last_wins(*_concatenated([*before, (low[kept], high[kept], tiles[piece][kept])]))
+        # Variables that follow one another on a tile have been joined: cut them again.
+        piece, place = crossings(now[0], now[1], first_byte[touched], last_byte[touched])
+        low = np.maximum(now[0][piece], first_byte[touched][place])
+        high = np.minimum(now[1][piece], last_byte[touched][place])
+        heads = np.searchsorted(place, np.arange(len(touched) + 1)).tolist()
+        for number, begin, end in zip(touched.tolist(), heads[:-1], heads[1:], strict=True):
+            here = slice(begin, end)
+            self._settled[number] = (low[here], high[here], now[2][piece[here]])
+
+
+def _concatenated(rows: list[Pieces]) -> Pieces:
+    if not rows:
+        return _empty(), _empty(), _empty()
+    begins, ends, tiles = (np.concatenate(column) for column in zip(*rows, strict=True))
+    return begins, ends, tiles
 
 
 def last_wins(

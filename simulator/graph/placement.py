@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from simulator.graph.errors import TileMappingError
-from simulator.graph.intervals import as_int64, crossings, cut, offsets_of
+from simulator.graph.intervals import as_int64, cut, offsets_of
 from simulator.graph.mapping import Mapping, MappingTable
+from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 from simulator.graph.views import everywhere
@@ -71,24 +73,29 @@ def _replicas(graph: Graph, tensor: Tensor) -> list[Tensor]:
     return [whole[replica] for replica in range(graph.window.replicas)]
 
 
-def tile_ranges(graph: Graph, tensor: Tensor) -> tuple[IntArray, IntArray, IntArray]:
+def tile_ranges(
+    graph: Graph, table: MappingTable, tensor: Tensor
+) -> tuple[IntArray, IntArray, IntArray]:
     """Give the positions [low, high) of a tensor that lie on one tile of the graph, in order.
 
     A view leaves out what lies on none of its tiles.
     """
     size = tensor.dtype.size
     begins = tensor.begins * size
-    source, low, high, tiles = graph.mapping_table().pieces(begins, begins + tensor.lengths * size)
+    mapping = settled_mapping(graph, table, variables_of(tensor))
+    source, low, high, tiles = mapping.pieces(begins, begins + tensor.lengths * size)
     shift = (offsets_of(tensor.lengths)[:-1] - tensor.begins)[source]
     tiles = graph.window.inside(tiles)
     seen = tiles >= 0
     return (low // size + shift)[seen], (high // size + shift)[seen], tiles[seen]
 
 
-def listed_by_tile(graph: Graph, tensor: Tensor) -> list[list[tuple[int, int]]]:
+def listed_by_tile(
+    graph: Graph, table: MappingTable, tensor: Tensor
+) -> list[list[tuple[int, int]]]:
     """List, for each tile, the parts [begin, end) of the flattened tensor that it holds."""
     result: list[list[tuple[int, int]]] = [[] for _ in range(graph.target.num_tiles)]
-    columns = (column.tolist() for column in tile_ranges(graph, tensor))
+    columns = (column.tolist() for column in tile_ranges(graph, table, tensor))
     for low, high, tile in zip(*columns, strict=True):
         parts = result[tile]
         if parts and parts[-1][1] == low:
@@ -98,15 +105,15 @@ def listed_by_tile(graph: Graph, tensor: Tensor) -> list[list[tuple[int, int]]]:
     return result
 
 
-def settled_mapping(graph: Graph, table: MappingTable) -> Mapping:
-    """Give all mapped bytes of the arena, sorted, cut at variables and tiles."""
-    variable_begins, variable_ends = graph.variable_bounds()
-    if graph.target.target_type == "CPU":  # everything is on its one tile, mapped or not
-        used = np.flatnonzero(variable_ends > variable_begins)
-        return Mapping(variable_begins[used], variable_ends[used], np.zeros_like(used), used)
-    begins, ends, tiles = table.settled()
-    piece, variable = crossings(begins, ends, variable_begins, variable_ends)
-    low = np.maximum(begins[piece], variable_begins[variable])
-    high = np.minimum(ends[piece], variable_ends[variable])
-    keep = high > low
-    return Mapping(low[keep], high[keep], tiles[piece][keep], variable[keep])
+def settled_mapping(
+    graph: Graph, table: MappingTable, variables: Iterable[int] | None = None
+) -> Mapping:
+    """Give the mapped bytes of variables (of all, when none are named), cut where the tile changes.
+
+    On a CPU everything is on its one tile, mapped or not.
+    """
+    begins, ends = graph.variable_bounds()
+    if graph.target.target_type != "CPU":
+        return table.settled((begins, ends), variables)
+    used = np.flatnonzero(ends > begins)
+    return Mapping(begins[used], ends[used], np.zeros_like(used), used)
