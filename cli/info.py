@@ -89,7 +89,7 @@ def _machine(report: Report) -> str:
     target = {name: values.tolist()[0] for name, values in data.table("target").items()}
     return (
         f"{data.texts('target', 'type')[0]} {target['architecture']}:"
-        f" {counted(target['num_ipus'], 'IPU')} x {target['tiles_per_ipu']:,} tiles"
+        f" {counted(target['num_ipus'], 'IPU')} x {counted(target['tiles_per_ipu'], 'tile')}"
         f" x {units.size(target['bytes_per_tile'])}"
         f" at {units.frequency(target['clock_frequency'])}"
         + (

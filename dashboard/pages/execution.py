@@ -49,6 +49,9 @@ def layout(store: Store, chosen: Address) -> Element:
     """Lay the page out; raises PvaError."""
     report = store.report(chosen.report)
     overview = analysis.execution_overview(report)
+    question, answer = components.title("Where do the cycles go?"), execution_sentence(overview)
+    if not overview.steps:
+        return html.Div([question, components.headline(answer)])
     view = dmc.SegmentedControl(
         id="execution-show",
         data=[{"value": value, "label": label} for value, label in LAYERS],
@@ -58,8 +61,8 @@ def layout(store: Store, chosen: Address) -> Element:
     note = f"{overview.recorded_runs:,} of {overview.runs:,} runs recorded in full"
     return html.Div(
         [
-            components.title("Where do the cycles go?"),
-            components.headline(execution_sentence(overview)),
+            question,
+            components.headline(answer),
             section(
                 "Device timeline",
                 canvas("device", "Device timeline"),

@@ -26,9 +26,9 @@ MOVING = "moving"  # the option `show` of the address that leaves the always-liv
 CHOICES = (("all", "All"), (MOVING, "Not always live"))
 VARIABLE_COLUMNS = (
     Column("name", "Variable", "name"),
-    Column("category", "Category", "text", 220),
-    Column("bytes", "Bytes", "bytes", 120),
-    Column("share", "Share of the peak", "share", 150),
+    Column("category", "Category", "text", 200),
+    Column("bytes", "Bytes", "bytes", 100),
+    Column("share", "Of the peak", "share", 120),
 )
 ALWAYS_COLUMNS = (
     Column("name", "Variable or category", "name"),

@@ -99,7 +99,9 @@ def tile_details(report: Report, tile: int | None) -> Element:
     categories = categories.assign(share=categories["total"] / max(total, 1))
     grid = components.table("memory-categories", categories, CATEGORY_COLUMNS)
     if tile is None:
-        return section("Categories of all tiles", grid, note=units.size(total))
+        shared = total > analysis.memory_overview(report).total
+        note = f"{units.size(total)}{', shared places counted for each' if shared else ''}"
+        return section("Categories of all tiles", grid, note=note)
     note = f"of IPU {_row(report, tile)['ipu']}"
     close = html.Button("All tiles", id="memory-all", className="button")
     return section(

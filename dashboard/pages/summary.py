@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from dash import Dash, dcc, html
@@ -44,13 +45,14 @@ def layout(store: Store, chosen: Address) -> Element:
     if not store.has_report(chosen.report) and store.trace(chosen.report):
         return _trace_alone(chosen)
     report = store.report(chosen.report)
-    memory = memory_overview(report)
-    first = [_target(report), _options(report), _written(report)]
-    second = [_files(store, chosen.report), _graph(report), *_documents(report)]
+    first = [*_if_recorded("target", _target, report), _options(report),
+             *_if_recorded("report", _written, report)]  # fmt: skip
+    second = [_files(store, chosen.report), *_if_recorded("graph", _graph, report),
+              *_documents(report)]  # fmt: skip
     return html.Div(
         [
             components.title("Does it fit, and how long does it take?"),
-            components.headline(fit_sentence(memory), fit_tone(memory), more=_time(report)),
+            _fit(report),
             components.cards(*_memory_cards(report), *_execution_cards(report), name="cards four"),
             html.Div([html.Div(first), html.Div(second)], className="columns"),
             *trust_section(report),
@@ -74,19 +76,38 @@ def register(app: Dash, store: Store) -> None:
     """Nothing on this page changes by itself."""
 
 
+def _if_recorded(table: str, make: Callable[[Report], Element], report: Report) -> list[Element]:
+    return [make(report)] if report.dataset.has(table) else []
+
+
+def _fit(report: Report) -> Element:
+    """Answer the question of the page, or say why the report cannot."""
+    try:
+        memory = memory_overview(report)
+    except NotRecordedError as problem:
+        return components.headline(f"Memory not known: {problem.wanted}.", more=_time(report))
+    return components.headline(fit_sentence(memory), fit_tone(memory), more=_time(report))
+
+
 def _time(report: Report) -> str:
     try:
         return execution_sentence(execution_overview(report))
     except NotRecordedError as problem:
-        return str(problem)
+        return f"Execution not known: {problem.wanted}."
 
 
 def _memory_cards(report: Report) -> list[Element]:
-    memory, live = memory_overview(report), liveness_overview(report)
+    """Show how full the tiles are; that it is not known when memory was not recorded."""
+    try:
+        memory, live = memory_overview(report), liveness_overview(report)
+    except NotRecordedError as problem:
+        return [card("Memory", "not known", problem.wanted)]
+    replicated = int(report.dataset.value("target", "num_replicas")) > 1
+    every = "All tiles of a replica" if replicated else "All tiles"
     return [
         card("Fullest tile", units.size(memory.fullest_bytes),
              f"tile {memory.fullest_tile:,}, {units.share(memory.fullest_share)} of its memory"),
-        card("All tiles", units.size(memory.total_including_gaps),
+        card(every, units.size(memory.total_including_gaps),
              f"{units.size(memory.total)} without gaps"),
         card("Most of it", category_label(memory.largest_category),
              units.size(memory.largest_category_bytes)),
@@ -96,11 +117,13 @@ def _memory_cards(report: Report) -> list[Element]:
 
 
 def _execution_cards(report: Report) -> list[Element]:
-    """Show how long the runs took; nothing when the execution was not recorded."""
+    """Show how long the runs took; that it is not known when no run was recorded."""
     try:
         spent = execution_overview(report)
-    except NotRecordedError:
-        return [card("Execution", "not recorded", "run with autoReport.outputExecutionProfile")]
+    except NotRecordedError as problem:
+        return [card("Execution", "not known", problem.wanted)]
+    if not spent.runs:
+        return [card("Execution", "no run", "has ended")]
     runs = f"{spent.recorded_runs:,} of {spent.runs:,} runs recorded"
     return [
         card("Recorded runs", units.duration(spent.seconds), f"{units.count(spent.cycles)} cycles"),

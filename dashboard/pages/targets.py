@@ -24,13 +24,15 @@ def architecture_words(report: Report) -> str:
 def target_words(report: Report) -> str:
     """Describe the target in a line."""
     data = report.dataset
+    if data.texts("target", "type")[0] == "CPU":
+        return kind_words(report)
     names = ("num_ipus", "num_tiles", "num_replicas")
     ipus, tiles, replicas = (int(data.value("target", name)) for name in names)
     parts = (
         kind_words(report),
         architecture_words(report),
         f"{ipus} IPU" if ipus == 1 else f"{ipus} IPUs",
-        f"{units.count(tiles)} tiles",
+        f"{tiles} tile" if tiles == 1 else f"{units.count(tiles)} tiles",
         f"{replicas} replicas of which one is shown" if replicas > 1 else "",
     )
     return ", ".join(part for part in parts if part)

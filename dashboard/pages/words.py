@@ -47,6 +47,8 @@ def liveness_sentence(live: LivenessOverview) -> str:
 
 def execution_sentence(spent: ExecutionOverview) -> str:
     """Say how long the recorded runs took, with what, and how much of the tiles it kept busy."""
+    if not spent.runs:
+        return "No run has ended."
     runs = counted(spent.recorded_runs, "recorded run")
     took = f"{runs} took {units.count(spent.cycles)} cycles ({units.duration(spent.seconds)})"
     shares = [f"{units.share(v)} {what}" for what, v in spent.time_shares.items() if v >= 0.0005]

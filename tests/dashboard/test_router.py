@@ -15,7 +15,9 @@ from dashboard.address import Address, Filter
 from dashboard.app import show
 from dashboard.pages import execution, liveness, memory, provenance, summary
 from dashboard.store import Store
+from pva import schema
 from pva.analysis.selection import SelectionError
+from pva.formats import registry
 from tests.builders import small_report, write_report
 
 
@@ -72,6 +74,36 @@ def test_page_without_its_tables_is_not_in_the_menu(tmp_path: Path) -> None:
     store = Store([path])
     assert words(show(store, "/memory", "", None)[1]) == "Summary Memory Liveness"
     assert "autoReport.outputExecutionProfile" in words(show(store, "/execution", "", None)[0])
+
+
+def test_summary_of_a_cpu_says_what_it_is_and_why_there_is_no_more(tmp_path: Path) -> None:
+    target = small_report().table("target")
+    cpu = target | {"type": [schema.TABLE["target"].column("type").values.index("CPU")]}
+    gone = dict.fromkeys(("memory_by_tile", "tile_cycles", "steps", "steps_by_ipu"))
+    store = Store([write_report(tmp_path / "cpu", small_report(target=cpu, **gone))])
+    page, _, _, target_shown, _ = show(store, "/", "", None)
+    assert target_shown == "CPU"
+    assert "Memory not known: a CPU runs values without a model" in words(page)
+    assert "Execution not known: a CPU runs values" in words(page)
+    assert "Compute sets 3" in words(page)
+
+
+def test_summary_without_a_graph_profile_names_the_option(tmp_path: Path) -> None:
+    path = tmp_path / "profile.pop"
+    registry.write(small_report().select("execution"), path)
+    page = words(show(Store([path]), "/", "", None)[0])
+    assert "Memory not known: run the program with the engine option" in page
+    assert "profile.pop" in page
+
+
+def test_report_without_a_run_says_that_none_has_ended(tmp_path: Path) -> None:
+    data = small_report()
+    empty = {name: {column: values[:0] for column, values in data.table(name).items()}
+             for name in ("runs", "steps", "steps_by_ipu", "blocks")}  # fmt: skip
+    store = Store([write_report(tmp_path / "early", small_report(**empty, tile_clock=None))])
+    assert "No run has ended." in words(show(store, "/", "", None)[0])
+    page = words(show(store, "/execution", "", None)[0])
+    assert page == "Where do the cycles go? No run has ended. "
 
 
 def test_page_that_fails_says_so_without_a_traceback(
