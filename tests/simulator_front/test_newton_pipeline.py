@@ -23,6 +23,9 @@ def test_the_second_run_takes_all_batches_and_its_rounds(tmp_path):
     rounds = [sum("Divide" in step.program.name for step in run.steps) for run in (one, several)]
     # Newton's method halves a root that is far too large: more rounds for larger numbers.
     assert rounds[1] > newton_pipeline.BATCHES * rounds[0] > 0
+    blocks = [block.program.name for block in report.execution.blocks(0) if block.isCommon]
+    counts = {name: blocks.count(name) for name in ("Load", "Newton", "Store")}
+    assert counts == dict.fromkeys(counts, 1 + newton_pipeline.BATCHES)
 
 
 def test_replicas_have_batches_of_their_own():
