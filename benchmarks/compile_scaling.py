@@ -1,7 +1,8 @@
 """Measure how the time and memory of compiling grow with the number of vertices.
 
-Each size is built and compiled in a process of its own. Goals: time grows linearly from 10,000 to
-1,000,000 vertices; the bulk call takes at most a twentieth of the single call's time a vertex.
+Each size is built and compiled in a process of its own, in two compute sets and in many. Goals:
+time grows linearly from 10,000 to 1,000,000 vertices; the bulk call takes at most a twentieth of
+the single call's time a vertex.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from simulator.graph.vertex import Codelet, VertexGroup, cut_field
 from simulator.poplar import FLOAT, program
 
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+MANY_SETS = (10_000, 30_000, 100_000, 300_000)  # vertices, in compute sets of 100
+VERTICES_A_SET = 100
 COLUMNS, ROWS_A_SUM = 16, 8
 SINGLE = 20_000  # vertices that are added one by one
 
@@ -88,13 +91,42 @@ def add_sums(graph: Graph, values: poplar.Tensor) -> program.Execute:
     return program.Execute(compute_set)
 
 
-def measure(vertices: int) -> tuple[float, float, int]:
-    """Build and compile so many vertices; give both times in seconds and the peak memory."""
+def two_sets(graph: Graph, vertices: int) -> program.Sequence:
+    """Add the vertices in two compute sets."""
     rows = vertices * ROWS_A_SUM // (ROWS_A_SUM + 1)
+    tensors = variables(graph, rows)
+    return program.Sequence(add_rows(graph, tensors, rows), add_sums(graph, tensors["out"]))
+
+
+def many_sets(graph: Graph, vertices: int) -> program.Sequence:
+    """Add the vertices in compute sets of 100, each of which reads what the last one wrote."""
+    steps = program.Sequence()
+    place = np.arange(VERTICES_A_SET, dtype=np.int64)
+    cycles, copy = np.full(VERTICES_A_SET, 10), codelet("Copy")
+    last = graph.addVariable(FLOAT, [VERTICES_A_SET], "first")
+    graph.map_ranges(last, place, place + 1, place)
+    for number in range(vertices // VERTICES_A_SET):
+        out, tile = graph.clone(last, f"out{number}"), (place + number) % graph.target.num_tiles
+        graph.map_ranges(out, place, place + 1, tile)
+        compute_set = graph.addComputeSet(f"copy{number}")
+        fields = {
+            "in": cut_field("in", "input", last, place, place + 1),
+            "out": cut_field("out", "output", out, place, place + 1),
+        }
+        graph.add_vertices(VertexGroup(compute_set.id, copy, tile, fields, {}, cycles))
+        steps.add(program.Execute(compute_set))
+        last = out
+    return steps
+
+
+SHAPES = {"two": two_sets, "many": many_sets}
+
+
+def measure(shape: str, vertices: int) -> tuple[float, float, int]:
+    """Build and compile so many vertices; give both times in seconds and the peak memory."""
     begin = time.perf_counter()
     graph = Graph(make_target("mk2"))
-    tensors = variables(graph, rows)
-    steps = program.Sequence(add_rows(graph, tensors, rows), add_sums(graph, tensors["out"]))
+    steps = SHAPES[shape](graph, vertices)
     built = time.perf_counter()
     poplar.Engine(graph, steps)
     compiled = time.perf_counter()
@@ -102,9 +134,9 @@ def measure(vertices: int) -> tuple[float, float, int]:
     return built - begin, compiled - built, peak
 
 
-def apart(vertices: int) -> tuple[float, float, int]:
+def apart(shape: str, vertices: int) -> tuple[float, float, int]:
     """Measure in a process of its own."""
-    command = [sys.executable, __file__, str(vertices)]
+    command = [sys.executable, __file__, shape, str(vertices)]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     build, compile_, peak = printed.split()
     return float(build), float(compile_), int(peak)
@@ -139,20 +171,27 @@ def bulk_seconds(vertices: int) -> float:
     return time.perf_counter() - begin
 
 
-def main() -> None:
-    """Print the table, the exponent of the growth and what a vertex costs by both calls."""
+def table(shape: str, sizes: tuple[int, ...]) -> None:
+    """Print a row a size, and the exponent of the growth."""
+    print(f"{shape} compute sets")
     print("  vertices    build   compile   a vertex   peak memory")
     compiled = []
-    for vertices in SIZES:
-        build, seconds, peak = apart(vertices)
+    for vertices in sizes:
+        build, seconds, peak = apart(shape, vertices)
         compiled.append(seconds)
         cost = 1e6 * seconds / vertices
         print(
             f"{vertices:10,}{build:7.2f} s{seconds:8.2f} s{cost:8.2f} us{peak / 2**20:11.0f} MiB",
             flush=True,
         )
-    exponent = np.polyfit(np.log(SIZES), np.log(compiled), 1)[0]
+    exponent = np.polyfit(np.log(sizes), np.log(compiled), 1)[0]
     print(f"compile time grows as vertices ^ {exponent:.2f}   goal 1 or less")
+
+
+def main() -> None:
+    """Print both tables, and what a vertex costs by both calls."""
+    table("two", SIZES)
+    table("many", MANY_SETS)
     single = 1e6 * single_seconds(SINGLE) / SINGLE
     bulk = 1e6 * min(bulk_seconds(SINGLE) for _ in range(3)) / SINGLE
     print(f"a vertex by the single call {single:.1f} us, by the bulk call {bulk:.2f} us")
@@ -161,6 +200,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        print(*measure(int(sys.argv[1])))
+        print(*measure(sys.argv[1], int(sys.argv[2])))
     else:
         main()

@@ -12,7 +12,7 @@ from value_program import Values
 
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
-from simulator.graph.mapping import Mapping, last_wins
+from simulator.graph.mapping import Mapping, MappingTable, last_wins
 from simulator.graph.program import Copy
 from simulator.graph.target import TARGETS, make_target
 from simulator.graph.types import CHAR, FLOAT, HALF, LONGLONG, Type
@@ -39,6 +39,35 @@ def test_the_last_mapping_of_a_byte_is_the_one_that_counts(
         assert (found[a:b] == -1).all()
         found[a:b] = t
     np.testing.assert_array_equal(found, expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(INTERVALS, st.lists(st.booleans(), min_size=8, max_size=8))
+def test_a_table_that_is_asked_between_mappings_knows_the_last_of_each_byte(
+    intervals: list[tuple[int, int, int]], asked: list[bool]
+) -> None:
+    # Three variables with a gap between the first two; what is mapped may span several.
+    bounds = np.array([0, 10, 16]), np.array([8, 16, 40])
+    table, expected = MappingTable(), np.full(40, -1)
+    for number, ((begin, length, tile), ask) in enumerate(zip(intervals, asked, strict=False)):
+        end = begin + length
+        if number % 2:
+            table.add_one(begin, end, tile)
+        else:
+            table.add(np.array([begin]), np.array([end]), np.array([tile]))
+        expected[begin:end] = tile
+        if ask:
+            table.settled(bounds, [number % 3])
+    for variable, (low, high) in enumerate(zip(*bounds, strict=True)):
+        found = table.settled(bounds, [variable])
+        tiles = np.full(40, -1)
+        for a, b, t in zip(found.begin, found.end, found.tile, strict=True):
+            tiles[a:b] = t
+        np.testing.assert_array_equal(tiles[low:high], expected[low:high])
+        assert (tiles[:low] == -1).all() and (tiles[high:] == -1).all()
+        assert (found.variable == variable).all()
+    everything = table.settled(bounds)
+    assert (np.diff(everything.begin) > 0).all()
 
 
 @settings(max_examples=60, deadline=None)
