@@ -25,6 +25,7 @@ TABLE_ROWS = 40
 _WIDEST_CELL = 72
 _SHARES = ("share", "balance")
 _NANOSECONDS = "_ns"
+_DIGITS = 1e6  # numbers from here on are written without decimals
 _NAMES_BY_NUMBER = frozenset({"pid", "tid"})
 _BATCH = 2000
 _LINE_END = "\r\n"
@@ -142,7 +143,9 @@ def _cell(value: Any, column: str) -> str:
     if isinstance(value, float) and column == "seconds":
         return units.duration(value)
     if isinstance(value, float):
-        return units.share(value) if column.endswith(_SHARES) else f"{value:,.6g}"
+        if column.partition(".")[0].removesuffix("s").endswith(_SHARES):
+            return units.share(value)
+        return f"{value:,.6g}" if abs(value) < _DIGITS else f"{value:,.0f}"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):

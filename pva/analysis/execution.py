@@ -239,19 +239,23 @@ def steps(report: Report, *, run: int | None = None) -> pd.DataFrame:
 
 
 def runs(report: Report) -> pd.DataFrame:
-    """Give each run of the program: cycles, time on the device, and whether its steps are there."""
+    """Give each run of the program: cycles, time on the device, and whether its steps are there.
+
+    On a CPU cycles are -1, and the time on the device is not a number.
+    """
     import pandas as pd
 
     data = report.dataset
     table = data.table("runs")
     recorded = table["end_step"] > table["first_step"]
     clock = float(data.value("target", "clock_frequency"))
+    cycles = np.where(table["cycles"] >= 0, table["cycles"], np.nan)
     return pd.DataFrame(
         {
             "run": np.arange(len(recorded)),
             **table,
             "steps": table["end_step"] - table["first_step"],
             "recorded": recorded,
-            "device_microseconds": table["cycles"] / (clock or np.inf) * 1e6,
+            "device_microseconds": cycles / (clock or np.inf) * 1e6,
         }
     )

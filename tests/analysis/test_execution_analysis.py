@@ -85,6 +85,13 @@ def test_runs_tell_whether_their_steps_were_recorded() -> None:
     assert execution.execution_overview(later).recorded_runs == 1
 
 
+def test_runs_without_cycles_take_an_unknown_time() -> None:
+    runs = dict(report().dataset.table("runs")) | {"cycles": [-1, -1], "cycles_from": [-1, -1]}
+    frame = execution.runs(report(runs=runs))
+    assert frame["cycles"].tolist() == [-1, -1]
+    assert frame["device_microseconds"].isna().all()
+
+
 def test_vertices_of_a_compute_set_are_given_with_their_cycles() -> None:
     frame = execution.vertices_by_compute_set(report(), compute_set=1)
     assert frame["vertex_type"].tolist() == ["popops::Reduce<float,float>", "popops::Add<float>"]

@@ -94,6 +94,17 @@ def test_times_in_nanoseconds_are_shown_with_their_unit(capsys: pytest.CaptureFi
     assert printed(capsys, frame, "table") == ["label   total    pid", "load   1.5 ms  10908"]
 
 
+def test_large_fractions_are_written_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    frame = pd.DataFrame({"start_microseconds": [1_795_250_484_123_456.0, 0.5]})
+    lines = printed(capsys, frame, "table")[1:]
+    assert [line.strip() for line in lines] == ["1,795,250,484,123,456", "0.5"]
+
+
+def test_shares_of_a_dataclass_are_percentages(capsys: pytest.CaptureFixture[str]) -> None:
+    output.write_rows(output.Rows(("time_shares.sync",), [(0.604,)], 1))
+    assert capsys.readouterr().out.splitlines()[1] == "          60.4 %"
+
+
 def test_control_characters_of_names_are_spelt_out(capsys: pytest.CaptureFixture[str]) -> None:
     frame = pd.DataFrame({"name": ["\x1b[31mred\n"]})
     assert printed(capsys, frame, "table")[1] == r"\x1b[31mred\n"
