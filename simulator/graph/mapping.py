@@ -152,6 +152,8 @@ def last_wins(
     begins: IntArray, ends: IntArray, tiles: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Lay intervals over one another in their order; give the visible pieces, joined by tile."""
+    if not len(begins):
+        return begins, ends, tiles
     order = np.argsort(begins, kind="stable")
     if (begins[order][1:] < ends[order][:-1]).any():
         begins, ends, tiles = _visible(begins, ends, tiles)
