@@ -151,6 +151,15 @@ def test_counted_loops_hand_their_count_to_the_body(session):
     ]  # noqa: E501
 
 
+def test_the_name_of_a_counted_loop_may_stand_last(session):
+    body = session.add(1)
+    loops = [
+        popops.countedForLoop(session.graph, 0, 2, 1, body, "a"),
+        popops.countedLoop(session.graph, 2, lambda count: body, "b"),
+    ]
+    assert [loop.name for loop in loops] == ["a/countedForLoop", "b/countedLoop/countedForLoop"]
+
+
 def test_the_cycles_of_a_loop_are_those_of_the_turns_it_took(session):
     count = session.variable(poplar.INT, 1, "count")
     limit = session.written(poplar.INT, "limit")

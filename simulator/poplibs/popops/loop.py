@@ -24,12 +24,10 @@ Body = Callable[[Tensor], Program]
 
 
 @overload
-def countedLoop(
-    graph: Graph, count: Count, body: Body, /, *, debugContext: str = ""
-) -> Sequence: ...
+def countedLoop(graph: Graph, count: Count, body: Body, /, debugContext: str = "") -> Sequence: ...
 @overload
 def countedLoop(
-    graph: Graph, begin: Count, end: Count, step: Count, body: Body, /, *, debugContext: str = ""
+    graph: Graph, begin: Count, end: Count, step: Count, body: Body, /, debugContext: str = ""
 ) -> Sequence: ...
 @library_call("POPOPS")
 def countedLoop(graph: Graph, /, *arguments: Any, debugContext: str = "") -> Sequence:
@@ -37,6 +35,7 @@ def countedLoop(graph: Graph, /, *arguments: Any, debugContext: str = "") -> Seq
 
     The count is a tensor of one unsigned int that the body may read.
     """
+    arguments, debugContext = _without_name(arguments, debugContext)
     if len(arguments) not in (2, 4):
         raise PoplarError("countedLoop: takes a count and a body, or begin, end, step and a body")
     begin, end, step = (0, arguments[0], 1) if len(arguments) == 2 else arguments[:3]
@@ -56,7 +55,6 @@ def countedForLoop(
     countStep: Count,
     body: Program,
     /,
-    *,
     debugContext: str = "",
 ) -> Sequence: ...
 @overload
@@ -67,7 +65,6 @@ def countedForLoop(
     countStep: Count,
     body: Program,
     /,
-    *,
     debugContext: str = "",
 ) -> Sequence: ...
 @library_call("POPOPS")
@@ -77,6 +74,7 @@ def countedForLoop(graph: Graph, /, *arguments: Any, debugContext: str = "") -> 
     A negative step counts down to above the limit. Each of the three numbers may be a tensor of
     one element of the type of `count`; a count that is not given is made.
     """
+    arguments, debugContext = _without_name(arguments, debugContext)
     name = debug_name(debugContext, "countedForLoop")
     if len(arguments) not in (4, 5):
         raise PoplarError(f"{name}: takes [count,] initialCount, countLimit, countStep and a body")
@@ -135,6 +133,13 @@ def addForLoopCounterVertex(
     )
     prog.add(Execute(compute_set))
     return proceed
+
+
+def _without_name(arguments: tuple[Any, ...], name: str) -> tuple[tuple[Any, ...], str]:
+    """Take the name from the end of the arguments, where it stands in Poplar."""
+    if arguments and isinstance(arguments[-1], str):
+        return arguments[:-1], arguments[-1]
+    return arguments, name
 
 
 def _number(graph: Graph, value: Count, dtype: Type, tile: int, name: str) -> Tensor:
