@@ -26,6 +26,7 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.graph.validate_programs import check_programs
 from simulator.graph.validate_streams import check_outside_copies
+from simulator.graph.views import frozen
 from simulator.logging import enabled, log
 from simulator.runtime.execute import ValueRunner
 from simulator.runtime.host_data import copy_to_host, host_values
@@ -75,6 +76,7 @@ class Engine:
                     overlap=str(self._options["exchange.streamBufferOverlap"]),
                     extended_memory=bool(self._options["target.extendedMemory"]),
                 )
+            self._graph = graph = frozen(graph)
             instrumentation = instrumentation_of(self._options)
             self._executable = compile_graph(graph, self._programs, instrumentation)
             self._report = self._open_report()

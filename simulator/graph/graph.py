@@ -285,7 +285,7 @@ class Graph:
         self,
         cs: ComputeSet,
         vertexType: type[Vertex] | str,
-        connections: dict[str, Connectable] | None = None,
+        connections: OptionMapping[str, Connectable] | None = None,
         *,
         tile: int | None = None,
     ) -> VertexRef:

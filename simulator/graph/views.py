@@ -6,8 +6,9 @@ every replica.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -119,6 +120,20 @@ def replicated_window(target: Target, window: Window, replicas: int) -> Window:
             "each replica needs as many IPUs"
         )
     return Window(window.tiles.reshape(replicas, -1))
+
+
+def frozen(graph: Graph) -> Graph:
+    """Give a graph as it is now: what is added to it afterwards is no part of it."""
+    graph.vertex_groups()  # made once, for both
+    kept = copy.copy(graph)
+    kept.top = kept
+    for name, held in vars(graph).items():
+        if isinstance(held, list | dict):
+            setattr(kept, name, held.copy())
+        elif name in ("_shared", "_mapping"):
+            parts = {part.name: copy.copy(getattr(held, part.name)) for part in fields(held)}
+            setattr(kept, name, replace(held, **parts))
+    return kept
 
 
 def everywhere(tensor: Tensor) -> Tensor:

@@ -88,7 +88,7 @@ class Flow:
                 taken = 0 if values.is_set(choice.predicate) else 1
                 yield from program.children[taken : taken + 1]
             case Switch() as switch:
-                yield program.children[_case(switch, values)]
+                yield program.children[_case(switch, len(program.children) - 1, values)]
             case _:
                 for _ in range(program.count if program.type == "Repeat" else 1):
                     yield from self._children(row, chosen)
@@ -105,10 +105,13 @@ class Flow:
         return self._orders[row, chosen]
 
 
-def _case(switch: Switch, values: ValueRunner) -> int:
-    """Choose the child of a Switch: the case of its value, or the default, which is the last."""
+def _case(switch: Switch, compiled: int, values: ValueRunner) -> int:
+    """Choose the child of a Switch: the case of its value, or the default, which is the last.
+
+    It had `compiled` cases when it was compiled; what was added since is not there.
+    """
     value = values.number(switch.control)
-    cases = [case for case, _ in switch.cases]
+    cases = [case for case, _ in switch.cases[:compiled]]
     return cases.index(value) if value in cases else len(cases)
 
 

@@ -23,7 +23,6 @@ CALLS: list[tuple[Callable[[Any, Any], object], str]] = [
     (lambda g, t: program.CrossReplicaCopy([1], t, {}), "CrossReplicaCopy: src is [1]; Tensor is"),
     (lambda g, t: program.Sequence(3), "Sequence: cannot take children=(3,): TypeError: 'int'"),
     (lambda g, t: t.intersectsWith(2), "ElementView.intersectsWith: other is 2; ElementView is"),
-    (lambda g, t: t.expand(3), "Tensor.expand: cannot take dimensions=3"),
     (lambda g, t: poplar.concat([t, 3]), "concat: cannot take tensors=[Tensor(data: float[2, 3])"),
     (lambda g, t: g.getTileMapping({}), "Graph.getTileMapping: tensor is {}; Tensor is needed"),
     (lambda g, t: g.clone(None), "Graph.clone: tensor is None; Tensor is needed"),
