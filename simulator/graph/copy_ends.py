@@ -10,7 +10,7 @@ from simulator.graph.types import INT, UNSIGNED_INT
 End = Tensor | Stream | RemoteBuffer  # what a copy moves values out of, or into
 
 
-def check_ends(what: str, src: object, dst: object) -> None:
+def check_ends(what: str, src: End, dst: End) -> None:
     """Raise PoplarError unless one end is a tensor and a stream goes the right way."""
     for end in (src, dst):
         if not isinstance(end, Tensor | Stream | RemoteBuffer):
@@ -18,7 +18,7 @@ def check_ends(what: str, src: object, dst: object) -> None:
                 f"{what}: a tensor, a stream or a remote buffer is needed, not {end!r}"
             )
     if not isinstance(src, Tensor) and not isinstance(dst, Tensor):
-        raise PoplarError(f"{what}: from {src} to {dst}; one of the two must be a tensor")
+        raise PoplarError(f"{what}: from {_named(src)} to {_named(dst)}; one must be a tensor")
     if isinstance(src, Stream) and src.direction != "in":
         raise PoplarError(f"{what}: from stream {src.handle!r}, which goes to the host")
     if isinstance(dst, Stream) and dst.direction != "out":
@@ -54,11 +54,10 @@ def _size(end: End, rows: int) -> int:
 
 
 def _side(end: End, size: int) -> str:
-    match end:
-        case Tensor():
-            name = end.describe()
-        case Stream():
-            name = f"stream {end.handle!r}"
-        case RemoteBuffer():
-            name = f"remote buffer {end.handle!r}"
-    return f"{name} ({size} x {end.dtype})"
+    return f"{_named(end)} ({size} x {end.dtype})"
+
+
+def _named(end: End) -> str:
+    if isinstance(end, Tensor):
+        return end.describe()
+    return f"{'stream' if isinstance(end, Stream) else 'remote buffer'} {end.handle!r}"

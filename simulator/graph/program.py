@@ -43,6 +43,8 @@ class Sequence(Program):
         for child in children:
             if isinstance(child, Program):
                 self.add(child)
+            elif isinstance(child, str):  # Sequence([first, second], "name")
+                self.name = child
             else:
                 self.children.extend(map(checked_program, child))
 
@@ -187,6 +189,8 @@ class Copy(Program):
     def __post_init__(self) -> None:
         if isinstance(self.offset, str):  # Copy(src, dst, "name")
             _set(self, "name", self.offset)
+        # Copy(src, dst, dontOutline, "name"): no copy is outlined here.
+        if isinstance(self.offset, str | bool):
             _set(self, "offset", None)
         what = f"Copy {self.name}".rstrip()
         check_ends(what, self.src, self.dst)

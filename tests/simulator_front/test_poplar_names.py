@@ -77,6 +77,25 @@ def test_methods_take_poplars_arguments_by_place_or_name(method: str) -> None:
     assert arguments[: len(ARGUMENTS[method].split())] == ARGUMENTS[method].split()
 
 
+def test_programs_take_what_may_follow_in_poplar() -> None:
+    graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+    source, target = graph.addVariable(poplar.FLOAT, [4]), graph.addVariable(poplar.FLOAT, [4])
+    plain = poplar.program.Copy(source, target, "named")
+    inlined = poplar.program.Copy(source, target, True, "named")
+    both = poplar.program.Sequence([plain, inlined], "named")
+    assert (plain.name, inlined.name, both.name) == ("named", "named", "named")
+    assert (inlined.offset, both.children) == (None, [plain, inlined])
+    assert poplar.program.Sequence("named").name == "named"
+
+
+def test_a_copy_from_stream_to_stream_names_both() -> None:
+    graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+    source = graph.addHostToDeviceFIFO("a", poplar.FLOAT, 4)
+    end = graph.addDeviceToHostFIFO("b", poplar.FLOAT, 4)
+    with pytest.raises(poplar.PoplarError, match="from stream 'a' to stream 'b'; one must be a"):
+        poplar.program.Copy(source, end)
+
+
 def test_a_codelet_in_cpp_is_refused_with_what_to_write_instead() -> None:
     graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
     with pytest.raises(poplar.PoplarError, match="C.. is not compiled here, write its compute"):
