@@ -17,6 +17,7 @@ from simulator.logging import log
 
 MANAGED_PART = "mk2"  # what the manager lists: one system of so many IPUs of this part
 MANAGED_IPUS = 16
+MOST = 1 << 40  # no member of a model is as large
 GROUP_SIZES = (1, 2, 4, 8, 16)
 # Number of the manager's IPU -> the device that holds it; what nobody holds on to is let go.
 _HELD: WeakValueDictionary[int, Device] = WeakValueDictionary()
@@ -324,8 +325,9 @@ def _check_number(member: str, value: Any) -> None:
         raise PoplarError(f"IPUModel: {member} is {value!r}; True or False is needed")
     least = MEMBERS[member].least
     whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    if kind is int and not (whole and not isinstance(value, bool) and value >= least):
-        raise PoplarError(f"IPUModel: {member} is {value!r}; a number from {least} is needed")
+    if kind is int and not (whole and not isinstance(value, bool) and least <= value < MOST):
+        found = f"{member} is {value!r}"
+        raise PoplarError(f"IPUModel: {found}; a number from {least} to below {MOST} is needed")
 
 
 def _check_enum(kind: type[Enum]) -> Callable[[str, Any], None]:
@@ -348,9 +350,10 @@ def _check_half(member: str, value: Any) -> None:
 
 def _check_constraints(member: str, value: Any) -> None:
     given = value if isinstance(value, list | tuple) else [value]
-    wrong = next((c for c in given if not isinstance(c, GlobalExchangeConstraint)), None)
-    if wrong is not None or given is not value:
-        raise PoplarError(f"IPUModel: {member}: {wrong!r}; GlobalExchangeConstraints are needed")
+    wrong = [c for c in given if not isinstance(c, GlobalExchangeConstraint)]
+    if wrong or given is not value:
+        found = wrong[0] if wrong else value
+        raise PoplarError(f"IPUModel: {member}: {found!r}; GlobalExchangeConstraints are needed")
     broken = next(
         (c for c in value if c.bandwidth <= 0 or min(map(min, c.flows), default=0) < 0), None
     )

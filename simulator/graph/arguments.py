@@ -102,7 +102,10 @@ def _fault(
                 wanted = str(parameter.annotation).replace(" | ", " or ")
                 return f"{name} is {_shown(one)}; {wanted} is needed"
     shown = [f"{name}={_shown(value)}" for name, value in given.items() if name != "self"]
-    return f"cannot take {', '.join(shown)}: {type(error).__name__}: {error}"
+    if isinstance(error, MemoryError):
+        return f"the host has not enough memory. {error}".rstrip(". ")
+    taken = f"cannot take {', '.join(shown)}: " if shown else ""
+    return f"{taken}{type(error).__name__}: {error}"
 
 
 def _fits(value: object, annotation: str) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from simulator.graph.graph import Graph
 
 ALIGNMENT = 8  # bytes; one 64-bit word
+MOST_BYTES = 1 << 47  # of all variables: what a process can address
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,13 +50,18 @@ def new_variable(
     """Place a variable behind all others; a replicated graph gets its copies side by side."""
     replicas = graph.window.replicas
     constant = values is not None
+    size = element_count(shape) * dtype.size * replicas
+    if graph.arena_bytes + size > MOST_BYTES:
+        raise PoplarError(
+            f"variable {name!r}: {size:,} bytes; a graph holds at most {MOST_BYTES:,}"
+        )
     return Variable(
         id=len(graph.variables),
         name=name,
         dtype=dtype,
         shape=shape if replicas == 1 else (replicas, *shape),
         offset=-(-graph.arena_bytes // ALIGNMENT) * ALIGNMENT,
-        bytes=element_count(shape) * dtype.size * replicas,
+        bytes=size,
         constant=constant,
         values=None if values is None else np.tile(values, replicas),
         debug_context=graph.debug_context(name),
@@ -104,10 +110,10 @@ def filled(values: object, dtype: Type, shape: tuple[int, ...], what: str) -> Ar
     return np.broadcast_to(data.reshape(-1), (elements,)).copy()
 
 
-def initial_value(tensor: Tensor, values: object) -> tuple[Tensor, Array]:
+def initial_value(graph: Graph, tensor: Tensor, values: object) -> tuple[Tensor, Array]:
     """Pair a tensor, in each replica, with what it holds when the program is loaded."""
     what = f"initial value of {tensor.describe()}"
     check_writable(tensor, what)
-    whole = everywhere(tensor)
+    whole = everywhere(tensor, graph)
     data = filled(values, tensor.dtype, tensor.shape, what).reshape(tensor.shape)
     return whole, np.broadcast_to(data, whole.shape)

@@ -19,6 +19,7 @@ from simulator.graph.program import RepeatWhileFalse as WhileFalse
 from simulator.graph.types import IntArray
 from simulator.runtime.execute import ValueRunner
 
+MOST_ROWS = 1 << 26  # programs that a run executes one after another; they take about 1 GB
 NOTHING = np.zeros(0, dtype=np.int64)
 
 
@@ -159,6 +160,11 @@ def lay_out(
         if body >= 0:  # all of a Repeat's body stands from there on, once
             once = rows[body:]
             del rows[body:]
+            if len(once) * program.count > MOST_ROWS:
+                raise PoplarError(
+                    f"Repeat {program.name!r}: {program.count:,} turns of {len(once):,} "
+                    f"program(s); a run of the simulator can have {MOST_ROWS:,}"
+                )
             rows += once * program.count
             continue
         rows.append(row)

@@ -46,11 +46,43 @@ def test_an_argument_of_the_wrong_kind_is_named(
     assert "\n" not in str(caught.value)
 
 
+HUGE = 1 << 62
+
+
+def endless(graph: poplar.Graph, tensor: poplar.Tensor) -> None:
+    engine = poplar.Engine(graph, program.Repeat(HUGE, program.Copy(tensor[0], tensor[1])))
+    engine.load(poplar.IPUModel("tiny").createDevice())
+    engine.run()
+
+
+SIZES: list[tuple[Callable[[Any, Any], object], str]] = [
+    (
+        lambda g, t: g.addVariable(t.dtype, [HUGE], "x"),
+        "variable 'x': 18,446,744,073,709,551,616 b",
+    ),
+    (lambda g, t: t.broadcast(HUGE, 0), "Tensor.broadcast: cannot take"),
+    (lambda g, t: poplar.IPUModel("tiny", tilesPerIPU=HUGE), "IPUModel: tilesPerIPU is 46116"),
+    (
+        lambda g, t: setattr(poplar.IPUModel("tiny"), "globalExchangeConstraints", [None]),
+        "IPUModel: globalExchangeConstraints: None; GlobalExchangeConstraints are",
+    ),
+    (endless, "Repeat '': 4,611,686,018,427,387,904 turns of 1 program(s); a run of the"),
+]
+
+
+@pytest.mark.parametrize(("call", "said"), SIZES, ids=[said[:30] for _, said in SIZES])
+def test_what_no_machine_holds_is_refused(call: Callable[[Any, Any], object], said: str) -> None:
+    with pytest.raises(poplar.PoplarError) as caught:
+        call(*setting())
+    assert str(caught.value).startswith(said)
+
+
 def test_a_wrong_number_of_arguments_is_a_type_error() -> None:
     graph, tensor = setting()
-    for call in (graph.addVariable, tensor.expand, program.Copy, popops.add):
+    calls: list[Any] = [graph.addVariable, tensor.expand, program.Copy, popops.add]
+    for call in calls:
         with pytest.raises(TypeError, match="missing"):
-            call()  # type: ignore[operator]
+            call()
 
 
 def test_what_a_program_itself_raises_stays_what_it_is() -> None:
