@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from simulator.graph.program import Program
 
 TileIntervals = Sequence[Sequence[tuple[int, int]]]
-_BatchKey = tuple[int, type[Vertex], int]
+_BatchKey = tuple["ComputeSet", type[Vertex], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,9 +291,9 @@ class Graph:
     ) -> VertexRef:
         codelet = user_vertices.codelet_class(self._codelets, vertexType)
         # Vertices that are added through different replicated views are multiplied apart.
-        key = (cs.id, codelet, self.window.replicas)
+        key = (cs, codelet, self.window.replicas)
         if key not in self._batches:
-            self._batches[key] = (self, user_vertices.new_batch(cs, codelet))
+            self._batches[key] = (self, user_vertices.new_batch(self, cs, codelet))
         vertex = user_vertices.add(self._batches[key][1])
         self._shared.groups = None
         if tile is not None:
@@ -314,7 +314,7 @@ class Graph:
     def setInitialValue(self, what: FieldRef | Tensor, value: Any) -> None:
         """Set an initial-value field of a vertex, or what a tensor holds when it is loaded."""
         if isinstance(what, Tensor):
-            self.initial_values.append(variables.initial_value(what, value))
+            self.initial_values.append(variables.initial_value(self, what, value))
         else:
             user_vertices.set_value(what, value)
             self._shared.groups = None
@@ -384,11 +384,11 @@ class Graph:
 
     def createHostRead(self, handle: str, t: Tensor, rearrangeOnHost: bool = False) -> None:
         """Let the host read a tensor; where it is rearranged makes no difference here."""
-        self._access(handle, HostAccess(views.everywhere(t), "read"))
+        self._access(handle, HostAccess(views.everywhere(t, self), "read"))
 
     def createHostWrite(self, handle: str, t: Tensor, rearrangeOnHost: bool = False) -> None:
         """Let the host write a tensor; as for `createHostRead`."""
-        self._access(handle, HostAccess(views.everywhere(t), "write"))
+        self._access(handle, HostAccess(views.everywhere(t, self), "write"))
 
     def _access(self, handle: str, access: HostAccess) -> None:
         if access.direction == "write":

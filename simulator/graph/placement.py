@@ -65,8 +65,15 @@ def map_ranges(
         table.add(begins * size, (begins + lengths) * size, places)
 
 
+def _check_held(graph: Graph, tensor: Tensor) -> None:
+    """Raise TileMappingError for a tensor of another graph: its bytes are not the same ones."""
+    if not graph.holds(tensor):
+        raise TileMappingError(f"variable {tensor.describe()!r}: is not of this graph")
+
+
 def _replicas(graph: Graph, tensor: Tensor) -> list[Tensor]:
-    """Give a tensor in each replica of the graph; a graph without replicas takes any tensor."""
+    """Give a tensor in each replica; one without replicas takes any tensor of the whole graph."""
+    _check_held(graph, tensor)
     if graph.window.replicas == 1:
         return [tensor]
     whole = everywhere(tensor)
@@ -94,6 +101,7 @@ def listed_by_tile(
     graph: Graph, table: MappingTable, tensor: Tensor
 ) -> list[list[tuple[int, int]]]:
     """List, for each tile, the parts [begin, end) of the flattened tensor that it holds."""
+    _check_held(graph, tensor)
     result: list[list[tuple[int, int]]] = [[] for _ in range(graph.target.num_tiles)]
     columns = (column.tolist() for column in tile_ranges(graph, table, tensor))
     for low, high, tile in zip(*columns, strict=True):

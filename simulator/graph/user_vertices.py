@@ -91,8 +91,10 @@ class VertexRef:
         return self.batch.describe(self.index)
 
 
-def new_batch(compute_set: ComputeSet, vertex: type[Vertex]) -> Batch:
+def new_batch(graph: Graph, compute_set: ComputeSet, vertex: type[Vertex]) -> Batch:
     """Start a batch, reading the fields of the class."""
+    if compute_set not in graph.compute_sets:
+        raise GraphConnectionError(f"compute set {compute_set.name!r}: is not of this graph")
     edges, values = declared(vertex)
     codelet = codelet_of(vertex, compute_set.name)
     batch = Batch(compute_set.id, vertex, codelet, edges, values)

@@ -136,9 +136,14 @@ def frozen(graph: Graph) -> Graph:
     return kept
 
 
-def everywhere(tensor: Tensor) -> Tensor:
-    """Give a tensor of a replicated graph in all its replicas, as a first dimension."""
+def everywhere(tensor: Tensor, owner: Graph | None = None) -> Tensor:
+    """Give a tensor of a replicated graph in all its replicas, as a first dimension.
+
+    Raises PoplarError when it is not a tensor of `owner`.
+    """
     graph = tensor.graph
+    if owner is not None and not owner.holds(tensor):
+        raise PoplarError(f"{tensor!r} is not of this graph")
     replicas = graph.window.replicas
     if replicas == 1:
         return tensor

@@ -113,6 +113,23 @@ def test_a_vertex_that_computes_too_much_is_named_with_its_tile_and_field() -> N
         engine.run(0)
 
 
+FOREIGN: list[Callable[[Setting, Setting], Any]] = [
+    lambda mine, other: mine[0].setTileMapping(other[1], 0),
+    lambda mine, other: mine[0].setTileMapping(other[1][0], [[(0, 1)]]),
+    lambda mine, other: mine[0].getTileMapping(other[1]),
+    lambda mine, other: mine[0].setInitialValue(other[1], 1),
+    lambda mine, other: mine[0].createHostRead("read", other[1]),
+    lambda mine, other: mine[0].createHostWrite("write", other[1]),
+    lambda mine, other: mine[0].addVertex(other[0].addComputeSet("theirs"), SumVertex),
+]
+
+
+@pytest.mark.parametrize("wrong", FOREIGN)
+def test_what_is_of_another_graph_is_refused(wrong: Callable[[Setting, Setting], Any]) -> None:
+    with pytest.raises(poplar.PoplarError, match="is not of this graph"):
+        wrong(setting(), setting())
+
+
 @pytest.mark.parametrize("how", ["vertex", "copy", "host"])
 def test_constants_are_not_written(how: str) -> None:
     given = setting()
