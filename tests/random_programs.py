@@ -142,6 +142,7 @@ class Drawn:
             function = self.graph.addFunction(body.program, self.name("function"))
             self.functions.append((function, body.node))
         self.programs = [self.sequence(0) for _ in range(self.number(1, 2))]
+        self.options = self._options()
         self.runs = [self.number(0, len(self.programs) - 1) for _ in range(self.number(1, 3))]
 
     # Choices
@@ -166,6 +167,23 @@ class Drawn:
         if dtype in REAL:
             return ((numbers - 4) / 4).astype(dtype.numpy)
         return (numbers % 3 == 0 if dtype == poplar.BOOL else numbers).astype(dtype.numpy)
+
+    def _options(self) -> dict[str, Any]:
+        """Draw what is instrumented, what is recorded of Blocks and programs, and of whom."""
+        given: dict[str, Any] = {
+            f"debug.instrument{part}": True
+            for part in self.some(("Compute", "ExternalExchange", "HostExchange"), 2)
+        }
+        given["debug.computeInstrumentationLevel"] = self.one_of(
+            ("tile", "vertex", "device", "ipu")
+        )
+        for kind in self.some(("blocks", "programs"), 2):
+            given[f"profiler.{kind}.filter"] = self.one_of((".*", "1|2"))
+        given["profiler.blocks.bufferSize"] = self.one_of((100, 1000))
+        given["autoReport.executionProfileProgramRunCount"] = self.number(0, 2)
+        if self.machine.how == "start":
+            given["profiler.replicaToProfile"] = self.number(0, self.machine.replicas - 1)
+        return given
 
     # Variables
     def new_view(self, tensor: poplar.Tensor) -> View:

@@ -34,6 +34,7 @@ class Session:
     def __init__(self, drawn: Drawn, directory: str) -> None:
         self.drawn = drawn
         options = {"autoReport.all": bool(directory), "autoReport.directory": directory or "."}
+        options |= drawn.options
         programs = [pair.program for pair in drawn.programs]
         self.engine = poplar.Engine(drawn.whole, programs, options)
         self.engine.load(drawn.device)
