@@ -135,9 +135,21 @@ def _liveness(report: Report) -> str:
     )
 
 
+def _runs_alone(report: Report) -> str:
+    """Say how long the runs took when none was recorded step by step."""
+    cycles = report.dataset.column("runs", "cycles")
+    took = int(cycles[cycles >= 0].sum())
+    runs = counted(len(cycles), "run")
+    return f"{took:,} cycles in {runs}" if took else runs
+
+
 def _execution(report: Report) -> str:
     from pva.analysis.execution import execution_overview
 
+    if not (report.dataset.has("tile_cycles") and report.dataset.has("steps")):
+        return (
+            f"{_runs_alone(report)}; no steps in this report; {report.dataset.why_absent('steps')}"
+        )
     overview = execution_overview(report)
     if not overview.runs:
         return "no run has ended"
@@ -156,5 +168,5 @@ _FACTS: tuple[tuple[str, tuple[str, ...], Callable[..., str]], ...] = (
     ("graph", ("graph",), _graph),
     ("memory", ("target", "memory_by_tile", "memory_by_category"), _memory),
     ("liveness", ("always_live_bytes", "liveness_steps", "variables", "programs"), _liveness),
-    ("execution", ("target", "execution", "tile_cycles", "runs", "steps"), _execution),
+    ("execution", ("target", "execution", "runs"), _execution),
 )

@@ -189,7 +189,8 @@ class Dataset:
         of_runs = declared.option not in (schema.GRAPH_OPTION, schema.DEBUG_OPTION)
         if (recorded or of_runs) and self._tells("target", "type", "CPU"):
             return "a CPU runs values without a model of tiles and cycles"
-        if of_runs and self._tells("execution", "profiler_mode", "NONE"):
+        in_full = of_runs and declared.option != schema.BLOCKS_OPTION
+        if in_full and self._tells("execution", "profiler_mode", "NONE"):
             return f"no run was recorded step by step; see the engine option {RUNS_OPTION}"
         if recorded:
             return f"the program has none, or its writer does not tell; {declared.option} was on"

@@ -131,7 +131,7 @@ class ExecutionProfile:
         self._tiles_per_ipu = executable.graph.target.tiles_per_ipu
         self._spent = {column.name: 0 for column in schema.TABLE["tile_cycles"].columns}
         self._runs = self._steps = self._cycles = 0
-        self._blocks = self._traced and executable.instrumentation.blocks.wanted
+        self._blocks = self._mode != CPU and executable.instrumentation.blocks.wanted
 
     def start(self) -> tuple[dict[str, Columns], dict[str, Any]]:
         """Give tables and arrays before the first run."""

@@ -74,7 +74,7 @@ def test_info_tells_machine_memory_and_cycles(report: Path) -> None:
 def test_info_says_what_a_report_lacks_and_who_records_it(tmp_path: Path) -> None:
     file = tmp_path / "graph.json"
     registry.write(small_report(), file)
-    assert "execution   no execution, tile_cycles, runs, steps in" in run("info", file).stdout
+    assert "execution   no execution, runs in" in run("info", file).stdout
     rows = json.loads(run("info", file, "--tables", "--format", "json").stdout)
     steps = next(row for row in rows if row["name"] == "steps")
     assert (steps["size"], steps["recorded_by"]) == (
@@ -105,6 +105,13 @@ def test_a_checkout_that_is_not_installed_has_no_version(monkeypatch: pytest.Mon
     monkeypatch.setattr(metadata, "version", absent)
     result = run("--version")
     assert (result.exit_code, result.stdout) == (0, "tilescope, a checkout that is not installed\n")
+
+
+def test_info_tells_the_cycles_of_runs_that_were_not_recorded_in_full(tmp_path: Path) -> None:
+    gone = dict.fromkeys(("tile_cycles", "steps", "steps_by_ipu"))
+    execution = {"execution": {"profiler_mode": [0], "cycles": [-1]}}
+    directory = write_report(tmp_path / "runs", small_report(**gone, **execution))
+    assert "execution   1,024 cycles in 2 runs; no steps in" in run("info", directory).stdout
 
 
 def test_info_counts_the_rows_of_tables(report: Path) -> None:

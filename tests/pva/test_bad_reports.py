@@ -335,9 +335,12 @@ def test_a_cpu_is_the_reason_for_what_it_does_not_have(table: str) -> None:
 
 def test_the_mode_none_names_the_option_that_recorded_no_run() -> None:
     execution = small_report().table("execution") | {"profiler_mode": [0]}
-    data = small_report(execution=execution, steps=None, blocks=None)
-    for table in ("steps", "blocks"):
-        assert data.why_absent(table).endswith("autoReport.executionProfileProgramRunCount")
+    data = small_report(
+        execution=execution, steps=None, blocks=None, measured_compute_set_cycles=None
+    )
+    for name in ("steps", "measured_compute_set_cycles"):
+        assert data.why_absent(name).endswith("autoReport.executionProfileProgramRunCount")
+    assert data.why_absent("blocks").endswith("profiler.blocks.filter")  # they do not need it
 
 
 def test_a_folder_of_named_engines_points_to_their_reports(tmp_path: Path) -> None:
