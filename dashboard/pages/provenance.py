@@ -11,7 +11,7 @@ WORDS = {"estimate": "estimated", "exact": "exact", "measured": "measured"}
 
 
 def rows(report: Report) -> list[tuple[str, str, str]]:
-    """List item, quality and reason; nothing when the report does not say."""
+    """List item, quality and reason of what is there; nothing when the report does not say."""
     data = report.dataset
     if not data.has("provenance"):
         return []
@@ -19,6 +19,7 @@ def rows(report: Report) -> list[tuple[str, str, str]]:
     return [
         (str(item), str(quality), str(reason))
         for item, quality, reason in zip(*columns, strict=True)
+        if data.has(str(item))
     ]
 
 

@@ -151,3 +151,10 @@ def test_provenance_is_shown_in_words(store: Store) -> None:
     assert words(provenance.badge(report, "memory_by_tile")) == "estimated"
     assert provenance.badge(report, "steps") is None
     assert "code is modelled" in words(summary.layout(store, Address()))
+
+
+def test_provenance_of_what_the_report_lacks_is_not_shown(tmp_path: Path) -> None:
+    data = small_report(memory_by_tile=None)
+    report = Store([write_report(tmp_path / "small", data)]).report()
+    assert provenance.rows(report) == []
+    assert provenance.trust_section(report) == []
