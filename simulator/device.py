@@ -9,6 +9,8 @@ from enum import Enum
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
+import numpy as np
+
 from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import PoplarError
 from simulator.graph.machines import GlobalExchangeConstraint, TargetType
@@ -132,13 +134,13 @@ class DeviceManager:
         self, deviceManagerId: int, options: Mapping[str, object] | None = None
     ) -> Device:
         """Give a device by its id; raises PoplarError."""
-        if not isinstance(deviceManagerId, int) or not 0 <= deviceManagerId < len(_GROUPS):
+        if deviceManagerId not in range(len(_GROUPS)):
             raise PoplarError(
                 f"DeviceManager: no device {deviceManagerId!r}; there are 0 to {len(_GROUPS) - 1}"
             )
         ipus = _GROUPS[deviceManagerId]
         target = make_target(MANAGED_PART, options, num_ipus=len(ipus))
-        return Device(target, deviceManagerId, ipus)
+        return Device(target, int(deviceManagerId), ipus)
 
     def getChildDeviceIds(self, parentId: int, numChildDeviceIpus: int = 1) -> list[int]:
         """List the ids of the groups of a size that lie within a device."""
@@ -266,7 +268,7 @@ class IPUModel:
         _CHECKS.get(member, _check_number)(member, value)
         if member == "IPUVersion":
             object.__setattr__(self, "_name", part_name("IPUModel", value))
-        self._values[member] = int(value) if isinstance(value, float) else value
+        self._values[member] = int(value) if isinstance(value, float | np.integer) else value
 
     def __getattr__(self, member: str) -> Any:
         if member.startswith("_") or member not in ALL_MEMBERS:
@@ -324,7 +326,7 @@ def _check_number(member: str, value: Any) -> None:
     if kind is bool and not isinstance(value, bool):
         raise PoplarError(f"IPUModel: {member} is {value!r}; True or False is needed")
     least = MEMBERS[member].least
-    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    whole = isinstance(value, int | np.integer) or (isinstance(value, float) and value.is_integer())
     if kind is int and not (whole and not isinstance(value, bool) and least <= value < MOST):
         found = f"{member} is {value!r}"
         raise PoplarError(f"IPUModel: {found}; a number from {least} to below {MOST} is needed")

@@ -123,7 +123,7 @@ class Graph:
     def createReplicatedGraph(self, replicationFactor: int) -> Graph:
         """View the first of so many equal parts; what is added to it is added to them all."""
         window = views.replicated_window(self.target, self.window, replicationFactor)
-        ipus = self.target.num_ipus // replicationFactor
+        ipus = self.target.num_ipus // window.replicas
         return self._view(replace(self.target, num_ipus=ipus), window)
 
     def _view(self, target: Target, window: Window) -> Graph:

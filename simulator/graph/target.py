@@ -71,6 +71,7 @@ class Target(Machine):
         ):
             if _count(what, found) > most:
                 raise PoplarError(f"createVirtualTarget: {what} is {found}; there are {most}")
+        numIPUs, tilesPerIPU = int(numIPUs), int(tilesPerIPU)
         delays = self.relative_sync_delay[:tilesPerIPU]
         changed = replace(self, tiles_per_ipu=tilesPerIPU, relative_sync_delay=delays)
         return changed if numIPUs == self.num_ipus else with_ipus(changed, numIPUs)
@@ -312,6 +313,6 @@ def with_ipus(target: Target, num_ipus: int) -> Target:
 
 
 def _count(what: str, value: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
         raise PoplarError(f"Target: {what} is {value!r}; a whole number from 1 is needed")
-    return value
+    return int(value)

@@ -81,8 +81,8 @@ class Tensor(ElementView):
         return [self._several(item, dimension) for item in intervals]
 
     def _several(self, item: Any, dimension: int) -> Tensor:
-        if isinstance(item, int):
-            return self.slice(item, item + 1, dimension)
+        if isinstance(item, WHOLE):
+            return self.slice(int(item), int(item) + 1, dimension)
         if all(isinstance(part, Sequence) for part in item):
             return concat([self.slice(part, dimension) for part in item], dimension)
         return self.slice(item, dimension)

@@ -60,11 +60,11 @@ class Window:
 def checked_factor(target: Target, replication: replication_factor | int) -> int:
     """Give the number of replicas of a graph for a target; raises PoplarError."""
     factor = replication.value if isinstance(replication, replication_factor) else replication
-    if not isinstance(factor, int) or factor < 1 or target.num_ipus % factor:
+    if not isinstance(factor, int | np.integer) or factor < 1 or target.num_ipus % factor:
         raise PoplarError(
             f"Graph: {factor!r} replicas of {target.num_ipus} IPUs; each needs as many IPUs"
         )
-    return factor
+    return int(factor)
 
 
 def virtual_tiles(target: Target, chosen: Sequence[int] | int, upper: int | None) -> IntArray:
@@ -75,14 +75,14 @@ def virtual_tiles(target: Target, chosen: Sequence[int] | int, upper: int | None
     """
     what, per_ipu = "createVirtualGraph", target.tiles_per_ipu
     if upper is not None:
-        lower = chosen if isinstance(chosen, int) else -1
+        lower = chosen if isinstance(chosen, int | np.integer) else -1
         if not 0 <= lower < upper <= target.num_tiles:
             raise TileMappingError(
                 f"{what}: tiles [{chosen}, {upper}); the graph has tiles 0 to "
                 f"{target.num_tiles - 1}"
             )
         return np.arange(lower, upper, dtype=np.int64)
-    if isinstance(chosen, int):
+    if isinstance(chosen, int | np.integer):
         if not 0 < chosen <= per_ipu:
             raise TileMappingError(f"{what}: {chosen} tiles of each IPU; an IPU has {per_ipu}")
         chosen = range(chosen)

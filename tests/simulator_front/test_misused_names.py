@@ -157,6 +157,18 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert poplar.program.Repeat(np.int64(3), poplar.program.Sequence()).count == 3
 
 
+def test_devices_and_views_take_numbers_of_numpy() -> None:
+    two = np.int64(2)
+    target = poplar.IPUModel("tiny", numIPUs=two).getTarget()
+    graph = poplar.Graph(target)
+    assert poplar.Graph(target, two).getReplicationFactor() == 2
+    assert graph.createVirtualGraph(two).getTarget().getNumTiles() == 4
+    assert graph.createVirtualGraph(two, np.int64(4)).getTarget().getNumTiles() == 2
+    assert poplar.Target.createIPUTarget(two, "ipu2").getNumTiles() == 2944
+    assert poplar.DeviceManager().getDevice(two).getId() == 2
+    assert type(graph.createReplicatedGraph(two).getTarget().getNumIPUs()) is int
+
+
 def test_no_part_for_any_tile_maps_nothing() -> None:
     graph, *_ = setting()
     lonely = graph.addVariable(poplar.FLOAT, [2], "lonely")
