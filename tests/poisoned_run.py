@@ -123,16 +123,15 @@ class PoisonedRun:
         self._valid[access.variable[mine & access.whole]] = True
 
     def _check_pieces(self) -> None:
-        """What a program writes in several steps must be live from the first to the last."""
+        """Of what a program writes in several steps only the first may say that all is new."""
         access, rows = self._executable.lowered.access, self._executable.liveness.program
-        first: dict[int, int] = {}
-        for place, number in enumerate(self._waiting):
-            mine = access.write & (access.program == rows[number])
-            for variable in access.variable[mine].tolist():
-                begun = self._waiting[first.setdefault(variable, place) : place + 1]
-                assert self._live[begun, variable].all(), self._executable.variable_names()[
-                    variable
-                ]
+        begun: set[int] = set()
+        for number in self._waiting:
+            mine = access.program == rows[number]
+            again = begun & {*access.variable[mine & access.whole].tolist()}
+            names = [self._executable.variable_names()[variable] for variable in again]
+            assert not names, f"{self._program(number)} forgets what is written of {names}"
+            begun |= {*access.variable[mine & access.write].tolist()}
 
     def _poison(self, dead: npt.NDArray[np.bool_], kept: list[Bytes] | None = None) -> None:
         """Overwrite variables of the graph, except the elements of some tensors."""

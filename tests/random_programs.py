@@ -123,6 +123,7 @@ class Drawn:
             self.graph = self.whole.createReplicatedGraph(kind.replicas)
         self.ipus = kind.ipus // kind.replicas
         self.tiles = self.ipus * kind.tiles
+        self.views = [self._view() for _ in range(3)]
         self.together = kind.how != "start"
         self.variables: list[Variable] = []  # those that programs may choose from
         self.everything: list[Variable] = []
@@ -185,6 +186,19 @@ class Drawn:
             given["profiler.replicaToProfile"] = self.number(0, self.machine.replicas - 1)
         return given
 
+    def _view(self) -> tuple[poplar.Graph, int]:
+        """Draw a view of some tiles of each IPU, or the graph itself; give its tiles of an IPU."""
+        tiles = sorted({self.number(0, self.machine.tiles - 1) for _ in range(3)})
+        if self.chance():
+            return self.graph, self.machine.tiles
+        return self.graph.createVirtualGraph(tiles), len(tiles)
+
+    def place(self, ipu: int | None = None) -> tuple[poplar.Graph, int]:
+        """Draw a view and one of its tiles, maybe of one IPU."""
+        graph, per_ipu = self.one_of(self.views)
+        first = self.number(0, self.ipus - 1) if ipu is None else ipu
+        return graph, first * per_ipu + self.number(0, per_ipu - 1)
+
     # Variables
     def new_view(self, tensor: poplar.Tensor) -> View:
         """Give a tensor a place of its own in the model."""
@@ -195,14 +209,12 @@ class Drawn:
 
     def map(self, tensor: poplar.Tensor, ipu: int | None) -> None:
         """Put a tensor on tiles in up to three parts."""
-        flat, per_ipu = tensor.flatten(), self.machine.tiles
-        low, high = (
-            (0, self.tiles - 1) if ipu is None else (ipu * per_ipu, ipu * per_ipu + per_ipu - 1)
-        )
+        flat = tensor.flatten()
         inside = sorted(self.number(0, tensor.numElements()) for _ in range(self.number(0, 2)))
         bounds = [0, *inside, tensor.numElements()]
         for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
-            self.graph.setTileMapping(flat[begin:end], self.number(low, high))
+            graph, tile = self.place(ipu)
+            graph.setTileMapping(flat[begin:end], tile)
 
     def variable(
         self,
@@ -342,6 +354,8 @@ class Drawn:
         choices = list(random_steps.CONTAINERS if inner else random_steps.LEAVES)
         if not inner and not decided and self.machine.replicas > 1:
             choices += random_steps.CROSSINGS
+        if not inner and self.machine.how == "view":
+            choices += random_steps.BETWEEN
         make: Callable[[Drawn, int, bool], Pair] = self.one_of(choices)
         return make(self, depth, decided)
 

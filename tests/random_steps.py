@@ -184,8 +184,8 @@ def _mix(
         "held": held.tensor,
         "out": out.tensor,
     }
-    tile = drawn.number(0, drawn.tiles - 1)
-    vertex = drawn.graph.addVertex(compute_set, CODELETS[dtype], fields, tile=tile)
+    graph, tile = drawn.place()
+    vertex = graph.addVertex(compute_set, CODELETS[dtype], fields, tile=tile)
     drawn.graph.setInitialValue(vertex["factor"], factor)
     drawn.graph.setPerfEstimate(vertex, drawn.number(0, 50))
 
@@ -372,6 +372,49 @@ def loop(drawn: Drawn, depth: int, decided: bool) -> Pair:
 DEPTH_OF_CHECK = 3
 
 
+def counted(drawn: Drawn, depth: int, decided: bool) -> Pair:
+    """Loop over a count that the body may read; its limit is known at run time, or before."""
+    begin, by, limit = drawn.number(-2, 2), drawn.one_of([-1, 1, 2]), drawn.number(-2, 3)
+    same = np.full((drawn.machine.replicas, 1), limit, np.int32)
+    until = drawn.variable(poplar.INT, [1], written=False, initial=same).view
+    counter = drawn.variable(poplar.INT, [1], written=False, pooled=False, initial=same * 0)
+    count = counter.view
+    if count.tensor.containsConstant():
+        return Pair(program.Sequence(), Node())
+    drawn.variables[:0] = [counter] * 2
+    body = drawn.sequence(depth + 1, True)
+    drawn.variables = [one for one in drawn.variables if one is not counter]
+    end = until.tensor if drawn.chance() else limit
+    made = popops.countedForLoop(drawn.graph, count.tensor, begin, end, by, body.program)
+
+    def start(machine: Machine, replica: int) -> None:
+        machine.write(replica, count, np.array([begin - by]))
+
+    def advance(machine: Machine, replica: int) -> None:
+        machine.write(replica, count, machine.read(replica, count) + by)
+
+    def way(machine: Machine, replica: int) -> int:
+        left = limit - machine.read(replica, count).item()
+        return int(left > 0 if by > 0 else left < 0)
+
+    turns = Node((step(advance), body.node), way=way, loop=True)
+    return Pair(made, Node((step(start), turns)))
+
+
+def between_replicas(drawn: Drawn, depth: int, decided: bool) -> Pair:
+    """Copy through the parent of a replicated graph, which has all replicas as one tensor."""
+    source, sink = drawn.same_size(drawn.one_of(TYPES))
+    sender, receiver = (drawn.number(0, drawn.machine.replicas - 1) for _ in range(2))
+    whole = drawn.whole.getNonReplicatedTensor
+    made = program.Copy(whole(source.tensor)[sender], whole(sink.tensor)[receiver])
+
+    def move(machine: Machine, replica: int) -> None:
+        if replica == receiver:
+            machine.write(receiver, sink, machine.read(sender, source))
+
+    return Pair(made, step(move))
+
+
 def cross_replica(drawn: Drawn, depth: int, decided: bool) -> Pair:
     source, sink = drawn.same_size(drawn.one_of(TYPES))
     count = drawn.machine.replicas
@@ -391,5 +434,6 @@ LEAVES = (
     copy, copy, copy, stream_in, stream_out, remote, undefined, sync, print_tensor,
     vertices, vertices, elementwise, elementwise, cast, reduce, product, call, call, undefined,
 )  # fmt: skip
-CONTAINERS = (block, repeat, repeat, choice, choice, switch, loop, loop)
+CONTAINERS = (block, repeat, repeat, choice, choice, switch, loop, loop, counted)
 CROSSINGS = (cross_replica, cross_replica)
+BETWEEN = (between_replicas,) * 2
