@@ -7,6 +7,7 @@ RuntimeError
     HostAccessError         a stream or host access that does not fit its array
     InvalidOptionError      an option that is not known, or a value that it cannot have
     graph_memory_allocation_error   a program that needs more memory than a tile has
+    poplibs_error           an operation of the libraries that its operands do not allow
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ class HostAccessError(PoplarError):
 
 class InvalidOptionError(PoplarError):
     """An option is unknown, or its value is not one that it can have."""
+
+
+class poplibs_error(PoplarError):  # noqa: N801, N818 - PopLibs' name
+    """A library operation whose operands it does not take; the message begins with its name."""
 
 
 class graph_memory_allocation_error(PoplarError):  # noqa: N801, N818 - Poplar's name

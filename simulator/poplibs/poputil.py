@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.codelets.costs import ceil_div, even_bounds
-from simulator.graph.errors import PoplarError
+from simulator.graph.errors import PoplarError, poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Sequence
 from simulator.graph.target import Target
@@ -15,7 +15,7 @@ from simulator.logging import library_call
 
 MIN_BYTES_PER_TILE = 128  # PopLibs lib/poputil/TileMapping.cpp
 
-__all__ = ["calcLinearTileMapping", "duplicate", "mapTensorLinearly"]
+__all__ = ["calcLinearTileMapping", "duplicate", "mapTensorLinearly", "poplibs_error"]
 
 
 def linear_bounds(
