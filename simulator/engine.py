@@ -168,7 +168,10 @@ class Engine:
                 ValueRunner(self._graph, storage, self._streams, self._remote, replica=replica)
                 for replica, storage in enumerate(self._storages)
             ]
-            self._runner = Runner(self._executable, *self._values, profiled=self._profiled)
+            if self._runner is None:
+                self._runner = Runner(self._executable, *self._values, profiled=self._profiled)
+            else:
+                self._runner.reload(*self._values)
             if self._text is not None:
                 self.setPrintStream(self._text)
         log("PO", "ENGINE", "INFO", f"{self._called} loaded onto device {device.getId()}")

@@ -160,6 +160,18 @@ def test_a_report_can_be_read_between_runs(tmp_path: Path) -> None:
     assert report.dataset.length("runs") == 2
 
 
+def test_the_clock_of_a_report_goes_on_when_the_program_is_loaded_again(tmp_path: Path) -> None:
+    device = poplar.IPUModel("tiny").createDevice()
+    engine = made({"autoReport.all": True, "autoReport.directory": str(tmp_path)})
+    engine.run()
+    engine.load(device)
+    engine.run()
+    data = registry.read(tmp_path)
+    first, second = data.column("runs", "cycles_from").tolist()
+    assert (first, second) == (0, data.column("runs", "cycles")[0])
+    assert check(data) == []
+
+
 def test_the_summary_of_an_engine_is_printed(tmp_path: Path) -> None:
     engine = made({"autoReport.all": True, "autoReport.directory": str(tmp_path)})
     engine.run()
