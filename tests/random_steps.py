@@ -119,18 +119,17 @@ def undefined(drawn: Drawn, depth: int, decided: bool) -> Pair:
     local = drawn.variable(source.tensor.dtype, [source.at.size], pooled=False)
     scratch = local.view
     drawn.variables[:0] = [local] * 4  # often chosen by what runs before it is dropped
-    between = (
-        drawn.sequence(depth + 1, decided) if depth < DEPTH else Pair(program.Sequence(), Node())
-    )
+    between = [drawn.sequence(depth + 1, decided)] if depth < DEPTH else []
     drawn.variables = [one for one in drawn.variables if one is not local]
-    steps = [program.Copy(source.tensor, scratch.tensor), between.program]
-    nodes = [copying(source, scratch), between.node]
-    if drawn.chance():
-        steps.append(program.Copy(scratch.tensor, sink.tensor))
-        nodes.append(copying(scratch, sink))
+    again = Pair(program.Copy(scratch.tensor, sink.tensor), copying(scratch, sink))
+    order = [again, *between] if drawn.chance() else [*between, again]
+    turns = drawn.number(1, 3)
+    loop = program.Repeat(turns, program.Sequence(*(pair.program for pair in order)))
+    steps = [program.Copy(source.tensor, scratch.tensor), loop]
     if drawn.chance():
         steps.append(program.WriteUndef(scratch.tensor[drawn.number(0, source.at.size - 1) :]))
-    return Pair(program.Sequence(*steps), Node(tuple(nodes)))
+    body = Node(tuple(pair.node for pair in order), count=turns)
+    return Pair(program.Sequence(*steps), Node((copying(source, scratch), body)))
 
 
 def sync(drawn: Drawn, depth: int, decided: bool) -> Pair:

@@ -172,7 +172,9 @@ def hold(drawn: Drawn) -> None:
     compare(drawn, poisoned.results(), expected)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
 @given(drawn_programs())
 def test_a_program_gives_what_numpy_gives_keeps_every_law_and_needs_nothing_dead(
     drawn: Drawn,
