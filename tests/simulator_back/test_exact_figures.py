@@ -90,7 +90,8 @@ def ends(target, tiles, pieces):
 
 
 @pytest.mark.parametrize(
-    ("target", "interleaved", "including_gaps"), [(MK1, 536, 131_608), (MK2, 6_400, 219_392)]
+    ("target", "interleaved", "including_gaps"),
+    [(MK1, 536, 131_608), (MK1, 504, 131_576), (MK2, 6_400, 219_392)],
 )
 def test_interleaved_data_begins_at_its_region_whatever_lies_below(
     target, interleaved, including_gaps

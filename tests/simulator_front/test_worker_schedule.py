@@ -44,6 +44,13 @@ def test_tutorial_7_takes_4410_cycles_to_multiply_and_96_to_add() -> None:
     assert costs.active_by_type.tolist() == [[42 * 105 + 72]]
 
 
+def test_a_tile_with_one_worker_computes_in_one_of_six_cycles() -> None:
+    # The guide's example of tileCycles: activeCompute 1349, compute 8094.
+    alone = group([0, 1], [1000, 349])
+    costs = compute_costs(TARGETS["tiny"], 1, [alone], [alone.codelet], np.array([0]))
+    assert (costs.active_cycles.sum(), costs.cycles.sum()) == (1349, 8094)
+
+
 def test_supervisor_vertices_take_their_estimate_one_after_another() -> None:
     both = [group([0, 0], [100, 50], supervisor=True), group([0], [10])]
     types = [both[0].codelet, both[1].codelet]
