@@ -15,7 +15,7 @@ from dashboard.pages.targets import architecture_words, kind_words
 from dashboard.pages.words import counted, execution_sentence, fit_sentence, fit_tone
 from dashboard.store import REPORT_FILES, Report, Store
 from pva import units
-from pva.analysis.execution import execution_overview
+from pva.analysis.execution import execution_overview, runs
 from pva.analysis.liveness import liveness_overview
 from pva.analysis.memory import category_label, memory_overview
 from pva.errors import NotRecordedError
@@ -93,7 +93,19 @@ def _time(report: Report) -> str:
     try:
         return execution_sentence(execution_overview(report))
     except NotRecordedError as problem:
-        return f"Execution not known: {problem.wanted}."
+        return f"{_runs_alone(report)}Execution not known: {problem.wanted}."
+
+
+def _runs_alone(report: Report) -> str:
+    """Say how long the runs took when their steps were not recorded."""
+    if not (report.dataset.has("runs") and report.dataset.has("target")):
+        return ""
+    known = runs(report).dropna(subset="device_microseconds")
+    if known.empty:
+        return ""
+    time = units.duration(float(known["device_microseconds"].sum()) / 1e6)
+    cycles = units.count(int(known["cycles"].sum()))
+    return f"{counted(len(known), 'run')} took {cycles} cycles ({time}). "
 
 
 def _memory_cards(report: Report) -> list[Element]:
@@ -124,10 +136,10 @@ def _execution_cards(report: Report) -> list[Element]:
         return [card("Execution", "not known", problem.wanted)]
     if not spent.runs:
         return [card("Execution", "no run", "has ended")]
-    runs = f"{spent.recorded_runs:,} of {spent.runs:,} runs recorded"
+    recorded = f"{spent.recorded_runs:,} of {spent.runs:,} runs recorded"
     return [
         card("Recorded runs", units.duration(spent.seconds), f"{units.count(spent.cycles)} cycles"),
-        card("Executed steps", units.count(spent.steps), runs),
+        card("Executed steps", units.count(spent.steps), recorded),
         card("Compute", units.share(spent.time_shares["compute"]), "of the time"),
         card("Tiles computing", units.share(spent.compute_share), "on average"),
     ]

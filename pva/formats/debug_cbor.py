@@ -20,6 +20,7 @@ def read(path: str | PathLike[str]) -> Dataset:
 
 
 def write(dataset: Dataset, path: str | PathLike[str]) -> None:
-    """Write the debug information of a dataset."""
+    """Write the debug information of a dataset; raises NotRecordedError when it has none."""
+    dataset.table("debug_contexts")
     file = Path(path)
     replaced(file, cbor_profile.encoded(shared(to_document(dataset, "debug"))), WHAT)

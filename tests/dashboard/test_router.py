@@ -96,6 +96,14 @@ def test_summary_without_a_graph_profile_names_the_option(tmp_path: Path) -> Non
     assert "profile.pop" in page
 
 
+def test_summary_tells_how_long_runs_took_whose_steps_were_not_recorded(tmp_path: Path) -> None:
+    execution = {"profiler_mode": [0], "cycles": [-1]}
+    gone = dict.fromkeys(("tile_cycles", "steps", "steps_by_ipu", "tile_clock"))
+    data = small_report(execution=execution, **gone)
+    page = words(show(Store([write_report(tmp_path / "runs", data)]), "/", "", None)[0])
+    assert "2 runs took 1,024 cycles (1.0\u00a0µs). Execution not known: no run was rec" in page
+
+
 def test_report_without_a_run_says_that_none_has_ended(tmp_path: Path) -> None:
     data = small_report()
     empty = {name: {column: values[:0] for column, values in data.table(name).items()}

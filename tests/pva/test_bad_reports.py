@@ -322,6 +322,13 @@ def test_what_the_program_has_not_is_not_blamed_on_an_option_that_was_on() -> No
     assert "the program has none" in str(error)
 
 
+def test_debug_information_that_was_not_recorded_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "debug.cbor"
+    error = fault(lambda: registry.write(small_report().select("graph"), path))
+    assert str(error).endswith("run the program with the engine option autoReport.outputDebugInfo")
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("table", ["steps", "liveness_steps", "blocks"])
 def test_a_cpu_is_the_reason_for_what_it_does_not_have(table: str) -> None:
     target = small_report().table("target")
