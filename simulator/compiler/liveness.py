@@ -19,11 +19,13 @@ from simulator.compiler.executable import (
     LoweredProgram,
     Pieces,
 )
+from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import spread
 from simulator.graph.types import IntArray
 
 CHOICES = ("Switch", "If", "IfElse")  # containers that run one of their children, or none
+MOST_STEPS = 1 << 20  # of the tree; each holds a row of all variables
 STEPS_AT_ONCE = 256  # rows of [step][tile] held in memory at a time
 
 
@@ -42,6 +44,11 @@ def liveness_steps(
         program = programs[row]
         if program.type == "Sync":
             continue
+        if len(rows) == MOST_STEPS:
+            raise PoplarError(
+                f"{program.type} {program.name!r}: with all calls of functions written out the "
+                f"programs are more than {MOST_STEPS:,} steps"
+            )
         rows.append(row)
         parents.append(parent)
         below = [functions[program.target]] if program.type == "Call" else program.children

@@ -55,6 +55,14 @@ def endless(graph: poplar.Graph, tensor: poplar.Tensor) -> None:
     engine.run()
 
 
+def calls_of_calls(graph: poplar.Graph, tensor: poplar.Tensor) -> None:
+    function = graph.addFunction(program.Copy(tensor[0], tensor[1]), "copy")
+    for _ in range(20):
+        call = program.Call(function)
+        function = graph.addFunction(program.Sequence(call, call), "twice")
+    poplar.Engine(graph, program.Call(function))
+
+
 SIZES: list[tuple[Callable[[Any, Any], object], str]] = [
     (
         lambda g, t: g.addVariable(t.dtype, [HUGE], "x"),
@@ -66,6 +74,7 @@ SIZES: list[tuple[Callable[[Any, Any], object], str]] = [
         lambda g, t: setattr(poplar.IPUModel("tiny"), "globalExchangeConstraints", [None]),
         "IPUModel: globalExchangeConstraints: None; GlobalExchangeConstraints are",
     ),
+    (calls_of_calls, "Call 'copy': with all calls of functions written out the programs are more"),
     (endless, "Repeat '': 4,611,686,018,427,387,904 turns of 1 program(s); a run of the"),
 ]
 
