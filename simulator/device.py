@@ -19,7 +19,6 @@ from simulator.logging import log
 
 MANAGED_PART = "mk2"  # what the manager lists: one system of so many IPUs of this part
 MANAGED_IPUS = 16
-MOST = 1 << 40  # no member of a model is as large
 GROUP_SIZES = (1, 2, 4, 8, 16)
 # Number of the manager's IPU -> the device that holds it; what nobody holds on to is let go.
 _HELD: WeakValueDictionary[int, Device] = WeakValueDictionary()
@@ -201,11 +200,12 @@ class Member(NamedTuple):
 
     field: str
     least: int = 1
+    most: int = (1 << 40) - 1
 
 
 MEMBERS = {
-    "numIPUs": Member("num_ipus"),
-    "tilesPerIPU": Member("tiles_per_ipu"),
+    "numIPUs": Member("num_ipus", most=1 << 16),
+    "tilesPerIPU": Member("tiles_per_ipu", most=1 << 20),
     "tilesPerSuperTile": Member("tiles_per_exchange_bus"),
     "numWorkerContexts": Member("workers"),
     "compileIPUCode": Member("compile_ipu_code"),
@@ -325,11 +325,11 @@ def _check_number(member: str, value: Any) -> None:
     kind = type(getattr(TARGETS["mk2"], MEMBERS[member].field))
     if kind is bool and not isinstance(value, bool):
         raise PoplarError(f"IPUModel: {member} is {value!r}; True or False is needed")
-    least = MEMBERS[member].least
+    _, least, most = MEMBERS[member]
     whole = isinstance(value, int | np.integer) or (isinstance(value, float) and value.is_integer())
-    if kind is int and not (whole and not isinstance(value, bool) and least <= value < MOST):
+    if kind is int and not (whole and not isinstance(value, bool) and least <= value <= most):
         found = f"{member} is {value!r}"
-        raise PoplarError(f"IPUModel: {found}; a number from {least} to below {MOST} is needed")
+        raise PoplarError(f"IPUModel: {found}; a number from {least} to {most} is needed")
 
 
 def _check_enum(kind: type[Enum]) -> Callable[[str, Any], None]:

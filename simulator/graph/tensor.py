@@ -20,6 +20,8 @@ PythonSlice = slice  # Tensor has a method of that name
 Index: TypeAlias = int | PythonSlice | EllipsisType
 Range: TypeAlias = Sequence[int]
 
+MOST_REPEATED = 1 << 27  # elements of a repeated view; each may be an interval of its own
+
 
 class UpsampleMethod(Enum):
     """What `upsample` puts between elements."""
@@ -184,17 +186,26 @@ class Tensor(ElementView):
         if method is not UpsampleMethod.REPEAT:
             raise PoplarError(f"{self!r}: upsample: method {method!r}; REPEAT is the one there is")
         axis = self._checked_dimension(dimension)
-        times = self._at_least(scale, 0, "upsample: scale")
+        times = self._times(scale, "upsample: scale")
         return self._taken(np.repeat(np.arange(self.shape[axis], dtype=np.int64), times), axis)
 
     def broadcast(self, N: int, dimension: int) -> Tensor:
         """Repeat the tensor N times along a dimension."""
         axis = self._checked_dimension(dimension)
-        times = self._at_least(N, 0, "broadcast: count")
+        times = self._times(N, "broadcast: count")
         rows = np.arange(element_count(self.shape[:axis]), dtype=np.int64)
         inner = element_count(self.shape[axis:])
         shape = (*self.shape[:axis], self.shape[axis] * times, *self.shape[axis + 1 :])
         return self._of(shape, *blocks(self.begins, self.lengths, np.repeat(rows, times), inner))
+
+    def _times(self, number: object, what: str) -> int:
+        """Give how often a tensor is repeated, which makes a view that can be held."""
+        times = self._at_least(number, 0, what)
+        if times * self.numElements() > MOST_REPEATED:
+            raise PoplarError(
+                f"{self!r}: {what} of {times:,}; a view repeats at most {MOST_REPEATED:,} elements"
+            )
+        return times
 
     def _at_least(self, number: object, least: int, what: str) -> int:
         if not isinstance(number, WHOLE) or number < least:

@@ -68,8 +68,9 @@ SIZES: list[tuple[Callable[[Any, Any], object], str]] = [
         lambda g, t: g.addVariable(t.dtype, [HUGE], "x"),
         "variable 'x': 18,446,744,073,709,551,616 b",
     ),
-    (lambda g, t: t.broadcast(HUGE, 0), "Tensor.broadcast: cannot take"),
-    (lambda g, t: poplar.IPUModel("tiny", tilesPerIPU=HUGE), "IPUModel: tilesPerIPU is 46116"),
+    (lambda g, t: t.broadcast(HUGE, 0), "Tensor(data: float[2, 3]): broadcast: count of 4,611,6"),
+    (lambda g, t: t.upsample(1 << 31, 0), "Tensor(data: float[2, 3]): upsample: scale of 2,147"),
+    (lambda g, t: poplar.IPUModel("tiny", tilesPerIPU=1 << 31), "IPUModel: tilesPerIPU is 2147"),
     (
         lambda g, t: setattr(poplar.IPUModel("tiny"), "globalExchangeConstraints", [None]),
         "IPUModel: globalExchangeConstraints: None; GlobalExchangeConstraints are",
