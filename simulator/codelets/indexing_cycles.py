@@ -1,0 +1,105 @@
+"""Cycles of vertices that look up, slice, sort and count.
+
+Sources: PopLibs lib/popops/PerformanceEstimation.cpp 49-203 (MultiSlice, MultiUpdate) and
+lib/popops/popopsCycleEstimators.cpp (the others). Counts and cycles are by vertex.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.codelets.costs import SUPERVISOR_CALL, ceil_div, sum_by_vertex
+from simulator.graph.target import Target
+from simulator.graph.types import HALF, IntArray, Type
+
+ONE_HOT_INDEX = 100  # of the C++ codelet, an index
+
+
+def dynamic_slice_1d(region: IntArray, slices: IntArray, dtype: Type, target: Target) -> IntArray:
+    """25 + W * (39 + (24 + 2 a vector of a worker's share of the region) * slices); 1755-1783.
+
+    Of the tile. Types of one byte start with 76 and take 72 a slice.
+    """
+    vectors = ceil_div(region, target.workers) // target.getVectorWidth(dtype)
+    start, each = (76, 72) if dtype.size == 1 else (39, 24)
+    return SUPERVISOR_CALL + 14 + target.workers * (start + (each + 2 * vectors) * slices)
+
+
+def dynamic_slice_2d(regions: IntArray, size: IntArray, slices: IntArray) -> IntArray:
+    """27 + regions * ((29 + size/2 rounded up) * slices + 13) for 4-byte types; 2032-2064."""
+    return 27 + regions * ((29 + ceil_div(size, 2)) * slices + 13)
+
+
+def multi_slice(
+    hits: IntArray, misses: IntArray, length: IntArray, dtype: Type, target: Target
+) -> IntArray:
+    """W * (30 + (19 + 2 a step) a hit + 8 a miss), of the tile; lines 49-121.
+
+    `hits` and `misses` are the offsets of one worker that do and do not lie in its part; a slice
+    has `length` elements. A step is two elements; four of one byte, in 3 cycles.
+    """
+    return target.workers * (30 + _copied(hits, misses, length, dtype))
+
+
+def multi_update(
+    hits: IntArray, misses: IntArray, length: IntArray, dtype: Type, target: Target
+) -> IntArray:
+    """W * (29 + (19 + 2 a step) a hit + 8 a miss), of the tile; lines 49-121."""
+    return target.workers * (29 + _copied(hits, misses, length, dtype))
+
+
+def _copied(hits: IntArray, misses: IntArray, length: IntArray, dtype: Type) -> IntArray:
+    width, step = (4, 3) if dtype.size == 1 else (2, 2)
+    return hits * (19 + step * ceil_div(length, width)) + misses * 8
+
+
+def multi_update_add(
+    hits: IntArray,
+    misses: IntArray,
+    length: IntArray,
+    dtype: Type,
+    target: Target,
+    scaled: bool = False,
+) -> IntArray:
+    """W * (32 [+ 6 scaled] + (11 + 3 an element after the first) a hit + 5 a miss); 124-203.
+
+    Of the tile. Of halves a step is the target's atomic store, with 33 [+ 4] and 12 [+ 1] instead.
+    Scaled slices of 8 bytes have loops of their own: 8 (2 floats), 16 (4 floats), 9 (4 halves).
+    """
+    wide = dtype.size == 4
+    atom = max(target.getAtomicStoreGranularity() // dtype.size, 1)
+    start, each = (32, 11) if wide else (33, 12)
+    hit = each + (scaled and not wide) + 3 * (ceil_div(length, atom) - 1)
+    special = np.zeros_like(length)
+    if scaled:
+        start += 6 if wide else 4
+        sizes = {2: 8, 4: 16} if wide else {4: 9}
+        for size, cycles in sizes.items():
+            special = np.where(length == size, cycles, special)
+    own = special > 0
+    worker = start - own + hits * np.where(own, special, hit) + misses * 5
+    total: IntArray = target.workers * worker
+    return total
+
+
+def one_hot(indices: IntArray, dtype: Type) -> IntArray:
+    """5 + 100 an index, a worker: the C++ codelet; to halves 11 + 74 an index; 1664-1694."""
+    return 11 + 74 * indices if dtype == HALF else 5 + ONE_HOT_INDEX * indices
+
+
+def select(lengths: IntArray, ranges: IntArray) -> IntArray:
+    """5 + the sum of 6 + 5n over the regions, a worker; 2235-2300."""
+    return 5 + sum_by_vertex(6 + 5 * lengths, ranges)
+
+
+def iota(lengths: IntArray, ranges: IntArray, dtype: Type, target: Target) -> IntArray:
+    """10 + the sum of 4 + 3 a vector over the regions, a worker; 2235-2300."""
+    steps = ceil_div(lengths, target.getVectorWidth(dtype))
+    return 10 + sum_by_vertex(4 + 3 * steps, ranges)
+
+
+def heap_sort(n: IntArray) -> IntArray:
+    """8 * (19 n floor(log2 n) + 6n + 2), a worker; 2235-2300."""
+    levels = np.frexp(np.maximum(n, 1))[1] - 1
+    cycles: IntArray = 8 * (19 * n * levels + 6 * n + 2)
+    return cycles

@@ -1,0 +1,55 @@
+"""Cycles of reductions that no program here uses yet; those in use are in `reduction`.
+
+`n`, `outs` and `partials` are counts by vertex; cycles come by vertex.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simulator.codelets.costs import ceil_div
+from simulator.codelets.reduction import reduce_add_cycles
+from simulator.graph.target import Target
+from simulator.graph.types import FLOAT, IntArray, Type
+
+
+def scalar_reduce_2019(n: IntArray, dtype: Type, out_type: Type = FLOAT) -> IntArray:
+    """26 + (6 for fewer than 6 elements, else 2 a wide vector and 1 for each left), a worker.
+
+    The form of April 2019 of lib/popops/reduction/CycleEstimationFunctions.cpp: it gives the 32
+    cycles of each small reduction of the user guide's sample.
+    """
+    width = 16 // dtype.size
+    body = np.where(n < 6, 6, 2 * (n // width) + n % width)
+    cycles: IntArray = 26 + body + (5 if out_type != FLOAT else 0)
+    return cycles
+
+
+def continuous_reduce(outs: IntArray, partials: IntArray, dtype: Type) -> IntArray:
+    """17 + 12 an output + a cycle a vector of its partials (+ 2 if their number is odd), a worker.
+
+    Source: lib/popops/reduction/CycleEstimationFunctions.cpp (ReduceAllRegionsContinuous).
+    """
+    cycles: IntArray = 17 + outs * (partials // (8 // dtype.size) + 12) + 2 * (partials & 1)
+    return cycles
+
+
+def reduce_add(outs: IntArray, partials: IntArray, dtype: Type, target: Target) -> IntArray:
+    """W * (32 + (3d + 7) a loop of a worker + the loop left over), of the tile; lines 1560-1637."""
+    formula: Any = reduce_add_cycles(target, dtype)
+    cycles: IntArray = formula(outs, partials)
+    return cycles
+
+
+def reduce_add_single_input(
+    outs: IntArray, partials: IntArray, dtype: Type, target: Target, step: int = 2
+) -> IntArray:
+    """33 + W * (20 + (step * d + 8) a vector of a worker), of the tile; lines 1560-1637.
+
+    All partials lie in one region. `step` is the cycles to load a vector of accumulators: 2, or 1
+    from interleaved memory.
+    """
+    vectors = ceil_div(outs // (16 // dtype.size), target.workers)
+    return 33 + target.workers * (20 + (step * partials + 8) * vectors)
