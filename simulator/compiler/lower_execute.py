@@ -128,6 +128,7 @@ def _send(
         copy = building.tile_copy(f"{name}/PostArrange-0", arranged.user, arranged.bytes, rows)
         written = np.unique(arranged.variable)
         parts.append(with_access(copy, [copies], [written], np.isin(written, finished_here)))
+        finished_here = np.setdiff1d(finished_here, written)
         left.append(copies)
     remote = writes.where(writes.remote)
     if len(remote.low):

@@ -36,3 +36,28 @@ def test_a_copy_in_two_parts_keeps_what_the_second_one_reads() -> None:
     )
     graph.createHostRead("x", at["x"])
     assert "x" in live_at(graph, main, "between/ExchangePre")
+
+
+class Ones(poplar.Vertex):
+    out = poplar.Output(poplar.Vector(poplar.INT))
+
+    def compute(self) -> None:
+        self.out[:] = 1  # type: ignore[index]
+
+
+def test_of_what_is_arranged_and_exchanged_only_the_first_part_begins_a_new_life() -> None:
+    graph, at = graph_with(x=6)
+    x, compute_set = at["x"], graph.addComputeSet("ones")
+    graph.setTileMapping(x[4:], 1)
+    # One vertex writes at hand but not in a row, the other one on another tile.
+    for tile, out in ((0, poplar.concat(x[2:4], x[:2])), (2, x[4:])):
+        vertex = graph.addVertex(compute_set, Ones, {"out": out}, tile=tile)
+        graph.setPerfEstimate(vertex, 5)
+    lowered = compile_graph(graph, [program.Execute(compute_set)]).lowered
+    of_x = (lowered.access.variable == 0) & lowered.access.write
+    rows = lowered.access.program[of_x]
+    assert [lowered.programs[row].name for row in rows] == [
+        "ones/PostArrange-0",
+        "ones/ExchangePost",
+    ]
+    assert lowered.access.whole[of_x].tolist() == [True, False]
