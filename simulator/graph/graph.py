@@ -291,7 +291,7 @@ class Graph:
     ) -> VertexRef:
         codelet = user_vertices.codelet_class(self._codelets, vertexType)
         # Vertices that are added through different replicated views are multiplied apart.
-        key = (cs, codelet, self.window.replicas)
+        key = (cs, codelet, id(self.window) if self.window.replicas > 1 else 0)
         if key not in self._batches:
             self._batches[key] = (self, user_vertices.new_batch(self, cs, codelet))
         vertex = user_vertices.add(self._batches[key][1])

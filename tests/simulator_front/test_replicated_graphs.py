@@ -196,6 +196,19 @@ def test_what_a_replica_has_not_is_refused():
         poplar.Graph(whole.getTarget(), poplar.replication_factor(3))
 
 
+def test_views_of_a_replica_add_to_one_compute_set():
+    device = device_of()
+    whole = poplar.Graph(device.getTarget())
+    part = whole.createReplicatedGraph(REPLICAS)
+    data, out = variable(part, "data", 2), variable(part, "out", 2)
+    compute_set = part.addComputeSet("add")
+    for graph, tile, at in ((part.createVirtualGraph([1]), 0, 0), (part, 3, 1)):
+        fields = {"left": data[at : at + 1], "right": data[at : at + 1], "out": out[at : at + 1]}
+        vertex = graph.addVertex(compute_set, Add, fields, tile=tile)
+        graph.setPerfEstimate(vertex, 10)
+    assert sorted(tile for g in whole.vertex_groups() for tile in g.tile.tolist()) == [1, 3, 5, 7]
+
+
 def test_printing_shows_every_replica(replicated):
     device, graph, whole = replicated
     data = variable(graph, "data", 1)
