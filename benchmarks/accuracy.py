@@ -13,7 +13,7 @@ import numpy as np
 
 from pva.analysis.execution import execution_overview
 from pva.report import openReport
-from simulator.codelets.convolution import conv_cycles
+from simulator.codelets.convolution_cycles import conv_cycles
 from simulator.compiler.compile import compile_graph
 from simulator.compiler.exchange import exchange_cost, host_exchange_cost
 from simulator.compiler.executable import Executable

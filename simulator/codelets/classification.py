@@ -1,7 +1,6 @@
 """Vertices of a classifier's end: one-hot labels, cross entropy, which class, how many right.
 
-Sources: PopLibs lib/popops/popopsCycleEstimators.cpp (EncodeOneHot), lib/popnn/
-PerformanceEstimation.hpp (losses), lib/popnn/popnnCycleEstimators.cpp (class gather, accuracy).
+Their cycles: `indexing_cycles` (EncodeOneHot), `nonlinearity_cycles` (the others).
 """
 
 from __future__ import annotations
@@ -9,13 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.codelets.elementwise import Cycles
+from simulator.codelets.indexing_cycles import one_hot
+from simulator.codelets.nonlinearity_cycles import accuracy, class_gather, cross_entropy
 from simulator.graph.intervals import offsets_of, spread
 from simulator.graph.types import UNSIGNED_INT, Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
-
-ONE_HOT_INDEX_CYCLES = 100  # of the C++ codelet, an index
-GATHER_CALL_CYCLES, GATHER_WORKER_CYCLES = 9, 30
-ACCURACY_CYCLES, ACCURACY_SAMPLE_CYCLES = 14, 4
 
 
 def one_hot_codelet(index: Type, output: Type, classes: int) -> tuple[Codelet, Cycles]:
@@ -36,11 +33,11 @@ def one_hot_codelet(index: Type, output: Type, classes: int) -> tuple[Codelet, C
         return {"out": hot.astype(output.numpy)}
 
     codelet = Codelet(f"popops::EncodeOneHot<{index},{output}>", compute, False, 16, 120)
-    return codelet, lambda rows: 5 + ONE_HOT_INDEX_CYCLES * rows
+    return codelet, lambda rows: one_hot(rows, output)
 
 
 def cross_entropy_transform(dtype: Type) -> tuple[Codelet, Cycles]:
-    """Give the loss vertex: deltas = probs - expected, loss = -expected * log(probs); 20 + 9n."""
+    """Give the loss vertex: deltas = probs - expected, loss = -expected * log(probs)."""
     least = np.finfo(dtype.numpy).tiny  # added, so that the logarithm of 0 is finite
 
     def compute(operands: Operands) -> dict[str, Array]:
@@ -51,7 +48,7 @@ def cross_entropy_transform(dtype: Type) -> tuple[Codelet, Cycles]:
         return group.fields["deltas"].counts() * 4
 
     name = f"popnn::LossCrossEntropyTransform<{dtype}>"
-    return Codelet(name, compute, False, 20, 120, operations), lambda n: 20 + 9 * n
+    return Codelet(name, compute, False, 20, 120, operations), cross_entropy
 
 
 def class_gather_codelet(dtype: Type, *, largest: bool) -> tuple[Codelet, Cycles]:
@@ -69,8 +66,7 @@ def class_gather_codelet(dtype: Type, *, largest: bool) -> tuple[Codelet, Cycles
 
     kind = "Max" if largest else "Min"
     name = f"popnn::Reduce{kind}ClassGather<{dtype},{UNSIGNED_INT}>"
-    codelet = Codelet(name, compute, True, 20, 120)
-    return codelet, lambda n: GATHER_CALL_CYCLES + GATHER_WORKER_CYCLES + 3 * (n - 1)
+    return Codelet(name, compute, True, 20, 120), class_gather
 
 
 def accuracy_codelet(dtype: Type) -> tuple[Codelet, Cycles]:
@@ -82,7 +78,4 @@ def accuracy_codelet(dtype: Type) -> tuple[Codelet, Cycles]:
         counted = np.add.reduceat(right.astype(UNSIGNED_INT.numpy), bounds)
         return {"numCorrect": operands.arrays["numCorrect"] + counted}
 
-    def cycles(batch: IntArray) -> IntArray:
-        return ACCURACY_CYCLES + ACCURACY_SAMPLE_CYCLES * batch
-
-    return Codelet(f"popnn::CalcAccuracy<{dtype}>", compute, False, 16, 100), cycles
+    return Codelet(f"popnn::CalcAccuracy<{dtype}>", compute, False, 16, 100), accuracy

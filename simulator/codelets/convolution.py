@@ -1,51 +1,16 @@
-"""The matrix unit's vertex: a block of a matrix product.
-
-Source: PopLibs lib/poplin/PerformanceEstimation.hpp of 2019, whose formula gives exactly the cycles
-of the user guide's profile sample (999 for 8 positions, two groups of outputs, one of inputs).
-"""
+"""The matrix unit's vertex: a block of a matrix product. Its cycles: `convolution_cycles`."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from simulator.codelets.costs import ceil_div, runs_of_equals
+from simulator.codelets.costs import runs_of_equals
 from simulator.codelets.reduction import accumulator
 from simulator.graph.intervals import offsets_of
-from simulator.graph.target import Target
 from simulator.graph.types import Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
 
 WORKLIST_ENTRIES = 3  # offset of the output, positions, offset of the input; of 2 bytes each
-
-
-def input_group(target: Target, dtype: Type) -> int:
-    """Give the input channels that one pass of the matrix unit takes."""
-    return target.getWeightsPerConvUnit(dtype)
-
-
-def _worker(positions: Any, zeroing: bool) -> Any:
-    extra = 2 + 8 * positions if zeroing else 0
-    return np.where(positions == 0, 28, 50 + extra + 8 * np.maximum(positions - 3, 0))
-
-
-def _inner(positions: Any, workers: int, zeroing: bool) -> Any:
-    slowest = _worker(ceil_div(positions, workers), zeroing)
-    fastest = _worker(positions // workers, zeroing)
-    return np.maximum(workers * slowest, workers * fastest + 14)
-
-
-def conv_cycles(target: Target, dtype: Type, positions: Any, outputs: Any, inputs: Any) -> Any:
-    """Whole-tile cycles for a block of `positions` x `inputs` times `inputs` x `outputs`."""
-    out_groups = ceil_div(outputs, target.getNumConvUnits(dtype, dtype))
-    in_groups = ceil_div(inputs, input_group(target, dtype))
-    units = target.getNumConvUnits(dtype, dtype)
-    weight_bytes = units * input_group(target, dtype) * dtype.size
-    loads = weight_bytes // target.getConvUnitCoeffLoadBytesPerCycle()
-    accumulate = 13 + out_groups * (18 + 6 + loads + _inner(positions, target.workers, False))
-    zero = 18 + 6 + loads + _inner(positions, target.workers, True)
-    return 50 + 11 + (in_groups - 1) * accumulate + 10 + out_groups * zero
 
 
 def worklists(positions: IntArray, workers: int) -> Array:

@@ -7,10 +7,6 @@ import numpy as np
 from simulator.graph.types import BOOL, Array, Type
 from simulator.graph.vertex import Codelet, Operands
 
-COUNTER_CYCLES = (
-    26  # our estimate: two loads, add, subtract, compare and two stores of a C++ vertex
-)
-
 
 def for_loop_counter(dtype: Type) -> Codelet:
     """Give popops::ForLoopCounter: it adds `increment` to `count` and compares with `limit`."""

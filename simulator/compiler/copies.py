@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from simulator.codelets.copy_cycles import long_copy, short_copy, strided_copy
 from simulator.graph.types import Array, IntArray
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
 
 SHORT_BYTES = 16  # what the short copy takes at most; our choice, its limit is not public
-SHORT_CYCLES = 72  # observed for every ShortMemcpy of the user guide's sample and tutorial 7
-# The cycles of the other copies are not public. A supervisor call and 8 bytes a cycle give the
-# observed mean of Memcpy64BitSupervisor (291) for 2 kB; a strided row costs a pointer set-up.
-CALL_CYCLES, BYTES_A_CYCLE, ROW_CYCLES = 40, 8, 12
 
 
 def _values(_: Operands) -> dict[str, Array]:
@@ -31,8 +28,8 @@ def copy_vertices(
     strided = rows > 1
     short = ~strided & (size <= SHORT_BYTES)
     long = ~strided & ~short
-    cycles = CALL_CYCLES + -(-size // BYTES_A_CYCLE) + ROW_CYCLES * rows * strided
-    cycles = np.where(short, SHORT_CYCLES, cycles)
+    cycles = np.where(strided, strided_copy(size, rows), long_copy(size))
+    cycles = np.where(short, short_copy(size), cycles)
     chosen = ((SHORT, short), (LONG, long), (STRIDED, strided))
     return [
         VertexGroup(compute_set, codelet, tile[which], {}, {"rows": rows[which]}, cycles[which])
@@ -44,4 +41,4 @@ def copy_vertices(
 def short_copies(compute_set: int, tile: IntArray) -> VertexGroup:
     """Make one short copy in one row for each entry of `tile`."""
     rows = np.ones(len(tile), dtype=np.int64)
-    return VertexGroup(compute_set, SHORT, tile, {}, {"rows": rows}, SHORT_CYCLES * rows)
+    return VertexGroup(compute_set, SHORT, tile, {}, {"rows": rows}, short_copy(rows))

@@ -6,12 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.codelets.convolution import (
-    WORKLIST_ENTRIES,
-    conv_codelet,
-    conv_cycles,
-    worklists,
-)
+from simulator.codelets.convolution import WORKLIST_ENTRIES, conv_codelet, worklists
+from simulator.codelets.convolution_cycles import conv_cycles
 from simulator.codelets.costs import ceil_div, even_bounds
 from simulator.codelets.reduction import reduce_add_codelet, reduce_add_cycles
 from simulator.graph.errors import PoplarError

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.codelets.convolution import conv_cycles, input_group
+from simulator.codelets.convolution_cycles import conv_cycles, input_group
 from simulator.codelets.costs import ceil_div, even_bounds
 from simulator.codelets.reduction import reduce_add_cycles
 from simulator.graph.errors import PoplarError

@@ -7,7 +7,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from simulator.codelets.loops import COUNTER_CYCLES, for_loop_counter
+from simulator.codelets.copy_cycles import loop_counter
+from simulator.codelets.loops import for_loop_counter
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import as_int64
@@ -128,7 +129,7 @@ def addForLoopCounterVertex(
             tile=as_int64(tile),
             fields={n: cut_field(n, way, t, 0, 1) for n, (way, t) in joined.items()},  # type: ignore[arg-type]
             parameters={},
-            cycles=as_int64(COUNTER_CYCLES),
+            cycles=loop_counter(as_int64(tile)),
         )
     )
     prog.add(Execute(compute_set))

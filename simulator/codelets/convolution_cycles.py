@@ -1,0 +1,273 @@
+"""Cycles of convolutions, matrix products and dot products, of the whole tile.
+
+Source: PopLibs lib/poplin/PerformanceEstimation.hpp, and for `conv_cycles` that file as it was in
+April 2019. Arguments are arrays by vertex: `positions` are the output positions that the six
+workers share as evenly as can be, one row each. A group of channels is what one pass takes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simulator.codelets.costs import ceil_div
+from simulator.graph.target import Target
+from simulator.graph.types import FLOAT, HALF, IntArray, Type
+
+NX1_RETAINED = 9  # cycles that a worker saves by keeping its state
+WEIGHT_SHUFFLE = {4: 60, 2: 46, 1: 15}  # supervisor's, by the rows of a filter loaded at once
+
+
+def input_group(target: Target, dtype: Type) -> int:
+    """Give the input channels that one pass of the matrix unit takes."""
+    return target.getWeightsPerConvUnit(dtype)
+
+
+def weight_loads(target: Target, dtype: Type, partials: Type) -> int:
+    """Give the cycles to load the weights of one pass."""
+    weights = target.getNumConvUnits(dtype, partials) * input_group(target, dtype)
+    return weights * dtype.size // target.getConvUnitCoeffLoadBytesPerCycle()
+
+
+def _busiest(worker: Any, positions: Any, workers: int, tag: int) -> Any:
+    """Give a pass: the slowest worker, or the fastest and the supervisor's next call."""
+    slowest, fastest = worker(ceil_div(positions, workers)), worker(positions // workers)
+    return np.maximum(workers * slowest, workers * fastest + tag)
+
+
+def _worker_2019(positions: Any, zeroing: bool) -> Any:
+    extra = 2 + 8 * positions if zeroing else 0
+    return np.where(positions == 0, 28, 50 + extra + 8 * np.maximum(positions - 3, 0))
+
+
+def conv_cycles(target: Target, dtype: Type, positions: Any, outputs: Any, inputs: Any) -> Any:
+    """50 + 11 + 10 + the passes of ConvPartial1x1Out in 2019: exact on the guide's sample.
+
+    For a block of `positions` x `inputs` times `inputs` x `outputs`: every group of inputs but the
+    last accumulates, 13 + groups of outputs * (18 + 6 + loads + workers), the last one zeroes. Its
+    constants are those of floats.
+    """
+    out_groups = ceil_div(outputs, target.getNumConvUnits(dtype, dtype))
+    in_groups = ceil_div(inputs, input_group(target, dtype))
+    call = 18 + 6 + weight_loads(target, dtype, dtype)
+    workers = target.workers
+    add = _busiest(lambda k: _worker_2019(k, False), positions, workers, 14)
+    zero = _busiest(lambda k: _worker_2019(k, True), positions, workers, 14)
+    accumulate = 13 + out_groups * (call + add)
+    return 50 + 11 + (in_groups - 1) * accumulate + 10 + out_groups * (call + zero)
+
+
+def _common_path(dtype: Type, partials: Type, units: int) -> bool:
+    """Tell whether halves go through the loop that zeroes in the matrix unit."""
+    return partials == FLOAT or (dtype == HALF and units == 16)
+
+
+def _worker_1x1(k: IntArray, zeroing: bool, dtype: Type, partials: Type, units: int) -> IntArray:
+    """Cycles of a worker with k positions in today's ConvPartial1x1Out; lines 397-491."""
+    each = 8 if dtype == FLOAT and units == 16 else 4 if partials == FLOAT else 2
+    zero = (2 + each * k) * zeroing
+    further = np.maximum(k - 3, 0) * (8 if dtype == FLOAT else 4)
+    kinds = [k == 0, k == 1, k == 2]
+    if dtype == FLOAT:
+        return np.select(kinds, [np.full_like(k, 24), 47 + zero, 46 + zero], 46 + zero + further)
+    if _common_path(dtype, partials, units):
+        last = 1 if zeroing else 2
+        fixed = [np.full_like(k, cycles + last) for cycles in (20, 31, 40)]
+        return np.select(kinds, fixed, 36 + last + further) - 7
+    return np.select(kinds, [np.full_like(k, 24), 39 + zero, 40 + zero], 41 + zero + further)
+
+
+def conv_1x1(
+    positions: IntArray,
+    groups: IntArray,
+    in_groups: IntArray,
+    out_groups: IntArray,
+    dtype: Type,
+    partials: Type,
+    target: Target,
+) -> IntArray:
+    """50 + retained state + groups * (a zeroing pass + in_groups - 1 others): ConvPartial1x1Out.
+
+    The form of 2021; lines 397-491, 574-614, 672-690. A group of outputs is one pass.
+    """
+    units, workers = target.getNumConvUnits(dtype, partials), target.workers
+    common = _common_path(dtype, partials, units)
+    first, second = (7, 3) if dtype == HALF and common else (0, 0)
+    loads = weight_loads(target, dtype, partials)
+    add, zero = (
+        _busiest(lambda k, z=z: _worker_1x1(k, z, dtype, partials, units), positions, workers, 14)
+        for z in (False, True)
+    )
+    others = 15 - common + 1 + out_groups * (19 + 6 + loads + add)
+    last = 10 + 1 + out_groups * (19 - common + 7 + loads + zero)
+    retained = workers * (first + second * (in_groups * groups - 1))
+    cycles: IntArray = 50 + retained + groups * (12 + common + (in_groups - 1) * others + last)
+    return cycles
+
+
+def zero_partials(elements: IntArray, passes: IntArray, dtype: Type, target: Target) -> IntArray:
+    """W * passes * (5 + a cycle a vector of a worker's share of the elements)."""
+    share = ceil_div(ceil_div(elements, target.workers), target.getVectorWidth(dtype))
+    return target.workers * passes * (5 + share)
+
+
+def _worker_nx1(k: IntArray, dtype: Type, partials: Type, units: int) -> IntArray:
+    special = dtype == HALF and (partials == FLOAT) == (units == 8)
+    if dtype == FLOAT:
+        one, two, more, step = 33, 44, 45, 8
+    else:
+        one, two, more, step = 29, 33 + special, 34, 4
+    kinds = [k == 0, k == 1, k == 2]
+    fixed = [np.full_like(k, cycles) for cycles in (17, one, two)]
+    row = np.select(kinds, fixed, more + step * np.maximum(k - 3, 0))
+    return 17 + (partials != FLOAT) + 3 + row - NX1_RETAINED
+
+
+def conv_nx1(
+    positions: IntArray,
+    kernel: IntArray,
+    groups: IntArray,
+    in_groups: IntArray,
+    out_groups: IntArray,
+    dtype: Type,
+    partials: Type,
+    target: Target,
+    rows: int = 1,
+) -> IntArray:
+    """109 + zeroing + groups * (16 + in * (14 + out * (14 + inner))): ConvPartialnx1.
+
+    Lines 694-736, 955-1003. `kernel` counts the steps over a kernel, `rows` are the rows of the
+    filter that are loaded at once (1, 2 or 4); `inner` loads weights for each step and lets the
+    workers go over their positions.
+    """
+    units, workers = target.getNumConvUnits(dtype, partials), target.workers
+    loads = weight_loads(target, dtype, partials)
+    if rows == 4 and target.getConvUnitCoeffLoadBytesPerCycle() > 8:
+        loads *= 2  # shuffled data cannot be loaded in 128 bits
+    step = loads + WEIGHT_SHUFFLE.get(rows, 20 * rows) + 3
+    work = _busiest(lambda k: _worker_nx1(k, dtype, partials, units), positions, workers, 9)
+    inner = 14 + kernel * (17 - 5 + step + work)
+    retained = NX1_RETAINED + (9 if partials == FLOAT else 10)
+    clear = groups * (out_groups * 17 + (out_groups - 1) * 6 + 1) + (groups - 1) * 6 + 1
+    clear = clear + zero_partials(positions * units, groups * out_groups, partials, target)
+    loops = groups * (16 + in_groups * (14 + out_groups * (14 + inner)))
+    cycles: IntArray = 109 + workers * retained + clear + loops
+    return cycles
+
+
+def dense_dot(n: IntArray, dtype: Type, partials: Type) -> IntArray:
+    """7 + n/2 of an even number of floats, 8 + 2n of an odd one; lines 79-125.
+
+    Halves into floats: 6 + n/4, 7 + n where 2 are left of a vector, 7 + 2n where it is odd. Halves
+    into halves go two outputs at a time: 11 + n/4, 13 + n, 13 + 2n for both.
+    """
+    if dtype == FLOAT:
+        cycles: IntArray = np.where(n % 2 == 0, 7 + n // 2, 8 + 2 * n)
+        return cycles
+    whole, part = (6, 7) if partials == FLOAT else (11, 13)
+    halves: IntArray = np.where(n % 2 == 1, part + 2 * n, part + n)
+    return np.where(n % 4 == 0, whole + n // 4, halves)
+
+
+def tutorial_dot(n: IntArray) -> IntArray:
+    """5 + (n + 1)/2 rounded down, a worker: the estimate that tutorial 7's own codelets give."""
+    return 5 + (n + 1) // 2
+
+
+def conv_hmac(
+    positions: IntArray,
+    kernel: IntArray,
+    inputs: IntArray,
+    outputs: IntArray,
+    groups: IntArray,
+    in_groups: IntArray,
+    out_groups: IntArray,
+    dtype: Type,
+    partials: Type,
+    target: Target,
+) -> IntArray:
+    """58 (half: 63) + groups * (23 + in * (15 + out * (10 + inner))): ConvPartialHorizontalMac.
+
+    Lines 133-244. Every position of a worker takes 7 + `outputs` dot products over `inputs`
+    channels (half partials: two outputs at once), for each step of the kernel.
+    """
+    pairs = outputs if partials == FLOAT else outputs // 2
+    each = 7 + pairs * dense_dot(inputs, dtype, partials)
+
+    def worker(k: IntArray) -> IntArray:
+        row = np.where(k == 0, 7, 19 + k * each)
+        cycles: IntArray = 16 + kernel * (16 + row)
+        return cycles
+
+    inner = target.workers * worker(ceil_div(positions, target.workers))
+    start = (58 if dtype == FLOAT else 63) + target.workers * (9 if partials == FLOAT else 10)
+    zero = zero_partials(positions * outputs, groups * out_groups, partials, target)
+    total: IntArray = start + zero + groups * (23 + in_groups * (15 + out_groups * (10 + inner)))
+    return total
+
+
+def conv_vmac(
+    positions: IntArray,
+    kernel: IntArray,
+    groups: IntArray,
+    in_groups: IntArray,
+    partials: Type,
+    target: Target,
+) -> IntArray:
+    """76 + groups * (zeroing + 32 + in * (24 + inner) + reduction): ConvPartialVerticalMac.
+
+    Lines 246-395; halves, four channel groups at once. Every worker goes down `kernel` rows for
+    each of its positions and keeps partials of its own, which are then added up.
+    """
+    workers, single = target.workers, partials == FLOAT
+    row = 7 + (5 if single else 3) + 3 + 2 * (kernel - 1)
+    inner = workers * ((19 if single else 18) + ceil_div(positions, workers) * row)
+    elements = positions * 4
+    zero = 4 + ceil_div(elements, 2 if single else 4)
+    one = 7 + 2 * single + (2 if single else 1) * (workers - 1)
+    reduction = 10 - single + one * ceil_div(elements, workers) // 4
+    # The source adds 1 where it means 25 or 26: its conditional takes the sum as condition.
+    return 61 + 14 + 1 + groups * (zero + 32 + in_groups * (24 + inner) + reduction)
+
+
+def _slic_row(n: IntArray, zeroing: bool, narrow: bool) -> IntArray:
+    """Cycles of a pass of the SLIC engine over n positions at an output stride of 1."""
+    few = np.where(n > 1, 13 + n, 13) if zeroing else np.where(n > 1, 17 + n, 13)
+    many = 10 + n + (3 if narrow and not zeroing else 0)
+    cycles: IntArray = np.where(n < (6 if narrow else 5), few, many)
+    return cycles
+
+
+def conv_slic(
+    positions: IntArray,
+    kernels: IntArray,
+    groups: IntArray,
+    channels: int,
+    partials: Type,
+    target: Target,
+) -> IntArray:
+    """28 + weight loads and a pass of the workers for every sub-kernel: ConvPartial1x4SLIC.
+
+    Lines 1126-1360; halves, kernels of width 4, an output stride of 1. `kernels` counts the
+    sub-kernels, `channels` (1, 2 or 4) those of a group; 4 / channels groups go at once. On 8
+    units with half partials it is a codelet of its own with two outputs, merged at the end.
+    """
+    workers, units = target.workers, target.getNumConvUnits(HALF, partials)
+    narrow = units == 8 and partials == HALF
+    passes = 1 if units == 16 else 2
+    single = partials == FLOAT
+
+    def inner(zeroing: bool) -> IntArray:
+        row = _slic_row(ceil_div(positions, workers), zeroing, narrow) - single
+        worker = 17 + (9 if narrow else 10) + zeroing + 3 * single + passes * row + 2 * narrow
+        merge = 2 + 2 * positions if narrow and zeroing else 0
+        return workers * worker + merge
+
+    rearrange = 12 if channels == 2 else 10
+    load = 16 + (18 if channels == 4 else 21 + rearrange * workers)
+    body = load + (16 if narrow else 20)
+    start, group = (25, 12) if narrow else (28, 15)
+    # As in the source, the loop over sub-kernels is counted once, not for each group.
+    loops = group * groups + 6 * (groups - 1) + 1 + body * kernels + 6 * (kernels - 1) + 1
+    return start + loops + groups * (inner(True) + (kernels - 1) * inner(False))
