@@ -7,23 +7,76 @@ PerformanceEstimation.hpp (ReduceAdd of partial convolution results).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from simulator.codelets.costs import ceil_div, runs_of_equals
 from simulator.graph.errors import PoplarError
-from simulator.graph.intervals import offsets_of
+from simulator.graph.intervals import offsets_of, spread
 from simulator.graph.target import Target
-from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type
+from simulator.graph.types import (
+    BOOL,
+    FLOAT,
+    HALF,
+    INT,
+    UNSIGNED_INT,
+    Array,
+    IntArray,
+    Type,
+)
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
 
-REDUCTIONS: dict[str, np.ufunc] = {
-    "ADD": np.add,
-    "MUL": np.multiply,
-    "MAX": np.maximum,
-    "MIN": np.minimum,
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """An operation: how values become one, and what is left when there are none.
+
+    `short` is PopLibs' name of it in vertex names. `then` is the operation that reduces what it
+    has reduced. Sums and products of halves are kept as floats until the end (`widens`), and sums
+    can be scaled and added to what the output holds (`scales`).
+    """
+
+    short: str
+    function: np.ufunc
+    types: tuple[Type, ...]
+    empty: float
+    then: str = ""
+    widens: bool = False
+    scales: bool = False
+    squares: bool = False
+
+
+NUMBERS = (FLOAT, HALF, INT, UNSIGNED_INT)
+REAL = (FLOAT, HALF)
+REDUCTIONS = {
+    "ADD": Reduction("Add", np.add, NUMBERS, 0, widens=True, scales=True),
+    "MUL": Reduction("Mul", np.multiply, NUMBERS, 1, widens=True),
+    "MAX": Reduction("Max", np.maximum, NUMBERS, -np.inf),
+    "MIN": Reduction("Min", np.minimum, NUMBERS, np.inf),
+    "LOGICAL_AND": Reduction("And", np.logical_and, (BOOL,), 1),
+    "LOGICAL_OR": Reduction("Or", np.logical_or, (BOOL,), 0),
+    "SQUARE_ADD": Reduction(
+        "SquareAdd", np.add, NUMBERS, 0, then="ADD", widens=True, scales=True, squares=True
+    ),
+    "LOG_ADD": Reduction("LogAdd", np.logaddexp, REAL, -np.inf, widens=True),
 }
+
+# PopLibs' numbers of the specialisations of popops::Reduce.
+GENERAL, ONE_INPUT_TO_ONE_OUTPUT, STRIDED = 0, 2, 3
+
+
+class Steps(NamedTuple):
+    """Where a region of outputs finds its values in the field `partials` of its vertex.
+
+    Output j of the region is made of the values first + j + stride * i, for i below `rows`.
+    """
+
+    first: IntArray
+    outs: IntArray
+    rows: IntArray
+    stride: IntArray
 
 
 def accumulator(dtype: Type) -> np.dtype[Any]:
@@ -32,44 +85,104 @@ def accumulator(dtype: Type) -> np.dtype[Any]:
 
 
 def _operations(group: VertexGroup) -> IntArray:
-    name = "partials" if "partials" in group.fields else "in"
-    return group.fields[name].counts() - group.fields["out"].counts()
+    partials, outs = (group.fields[name].counts() for name in ("partials", "out"))
+    operations: IntArray = np.maximum(partials - outs, 0)
+    return operations
 
 
-def reduce_codelet(operation: str, dtype: Type, specialisation: int) -> Codelet:
-    """Give popops::Reduce; parameter `partials` holds the inputs of each output.
+def reduce_codelet(
+    operation: str,
+    dtype: Type,
+    specialisation: int,
+    out_type: Type | None = None,
+    *,
+    update: bool = False,
+    scaled: bool = False,
+) -> Codelet:
+    """Give popops::Reduce: fields `partials`, `out` and, when it is scaled, one `scale` a vertex.
 
-    The values of `in` come output by output. The specialisation is PopLibs' number: 2 for one
-    output, 3 for a region of outputs.
+    The parameters `first`, `outs`, `rows`, `stride` are the `Steps` of all regions of outputs,
+    vertex by vertex; `regions` is how many of them each vertex has.
     """
     if operation not in REDUCTIONS:
         raise PoplarError(f"reduce: operation {operation}; known are {', '.join(REDUCTIONS)}")
-    function = REDUCTIONS[operation]
+    kind, result = REDUCTIONS[operation], out_type or dtype
+    wide = accumulator(dtype) if kind.widens else dtype.numpy
 
     def compute(operands: Operands) -> dict[str, Array]:
-        starts = operands.prepared.get("starts")
-        if starts is None:
-            sizes = operands.group.parameters["partials"]
-            starts = operands.prepared["starts"] = offsets_of(sizes)[:-1]
-        reduced = function.reduceat(operands.arrays["in"], starts, dtype=accumulator(dtype))
-        return {"out": reduced.astype(dtype.numpy, copy=False)}
+        values = operands.arrays["partials"].astype(wide, copy=False)
+        reduced = _reduce(operands, kind.function, values * values if kind.squares else values)
+        if scaled:
+            outs = operands.counts["out"]
+            reduced = reduced * np.repeat(operands.arrays["scale"].astype(wide), outs)
+        if update:
+            reduced = reduced + operands.arrays["out"].astype(wide)
+        return {"out": reduced.astype(result.numpy, copy=False)}
 
-    reduction = f"popops::Reduce{operation.capitalize()}"
-    name = f"popops::Reduce<{reduction},{dtype},{dtype},false,{specialisation}>"
-    return Codelet(name, compute, False, 16, 150, _operations)
+    family = "ScaledReduce" if scaled else "Reduce"
+    types = f"{dtype},{result},{str(update).lower()}"
+    name = f"popops::{family}<popops::Reduce{kind.short},{types},{specialisation}>"
+    return Codelet(name, compute, False, 16 + 4 * scaled, 150, _operations)
 
 
-def scalar_reduce_cycles(n: IntArray, dtype: Type) -> IntArray:
+def _reduce(operands: Operands, function: np.ufunc, values: Array) -> Array:
+    """Reduce the values of each output; where they lie is worked out once and kept."""
+    if "order" not in operands.prepared:
+        parameters = operands.group.parameters
+        steps = Steps(*(parameters[name] for name in Steps._fields))
+        begins = offsets_of(operands.counts["partials"])[:-1]
+        placed = steps._replace(first=steps.first + np.repeat(begins, parameters["regions"]))
+        operands.prepared["order"], operands.prepared["starts"] = _order(placed)
+    order, starts = operands.prepared["order"], operands.prepared["starts"]
+    reduced: Array = function.reduceat(values[order], starts, dtype=values.dtype)
+    return reduced
+
+
+def _order(steps: Steps) -> tuple[IntArray, IntArray]:
+    """List the places of all values, output by output, and where each output begins."""
+    first = spread(steps.first, steps.outs)
+    rows, stride = np.repeat(steps.rows, steps.outs), np.repeat(steps.stride, steps.outs)
+    starts = offsets_of(rows)
+    number = spread(np.zeros_like(rows), rows)
+    return np.repeat(first, rows) + np.repeat(stride, rows) * number, starts[:-1]
+
+
+def lanes(dtype: Type) -> int:
+    """Give how many elements 64 bits of a register hold; only floating point goes by vectors."""
+    return {"float": 2, "half": 4}.get(dtype.name, 1)
+
+
+def scalar_reduce_cycles(n: IntArray, dtype: Type, out_type: Type | None = None) -> IntArray:
     """Cycles of a worker that reduces one region of n elements to one output."""
-    width = 16 // dtype.size
-    return 17 + 2 * n // width + n % width
+    width = 2 * lanes(dtype)
+    narrowed = 5 if (out_type or FLOAT) != FLOAT else 0
+    return 17 + 2 * n // width + n % width + narrowed
 
 
 def strided_reduce_cycles(outs: IntArray, partials: IntArray, dtype: Type) -> IntArray:
     """Cycles of a worker that reduces `partials` values into each of `outs` outputs."""
-    width = 8 // dtype.size
     post = 5  # float, add
-    return 16 + ceil_div(outs, width) * (3 + post + 3 + (partials - 1))
+    return 16 + ceil_div(outs, lanes(dtype)) * (3 + post + 3 + (partials - 1))
+
+
+GENERAL_START = 7 + 26
+
+
+def general_reduce_cycles(
+    outs: IntArray, regions: IntArray, partials: IntArray, dtype: Type, update: bool = False
+) -> IntArray:
+    """Cycles of one region of outputs of a vertex that has several; `GENERAL_START` comes once.
+
+    Its `partials` values an output lie in so many `regions`. Whole accumulators are followed by
+    one of each power of two that is left of the outputs.
+    """
+    width = 2 * lanes(dtype)
+    load, store = 2, 2  # a register of two 64-bit words
+    passes = outs // width + _bits(outs % width)
+    fixed = 16 + 6 + 2 * (width.bit_length() - 1) + 2
+    one_pass = (5 if update else 3) + store + 1 + regions * 10 + partials * (load + 3)
+    total: IntArray = fixed + passes * one_pass
+    return total
 
 
 def reduce_add_codelet(dtype: Type) -> Codelet:

@@ -91,9 +91,9 @@ WRONG: list[tuple[Wrong, str]] = [
     ),
     (
         lambda s: popops.reduce(
-            s[0], s[1][:0], [0], popops.Operation.ADD, poplar.program.Sequence(), "x"
+            s[0], s[1], [0, 0], popops.Operation.ADD, poplar.program.Sequence(), "x"
         ),
-        "has no elements to reduce",
+        r"x/Reduce: dimensions \[0, 0\] of .* different ones of its 1 dimensions are needed",
     ),
 ]
 

@@ -27,10 +27,19 @@ from simulator.poplibs.popops.elementwise import (
 )
 from simulator.poplibs.popops.encoding import encodeOneHot
 from simulator.poplibs.popops.loop import addForLoopCounterVertex, countedForLoop, countedLoop
-from simulator.poplibs.popops.reduce import Operation, reduce, reduceWithOutput
+from simulator.poplibs.popops.reduce import (
+    Operation,
+    ReduceParams,
+    SingleReduceOp,
+    reduce,
+    reduceMany,
+    reduceWithOutput,
+)
 
 __all__ = [
     "Operation",
+    "ReduceParams",
+    "SingleReduceOp",
     "absolute",
     "add",
     "addCodelets",
@@ -51,6 +60,7 @@ __all__ = [
     "mulInPlace",
     "neg",
     "reduce",
+    "reduceMany",
     "reduceWithOutput",
     "scaledAddTo",
     "scaledSubtractFrom",

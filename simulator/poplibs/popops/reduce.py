@@ -1,28 +1,41 @@
-"""Reductions over dimensions: on the tile where the data is, then across tiles."""
+"""Reductions over dimensions: on the tiles where the data is, then across tiles."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Sequence as Many
+from dataclasses import dataclass, replace
 from enum import Enum
+from functools import update_wrapper
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from simulator.codelets.costs import ceil_div, sum_by_vertex
-from simulator.codelets.reduction import (
-    reduce_codelet,
-    scalar_reduce_cycles,
-    strided_reduce_cycles,
-)
-from simulator.graph.errors import PoplarError, TileMappingError
+from simulator.codelets.reduction import REAL, REDUCTIONS
+from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import offsets_of, spread
-from simulator.graph.program import Execute, Sequence
+from simulator.graph.option_table import Option, checked, defaults
+from simulator.graph.program import Copy, Sequence
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import Array, IntArray
-from simulator.graph.vertex import VertexGroup, cut_field
+from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type, checked_type
 from simulator.logging import library_call
-from simulator.poplibs.popops.regions import debug_name, share_among_workers
+from simulator.poplibs.popops.reduce_regions import Partials
+from simulator.poplibs.popops.reduce_stages import (
+    Progress,
+    Stages,
+    add_reduction,
+    make_result,
+    tile_by_position,
+)
+from simulator.poplibs.popops.regions import debug_name
 from simulator.poplibs.poputil import mapTensorLinearly
+
+# PopLibs' option of this name has the same default.
+OPTIONS = {
+    "accumType.interTile": Option(
+        "float", "type of partial sums and products of halves", allowed=("float", "half")
+    )
+}
 
 
 class Operation(Enum):
@@ -30,144 +43,266 @@ class Operation(Enum):
 
     ADD = "ADD"
     MUL = "MUL"
-    MAX = "MAX"
     MIN = "MIN"
+    MAX = "MAX"
+    LOGICAL_AND = "LOGICAL_AND"
+    LOGICAL_OR = "LOGICAL_OR"
+    SQUARE_ADD = "SQUARE_ADD"
+    LOG_ADD = "LOG_ADD"
 
 
-@library_call("POPOPS")
+@dataclass(frozen=True, slots=True, eq=False)
+class ReduceParams:
+    """An operation, a factor for its result, and whether that is added to what the output holds.
+
+    The factor is a number or a tensor of one float.
+    """
+
+    op: Operation
+    update: bool = False
+    scale: Tensor | float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SingleReduceOp:
+    """One of the reductions of `reduceMany`; its output has the type of the input if none is set.
+
+    PopLibs' name of `in_` is a keyword of Python.
+    """
+
+    in_: Tensor
+    dims: Many[int]
+    params: ReduceParams | Operation
+    outType: Type | None = None
+    debugName: str = ""
+
+
+class _Task(NamedTuple):
+    """A reduction as it was asked for, checked; `columns` is [outputs][values of each]."""
+
+    columns: Tensor
+    params: ReduceParams
+    name: str
+    out_type: Type
+    out_shape: tuple[int, ...]
+
+
+@overload
 def reduce(
     graph: Graph,
-    tensor: Tensor,
+    A: Tensor,
+    outType: Type,
     dims: Many[int],
-    operation: Operation,
+    params: ReduceParams | Operation,
     prog: Sequence,
     debugContext: str = "",
+    options: Mapping[str, object] | None = None,
+) -> Tensor: ...
+@overload
+def reduce(
+    graph: Graph,
+    A: Tensor,
+    dims: Many[int],
+    params: ReduceParams | Operation,
+    prog: Sequence,
+    debugContext: str = "",
+    options: Mapping[str, object] | None = None,
+) -> Tensor: ...
+def reduce(graph: Graph, A: Tensor, *arguments: Any, **named: Any) -> Tensor:
+    """Reduce dimensions of a tensor: reduce(graph, A, [outType,] dims, params, prog).
+
+    The output lies where the values of each of its elements do if that is one tile, and else is
+    spread linearly over the tiles.
+    """
+    if arguments and isinstance(arguments[0], Type):
+        named, arguments = {"outType": arguments[0], **named}, arguments[1:]
+    return _reduce(graph, A, *arguments, **named)
+
+
+def _named_reduce(
+    graph: Graph,
+    A: Tensor,
+    dims: Many[int],
+    params: ReduceParams | Operation,
+    prog: Sequence,
+    debugContext: str = "",
+    options: Mapping[str, object] | None = None,
+    outType: Type | None = None,
 ) -> Tensor:
-    """Reduce dimensions of a tensor; the result is spread linearly over the tiles."""
-    shape = tuple(size for axis, size in enumerate(tensor.shape) if axis not in set(dims))
-    out = graph.addVariable(tensor.dtype, shape, debug_name(debugContext, "Reduce/out"))
-    mapTensorLinearly(graph, out)
-    reduceWithOutput(graph, tensor, out, dims, operation, prog, debugContext)
-    return out
+    outputs: list[Tensor] = []
+    task = _task(A, dims, params, outType, debug_name(debugContext, "Reduce"))
+    _run(graph, [task], outputs, prog, options, task.name)
+    return outputs[0]
+
+
+_named_reduce.__name__ = "reduce"  # what errors and log lines call it
+_reduce = library_call("POPOPS")(_named_reduce)
+update_wrapper(reduce, _reduce, assigned=())  # its arguments by name, for whoever asks
 
 
 @library_call("POPOPS")
 def reduceWithOutput(
     graph: Graph,
-    tensor: Tensor,
+    A: Tensor,
     out: Tensor,
     dims: Many[int],
-    operation: Operation,
+    params: ReduceParams | Operation,
     prog: Sequence,
     debugContext: str = "",
+    options: Mapping[str, object] | None = None,
 ) -> None:
     """Reduce dimensions of a tensor into `out`, which is mapped already."""
-    name = debug_name(debugContext, "Reduce")
-    columns = _columns(tensor, dims, name)
-    if columns.dim(0) != out.numElements() or out.dtype != tensor.dtype:
-        raise PoplarError(f"{name}: {tensor!r} over {list(dims)} does not fit {out!r}")
-    kind = Operation(operation).value
-    with graph.debug_scope(name, "popops"):
-        flat = columns.flatten()
-        column = np.repeat(np.arange(columns.dim(0), dtype=np.int64), columns.dim(1))
-        tiles = _tile_by_position(graph, flat)
-        key = tiles * columns.dim(0) + column
-        order = np.argsort(key, kind="stable")
-        _, first, sizes = np.unique(key[order], return_index=True, return_counts=True)
-        partial_tile, partial_column = tiles[order][first], column[order][first]
-        if int(sizes.max()) > 1:
-            stage = f"{name}/ReduceOnTile/InToIntermediateNoExchange"
-            partials = graph.addVariable(tensor.dtype, (len(first),), f"{stage}/partials")
-            positions = np.arange(len(first), dtype=np.int64)
-            graph.map_ranges(partials, positions, positions + 1, partial_tile)
-            inputs = flat.view(flat.elements()[order])
-            _add_stage(graph, prog, stage, kind, inputs, sizes, partials, partial_tile)
-            flat, column = partials, partial_column
-        _final_stage(graph, prog, name, kind, flat, column, out)
+    task = _task(A, dims, params, out.dtype, debug_name(debugContext, "Reduce"))
+    _run(graph, [task], [out], prog, options, task.name)
 
 
-def _columns(tensor: Tensor, dims: Many[int], name: str) -> Tensor:
-    """View a tensor as [kept elements][reduced elements]."""
-    reduced = sorted(set(dims))
-    if not reduced or reduced[0] < 0 or reduced[-1] >= tensor.rank():
-        raise PoplarError(f"{name}: dimensions {list(dims)} of {tensor!r}")
-    if 0 in tensor.shape:
-        raise PoplarError(f"{name}: {tensor!r} has no elements to reduce")
-    kept = [axis for axis in range(tensor.rank()) if axis not in reduced]
-    rows = int(np.prod([tensor.shape[axis] for axis in kept], dtype=np.int64))
-    return tensor.dimShuffle([*kept, *reduced]).reshape((rows, tensor.numElements() // rows))
-
-
-def _tile_by_position(graph: Graph, tensor: Tensor) -> IntArray:
-    low, high, tiles = graph.tile_ranges(tensor)
-    if int((high - low).sum()) != tensor.numElements():
-        raise TileMappingError(f"variable {tensor.describe()!r}: is not wholly mapped to tiles")
-    return np.repeat(tiles, high - low)
-
-
-def _final_stage(
+@library_call("POPOPS")
+def reduceMany(
     graph: Graph,
+    reductions: Many[SingleReduceOp],
+    outputs: list[Tensor],
     prog: Sequence,
-    name: str,
-    kind: str,
-    values: Tensor,
-    column: IntArray,
-    out: Tensor,
+    debugContext: str = "",
+    options: Mapping[str, object] | None = None,
 ) -> None:
-    """Reduce the values of each column on the tile of its output."""
-    stage = f"{name}/ReduceFinalStage/IntermediateToOutput"
-    flat = out.flatten()
-    tiles = _tile_by_position(graph, flat)
-    outputs = np.argsort(tiles, kind="stable")
-    rank = np.empty(len(outputs), dtype=np.int64)
-    rank[outputs] = np.arange(len(outputs))
-    order = np.argsort(rank[column], kind="stable")
-    sizes = np.bincount(rank[column], minlength=len(outputs))
-    inputs = values.view(values.elements()[order])
-    target = flat.view(flat.elements()[outputs])
-    _add_stage(graph, prog, stage, kind, inputs, sizes, target, tiles[outputs])
+    """Run several reductions in the same compute sets.
 
-
-def _add_stage(
-    graph: Graph,
-    prog: Sequence,
-    name: str,
-    kind: str,
-    inputs: Tensor,
-    sizes: IntArray,
-    out: Tensor,
-    tiles: IntArray,
-) -> None:
-    """Add a compute set that reduces the next `sizes[i]` inputs into output i, on `tiles[i]`.
-
-    Outputs come sorted by tile, and are shared among its workers.
+    An empty list of outputs is filled; else it holds the output of each.
     """
-    compute_set = graph.addComputeSet(name)
-    vertex_tiles, outs = share_among_workers(tiles, graph.target.workers)
-    ins = sum_by_vertex(sizes, outs)
-    out_bounds, in_bounds = offsets_of(outs), offsets_of(ins)
-    scalar = outs == 1
-    cycles = np.where(
-        scalar,
-        scalar_reduce_cycles(ins, inputs.dtype),
-        strided_reduce_cycles(outs, ceil_div(ins, outs), inputs.dtype),
-    )
-    for specialisation, mask in ((2, scalar), (3, ~scalar)):
-        chosen: Array = np.flatnonzero(mask)
-        partials = sizes[spread(out_bounds[chosen], outs[chosen])]
-        fields = {
-            "in": cut_field("in", "input", inputs, in_bounds[chosen], in_bounds[chosen + 1]),
-            "out": cut_field("out", "output", out, out_bounds[chosen], out_bounds[chosen + 1]),
-        }
-        codelet = reduce_codelet(kind, inputs.dtype, specialisation)
-        graph.add_vertices(
-            VertexGroup(
-                compute_set=compute_set.id,
-                codelet=codelet,
-                tile=vertex_tiles[chosen],
-                fields=fields,
-                parameters={"partials": partials},
-                cycles=cycles[chosen],
-            )
+    name = debug_name(debugContext, "ReduceMany")
+    if outputs and len(outputs) != len(reductions):
+        raise PoplarError(f"{name}: {len(outputs)} outputs of {len(reductions)} reductions")
+    tasks = []
+    for number, single in enumerate(reductions):
+        out_type = outputs[number].dtype if outputs else single.outType
+        own = debug_name(name, single.debugName or str(number))
+        tasks.append(_task(single.in_, single.dims, single.params, out_type, own))
+    _run(graph, tasks, outputs, prog, options, name)
+
+
+def _task(
+    tensor: Tensor,
+    dims: Many[int],
+    params: ReduceParams | Operation,
+    out_type: Type | None,
+    name: str,
+) -> _Task:
+    """Check what was asked for, and view the tensor as [kept elements][reduced elements]."""
+    reduced = list(dims)
+    wrong = [dim for dim in reduced if not 0 <= dim < tensor.rank()]
+    if wrong or len(set(reduced)) < len(reduced):
+        raise PoplarError(
+            f"{name}: dimensions {reduced} of {tensor!r}; different ones "
+            f"of its {tensor.rank()} dimensions are needed"
         )
-    prog.add(Execute(compute_set))
+    asked = params if isinstance(params, ReduceParams) else ReduceParams(Operation(params))
+    checked_params = replace(asked, op=Operation(asked.op), scale=_scale(asked, name))
+    result = checked_type(out_type or tensor.dtype, name)
+    _check_types(checked_params, tensor, result, name)
+    kept = [axis for axis in range(tensor.rank()) if axis not in reduced]
+    shape = tuple(tensor.shape[axis] for axis in kept)
+    rows = int(np.prod(shape, dtype=np.int64))
+    each = int(np.prod([tensor.shape[axis] for axis in reduced], dtype=np.int64))
+    columns = tensor.dimShuffle([*kept, *sorted(reduced)]).reshape((rows, each))
+    return _Task(columns, checked_params, name, result, shape)
+
+
+def _scale(params: ReduceParams, name: str) -> Tensor | float | None:
+    """Check the factor of a result; a factor of one is none."""
+    scale = params.scale
+    if isinstance(scale, Tensor) and (scale.dtype != FLOAT or scale.numElements() != 1):
+        raise PoplarError(f"{name}: scale {scale!r}; a number or a tensor of one float is needed")
+    return None if isinstance(scale, int | float) and scale == 1 else scale
+
+
+def _check_types(params: ReduceParams, tensor: Tensor, out: Type, name: str) -> None:
+    kind = REDUCTIONS[params.op.value]
+    if tensor.dtype not in kind.types:
+        known = ", ".join(map(str, kind.types))
+        raise PoplarError(f"{name}: {params.op.value} of {tensor!r}; it takes {known}")
+    if out != tensor.dtype and not (out in REAL and tensor.dtype in REAL):
+        raise PoplarError(f"{name}: {tensor!r} into {out}; only float and half may be mixed")
+    if (params.update or params.scale is not None) and not kind.scales:
+        raise PoplarError(f"{name}: {params.op.value}; only sums take a scale or an update")
+    if params.scale is not None and tensor.dtype not in REAL:
+        raise PoplarError(f"{name}: scale for {tensor!r}; only float and half are scaled")
+
+
+def _run(
+    graph: Graph,
+    tasks: list[_Task],
+    outputs: list[Tensor],
+    prog: Sequence,
+    options: Mapping[str, object] | None,
+    name: str,
+) -> None:
+    """Add the stages of all reductions, and the outputs that were not given."""
+    chosen = defaults(OPTIONS, checked(OPTIONS, options or {}, name))
+    wide = HALF if chosen["accumType.interTile"] == "half" else FLOAT
+    for task, out in zip(tasks, outputs, strict=False):
+        _check_output(task, out)
+    with graph.debug_scope(name, "popops"):
+        stages, given = Stages(graph), bool(outputs)
+        for number, task in enumerate(tasks):
+            tiles = tile_by_position(graph, task.columns.flatten())
+            if not given:
+                outputs.append(_new_output(graph, task, tiles))
+            if task.columns.numElements():
+                _add(graph, stages, task, tiles, outputs[number], wide)
+            elif outputs[number].numElements() and not task.params.update:
+                prog.add(_fill(graph, task, outputs[number]))
+        stages.add_to(prog)
+
+
+def _check_output(task: _Task, out: Tensor) -> None:
+    if _without_ones(out.shape) != _without_ones(task.out_shape):
+        raise PoplarError(
+            f"{task.name}: output {out!r} does not fit; shape {list(task.out_shape)} is needed"
+        )
+    if not out.isParallelWriteable():
+        raise PoplarError(f"{task.name}: output {out!r}: has constants, or an element twice")
+
+
+def _without_ones(shape: tuple[int, ...]) -> list[int]:
+    return [size for size in shape if size != 1]
+
+
+def _new_output(graph: Graph, task: _Task, tiles: IntArray) -> Tensor:
+    out = graph.addVariable(task.out_type, task.out_shape, f"{task.name}/out")
+    by_column = tiles.reshape(task.columns.shape)
+    if by_column.size and (by_column == by_column[:, :1]).all():
+        position = np.arange(len(by_column), dtype=np.int64)
+        graph.map_ranges(out, position, position + 1, by_column[:, 0])
+    else:
+        mapTensorLinearly(graph, out)
+    return out
+
+
+def _add(
+    graph: Graph, stages: Stages, task: _Task, tiles: IntArray, out: Tensor, wide: Type
+) -> None:
+    """Add the stages of one reduction that has values."""
+    rows, each = task.columns.shape
+    kind, dtype = task.params.op.value, task.columns.dtype
+    column = np.repeat(np.arange(rows, dtype=np.int64), each)
+    scale = task.params.scale
+    if scale is not None and not isinstance(scale, Tensor):
+        scale = graph.addConstant(FLOAT, [], float(scale), f"{task.name}/scale")
+        graph.setTileMapping(scale, int(tiles[0]))
+    result = make_result(graph, out, task.params.update, scale)
+    between = wide if dtype == HALF and REDUCTIONS[kind].widens else dtype
+    partials = Partials(task.columns.flatten(), column, tiles)
+    add_reduction(Progress(stages, kind, between), partials, result, task.name)
+
+
+def _fill(graph: Graph, task: _Task, out: Tensor) -> Copy:
+    """Set each output to what is left of an operation without values."""
+    kind = REDUCTIONS[task.params.op.value]
+    value: Array = np.array(kind.empty)
+    if task.out_type not in REAL:
+        limits = np.iinfo(task.out_type.numpy) if task.out_type.numpy.kind in "iu" else None
+        value = np.clip(value, limits.min, limits.max) if limits else value
+    constant = graph.addConstant(task.out_type, [1], value.reshape(1), f"{task.name}/empty")
+    graph.setTileMapping(constant, 0)
+    flat = constant.broadcast(out.numElements(), 0).reshape(out.shape)
+    return Copy(flat, out, name=f"{task.name}/Empty")

@@ -1,0 +1,198 @@
+"""How the values that become one output lie in memory, and which workers reduce them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulator.codelets.costs import ceil_div
+from simulator.codelets.reduction import lanes, scalar_reduce_cycles, strided_reduce_cycles
+from simulator.graph.graph import Graph
+from simulator.graph.intervals import as_int64, offsets_of, spread
+from simulator.graph.regions import variables_of
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import Array, IntArray, Type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partials:
+    """Values that are to be reduced: of each element its column, and the tile where it lies."""
+
+    values: Tensor
+    column: IntArray
+    tile: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Memory:
+    """The different elements of a tensor in the order of memory.
+
+    `place` counts the elements that lie on one tile in a row: those of a variable follow one
+    another on each tile, with a gap before the next tile and variable.
+    """
+
+    values: Tensor
+    place: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Regions:
+    """Regions of outputs that are next to each other and reduced alike, sorted by tile.
+
+    Row i of region r are the `outs[r]` elements from `first[starts[r] + i]` of the memory. `slot`
+    numbers its first output among those of all regions.
+    """
+
+    tile: IntArray
+    slot: IntArray
+    outs: IntArray
+    rows: IntArray
+    first: IntArray
+
+    @property
+    def starts(self) -> IntArray:
+        """Give where the rows of each region begin."""
+        return offsets_of(self.rows)[:-1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slots:
+    """The outputs of a stage by tile, in their order there: column, tile and values of each."""
+
+    column: IntArray
+    tile: IntArray
+    counts: IntArray
+
+
+def in_memory(graph: Graph, values: Tensor) -> tuple[Memory, IntArray]:
+    """Sort a flat tensor's elements as they lie on the tiles; give each element's number there."""
+    elements, number = np.unique(values.elements(), return_inverse=True)
+    size = values.dtype.size
+    held = [graph.variables[variable] for variable in variables_of(values)]
+    whole = Tensor(
+        graph,
+        values.dtype,
+        (sum(variable.bytes // size for variable in held),),
+        as_int64([variable.offset // size for variable in held]),
+        as_int64([variable.bytes // size for variable in held]),
+    )
+    low, high, tile = graph.tile_ranges(whole)
+    variable = np.searchsorted(offsets_of(whole.lengths), low, side="right") - 1
+    begin = low - offsets_of(whole.lengths)[variable] + whole.begins[variable]
+    order = np.lexsort((begin, tile, variable))
+    length = (high - low)[order]
+    fresh = np.ones(len(order), dtype=np.int64)
+    fresh[1:] = (np.diff(tile[order]) != 0) | (np.diff(variable[order]) != 0)
+    base = np.empty(len(order), dtype=np.int64)
+    base[order] = offsets_of(length)[:-1] + np.cumsum(fresh)
+    upward = np.argsort(begin)
+    piece = upward[np.searchsorted(begin[upward], elements, side="right") - 1]
+    place = base[piece] + elements - begin[piece]
+    sort = np.argsort(place)
+    rank = np.empty(len(sort), dtype=np.int64)
+    rank[sort] = np.arange(len(sort))
+    return Memory(values.view(elements[sort]), place[sort]), rank[number.reshape(-1)]
+
+
+def form_regions(
+    partials: Partials, memory: Memory, number: IntArray, tile: IntArray, rank: IntArray | None
+) -> tuple[Slots, Regions]:
+    """Find the outputs of a stage that computes each value on `tile`, and join them to regions.
+
+    `number` is each value's place among the memory's elements. Outputs on a tile are in the order
+    of `rank`, by column, where the next rank is the next element in memory; without it they are in
+    the order of their first values, and so can be joined.
+    """
+    key = tile * (int(partials.column.max()) + 1) + partials.column
+    _, slot, counts = np.unique(key, return_inverse=True, return_counts=True)
+    slot = slot.reshape(-1)
+    order = np.lexsort((number, slot))
+    heads = order[offsets_of(counts)[:-1]]
+    column, on_tile = partials.column[heads], tile[heads]
+    sort = np.lexsort((number[heads] if rank is None else rank[column], on_tile))
+    values = number[order][spread(offsets_of(counts)[:-1][sort], counts[sort])]
+    slots = Slots(column[sort], on_tile[sort], counts[sort])
+    joined = _follow(memory.place[values], slots.counts) & (np.diff(slots.tile) == 0)
+    if rank is not None:
+        joined &= np.diff(rank[slots.column]) == 1
+    first = np.flatnonzero(np.append(True, ~joined))
+    outs = np.diff(np.append(first, len(slots.counts)))
+    rows = slots.counts[first]
+    row_first = values[spread(offsets_of(slots.counts)[:-1][first], rows)]
+    return slots, Regions(slots.tile[first], first, outs, rows, row_first)
+
+
+def _follow(place: IntArray, counts: IntArray) -> Array:
+    """Tell of each output but the last whether all values of the next lie just behind its own."""
+    alike: Array = counts[1:] == counts[:-1]
+    starts = offsets_of(counts)[:-1]
+    checked = np.flatnonzero(alike)
+    if len(checked):
+        here = spread(starts[checked], counts[checked])
+        next_to = place[here + np.repeat(counts[checked], counts[checked])] == place[here] + 1
+        bounds = offsets_of(counts[checked])[:-1]
+        alike[checked] = np.logical_and.reduceat(next_to, bounds)
+    return alike
+
+
+def share_regions(regions: Regions, workers: int, dtype: Type) -> Regions:
+    """Cut the regions of tiles that have fewer than workers, by the work in each.
+
+    Outputs are cut in whole vectors; each region has one worker, and those left over go to the
+    regions by their share of the values.
+    """
+    work = regions.outs * regions.rows
+    spare = _spare_workers(regions, workers)
+    total = np.bincount(regions.tile, weights=work)[regions.tile].astype(np.int64)
+    grains = ceil_div(regions.outs, lanes(dtype))
+    pieces = np.minimum(1 + spare * work // total, grains)
+    source = np.repeat(np.arange(len(pieces)), pieces)
+    part, parts = spread(np.zeros_like(pieces), pieces), pieces[source]
+    low = grains[source] * part // parts * lanes(dtype)
+    high = np.minimum(grains[source] * (part + 1) // parts * lanes(dtype), regions.outs[source])
+    rows = regions.rows[source]
+    first = regions.first[spread(regions.starts[source], rows)] + np.repeat(low, rows)
+    return Regions(regions.tile[source], regions.slot[source] + low, high - low, rows, first)
+
+
+def _spare_workers(regions: Regions, workers: int) -> IntArray:
+    """Count, for each region, the workers of its tile beyond one a region."""
+    spare: IntArray = np.maximum(workers - np.bincount(regions.tile)[regions.tile], 0)
+    return spare
+
+
+def row_parts(regions: Regions, workers: int, dtype: Type) -> IntArray:
+    """Choose into how many parts the rows of each region are cut, so that no worker is idle.
+
+    The parts are reduced by themselves and their results in another compute set on the tile: it is
+    done when the formulas say that the slowest workers of both take less together.
+    """
+    idle = _spare_workers(regions, workers)
+    parts = np.minimum(1 + idle // np.bincount(regions.tile)[regions.tile], regions.rows)
+    whole = region_cycles(regions.outs, regions.rows, dtype)
+    cut = region_cycles(regions.outs, ceil_div(regions.rows, parts), dtype)
+    then = region_cycles(regions.outs, parts, dtype)
+    better = int(cut.max()) + int(then.max()) < int(whole.max())
+    return parts if better else np.ones_like(parts)
+
+
+def region_cycles(outs: IntArray, rows: IntArray, dtype: Type) -> IntArray:
+    """Give the cycles of a worker that has one region to reduce."""
+    scalar = scalar_reduce_cycles(rows, dtype)
+    return np.where(outs == 1, scalar, strided_reduce_cycles(outs, rows, dtype))
+
+
+def cut_rows(regions: Regions, parts: IntArray) -> tuple[Regions, IntArray]:
+    """Cut the rows of each region into parts with outputs of their own, numbered anew.
+
+    Gives the slot that each of the new outputs was a part of.
+    """
+    source = np.repeat(np.arange(len(parts)), parts)
+    part, total = spread(np.zeros_like(parts), parts), parts[source]
+    low = regions.rows[source] * part // total
+    rows = regions.rows[source] * (part + 1) // total - low
+    outs = regions.outs[source]
+    first = regions.first[spread(regions.starts[source] + low, rows)]
+    slots = spread(regions.slot[source], outs)
+    return Regions(regions.tile[source], offsets_of(outs)[:-1], outs, rows, first), slots
