@@ -1,109 +1,50 @@
 """Vertices that work element by element.
 
-Sources: PopLibs lib/popops/popopsCycleEstimators.{hpp,cpp} (op table, BinaryOp, UnaryOp),
+Sources: PopLibs lib/popops/popopsCycleEstimators.{hpp,cpp} (BinaryOp, BroadcastScalar, UnaryOp),
 lib/popops/PerformanceEstimation.cpp (ScaledAdd, Cast), lib/popnn/popnnCycleEstimators.cpp and
 PerformanceEstimation.hpp (nonlinearities, losses).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from simulator.codelets.costs import SUPERVISOR_CALL, ceil_div
+from simulator.codelets import elementwise_cycles, operation_cycles
+from simulator.codelets import operator_cycles as cycles
+from simulator.codelets.costs import ceil_div
+from simulator.codelets.operation_cycles import BROADCAST, step_of
+from simulator.codelets.operations import BINARY, UNARY
+from simulator.codelets.operator_values import as_float, relu, sigmoid
 from simulator.graph.errors import PoplarError
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
 
 Cycles = Callable[[IntArray], IntArray]
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """An element-wise operation: NumPy's function and the cycles of its inner loop.
-
-    `cycles[type]` is (cycles a step, elements a step); 0 elements stands for one vector, which
-    costs `overhead` cycles a step more.
-    """
-
-    name: str
-    compute: Callable[..., Array]
-    cycles: dict[str, tuple[int, int]]
-    overhead: int = 0
-
-    def step(self, dtype: Type, target: Target) -> tuple[int, int]:
-        """Give the cycles and the elements of one step of the inner loop."""
-        if dtype.name not in self.cycles:
-            known = ", ".join(self.cycles)
-            raise PoplarError(f"operation {self.name} on {dtype}: known for {known}")
-        cycles, elements = self.cycles[dtype.name]
-        if elements:
-            return cycles, elements
-        return cycles + self.overhead, target.getVectorWidth(dtype)
-
-
-def _square(x: Array) -> Array:
-    return x * x
-
-
-def _sigmoid(x: Array) -> Array:
-    # The same as 1 / (1 + exp(-x)), without its overflow.
-    half = x.dtype.type(0.5)
-    values: Array = (np.tanh(x * half) + 1) * half
-    return values
-
-
-def _relu(x: Array) -> Array:
-    return np.maximum(x, 0)
-
-
-_INTEGER = {"int": (7, 1), "unsigned int": (7, 1)}
-_VECTOR = {"float": (1, 0), "half": (1, 0)}
-
-# Add, subtract and multiply have assembly loops with 2 cycles of overhead a vector.
-BINARY = {
-    "ADD": Operation("ADD", np.add, _VECTOR | _INTEGER, overhead=2),
-    "SUBTRACT": Operation("SUBTRACT", np.subtract, _VECTOR | _INTEGER, overhead=2),
-    "MULTIPLY": Operation("MULTIPLY", np.multiply, _VECTOR | _INTEGER, overhead=2),
-    "DIVIDE": Operation("DIVIDE", np.divide, {"float": (10, 2), "half": (21, 4)}),
-    "MAXIMUM": Operation("MAXIMUM", np.maximum, {"float": (3, 2), "half": (4, 4)}),
-    "MINIMUM": Operation("MINIMUM", np.minimum, {"float": (3, 2), "half": (4, 4)}),
-}
-
-UNARY = {
-    "NEGATE": Operation("NEGATE", np.negative, {"float": (2, 2), "half": (2, 4)}),
-    "SQUARE": Operation("SQUARE", _square, {"float": (2, 2), "half": (2, 4)}),
-    "EXPONENT": Operation("EXPONENT", np.exp, {"float": (6, 2), "half": (4, 4)}),
-    "LOGARITHM": Operation("LOGARITHM", np.log, {"float": (12, 2), "half": (4, 4)}),
-    "SQRT": Operation("SQRT", np.sqrt, {"float": (10, 2), "half": (23, 4)}),
-    "INVERSE": Operation("INVERSE", np.reciprocal, {"float": (8, 2), "half": (8, 4)}),
-    "ABSOLUTE": Operation("ABSOLUTE", np.abs, {"float": (1, 1), "half": (1, 1)}),
-}
+Compute = Callable[[Operands], dict[str, Array]]
 
 
 @dataclass(frozen=True, slots=True)
 class ElementwiseVertices:
     """The two vertex types of one operation: one region a vertex (1D), or a list of regions (2D).
 
-    The 1D type is a supervisor vertex with cycles by its number of elements; the 2D type a worker
-    with `base_2d` plus `region_2d` of each region.
+    The 1D type is a supervisor vertex with cycles by its number of elements; some operations have
+    none. The 2D type is a worker with `base_2d` plus `region_2d` of each region.
     """
 
-    one: Codelet
+    one: Codelet | None
     several: Codelet
     cycles_1d: Cycles
     base_2d: int
     region_2d: Cycles
 
 
-def _pair(
-    names: tuple[str, str], compute: Callable[[Operands], dict[str, Array]], flops: int
-) -> tuple[Codelet, Codelet]:
+def _pair(names: tuple[str, str], compute: Compute, flops: int) -> tuple[Codelet, Codelet]:
     """Make the 1D and the 2D codelet: state is a pointer a field and a count (2D: with lists)."""
 
     def operations(group: VertexGroup) -> IntArray:
@@ -113,29 +54,56 @@ def _pair(
     return one, Codelet(names[1], compute, False, state_bytes=24, code_bytes=170, flops=operations)
 
 
+def values_of(operands: Operands, name: str) -> Array:
+    """Give a field's values, one for each output; a vertex's one number stands for all of its."""
+    values, counts = operands.arrays[name], operands.counts
+    if name == "out" or len(values) == int(counts["out"].sum()):
+        return values
+    return np.repeat(values, counts["out"])
+
+
+def computing(compute: Callable[..., Array], fields: Sequence[str]) -> Compute:
+    """Make what a codelet computes from a function of the values of its fields."""
+    return lambda operands: {"out": compute(*(values_of(operands, name) for name in fields))}
+
+
+def flops_of(dtype: Type, each: int = 1) -> int:
+    """Count an element's floating-point operations: none of integers and truth values."""
+    return each if dtype in (FLOAT, HALF) else 0
+
+
 @cache
 def binary(operation: str, dtype: Type, target: Target, in_place: bool) -> ElementwiseVertices:
     """Give the vertices of a binary operation; fields in1, in2 and out (in place: out, in2)."""
     entry = BINARY[operation]
-    cycles, step = entry.step(dtype, target)
-    workers = target.workers
-    base = 58 if in_place else 29 if dtype == FLOAT else 26
-
-    def compute(operands: Operands) -> dict[str, Array]:
-        left = operands.arrays["out" if in_place else "in1"]
-        return {"out": entry.compute(left, operands.arrays["in2"])}
-
-    def loop(n: IntArray) -> IntArray:
-        return ceil_div(n, step) * cycles
-
-    place = "InPlace" if in_place else ""
+    step_of(operation_cycles.BINARY, operation, dtype)
     kind = f"<popops::expr::BinaryOpType::{operation},{dtype}>"
-    names = f"popops::BinaryOp1D{place}Supervisor{kind}", f"popops::BinaryOp2D{place}{kind}"
+    compute = computing(entry.compute, ("out" if in_place else "in1", "in2"))
     return ElementwiseVertices(
-        *_pair(names, compute, 1),
-        lambda n: workers * (base + loop(ceil_div(n, workers))) + SUPERVISOR_CALL,
-        20 if in_place else 5,
-        loop,
+        *_pair(_names("BinaryOp", "", in_place, kind), compute, flops_of(dtype)),
+        lambda n: cycles.binary_1d(n, operation, dtype, target, in_place),
+        cycles.BINARY_2D_IN_PLACE if in_place else cycles.BINARY_2D,
+        lambda n: cycles.binary_loop(n, operation, dtype, target),
+    )
+
+
+def has_broadcast(operation: str, dtype: Type) -> bool:
+    """Tell whether an operation has vertices whose second operand is one number."""
+    return dtype.name in BROADCAST.get(operation, {})
+
+
+@cache
+def broadcast_scalar(
+    operation: str, dtype: Type, target: Target, in_place: bool
+) -> ElementwiseVertices:
+    """Give the vertices of an operation with one number; fields data, B and out (in place: B)."""
+    kind = f"<popops::expr::BinaryOpType::{operation},{dtype}>"
+    compute = computing(BINARY[operation].compute, ("out" if in_place else "data", "B"))
+    return ElementwiseVertices(
+        *_pair(_names("BroadcastScalar", "Data", in_place, kind), compute, flops_of(dtype)),
+        lambda n: cycles.broadcast_1d(n, operation, dtype, target),
+        cycles.BROADCAST_2D,
+        lambda n: cycles.BROADCAST_REGION + cycles.broadcast_loop(n, operation, dtype, target),
     )
 
 
@@ -143,25 +111,21 @@ def binary(operation: str, dtype: Type, target: Target, in_place: bool) -> Eleme
 def unary(operation: str, dtype: Type, target: Target, in_place: bool) -> ElementwiseVertices:
     """Give the vertices of a unary operation; fields in and out (in place: out)."""
     entry = UNARY[operation]
-    cycles, step = entry.step(dtype, target)
-    workers = target.workers
-    base = 55 if in_place else 33 if operation == "EXPONENT" else 17
-
-    def compute(operands: Operands) -> dict[str, Array]:
-        return {"out": entry.compute(operands.arrays["out" if in_place else "in"])}
-
-    def loop(n: IntArray) -> IntArray:
-        return ceil_div(n, step) * cycles
-
-    place = "InPlace" if in_place else ""
+    step_of(operation_cycles.UNARY, operation, dtype)
     kind = f"<popops::expr::UnaryOpType::{operation},{dtype}>"
-    names = f"popops::UnaryOp1D{place}Supervisor{kind}", f"popops::UnaryOp2D{place}{kind}"
+    compute = computing(entry.compute, ("out" if in_place else "in",))
     return ElementwiseVertices(
-        *_pair(names, compute, 1),
-        lambda n: workers * (base + loop(ceil_div(n, workers))) + 9 + SUPERVISOR_CALL,
-        20,
-        loop,
+        *_pair(_names("UnaryOp", "", in_place, kind), compute, flops_of(dtype)),
+        lambda n: cycles.unary_1d(n, operation, dtype, target, in_place),
+        cycles.UNARY_2D,
+        lambda n: cycles.unary_loop(n, operation, dtype, target, in_place),
     )
+
+
+def _names(family: str, suffix: str, in_place: bool, kind: str) -> tuple[str, str]:
+    """Give the names of a 1D and a 2D vertex type."""
+    place = "InPlace" if in_place else ""
+    return f"popops::{family}1D{place}Supervisor{kind}", f"popops::{family}2D{suffix}{place}{kind}"
 
 
 @cache
@@ -169,7 +133,6 @@ def scaled_add(dtype: Type, target: Target) -> ElementwiseVertices:
     """Give the vertices of A += scale * B; fields A (in and out), B and the value `scale`."""
     if dtype not in (FLOAT, HALF):
         raise PoplarError(f"scaledAddTo on {dtype}: known for float, half")
-    width, workers = target.getVectorWidth(dtype), target.workers
 
     def compute(operands: Operands) -> dict[str, Array]:
         prepared = operands.prepared
@@ -178,28 +141,23 @@ def scaled_add(dtype: Type, target: Target) -> ElementwiseVertices:
             prepared["scale"] = np.repeat(scale, operands.counts["out"]).astype(dtype.numpy)
         return {"out": operands.arrays["out"] + prepared["scale"] * operands.arrays["in2"]}
 
-    def worker(vectors: IntArray, tail: IntArray) -> IntArray:
-        body = np.where(vectors > 0, 6 + 3 * (vectors - 1), 0)
-        return 15 + body + 2 + np.where(tail > 0, 9, 0) + 1
-
-    def whole_tile(n: IntArray) -> IntArray:
-        supervisor = 21 + SUPERVISOR_CALL + np.where(n % width == 0, 7, 13) + 12 + 6
-        return supervisor + workers * worker(n // width // workers, n % width)
-
     names = (
         f"popops::ScaledAddSupervisor<{dtype},{dtype},true>",
         f"popops::ScaledAdd2D<{dtype},true>",
     )
     return ElementwiseVertices(
-        *_pair(names, compute, 2), whole_tile, 12, lambda n: worker(n // width, n % width)
+        *_pair(names, compute, 2),
+        lambda n: elementwise_cycles.scaled_add_1d(n, dtype, target),
+        elementwise_cycles.SCALED_ADD_2D,
+        lambda n: elementwise_cycles.scaled_add_region(n, dtype, target),
     )
 
 
 # Cycles a pair of floats (popnn/PerformanceEstimation.hpp), values, and gradient from the output.
 NONLINEARITIES: dict[str, tuple[int, Callable[[Array], Array], Callable[[Array], Array]]] = {
-    "SIGMOID": (5, _sigmoid, lambda out: out * (1 - out)),
+    "SIGMOID": (5, as_float(sigmoid), lambda out: out * (1 - out)),
     "TANH": (5, np.tanh, lambda out: 1 - out * out),
-    "RELU": (1, _relu, lambda out: out > 0),
+    "RELU": (1, relu, lambda out: out > 0),
 }
 
 
@@ -267,24 +225,16 @@ def nonlinearity_gradient(name: str, dtype: Type, target: Target) -> Elementwise
 @cache
 def cast(source: Type, destination: Type, target: Target) -> ElementwiseVertices:
     """Give the vertices of a change of type; fields in and out."""
-    workers = target.workers
-    load, store = target.getVectorWidth(source), target.getVectorWidth(destination)
-    width = min(2 * load, store)
-    per_vector = max(width // load, width // store, 1)
 
     def compute(operands: Operands) -> dict[str, Array]:
         return {"out": operands.arrays["in"].astype(destination.numpy)}
 
-    def core(n: IntArray) -> IntArray:
-        # The source charges each remainder bit; one step an element bounds it.
-        return 19 + per_vector * (n // width) + n % width
-
     names = f"popops::Cast1D<{source},{destination}>", f"popops::Cast2D<{source},{destination}>"
     return ElementwiseVertices(
         *_pair(names, compute, 0),
-        lambda n: 12 + workers * (18 + core(ceil_div(n, workers))),
-        5,
-        lambda n: 11 + core(n),
+        lambda n: elementwise_cycles.cast_1d(n, source, destination, target),
+        elementwise_cycles.CAST_2D,
+        lambda n: elementwise_cycles.cast_region(n, source, destination, target),
     )
 
 

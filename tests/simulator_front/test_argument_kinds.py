@@ -26,7 +26,10 @@ CALLS: list[tuple[Callable[[Any, Any], object], str]] = [
     (lambda g, t: poplar.concat([t, 3]), "concat: cannot take tensors=[Tensor(data: float[2, 3])"),
     (lambda g, t: g.getTileMapping({}), "Graph.getTileMapping: tensor is {}; Tensor is needed"),
     (lambda g, t: g.clone(None), "Graph.clone: tensor is None; Tensor is needed"),
-    (lambda g, t: popops.add(g, t, None, program.Sequence()), "popops.add: b is None; Tensor is"),
+    (
+        lambda g, t: popops.add(g, t, None, program.Sequence()),
+        "popops.add: b is None; Tensor or float is",
+    ),
     (lambda g, t: popops.neg(g, t, [2]), "popops.neg: prog is [2]; Sequence is needed"),
     (lambda g, t: poplar.Engine([1], []), "Engine: graph is [1]; Graph is needed"),
     (lambda g, t: poplar.IPUModel({}), "IPUModel: no part {}; known are mk1"),

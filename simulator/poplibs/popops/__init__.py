@@ -2,70 +2,20 @@
 
 from __future__ import annotations
 
-from simulator.poplibs.codelets import addCodelets
-from simulator.poplibs.popops.elementwise import (
-    absolute,
-    add,
-    addInPlace,
-    cast,
-    div,
-    divInPlace,
-    exp,
-    inv,
-    log,
-    max,
-    min,
-    mul,
-    mulInPlace,
-    neg,
-    scaledAddTo,
-    scaledSubtractFrom,
-    sqrt,
-    square,
-    sub,
-    subInPlace,
-)
-from simulator.poplibs.popops.encoding import encodeOneHot
-from simulator.poplibs.popops.loop import addForLoopCounterVertex, countedForLoop, countedLoop
-from simulator.poplibs.popops.reduce import (
-    Operation,
-    ReduceParams,
-    SingleReduceOp,
-    reduce,
-    reduceMany,
-    reduceWithOutput,
-)
+from simulator.poplibs.codelets import addCodelets as addCodelets
+from simulator.poplibs.popops.elementwise import cast as cast
+from simulator.poplibs.popops.elementwise import scaledAddTo as scaledAddTo
+from simulator.poplibs.popops.elementwise import scaledSubtractFrom as scaledSubtractFrom
+from simulator.poplibs.popops.encoding import encodeOneHot as encodeOneHot
+from simulator.poplibs.popops.loop import addForLoopCounterVertex as addForLoopCounterVertex
+from simulator.poplibs.popops.loop import countedForLoop as countedForLoop
+from simulator.poplibs.popops.loop import countedLoop as countedLoop
+from simulator.poplibs.popops.operators import *  # noqa: F403 - its names are all operators
+from simulator.poplibs.popops.reduce import Operation as Operation
+from simulator.poplibs.popops.reduce import ReduceParams as ReduceParams
+from simulator.poplibs.popops.reduce import SingleReduceOp as SingleReduceOp
+from simulator.poplibs.popops.reduce import reduce as reduce
+from simulator.poplibs.popops.reduce import reduceMany as reduceMany
+from simulator.poplibs.popops.reduce import reduceWithOutput as reduceWithOutput
 
-__all__ = [
-    "Operation",
-    "ReduceParams",
-    "SingleReduceOp",
-    "absolute",
-    "add",
-    "addCodelets",
-    "addForLoopCounterVertex",
-    "addInPlace",
-    "cast",
-    "countedForLoop",
-    "countedLoop",
-    "div",
-    "divInPlace",
-    "encodeOneHot",
-    "exp",
-    "inv",
-    "log",
-    "max",
-    "min",
-    "mul",
-    "mulInPlace",
-    "neg",
-    "reduce",
-    "reduceMany",
-    "reduceWithOutput",
-    "scaledAddTo",
-    "scaledSubtractFrom",
-    "sqrt",
-    "square",
-    "sub",
-    "subInPlace",
-]
+__all__ = sorted(name for name, item in globals().items() if callable(item))

@@ -17,7 +17,7 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import BOOL, INT, UNSIGNED_INT, Type
 from simulator.graph.vertex import VertexGroup, cut_field
 from simulator.logging import library_call
-from simulator.poplibs.popops.elementwise import sub
+from simulator.poplibs.popops.operators import sub
 from simulator.poplibs.popops.regions import debug_name
 
 Count = int | Tensor

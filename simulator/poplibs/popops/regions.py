@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.codelets.costs import sum_by_vertex
+from simulator.codelets.costs import ceil_div, sum_by_vertex
 from simulator.codelets.elementwise import ElementwiseVertices
 from simulator.graph.errors import PoplarError, TileMappingError
 from simulator.graph.graph import ComputeSet, Graph
-from simulator.graph.intervals import spread
+from simulator.graph.intervals import offsets_of, spread
+from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor, broadcast_to
 from simulator.graph.types import Array, IntArray, Type
-from simulator.graph.vertex import Direction, VertexGroup, cut_field, cut_ranges
+from simulator.graph.vertex import Direction, Field, VertexGroup, cut_field, cut_ranges
 
 Operand = tuple[Direction, Tensor]
 
@@ -46,13 +47,19 @@ def result_like(
 
 
 def in_memory_order(operands: dict[str, Operand], leading: str) -> dict[str, Operand]:
-    """Reorder the elements of all operands alike, so that the leading one goes up in memory."""
+    """Reorder the elements of all operands alike, so that the leading one goes up in memory.
+
+    Operands of another size, such as one number for all, stay as they are.
+    """
     flat = {name: (way, tensor.flatten()) for name, (way, tensor) in operands.items()}
     tensor = flat[leading][1]
     if tensor.isContiguous():
         return flat
     order = np.argsort(tensor.elements(), kind="stable")
-    return {name: (way, t.view(t.elements()[order])) for name, (way, t) in flat.items()}
+    return {
+        name: (way, t.view(t.elements()[order]) if t.numElements() == len(order) else t)
+        for name, (way, t) in flat.items()
+    }
 
 
 def regions_of(graph: Graph, tensor: Tensor) -> Regions:
@@ -71,16 +78,20 @@ def add_elementwise(
     operands: dict[str, Operand],
     parameters: dict[str, float] | None = None,
 ) -> None:
-    """Add vertices that compute `out`: one a tile, or several workers where it has many regions."""
+    """Add vertices that compute `out`: one a tile, or several workers where it has many regions.
+
+    Operands have as many elements as `out`, or one, which then every vertex reads.
+    """
+    total = operands["out"][1].numElements()
     sizes = {tensor.numElements() for _, tensor in operands.values()}
-    if len(sizes) != 1:
+    if not sizes <= {1, total}:
         raise PoplarError(f"{compute_set.name}: operands of {sorted(sizes)} elements")
     ordered = in_memory_order(operands, "out")
     regions = regions_of(graph, ordered["out"][1])
     if not len(regions.tile):
         return
     _, which, counts = np.unique(regions.tile, return_inverse=True, return_counts=True)
-    single = (counts == 1)[which]
+    single = (counts == 1)[which] & (vertices.one is not None)
     _add_single(graph, compute_set, vertices, ordered, _select(regions, single), parameters or {})
     rest = _select(regions, ~single)
     _add_several(graph, compute_set, vertices, ordered, rest, parameters or {})
@@ -102,13 +113,16 @@ def _add_single(
     regions: Regions,
     parameters: dict[str, float],
 ) -> None:
+    if vertices.one is None:
+        return
     low, high = regions.low, regions.high
+    scalars, whole = _scalars_apart(operands, len(low))
     graph.add_vertices(
         VertexGroup(
             compute_set=compute_set.id,
             codelet=vertices.one,
             tile=regions.tile,
-            fields={n: cut_field(n, way, t, low, high) for n, (way, t) in operands.items()},
+            fields=scalars | {n: cut_field(n, way, t, low, high) for n, (way, t) in whole.items()},
             parameters=_filled(parameters, len(low)),
             cycles=vertices.cycles_1d(high - low),
         )
@@ -123,22 +137,68 @@ def _add_several(
     regions: Regions,
     parameters: dict[str, float],
 ) -> None:
-    low, high = regions.low, regions.high
-    tiles, ranges = share_among_workers(regions.tile, graph.target.workers)
+    pieces, ranges = split_among_workers(graph.target, regions, operands["out"][1].dtype)
+    tiles = pieces.tile[offsets_of(ranges)[:-1]]
+    low, high = pieces.low, pieces.high
     cost = vertices.base_2d + sum_by_vertex(vertices.region_2d(high - low), ranges)
+    scalars, whole = _scalars_apart(operands, len(tiles))
     graph.add_vertices(
         VertexGroup(
             compute_set=compute_set.id,
             codelet=vertices.several,
             tile=tiles,
-            fields={
+            fields=scalars
+            | {
                 n: cut_ranges(n, way, t, low, high, ranges, as_rows=True)
-                for n, (way, t) in operands.items()
+                for n, (way, t) in whole.items()
             },
             parameters=_filled(parameters, len(tiles)),
             cycles=cost,
         )
     )
+
+
+def _scalars_apart(
+    operands: dict[str, Operand], vertices: int
+) -> tuple[dict[str, Field], dict[str, Operand]]:
+    """Take out the operands of one element among longer ones, as fields of every vertex."""
+    total = operands["out"][1].numElements()
+    begin = np.zeros(vertices, dtype=np.int64)
+    scalars = {
+        name: cut_field(name, way, tensor, begin, begin + 1)
+        for name, (way, tensor) in operands.items()
+        if tensor.numElements() != total
+    }
+    return scalars, {name: item for name, item in operands.items() if name not in scalars}
+
+
+def split_among_workers(target: Target, regions: Regions, dtype: Type) -> tuple[Regions, IntArray]:
+    """Cut regions so that the workers of each tile share its elements as evenly as can be.
+
+    Gives the pieces and how many of the next ones each worker has. As mapTensorLinearly does for
+    tiles: whole grains of a vector, at least two a worker (PopLibs lib/popops/ElementWise.cpp).
+    """
+    if not len(regions.tile):
+        return regions, np.zeros(0, dtype=np.int64)
+    grain = max(target.getVectorWidth(dtype), target.getAtomicStoreGranularity() // dtype.size, 1)
+    offset = offsets_of(regions.high - regions.low)
+    first = np.flatnonzero(np.diff(regions.tile, prepend=-1))
+    base = offset[first]
+    elements = np.diff(base, append=offset[-1])
+    grains = ceil_div(elements, grain)
+    least = np.maximum(
+        ceil_div(grains, target.workers), ceil_div(grains, np.maximum(grains // 2, 1))
+    )
+    used = ceil_div(grains, least)
+    tile = np.repeat(np.arange(len(first)), used)
+    worker = spread(np.zeros(len(used), dtype=np.int64), used)
+    begin = base[tile] + worker * grains[tile] // used[tile] * grain
+    start = np.union1d(begin, offset[:-1])
+    region = np.searchsorted(offset, start, "right") - 1
+    low = regions.low[region] + start - offset[region]
+    high = low + np.diff(start, append=offset[-1])
+    ranges = np.bincount(np.searchsorted(begin, start, "right") - 1, minlength=len(begin))
+    return Regions(low, high, regions.tile[region]), ranges
 
 
 def share_among_workers(tiles: IntArray, workers: int) -> tuple[IntArray, IntArray]:

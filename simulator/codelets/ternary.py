@@ -1,0 +1,82 @@
+"""Vertices of the operators with three operands: workers alone, as in PopLibs.
+
+Source: PopLibs lib/popops/popopsCycleEstimators.cpp (Select, BroadcastSelect,
+BroadcastSelectorSelect, Clamp, BroadcastClamp).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from simulator.codelets.elementwise import Cycles, ElementwiseVertices, computing, flops_of
+from simulator.codelets.operation_cycles import step_of
+from simulator.codelets.operations import TERNARY, TERNARY_STEPS
+from simulator.graph.target import Target
+from simulator.graph.types import IntArray, Type
+from simulator.graph.vertex import Codelet, VertexGroup
+
+FIELDS = ("in1", "in2", "in3")
+
+
+@cache
+def ternary(
+    operation: str, dtype: Type, target: Target, in_place: bool, scalars: tuple[bool, bool, bool]
+) -> ElementwiseVertices:
+    """Give the vertices of an operation; `scalars` tells which operands are one number.
+
+    Fields are in1, in2, in3 and out; in place out stands for in1.
+    """
+    entry = TERNARY[operation]
+    step = step_of(TERNARY_STEPS, operation, dtype)
+    fields = ("out", *FIELDS[1:]) if in_place else FIELDS
+    name = BROADCASTS.get((operation, scalars), operation.capitalize())
+    base, region = 5, _loop(step.width(dtype, target), step.cycles)
+    if name in _SPECIAL:
+        base, region = _SPECIAL[name](dtype)
+    place = "InPlace" if in_place else ""
+    each = flops_of(dtype, 2) if operation == "CLAMP" else 0
+
+    def operations(group: VertexGroup) -> IntArray:
+        return group.fields["out"].counts() * each
+
+    several = Codelet(
+        f"popops::{name}{place}<{dtype}>",
+        computing(entry.compute, fields),
+        state_bytes=32,
+        code_bytes=150,
+        flops=operations,
+    )
+    return ElementwiseVertices(None, several, region, base, region)
+
+
+# The operands that may be one number for all, and the names of the vertices that take them so.
+BROADCASTS = {
+    ("SELECT", (True, True, False)): "BroadcastSelect",
+    ("SELECT", (False, False, True)): "BroadcastSelectorSelect",
+    ("CLAMP", (False, True, True)): "BroadcastClamp",
+}
+
+
+def _loop(step: int, cycles: int) -> Cycles:
+    return lambda n: 6 + cycles * (n + step - 1) // step
+
+
+def _choose_numbers(dtype: Type) -> tuple[int, Cycles]:
+    """Give the cycles of choosing between two numbers, by the bytes of their type."""
+    regions: dict[int, Cycles] = {
+        1: lambda n: 66 + n // 4 * 17,
+        2: lambda n: np.where(n % 2 == 1, 23, 30) + 4 * n,
+        4: lambda n: 8 + 4 * n,
+        8: lambda n: 8 + 8 * n,  # our estimate: twice as many words
+    }
+    return 10, regions[dtype.size]
+
+
+def _choose_rows(dtype: Type) -> tuple[int, Cycles]:
+    """Give the cycles of copying the rows of one of two tensors."""
+    return 12, lambda n: 35 + n * dtype.size // 4 + n * dtype.size % 4 * 5
+
+
+_SPECIAL = {"BroadcastSelect": _choose_numbers, "BroadcastSelectorSelect": _choose_rows}
