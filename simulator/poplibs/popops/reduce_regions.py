@@ -95,14 +95,13 @@ def in_memory(graph: Graph, values: Tensor) -> tuple[Memory, IntArray]:
     return Memory(values.view(elements[sort]), place[sort]), rank[number.reshape(-1)]
 
 
-def form_regions(
-    partials: Partials, memory: Memory, number: IntArray, tile: IntArray, rank: IntArray | None
-) -> tuple[Slots, Regions]:
-    """Find the outputs of a stage that computes each value on `tile`, and join them to regions.
+def find_slots(
+    partials: Partials, number: IntArray, tile: IntArray, rank: IntArray | None
+) -> tuple[Slots, IntArray]:
+    """Find the outputs of a stage that computes each value on `tile`, and the values of each.
 
     `number` is each value's place among the memory's elements. Outputs on a tile are in the order
-    of `rank`, by column, where the next rank is the next element in memory; without it they are in
-    the order of their first values, and so can be joined.
+    of `rank`, by column; without it in the order of their first values.
     """
     key = tile * (int(partials.column.max()) + 1) + partials.column
     _, slot, counts = np.unique(key, return_inverse=True, return_counts=True)
@@ -112,15 +111,51 @@ def form_regions(
     column, on_tile = partials.column[heads], tile[heads]
     sort = np.lexsort((number[heads] if rank is None else rank[column], on_tile))
     values = number[order][spread(offsets_of(counts)[:-1][sort], counts[sort])]
-    slots = Slots(column[sort], on_tile[sort], counts[sort])
-    joined = _follow(memory.place[values], slots.counts) & (np.diff(slots.tile) == 0)
-    if rank is not None:
-        joined &= np.diff(rank[slots.column]) == 1
+    return Slots(column[sort], on_tile[sort], counts[sort]), values
+
+
+def join_slots(slots: Slots, values: IntArray, place: IntArray, rank: IntArray | None) -> Regions:
+    """Join outputs on a tile to regions where each value is followed by that of the next output.
+
+    Where there is a rank, the next output has the next one, as it is the next in memory.
+    """
+    joined = _next_to(slots, rank) & _follow(place[values], slots.counts)
     first = np.flatnonzero(np.append(True, ~joined))
     outs = np.diff(np.append(first, len(slots.counts)))
     rows = slots.counts[first]
     row_first = values[spread(offsets_of(slots.counts)[:-1][first], rows)]
-    return slots, Regions(slots.tile[first], first, outs, rows, row_first)
+    return Regions(slots.tile[first], first, outs, rows, row_first)
+
+
+def arrange_slots(
+    slots: Slots, values: IntArray, memory: Memory, rank: IntArray | None
+) -> tuple[Memory, Regions]:
+    """Join outputs with as many values each, as an exchange can bring those row by row.
+
+    Gives the values in the order in which they are to be brought.
+    """
+    joined = _next_to(slots, rank) & (np.diff(slots.counts) == 0)
+    first = np.flatnonzero(np.append(True, ~joined))
+    outs = np.diff(np.append(first, len(slots.counts)))
+    rows = slots.counts[first]
+    begins = offsets_of(outs * rows)[:-1]
+    column = spread(np.zeros_like(outs), outs)  # of each slot in its region
+    row = spread(np.zeros_like(slots.counts), slots.counts)
+    width, start = np.repeat(outs, outs), np.repeat(begins, outs) + column
+    places = np.repeat(start, slots.counts) + np.repeat(width, slots.counts) * row
+    order = np.empty(len(values), dtype=np.int64)
+    order[places] = values
+    brought = memory.values.view(memory.values.elements()[order])
+    row_of_region = spread(np.zeros_like(rows), rows)
+    row_first = np.repeat(begins, rows) + np.repeat(outs, rows) * row_of_region
+    in_a_row = Memory(brought, np.arange(len(order), dtype=np.int64))
+    return in_a_row, Regions(slots.tile[first], first, outs, rows, row_first)
+
+
+def _next_to(slots: Slots, rank: IntArray | None) -> Array:
+    """Tell of each output but the last whether the next lies just behind it."""
+    here: Array = np.diff(slots.tile) == 0
+    return here if rank is None else here & (np.diff(rank[slots.column]) == 1)
 
 
 def _follow(place: IntArray, counts: IntArray) -> Array:

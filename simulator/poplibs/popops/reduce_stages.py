@@ -15,9 +15,11 @@ from simulator.graph.types import IntArray, Type
 from simulator.poplibs.popops.reduce_plan import chunk_size, tiles_between
 from simulator.poplibs.popops.reduce_regions import (
     Partials,
+    arrange_slots,
     cut_rows,
-    form_regions,
+    find_slots,
     in_memory,
+    join_slots,
     row_parts,
     share_regions,
 )
@@ -109,7 +111,12 @@ def _add_stage(
     dtype, workers = partials.values.dtype, graph.target.workers
     memory, number = in_memory(graph, partials.values)
     place = result.place if result else None
-    slots, regions = form_regions(partials, memory, number, tile, place)
+    slots, values = find_slots(partials, number, tile, place)
+    on_tile = bool((partials.tile == tile).all())
+    if on_tile:
+        regions = join_slots(slots, values, memory.place, place)
+    else:
+        memory, regions = arrange_slots(slots, values, memory, place)
     regions = share_regions(regions, workers, dtype)
     parts = row_parts(regions, workers, dtype)
     in_parts = bool((parts > 1).any())
@@ -122,7 +129,6 @@ def _add_stage(
     else:
         output = Output(_new_partials(graph, progress.partials_type, slots.tile, name))
     compute_set = progress.stages.at(progress.stage, name)
-    on_tile = bool((partials.tile == tile).all())
     stage = Stage(graph, compute_set, progress.operation, memory, output, on_tile)
     add_reduce_vertices(stage, regions)
     progress.stage += 1
