@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simulator.poplibs.codelets import addCodelets as addCodelets
+from simulator.poplibs.popops import expr as expr
 from simulator.poplibs.popops.elementwise import cast as cast
 from simulator.poplibs.popops.elementwise import scaledAddTo as scaledAddTo
 from simulator.poplibs.popops.elementwise import scaledSubtractFrom as scaledSubtractFrom
@@ -10,6 +11,9 @@ from simulator.poplibs.popops.encoding import encodeOneHot as encodeOneHot
 from simulator.poplibs.popops.loop import addForLoopCounterVertex as addForLoopCounterVertex
 from simulator.poplibs.popops.loop import countedForLoop as countedForLoop
 from simulator.poplibs.popops.loop import countedLoop as countedLoop
+from simulator.poplibs.popops.map import map as map
+from simulator.poplibs.popops.map import mapInPlace as mapInPlace
+from simulator.poplibs.popops.map import mapWithOutput as mapWithOutput
 from simulator.poplibs.popops.operators import *  # noqa: F403 - its names are all operators
 from simulator.poplibs.popops.reduce import Operation as Operation
 from simulator.poplibs.popops.reduce import ReduceParams as ReduceParams

@@ -9,21 +9,30 @@ from simulator.graph.program import Execute, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Type
 from simulator.logging import library_call
+from simulator.poplibs.popops.pointwise import check_output
 from simulator.poplibs.popops.regions import Operand, add_elementwise, debug_name, result_like
 
 
 @library_call("POPOPS")
 def cast(graph: Graph, a: Tensor, dtype: Type, prog: Sequence, debugContext: str = "") -> Tensor:
     """Give a tensor's values in another type."""
+    return cast_into(graph, a, dtype, prog, debugContext, None)
+
+
+def cast_into(
+    graph: Graph, a: Tensor, dtype: Type, prog: Sequence, context: str, out: Tensor | None
+) -> Tensor:
+    """Write a tensor's values in another type to a tensor, or to a new one; give it."""
+    name = debug_name(context, "Cast")
     vertices = codelets.cast(a.dtype, dtype, graph.target)
-    name = debug_name(debugContext, "Cast")
     with graph.debug_scope(name, "popops"):
+        into = result_like(graph, [a], a.shape, dtype, f"{name}/out") if out is None else out
+        check_output(into, a.shape, dtype, name)
         compute_set = graph.addComputeSet(name)
-        out = result_like(graph, [a], a.shape, dtype, f"{name}/out")
-        operands: dict[str, Operand] = {"in": ("input", a), "out": ("output", out)}
+        operands: dict[str, Operand] = {"in": ("input", a), "out": ("output", into)}
         add_elementwise(graph, compute_set, vertices, operands)
         prog.add(Execute(compute_set))
-    return out
+    return into
 
 
 @library_call("POPOPS")

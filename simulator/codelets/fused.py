@@ -1,0 +1,115 @@
+"""The vertex that computes a whole expression, as PopLibs generates it.
+
+Generated vertices have no public cycles. Ours, ESTIMATE: the frame of a BinaryOp vertex, once for a
+vector of the result 5 cycles of loads, store and loop, and for each operation the cycles of its
+inner loop in PopLibs' tables; a change of type costs the core of a Cast vertex.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from simulator.codelets import elementwise_cycles, operation_cycles
+from simulator.codelets.costs import SUPERVISOR_CALL, ceil_div
+from simulator.codelets.elementwise import ElementwiseVertices, flops_of, values_of
+from simulator.codelets.operation_cycles import Table, step_of
+from simulator.codelets.operations import TERNARY_STEPS, Operation
+from simulator.graph.target import Target
+from simulator.graph.types import Array, IntArray, Type
+from simulator.graph.vertex import Codelet, Operands, VertexGroup
+
+FRAME_1D, FRAME_2D, VECTOR = 29, 5, 5
+_STEPS: dict[int, Table] = {
+    1: operation_cycles.UNARY,
+    2: operation_cycles.BINARY,
+    3: TERNARY_STEPS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A part of an expression with the type of its values.
+
+    An operation on arguments; without an operation a change of type of the one argument, or a leaf:
+    the values of a field, or a number, kept as its bytes so that 0 and -0 differ.
+    """
+
+    dtype: Type
+    operation: Operation | None = None
+    arguments: tuple[Node, ...] = ()
+    field: str = ""
+    number: bytes = b""
+
+    def value(self) -> float:
+        """Give the number of a leaf."""
+        found: float = np.frombuffer(self.number, self.dtype.numpy)[0].item()
+        return found
+
+    def text(self) -> str:
+        """Write the expression in the name of its vertex."""
+        if not self.arguments:
+            return self.field or f"{self.value():.9g}"
+        name = self.operation.debug_name if self.operation else str(self.dtype)
+        return f"{name}({','.join(argument.text() for argument in self.arguments)})"
+
+    def parts(self) -> list[Node]:
+        """List the node and all below it; what stands twice is computed once."""
+        found = dict.fromkeys(part for argument in self.arguments for part in argument.parts())
+        return [*found, self]
+
+
+def evaluate(node: Node, operands: Operands) -> Array:
+    """Compute an expression's values, each operation rounded to its type."""
+    known: dict[Node, Array] = {}
+    for part in node.parts():
+        arguments = [known[argument] for argument in part.arguments]
+        if part.operation:
+            known[part] = part.operation.compute(*arguments)
+        elif arguments:
+            known[part] = arguments[0].astype(part.dtype.numpy)
+        elif part.field:
+            known[part] = values_of(operands, part.field)
+        else:
+            known[part] = np.frombuffer(part.number, part.dtype.numpy)
+    total = int(operands.counts["out"].sum())
+    return np.broadcast_to(known[node], (total,))
+
+
+@cache
+def fused(node: Node, target: Target) -> ElementwiseVertices:
+    """Give the vertices of an expression; its fields are those that it names, and out."""
+    parts = [part for part in node.parts() if part.arguments]
+    flops = sum(flops_of(part.arguments[0].dtype) for part in parts if part.operation)
+
+    def operations(group: VertexGroup) -> IntArray:
+        return group.fields["out"].counts() * flops
+
+    def compute(operands: Operands) -> dict[str, Array]:
+        return {"out": evaluate(node, operands)}
+
+    def loop(n: IntArray) -> IntArray:
+        cycles = VECTOR * ceil_div(n, max(target.getVectorWidth(node.dtype), 1))
+        return cycles + sum((_cycles(part, n, target) for part in parts), np.zeros_like(n))
+
+    kind, code = f"<{node.text()},{node.dtype}>", 100 + 50 * len(parts)
+    one = Codelet(f"popops::Fused1DSupervisor{kind}", compute, True, 16, code, operations)
+    several = Codelet(f"popops::Fused2D{kind}", compute, False, 24, code, operations)
+    return ElementwiseVertices(
+        one,
+        several,
+        lambda n: target.workers * (FRAME_1D + loop(ceil_div(n, target.workers))) + SUPERVISOR_CALL,
+        FRAME_2D,
+        loop,
+    )
+
+
+def _cycles(part: Node, n: IntArray, target: Target) -> IntArray:
+    """Give the cycles of one operation, or change of type, on n elements."""
+    dtype = part.arguments[0].dtype
+    if part.operation is None:
+        return elementwise_cycles.cast_core(n, dtype, part.dtype, target)
+    step = step_of(_STEPS[len(part.arguments)], part.operation.name, dtype)
+    return ceil_div(n, step.width(dtype, target)) * step.cycles
