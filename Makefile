@@ -22,10 +22,11 @@ lint: $(VENV)/.dev
 bench: $(VENV)/.dev
 	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
-# Write again what is generated: docs/report-format.md, docs/analyses.md, and the sample reports.
+# Write again what is generated: docs/report-format.md, docs/analyses.md, docs/vertex-costs.md.
 documents: $(VENV)/.dev
 	$(BIN)/python -m pva.formats.describe > docs/report-format.md
 	$(BIN)/python -c 'from pva.analysis.document import markdown; print(markdown(), end="")' > docs/analyses.md
+	$(BIN)/python -c 'from simulator.codelets.document import markdown; print(markdown(), end="")' > docs/vertex-costs.md
 
 samples: $(VENV)/.dev
 	sh sample_reports/make.sh $(BIN)/tilescope

@@ -1,38 +1,24 @@
-"""The library's vertex types and where their cost formulas come from."""
+"""The library's vertex types as one table: fields, cycles, bytes, and where each formula is from.
+
+`docs/vertex-costs.md` is made from it.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from simulator.codelets.catalogue_others import POPLIN, POPNN, POPRAND, RUN_TIME
+from simulator.codelets.catalogue_popops import POPOPS
+from simulator.codelets.vertex_cost import VertexCost
+
+CATALOGUE: tuple[VertexCost, ...] = POPOPS + POPLIN + POPNN + POPRAND + RUN_TIME
 
 
-class Entry(NamedTuple):
-    """A family of vertex types: the start of their names, and the source of their costs."""
-
-    prefix: str
-    source: str
-
-
-CATALOGUE = (
-    Entry("popops::BinaryOp", "PopLibs lib/popops/popopsCycleEstimators.cpp"),
-    Entry("popops::UnaryOp", "PopLibs lib/popops/popopsCycleEstimators.cpp"),
-    Entry("popops::ScaledAdd", "PopLibs lib/popops/PerformanceEstimation.cpp"),
-    Entry("popops::Cast", "PopLibs lib/popops/PerformanceEstimation.cpp"),
-    Entry("popnn::NonLinearity", "PopLibs lib/popnn/popnnCycleEstimators.cpp"),
-    Entry("popnn::LossSumSquared", "PopLibs lib/popnn/PerformanceEstimation.hpp"),
-    Entry("popnn::LossCrossEntropy", "PopLibs lib/popnn/PerformanceEstimation.hpp"),
-    Entry("popnn::ReduceMaxClassGather", "PopLibs lib/popnn/popnnCycleEstimators.cpp"),
-    Entry("popnn::ReduceMinClassGather", "PopLibs lib/popnn/popnnCycleEstimators.cpp"),
-    Entry("popnn::CalcAccuracy", "PopLibs lib/popnn/popnnCycleEstimators.cpp"),
-    Entry("popops::EncodeOneHot", "PopLibs lib/popops/popopsCycleEstimators.cpp"),
-    Entry("popops::Reduce", "PopLibs lib/popops/reduction/CycleEstimationFunctions.cpp"),
-    Entry("poplin::ReduceAdd", "PopLibs lib/poplin/PerformanceEstimation.hpp"),
-    Entry(
-        "poplin::ConvPartial1x1Out",
-        "PopLibs lib/poplin/PerformanceEstimation.hpp of 2019",
-    ),
-)
+def rows_of(codelet: str) -> tuple[VertexCost, ...]:
+    """Give the rows of a vertex type, by its name with or without its template."""
+    name = codelet.partition("<")[0]
+    return tuple(row for row in CATALOGUE if row.prefix.partition(",")[0] == name)
 
 
 def source_of(codelet: str) -> str:
     """Name the source of a library vertex type's cost; empty for a type that is not listed."""
-    return next((entry.source for entry in CATALOGUE if codelet.startswith(entry.prefix)), "")
+    rows = rows_of(codelet)
+    return rows[0].source if rows else ""

@@ -1,7 +1,7 @@
 """Vertices that work element by element.
 
 Sources: PopLibs lib/popops/popopsCycleEstimators.{hpp,cpp} (BinaryOp, BroadcastScalar, UnaryOp),
-lib/popops/PerformanceEstimation.cpp (ScaledAdd, Cast), lib/popnn/popnnCycleEstimators.cpp and
+lib/popops/PerformanceEstimation.cpp (Cast), lib/popnn/popnnCycleEstimators.cpp and
 PerformanceEstimation.hpp (nonlinearities, losses).
 """
 
@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from simulator.codelets import elementwise_cycles, operation_cycles
+from simulator.codelets import elementwise_cycles, nonlinearity_cycles, operation_cycles
 from simulator.codelets import operator_cycles as cycles
-from simulator.codelets.costs import ceil_div
 from simulator.codelets.operation_cycles import BROADCAST, step_of
 from simulator.codelets.operations import BINARY, UNARY
 from simulator.codelets.operator_values import as_float, relu, sigmoid
@@ -44,7 +43,7 @@ class ElementwiseVertices:
     region_2d: Cycles
 
 
-def _pair(names: tuple[str, str], compute: Compute, flops: int) -> tuple[Codelet, Codelet]:
+def codelet_pair(names: tuple[str, str], compute: Compute, flops: int) -> tuple[Codelet, Codelet]:
     """Make the 1D and the 2D codelet: state is a pointer a field and a count (2D: with lists)."""
 
     def operations(group: VertexGroup) -> IntArray:
@@ -80,7 +79,7 @@ def binary(operation: str, dtype: Type, target: Target, in_place: bool) -> Eleme
     kind = f"<popops::expr::BinaryOpType::{operation},{dtype}>"
     compute = computing(entry.compute, ("out" if in_place else "in1", "in2"))
     return ElementwiseVertices(
-        *_pair(_names("BinaryOp", "", in_place, kind), compute, flops_of(dtype)),
+        *codelet_pair(_names("BinaryOp", "", in_place, kind), compute, flops_of(dtype)),
         lambda n: cycles.binary_1d(n, operation, dtype, target, in_place),
         cycles.BINARY_2D_IN_PLACE if in_place else cycles.BINARY_2D,
         lambda n: cycles.binary_loop(n, operation, dtype, target),
@@ -100,7 +99,7 @@ def broadcast_scalar(
     kind = f"<popops::expr::BinaryOpType::{operation},{dtype}>"
     compute = computing(BINARY[operation].compute, ("out" if in_place else "data", "B"))
     return ElementwiseVertices(
-        *_pair(_names("BroadcastScalar", "Data", in_place, kind), compute, flops_of(dtype)),
+        *codelet_pair(_names("BroadcastScalar", "Data", in_place, kind), compute, flops_of(dtype)),
         lambda n: cycles.broadcast_1d(n, operation, dtype, target),
         cycles.BROADCAST_2D,
         lambda n: cycles.BROADCAST_REGION + cycles.broadcast_loop(n, operation, dtype, target),
@@ -115,7 +114,7 @@ def unary(operation: str, dtype: Type, target: Target, in_place: bool) -> Elemen
     kind = f"<popops::expr::UnaryOpType::{operation},{dtype}>"
     compute = computing(entry.compute, ("out" if in_place else "in",))
     return ElementwiseVertices(
-        *_pair(_names("UnaryOp", "", in_place, kind), compute, flops_of(dtype)),
+        *codelet_pair(_names("UnaryOp", "", in_place, kind), compute, flops_of(dtype)),
         lambda n: cycles.unary_1d(n, operation, dtype, target, in_place),
         cycles.UNARY_2D,
         lambda n: cycles.unary_loop(n, operation, dtype, target, in_place),
@@ -128,52 +127,15 @@ def _names(family: str, suffix: str, in_place: bool, kind: str) -> tuple[str, st
     return f"popops::{family}1D{place}Supervisor{kind}", f"popops::{family}2D{suffix}{place}{kind}"
 
 
-@cache
-def scaled_add(dtype: Type, target: Target) -> ElementwiseVertices:
-    """Give the vertices of A += scale * B; fields A (in and out), B and the value `scale`."""
-    if dtype not in (FLOAT, HALF):
-        raise PoplarError(f"scaledAddTo on {dtype}: known for float, half")
-
-    def compute(operands: Operands) -> dict[str, Array]:
-        prepared = operands.prepared
-        if "scale" not in prepared:
-            scale = operands.group.parameters["scale"]
-            prepared["scale"] = np.repeat(scale, operands.counts["out"]).astype(dtype.numpy)
-        return {"out": operands.arrays["out"] + prepared["scale"] * operands.arrays["in2"]}
-
-    names = (
-        f"popops::ScaledAddSupervisor<{dtype},{dtype},true>",
-        f"popops::ScaledAdd2D<{dtype},true>",
-    )
-    return ElementwiseVertices(
-        *_pair(names, compute, 2),
-        lambda n: elementwise_cycles.scaled_add_1d(n, dtype, target),
-        elementwise_cycles.SCALED_ADD_2D,
-        lambda n: elementwise_cycles.scaled_add_region(n, dtype, target),
-    )
-
-
-# Cycles a pair of floats (popnn/PerformanceEstimation.hpp), values, and gradient from the output.
-NONLINEARITIES: dict[str, tuple[int, Callable[[Array], Array], Callable[[Array], Array]]] = {
-    "SIGMOID": (5, as_float(sigmoid), lambda out: out * (1 - out)),
-    "TANH": (5, np.tanh, lambda out: 1 - out * out),
-    "RELU": (1, relu, lambda out: out > 0),
+# Values, and gradient from the output.
+NONLINEARITIES: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
+    "SIGMOID": (as_float(sigmoid), lambda out: out * (1 - out)),
+    "TANH": (np.tanh, lambda out: 1 - out * out),
+    "RELU": (relu, lambda out: out > 0),
 }
 
 
-def _nonlinearity_worker(n: IntArray, workers: int, op: int) -> IntArray:
-    """Cost of the busiest worker: two elements a step, the odd one after them."""
-    steps = ceil_div(n // 2, workers)
-    body = np.where(steps > 0, 3 + 2 * op + (steps - 1) * 2 * op, 0)
-    return 20 + body + 3 + np.where(n % 2 == 1, 2 + op, 0)
-
-
-def _gradient_worker(n: IntArray, workers: int) -> IntArray:
-    steps = ceil_div(n // 2, workers)
-    return 25 + np.where(steps > 0, 5 + 3 * (steps - 1), 0) + 4 + np.where(n % 2 == 1, 4, 0)
-
-
-def _nonlinearity(name: str, dtype: Type) -> tuple[int, Any, Any]:
+def _nonlinearity(name: str, dtype: Type) -> tuple[Any, Any]:
     if name not in NONLINEARITIES or dtype not in (FLOAT, HALF):
         known = ", ".join(NONLINEARITIES)
         raise PoplarError(f"nonlinearity {name} on {dtype}: known are {known} on float and half")
@@ -185,8 +147,7 @@ def nonlinearity(
     name: str, dtype: Type, target: Target, in_place: bool = False
 ) -> ElementwiseVertices:
     """Give the vertices of out = f(in); in place: of the one field out."""
-    op, values, _ = _nonlinearity(name, dtype)
-    workers = target.workers
+    values, _ = _nonlinearity(name, dtype)
 
     def compute(operands: Operands) -> dict[str, Array]:
         return {"out": values(operands.arrays["out" if in_place else "in"])}
@@ -195,18 +156,17 @@ def nonlinearity(
     kind = f"<{dtype},popnn::NonLinearityType::{name}>"
     names = f"popnn::NonLinearity{place}Supervisor{kind}", f"popnn::NonLinearity2D{place}{kind}"
     return ElementwiseVertices(
-        *_pair(names, compute, 4),
-        lambda n: 9 + workers * _nonlinearity_worker(n, workers, op),
-        5,
-        lambda n: _nonlinearity_worker(n, 1, op) - 20 + 8,
+        *codelet_pair(names, compute, 4),
+        lambda n: nonlinearity_cycles.nonlinearity_1d(n, name, target),
+        nonlinearity_cycles.NONLINEARITY_2D,
+        lambda n: nonlinearity_cycles.nonlinearity_region(n, name),
     )
 
 
 @cache
 def nonlinearity_gradient(name: str, dtype: Type, target: Target) -> ElementwiseVertices:
     """Give the vertices of out = in1 * f'(x), where in2 is f(x)."""
-    _, _, gradient = _nonlinearity(name, dtype)
-    workers = target.workers
+    _, gradient = _nonlinearity(name, dtype)
 
     def compute(operands: Operands) -> dict[str, Array]:
         slope = gradient(operands.arrays["in2"])
@@ -215,10 +175,10 @@ def nonlinearity_gradient(name: str, dtype: Type, target: Target) -> Elementwise
     kind = f"<{dtype},popnn::NonLinearityType::{name}>"
     names = f"popnn::NonLinearityGradSupervisor{kind}", f"popnn::NonLinearityGrad2D{kind}"
     return ElementwiseVertices(
-        *_pair(names, compute, 3),
-        lambda n: 9 + workers * _gradient_worker(n, workers),
-        5,
-        lambda n: _gradient_worker(n, 1) - 25 + 8,
+        *codelet_pair(names, compute, 3),
+        lambda n: nonlinearity_cycles.gradient_1d(n, target),
+        nonlinearity_cycles.NONLINEARITY_2D,
+        nonlinearity_cycles.gradient_region,
     )
 
 
@@ -231,7 +191,7 @@ def cast(source: Type, destination: Type, target: Target) -> ElementwiseVertices
 
     names = f"popops::Cast1D<{source},{destination}>", f"popops::Cast2D<{source},{destination}>"
     return ElementwiseVertices(
-        *_pair(names, compute, 0),
+        *codelet_pair(names, compute, 0),
         lambda n: elementwise_cycles.cast_1d(n, source, destination, target),
         elementwise_cycles.CAST_2D,
         lambda n: elementwise_cycles.cast_region(n, source, destination, target),
@@ -239,7 +199,7 @@ def cast(source: Type, destination: Type, target: Target) -> ElementwiseVertices
 
 
 def sum_squared_transform(dtype: Type) -> tuple[Codelet, Cycles]:
-    """Give the loss vertex: deltas = probs - expected, loss = deltas^2 / 2; 19 + 4n a worker."""
+    """Give the loss vertex: deltas = probs - expected, loss = deltas^2 / 2."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         deltas = operands.arrays["probs"] - operands.arrays["expected"]
@@ -249,4 +209,4 @@ def sum_squared_transform(dtype: Type) -> tuple[Codelet, Cycles]:
         return group.fields["deltas"].counts() * 3
 
     name = f"popnn::LossSumSquaredTransform<{dtype}>"
-    return Codelet(name, compute, False, 20, 100, operations), lambda n: 19 + 4 * n
+    return Codelet(name, compute, False, 20, 100, operations), nonlinearity_cycles.sum_squared

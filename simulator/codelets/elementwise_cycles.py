@@ -41,7 +41,7 @@ def scaled_add_1d(
     scaled_pointers: bool = False,
     memory_constrained: bool = False,
 ) -> IntArray:
-    """Supervisor, then W * (19 + [6 + 3 a further vector] + the tail) of a worker; lines 473-628.
+    """57 (63 with a tail) + W * (19 + [6 + 3 a further vector] + the tail), of the tile; 473-628.
 
     Both operands are float or both half. As in the source, the vectors that are left when the
     workers share them are never charged; the worker of the tail takes a cycle to look for one.

@@ -87,11 +87,6 @@ def one_hot(indices: IntArray, dtype: Type) -> IntArray:
     return 11 + 74 * indices if dtype == HALF else 5 + ONE_HOT_INDEX * indices
 
 
-def select(lengths: IntArray, ranges: IntArray) -> IntArray:
-    """5 + the sum of 6 + 5n over the regions, a worker; 2235-2300."""
-    return 5 + sum_by_vertex(6 + 5 * lengths, ranges)
-
-
 def iota(lengths: IntArray, ranges: IntArray, dtype: Type, target: Target) -> IntArray:
     """10 + the sum of 4 + 3 a vector over the regions, a worker; 2235-2300."""
     steps = ceil_div(lengths, target.getVectorWidth(dtype))

@@ -63,6 +63,8 @@ REDUCTIONS = {
     "LOG_ADD": Reduction("LogAdd", np.logaddexp, REAL, -np.inf, widens=True),
 }
 
+_SCALAR = {"LOGICAL_AND": 1, "LOGICAL_OR": 1, "LOG_ADD": 12}  # cycles of the operation itself
+
 # PopLibs' numbers of the specialisations of popops::Reduce.
 GENERAL, ONE_INPUT_TO_ONE_OUTPUT, STRIDED = 0, 2, 3
 
@@ -153,14 +155,14 @@ def lanes(dtype: Type) -> int:
 
 
 def scalar_reduce_cycles(n: IntArray, dtype: Type, out_type: Type | None = None) -> IntArray:
-    """Cycles of a worker that reduces one region of n elements to one output."""
+    """17 + 2 for 4 floats or 8 halves + 1 for each left (+ 5 if not to float), a worker."""
     width = 2 * lanes(dtype)
     narrowed = 5 if (out_type or FLOAT) != FLOAT else 0
     return 17 + 2 * n // width + n % width + narrowed
 
 
 def strided_reduce_cycles(outs: IntArray, partials: IntArray, dtype: Type) -> IntArray:
-    """Cycles of a worker that reduces `partials` values into each of `outs` outputs."""
+    """16 + (10 + a cycle a further partial) for each vector of outputs, a worker; strided."""
     post = 5  # float, add
     return 16 + ceil_div(outs, lanes(dtype)) * (3 + post + 3 + (partials - 1))
 
@@ -169,19 +171,43 @@ GENERAL_START = 7 + 26
 
 
 def general_reduce_cycles(
-    outs: IntArray, regions: IntArray, partials: IntArray, dtype: Type, update: bool = False
+    outs: IntArray,
+    regions: IntArray,
+    partials: IntArray,
+    dtype: Type,
+    update: bool = False,
+    *,
+    operation: str = "ADD",
+    out_type: Type | None = None,
 ) -> IntArray:
     """Cycles of one region of outputs of a vertex that has several; `GENERAL_START` comes once.
 
-    Its `partials` values an output lie in so many `regions`. Whole accumulators are followed by
-    one of each power of two that is left of the outputs.
+    Its `partials` values an output lie in so many `regions`. Whole registers of outputs are
+    followed by one of each power of two that is left. Sums go through accumulators, twice as wide;
+    logical operations and LOG_ADD are C++ codelets, value by value. Lines 64-205 of the source.
     """
-    width = 2 * lanes(dtype)
-    load, store = 2, 2  # a register of two 64-bit words
-    passes = outs // width + _bits(outs % width)
-    fixed = 16 + 6 + 2 * (width.bit_length() - 1) + 2
-    one_pass = (5 if update else 3) + store + 1 + regions * 10 + partials * (load + 3)
-    total: IntArray = fixed + passes * one_pass
+    if operation in _SCALAR:
+        converts = (out_type or dtype) != dtype
+        each = 24 + _SCALAR[operation] + converts
+        return 8 + 22 * regions + each * partials * outs
+    sums = REDUCTIONS[operation].scales
+    vector = lanes(dtype)
+    width = 2 * vector if sums and vector > 1 else vector
+    stored = lanes(out_type or dtype)
+    checks = width.bit_length() - 1
+
+    def store(values: int) -> int:
+        return (2 + update) * min(values, stored) + sums
+
+    def one_pass(begin: int, load: int) -> IntArray:
+        return begin + regions * 10 + partials * (load + 3)
+
+    whole_load = 2 * sums + 2 + width // vector
+    whole = one_pass((5 if sums else 3) + store(width) + 1, whole_load)
+    total: IntArray = 24 + 2 * checks + outs // width * whole
+    for size in (1 << bit for bit in range(checks)):
+        rest = one_pass((4 if sums else 2) + store(size), 2 + max(size // vector, 1))
+        total = total + rest * (outs // size & 1)
     return total
 
 

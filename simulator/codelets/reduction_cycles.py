@@ -1,4 +1,4 @@
-"""Cycles of reductions that no program here uses yet; those in use are in `reduction`.
+"""Cycles of reductions, beside those in `reduction`: whole vertices, and other forms.
 
 `n`, `outs` and `partials` are counts by vertex; cycles come by vertex.
 """
@@ -9,10 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from simulator.codelets.costs import ceil_div
-from simulator.codelets.reduction import reduce_add_cycles
+from simulator.codelets.costs import ceil_div, sum_by_vertex
+from simulator.codelets.reduction import GENERAL_START, general_reduce_cycles, reduce_add_cycles
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, IntArray, Type
+
+
+def general_reduce(
+    outs: IntArray, regions: IntArray, partials: IntArray, ranges: IntArray, dtype: Type
+) -> IntArray:
+    """33 + 28 (half 30) a region of outputs + its passes: 11, 10 a piece, 9 a partial, a worker.
+
+    lib/popops/reduction/CycleEstimationFunctions.cpp 64-205. `outs`, `regions` (pieces of the
+    input) and `partials` (of an output) are by region of outputs, `ranges` counts these by vertex.
+    A pass of a sum of floats fills an accumulator of 4 (halves: 8); what is left of the outputs
+    takes a shorter pass for each power of two. `reduction` has the other operations.
+    """
+    found = general_reduce_cycles(outs, regions, partials, dtype)
+    return GENERAL_START + sum_by_vertex(found, ranges)
 
 
 def scalar_reduce_2019(n: IntArray, dtype: Type, out_type: Type = FLOAT) -> IntArray:

@@ -107,7 +107,10 @@ def provenance(
     The reason for cycles of vertices names the sources of those in use.
     """
     names = {codelet.name.partition("<")[0] for codelet in vertex_types}
-    sources = sorted({source_of(name).removeprefix("PopLibs ") for name in names} - {""})
+    known = {source_of(name) for name in names}
+    sources = sorted(
+        source.removeprefix("PopLibs ") for source in known if source.startswith("PopLibs ")
+    )
     formulas = f"; formulas of PopLibs: {', '.join(sources)}" if sources else ""
     cycles = f"estimates given with the program's own codelets{formulas}"
     rows = [(item, trust.quality, trust.reason) for trust in TRUST for item in trust.items.split()]

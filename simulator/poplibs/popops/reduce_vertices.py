@@ -133,7 +133,13 @@ def _add_general(stage: Stage, regions: Regions, tiles: IntArray, counts: IntArr
     first = begins - np.repeat(begins[offsets_of(counts)[:-1]], counts)
     steps = Steps(first, regions.outs, regions.rows, regions.outs)
     each = general_reduce_cycles(
-        regions.outs, edges, regions.rows, stage.memory.values.dtype, stage.output.update
+        regions.outs,
+        edges,
+        regions.rows,
+        stage.memory.values.dtype,
+        stage.output.update,
+        operation=stage.operation,
+        out_type=stage.output.values.dtype,
     )
     cycles = GENERAL_START + sum_by_vertex(each, counts)
     out = _out_field(stage, regions, counts, as_rows=True)
