@@ -154,17 +154,43 @@ def lanes(dtype: Type) -> int:
     return {"float": 2, "half": 4}.get(dtype.name, 1)
 
 
-def scalar_reduce_cycles(n: IntArray, dtype: Type, out_type: Type | None = None) -> IntArray:
-    """17 + 2 for 4 floats or 8 halves + 1 for each left (+ 5 if not to float), a worker."""
-    width = 2 * lanes(dtype)
+def scalar_reduce_cycles(
+    n: IntArray, dtype: Type, out_type: Type | None = None, *, operation: str = "ADD"
+) -> IntArray:
+    """17 + 2 for 4 floats or 8 halves + 1 for each left (+ 5 if not to float), a worker.
+
+    Without accumulators (not a sum) a cycle for 2 floats or 4 halves.
+    """
+    sums = REDUCTIONS[operation].scales
+    width, loads = (2 * lanes(dtype), 2) if sums else (lanes(dtype), 1)
     narrowed = 5 if (out_type or FLOAT) != FLOAT else 0
-    return 17 + 2 * n // width + n % width + narrowed
+    return 17 + loads * n // width + n % width + narrowed
 
 
-def strided_reduce_cycles(outs: IntArray, partials: IntArray, dtype: Type) -> IntArray:
-    """16 + (10 + a cycle a further partial) for each vector of outputs, a worker; strided."""
-    post = 5  # float, add
-    return 16 + ceil_div(outs, lanes(dtype)) * (3 + post + 3 + (partials - 1))
+def strided_reduce_cycles(
+    outs: IntArray,
+    partials: IntArray,
+    dtype: Type,
+    out_type: Type | None = None,
+    *,
+    operation: str = "ADD",
+    update: bool = False,
+) -> IntArray:
+    """16 + (11 + a cycle a further partial) for each vector of outputs, a worker; strided.
+
+    The 11 are of sums of floats; 10 of other operations, 13 or 14 of halves, some more to update.
+    LOG_ADD takes 23 cycles a partial (halves: 13). Lines 212-290 of the source.
+    """
+    sums, to = REDUCTIONS[operation].scales, out_type or dtype
+    if dtype == HALF:
+        post = 1 + (6 if sums and to == FLOAT else 7)
+        more = (5 if to == FLOAT else 2) if sums else 3
+    else:
+        post = (3 if sums else 2) + 2
+        more = 2 if to == HALF else 3
+    each = (13 if dtype == HALF else 23) if operation == "LOG_ADD" else 1
+    one_pass = 3 + post + update * more + 3 + each * (partials - 1)
+    return 16 + ceil_div(outs, lanes(dtype)) * one_pass
 
 
 GENERAL_START = 7 + 26

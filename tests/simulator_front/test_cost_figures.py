@@ -237,11 +237,19 @@ def test_a_whole_general_reduction_starts_with_33() -> None:
 def test_reductions_to_one_number() -> None:
     assert reduction.scalar_reduce_cycles(n(8, 9), FLOAT).tolist() == [21, 22]
     assert reduction.scalar_reduce_cycles(n(16), HALF, HALF).tolist() == [26]
+    assert reduction.scalar_reduce_cycles(n(9), FLOAT, operation="MAX").tolist() == [17 + 4 + 1]
     assert one(reduction_cycles.continuous_reduce(n(3), n(5), FLOAT)) == 17 + 3 * 14 + 2
 
 
 def test_strided_reductions() -> None:
-    assert one(reduction.strided_reduce_cycles(n(4), n(3), FLOAT)) == 16 + 2 * (3 + 5 + 3 + 2)
+    def cost(dtype: Any, to: Any, **form: Any) -> int:
+        return one(reduction.strided_reduce_cycles(n(4), n(3), dtype, to, **form))
+
+    assert cost(FLOAT, FLOAT) == 16 + 2 * (3 + 5 + 3 + 2)
+    assert cost(FLOAT, FLOAT, operation="MAX") == 16 + 2 * (3 + 4 + 3 + 2)
+    assert cost(FLOAT, FLOAT, update=True) == 16 + 2 * (3 + 8 + 3 + 2)
+    assert cost(HALF, HALF) == 16 + (3 + 8 + 3 + 2) and cost(HALF, FLOAT) == 16 + (3 + 7 + 3 + 2)
+    assert cost(FLOAT, FLOAT, operation="LOG_ADD") == 16 + 2 * (3 + 4 + 3 + 23 * 2)
 
 
 def test_additions_of_partial_results() -> None:

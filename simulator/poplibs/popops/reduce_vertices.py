@@ -108,9 +108,18 @@ def _add_regular(stage: Stage, regions: Regions, special: int, stride: IntArray)
             "partials", "input", values, regions.first, regions.first + width, rows
         )
     if special == ONE_INPUT_TO_ONE_OUTPUT:
-        cycles = scalar_reduce_cycles(rows, dtype, stage.output.values.dtype)
+        cycles = scalar_reduce_cycles(
+            rows, dtype, stage.output.values.dtype, operation=stage.operation
+        )
     else:
-        cycles = strided_reduce_cycles(outs, rows, dtype)
+        cycles = strided_reduce_cycles(
+            outs,
+            rows,
+            dtype,
+            stage.output.values.dtype,
+            operation=stage.operation,
+            update=stage.output.update,
+        )
     out = _out_field(stage, regions, np.ones_like(outs), as_rows=False)
     steps = Steps(np.zeros_like(outs), outs, rows, stride)
     _add_group(stage, special, regions.tile, [partials, out], steps, np.ones_like(outs), cycles)
