@@ -1,13 +1,14 @@
-"""Cycles of operators whose vertices have lists of regions: all of a worker.
+"""Cycles of operators whose vertices have lists of regions, and of fused expressions.
 
-`lengths` are the elements of all regions, vertex by vertex, `ranges` how many regions each vertex
-has. Source: PopLibs lib/popops/popopsCycleEstimators.cpp.
+All are of a worker, but `fused_1d`. `lengths` are the elements of all regions, vertex by vertex,
+`ranges` how many regions each vertex has. Source: PopLibs lib/popops/popopsCycleEstimators.cpp.
 """
 
 from __future__ import annotations
 
 from simulator.codelets import operator_cycles as cycles
 from simulator.codelets.costs import sum_by_vertex
+from simulator.codelets.fused import Node, fused
 from simulator.codelets.ternary import ternary
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray, Type
@@ -72,3 +73,14 @@ def clamp(lengths: IntArray, ranges: IntArray, dtype: Type, target: Target) -> I
 def broadcast_clamp(lengths: IntArray, ranges: IntArray, dtype: Type, target: Target) -> IntArray:
     """5 + the sum of 6 and the loop over the regions, between two numbers."""
     return _ternary(lengths, ranges, "CLAMP", dtype, target, (False, True, True))
+
+
+def fused_1d(n: IntArray, expression: Node, target: Target) -> IntArray:
+    """W * (29 + 5 a vector + the loop of every operation on a share) + 11, of the tile."""
+    return fused(expression, target).cycles_1d(n)
+
+
+def fused_2d(lengths: IntArray, ranges: IntArray, expression: Node, target: Target) -> IntArray:
+    """5 + 5 a vector and the loop of every operation, for every region."""
+    vertices = fused(expression, target)
+    return vertices.base_2d + sum_by_vertex(vertices.region_2d(lengths), ranges)

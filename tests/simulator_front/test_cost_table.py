@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from simulator.codelets import classification, convolution, elementwise, loops, reduction, ternary
 from simulator.codelets.catalogue import CATALOGUE, rows_of, source_of
 from simulator.codelets.document import markdown
+from simulator.codelets.fused import Node, fused
+from simulator.codelets.operations import BINARY
 from simulator.codelets.vertex_cost import VertexCost
 from simulator.compiler import copies
 from simulator.graph.target import TARGETS
@@ -25,7 +27,7 @@ MK1 = TARGETS["mk1"]
 PAGE = Path(__file__).parents[2] / "docs" / "vertex-costs.md"
 ROWS = pytest.mark.parametrize("entry", CATALOGUE, ids=[entry.name for entry in CATALOGUE])
 # What the arguments that are the same for all vertices are in these tests.
-FIXED = {
+FIXED: dict[str, Any] = {
     "target": MK1,
     "dtype": FLOAT,
     "source": FLOAT,
@@ -35,6 +37,7 @@ FIXED = {
     "kind": "SIGMOID",
     "iterations": 3,
     "channels": 4,
+    "expression": Node(FLOAT, BINARY["ADD"], (Node(FLOAT, field="in1"), Node(FLOAT, field="in2"))),
 }
 SIZES = ("positions", "outputs", "inputs")  # of conv_cycles, which takes any number
 
@@ -123,6 +126,7 @@ def codelets() -> Iterator[Codelet]:
         elementwise.nonlinearity("SIGMOID", FLOAT, MK1),
         elementwise.nonlinearity("SIGMOID", FLOAT, MK1, True),
         elementwise.nonlinearity_gradient("SIGMOID", FLOAT, MK1),
+        fused(FIXED["expression"], MK1),
         *(ternary.ternary(kind, FLOAT, MK1, False, (False,) * 3) for kind in ("SELECT", "CLAMP")),
         *(ternary.ternary(kind, FLOAT, MK1, False, one) for kind, one in ternary.BROADCASTS),
     ):
