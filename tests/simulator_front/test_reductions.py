@@ -211,6 +211,15 @@ def test_what_cannot_be_reduced_is_refused_by_name(
     assert "\n" not in str(caught.value)
 
 
+def test_an_output_that_is_on_no_tile_is_refused_by_name() -> None:
+    values = Values()
+    out = values.graph.addVariable(FLOAT, [3], "sums")
+    with pytest.raises(PoplarError, match="variable 'sums': is not wholly mapped to tiles"):
+        popops.reduceWithOutput(
+            values.graph, values.tensor(numbers(2, 3)), out, [0], Operation.ADD, values.program
+        )
+
+
 def test_outputs_must_be_as_many_as_reductions() -> None:
     values = Values()
     tensor = values.tensor(numbers(4))

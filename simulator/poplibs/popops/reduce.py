@@ -17,7 +17,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.option_table import Option, checked, defaults
 from simulator.graph.program import Copy, Sequence
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type, checked_type
+from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type, checked_type, element_count
 from simulator.logging import library_call
 from simulator.poplibs.popops.reduce_regions import Partials
 from simulator.poplibs.popops.reduce_stages import (
@@ -78,9 +78,10 @@ class SingleReduceOp:
 
 
 class _Task(NamedTuple):
-    """A reduction as it was asked for, checked; `columns` is [outputs][values of each]."""
+    """A reduction as it was asked for, checked: over all dimensions of the tensor but the kept."""
 
-    columns: Tensor
+    tensor: Tensor
+    kept: tuple[int, ...]
     params: ReduceParams
     name: str
     out_type: Type
@@ -187,7 +188,7 @@ def _task(
     out_type: Type | None,
     name: str,
 ) -> _Task:
-    """Check what was asked for, and view the tensor as [kept elements][reduced elements]."""
+    """Check what was asked for."""
     reduced = list(dims)
     wrong = [dim for dim in reduced if not 0 <= dim < tensor.rank()]
     if wrong or len(set(reduced)) < len(reduced):
@@ -199,12 +200,9 @@ def _task(
     checked_params = replace(asked, op=Operation(asked.op), scale=_scale(asked, name))
     result = checked_type(out_type or tensor.dtype, name)
     _check_types(checked_params, tensor, result, name)
-    kept = [axis for axis in range(tensor.rank()) if axis not in reduced]
+    kept = tuple(axis for axis in range(tensor.rank()) if axis not in reduced)
     shape = tuple(tensor.shape[axis] for axis in kept)
-    rows = int(np.prod(shape, dtype=np.int64))
-    each = int(np.prod([tensor.shape[axis] for axis in reduced], dtype=np.int64))
-    columns = tensor.dimShuffle([*kept, *sorted(reduced)]).reshape((rows, each))
-    return _Task(columns, checked_params, name, result, shape)
+    return _Task(tensor, kept, checked_params, name, result, shape)
 
 
 def _scale(params: ReduceParams, name: str) -> Tensor | float | None:
@@ -244,10 +242,10 @@ def _run(
     with graph.debug_scope(name, "popops"):
         stages, given = Stages(graph), bool(outputs)
         for number, task in enumerate(tasks):
-            tiles = tile_by_position(graph, task.columns.flatten())
+            tiles = tile_by_position(graph, task.tensor.flatten())
             if not given:
                 outputs.append(_new_output(graph, task, tiles))
-            if task.columns.numElements():
+            if task.tensor.numElements():
                 _add(graph, stages, task, tiles, outputs[number], wide)
             elif outputs[number].numElements() and not task.params.update:
                 prog.add(_fill(graph, task, outputs[number]))
@@ -269,10 +267,11 @@ def _without_ones(shape: tuple[int, ...]) -> list[int]:
 
 def _new_output(graph: Graph, task: _Task, tiles: IntArray) -> Tensor:
     out = graph.addVariable(task.out_type, task.out_shape, f"{task.name}/out")
-    by_column = tiles.reshape(task.columns.shape)
-    if by_column.size and (by_column == by_column[:, :1]).all():
-        position = np.arange(len(by_column), dtype=np.int64)
-        graph.map_ranges(out, position, position + 1, by_column[:, 0])
+    shaped = tiles.reshape(task.tensor.shape)
+    first = shaped[tuple(slice(None if axis in task.kept else 1) for axis in range(shaped.ndim))]
+    if shaped.size and (shaped == first).all():
+        position = np.arange(first.size, dtype=np.int64)
+        graph.map_ranges(out, position, position + 1, first.reshape(-1))
     else:
         mapTensorLinearly(graph, out)
     return out
@@ -282,16 +281,17 @@ def _add(
     graph: Graph, stages: Stages, task: _Task, tiles: IntArray, out: Tensor, wide: Type
 ) -> None:
     """Add the stages of one reduction that has values."""
-    rows, each = task.columns.shape
-    kind, dtype = task.params.op.value, task.columns.dtype
-    column = np.repeat(np.arange(rows, dtype=np.int64), each)
+    kind, dtype, shape = task.params.op.value, task.tensor.dtype, task.tensor.shape
+    outputs = [size if axis in task.kept else 1 for axis, size in enumerate(shape)]
+    numbers = np.arange(element_count(task.out_shape), dtype=np.int64).reshape(outputs)
+    column = np.broadcast_to(numbers, shape).reshape(-1)
     scale = task.params.scale
     if scale is not None and not isinstance(scale, Tensor):
         scale = graph.addConstant(FLOAT, [], float(scale), f"{task.name}/scale")
         graph.setTileMapping(scale, int(tiles[0]))
     result = make_result(graph, out, task.params.update, scale)
     between = wide if dtype == HALF and REDUCTIONS[kind].widens else dtype
-    partials = Partials(task.columns.flatten(), column, tiles)
+    partials = Partials(task.tensor.flatten(), column, tiles)
     add_reduction(Progress(stages, kind, between), partials, result, task.name)
 
 

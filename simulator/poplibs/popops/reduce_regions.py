@@ -9,7 +9,7 @@ import numpy as np
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.reduction import lanes, scalar_reduce_cycles, strided_reduce_cycles
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import as_int64, offsets_of, spread
+from simulator.graph.intervals import as_int64, crossings, offsets_of, spread
 from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray, Type
@@ -67,7 +67,26 @@ class Slots:
 
 def in_memory(graph: Graph, values: Tensor) -> tuple[Memory, IntArray]:
     """Sort a flat tensor's elements as they lie on the tiles; give each element's number there."""
-    elements, number = np.unique(values.elements(), return_inverse=True)
+    begin, end, base = _places(graph, values)
+    upward = np.argsort(begin)
+    begin, end, base = begin[upward], end[upward], base[upward]
+    interval, piece = crossings(values.begins, values.begins + values.lengths, begin, end)
+    low = np.maximum(values.begins[interval], begin[piece])
+    high = np.minimum((values.begins + values.lengths)[interval], end[piece])
+    place = spread(base[piece] + low - begin[piece], high - low)
+    elements = values.elements()
+    if (np.diff(place) > 0).all():
+        return Memory(values, place), np.arange(len(place), dtype=np.int64)
+    sort = np.argsort(place, kind="stable")
+    fresh = np.append(True, np.diff(place[sort]) > 0)
+    number = np.empty(len(sort), dtype=np.int64)
+    number[sort] = np.cumsum(fresh) - 1
+    sort = sort[fresh]
+    return Memory(values.view(elements[sort]), place[sort]), number
+
+
+def _places(graph: Graph, values: Tensor) -> tuple[IntArray, IntArray, IntArray]:
+    """Give the mapped pieces [begin, end) of a tensor's variables, and the place of each."""
     size = values.dtype.size
     held = [graph.variables[variable] for variable in variables_of(values)]
     whole = Tensor(
@@ -78,21 +97,15 @@ def in_memory(graph: Graph, values: Tensor) -> tuple[Memory, IntArray]:
         as_int64([variable.bytes // size for variable in held]),
     )
     low, high, tile = graph.tile_ranges(whole)
-    variable = np.searchsorted(offsets_of(whole.lengths), low, side="right") - 1
-    begin = low - offsets_of(whole.lengths)[variable] + whole.begins[variable]
+    offsets = offsets_of(whole.lengths)
+    variable = np.searchsorted(offsets, low, side="right") - 1
+    begin = low - offsets[variable] + whole.begins[variable]
     order = np.lexsort((begin, tile, variable))
-    length = (high - low)[order]
     fresh = np.ones(len(order), dtype=np.int64)
     fresh[1:] = (np.diff(tile[order]) != 0) | (np.diff(variable[order]) != 0)
     base = np.empty(len(order), dtype=np.int64)
-    base[order] = offsets_of(length)[:-1] + np.cumsum(fresh)
-    upward = np.argsort(begin)
-    piece = upward[np.searchsorted(begin[upward], elements, side="right") - 1]
-    place = base[piece] + elements - begin[piece]
-    sort = np.argsort(place)
-    rank = np.empty(len(sort), dtype=np.int64)
-    rank[sort] = np.arange(len(sort))
-    return Memory(values.view(elements[sort]), place[sort]), rank[number.reshape(-1)]
+    base[order] = offsets_of((high - low)[order])[:-1] + np.cumsum(fresh)
+    return begin, begin + high - low, base
 
 
 def find_slots(
@@ -104,13 +117,13 @@ def find_slots(
     of `rank`, by column; without it in the order of their first values.
     """
     key = tile * (int(partials.column.max()) + 1) + partials.column
-    _, slot, counts = np.unique(key, return_inverse=True, return_counts=True)
-    slot = slot.reshape(-1)
-    order = np.lexsort((number, slot))
-    heads = order[offsets_of(counts)[:-1]]
+    order = np.argsort(key * len(key) + number, kind="stable")
+    first = np.flatnonzero(np.append(True, np.diff(key[order]) != 0))
+    counts = np.diff(np.append(first, len(key)))
+    heads = order[first]
     column, on_tile = partials.column[heads], tile[heads]
     sort = np.lexsort((number[heads] if rank is None else rank[column], on_tile))
-    values = number[order][spread(offsets_of(counts)[:-1][sort], counts[sort])]
+    values = number[order[spread(first[sort], counts[sort])]]
     return Slots(column[sort], on_tile[sort], counts[sort]), values
 
 

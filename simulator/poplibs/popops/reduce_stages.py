@@ -75,8 +75,8 @@ def tile_by_position(graph: Graph, tensor: Tensor) -> IntArray:
 def make_result(graph: Graph, out: Tensor, update: bool, scale: Tensor | None) -> Result:
     """Look at where the output of a reduction lies."""
     flat = out.flatten()
-    memory, number = in_memory(graph, flat)
     tile = tile_by_position(graph, flat)
+    memory, number = in_memory(graph, flat)
     return Result(Output(flat, update, scale), tile, memory.place[number])
 
 
