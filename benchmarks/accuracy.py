@@ -53,10 +53,9 @@ def guide() -> Iterator[Row]:
     tile = np.arange(1, 1216)
     zero, word = 0 * tile, 0 * tile + 4
     broadcast = exchange_cost(MK1, zero, tile, word, zero).cycles
-    fitted = "the latency is fitted to this figure"
+    fitted = "the latency is fitted to it"
     yield Row("broadcast of 4 B, slowest tile", GUIDE, 120, broadcast.max(), fitted)
-    curve = "the curve of latency over distance is ours; only its ends are known"
-    yield Row("broadcast of 4 B, mean tile", GUIDE, 104, round(broadcast.mean()), curve)
+    yield Row("broadcast of 4 B, mean tile", GUIDE, 104, round(broadcast.mean()), fitted)
     cycles = 98 * (3 * conv_cycles(MK1, FLOAT, 8, 16, 8) + conv_cycles(MK1, FLOAT, 6, 16, 8))
     yield Row("Layer1/Fwd convolution, tile cycles", GUIDE, 384_944, int(cycles), "")
     small, link = "fitted to this figure", "the link of the model is 8 GB/s"

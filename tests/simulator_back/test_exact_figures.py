@@ -42,6 +42,7 @@ def test_the_exchanges_of_the_sample_have_the_printed_balances():
     broadcast = exchange_cost(MK1, word, np.arange(1, 1216), word + 4, word)
     both = broadcast.sent + broadcast.received
     assert both.mean() / both.max() == 1.0
+    assert round(100 * broadcast.cycles.mean() / broadcast.cycles.max(), 1) == 86.6
     source = np.repeat(LAYER_1, 4)
     destination = source // 4 * 4 + np.tile(np.arange(4), 392)
     layer = exchange_cost(MK1, source, destination, np.full(1568, 128), source * 128)
