@@ -18,6 +18,7 @@ from simulator.graph.types import IntArray
 # neighbours take 169. So latency rises steeply with the first tiles that lie between.
 NEAR_LATENCY, FAR_LATENCY = 41, 119
 NEAR_SHARE, STEEPNESS = 3 / 1215, 3.9  # share of the largest distance; exponent
+LARGEST_DISTANCE = 1215  # at least: a part with fewer tiles is a corner of a whole one
 INSTRUCTION_BYTES = 4
 # Issue slots of a fragment. One, as words of many sources arrive back to back: two would put the
 # matrix-vector tutorial (200 words from 200 tiles) 11 % above its published 5,071 cycles.
@@ -93,7 +94,7 @@ def repetition(destination: IntArray, begin: IntArray) -> IntArray:
 
 def _latency(target: Target, source: IntArray, destination: IntArray) -> IntArray:
     """Give the cycles before the first word: those of a neighbour, then growing with distance."""
-    farthest = max(target.tiles_per_ipu - 1, 1)
+    farthest = max(target.tiles_per_ipu - 1, LARGEST_DISTANCE)
     share = np.abs(source - destination) % target.tiles_per_ipu / farthest
     beyond = np.maximum(share - NEAR_SHARE, 0) / (1 - NEAR_SHARE)
     reached = 1 - (1 - beyond) ** STEEPNESS

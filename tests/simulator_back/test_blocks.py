@@ -152,10 +152,10 @@ def test_a_stream_copy_lasts_until_all_tiles_have_their_data(machine):
     assert named(rows) == [
         ("BlockFlush", FLUSH), ("fetched", COPY), ("after", COMMON), ("BlockFlush", FLUSH)
     ]  # fmt: skip
-    # Tile 3 had 882 + 120 (latency 119 and a word); the sync adds 126, of which 33 less on tile 0.
+    # Tile 3 had 882 + 42 (latency 41 and a word); the sync adds 126, of which 33 less on tile 0.
     flush, copied = rows[0], rows[1]
-    assert flush[2] == 1128 - 33
-    assert copied[2] == flush[3] + EVENT == 1128 - 33 + 178 + EVENT
+    assert flush[2] == 1050 - 33
+    assert copied[2] == flush[3] + EVENT == 1050 - 33 + 178 + EVENT
     # Tile 0 comes to the first of two syncs last: 30 there, 63 + 63 for tile 3, 30 back.
     assert copied[3] == copied[2] + 30 + 63 + 63 + 30
 

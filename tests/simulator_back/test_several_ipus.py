@@ -210,23 +210,23 @@ def test_clocks_of_the_run_are_those_worked_out_by_hand(report: Path) -> None:
     # The preamble: an external sync costs 126 + 40 cycles; tile 0 is free long before the rest.
     assert steps[:2] == [("Sync", "External", 0, 166), ("StreamCopy", "None", 166, 166)]
     assert steps[10:] == [
-        # After a broadcast of 120 cycles to the farthest tile of IPU 0: 126 + 40 more.
-        ("Sync", "External", 1082, 1248),
-        ("GlobalExchange", "None", 1248, 1388),
-        # Tile 0 is free at 1388 - 33; a worker of six takes 20 cycles. The frontier is tile 7.
-        ("OnTileExecute", "None", 1388, 1475),
-        # IPU 0 alone waits: 1475 + 30 to ask, 63 back to the farthest tile.
-        ("Sync", "Internal", 1475, 1568),
-        # b on tile 1, released at 1505 + 41: 51 cycles from tile 0, and one word.
-        ("DoExchange", "None", 1568, 1598),
-        # Tile 1 asks last, at 1598 + 41; 63 back.
-        ("Sync", "Internal", 1598, 1702),
-        # c on tile 2, released at 1639 + 52.
-        ("DoExchange", "None", 1702, 1743),
-        # Tile 2 asks last, at 1743 + 52; 40 between the IPUs, 63 back.
-        ("Sync", "External", 1743, 1898),
-        # Tile 2 sends from 1835 + 52 on.
-        ("GlobalExchange", "None", 1898, 2027),
+        # After a broadcast of 42 cycles to the farthest tile of IPU 0: 126 + 40 more.
+        ("Sync", "External", 1004, 1170),
+        ("GlobalExchange", "None", 1170, 1310),
+        # Tile 0 is free at 1310 - 33; a worker of six takes 20 cycles. The frontier is tile 7.
+        ("OnTileExecute", "None", 1310, 1397),
+        # IPU 0 alone waits: 1397 + 30 to ask, 63 back to the farthest tile.
+        ("Sync", "Internal", 1397, 1490),
+        # b on tile 1, released at 1427 + 41: 41 cycles from tile 0, and one word.
+        ("DoExchange", "None", 1490, 1510),
+        # Tile 3 asks last, at 1490 + 63; 63 back.
+        ("Sync", "Internal", 1510, 1616),
+        # c on tile 2, released at 1553 + 52.
+        ("DoExchange", "None", 1616, 1647),
+        # Tile 2 asks last, at 1647 + 52; 40 between the IPUs, 63 back.
+        ("Sync", "External", 1647, 1802),
+        # Tile 2 sends from 1739 + 52 on.
+        ("GlobalExchange", "None", 1802, 1931),
     ]
 
 
@@ -234,8 +234,8 @@ def test_an_internal_sync_lets_the_other_ipu_run_ahead(report: Path) -> None:
     data = registry.read(report)
     rows = data.rows_where("steps_by_ipu", "step", 13)
     ends = [data.column("steps_by_ipu", name)[rows].tolist() for name in ("to_min", "to_max")]
-    # IPU 0: asked at 1475 + 30 by tile 0. IPU 1: at 1388 + 63 by tile 7, whose release is 63 away.
-    assert ends == [[1505 + 30, 1451 + 30], [1505 + 63, 1451 + 63]]
+    # IPU 0: asked at 1397 + 30 by tile 0. IPU 1: at 1310 + 63 by tile 7, whose release is 63 away.
+    assert ends == [[1427 + 30, 1373 + 30], [1427 + 63, 1373 + 63]]
 
 
 def test_each_ipu_has_a_lane_and_every_page_is_laid_out(report: Path) -> None:
