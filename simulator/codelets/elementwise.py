@@ -127,31 +127,6 @@ def _names(family: str, suffix: str, in_place: bool, kind: str) -> tuple[str, st
     return f"popops::{family}1D{place}Supervisor{kind}", f"popops::{family}2D{suffix}{place}{kind}"
 
 
-@cache
-def scaled_add(dtype: Type, target: Target) -> ElementwiseVertices:
-    """Give the vertices of A += scale * B; fields A (in and out), B and the value `scale`."""
-    if dtype not in (FLOAT, HALF):
-        raise PoplarError(f"scaledAddTo on {dtype}: known for float, half")
-
-    def compute(operands: Operands) -> dict[str, Array]:
-        prepared = operands.prepared
-        if "scale" not in prepared:
-            scale = operands.group.parameters["scale"]
-            prepared["scale"] = np.repeat(scale, operands.counts["out"]).astype(dtype.numpy)
-        return {"out": operands.arrays["out"] + prepared["scale"] * operands.arrays["in2"]}
-
-    names = (
-        f"popops::ScaledAddSupervisor<{dtype},{dtype},true>",
-        f"popops::ScaledAdd2D<{dtype},true>",
-    )
-    return ElementwiseVertices(
-        *codelet_pair(names, compute, 2),
-        lambda n: elementwise_cycles.scaled_add_1d(n, dtype, target),
-        elementwise_cycles.SCALED_ADD_2D,
-        lambda n: elementwise_cycles.scaled_add_region(n, dtype, target),
-    )
-
-
 # Values, and gradient from the output.
 NONLINEARITIES: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
     "SIGMOID": (as_float(sigmoid), lambda out: out * (1 - out)),

@@ -17,6 +17,7 @@ from simulator.codelets.catalogue import CATALOGUE, rows_of, source_of
 from simulator.codelets.document import markdown
 from simulator.codelets.fused import Node, fused
 from simulator.codelets.operations import BINARY
+from simulator.codelets.scaled_add import ScaledSum, scaled_sum
 from simulator.codelets.vertex_cost import VertexCost
 from simulator.compiler import copies
 from simulator.graph.target import TARGETS
@@ -121,7 +122,7 @@ def codelets() -> Iterator[Codelet]:
         elementwise.unary("SQUARE", FLOAT, MK1, True),
         elementwise.broadcast_scalar("ADD", FLOAT, MK1, False),
         elementwise.broadcast_scalar("ADD", FLOAT, MK1, True),
-        elementwise.scaled_add(FLOAT, MK1),
+        scaled_sum(ScaledSum(True), FLOAT, MK1),
         elementwise.cast(FLOAT, HALF, MK1),
         elementwise.nonlinearity("SIGMOID", FLOAT, MK1),
         elementwise.nonlinearity("SIGMOID", FLOAT, MK1, True),

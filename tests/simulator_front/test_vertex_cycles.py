@@ -9,6 +9,7 @@ import pytest
 
 from simulator.codelets import convolution, convolution_cycles, elementwise, reduction
 from simulator.codelets.catalogue import source_of
+from simulator.codelets.scaled_add import ScaledSum, scaled_sum
 from simulator.graph.errors import PoplarError
 from simulator.graph.target import TARGETS
 from simulator.graph.types import FLOAT, HALF, INT
@@ -70,7 +71,7 @@ def test_exponents_have_a_longer_start() -> None:
 def test_scaled_add_charges_supervisor_and_worker() -> None:
     # 48 floats: 24 pairs, 4 a worker. Supervisor 21+11+7+12+6 = 57, worker 15+6+9+2+1+1 = 34, of
     # which one cycle is the look for a tail. 49 floats have one: 63 and 34 + 8.
-    found = elementwise.scaled_add(FLOAT, MK1).cycles_1d(n(48, 49))
+    found = scaled_sum(ScaledSum(True), FLOAT, MK1).cycles_1d(n(48, 49))
     assert found.tolist() == [57 + 6 * 34, 63 + 6 * 42]
 
 
@@ -103,7 +104,7 @@ def test_every_library_vertex_type_names_the_source_of_its_cost() -> None:
         reduction.reduce_codelet("ADD", FLOAT, 2),
         elementwise.binary("ADD", FLOAT, MK1, True).several,
         elementwise.unary("SQUARE", FLOAT, MK1, False).one,
-        elementwise.scaled_add(FLOAT, MK1).one,
+        scaled_sum(ScaledSum(True), FLOAT, MK1).one,
         elementwise.nonlinearity("RELU", FLOAT, MK1).one,
         elementwise.cast(FLOAT, HALF, MK1).one,
         elementwise.sum_squared_transform(FLOAT)[0],

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from simulator.poplibs.codelets import addCodelets as addCodelets
 from simulator.poplibs.popops import expr as expr
-from simulator.poplibs.popops.elementwise import cast as cast
-from simulator.poplibs.popops.elementwise import scaledAddTo as scaledAddTo
-from simulator.poplibs.popops.elementwise import scaledSubtractFrom as scaledSubtractFrom
+from simulator.poplibs.popops.cast import cast as cast
 from simulator.poplibs.popops.encoding import encodeOneHot as encodeOneHot
+from simulator.poplibs.popops.fill import fill as fill
+from simulator.poplibs.popops.fill import zero as zero
 from simulator.poplibs.popops.loop import addForLoopCounterVertex as addForLoopCounterVertex
 from simulator.poplibs.popops.loop import countedForLoop as countedForLoop
 from simulator.poplibs.popops.loop import countedLoop as countedLoop
@@ -21,5 +21,7 @@ from simulator.poplibs.popops.reduce import SingleReduceOp as SingleReduceOp
 from simulator.poplibs.popops.reduce import reduce as reduce
 from simulator.poplibs.popops.reduce import reduceMany as reduceMany
 from simulator.poplibs.popops.reduce import reduceWithOutput as reduceWithOutput
+from simulator.poplibs.popops.scaled_add import scaledAddTo as scaledAddTo
+from simulator.poplibs.popops.scaled_add import scaledSubtractFrom as scaledSubtractFrom
 
 __all__ = sorted(name for name, item in globals().items() if callable(item))

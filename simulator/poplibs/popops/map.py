@@ -14,7 +14,7 @@ from simulator.graph.tensor import Tensor, broadcast_to
 from simulator.graph.types import BOOL, Type, checked_values
 from simulator.logging import library_call
 from simulator.poplibs.popops import expr
-from simulator.poplibs.popops.elementwise import cast_into
+from simulator.poplibs.popops.cast import cast_into
 from simulator.poplibs.popops.expr import Const, Expr, Operator, PlaceHolder
 from simulator.poplibs.popops.pointwise import (
     OPTIONS,

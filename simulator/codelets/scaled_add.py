@@ -1,0 +1,64 @@
+"""Vertices of sums with a scaled tensor. Source: PopLibs lib/popops/PerformanceEstimation.cpp."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from simulator.codelets import elementwise_cycles
+from simulator.codelets.elementwise import ElementwiseVertices, codelet_pair, values_of
+from simulator.graph.target import Target
+from simulator.graph.types import Array, Type
+from simulator.graph.vertex import Operands
+
+
+@dataclass(frozen=True, slots=True)
+class ScaledSum:
+    """Which sum it is: A + scaleB B, with `subtract` A - scaleB B, with `both` scaleA A + scaleB B.
+
+    `constant`: the scales are numbers that the vertex holds, else tensors of one element.
+    """
+
+    constant: bool
+    subtract: bool = False
+    both: bool = False
+
+    @property
+    def family(self) -> str:
+        """Give the name of the vertices in PopLibs."""
+        if self.both:
+            return "aXMinusbY" if self.subtract else "aXPlusbY"
+        return "ScaledSubtract" if self.subtract else "ScaledAdd"
+
+
+@cache
+def scaled_sum(which: ScaledSum, dtype: Type, target: Target) -> ElementwiseVertices:
+    """Give the vertices; fields out (A), in2 (B) and the fields, or values, scaleA and scaleB."""
+
+    def scale(operands: Operands, name: str) -> Array:
+        if not which.constant:
+            return values_of(operands, name).astype(dtype.numpy)
+        known: dict[str, Array] = operands.prepared
+        if name not in known:
+            known[name] = operands.group.parameters[name].astype(dtype.numpy)
+        return known[name].repeat(operands.counts["out"])
+
+    def compute(operands: Operands) -> dict[str, Array]:
+        left = operands.arrays["out"]
+        left = scale(operands, "scaleA") * left if which.both else left
+        right = scale(operands, "scaleB") * operands.arrays["in2"]
+        return {"out": left - right if which.subtract else left + right}
+
+    kind = str(which.constant).lower()
+    names = (
+        f"popops::{which.family}Supervisor<{dtype},{dtype},{kind}>",
+        f"popops::{which.family}2D<{dtype},{kind}>",
+    )
+    return ElementwiseVertices(
+        *codelet_pair(names, compute, 3 if which.both else 2),
+        lambda n: elementwise_cycles.scaled_add_1d(
+            n, dtype, target, subtract=which.subtract, axpby=which.both
+        ),
+        elementwise_cycles.SCALED_ADD_2D,
+        lambda n: elementwise_cycles.scaled_add_region(n, dtype, target),
+    )
