@@ -14,8 +14,8 @@ from simulator.graph.target import Target
 from simulator.graph.types import IntArray
 
 # Two printed steps of the user guide's sample fix the curve: one word sent from tile 0 to all 1,216
-# takes 120 cycles on the slowest of them and 86.6 % of it in the mean, 128 words among groups of four
-# neighbours take 169. So latency rises steeply with the first tiles that lie between.
+# takes 120 cycles on the slowest of them and 86.6 % of it in the mean, 128 words among groups of
+# four neighbours take 169. So latency rises steeply with the first tiles that lie between.
 NEAR_LATENCY, FAR_LATENCY = 41, 119
 NEAR_SHARE, STEEPNESS = 3 / 1215, 3.9  # share of the largest distance; exponent
 LARGEST_DISTANCE = 1215  # at least: a part with fewer tiles is a corner of a whole one

@@ -26,6 +26,7 @@ from simulator.poplibs import popsolver_intervals as intervals
 from simulator.poplibs.popsolver_intervals import Box, EmptyError, Narrow
 
 LARGEST = (1 << 62) - 1  # of a variable without a bound of its own
+MOST_NARROWINGS = 10_000  # of one box; a plan of a matrix product takes fewer than a hundred
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +208,8 @@ class Model:
                 continue
             widest = self._widest(box)
             if widest < 0:
+                if not self._settle(box, [*range(len(self._constraints))]):
+                    continue
                 best, least = tuple(box.low), [box.low[variable] for variable in cost]
                 if not cost:
                     break
@@ -225,10 +228,13 @@ class Model:
         return self._settle(box)
 
     def _settle(self, box: Box, waiting: Sequence[int] = ()) -> bool:
-        """Narrow intervals until no constraint narrows one; False when nothing is left of one."""
+        """Narrow intervals until no constraint narrows one; False when nothing is left of one.
+
+        Two that narrow each other a step at a time are left to the search.
+        """
         queue = dict.fromkeys(waiting)
         try:
-            while True:
+            for _ in range(MOST_NARROWINGS):
                 for variable in box.changed:
                     queue.update(dict.fromkeys(self._watchers[variable]))
                 box.changed.clear()
@@ -239,6 +245,8 @@ class Model:
                 self._constraints[constraint](box)
         except EmptyError:
             return False
+        box.changed.clear()
+        return True
 
     def _widest(self, box: Box) -> int:
         """Find the chosen variable with the most open magnitude, else any that is open; else -1."""

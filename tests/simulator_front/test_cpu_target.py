@@ -12,7 +12,6 @@ class Copy(poplar.Vertex):
         self.out[:] = self.in_
 
 
-
 def test_a_program_for_the_cpu_needs_no_tiles_and_no_estimates():
     target = poplar.Target.createCPUTarget()
     graph = poplar.Graph(target)

@@ -100,6 +100,14 @@ def test_the_least_cost_is_that_of_trying_all_values(problem: dict[str, Any]) ->
         assert [solution[variables[part]] for part in problem["cost"]] == min(costs)
 
 
+def test_what_contradicts_itself_over_a_huge_range_has_no_solution() -> None:
+    model = Model()
+    low, high = (model.product([model.addVariable(0, 7)] * 24) for _ in range(2))
+    model.less(low, high)
+    model.less(high, low)
+    assert not model.minimize(low).validSolution()
+
+
 def test_a_plan_of_a_product_is_the_best_of_all_partitions() -> None:
     model, tiles = Model(), 60
     splits = [model.addVariable(1, size) for size in (16, 12, 40)]

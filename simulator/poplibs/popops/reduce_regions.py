@@ -134,7 +134,7 @@ def join_slots(slots: Slots, values: IntArray, place: IntArray, rank: IntArray |
     """
     joined = _next_to(slots, rank) & _follow(place[values], slots.counts)
     first = np.flatnonzero(np.append(True, ~joined))
-    outs = np.diff(np.append(first, len(slots.counts)))
+    outs: IntArray = np.diff(np.append(first, len(slots.counts)))
     rows = slots.counts[first]
     row_first = values[spread(offsets_of(slots.counts)[:-1][first], rows)]
     return Regions(slots.tile[first], first, outs, rows, row_first)
@@ -149,7 +149,7 @@ def arrange_slots(
     """
     joined = _next_to(slots, rank) & (np.diff(slots.counts) == 0)
     first = np.flatnonzero(np.append(True, ~joined))
-    outs = np.diff(np.append(first, len(slots.counts)))
+    outs: IntArray = np.diff(np.append(first, len(slots.counts)))
     rows = slots.counts[first]
     begins = offsets_of(outs * rows)[:-1]
     column = spread(np.zeros_like(outs), outs)  # of each slot in its region
