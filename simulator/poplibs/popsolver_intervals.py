@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import isqrt, prod
@@ -48,6 +49,11 @@ def summed(result: int, parts: Sequence[int]) -> Narrow:
     return narrow
 
 
+def difference(result: int, parts: Sequence[int]) -> Narrow:
+    left, right = parts
+    return summed(left, (result, right))
+
+
 def multiplied(result: int, parts: Sequence[int]) -> Narrow:
     def narrow(box: Box) -> None:
         low, high = box.low, box.high
@@ -86,7 +92,9 @@ def least(result: int, parts: Sequence[int]) -> Narrow:
     return narrow
 
 
-def divided_down(result: int, a: int, b: int) -> Narrow:
+def divided_down(result: int, parts: Sequence[int]) -> Narrow:
+    a, b = parts
+
     def narrow(box: Box) -> None:
         low, high = box.low, box.high
         box.clip(b, low[a] // (high[result] + 1) + 1, high[b])
@@ -98,7 +106,9 @@ def divided_down(result: int, a: int, b: int) -> Narrow:
     return narrow
 
 
-def divided_up(result: int, a: int, b: int) -> Narrow:
+def divided_up(result: int, parts: Sequence[int]) -> Narrow:
+    a, b = parts
+
     def narrow(box: Box) -> None:
         low, high = box.low, box.high
         box.clip(b, 1, high[b])
@@ -112,7 +122,9 @@ def divided_up(result: int, a: int, b: int) -> Narrow:
     return narrow
 
 
-def remainder(result: int, a: int, b: int) -> Narrow:
+def remainder(result: int, parts: Sequence[int]) -> Narrow:
+    a, b = parts
+
     def narrow(box: Box) -> None:
         low, high = box.low, box.high
         box.clip(b, low[result] + 1, high[b])
@@ -145,7 +157,9 @@ def called(result: int, parts: Sequence[int], function: Callable[[list[int]], ob
     return narrow
 
 
-def at_most(a: int, b: int, less: int) -> Narrow:
+def at_most(parts: Sequence[int], less: int = 0) -> Narrow:
+    a, b = parts
+
     def narrow(box: Box) -> None:
         box.clip(a, 0, box.high[b] - less)
         box.clip(b, box.low[a] + less, box.high[b])
@@ -153,7 +167,13 @@ def at_most(a: int, b: int, less: int) -> Narrow:
     return narrow
 
 
-def different(a: int, b: int) -> Narrow:
+def less(parts: Sequence[int]) -> Narrow:
+    return at_most(parts, 1)
+
+
+def different(parts: Sequence[int]) -> Narrow:
+    a, b = parts
+
     def narrow(box: Box) -> None:
         for one, other in ((a, b), (b, a)):
             value, low, high = box.low[one], box.low[other], box.high[other]
@@ -170,7 +190,9 @@ def divisors(value: int) -> tuple[int, ...]:
     return tuple(sorted({*small, *(value // number for number in small)}))
 
 
-def divides(value: int, factor: int) -> Narrow:
+def divides(parts: Sequence[int]) -> Narrow:
+    value, factor = parts
+
     def narrow(box: Box) -> None:
         low, high = box.low, box.high
         box.clip(factor, 1, high[factor])
@@ -184,5 +206,18 @@ def divides(value: int, factor: int) -> Narrow:
             if not inside:
                 raise EmptyError
             box.clip(factor, inside[0], inside[-1])
+
+    return narrow
+
+
+def one_of(variable: int, values: Sequence[int]) -> Narrow:
+    """Let a variable be one of ascending values."""
+
+    def narrow(box: Box) -> None:
+        first = bisect_left(values, box.low[variable])
+        last = bisect_right(values, box.high[variable]) - 1
+        if first > last:
+            raise EmptyError
+        box.clip(variable, values[first], values[last])
 
     return narrow

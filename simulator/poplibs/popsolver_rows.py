@@ -1,0 +1,165 @@
+"""The search of popsolver by arrays, for choices from short lists of values.
+
+A row is an assignment. The choices are added one after another: each row is repeated for each value
+of the next choice, what follows is evaluated for all rows at once, and what cannot hold, or cannot
+be cheaper than the best so far, is dropped. Chunks of rows go depth first, in lexicographic order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.poplibs.popsolver_constraints import Column, Problem
+from simulator.poplibs.popsolver_intervals import Box
+from simulator.poplibs.popsolver_stages import Check, Stage, ends, ordered
+
+MOST_ROWS = 1 << 16  # of a chunk; its columns stay in a processor's cache
+
+
+class Table:
+    """Columns of the known variables; what is taken of them is gathered when it is asked for."""
+
+    def __init__(self, columns: dict[int, Column], rows: int) -> None:
+        self.rows = rows
+        self._columns = {variable: (0, column) for variable, column in columns.items()}
+        self._taken: list[NDArray[np.intp]] = []  # from each generation of rows to the present one
+
+    def __contains__(self, variable: int) -> bool:
+        return variable in self._columns
+
+    def __getitem__(self, variable: int) -> Column:
+        generation, column = self._columns[variable]
+        if generation < len(self._taken):
+            column = column[self._taken[generation]]
+            self._columns[variable] = (len(self._taken), column)
+        return column
+
+    def __setitem__(self, variable: int, column: Column) -> None:
+        self._columns[variable] = (len(self._taken), column)
+
+    def take(self, picked: NDArray[np.intp]) -> None:
+        """Take rows by their places, also more than once."""
+        self._taken = [before[picked] for before in self._taken] + [picked]
+        self.rows = len(picked)
+
+    def keep(self, holds: NDArray[Any]) -> None:
+        """Drop the rows where something does not hold."""
+        picked = np.flatnonzero(np.broadcast_to(holds, self.rows))
+        if len(picked) < self.rows:
+            self.take(picked)
+
+
+def search(problem: Problem, box: Box, cost: Sequence[int]) -> tuple[int, ...]:
+    """Find the values of all variables with the least cost; none when there is no solution.
+
+    Of solutions that cost the same, it is the first in the order of the choices' values.
+    """
+    run = _Run(problem, box, cost)
+    stages = ordered(problem, box, cost)
+    waiting: list[tuple[int, Table]] = [(0, Table({}, 1))]
+    while waiting:
+        depth, table = waiting.pop()
+        if depth == len(stages):
+            run.consider(table)
+            if not cost:
+                break
+            continue
+        stage = stages[depth]
+        head, rest = _cut(table, stages[depth - 1].kept if depth else [], len(stage.values))
+        if rest:
+            waiting.append((depth, rest))
+        run.advance(stage, head)
+        if head.rows:
+            waiting.append((depth + 1, Table({v: head[v] for v in stage.kept}, head.rows)))
+    return () if run.best is None else problem.followed(run.best)
+
+
+def _cut(table: Table, variables: Sequence[int], values: int) -> tuple[Table, Table | None]:
+    """Cut off as many rows as may be repeated for each value."""
+    rows = max(1, MOST_ROWS // max(1, values))
+    if table.rows <= rows:
+        return table, None
+    parts = (slice(rows), slice(rows, None))
+    head, rest = ({v: table[v][part] for v in variables} for part in parts)
+    return Table(head, rows), Table(rest, table.rows - rows)
+
+
+class _Run:
+    """The bounds of all variables, and the best row so far."""
+
+    def __init__(self, problem: Problem, box: Box, cost: Sequence[int]) -> None:
+        self.ends, self.cost, self.choices = ends(box), cost, problem.choices
+        self.best: dict[int, int] | None = None  # the values of the choices
+        self.least: list[int] = []
+
+    def advance(self, stage: Stage, table: Table) -> None:
+        """Add a choice to the rows of a table, and drop those that come to nothing."""
+        if stage.choice is not None:
+            values, rows = stage.values, table.rows
+            values = values[values <= self.ends[stage.choice][1]]
+            table.take(np.repeat(np.arange(rows), len(values)))
+            table[stage.choice] = np.tile(values, rows)
+        for step in stage.passes:
+            for check in step.known:
+                if table.rows:
+                    self._evaluate(check, table)
+            if table.rows and step.bounded:
+                self._bound(step.bounded, table)
+
+    def consider(self, table: Table) -> None:
+        """Take the first of the cheapest rows, if it is cheaper than the best so far."""
+        rows = np.arange(table.rows)
+        for variable in self.cost:
+            costs = np.broadcast_to(self._column(variable, table), table.rows)[rows]
+            rows = rows[costs == costs.min()]
+        cost = [self._value(variable, table, rows[0]) for variable in self.cost]
+        if self.best is None or cost < self.least:
+            self.best = {v: self._value(v, table, rows[0]) for v in self.choices}
+            self.least = cost
+            if cost:
+                low, _ = self.ends[self.cost[0]]
+                self.ends[self.cost[0]] = low, np.array([cost[0] - (len(cost) == 1)])
+
+    def _column(self, variable: int, table: Table) -> Column:
+        return table[variable] if variable in table else self.ends[variable][0]
+
+    def _value(self, variable: int, table: Table, row: np.intp) -> int:
+        return int(np.broadcast_to(self._column(variable, table), table.rows)[row])
+
+    def _evaluate(self, check: Check, table: Table) -> None:
+        """Evaluate a constraint whose parts are known."""
+        constraint = check.constraint
+        found = constraint.of([self._column(part, table) for part in constraint.parts])
+        if constraint.result is None:
+            table.keep(found)
+            return
+        low, high = self.ends[constraint.result]
+        if low != high or constraint.result in self.cost:
+            table[constraint.result] = found
+        if check.cuts:
+            table.keep((found >= low) & (found <= high))
+
+    def _bound(self, checks: Sequence[Check], table: Table) -> None:
+        """Drop the rows for which some constraint cannot hold whatever the other choices are."""
+        between: dict[int, tuple[Column, Column]] = {}
+        holds: list[NDArray[Any]] = []
+        for constraint, cuts in checks:
+            parts = [
+                (table[part],) * 2 if part in table else between.get(part, self.ends[part])
+                for part in constraint.parts
+            ]
+            most = constraint.extreme(parts, most=True)
+            if constraint.result is None:
+                holds.append(most)
+                continue
+            low, high = self.ends[constraint.result]
+            low = np.maximum(low, constraint.extreme(parts, most=False))
+            high = np.minimum(high, most)
+            between[constraint.result] = low, high
+            if cuts:
+                holds.append(low <= high)
+        table.keep(np.logical_and.reduce(holds))
