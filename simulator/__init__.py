@@ -1,6 +1,6 @@
 """Build and run programs for a tiled processor, in the way of Poplar and PopLibs.
 
-from simulator import poplar, poputil, popops, poplin, popnn, popsolver
+from simulator import poplar, poputil, popops, poplin, popnn, poprand, popsolver
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from simulator.poplibs import poplin as poplin
     from simulator.poplibs import popnn as popnn
     from simulator.poplibs import popops as popops
+    from simulator.poplibs import poprand as poprand
     from simulator.poplibs import popsolver as popsolver
     from simulator.poplibs import poputil as poputil
 
@@ -23,10 +24,11 @@ _MODULES = {
     "popops": "simulator.poplibs.popops",
     "poplin": "simulator.poplibs.poplin",
     "popnn": "simulator.poplibs.popnn",
+    "poprand": "simulator.poplibs.poprand",
     "popsolver": "simulator.poplibs.popsolver",
 }
 
-__all__ = ["poplar", "poplin", "popnn", "popops", "popsolver", "poputil"]
+__all__ = ["poplar", "poplin", "popnn", "popops", "poprand", "popsolver", "poputil"]
 
 
 def __getattr__(name: str) -> ModuleType:

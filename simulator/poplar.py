@@ -74,6 +74,8 @@ if TYPE_CHECKING:
     from simulator.engine_report import printExecutionSummary as printExecutionSummary
     from simulator.engine_report import printGraphSummary as printGraphSummary
     from simulator.engine_report import printProfileSummary as printProfileSummary
+    from simulator.poplibs.poprand import getHwSeeds as getHwSeeds
+    from simulator.poplibs.poprand import setHwSeeds as setHwSeeds
     from simulator.profile.serialize import serializeToCBOR as serializeToCBOR
     from simulator.profile.serialize import serializeToJSON as serializeToJSON
 
@@ -84,13 +86,15 @@ invalid_option = InvalidOptionError
 invalid_tile_mapping = TileMappingError
 stream_connection_error = HostAccessError
 
-# What loads the formats or the viewers, from where when it is asked for.
+# What loads the libraries, the formats or the viewers, from where when it is asked for.
 _LAZY = {
+    "getHwSeeds": "simulator.poplibs.poprand",
     "printExecutionSummary": "simulator.engine_report",
     "printGraphSummary": "simulator.engine_report",
     "printProfileSummary": "simulator.engine_report",
     "serializeToCBOR": "simulator.profile.serialize",
     "serializeToJSON": "simulator.profile.serialize",
+    "setHwSeeds": "simulator.poplibs.poprand",
 }
 
 
@@ -161,6 +165,7 @@ __all__ = [
     "Vertex",
     "append",
     "concat",
+    "getHwSeeds",
     "graph_connection_error",
     "graph_memory_allocation_error",
     "invalid_option",
@@ -173,5 +178,6 @@ __all__ = [
     "replication_factor",
     "serializeToCBOR",
     "serializeToJSON",
+    "setHwSeeds",
     "stream_connection_error",
 ]

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+from simulator.codelets.catalogue_data import DATA
 from simulator.codelets.catalogue_others import POPLIN, POPNN, POPRAND, RUN_TIME
 from simulator.codelets.catalogue_popops import POPOPS
 from simulator.codelets.vertex_cost import VertexCost
 
-CATALOGUE: tuple[VertexCost, ...] = POPOPS + POPLIN + POPNN + POPRAND + RUN_TIME
+CATALOGUE: tuple[VertexCost, ...] = POPOPS + POPLIN + POPNN + POPRAND + RUN_TIME + DATA
 
 
 def rows_of(codelet: str) -> tuple[VertexCost, ...]:

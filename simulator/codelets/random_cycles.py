@@ -11,11 +11,16 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div
 from simulator.graph.target import Target
-from simulator.graph.types import FLOAT, HALF, IntArray, Type
+from simulator.graph.types import FLOAT, HALF, INT, IntArray, Type
 
 
 def uniform(n: IntArray, dtype: Type, target: Target) -> IntArray:
-    """4 + 4(n + 31)/32 + 22W (+ 4 if n % 32), float; half 16 a step, 24W, + 12."""
+    """4 + 4(n + 31)/32 + 22W (+ 4 if n % 32), float; half 16 a step, 24W, + 12; int: 6 a pair.
+
+    Of integers 4 + 22W + 6 for two numbers (+ 2 for an odd one), whatever their range.
+    """
+    if dtype == INT:
+        return 4 + 22 * target.workers + 6 * (n // 2) + 2 * (n % 2)
     width = target.getDataPathWidth() // (2 if dtype == FLOAT else 4)
     worker, left = (22, 4) if dtype == FLOAT else (24, 12)
     cycles: IntArray = (
@@ -72,3 +77,8 @@ def set_seed(vertices: IntArray, target: Target) -> IntArray:
 def set_seed_2019(vertices: IntArray, target: Target) -> IntArray:
     """14 + 22W for each of an array of vertices: the form of April 2019, of the guide's sample."""
     return np.full_like(vertices, 14 + 22 * target.workers)
+
+
+def hardware_seeds(vertices: IntArray, target: Target) -> IntArray:
+    """14 + 27W for each of an array of vertices, as `set_seed`: four registers a worker."""
+    return set_seed(vertices, target)

@@ -167,13 +167,15 @@ class VertexGroup:
 class Operands:
     """What a codelet computes with: the values of each field, vertex by vertex.
 
-    `prepared` is the codelet's own, kept from one execution to the next.
+    `prepared` is the codelet's own, kept from one execution to the next; `registers` are what the
+    tiles of one replica hold besides their memory, shared by all codelets of a run.
     """
 
     group: VertexGroup
     arrays: dict[str, Array]
     counts: dict[str, IntArray]
     prepared: dict[str, Any] = field(default_factory=dict)
+    registers: dict[str, Any] = field(default_factory=dict)
 
 
 def cut_field(

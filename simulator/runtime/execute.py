@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -86,6 +86,7 @@ class ValueRunner:
         self._steps: dict[Program, Step] = {}
         self._compute_sets: dict[int, Step] = {}
         self._gathers: dict[Tensor, Gather] = {}
+        self._registers: dict[str, Any] = {"replica": replica}
 
     def print_to(self, text: TextIO) -> None:
         """Send what PrintTensor prints to this stream."""
@@ -163,7 +164,9 @@ class ValueRunner:
             if group.codelet.kind == "user" or group.fields[name].direction != "output"
         )
         counts = {name: field.counts() for name, field in group.fields.items()}
-        return PreparedGroup(Operands(group, {}, counts), tuple(loaded), outputs)
+        return PreparedGroup(
+            Operands(group, {}, counts, registers=self._registers), tuple(loaded), outputs
+        )
 
     def _copy(self, action: Copy) -> Step:
         load, store = self._source(action), self._sink(action)

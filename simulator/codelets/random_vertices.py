@@ -1,0 +1,138 @@
+"""Vertices that draw random numbers; their cycles are in `random_cycles`.
+
+A tile's generators are registers of its workers: vertices that come after one another draw on.
+Vectors of a vertex's output go round the workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+import numpy as np
+
+from simulator.codelets.philox import STATE_WORDS, Words, draw, seeded
+from simulator.codelets.random_values import DISTRIBUTIONS, as_type, bernoulli
+from simulator.graph.intervals import spread
+from simulator.graph.target import Target
+from simulator.graph.types import Array, IntArray, Type
+from simulator.graph.vertex import Codelet, Operands, VertexGroup
+
+GENERATORS = "random generators"  # their name among the registers of a run: [tile, worker, word]
+_AT_START = np.array([0x243F6A88, 0x85A308D3], dtype=np.uint32)  # the first bits of pi's fraction
+
+
+def _generators(operands: Operands, target: Target) -> Words:
+    """Give the states of the generators of the vertices' tiles [vertex, worker, word]."""
+    registers, tiles = operands.registers, operands.group.tile
+    held = registers.get(GENERATORS, np.zeros((0, target.workers, STATE_WORDS), np.uint32))
+    if tiles.max() >= len(held):
+        new = np.arange(len(held), tiles.max() + 1)
+        replica = np.full(len(new), registers["replica"])
+        states = _of_workers(_AT_START, replica, new, target.workers)
+        held = registers[GENERATORS] = np.concatenate([held, states])
+    return np.asarray(held[tiles])
+
+
+def _keep(operands: Operands, states: Words) -> None:
+    operands.registers[GENERATORS][operands.group.tile] = states
+
+
+def _of_workers(seed: Words, modifier: IntArray, tiles: IntArray, workers: int) -> Words:
+    """Give the states [tile, worker, word] to which a seed (for all or for each) leads."""
+    colour = np.zeros((len(tiles), workers, 4), dtype=np.uint32)
+    colour[:, :, 0] = modifier[:, None]
+    colour[:, :, 1] = tiles[:, None]
+    colour[:, :, 2] = np.arange(workers)
+    return seeded(seed, colour.reshape(-1, 4)).reshape(colour.shape)
+
+
+def _words_of_elements(operands: Operands, target: Target, dtype: Type, each: int) -> Words:
+    """Draw `each` words for every element of the outputs [each, elements]."""
+    if "place" not in operands.prepared:
+        operands.prepared |= _plan(operands.counts["out"], target, dtype)
+    counts, place = operands.prepared["counts"], operands.prepared["place"]
+    states = _generators(operands, target)
+    words, after = draw(states.reshape(-1, STATE_WORDS), counts * each)
+    _keep(operands, after.reshape(states.shape))
+    return np.asarray(words.reshape(-1, each)[place].T)
+
+
+def _plan(elements: IntArray, target: Target, dtype: Type) -> dict[str, Array]:
+    """Give how many numbers each worker draws, and the place of each element among them all."""
+    vector, workers = max(target.getVectorWidth(dtype), 1), target.workers
+    element = spread(np.zeros_like(elements), elements)
+    worker = element // vector % workers
+    owner = np.repeat(np.arange(len(elements)) * workers, elements) + worker
+    counts = np.bincount(owner, minlength=len(elements) * workers)
+    place = np.empty(len(element), dtype=np.int64)
+    place[np.argsort(owner, kind="stable")] = np.arange(len(element))
+    return {"counts": counts, "place": place}
+
+
+def _given(group: VertexGroup) -> Mapping[str, float]:
+    """Give the parameters, which all vertices of a call have alike."""
+    return {name: float(values[0]) for name, values in group.parameters.items()}
+
+
+@cache
+def random_codelet(kind: str, dtype: Type, target: Target) -> Codelet:
+    """Give the supervisor that writes numbers of a distribution to its field out."""
+    distribution = DISTRIBUTIONS[kind]
+
+    def compute(operands: Operands) -> dict[str, Array]:
+        given = _given(operands.group)
+        words = _words_of_elements(operands, target, dtype, distribution.words(given))
+        return {"out": as_type(distribution.values(words, given, dtype), dtype)}
+
+    sizes = {"Bernoulli": (16, 110), "TruncatedNormal": (20, 160)}.get(kind, (20, 120))
+    return Codelet(f"poprand::{kind}Supervisor<{dtype}>", compute, True, *sizes)
+
+
+@cache
+def dropout_codelet(dtype: Type, target: Target) -> Codelet:
+    """Give the supervisor that keeps `in` with probability `prob`, times `scale`, else gives 0."""
+
+    def compute(operands: Operands) -> dict[str, Array]:
+        given, values = _given(operands.group), operands.arrays["in"]
+        kept = bernoulli(_words_of_elements(operands, target, dtype, 1), given, dtype)
+        scaled = values * dtype.numpy.type(given["scale"])
+        return {"out": np.where(kept, scaled, dtype.numpy.type(0))}
+
+    return Codelet(f"poprand::DropoutSupervisor<{dtype}>", compute, True, 20, 120)
+
+
+@cache
+def set_seed_codelet(target: Target) -> Codelet:
+    """Give the supervisor that seeds its tile's generators from seed, modifier and tile."""
+
+    def compute(operands: Operands) -> dict[str, Array]:
+        _generators(operands, target)
+        modifier, tiles = (operands.group.parameters[name] for name in ("modifier", "tile"))
+        seeds = operands.arrays["seed"].reshape(-1, 2).repeat(target.workers, axis=0)
+        _keep(operands, _of_workers(seeds, modifier, tiles, target.workers))
+        return {}
+
+    return Codelet("poprand::SetSeedSupervisor", compute, True, 12, 28)
+
+
+@cache
+def get_seeds_codelet(target: Target) -> Codelet:
+    """Give the supervisor that writes the states of its tile's generators to `seeds`."""
+
+    def compute(operands: Operands) -> dict[str, Array]:
+        return {"seeds": _generators(operands, target).reshape(-1)}
+
+    return Codelet("poplar_rt::GetHwSeeds", compute, True, 8, 40)
+
+
+@cache
+def set_seeds_codelet(target: Target) -> Codelet:
+    """Give the supervisor that sets its tile's generators to the states in `seeds`."""
+
+    def compute(operands: Operands) -> dict[str, Array]:
+        held = _generators(operands, target)
+        _keep(operands, operands.arrays["seeds"].reshape(held.shape))
+        return {}
+
+    return Codelet("poplar_rt::SetHwSeeds", compute, True, 8, 40)
