@@ -312,7 +312,7 @@ INDEXING: tuple[VertexCost, ...] = (
     row(
         "popops::DynamicUpdateSlice2D<type>",
         "offset baseT subT",
-        indexing_cycles.dynamic_slice_2d,
+        indexing_cycles.dynamic_update_2d,
         _ESTIMATORS,
         (24, 140),
     ),

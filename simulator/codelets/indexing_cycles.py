@@ -25,9 +25,39 @@ def dynamic_slice_1d(region: IntArray, slices: IntArray, dtype: Type, target: Ta
     return SUPERVISOR_CALL + 14 + target.workers * (start + (each + 2 * vectors) * slices)
 
 
-def dynamic_slice_2d(regions: IntArray, size: IntArray, slices: IntArray) -> IntArray:
-    """27 + regions * ((29 + size/2 rounded up) * slices + 13) for 4-byte types; 2032-2064."""
-    return 27 + regions * ((29 + ceil_div(size, 2)) * slices + 13)
+def dynamic_slice_2d(
+    lengths: IntArray, ranges: IntArray, slices: IntArray, dtype: Type, target: Target
+) -> IntArray:
+    """27 + (29 + a vector's cycle) a slice and 13, for each region of 4-byte types; 2032-2064.
+
+    `lengths` are the columns of the regions, `ranges` counts these by vertex, `slices` is by
+    vertex. Of halves a slice takes 31 and 2 a vector, of one byte 50 and 2 for 4 elements.
+    """
+    return _dynamic_2d(lengths, ranges, slices, dtype, target, 2)
+
+
+def dynamic_update_2d(
+    lengths: IntArray, ranges: IntArray, slices: IntArray, dtype: Type, target: Target
+) -> IntArray:
+    """27 + (29 + a vector's cycle) a slice and 13, for each region of 4-byte types; 2032-2064.
+
+    As `dynamic_slice_2d`; of types of one byte 4 elements take 23.
+    """
+    return _dynamic_2d(lengths, ranges, slices, dtype, target, 23)
+
+
+def _dynamic_2d(
+    lengths: IntArray,
+    ranges: IntArray,
+    slices: IntArray,
+    dtype: Type,
+    target: Target,
+    byte_cycles: int,
+) -> IntArray:
+    start, step = {1: (50, byte_cycles), 2: (31, 2), 4: (29, 1), 8: (30, 1)}[dtype.size]
+    width = 4 if dtype.size == 1 else target.getDataPathWidth() // 8 // dtype.size
+    each = (start + step * ceil_div(lengths, width)) * np.repeat(slices, ranges) + 13
+    return 27 + sum_by_vertex(each, ranges)
 
 
 def multi_slice(
@@ -63,13 +93,15 @@ def multi_update_add(
 ) -> IntArray:
     """W * (32 [+ 6 scaled] + (11 + 3 an element after the first) a hit + 5 a miss); 124-203.
 
-    Of the tile. Of halves a step is the target's atomic store, with 33 [+ 4] and 12 [+ 1] instead.
-    Scaled slices of 8 bytes have loops of their own: 8 (2 floats), 16 (4 floats), 9 (4 halves).
+    Of the tile. Of halves a step is the target's atomic store, with 33 [+ 4] and 12 [+ 1] instead;
+    slices that end inside of one take 20 an element. Scaled slices of 8 bytes have loops of their
+    own: 8 (2 floats), 16 (4 floats), 9 (4 halves).
     """
     wide = dtype.size == 4
     atom = max(target.getAtomicStoreGranularity() // dtype.size, 1)
     start, each = (32, 11) if wide else (33, 12)
-    hit = each + (scaled and not wide) + 3 * (ceil_div(length, atom) - 1)
+    steps = np.where(length % atom == 0, 3 * (length // atom - 1), 20 * length)
+    hit = each + (scaled and not wide) + steps
     special = np.zeros_like(length)
     if scaled:
         start += 6 if wide else 4

@@ -337,8 +337,12 @@ def test_dynamic_slices() -> None:
     assert one(found) == 25 + 6 * (39 + (24 + 2 * 2) * 3)
     found = indexing_cycles.dynamic_slice_1d(n(48), n(1), CHAR, MK1)
     assert one(found) == 25 + 6 * (76 + 72 + 2)
-    found = indexing_cycles.dynamic_slice_2d(n(2), n(5), n(3))
-    assert one(found) == 27 + 2 * ((29 + 3) * 3 + 13)
+    found = indexing_cycles.dynamic_slice_2d(n(5, 8), n(2), n(3), FLOAT, MK1)
+    assert one(found) == 27 + (29 + 3) * 3 + 13 + (29 + 4) * 3 + 13
+    found = indexing_cycles.dynamic_slice_2d(n(5), n(1), n(3), HALF, MK1)
+    assert one(found) == 27 + (31 + 4) * 3 + 13
+    found = indexing_cycles.dynamic_update_2d(n(5), n(1), n(3), CHAR, MK1)
+    assert one(found) == 27 + (50 + 46) * 3 + 13
 
 
 def test_slices_by_many_offsets() -> None:
@@ -359,6 +363,7 @@ def test_additions_at_many_offsets() -> None:
     assert cost(2, FLOAT, True) == 6 * (37 + 2 * 8 + 5)
     assert cost(4, FLOAT, True) == 6 * (37 + 2 * 16 + 5)
     assert cost(4, HALF, False) == 6 * (33 + 2 * (12 + 3) + 5)
+    assert cost(3, HALF, False) == 6 * (33 + 2 * (12 + 60) + 5)
 
 
 def test_counting_choosing_and_sorting() -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from simulator.poplibs.codelets import addCodelets as addCodelets
 from simulator.poplibs.popops import expr as expr
 from simulator.poplibs.popops.cast import cast as cast
+from simulator.poplibs.popops.dynamic_slice import dynamicSlice as dynamicSlice
+from simulator.poplibs.popops.dynamic_slice import dynamicSliceWithOutput as dynamicSliceWithOutput
+from simulator.poplibs.popops.dynamic_slice import dynamicUpdate as dynamicUpdate
 from simulator.poplibs.popops.encoding import encodeOneHot as encodeOneHot
 from simulator.poplibs.popops.fill import fill as fill
 from simulator.poplibs.popops.fill import zero as zero
@@ -23,5 +26,12 @@ from simulator.poplibs.popops.reduce import reduceMany as reduceMany
 from simulator.poplibs.popops.reduce import reduceWithOutput as reduceWithOutput
 from simulator.poplibs.popops.scaled_add import scaledAddTo as scaledAddTo
 from simulator.poplibs.popops.scaled_add import scaledSubtractFrom as scaledSubtractFrom
+from simulator.poplibs.popops.slice_plan import SlicePlan as SlicePlan
+from simulator.poplibs.popops.sliceable import createIndicesTensor as createIndicesTensor
+from simulator.poplibs.popops.sliceable import createSliceableTensor as createSliceableTensor
+from simulator.poplibs.popops.sliceable import (
+    createSliceableTensorFromSlice as createSliceableTensorFromSlice,
+)
+from simulator.poplibs.popops.sliceable import createSliceTensor as createSliceTensor
 
 __all__ = sorted(name for name, item in globals().items() if callable(item))

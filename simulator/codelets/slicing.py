@@ -1,0 +1,162 @@
+"""Vertices that take slices out of a tensor, or put them into it, at offsets read at run time.
+
+Source: PopLibs lib/popops/codelets (DynamicSlice1D and 2D, DynamicUpdateSlice1D and 2D, MultiSlice,
+MultiUpdate, MultiUpdateOp). Their cycles: `indexing_cycles`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+
+from simulator.graph.intervals import offsets_of, spread
+from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type
+from simulator.graph.vertex import Codelet, Operands, VertexGroup
+
+UpdateKind = Literal["", "ADD", "MAX"]
+
+
+@cache
+def dynamic_slice_codelet(dtype: Type, *, update: bool, several: bool) -> Codelet:
+    """Give a vertex of one region of columns (1D) or of several (2D).
+
+    For each region `baseT` holds all its rows and `subT` as many as there are slices, from row
+    `offset` on; past the last row comes the first one again. Parameters by vertex: the `rows` of
+    the base, the `slices`, the number of `regions`; by region: its columns (`length`).
+    """
+    compute = _update if update else _slice
+    kind = "DynamicUpdateSlice" if update else "DynamicSlice"
+    name = f"popops::{kind}{'2D' if several else '1D'}<{dtype}>"
+    if several:
+        return Codelet(name, compute, state_bytes=24, code_bytes=140)
+    return Codelet(name, compute, supervisor=True, state_bytes=20, code_bytes=120)
+
+
+def _slice(operands: Operands) -> dict[str, Array]:
+    return {"subT": operands.arrays["baseT"][_places(operands)]}
+
+
+def _update(operands: Operands) -> dict[str, Array]:
+    base = operands.arrays["baseT"]
+    base[_places(operands)] = operands.arrays["subT"]
+    return {"baseT": base}
+
+
+def _places(operands: Operands) -> IntArray:
+    """Give the place in `baseT` of every element of `subT`."""
+    if not operands.prepared:
+        operands.prepared |= _rows_of_slices(operands.group)
+    found = operands.prepared
+    offset = operands.arrays["offset"].astype(np.int64)[found["vertex"]]
+    row = (offset + found["slice"]) % found["rows"]
+    return spread(found["base"] + row * found["length"], found["length"])
+
+
+def _rows_of_slices(group: VertexGroup) -> dict[str, IntArray]:
+    """List the rows of `subT`: their vertex, slice and length, and where their region begins."""
+    length = group.parameters["length"]
+    owner = np.repeat(np.arange(len(group)), group.parameters["regions"])
+    rows, slices = group.parameters["rows"][owner], group.parameters["slices"][owner]
+    region = np.repeat(np.arange(len(length)), slices)
+    return {
+        "vertex": owner[region],
+        "slice": spread(np.zeros_like(slices), slices),
+        "rows": rows[region],
+        "length": length[region],
+        "base": offsets_of(length * rows)[:-1][region],
+    }
+
+
+@cache
+def multi_slice_codelet(dtype: Type) -> Codelet:
+    """Give popops::MultiSlice: row `offsets[i]` of `baseT` becomes row i of `subT`.
+
+    Parameters by vertex: `length`, the elements of a row, and `first`, the offset of the first row
+    that `baseT` holds. Offsets of other rows leave zeros.
+    """
+
+    def compute(operands: Operands) -> dict[str, Array]:
+        base, sub, _ = _hits(operands)
+        out = np.zeros(int(operands.counts["subT"].sum()), dtype.numpy)
+        out[sub] = operands.arrays["baseT"][base]
+        return {"subT": out}
+
+    name = f"popops::MultiSlice<{dtype}>"
+    return Codelet(name, compute, supervisor=True, state_bytes=24, code_bytes=150)
+
+
+@cache
+def multi_update_codelet(dtype: Type, scale: Type | None, kind: UpdateKind, odd: bool) -> Codelet:
+    """Give the vertex that puts row i of `subT` into row `offsets[i]` of `baseT`, in order.
+
+    It replaces the row, or adds to it `scale` times what comes, or keeps the larger elements.
+    Parameters as of `multi_slice_codelet`; `odd` rows of halves are written in parts of words.
+    """
+
+    def compute(operands: Operands) -> dict[str, Array]:
+        base, sub, offsets = _hits(operands)
+        held, new = operands.arrays["baseT"], operands.arrays["subT"][sub]
+        if scale is not None:
+            length = operands.group.parameters["length"]
+            vertex = operands.prepared["vertex"][offsets]
+            factors = np.repeat(operands.arrays["scale"][vertex], length[vertex])
+            wide = np.float32 if dtype == HALF else dtype.numpy  # rounded once, as by the machine
+            new = (new.astype(wide) * factors.astype(wide)).astype(dtype.numpy)
+        _COMBINE[kind](held, base, new)
+        return {"baseT": held}
+
+    def operations(group: VertexGroup) -> IntArray:
+        real = dtype in (FLOAT, HALF) and kind != ""
+        return group.fields["subT"].counts() * real * (2 if scale is not None else 1)
+
+    words = str(odd).lower()
+    name, state, code = {
+        "": (f"popops::MultiUpdate<{dtype}>", 24, 150),
+        "ADD": (f"popops::ScaledMultiUpdateAdd<{dtype},{scale},{words}>", 28, 170),
+        "MAX": (f"popops::MultiUpdateOp<{dtype},{words},popops::Operation::MAX>", 24, 150),
+    }[kind]
+    return Codelet(name, compute, True, state, code, operations)
+
+
+def _replace(held: Array, places: IntArray, new: Array) -> None:
+    held[places] = new  # of rows that come twice NumPy leaves the last
+
+
+_COMBINE: dict[UpdateKind, Callable[[Array, Any, Array], None]] = {
+    "": _replace,
+    "ADD": np.add.at,
+    "MAX": np.maximum.at,
+}
+
+
+def _hits(operands: Operands) -> tuple[IntArray, IntArray, IntArray]:
+    """Give the places in `baseT` and in `subT` of the rows that a vertex holds, and their offsets.
+
+    The first two are by element, the last by row: the number of its offset among all.
+    """
+    if not operands.prepared:
+        operands.prepared |= _offsets_of_vertices(operands)
+    found = operands.prepared
+    row = operands.arrays["offsets"].astype(np.int64) - found["first"]
+    hit = np.flatnonzero((row >= 0) & (row < found["rows"]))
+    length = found["length"][hit]
+    base = spread(found["base"][hit] + row[hit] * length, length)
+    return base, spread(found["sub"][hit], length), hit
+
+
+def _offsets_of_vertices(operands: Operands) -> dict[str, IntArray]:
+    """List for every offset its vertex, and where its row and its vertex's base begin."""
+    parameters, counts = operands.group.parameters, operands.counts
+    vertex = np.repeat(np.arange(len(operands.group)), counts["offsets"])
+    length = parameters["length"][vertex]
+    return {
+        "vertex": vertex,
+        "length": length,
+        "first": parameters["first"][vertex],
+        "rows": (counts["baseT"] // np.maximum(parameters["length"], 1))[vertex],
+        "base": offsets_of(counts["baseT"])[:-1][vertex],
+        "sub": offsets_of(length)[:-1],
+    }

@@ -1,0 +1,111 @@
+"""Fields of vertices that take blocks of rows and columns out of a matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulator.graph.intervals import cut, offsets_of, spread
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import IntArray, Type
+from simulator.graph.vertex import Direction, Field
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """What blocks of elements are made of: block b of the intervals [starts[b], starts[b + 1])."""
+
+    dtype: Type
+    begins: IntArray
+    lengths: IntArray
+    starts: IntArray
+
+    def chosen(self, blocks: IntArray) -> Pieces:
+        """Give some of the blocks, in their order; one may come several times."""
+        counts = np.diff(self.starts)[blocks]
+        pieces = spread(self.starts[blocks], counts)
+        return Pieces(self.dtype, self.begins[pieces], self.lengths[pieces], offsets_of(counts))
+
+    def field(self, name: str, direction: Direction) -> Field:
+        """Give each vertex one block, as an edge."""
+        edges = np.ones(len(self.starts) - 1, dtype=np.int64)
+        return Field(name, self.dtype, direction, self.begins, self.lengths, self.starts, edges)
+
+    def rows_field(self, name: str, direction: Direction, edges: IntArray) -> Field:
+        """Give each vertex the next `edges[v]` blocks, each an edge of its own."""
+        starts = self.starts[offsets_of(edges)]
+        rows = np.diff(offsets_of(self.lengths)[self.starts])
+        return Field(
+            name, self.dtype, direction, self.begins, self.lengths, starts, edges, rows=rows
+        )
+
+
+def cut_blocks(tensor: Tensor, low: IntArray, high: IntArray, ranges: IntArray) -> Pieces:
+    """Give block b the next `ranges[b]` of the position ranges [low, high) of a flat tensor.
+
+    What follows one another in memory becomes one interval, but not across blocks.
+    """
+    begins, lengths, starts = cut(tensor.begins, tensor.lengths, low, high)
+    return joined(Pieces(tensor.dtype, begins, lengths, starts[offsets_of(ranges)]))
+
+
+def joined(pieces: Pieces) -> Pieces:
+    """Join the intervals that follow one another inside a block."""
+    begins, lengths, starts = pieces.begins, pieces.lengths, pieces.starts
+    if len(begins) < 2:
+        return pieces
+    first = np.ones(len(begins), dtype=bool)
+    np.not_equal(begins[1:], begins[:-1] + lengths[:-1], out=first[1:])
+    first[starts[starts < len(begins)]] = True
+    heads = np.flatnonzero(first)
+    return Pieces(
+        pieces.dtype,
+        begins[heads],
+        np.add.reduceat(lengths, heads),
+        np.searchsorted(heads, starts),
+    )
+
+
+def column_blocks(matrix: Tensor, low: IntArray, high: IntArray, ranges: IntArray) -> Pieces:
+    """Give block b all rows of the next `ranges[b]` column ranges [low, high) of a matrix.
+
+    A block is laid out row by row.
+    """
+    stacked = _stacked_columns(matrix)
+    if stacked is not None and (ranges == 1).all():
+        begins, widths = stacked
+        bounds = offsets_of(widths)
+        column = np.searchsorted(bounds, low, side="right") - 1
+        if np.array_equal(bounds[column], low) and np.array_equal(bounds[column + 1], high):
+            lengths = widths[column] * matrix.shape[0]
+            every = np.arange(len(low) + 1, dtype=np.int64)
+            return Pieces(matrix.dtype, begins[column], lengths, every)
+    rows, columns = matrix.shape
+    counts = ranges * rows
+    within = spread(np.zeros_like(counts), counts)
+    of_block = np.repeat(ranges, counts)
+    chosen = np.repeat(offsets_of(ranges)[:-1], counts) + within % of_block
+    row = within // of_block * columns
+    return cut_blocks(matrix, row + low[chosen], row + high[chosen], counts)
+
+
+def _stacked_columns(matrix: Tensor) -> tuple[IntArray, IntArray] | None:
+    """Give begins and widths of groups of columns whose rows follow one another in memory.
+
+    None when a matrix is not made of such groups. A matrix of many rows is made of very many
+    intervals, which this looks through without making new ones.
+    """
+    rows, columns = matrix.shape
+    groups, rest = divmod(len(matrix.begins), max(rows, 1))
+    if rest or not groups or rows < 2:
+        return None
+    widths, begins = matrix.lengths[:groups], matrix.begins[:groups]
+    if int(widths.sum()) != columns:
+        return None
+    if (matrix.lengths.reshape(rows, groups) != widths).any():
+        return None
+    follows = matrix.begins[groups:] - matrix.begins[:-groups]
+    if (follows.reshape(rows - 1, groups) != widths).any():
+        return None
+    return begins, widths

@@ -1,0 +1,29 @@
+"""Functions that PopLibs has in several forms: their arguments by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+NEEDED = object()  # stands for an argument without a default
+
+
+def arguments_of(
+    function: str,
+    form: Mapping[str, object],
+    arguments: Sequence[Any],
+    named: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Give the arguments of one form of a function, which maps their names to the defaults.
+
+    Raises TypeError, as Python does, for too many, missing or unknown ones.
+    """
+    if len(arguments) > len(form):
+        raise TypeError(f"{function}: {len(arguments)} arguments; it takes {', '.join(form)}")
+    given = dict(zip(form, arguments, strict=False))
+    twice = [name for name in named if name in given or name not in form]
+    found = {**form, **given, **named}
+    missing = [name for name, value in found.items() if value is NEEDED]
+    if twice or missing:
+        raise TypeError(f"{function}: takes {', '.join(form)}; wrong or missing: {twice + missing}")
+    return found

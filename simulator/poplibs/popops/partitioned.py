@@ -1,0 +1,89 @@
+"""Tensors laid out part after part, so that each part lies together in memory.
+
+As in PopLibs lib/poputil/Util.cpp (createPartitionableTensor): each dimension is split into parts
+of as many indexes, of which the last may be smaller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from simulator.codelets.costs import ceil_div
+from simulator.graph.graph import Graph
+from simulator.graph.intervals import join
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import IntArray, Type, element_count
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A shape, and into how many parts each of its dimensions is split."""
+
+    shape: tuple[int, ...]
+    splits: tuple[int, ...]
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Give the indexes of each dimension that a whole part has."""
+        sizes = zip(self.shape, self.splits, strict=True)
+        return tuple(max(ceil_div(size, split), 1) for size, split in sizes)
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """Give how many parts of each dimension are not empty."""
+        return tuple(ceil_div(n, step) for n, step in zip(self.shape, self.steps, strict=True))
+
+    def bounds(self, dimension: int) -> IntArray:
+        """Give the bounds of the parts of a dimension."""
+        first = np.arange(self.parts[dimension] + 1, dtype=np.int64) * self.steps[dimension]
+        return np.minimum(first, self.shape[dimension])
+
+    def starts(self) -> IntArray:
+        """Give where each part begins in memory, [part of dimension 0][of dimension 1]..."""
+        return self._starts([self.bounds(axis)[:-1] for axis in range(len(self.shape))])
+
+    def _starts(self, first: list[IntArray]) -> IntArray:
+        """Give where the parts begin that hold each combination of indexes; these begin parts."""
+        start: IntArray = np.zeros((1,) * len(self.shape), dtype=np.int64)
+        before: IntArray = np.ones_like(start)  # elements of the dimensions so far, in their part
+        for axis, begins in enumerate(first):
+            along = _along(begins, axis, len(self.shape))
+            lengths = np.minimum(self.shape[axis] - along, self.steps[axis])
+            start = start + before * along * prod(self.shape[axis + 1 :])
+            before = before * lengths
+        return start
+
+    def places(self) -> tuple[IntArray, IntArray]:
+        """Give the intervals of memory of all elements, in the order of the tensor."""
+        rank, last = len(self.shape), len(self.shape) - 1
+        indexes = [np.arange(size, dtype=np.int64) for size in self.shape[:-1]]
+        first = [index // step * step for index, step in zip(indexes, self.steps, strict=False)]
+        start = self._starts([*first, self.bounds(last)[:-1]])
+        lengths = _along(np.diff(self.bounds(last)), last, rank)
+        inner: IntArray = lengths  # elements of a part behind the dimension
+        for axis in reversed(range(last)):
+            within = _along(indexes[axis] - first[axis], axis, rank)
+            start = start + within * inner
+            sizes = np.minimum(self.shape[axis] - first[axis], self.steps[axis])
+            inner = inner * _along(sizes, axis, rank)
+        return start.reshape(-1), np.broadcast_to(lengths, start.shape).reshape(-1)
+
+
+def _along(values: IntArray, axis: int, rank: int) -> IntArray:
+    """Lay values along one of several dimensions."""
+    return values.reshape([-1 if place == axis else 1 for place in range(rank)])
+
+
+def add_partitioned(
+    graph: Graph, dtype: Type, partition: Partition, name: str
+) -> tuple[Tensor, Tensor]:
+    """Add a variable; give the tensor, and its elements in the order of memory: part after part."""
+    memory = graph.addVariable(dtype, [element_count(partition.shape)], name)
+    if not memory.numElements():
+        return memory.reshape(partition.shape), memory
+    begins, lengths = partition.places()
+    view = Tensor(graph, dtype, partition.shape, *join(begins + memory.begins[0], lengths))
+    return view, memory

@@ -1,0 +1,370 @@
+"""Tensors that can be sliced, their slices and offsets, on the tiles where slices cost least.
+
+As in PopLibs lib/popops/DynamicSlice.cpp: the elements that are not sliced are spread over the
+tiles, each with all rows of its columns; a plan may split the rows and the offsets, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import lcm, prod
+from typing import Any, overload
+
+import numpy as np
+
+from simulator.codelets.costs import ceil_div
+from simulator.graph.errors import poplibs_error
+from simulator.graph.graph import Graph
+from simulator.graph.target import Target
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import UNSIGNED_INT, IntArray, Type, checked_shape, checked_type
+from simulator.logging import library_call
+from simulator.poplibs import poputil
+from simulator.poplibs.popops.overloads import NEEDED, arguments_of
+from simulator.poplibs.popops.partitioned import Partition, add_partitioned
+from simulator.poplibs.popops.regions import debug_name
+from simulator.poplibs.popops.slice_plan import (
+    Options,
+    SlicePlan,
+    check_slices,
+    slice_options,
+    slice_order,
+)
+
+INDICES_PER_TILE = 32  # PopLibs lib/popops/DynamicSlice.cpp: minIndicesPerTile
+
+
+@overload
+def createSliceableTensor(
+    graph: Graph,
+    type: Type,
+    shape: Sequence[int],
+    dims: Sequence[int],
+    sizes: Sequence[int],
+    minGrainSize: int = 0,
+    debugContext: str = "",
+) -> Tensor: ...
+@overload
+def createSliceableTensor(
+    graph: Graph,
+    type: Type,
+    shape: Sequence[int],
+    dims: Sequence[int],
+    sizes: Sequence[int],
+    plan: SlicePlan,
+    options: Options = None,
+    debugContext: str = "",
+) -> Tensor: ...
+@library_call("POPOPS")
+def createSliceableTensor(
+    graph: Graph,
+    type: Type,
+    shape: Sequence[int],
+    dims: Sequence[int],
+    sizes: Sequence[int],
+    *arguments: Any,
+    **named: Any,
+) -> Tensor:
+    """Add a variable out of which slices of `sizes` of the dimensions `dims` can be taken.
+
+    It is spread over as many tiles as there are elements outside `dims`, with at least
+    `minGrainSize` of them on each; or as a plan has it.
+    """
+    what = "createSliceableTensor"
+    planned = "plan" in named or isinstance(next(iter(arguments), None), SlicePlan)
+    form: dict[str, object] = {"minGrainSize": 0}
+    if planned:
+        form = {"plan": NEEDED, "options": None}
+    given = arguments_of(what, {**form, "debugContext": ""}, arguments, named)
+    name, context = debug_name(given["debugContext"], what), given["debugContext"]
+    sizes_of, dtype = checked_shape(shape, name), checked_type(type, name)
+    check_slices(name, sizes_of, dims, sizes)
+    plan = given.get("plan", SlicePlan())
+    if plan.isNull:
+        tensor_name = debug_name(context, "sliceable" + "x".join(map(str, sizes_of)))
+        order = slice_order(sizes_of, dims, sizes)
+        ordered = [dims[place] for place in order]
+        return add_sliceable(
+            graph, dtype, sizes_of, ordered, tensor_name, given.get("minGrainSize", 0)
+        )
+    slice_options(given["options"], name)
+    check_planned(name, plan, sizes_of, dims, sizes, 1)
+    return planned_base(graph, dtype, (1, *sizes_of), dims[0], plan, context)[0].squeeze([0])
+
+
+def add_sliceable(
+    graph: Graph,
+    dtype: Type,
+    shape: Sequence[int],
+    dims: Sequence[int],
+    name: str,
+    min_grain: int = 0,
+) -> Tensor:
+    """Add a variable of which each tile has all of the dimensions `dims` of some elements.
+
+    In memory `dims` come first, in their order.
+    """
+    if not dims or not prod(shape):
+        tensor = graph.addVariable(dtype, shape, name)
+        poputil.mapTensorLinearly(graph, tensor)
+        return tensor
+    rest = [axis for axis in range(len(shape)) if axis not in dims]
+    elements = prod(shape[axis] for axis in rest)
+    grain = _columns_per_tile(graph.target, dtype, elements, min_grain, len(dims))
+    tiles = ceil_div(elements, grain)
+    partition = Partition((*(shape[d] for d in dims), elements), (*(1 for _ in dims), tiles))
+    tensor, memory = add_partitioned(graph, dtype, partition, name)
+    starts = partition.starts().reshape(-1)
+    ends = np.append(starts[1:], memory.numElements())
+    graph.map_ranges(memory, starts, ends, np.arange(len(starts), dtype=np.int64))
+    return _in_order(tensor, [*dims, *rest], [shape[axis] for axis in rest])
+
+
+def _columns_per_tile(target: Target, dtype: Type, elements: int, least: int, dims: int) -> int:
+    """Give the unsliced elements of each tile, in whole words when so many are asked for."""
+    grain = max(ceil_div(elements, target.num_tiles), least)
+    word = max(target.getAtomicStoreGranularity() // dtype.size, 1)
+    if dims == 1 and least > 1 and least >= word:
+        grain = ceil_div(grain, word) * word
+    return grain
+
+
+def _in_order(tensor: Tensor, axes: Sequence[int], last: Sequence[int]) -> Tensor:
+    """Split the last dimension of a tensor and put its dimensions, which are `axes`, in order."""
+    whole = tensor.reshape((*tensor.shape[:-1], *last))
+    if list(axes) == sorted(axes):
+        return whole
+    return whole.dimShuffle([list(axes).index(axis) for axis in range(len(axes))])
+
+
+# Tensors of a plan
+def check_planned(
+    name: str,
+    plan: SlicePlan,
+    shape: Sequence[int],
+    dims: Sequence[int],
+    sizes: Sequence[int],
+    groups: int,
+) -> None:
+    """Raise poplibs_error when a plan is not one of these slices."""
+    if list(dims) != [0] or list(sizes) != [1] or len(shape) != 2:
+        raise poplibs_error(
+            f"{name}: slices {list(sizes)} of dimensions {list(dims)} of {list(shape)}; a plan is "
+            "for slices of 1 row, dimension 0, of a matrix"
+        )
+    if plan.groupSize != groups:
+        raise poplibs_error(f"{name}: {groups} matrices; the plan is for {plan.groupSize}")
+
+
+def plan_tile(plan: SlicePlan, group: Any, lookup: Any, sliced: Any, unsliced: Any) -> IntArray:
+    """Give the tile of each part of a planned operation."""
+    part = (group * plan.lookupSplit + lookup) * plan.slicedDimSplit + sliced
+    tile: IntArray = part * plan.unslicedDimSplit + unsliced
+    return tile
+
+
+def base_partition(shape: Sequence[int], plan: SlicePlan) -> Partition:
+    """Give the parts of a tensor [group][row][column]."""
+    return Partition(
+        (shape[0], shape[1], shape[2]),
+        (plan.groupSplit, plan.slicedDimSplit, plan.unslicedDimSplit),
+    )
+
+
+def base_mapping(
+    target: Target, dtype: Type, partition: Partition, plan: SlicePlan
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Give the parts [low, high) of memory of a planned tensor, and their tiles.
+
+    Where offsets are split, the tiles that share a part of the matrix hold equal shares of it.
+    """
+    grain = lcm(
+        plan.unslicedGrainSize,
+        max(target.exchange_bytes_per_cycle * target.getTilesPerSharedExchangeBus(), dtype.size)
+        // dtype.size,
+    )
+    rows, columns = (np.diff(partition.bounds(axis)) for axis in (1, 2))
+    size = (rows[:, None] * columns)[None, :, :, None]
+    share = ceil_div(ceil_div(size, grain), plan.lookupSplit) * grain
+    matrix = np.arange(partition.shape[0], dtype=np.int64)
+    group, within = matrix // partition.steps[0], matrix % partition.steps[0]
+    start = partition.starts()[group][..., None] + within[:, None, None, None] * size
+    lookup = np.arange(plan.lookupSplit, dtype=np.int64)
+    low, high = (start + np.minimum(size, part * share) for part in (lookup, lookup + 1))
+    sliced = np.arange(len(rows), dtype=np.int64)[:, None, None]
+    unsliced = np.arange(len(columns), dtype=np.int64)[:, None]
+    tile = plan_tile(plan, group[:, None, None, None], lookup, sliced, unsliced)
+    filled = high > low
+    return low[filled], high[filled], np.broadcast_to(tile, filled.shape)[filled]
+
+
+def planned_base(
+    graph: Graph, dtype: Type, shape: Sequence[int], dim: int, plan: SlicePlan, name: str
+) -> tuple[Tensor, Tensor]:
+    """Add a variable [group][row][column] for a plan; give it, and it in the order of memory."""
+    partition = base_partition(shape, plan)
+    tensor, memory = add_partitioned(graph, dtype, partition, name or "sliceable")
+    graph.map_ranges(memory, *base_mapping(graph.target, dtype, partition, plan))
+    return tensor, memory
+
+
+def planned_slices(
+    graph: Graph, dtype: Type, shape: Sequence[int], plan: SlicePlan, name: str
+) -> Tensor:
+    """Add a variable [group][offset][1][column] where a plan leaves the slices."""
+    splits = (plan.groupSplit, plan.lookupSplit, 1, plan.unslicedDimSplit)
+    partition = Partition((shape[0], shape[1], shape[2], shape[3]), splits)
+    tensor, memory = add_partitioned(graph, dtype, partition, name or "slices")
+    number = np.arange(shape[1], dtype=np.int64)
+    lookup, within = number // partition.steps[1], number % partition.steps[1]
+    sliced = within // max(ceil_div(partition.steps[1], plan.slicedDimSplit), 1)
+    matrix = np.arange(shape[0], dtype=np.int64)
+    columns = np.diff(partition.bounds(3))
+    begin = partition.places()[0].reshape(shape[0], shape[1], len(columns))
+    tile = plan_tile(
+        plan,
+        (matrix // partition.steps[0])[:, None, None],
+        lookup[:, None],
+        sliced[:, None],
+        np.arange(len(columns), dtype=np.int64),
+    )
+    graph.map_ranges(memory, begin.reshape(-1), (begin + columns).reshape(-1), tile.reshape(-1))
+    return tensor
+
+
+# Slices and offsets
+@overload
+def createSliceTensor(
+    graph: Graph,
+    t: Tensor,
+    dims: Sequence[int],
+    sizes: Sequence[int],
+    numIndices: int,
+    debugContext: str = "",
+) -> Tensor: ...
+@overload
+def createSliceTensor(
+    graph: Graph,
+    type: Type,
+    shape: Sequence[int],
+    dims: Sequence[int],
+    sizes: Sequence[int],
+    numIndices: int,
+    plan: SlicePlan,
+    options: Options = None,
+    debugContext: str = "",
+) -> Tensor: ...
+@library_call("POPOPS")
+def createSliceTensor(graph: Graph, *arguments: Any, **named: Any) -> Tensor:
+    """Add a variable [numIndices][sizes in place of `dims`] for slices of a tensor or of a plan."""
+    what = "createSliceTensor"
+    slices = {"dims": NEEDED, "sizes": NEEDED, "numIndices": NEEDED}
+    if "t" in named or isinstance(next(iter(arguments), None), Tensor):
+        form = {"t": NEEDED, **slices, "debugContext": ""}
+        given = arguments_of(what, form, arguments, named)
+        tensor: Tensor = given["t"]
+        given |= {"type": tensor.dtype, "shape": tensor.shape, "plan": SlicePlan(), "options": None}
+    else:
+        form = {"type": NEEDED, "shape": NEEDED, **slices, "plan": NEEDED, "options": None}
+        given = arguments_of(what, {**form, "debugContext": ""}, arguments, named)
+    return _slice_tensor(graph, given)
+
+
+def _slice_tensor(graph: Graph, given: Mapping[str, Any]) -> Tensor:
+    name = debug_name(given["debugContext"], "createSliceTensor")
+    dims, sizes, count = given["dims"], given["sizes"], given["numIndices"]
+    shape, dtype = checked_shape(given["shape"], name), checked_type(given["type"], name)
+    check_slices(name, shape, dims, sizes)
+    slice_options(given["options"], name)
+    plan: SlicePlan = given["plan"]
+    if not plan.isNull:
+        check_planned(name, plan, shape, dims, sizes, 1)
+        return planned_slices(
+            graph, dtype, (1, count, 1, shape[1]), plan, given["debugContext"]
+        ).squeeze([0])
+    if count == 1 and "t" in given:
+        part: Tensor = given["t"]
+        for dim, size in zip(dims, sizes, strict=True):
+            part = part.slice(0, size, dim)
+        suffix = "".join(f"_d{dim}" for dim in dims)
+        return graph.clone(part, debug_name(given["debugContext"], f"slice{suffix}")).expand([0])
+    return unplanned_slices(graph, dtype, shape, dims, sizes, count, given["debugContext"])
+
+
+def unplanned_slices(
+    graph: Graph,
+    dtype: Type,
+    shape: Sequence[int],
+    dims: Sequence[int],
+    sizes: Sequence[int],
+    count: int,
+    context: str,
+) -> Tensor:
+    """Add a variable for `count` slices of a tensor that `createSliceableTensor` made."""
+    one = dict(zip(dims, sizes, strict=True))
+    order = [1 + dims[place] for place in slice_order(shape, dims, sizes)]
+    whole = (count, *(one.get(axis, size) for axis, size in enumerate(shape)))
+    name = debug_name(context, f"slices{count}")
+    return add_sliceable(graph, dtype, whole, [*order, 0], name)
+
+
+@library_call("POPOPS")
+def createIndicesTensor(
+    graph: Graph,
+    dims: Sequence[int],
+    numIndices: int,
+    plan: SlicePlan | Options = None,
+    options: Options | str = None,
+    debugContext: str = "",
+) -> Tensor:
+    """Add a variable [numIndices][dims] of offsets, mapped for slices; the plan may be left out."""
+    if not isinstance(plan, SlicePlan) and plan is not None:  # the form without a plan
+        debugContext = options if isinstance(options, str) else debugContext
+        options = plan
+    name = debug_name(debugContext, "createIndicesTensor")
+    slice_options(None if isinstance(options, str) else options, name)
+    tensor = graph.addVariable(
+        UNSIGNED_INT, [numIndices, len(dims)], debug_name(debugContext, "indices")
+    )
+    poputil.mapTensorLinearly(graph, tensor, INDICES_PER_TILE, 1)
+    return tensor
+
+
+@library_call("POPOPS")
+def createSliceableTensorFromSlice(
+    graph: Graph,
+    s: Tensor,
+    dims: Sequence[int],
+    numSlices: Sequence[int],
+    debugContext: str = "",
+) -> Tensor:
+    """Add a variable of which `s` is one slice: each dimension of `dims` is so many times longer.
+
+    It lies on the tiles of the slice.
+    """
+    name = debug_name(debugContext, "createSliceableTensorFromSlice")
+    check_slices(name, s.shape, dims, [0] * len(dims))
+    if len(dims) != len(numSlices) or min(numSlices, default=1) < 1:
+        raise poplibs_error(f"{name}: {list(numSlices)} slices of dimensions {list(dims)}")
+    low, high, tile = graph.tile_ranges(s.flatten())
+    if int((high - low).sum()) != s.numElements():
+        raise poplibs_error(f"{name}: slice {s!r} is not wholly mapped to tiles")
+    count = prod(numSlices)
+    memory = graph.addVariable(
+        s.dtype, [count * s.numElements()], debug_name(debugContext, "sliceable")
+    )
+    graph.map_ranges(memory, low * count, high * count, tile)
+    # In memory all slices of what one tile holds of a slice come one after another.
+    width = np.repeat(high - low, high - low)
+    within = np.arange(s.numElements(), dtype=np.int64) - np.repeat(low, high - low)
+    start = np.repeat(low * count, high - low) + within
+    places = start + np.arange(count, dtype=np.int64)[:, None] * width
+    order = [[len(dims) + axis] for axis in range(s.rank())]
+    for place, dim in enumerate(dims):
+        order[dim].insert(0, place)
+    axes = [axis for pair in order for axis in pair]
+    times = dict(zip(dims, numSlices, strict=True))
+    shape = [size * times.get(axis, 1) for axis, size in enumerate(s.shape)]
+    first = int(memory.begins[0]) if len(memory.begins) else 0
+    spread_out = places.reshape(*numSlices, *s.shape).transpose(axes).reshape(shape)
+    return memory.view(first + spread_out)
