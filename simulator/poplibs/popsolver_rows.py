@@ -8,7 +8,9 @@ be cheaper than the best so far, is dropped. Chunks of rows go depth first, in l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import reduce
+from math import prod
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,40 +19,74 @@ from simulator.poplibs.popsolver_constraints import Column, Problem
 from simulator.poplibs.popsolver_intervals import Box
 from simulator.poplibs.popsolver_stages import Check, Stage, ends, ordered
 
+Places: TypeAlias = NDArray[np.intp]
+
 MOST_ROWS = 1 << 16  # of a chunk; its columns stay in a processor's cache
 
 
 class Table:
-    """Columns of the known variables; what is taken of them is gathered when it is asked for."""
+    """Columns of the known variables; what is kept of them is gathered when it is asked for.
+
+    While the values of a choice are being added to rows, the table is a grid [row, value], and its
+    columns have one length in one or both directions; the first `keep` makes it rows again.
+    """
 
     def __init__(self, columns: dict[int, Column], rows: int) -> None:
-        self.rows = rows
+        self.shape: tuple[int, ...] = (rows,)
         self._columns = {variable: (0, column) for variable, column in columns.items()}
-        self._taken: list[NDArray[np.intp]] = []  # from each generation of rows to the present one
+        self._kept: list[tuple[Places, ...]] = []  # of each generation, what is still there
 
     def __contains__(self, variable: int) -> bool:
         return variable in self._columns
 
     def __getitem__(self, variable: int) -> Column:
         generation, column = self._columns[variable]
-        if generation < len(self._taken):
-            column = column[self._taken[generation]]
-            self._columns[variable] = (len(self._taken), column)
+        if generation < len(self._kept):
+            column = _gathered(column, self._kept[generation])
+            self._columns[variable] = (len(self._kept), column)
         return column
 
     def __setitem__(self, variable: int, column: Column) -> None:
-        self._columns[variable] = (len(self._taken), column)
+        self._columns[variable] = (len(self._kept), column)
 
-    def take(self, picked: NDArray[np.intp]) -> None:
-        """Take rows by their places, also more than once."""
-        self._taken = [before[picked] for before in self._taken] + [picked]
-        self.rows = len(picked)
+    @property
+    def rows(self) -> int:
+        return prod(self.shape)
+
+    def spread(self, variable: int, values: Column) -> None:
+        """Make a grid of all rows and all values of one more variable."""
+        for known, (generation, column) in self._columns.items():
+            self._columns[known] = generation, column[:, None]
+        self.shape = (*self.shape, len(values))
+        self[variable] = values[None, :]
 
     def keep(self, holds: NDArray[Any]) -> None:
-        """Drop the rows where something does not hold."""
-        picked = np.flatnonzero(np.broadcast_to(holds, self.rows))
-        if len(picked) < self.rows:
-            self.take(picked)
+        """Drop the rows, or places of the grid, where something does not hold."""
+        if len(self.shape) == 1 and holds.all():
+            return
+        self._pick(np.flatnonzero(np.broadcast_to(holds, self.shape)))
+
+    def flatten(self) -> None:
+        """Make rows of a grid."""
+        if len(self.shape) == 2:
+            self._pick(np.arange(self.rows))
+
+    def _pick(self, picked: Places) -> None:
+        self._kept = [tuple(places[picked] for places in kept) for kept in self._kept]
+        grid = len(self.shape) == 2
+        self._kept.append(np.divmod(picked, self.shape[1]) if grid else (picked,))
+        self.shape = (len(picked),)
+
+
+def _gathered(column: Column, places: tuple[Places, ...]) -> Column:
+    """Take places of a column, or of a grid's [row, value] column that may be of length 1."""
+    if column.ndim == 1:
+        return column.take(places[0])
+    rows, values = places
+    tall, wide = column.shape
+    if wide == 1:
+        return column.take(rows, mode="clip")
+    return column.take(values if tall == 1 else rows * wide + values)
 
 
 def search(problem: Problem, box: Box, cost: Sequence[int]) -> tuple[int, ...]:
@@ -99,16 +135,18 @@ class _Run:
     def advance(self, stage: Stage, table: Table) -> None:
         """Add a choice to the rows of a table, and drop those that come to nothing."""
         if stage.choice is not None:
-            values, rows = stage.values, table.rows
+            values = stage.values
             values = values[values <= self.ends[stage.choice][1]]
-            table.take(np.repeat(np.arange(rows), len(values)))
-            table[stage.choice] = np.tile(values, rows)
+            table.spread(stage.choice, values)
         for step in stage.passes:
             for check in step.known:
+                if check.constraint.slow:
+                    table.flatten()
                 if table.rows:
                     self._evaluate(check, table)
             if table.rows and step.bounded:
                 self._bound(step.bounded, table)
+        table.flatten()
 
     def consider(self, table: Table) -> None:
         """Take the first of the cheapest rows, if it is cheaper than the best so far."""
@@ -137,9 +175,8 @@ class _Run:
         if constraint.result is None:
             table.keep(found)
             return
+        table[constraint.result] = found
         low, high = self.ends[constraint.result]
-        if low != high or constraint.result in self.cost:
-            table[constraint.result] = found
         if check.cuts:
             table.keep((found >= low) & (found <= high))
 
@@ -159,7 +196,8 @@ class _Run:
             low, high = self.ends[constraint.result]
             low = np.maximum(low, constraint.extreme(parts, most=False))
             high = np.minimum(high, most)
-            between[constraint.result] = low, high
             if cuts:
                 holds.append(low <= high)
-        table.keep(np.logical_and.reduce(holds))
+                high = np.maximum(low, high)  # of rows that will be dropped, so that it divides
+            between[constraint.result] = low, high
+        table.keep(reduce(np.logical_and, holds))

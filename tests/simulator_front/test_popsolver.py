@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.graph.errors import PoplarError
+from simulator.poplibs import popsolver_rows
 from simulator.poplibs.popsolver import Model, Variable
 
 Values = list[int | None]
@@ -41,9 +43,12 @@ SEVERAL = ("sum", "product", "max", "min", "call")
 
 @st.composite
 def problems(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw intervals of a few variables, what is made of them, what holds, and what is the cost."""
-    intervals = [
-        sorted(draw(st.tuples(st.integers(0, 7), st.integers(0, 7)))) for _ in range(LEAVES)
+    """Draw values of a few variables, what is made of them, what holds, and what is the cost."""
+    few = st.lists(st.integers(0, 9), min_size=1, max_size=8, unique=True).map(sorted)
+    values = [draw(few) for _ in range(LEAVES)]
+    listed = [draw(st.booleans()) for _ in range(LEAVES)]
+    leaves = [
+        v if only else [*range(v[0], v[-1] + 1)] for v, only in zip(values, listed, strict=True)
     ]
     made: list[tuple[str, list[int]]] = []
     for _ in range(draw(st.integers(1, 4))):
@@ -54,7 +59,7 @@ def problems(draw: st.DrawFn) -> dict[str, Any]:
     anything = st.integers(0, LEAVES + len(made) - 1)
     holds = draw(st.lists(st.tuples(st.sampled_from([*HOLDS]), anything, anything), max_size=2))
     cost = draw(st.lists(anything, min_size=1, max_size=3))
-    return {"intervals": intervals, "made": made, "holds": holds, "cost": cost}
+    return {"leaves": leaves, "made": made, "holds": holds, "cost": cost}
 
 
 def evaluated(problem: dict[str, Any], leaves: Sequence[int]) -> list[int] | None:
@@ -69,12 +74,24 @@ def evaluated(problem: dict[str, Any], leaves: Sequence[int]) -> list[int] | Non
     return values if fits else None
 
 
-def modelled(problem: dict[str, Any]) -> tuple[Model, list[Variable]]:
+def called_by_arrays(columns: list[np.ndarray]) -> np.ndarray:
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    found = [MADE["call"](*row) for row in rows]
+    return np.array([-1 if value is None else value for value in found], np.int64)
+
+
+def modelled(problem: dict[str, Any], arrays: bool) -> tuple[Model, list[Variable]]:
+    """Declare a problem; a call of single values makes the search one by intervals."""
     model = Model()
-    variables = [model.addVariable(low, high) for low, high in problem["intervals"]]
+    variables = []
+    for values in problem["leaves"]:
+        among = values if len(values) <= values[-1] - values[0] else None
+        variables.append(model.addVariable(values[0], values[-1], among=among))
     for kind, parts in problem["made"]:
         operands = [variables[part] for part in parts]
-        if kind == "call":
+        if kind == "call" and arrays:
+            variables.append(model.call(operands, called_by_arrays, arrays=True))
+        elif kind == "call":
             variables.append(model.call(operands, lambda values: MADE["call"](*values)))
         elif kind in SEVERAL:
             variables.append(getattr(model, kind)(operands))
@@ -82,22 +99,42 @@ def modelled(problem: dict[str, Any]) -> tuple[Model, list[Variable]]:
             variables.append(getattr(model, kind)(*operands))
     for kind, a, b in problem["holds"]:
         getattr(model, kind)(variables[a], variables[b])
+    if not arrays:
+        model.call(variables[:1], lambda values: 0)
     return model, variables
 
 
-@settings(max_examples=400, deadline=None)
-@given(problems())
-def test_the_least_cost_is_that_of_trying_all_values(problem: dict[str, Any]) -> None:
-    model, variables = modelled(problem)
+def tried(problem: dict[str, Any]) -> list[list[int]]:
+    """List all values of all variables that fit, in the order of the choices."""
+    every = (evaluated(problem, leaves) for leaves in product(*problem["leaves"]))
+    return [values for values in every if values is not None]
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems(), st.booleans())
+def test_the_least_cost_is_that_of_trying_all_values(problem: dict[str, Any], arrays: bool) -> None:
+    model, variables = modelled(problem, arrays)
     solution = model.minimize([variables[part] for part in problem["cost"]])
-    ranges = [range(low, high + 1) for low, high in problem["intervals"]]
-    tried = (evaluated(problem, leaves) for leaves in product(*ranges))
-    costs = [[values[part] for part in problem["cost"]] for values in tried if values]
+    costs = [[values[part] for part in problem["cost"]] for values in tried(problem)]
     assert solution.validSolution() == bool(costs)
     if costs:
         found = [solution[variable] for variable in variables]
         assert evaluated(problem, found[:LEAVES]) == found
         assert [solution[variables[part]] for part in problem["cost"]] == min(costs)
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems(), st.integers(1, 20))
+def test_of_equal_costs_arrays_find_the_first(problem: dict[str, Any], chunk: int) -> None:
+    model, variables = modelled(problem, arrays=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(popsolver_rows, "MOST_ROWS", chunk)
+        solution = model.minimize([variables[part] for part in problem["cost"]])
+    fits = tried(problem)
+    assert solution.validSolution() == bool(fits)
+    if fits:
+        first = min(fits, key=lambda values: [values[part] for part in problem["cost"]])
+        assert [solution[variable] for variable in variables] == first
 
 
 def test_what_contradicts_itself_over_a_huge_range_has_no_solution() -> None:
@@ -146,6 +183,13 @@ def test_what_cannot_hold_has_no_solution() -> None:
     ("wrong", "said"),
     [
         (lambda m: m.addVariable(5, 3, "a"), "variable 'a' from 5 to 3; it needs 0 <= min <= max"),
+        (
+            lambda m: m.addVariable(name="a", among=[3, 2]),
+            r"'a' among \[3, 2\]; ascending integers",
+        ),
+        (lambda m: m.addVariable(name="a", among=[]), r"'a' among \[\]; ascending integers"),
+        (lambda m: m.addVariable(name="a", among=[-1, 2]), r"'a' among \[-1, 2\]; ascending"),
+        (lambda m: m.addVariable(name="a", among=[0.5]), r"'a' among \[0.5\]; ascending"),
         (lambda m: m.addConstant(-1, "c"), "constant 'c' is -1; 0 or more is needed"),
         (lambda m: m.sum([]), "sum of no variables"),
         (lambda m: m.less(Variable(99), 3), r"Variable\(id=99, name=\'\'\) is of another model"),
@@ -170,3 +214,74 @@ def test_a_large_plan_takes_few_steps() -> None:
     assert solution[work] == solution[counted] and len(tried) < 100
     # The tiles are used as well as 512 * 768 * 3,072 / 1,472 allows, rounded up to whole parts.
     assert solution[work] < 1.01 * 512 * 768 * 3072 / 1472
+
+
+def test_arrays_and_intervals_multiply_beyond_64_bits_alike() -> None:
+    large, costs = [0, 1, 3, 1 << 20, 1 << 31, 1 << 61], []
+    for single in (False, True):
+        model = Model()
+        a, b, c = (model.addVariable(max=1 << 61, among=large) for _ in range(3))
+        product_of_all = model.product([a, b, c, a])
+        total = model.sum([a, b, c, a])
+        model.less(1 << 61, model.max([product_of_all, total]))
+        if single:
+            model.call([a], lambda values: 0)
+        solution = model.minimize([total, product_of_all])
+        costs.append([solution[total], solution[product_of_all]])
+    allowed = [
+        [a + b + c + a, a * b * c * a]
+        for a, b, c in product(large, repeat=3)
+        if max(a + b + c + a, a * b * c * a) < 1 << 62
+        and max(a + b + c + a, a * b * c * a) > 1 << 61
+    ]
+    assert costs == [min(allowed)] * 2
+
+
+def test_a_function_of_arrays_is_given_no_more_rows_than_a_chunk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(popsolver_rows, "MOST_ROWS", 100)
+    model, lengths, values = Model(), [], [*range(1, 13)]
+
+    def cost(columns: list[np.ndarray]) -> np.ndarray:
+        lengths.append(len(columns[0]))
+        return sum(abs(column - 17) for column in columns)
+
+    splits = [model.addVariable(among=values) for _ in range(4)]
+    model.lessOrEqual(model.product(splits), 1000)
+    best = model.call(splits, cost, arrays=True)
+    solution = model.minimize(best)
+    every = [s for s in product(values, repeat=4) if math.prod(s) <= 1000]
+    assert solution[best] == min(sum(abs(value - 17) for value in s) for s in every)
+    assert max(lengths) <= 100 and sum(lengths) == len(every)
+
+
+def test_a_product_of_all_choices_bounds_the_first_of_them() -> None:
+    model, rows = Model(), []
+    splits = [model.addVariable(1, 1000) for _ in range(8)]
+    model.lessOrEqual(model.product(splits), 20)
+    cost = model.call(
+        splits, lambda columns: rows.append(len(columns[0])) or sum(columns), arrays=True
+    )
+    assert model.minimize(cost)[cost] == 8
+    assert sum(rows) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (
+            lambda columns: columns[0] / 2,
+            r"call 'cost' gave float64 \[3\]; an int64 array \[3\] is",
+        ),
+        (lambda columns: columns[0][:1], r"call 'cost' gave int64 \[1\]; an int64 array \[3\] is"),
+        (lambda columns: 4, "call 'cost' gave 4; an int64 array"),
+    ],
+)
+def test_a_function_of_arrays_must_give_one_value_a_row(
+    function: Callable[[Any], Any], said: str
+) -> None:
+    model = Model()
+    cost = model.call([model.addVariable(1, 3)], function, "cost", arrays=True)
+    with pytest.raises(PoplarError, match=said):
+        model.minimize(cost)
