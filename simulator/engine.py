@@ -34,6 +34,8 @@ from simulator.runtime.host_streams import HostStreams
 from simulator.runtime.remote_buffers import RemoteBuffers
 from simulator.runtime.run import Runner, RunRecord
 from simulator.runtime.storage import Storage
+from simulator.runtime.without_values import OPTION as VALUES_OPTION
+from simulator.runtime.without_values import NoValues
 
 if TYPE_CHECKING:
     from simulator.engine_report import Report
@@ -161,13 +163,7 @@ class Engine:
             device.take("Engine")
             self._device = device
             self._streams.reset()
-            self._storages = [
-                Storage(self._graph, replica) for replica in range(self._graph.replication)
-            ]
-            self._values = [
-                ValueRunner(self._graph, storage, self._streams, self._remote, replica=replica)
-                for replica, storage in enumerate(self._storages)
-            ]
+            self._make_values()
             if self._runner is None:
                 self._runner = Runner(self._executable, *self._values, profiled=self._profiled)
             else:
@@ -175,6 +171,18 @@ class Engine:
             if self._text is not None:
                 self.setPrintStream(self._text)
         log("PO", "ENGINE", "INFO", f"{self._called} loaded onto device {device.getId()}")
+
+    def _make_values(self) -> None:
+        """Set all variables of all replicas to zero, or hold none of them."""
+        replicas = range(self._graph.replication)
+        if not self._options[VALUES_OPTION]:
+            self._values = [NoValues() for _ in replicas]
+            return
+        self._storages = [Storage(self._graph, replica) for replica in replicas]
+        self._values = [
+            ValueRunner(self._graph, storage, self._streams, self._remote, replica=replica)
+            for replica, storage in enumerate(self._storages)
+        ]
 
     def _check_target(self, found: Target) -> None:
         wanted, given = _described(self._graph.device_target), _described(found)
@@ -261,6 +269,8 @@ class Engine:
         return access.tensor
 
     def _loaded(self) -> list[Storage]:
+        if not self._options[VALUES_OPTION]:
+            raise PoplarError(f"Engine: {VALUES_OPTION} is false, so that tensors have no values")
         if not self._storages:
             raise PoplarError("Engine: load a device before reading or writing tensors")
         return self._storages

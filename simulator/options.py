@@ -88,6 +88,11 @@ OPTIONS: dict[str, Option] = {
         "Any", "which buffers of streams may share memory", allowed=OVERLAPS
     ),
     "exchange.enablePrefetch": Option(False, "call callbacks as early as their buffer is free"),
+    "simulator.computeValues": Option(
+        True,
+        "hold and compute values; without them a program's memory and cycles are found in less "
+        "time, and no tensor can decide where it goes",
+    ),
     "target.extendedMemory": Option(False, "let remote buffers of an IPU hold more than 16 GB"),
 }
 

@@ -1,0 +1,217 @@
+"""Rebuild the single-operation programs of poplibs_benchmarks_mk1.csv, kind by kind.
+
+Each follows the tool of the PopLibs repository (tools/) that gave the published figures: which
+tensors it makes and how they lie, and which programs its engine has. The tools ran with
+`--ignore-data`: what would be written and read by the host is compiled where the tool does so, but
+never run. `{a,b}` in the parameters is a list by spatial dimension, one number holds for all.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from simulator import poplar
+from simulator.device import Device
+from simulator.graph.graph import Graph
+from simulator.graph.program import Copy, Program, Sequence
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import Type
+from simulator.poplibs import poplin, popops
+from simulator.poplibs.poputil import mapTensorLinearly
+
+TABLE = Path(__file__).parent / "poplibs_benchmarks_mk1.csv"
+TARGET, TILES = "mk1", 1216
+TYPES: dict[str, Type] = {"half": poplar.HALF, "float": poplar.FLOAT}
+LEARNING_RATE = 0.05
+# The pooling programs have a module of their own, as large as this one.
+POOLING = "benchmarks.poplibs_pooling"
+Parameters = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What is compared: cycles of all runs, bytes on all tiles, bytes with gaps on the largest."""
+
+    cycles: int
+    total_memory_bytes: int
+    max_tile_bytes_including_gaps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A row of the table."""
+
+    name: str
+    kind: str
+    parameters: Parameters
+    published: Figures
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Programs:
+    """The programs of an engine; the first `run` of them are run, one after another."""
+
+    programs: list[Program]
+    run: int = 1
+
+
+def read_table(path: Path = TABLE) -> Iterator[Benchmark]:
+    """Read the published rows."""
+    with path.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            figures = Figures(*(int(row[name]) for name in Figures.__slots__))
+            yield Benchmark(row["name"], row["kind"], json.loads(row["parameters"]), figures)
+
+
+def device_of(benchmark: Benchmark) -> Device:
+    """Make the device of a row, with the tiles that it asks for."""
+    tiles = int(benchmark.parameters.get("tiles-per-ipu", TILES))
+    return poplar.IPUModel(TARGET, tilesPerIPU=tiles).createDevice()
+
+
+def build(benchmark: Benchmark, device: Device) -> tuple[Graph, Programs]:
+    """Build the program of a row; raises PoplarError."""
+    graph = Graph(device.getTarget())
+    return graph, BUILDERS[benchmark.kind](graph, benchmark.parameters)
+
+
+def field_of(text: str, dimensions: int = 0) -> tuple[int, ...]:
+    """Read `{a,b}`, or one number for each of so many dimensions."""
+    if text.startswith("{"):
+        return tuple(int(part) for part in text.strip("{}").split(","))
+    return (int(text),) * dimensions
+
+
+def _list_of(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
+def host_copies(graph: Graph, tensors: Mapping[str, Tensor]) -> tuple[Sequence, Sequence]:
+    """Give the programs that write all tensors from the host, and read them."""
+    upload, download = Sequence(), Sequence()
+    for name, tensor in tensors.items():
+        elements = tensor.numElements()
+        into = graph.addHostToDeviceFIFO(f"{name}/in", tensor.dtype, elements)
+        out_of = graph.addDeviceToHostFIFO(f"{name}/out", tensor.dtype, elements)
+        upload.add(Copy(into, tensor))
+        download.add(Copy(tensor, out_of))
+    return upload, download
+
+
+def convolution(graph: Graph, given: Parameters) -> Programs:
+    """tools/single_conv_layer.cpp: forward, then backward and weight update."""
+    field = field_of(given["field"])
+
+    def by_dimension(name: str, default: str) -> tuple[int, ...]:
+        return field_of(given.get(name, default), len(field))
+
+    padding = given.get("padding", "0")
+    groups = int(given.get("conv-groups", "1"))
+    params = poplin.ConvParams(
+        poplar.HALF,
+        int(given["batch-size"]),
+        field,
+        by_dimension("kernel-size", "1"),
+        int(given["input-channels"]),
+        int(given["output-channels"]),
+        groups,
+        inputTransform=poplin.InputTransform(
+            paddingLower=by_dimension("padding-lower", padding),
+            paddingUpper=by_dimension("padding-upper", padding),
+        ),
+        outputTransform=poplin.OutputTransform(stride=by_dimension("stride", "1")),
+    )
+    cache, backward = poplin.PlanningCache(), poplin.getGradientParams(params)
+    fwd, bwd, wu = ({"pass": f"TRAINING_{name}"} for name in ("FWD", "BWD", "WU"))
+    inputs = poplin.createInput(graph, params, "prevAct", fwd, cache)
+    weights = poplin.createWeights(graph, params, "weights", fwd, cache)
+    deltas = poplin.createInput(graph, backward, "zDeltas", bwd, cache)
+    forward, reverse = Sequence(), Sequence()
+    outputs = poplin.convolution(graph, inputs, weights, params, False, forward, "fwd", fwd, cache)
+    gradient = poplin.convolution(
+        graph, deltas, weights, backward, True, reverse, "bwd", bwd, cache
+    )
+    scale = graph.addConstant(poplar.HALF, [], -LEARNING_RATE)
+    graph.setTileMapping(scale, 0)
+    poplin.convolutionWeightUpdate(
+        graph, deltas, weights, inputs, params, scale, reverse, "wu", wu, cache
+    )
+    held = {"prevAct": inputs, "weights": weights, "nextAct": outputs, "zDeltas": deltas}
+    host = host_copies(graph, held | {"prevDeltas": gradient})
+    return Programs([forward, reverse, *host], run=2)
+
+
+def fully_connected(graph: Graph, given: Parameters) -> Programs:
+    """tools/fully_connected_layer.cpp without a bias: forward, then backward and weight update."""
+    groups, batch = int(given.get("num-groups", "1")), int(given["batch-size"])
+    inputs, outputs = int(given["input-size"]), int(given["output-size"])
+    dtype = TYPES[given.get("data-type", "half")]
+    left, right = [groups, batch, inputs], [groups, inputs, outputs]
+    deltas_shape, transposed = [groups, batch, outputs], [groups, outputs, inputs]
+    cache = poplin.PlanningCache()
+    fwd, bwd, wu = ({"fullyConnectedPass": f"TRAINING_{name}"} for name in ("FWD", "BWD", "WU"))
+    before = poplin.createMatMulGroupedInputLHS(
+        graph, dtype, dtype, left, right, "prevAct", fwd, cache
+    )
+    weights = poplin.createMatMulGroupedInputRHS(
+        graph, dtype, dtype, left, right, "weights", fwd, cache
+    )
+    forward, reverse = Sequence(), Sequence()
+    after = poplin.matMulGrouped(graph, before, weights, forward, dtype, "fwd", fwd, cache)
+    deltas = poplin.createMatMulGroupedInputLHS(
+        graph, dtype, dtype, deltas_shape, transposed, "zDeltas", bwd, cache
+    )
+    gradient = poplin.matMulGrouped(
+        graph, deltas, weights.dimShuffle([0, 2, 1]), reverse, dtype, "bwd", bwd, cache
+    )
+    update = poplin.matMulGrouped(
+        graph, before.dimShuffle([0, 2, 1]), deltas, reverse, dtype, "wu", wu, cache
+    )
+    popops.scaledAddTo(graph, weights, update, -LEARNING_RATE, reverse, "wu/UpdateWeights")
+    held = {"prevAct": before, "weights": weights, "nextAct": after, "zDeltas": deltas}
+    host = host_copies(graph, held | {"prevDeltas": gradient})
+    return Programs([forward, reverse, *host], run=2)
+
+
+def matrix_multiply(graph: Graph, given: Parameters) -> Programs:
+    """tools/general_matrix_multiply.cpp: C += A * B, where C lies as the product does."""
+    rows, inner, columns = (int(given[name]) for name in "mkn")
+    half, cache = poplar.HALF, poplin.PlanningCache()
+    shapes = [rows, inner], [inner, columns]
+    left = poplin.createMatMulInputLHS(graph, half, half, *shapes, "matA", None, cache)
+    right = poplin.createMatMulInputRHS(graph, half, half, *shapes, "matB", None, cache)
+    program = Sequence()
+    product = poplin.matMul(graph, left, right, program, half, "op(A) x op(B)", None, cache)
+    total = graph.clone(product, "matC")
+    popops.scaledAddTo(graph, total, product, 1.0, program)
+    return Programs([program])
+
+
+def reduction(graph: Graph, given: Parameters) -> Programs:
+    """tools/reduce_op.cpp: the input lies linearly, the operation chooses the output."""
+    tensor = graph.addVariable(TYPES[given["type"]], _list_of(given["shape"]), "input")
+    mapTensorLinearly(graph, tensor)
+    operation = popops.Operation(given["operation"])
+    program = Sequence()
+    popops.reduce(graph, tensor, _list_of(given["dims"]), operation, program)
+    return Programs([program])
+
+
+def pooling(graph: Graph, given: Parameters) -> Programs:
+    """tools/pooling_layer.cpp: forward, then backward."""
+    built: Programs = import_module(POOLING).build(graph, given)
+    return built
+
+
+BUILDERS: dict[str, Callable[[Graph, Parameters], Programs]] = {
+    "conv": convolution,
+    "fc": fully_connected,
+    "gemm": matrix_multiply,
+    "pooling": pooling,
+    "reduction": reduction,
+}

@@ -1,0 +1,49 @@
+"""A run without values: memory and cycles of programs whose way no tensor decides."""
+
+from __future__ import annotations
+
+from typing import NoReturn, TextIO
+
+import numpy as np
+
+from simulator.graph.errors import PoplarError
+from simulator.graph.program import Program
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import Array
+from simulator.runtime.execute import ValueRunner
+
+OPTION = "simulator.computeValues"
+
+
+class NoValues(ValueRunner):
+    """Stands in for values: nothing is held, computed or streamed."""
+
+    def __init__(self) -> None:
+        """Hold nothing."""
+
+    def print_to(self, text: TextIO) -> None:
+        """Print nothing."""
+
+    def run(self, action: Program) -> None:
+        """Compute nothing."""
+
+    def is_set(self, predicate: Tensor) -> NoReturn:
+        """Raise PoplarError: the tensor decides where the program goes, and has no value."""
+        _refuse(predicate)
+
+    def number(self, control: Tensor) -> NoReturn:
+        """Raise PoplarError: the tensor decides where the program goes, and has no value."""
+        _refuse(control)
+
+    def read(self, tensor: Tensor) -> Array:
+        """Give nothing of what replicas exchange."""
+        return np.zeros(0, dtype=tensor.dtype.numpy)
+
+    def write(self, tensor: Tensor, values: Array) -> None:
+        """Keep nothing of what replicas exchange."""
+
+
+def _refuse(tensor: Tensor) -> NoReturn:
+    raise PoplarError(
+        f"{tensor!r} decides where the program goes; {OPTION} has to be true for that"
+    )
