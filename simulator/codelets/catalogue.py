@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from simulator.codelets.catalogue_data import DATA
-from simulator.codelets.catalogue_others import POPLIN, POPNN, POPRAND, RUN_TIME
+from simulator.codelets.catalogue_others import POPLIN, POPRAND, RUN_TIME
+from simulator.codelets.catalogue_popnn import POPNN
 from simulator.codelets.catalogue_popops import POPOPS
 from simulator.codelets.vertex_cost import VertexCost
 

@@ -1,18 +1,15 @@
-"""Rows of the catalogue: vertex types of poplin, popnn, poprand and Poplar's run-time library."""
+"""Rows of the catalogue: vertex types of poplin, poprand and Poplar's run-time library."""
 
 from __future__ import annotations
 
 from simulator.codelets import convolution_cycles as convolution
 from simulator.codelets import copy_cycles as copies
-from simulator.codelets import nonlinearity_cycles as nonlinearity
 from simulator.codelets import random_cycles as random
 from simulator.codelets import reduction_cycles as reduction
 from simulator.codelets import transpose_cycles as transposes
 from simulator.codelets.vertex_cost import VertexCost, row, supervisor
 
 _POPLIN = "PopLibs lib/poplin/PerformanceEstimation.hpp"
-_POPNN = "PopLibs lib/popnn/popnnCycleEstimators.cpp"
-_LOSSES = "PopLibs lib/popnn/PerformanceEstimation.hpp"
 _POPRAND = "PopLibs lib/poprand/poprandCycleEstimators.cpp"
 _GUIDE = "closed source; cycles observed in the user guide's sample"
 _CLOSED = "closed source; our estimate after means in the user guide's sample"
@@ -98,96 +95,6 @@ POPLIN: tuple[VertexCost, ...] = (
         transposes.transpose_2019,
         "PopLibs lib/poplin/poplinCycleEstimators.cpp of 2019",
         (16, 150),
-    ),
-)
-
-POPNN: tuple[VertexCost, ...] = (
-    supervisor(
-        "popnn::NonLinearitySupervisor<type,kind>",
-        "in out",
-        nonlinearity.nonlinearity_1d,
-        _POPNN,
-        (16, 150),
-    ),
-    supervisor(
-        "popnn::NonLinearityInPlaceSupervisor<type,kind>",
-        "out",
-        nonlinearity.nonlinearity_1d,
-        _POPNN,
-        (16, 150),
-    ),
-    row(
-        "popnn::NonLinearity2D<type,kind>",
-        "in out",
-        nonlinearity.nonlinearity_2d,
-        _POPNN,
-        (24, 170),
-        exact=False,
-    ),
-    row(
-        "popnn::NonLinearity2DInPlace<type,kind>",
-        "out",
-        nonlinearity.nonlinearity_2d,
-        _POPNN,
-        (24, 170),
-        exact=False,
-    ),
-    supervisor(
-        "popnn::NonLinearityGradSupervisor<type,kind>",
-        "outGrad out inGrad",
-        nonlinearity.gradient_1d,
-        _POPNN,
-        (16, 150),
-    ),
-    row(
-        "popnn::NonLinearityGrad2D<type,kind>",
-        "outGrad out inGrad",
-        nonlinearity.gradient_2d,
-        _POPNN,
-        (24, 170),
-        exact=False,
-    ),
-    row(
-        "popnn::LossSumSquaredTransform<type>",
-        "probs expected deltas transformed",
-        nonlinearity.sum_squared,
-        _LOSSES,
-        (20, 100),
-    ),
-    row(
-        "popnn::LossCrossEntropyTransform<type>",
-        "probs expected deltas transformed",
-        nonlinearity.cross_entropy,
-        _LOSSES,
-        (20, 120),
-    ),
-    supervisor(
-        "popnn::ReduceMaxClassGather<type,index>",
-        "activations index",
-        nonlinearity.class_gather,
-        _POPNN,
-        (20, 120),
-    ),
-    supervisor(
-        "popnn::ReduceMinClassGather<type,index>",
-        "activations index",
-        nonlinearity.class_gather,
-        _POPNN,
-        (20, 120),
-    ),
-    supervisor(
-        "popnn::ReduceMaxClassGather<type,index>, several workers",
-        "activations maxValue maxIndex",
-        nonlinearity.class_gather_supervisor,
-        _POPNN,
-        (20, 120),
-    ),
-    row(
-        "popnn::CalcAccuracy<type>",
-        "found expected numCorrect",
-        nonlinearity.accuracy,
-        _POPNN,
-        (16, 100),
     ),
 )
 

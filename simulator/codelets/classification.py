@@ -1,18 +1,24 @@
-"""Vertices of a classifier's end: one-hot labels, cross entropy, which class, how many right.
+"""Vertices of a classifier's end: one-hot labels, which class, how many are right.
 
-Their cycles: `indexing_cycles` (EncodeOneHot), `nonlinearity_cycles` (the others).
+Their cycles: `indexing_cycles` (EncodeOneHot), `loss_cycles` (the others).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from simulator.codelets.costs import ceil_div
 from simulator.codelets.elementwise import Cycles
 from simulator.codelets.indexing_cycles import one_hot
-from simulator.codelets.nonlinearity_cycles import accuracy, class_gather, cross_entropy
+from simulator.codelets.loss_cycles import (
+    CLASSES_A_WORKER,
+    accuracy,
+    class_gather,
+    class_sparse,
+)
 from simulator.graph.intervals import offsets_of, spread
-from simulator.graph.types import UNSIGNED_INT, Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands, VertexGroup
+from simulator.graph.types import FLOAT, HALF, UNSIGNED_INT, Array, IntArray, Type
+from simulator.graph.vertex import Codelet, Operands
 
 
 def one_hot_codelet(index: Type, output: Type, classes: int) -> tuple[Codelet, Cycles]:
@@ -36,45 +42,67 @@ def one_hot_codelet(index: Type, output: Type, classes: int) -> tuple[Codelet, C
     return codelet, lambda rows: one_hot(rows, output)
 
 
-def cross_entropy_transform(dtype: Type) -> tuple[Codelet, Cycles]:
-    """Give the loss vertex: deltas = probs - expected, loss = -expected * log(probs)."""
-    least = np.finfo(dtype.numpy).tiny  # added, so that the logarithm of 0 is finite
+def class_gather_codelet(dtype: Type, index: Type, *, largest: bool) -> tuple[Codelet, Cycles]:
+    """Give the vertex that finds the largest (or smallest) of each 32 of its `activations`.
+
+    It writes their values, those of float and half as floats, and their places in the row, of which
+    the vertex has the part from `first` (a parameter) on.
+    """
 
     def compute(operands: Operands) -> dict[str, Array]:
-        probs, expected = operands.arrays["probs"], operands.arrays["expected"]
-        return {"deltas": probs - expected, "transformed": -expected * np.log(probs + least)}
-
-    def operations(group: VertexGroup) -> IntArray:
-        return group.fields["deltas"].counts() * 4
-
-    name = f"popnn::LossCrossEntropyTransform<{dtype}>"
-    return Codelet(name, compute, False, 20, 120, operations), cross_entropy
-
-
-def class_gather_codelet(dtype: Type, *, largest: bool) -> tuple[Codelet, Cycles]:
-    """Give the vertex that writes the index of the largest (or smallest) of its `activations`."""
-
-    def compute(operands: Operands) -> dict[str, Array]:
-        bounds = offsets_of(operands.counts["activations"])
+        counts = operands.counts["activations"]
+        parts = ceil_div(counts, CLASSES_A_WORKER)
+        start = np.repeat(offsets_of(counts)[:-1], parts)
+        begins = start + spread(np.zeros(len(parts), dtype=np.int64), parts) * CLASSES_A_WORKER
         values = operands.arrays["activations"]
-        pick = np.maximum if largest else np.minimum
-        best = np.repeat(pick.reduceat(values, bounds[:-1]), np.diff(bounds))
-        # Where there is a NaN it is the best, as in NumPy's argmax.
-        hits = np.flatnonzero((values == best) | np.isnan(values))
-        first = hits[np.searchsorted(hits, bounds[:-1])]
-        return {"index": (first - bounds[:-1]).astype(UNSIGNED_INT.numpy)}
+        found = _first_best(values, begins, largest=largest)
+        places = found - start + np.repeat(operands.group.parameters["first"], parts)
+        return _best(values[found].astype(partial_type(dtype).numpy), places.astype(index.numpy))
 
-    kind = "Max" if largest else "Min"
-    name = f"popnn::Reduce{kind}ClassGather<{dtype},{UNSIGNED_INT}>"
-    return Codelet(name, compute, True, 20, 120), class_gather
+    name = f"popnn::Reduce{_kind(largest)}ClassGather<{dtype},{index}>"
+    return Codelet(name, compute, True, 20, 120), lambda n: class_gather(n, dtype)
+
+
+def class_sparse_codelet(dtype: Type, index: Type, *, largest: bool) -> tuple[Codelet, Cycles]:
+    """Give the vertex that finds the best of its `activations`, and which of its `labels` it is."""
+
+    def compute(operands: Operands) -> dict[str, Array]:
+        begins = offsets_of(operands.counts["activations"])[:-1]
+        found = _first_best(operands.arrays["activations"], begins, largest=largest)
+        return _best(operands.arrays["activations"][found], operands.arrays["labels"][found])
+
+    name = f"popnn::Reduce{_kind(largest)}ClassSparse<{dtype},{index}>"
+    return Codelet(name, compute, False, 16, 90), lambda n: class_sparse(n, dtype)
+
+
+def partial_type(dtype: Type) -> Type:
+    """Give the type of the values that are the best so far: halves are kept as floats."""
+    return FLOAT if dtype == HALF else dtype
+
+
+def _kind(largest: bool) -> str:
+    return "Max" if largest else "Min"
+
+
+def _best(values: Array, places: Array) -> dict[str, Array]:
+    return {"value": values, "index": places}
+
+
+def _first_best(values: Array, begins: IntArray, *, largest: bool) -> IntArray:
+    """Give the place of the first of the best values from each of `begins` on to the next."""
+    pick = np.maximum if largest else np.minimum
+    best = np.repeat(pick.reduceat(values, begins), np.diff(begins, append=len(values)))
+    # What is no number is the best, as in NumPy's argmax.
+    hits = np.flatnonzero((values == best) | (values != values))
+    return hits[np.searchsorted(hits, begins)]
 
 
 def accuracy_codelet(dtype: Type) -> tuple[Codelet, Cycles]:
-    """Give popnn::CalcAccuracy: it adds to `numCorrect` how often `found` is `expected`."""
+    """Give popnn::CalcAccuracy: it adds to `numCorrect` how often `maxPerBatch` is `expected`."""
 
     def compute(operands: Operands) -> dict[str, Array]:
-        right = operands.arrays["found"].astype(dtype.numpy) == operands.arrays["expected"]
-        bounds = offsets_of(operands.counts["found"])[:-1]
+        right = operands.arrays["maxPerBatch"].astype(dtype.numpy) == operands.arrays["expected"]
+        bounds = offsets_of(operands.counts["maxPerBatch"])[:-1]
         counted = np.add.reduceat(right.astype(UNSIGNED_INT.numpy), bounds)
         return {"numCorrect": operands.arrays["numCorrect"] + counted}
 

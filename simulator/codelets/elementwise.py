@@ -1,8 +1,7 @@
 """Vertices that work element by element.
 
 Sources: PopLibs lib/popops/popopsCycleEstimators.{hpp,cpp} (BinaryOp, BroadcastScalar, UnaryOp),
-lib/popops/PerformanceEstimation.cpp (Cast), lib/popnn/popnnCycleEstimators.cpp and
-PerformanceEstimation.hpp (nonlinearities, losses).
+lib/popops/PerformanceEstimation.cpp (Cast).
 """
 
 from __future__ import annotations
@@ -10,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 
-from simulator.codelets import elementwise_cycles, nonlinearity_cycles, operation_cycles
+from simulator.codelets import elementwise_cycles, operation_cycles
 from simulator.codelets import operator_cycles as cycles
 from simulator.codelets.operation_cycles import BROADCAST, step_of
 from simulator.codelets.operations import BINARY, UNARY
-from simulator.codelets.operator_values import as_float, relu, sigmoid
-from simulator.graph.errors import PoplarError
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
@@ -127,61 +123,6 @@ def _names(family: str, suffix: str, in_place: bool, kind: str) -> tuple[str, st
     return f"popops::{family}1D{place}Supervisor{kind}", f"popops::{family}2D{suffix}{place}{kind}"
 
 
-# Values, and gradient from the output.
-NONLINEARITIES: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
-    "SIGMOID": (as_float(sigmoid), lambda out: out * (1 - out)),
-    "TANH": (np.tanh, lambda out: 1 - out * out),
-    "RELU": (relu, lambda out: out > 0),
-}
-
-
-def _nonlinearity(name: str, dtype: Type) -> tuple[Any, Any]:
-    if name not in NONLINEARITIES or dtype not in (FLOAT, HALF):
-        known = ", ".join(NONLINEARITIES)
-        raise PoplarError(f"nonlinearity {name} on {dtype}: known are {known} on float and half")
-    return NONLINEARITIES[name]
-
-
-@cache
-def nonlinearity(
-    name: str, dtype: Type, target: Target, in_place: bool = False
-) -> ElementwiseVertices:
-    """Give the vertices of out = f(in); in place: of the one field out."""
-    values, _ = _nonlinearity(name, dtype)
-
-    def compute(operands: Operands) -> dict[str, Array]:
-        return {"out": values(operands.arrays["out" if in_place else "in"])}
-
-    place = "InPlace" if in_place else ""
-    kind = f"<{dtype},popnn::NonLinearityType::{name}>"
-    names = f"popnn::NonLinearity{place}Supervisor{kind}", f"popnn::NonLinearity2D{place}{kind}"
-    return ElementwiseVertices(
-        *codelet_pair(names, compute, 4),
-        lambda n: nonlinearity_cycles.nonlinearity_1d(n, name, target),
-        nonlinearity_cycles.NONLINEARITY_2D,
-        lambda n: nonlinearity_cycles.nonlinearity_region(n, name),
-    )
-
-
-@cache
-def nonlinearity_gradient(name: str, dtype: Type, target: Target) -> ElementwiseVertices:
-    """Give the vertices of out = in1 * f'(x), where in2 is f(x)."""
-    _, gradient = _nonlinearity(name, dtype)
-
-    def compute(operands: Operands) -> dict[str, Array]:
-        slope = gradient(operands.arrays["in2"])
-        return {"out": (operands.arrays["in1"] * slope).astype(dtype.numpy, copy=False)}
-
-    kind = f"<{dtype},popnn::NonLinearityType::{name}>"
-    names = f"popnn::NonLinearityGradSupervisor{kind}", f"popnn::NonLinearityGrad2D{kind}"
-    return ElementwiseVertices(
-        *codelet_pair(names, compute, 3),
-        lambda n: nonlinearity_cycles.gradient_1d(n, target),
-        nonlinearity_cycles.NONLINEARITY_2D,
-        nonlinearity_cycles.gradient_region,
-    )
-
-
 @cache
 def cast(source: Type, destination: Type, target: Target) -> ElementwiseVertices:
     """Give the vertices of a change of type; fields in and out."""
@@ -196,17 +137,3 @@ def cast(source: Type, destination: Type, target: Target) -> ElementwiseVertices
         elementwise_cycles.CAST_2D,
         lambda n: elementwise_cycles.cast_region(n, source, destination, target),
     )
-
-
-def sum_squared_transform(dtype: Type) -> tuple[Codelet, Cycles]:
-    """Give the loss vertex: deltas = probs - expected, loss = deltas^2 / 2."""
-
-    def compute(operands: Operands) -> dict[str, Array]:
-        deltas = operands.arrays["probs"] - operands.arrays["expected"]
-        return {"deltas": deltas, "transformed": deltas * deltas * deltas.dtype.type(0.5)}
-
-    def operations(group: VertexGroup) -> IntArray:
-        return group.fields["deltas"].counts() * 3
-
-    name = f"popnn::LossSumSquaredTransform<{dtype}>"
-    return Codelet(name, compute, False, 20, 100, operations), nonlinearity_cycles.sum_squared

@@ -12,6 +12,7 @@ from simulator.codelets import (
     copy_cycles,
     elementwise_cycles,
     indexing_cycles,
+    loss_cycles,
     nonlinearity_cycles,
     operator_2d_cycles,
     operator_cycles,
@@ -51,16 +52,16 @@ def test_convolutions_of_the_guides_sample() -> None:
 
 
 def test_nonlinearities_of_the_guides_sample() -> None:
-    forward = nonlinearity_cycles.nonlinearity_1d(n(8, 20), "SIGMOID", MK1)
-    backward = nonlinearity_cycles.gradient_1d(n(8, 20), MK1)
+    forward = nonlinearity_cycles.nonlinearity_1d(n(8, 20), "SIGMOID", FLOAT, MK1)
+    backward = nonlinearity_cycles.gradient_1d(n(8, 20), "SIGMOID", FLOAT, MK1)
     assert 60 * forward[0] + 8 * forward[1] == 15_780
     assert 60 * backward[0] + 8 * backward[1] == 14_628
 
 
 def test_the_end_of_the_classifier_of_the_guides_sample() -> None:
-    assert 16 * one(nonlinearity_cycles.class_gather(n(10))) == 1_056
-    assert 8 * one(nonlinearity_cycles.sum_squared(n(20))) == 792
-    assert one(nonlinearity_cycles.accuracy(n(16))) == 78
+    assert 16 * one(loss_cycles.class_gather(n(10))) == 1_056
+    assert 8 * one(loss_cycles.sum_squared(n(20))) == 792
+    assert one(loss_cycles.accuracy(n(16))) == 78
 
 
 def test_small_reductions_of_the_guides_sample() -> None:
@@ -322,10 +323,12 @@ def test_transposes_of_2019() -> None:
 
 
 def test_other_nonlinearities_and_losses() -> None:
-    assert one(nonlinearity_cycles.nonlinearity_1d(n(12), "RELU", MK1)) == 9 + 6 * (20 + 5 + 3)
-    assert one(nonlinearity_cycles.nonlinearity_1d(n(13), "TANH", MK1)) == 9 + 6 * 43
-    assert one(nonlinearity_cycles.cross_entropy(n(16))) == 20 + 9 * 16
-    found = nonlinearity_cycles.class_gather_supervisor(n(10), n(2), MK1)
+    assert one(nonlinearity_cycles.nonlinearity_1d(n(12), "RELU", FLOAT, MK1)) == 9 + 6 * (
+        20 + 5 + 3
+    )
+    assert one(nonlinearity_cycles.nonlinearity_1d(n(13), "TANH", FLOAT, MK1)) == 9 + 6 * 43
+    assert one(loss_cycles.cross_entropy(n(16))) == 20 + 9 * 16
+    found = loss_cycles.class_gather_supervisor(n(10), n(2), MK1)
     assert one(found) == 9 + 6 * (30 + 3)
 
 

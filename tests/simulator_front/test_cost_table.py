@@ -12,7 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.codelets import classification, convolution, elementwise, loops, reduction, ternary
+from simulator.codelets import (
+    classification,
+    convolution,
+    elementwise,
+    loops,
+    losses,
+    nonlinearity,
+    reduction,
+    ternary,
+)
 from simulator.codelets.catalogue import CATALOGUE, rows_of, source_of
 from simulator.codelets.document import markdown
 from simulator.codelets.fused import Node, fused
@@ -124,19 +133,20 @@ def codelets() -> Iterator[Codelet]:
         elementwise.broadcast_scalar("ADD", FLOAT, MK1, True),
         scaled_sum(ScaledSum(True), FLOAT, MK1),
         elementwise.cast(FLOAT, HALF, MK1),
-        elementwise.nonlinearity("SIGMOID", FLOAT, MK1),
-        elementwise.nonlinearity("SIGMOID", FLOAT, MK1, True),
-        elementwise.nonlinearity_gradient("SIGMOID", FLOAT, MK1),
+        nonlinearity.nonlinearity("SIGMOID", FLOAT, MK1),
+        nonlinearity.nonlinearity("SIGMOID", FLOAT, MK1, True),
+        nonlinearity.nonlinearity_gradient("SIGMOID", FLOAT, MK1),
         fused(FIXED["expression"], MK1),
         *(ternary.ternary(kind, FLOAT, MK1, False, (False,) * 3) for kind in ("SELECT", "CLAMP")),
         *(ternary.ternary(kind, FLOAT, MK1, False, one) for kind, one in ternary.BROADCASTS),
     ):
         yield from (one for one in (vertices.one, vertices.several) if one)
-    yield elementwise.sum_squared_transform(FLOAT)[0]
-    yield classification.cross_entropy_transform(FLOAT)[0]
+    yield losses.sum_squared_transform(FLOAT)[0]
+    yield losses.cross_entropy_transform(FLOAT)[0]
     yield classification.one_hot_codelet(UNSIGNED_INT, FLOAT, 10)[0]
-    yield classification.class_gather_codelet(FLOAT, largest=True)[0]
-    yield classification.class_gather_codelet(FLOAT, largest=False)[0]
+    yield classification.class_gather_codelet(FLOAT, UNSIGNED_INT, largest=True)[0]
+    yield classification.class_gather_codelet(FLOAT, UNSIGNED_INT, largest=False)[0]
+    yield classification.class_sparse_codelet(FLOAT, UNSIGNED_INT, largest=True)[0]
     yield classification.accuracy_codelet(UNSIGNED_INT)[0]
     yield reduction.reduce_codelet("ADD", FLOAT, reduction.STRIDED)
     yield reduction.reduce_codelet("ADD", FLOAT, reduction.GENERAL, scaled=True)

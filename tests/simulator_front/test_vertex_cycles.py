@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.codelets import convolution, convolution_cycles, elementwise, reduction
+from simulator.codelets import (
+    convolution,
+    convolution_cycles,
+    elementwise,
+    losses,
+    nonlinearity,
+    reduction,
+)
 from simulator.codelets.catalogue import source_of
 from simulator.codelets.scaled_add import ScaledSum, scaled_sum
 from simulator.graph.errors import PoplarError
@@ -29,17 +36,17 @@ def test_the_convolve_step_of_the_guides_sample_takes_999_and_931_cycles() -> No
 
 
 def test_sigmoids_of_the_guides_sample_add_up() -> None:
-    cycles = elementwise.nonlinearity("SIGMOID", FLOAT, MK1).cycles_1d(n(8, 20))
+    cycles = nonlinearity.nonlinearity("SIGMOID", FLOAT, MK1).cycles_1d(n(8, 20))
     assert 60 * cycles[0] + 8 * cycles[1] == 15_780
 
 
 def test_sigmoid_gradients_of_the_guides_sample_add_up() -> None:
-    cycles = elementwise.nonlinearity_gradient("SIGMOID", FLOAT, MK1).cycles_1d(n(8, 20))
+    cycles = nonlinearity.nonlinearity_gradient("SIGMOID", FLOAT, MK1).cycles_1d(n(8, 20))
     assert 60 * cycles[0] + 8 * cycles[1] == 14_628
 
 
 def test_the_loss_of_the_guides_sample_adds_up() -> None:
-    _, cycles = elementwise.sum_squared_transform(FLOAT)
+    _, cycles = losses.sum_squared_transform(FLOAT)
     assert 8 * cycles(n(20))[0] == 792
 
 
@@ -105,9 +112,9 @@ def test_every_library_vertex_type_names_the_source_of_its_cost() -> None:
         elementwise.binary("ADD", FLOAT, MK1, True).several,
         elementwise.unary("SQUARE", FLOAT, MK1, False).one,
         scaled_sum(ScaledSum(True), FLOAT, MK1).one,
-        elementwise.nonlinearity("RELU", FLOAT, MK1).one,
+        nonlinearity.nonlinearity("RELU", FLOAT, MK1).one,
         elementwise.cast(FLOAT, HALF, MK1).one,
-        elementwise.sum_squared_transform(FLOAT)[0],
+        losses.sum_squared_transform(FLOAT)[0],
     ]
     assert all(source_of(codelet.name).startswith("PopLibs") for codelet in codelets)
     assert source_of("SumVertex") == ""

@@ -1,28 +1,37 @@
-"""Losses, the gradients of the model's outputs, and how often the model is right."""
+"""Losses, and the gradients of the model's outputs (popnn/Loss.hpp)."""
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 
-from simulator.codelets.classification import (
-    accuracy_codelet,
-    class_gather_codelet,
-    cross_entropy_transform,
-)
-from simulator.codelets.elementwise import sum_squared_transform
-from simulator.graph.errors import PoplarError
+from simulator.codelets.costs import ceil_div, sum_by_vertex
+from simulator.codelets.losses import cross_entropy_transform, sum_squared_transform
+from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
+from simulator.graph.intervals import offsets_of
 from simulator.graph.program import Execute, Program, Sequence
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import UNSIGNED_INT, IntArray
-from simulator.graph.vertex import Field, VertexGroup, cut_field
+from simulator.graph.types import FLOAT, HALF, INT
+from simulator.graph.vertex import VertexGroup, cut_field, cut_ranges
 from simulator.logging import library_call
+from simulator.poplibs.popnn.classes import calcAccuracy
+from simulator.poplibs.popops.cast import cast
 from simulator.poplibs.popops.encoding import encodeOneHot
+from simulator.poplibs.popops.operators import mulInPlace, neq
 from simulator.poplibs.popops.reduce import Operation, reduceWithOutput
-from simulator.poplibs.popops.regions import Operand, debug_name, in_memory_order, regions_of
+from simulator.poplibs.popops.regions import (
+    Operand,
+    debug_name,
+    in_memory_order,
+    regions_of,
+    split_among_workers,
+)
+
+MASKED_LABEL_CODE = 0xFFFFFFFF  # a label of no class; of an int, -1
+LEAST_A_WORKER = 4095  # outputs; below, one worker has all of a tile: PopLibs lib/popnn/Loss.cpp
 
 
 class LossType(Enum):
@@ -37,6 +46,13 @@ _TRANSFORMS = {
     SUM_SQUARED_LOSS: sum_squared_transform,
     CROSS_ENTROPY_LOSS: cross_entropy_transform,
 }
+# The tensors that may stand after the deltas, by how many there are.
+_TENSORS = {
+    0: (),
+    1: ("numCorrect",),
+    2: ("deltasScale", "modelOutputScaling"),
+    3: ("deltasScale", "modelOutputScaling", "numCorrect"),
+}
 
 
 @overload
@@ -46,8 +62,8 @@ def calcLoss(
     expected: Tensor,
     loss: Tensor,
     deltas: Tensor,
-    numCorrect: LossType,
-    lossType: str = "",
+    lossType: LossType,
+    debugContext: str = "",
 ) -> Program: ...
 @overload
 def calcLoss(
@@ -60,6 +76,31 @@ def calcLoss(
     lossType: LossType,
     debugContext: str = "",
 ) -> Program: ...
+@overload
+def calcLoss(
+    graph: Graph,
+    modelOutputs: Tensor,
+    expected: Tensor,
+    loss: Tensor,
+    deltas: Tensor,
+    deltasScale: Tensor,
+    modelOutputScaling: Tensor,
+    lossType: LossType,
+    debugContext: str = "",
+) -> Program: ...
+@overload
+def calcLoss(
+    graph: Graph,
+    modelOutputs: Tensor,
+    expected: Tensor,
+    loss: Tensor,
+    deltas: Tensor,
+    deltasScale: Tensor,
+    modelOutputScaling: Tensor,
+    numCorrect: Tensor,
+    lossType: LossType,
+    debugContext: str = "",
+) -> Program: ...
 @library_call("POPNN")
 def calcLoss(
     graph: Graph,
@@ -67,149 +108,141 @@ def calcLoss(
     expected: Tensor,
     loss: Tensor,
     deltas: Tensor,
-    numCorrect: Tensor | LossType,
-    lossType: LossType | str = "",
-    debugContext: str = "",
+    *arguments: Any,
+    **named: Any,
 ) -> Program:
     """Give a program that computes `loss` and `deltas`, the gradient of the model's outputs.
 
-    Outputs and deltas are [batch, classes], expected is the same or a label a sample; the loss is
-    one number a sample, or one of the whole batch. As in PopLibs `numCorrect`, to which the right
-    answers are added, may be left out before `lossType`. Sum-squared: half the sum of
-    (output - expected)^2; cross entropy, of what a softmax gave: -expected * log(output).
+    calcLoss(..., deltas, [deltasScale, modelOutputScaling,] [numCorrect,] lossType, debugContext).
+    Outputs and deltas are [batch, classes], `expected` is a label a sample or, beyond PopLibs, of
+    the shape of the outputs; the loss is one number a sample, or one of the whole batch.
+    Sum-squared: half the sum of (output - expected)^2; cross entropy, of what a softmax gave:
+    -expected * log(output). The outputs may be multiplied by `modelOutputScaling` (SOFTMAX_SCALED),
+    then the deltas are multiplied by deltasScale / modelOutputScaling. A label MASKED_LABEL_CODE
+    adds nothing to a cross entropy. To `numCorrect` the right answers are added.
     """
-    if isinstance(numCorrect, LossType):
-        kind, context, counter = numCorrect, lossType, None
-    else:
-        kind, context, counter = LossType(lossType), debugContext, numCorrect
-    if not isinstance(context, str):
-        raise PoplarError(f"calcLoss: debug context is {context!r}; it gives its program back")
+    kind, context, tensors = _sorted(arguments, named)
     name = debug_name(context, f"Loss{kind.value}")
     _check_shapes(name, modelOutputs, expected, loss, deltas)
     prog = Sequence()
     with graph.debug_scope(name, "popnn"):
         rows = expected
         if expected.rank() == 1:
-            rows = graph.clone(deltas, f"{name}/expectedOneHot")
+            rows = graph.clone(modelOutputs, f"{name}/OneHotEncoded")
             encodeOneHot(graph, expected, rows, prog, name)
-        transformed = graph.clone(deltas, f"{name}/transformed")
-        operands: dict[str, Operand] = {
-            "probs": ("input", modelOutputs),
-            "expected": ("input", rows),
-            "deltas": ("output", deltas),
-            "transformed": ("output", transformed),
-        }
-        _transform(graph, operands, kind, prog, name)
+        scales = _scales(graph, kind, tensors, deltas, name)
+        operands = {"probs": modelOutputs, "expected": rows, "deltas": deltas}
+        transformed = _transform(graph, operands, scales, kind, prog, name)
+        if kind is CROSS_ENTROPY_LOSS and expected.rank() == 1:
+            _mask(graph, expected, deltas, prog, name)
         dims = [1] if loss.numElements() == modelOutputs.dim(0) > 1 else [0, 1]
         reduceWithOutput(graph, transformed, loss, dims, Operation.ADD, prog, f"{name}/reduce_loss")
-    if counter is not None:
-        prog.add(calcAccuracy(graph, modelOutputs, expected, counter, context))
+    if "numCorrect" in tensors:
+        prog.add(calcAccuracy(graph, modelOutputs, expected, tensors["numCorrect"], context))
     return prog
+
+
+def _sorted(
+    arguments: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[LossType, str, dict[str, Tensor]]:
+    """Tell apart what stands after the deltas: tensors, the type of the loss, the name."""
+    count = next((i for i, x in enumerate(arguments) if not isinstance(x, Tensor)), len(arguments))
+    if count not in _TENSORS:
+        raise poplibs_error(f"calcLoss: {count} tensors after the deltas; 0 to 3 are needed")
+    names = (*_TENSORS[count], "lossType", "debugContext")
+    twice = [name for name in names[: len(arguments)] if name in named]
+    if len(arguments) > len(names) or twice:
+        raise TypeError(f"calcLoss: takes {', '.join(names)} after the deltas; {twice} twice")
+    given = dict(zip(names, arguments, strict=False)) | named
+    wrong = [name for name in given if name not in (*_TENSORS[3], "lossType", "debugContext")]
+    if wrong or "lossType" not in given:
+        raise TypeError(f"calcLoss: lossType is needed; unknown: {', '.join(wrong) or 'none'}")
+    kind, context = LossType(given.pop("lossType")), given.pop("debugContext", "")
+    if not isinstance(context, str):
+        raise poplibs_error(f"calcLoss: debug context is {context!r}; it gives its program back")
+    if ("deltasScale" in given) != ("modelOutputScaling" in given):
+        raise poplibs_error("calcLoss: deltasScale and modelOutputScaling are given together")
+    return kind, context, given
 
 
 def _check_shapes(
     name: str, outputs: Tensor, expected: Tensor, loss: Tensor, deltas: Tensor
 ) -> None:
     if outputs.rank() != 2 or deltas.shape != outputs.shape:
-        raise PoplarError(f"{name}: {outputs!r} and {deltas!r} differ in shape; both [batch, n]")
+        raise poplibs_error(f"{name}: {outputs!r} and {deltas!r} differ in shape; both [batch, n]")
+    if outputs.dtype not in (FLOAT, HALF) or deltas.dtype != outputs.dtype:
+        raise poplibs_error(f"{name}: {outputs!r} and {deltas!r}; both float or both half")
     if expected.shape not in (outputs.shape, outputs.shape[:1]):
-        raise PoplarError(f"{name}: {expected!r} is neither like {outputs!r} nor a label a sample")
+        raise poplibs_error(f"{name}: {expected!r} is neither like {outputs!r} nor labels of it")
     if loss.numElements() not in (1, outputs.dim(0)):
-        raise PoplarError(f"{name}: {loss!r} is neither one number nor one for each sample")
+        raise poplibs_error(f"{name}: {loss!r} is neither one number nor one for each sample")
+
+
+def _scales(
+    graph: Graph, kind: LossType, tensors: dict[str, Tensor], deltas: Tensor, name: str
+) -> dict[str, Tensor]:
+    """Give the two scales of a cross entropy: ones where they are not given."""
+    if kind is SUM_SQUARED_LOSS:
+        if "deltasScale" in tensors:
+            raise poplibs_error(f"{name}: scales are given; only a cross entropy takes them")
+        return {}
+    scales = {}
+    for key in ("deltasScale", "modelOutputScaling"):
+        if key in tensors:
+            scale = tensors[key]
+            if scale.numElements() != 1 or scale.dtype != deltas.dtype:
+                raise poplibs_error(f"{name}: {key} is {scale!r}; one {deltas.dtype} is needed")
+        else:
+            scale = graph.addConstant(deltas.dtype, [], 1.0, f"{name}/{key}")
+            graph.setTileMapping(scale, 0)
+        scales[key] = scale.flatten()
+    return scales
 
 
 def _transform(
-    graph: Graph, operands: dict[str, Operand], kind: LossType, prog: Sequence, name: str
-) -> None:
-    """Add a worker for each region of the deltas."""
-    compute_set = graph.addComputeSet(name)
-    ordered = in_memory_order(operands, "deltas")
-    regions = regions_of(graph, ordered["deltas"][1])
-    codelet, cycles = _TRANSFORMS[kind](ordered["deltas"][1].dtype)
-    fields: dict[str, Field] = {
-        field: cut_field(field, direction, tensor, regions.low, regions.high)
-        for field, (direction, tensor) in ordered.items()
+    graph: Graph,
+    operands: dict[str, Tensor],
+    scales: dict[str, Tensor],
+    kind: LossType,
+    prog: Sequence,
+    name: str,
+) -> Tensor:
+    """Add a worker on each tile of the outputs, several where it has thousands of them."""
+    outputs, target = operands["probs"], graph.target
+    transformed = graph.clone(outputs, f"{name}/Transformed")
+    if not len(graph.tile_ranges(operands["deltas"])[2]):
+        graph.copy_mapping(outputs, operands["deltas"])
+    directed: dict[str, Operand] = {
+        "probs": ("input", outputs),
+        "expected": ("input", operands["expected"]),
+        "deltas": ("output", operands["deltas"]),
+        "transformed": ("output", transformed),
     }
+    ordered = in_memory_order(directed, "probs")
+    least = ceil_div(LEAST_A_WORKER, target.getVectorWidth(outputs.dtype))
+    regions = regions_of(graph, ordered["probs"][1])
+    pieces, ranges = split_among_workers(target, regions, outputs.dtype, least)
+    first = np.zeros(len(ranges), dtype=np.int64)
+    fields = {
+        field: cut_ranges(field, way, tensor, pieces.low, pieces.high, ranges)
+        for field, (way, tensor) in ordered.items()
+    } | {
+        field: cut_field(field, "input", scale, first, first + 1) for field, scale in scales.items()
+    }
+    codelet, cycles = _TRANSFORMS[kind](outputs.dtype)
+    sizes = sum_by_vertex(pieces.high - pieces.low, ranges)
+    compute_set = graph.addComputeSet(f"{name}/on_tile_transform")
+    tile = pieces.tile[offsets_of(ranges)[:-1]]
     graph.add_vertices(
-        VertexGroup(
-            compute_set=compute_set.id,
-            codelet=codelet,
-            tile=regions.tile,
-            fields=fields,
-            parameters={"size": np.asarray(regions.high - regions.low)},
-            cycles=cycles(regions.high - regions.low),
-        )
+        VertexGroup(compute_set.id, codelet, tile, fields, {"size": sizes}, cycles(sizes))
     )
     prog.add(Execute(compute_set))
+    return transformed
 
 
-@library_call("POPNN")
-def argMax(graph: Graph, input: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
-    """Give the index of the largest element of each row, the first of equals."""
-    return _class_of(graph, input, prog, debug_name(debugContext, "ArgMax"), largest=True)
-
-
-@library_call("POPNN")
-def argMin(graph: Graph, input: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
-    """Give the index of the smallest element of each row, the first of equals."""
-    return _class_of(graph, input, prog, debug_name(debugContext, "ArgMin"), largest=False)
-
-
-def _class_of(graph: Graph, values: Tensor, prog: Sequence, name: str, *, largest: bool) -> Tensor:
-    """Add a vertex a row, on the tile of the row's first element."""
-    if values.rank() != 2 or values.dim(1) == 0:
-        raise PoplarError(f"{name}: {values!r}; rows of at least one element are needed")
-    codelet, cycles = class_gather_codelet(values.dtype, largest=largest)
-    with graph.debug_scope(name, "popnn"):
-        compute_set = graph.addComputeSet(name)
-        index = graph.addVariable(UNSIGNED_INT, [values.dim(0)], f"{name}/index")
-        row = np.arange(values.dim(0), dtype=np.int64)
-        first = values.slice(0, 1, 1).flatten()
-        low, high, tiles = graph.tile_ranges(first)
-        tile: IntArray = np.repeat(tiles, high - low)
-        graph.map_ranges(index, row, row + 1, tile)
-        bounds = row * values.dim(1)
-        fields = {
-            "activations": cut_field(
-                "activations", "input", values, bounds, bounds + values.dim(1)
-            ),
-            "index": cut_field("index", "output", index, row, row + 1),
-        }
-        cost = cycles(np.full(len(row), values.dim(1), dtype=np.int64))
-        graph.add_vertices(VertexGroup(compute_set.id, codelet, tile, fields, {}, cost))
-        prog.add(Execute(compute_set))
-    return index
-
-
-@library_call("POPNN")
-def calcAccuracy(
-    graph: Graph, modelOutputs: Tensor, expected: Tensor, numCorrect: Tensor, debugContext: str = ""
-) -> Program:
-    """Give a program that adds to `numCorrect` how many rows have their largest output right.
-
-    Expected is a label a row, or the one-hot rows of the labels.
-    """
-    name = debug_name(debugContext, "Accuracy")
-    if numCorrect.numElements() != 1 or numCorrect.dtype != UNSIGNED_INT:
-        raise PoplarError(f"{name}: counts into {numCorrect!r}; one unsigned int is needed")
-    prog = Sequence()
-    found = argMax(graph, modelOutputs, prog, name)
-    labels = expected
-    if expected.rank() == 2:
-        labels = argMax(graph, expected, prog, f"{name}/expected")
-    if labels.shape != found.shape:
-        raise PoplarError(f"{name}: {expected!r} does not label the rows of {modelOutputs!r}")
-    codelet, cycles = accuracy_codelet(labels.dtype)
-    with graph.debug_scope(name, "popnn"):
-        compute_set = graph.addComputeSet(name)
-        batch = found.numElements()
-        fields = {
-            "found": cut_field("found", "input", found, 0, batch),
-            "expected": cut_field("expected", "input", labels, 0, batch),
-            "numCorrect": cut_field("numCorrect", "inout", numCorrect, 0, 1),
-        }
-        tile = graph.tile_ranges(numCorrect)[2]
-        cost = cycles(np.array([batch], dtype=np.int64))
-        graph.add_vertices(VertexGroup(compute_set.id, codelet, tile, fields, {}, cost))
-        prog.add(Execute(compute_set))
-    return prog
+def _mask(graph: Graph, labels: Tensor, deltas: Tensor, prog: Sequence, name: str) -> None:
+    """Take the gradients of masked samples away."""
+    code = -1 if labels.dtype == INT else MASKED_LABEL_CODE
+    kept = neq(graph, labels, code, prog, name)
+    factors = cast(graph, kept, deltas.dtype, prog, name)
+    mulInPlace(graph, deltas, factors.expand([1]), prog, name)

@@ -1,33 +1,69 @@
-"""Softmax over the last dimension, by popops; it is no vertex of its own (as in PopLibs)."""
+"""Softmax over the last dimension, by popops (PopLibs lib/popnn/NonLinearity.cpp)."""
 
 from __future__ import annotations
+
+from math import log
 
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
 from simulator.graph.tensor import Tensor
+from simulator.graph.types import FLOAT, HALF
 from simulator.poplibs import popops
+from simulator.poplibs.popops.regions import debug_name
 
 ADD, MAX = popops.Operation.ADD, popops.Operation.MAX
+SCALING = 62000.0  # of SOFTMAX_SCALED: close to the largest half
 
 
-def softmax(graph: Graph, tensor: Tensor, prog: Sequence, name: str) -> Tensor:
-    """Give exp(x - max) / sum of it, for each row."""
-    last = tensor.rank() - 1
-    largest = popops.reduce(graph, tensor, [last], MAX, prog, f"{name}/Max")
-    shifted = popops.sub(graph, tensor, _column(largest), prog, f"{name}/Shift")
-    exponents = popops.exp(graph, shifted, prog, name)
-    sums = popops.reduce(graph, exponents, [last], ADD, prog, f"{name}/Sum")
-    return popops.div(graph, exponents, _column(sums), prog, name)
+def softmax(
+    graph: Graph, t: Tensor, kind: str, prog: Sequence, context: str, *, in_place: bool
+) -> Tensor:
+    """Give exp(x) / sum of exp(x) for each row; stable: of x less the largest of its row.
+
+    SOFTMAX_SCALED gives the stable one times `SCALING`, so that halves keep small outputs.
+    """
+    name, last = debug_name(context, "SoftMax"), t.rank() - 1
+    powers, copied = t, in_place
+    if kind != "SOFTMAX":
+        largest = _column(popops.reduce(graph, t, [last], MAX, prog, name))
+        powers = _sub(graph, t, largest, prog, name, copied)
+        copied = True
+    if kind == "SOFTMAX_SCALED":
+        popops.addInPlace(graph, powers, log(SCALING), prog, name)
+    if copied:
+        popops.expInPlace(graph, powers, prog, name)
+    else:
+        powers = popops.exp(graph, powers, prog, name)
+    sums = popops.reduce(graph, powers, FLOAT, [last], ADD, prog, name)
+    # One inverse a row is fewer than a quotient an element.
+    popops.invInPlace(graph, sums, prog, name)
+    if kind == "SOFTMAX_SCALED":
+        popops.mulInPlace(graph, sums, SCALING, prog, name)
+    if t.dtype == HALF:
+        sums = popops.cast(graph, sums, HALF, prog, name)
+    popops.mulInPlace(graph, powers, _column(sums), prog, f"{name}/invScale")
+    return powers
+
+
+def _sub(
+    graph: Graph, t: Tensor, column: Tensor, prog: Sequence, name: str, in_place: bool
+) -> Tensor:
+    if not in_place:
+        return popops.sub(graph, t, column, prog, name)
+    popops.subInPlace(graph, t, column, prog, name)
+    return t
 
 
 def softmax_gradient(
-    graph: Graph, out: Tensor, out_gradient: Tensor, prog: Sequence, name: str
+    graph: Graph, out: Tensor, out_gradient: Tensor, prog: Sequence, context: str
 ) -> Tensor:
-    """Give out * (gradient - sum of out * gradient), for each row."""
+    """Give out * gradient - out * (sum of out * gradient), for each row."""
+    name = debug_name(context, "SoftMaxGradient")
     weighted = popops.mul(graph, out, out_gradient, prog, name)
-    sums = popops.reduce(graph, weighted, [out.rank() - 1], ADD, prog, f"{name}/Sum")
-    centred = popops.sub(graph, out_gradient, _column(sums), prog, name)
-    return popops.mul(graph, out, centred, prog, f"{name}/Scale")
+    sums = popops.reduce(graph, weighted, [out.rank() - 1], ADD, prog, name)
+    common = popops.mul(graph, out, _column(sums), prog, name)
+    popops.subInPlace(graph, weighted, common, prog, name)
+    return weighted
 
 
 def _column(tensor: Tensor) -> Tensor:

@@ -172,7 +172,9 @@ def _scalars_apart(
     return scalars, {name: item for name, item in operands.items() if name not in scalars}
 
 
-def split_among_workers(target: Target, regions: Regions, dtype: Type) -> tuple[Regions, IntArray]:
+def split_among_workers(
+    target: Target, regions: Regions, dtype: Type, least_grains: int = 2
+) -> tuple[Regions, IntArray]:
     """Cut regions so that the workers of each tile share its elements as evenly as can be.
 
     Gives the pieces and how many of the next ones each worker has. As mapTensorLinearly does for
@@ -187,7 +189,7 @@ def split_among_workers(target: Target, regions: Regions, dtype: Type) -> tuple[
     elements = np.diff(base, append=offset[-1])
     grains = ceil_div(elements, grain)
     least = np.maximum(
-        ceil_div(grains, target.workers), ceil_div(grains, np.maximum(grains // 2, 1))
+        ceil_div(grains, target.workers), ceil_div(grains, np.maximum(grains // least_grains, 1))
     )
     used = ceil_div(grains, least)
     tile = np.repeat(np.arange(len(first)), used)
