@@ -344,6 +344,13 @@ INDEXING: tuple[VertexCost, ...] = (
         _PERFORMANCE,
         (28, 170),
     ),
+    supervisor(
+        "popops::EncodeOneHot<index,out>, 2019",
+        "indices out offsets sliceLength",
+        indexing_cycles.one_hot_2019,
+        _ESTIMATORS + " of 2019",
+        (28, 120),
+    ),
     row(
         "popops::EncodeOneHot<index,out>",
         "indices out",

@@ -9,7 +9,6 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.elementwise import Cycles
-from simulator.codelets.indexing_cycles import one_hot
 from simulator.codelets.loss_cycles import (
     CLASSES_A_WORKER,
     accuracy,
@@ -21,25 +20,20 @@ from simulator.graph.types import FLOAT, HALF, UNSIGNED_INT, Array, IntArray, Ty
 from simulator.graph.vertex import Codelet, Operands
 
 
-def one_hot_codelet(index: Type, output: Type, classes: int) -> tuple[Codelet, Cycles]:
-    """Give popops::EncodeOneHot and its cycles by the rows that a vertex writes to.
+def one_hot_codelet(index: Type, output: Type) -> Codelet:
+    """Give popops::EncodeOneHot: a one in each slice of `out` that has its row's label.
 
-    A vertex writes a part of the rows of `classes` elements, from position `first` (a parameter)
-    on; `indices` are the labels of the rows that it touches.
+    Slice i of a vertex has `sliceLength[i]` classes from `offsets[i]` on of the row that
+    `indices[i]` labels.
     """
 
     def compute(operands: Operands) -> dict[str, Array]:
-        if "row" not in operands.prepared:
-            first = operands.group.parameters["first"]
-            position = spread(first, operands.counts["out"])
-            label = offsets_of(operands.counts["indices"])[:-1] - first // classes
-            rows = position // classes + np.repeat(label, operands.counts["out"])
-            operands.prepared |= {"row": rows, "class": position % classes}
-        hot = operands.arrays["indices"][operands.prepared["row"]] == operands.prepared["class"]
-        return {"out": hot.astype(output.numpy)}
+        sizes = operands.arrays["sliceLength"].astype(np.int64)
+        first = operands.arrays["offsets"].astype(np.int64)
+        label = np.repeat(operands.arrays["indices"], sizes)
+        return {"out": (label == spread(first, sizes)).astype(output.numpy)}
 
-    codelet = Codelet(f"popops::EncodeOneHot<{index},{output}>", compute, False, 16, 120)
-    return codelet, lambda rows: one_hot(rows, output)
+    return Codelet(f"popops::EncodeOneHot<{index},{output}>", compute, True, 28, 120)
 
 
 def class_gather_codelet(dtype: Type, index: Type, *, largest: bool) -> tuple[Codelet, Cycles]:

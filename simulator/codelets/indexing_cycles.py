@@ -114,6 +114,11 @@ def multi_update_add(
     return total
 
 
+def one_hot_2019(indices: IntArray, outputs: IntArray, dtype: Type, target: Target) -> IntArray:
+    """118 + a worker's words of 8 bytes of outputs + 64 an index, of the tile, as of 2019."""
+    return 118 + outputs * dtype.size // 8 // target.workers + 64 * indices
+
+
 def one_hot(indices: IntArray, dtype: Type) -> IntArray:
     """5 + 100 an index, a worker: the C++ codelet; to halves 11 + 74 an index; 1664-1694."""
     return 11 + 74 * indices if dtype == HALF else 5 + ONE_HOT_INDEX * indices

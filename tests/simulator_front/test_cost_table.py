@@ -143,7 +143,7 @@ def codelets() -> Iterator[Codelet]:
         yield from (one for one in (vertices.one, vertices.several) if one)
     yield losses.sum_squared_transform(FLOAT)[0]
     yield losses.cross_entropy_transform(FLOAT)[0]
-    yield classification.one_hot_codelet(UNSIGNED_INT, FLOAT, 10)[0]
+    yield classification.one_hot_codelet(UNSIGNED_INT, FLOAT)
     yield classification.class_gather_codelet(FLOAT, UNSIGNED_INT, largest=True)[0]
     yield classification.class_gather_codelet(FLOAT, UNSIGNED_INT, largest=False)[0]
     yield classification.class_sparse_codelet(FLOAT, UNSIGNED_INT, largest=True)[0]

@@ -12,7 +12,7 @@ from value_program import Values, numbers
 
 from pva.check import check
 from pva.formats import registry
-from simulator import popnn, poputil
+from simulator import popnn, popops, poputil
 from simulator.graph.errors import PoplarError, poplibs_error
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT
 from simulator.poplar import Engine, Graph, IPUModel
@@ -125,6 +125,16 @@ def test_one_worker_has_the_outputs_of_a_tile() -> None:
     popnn.calcLoss(values.graph, outputs, labels, loss, deltas, popnn.SUM_SQUARED_LOSS)
     (group,) = [g for g in values.graph.vertex_groups() if "Transform" in g.codelet.name]
     assert (group.tile.tolist(), group.cycles.tolist()) == ([0, 1], [99, 99])
+
+
+def test_one_hot_labels_cost_what_they_do_in_the_published_sample() -> None:
+    # 16 rows of 10 classes: 20 vertices of 8 elements, of 1, 2, 2, 2, 1 rows in turn: 4,408.
+    values = Values(tiles_per_ipu=1216)
+    labels = values.tensor(np.arange(16), dtype=UNSIGNED_INT)
+    popops.encodeOneHot(values.graph, labels, values.tensor(np.zeros((16, 10))), values.program)
+    (group,) = values.graph.vertex_groups()
+    assert group.cycles[:5].tolist() == [182, 246, 246, 246, 182]
+    assert (len(group), group.cycles.sum()) == (20, 4_408)
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.codelets.classification import one_hot_codelet
-from simulator.graph.errors import PoplarError
+from simulator.codelets.costs import ceil_div
+from simulator.codelets.indexing_cycles import one_hot_2019
+from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
+from simulator.graph.intervals import offsets_of
 from simulator.graph.program import Execute, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import INT, UNSIGNED_INT
-from simulator.graph.vertex import VertexGroup, cut_field
+from simulator.graph.vertex import VertexGroup, cut_field, cut_ranges
 from simulator.logging import library_call
-from simulator.poplibs.popops.regions import debug_name, regions_of
+from simulator.poplibs.popops.regions import debug_name
+
+LEAST_GRAINS = 4  # a vertex; fewer would not pay for it
 
 
 @library_call("POPOPS")
@@ -26,26 +31,55 @@ def encodeOneHot(
     """
     name = debug_name(debugContext, "OneHot")
     if encoded.rank() != 2 or indices.shape != encoded.shape[:1]:
-        raise PoplarError(f"{name}: {indices!r} does not label the rows of {encoded!r}")
+        raise poplibs_error(f"{name}: {indices!r} does not label the rows of {encoded!r}")
     if indices.dtype not in (INT, UNSIGNED_INT):
-        raise PoplarError(f"{name}: indices of type {indices.dtype}; int or unsigned int is needed")
-    classes = max(encoded.dim(1), 1)
-    codelet, cycles = one_hot_codelet(indices.dtype, encoded.dtype, classes)
-    with graph.debug_scope(name, "popops"):
-        compute_set = graph.addComputeSet(name)
-        regions = regions_of(graph, encoded)
-        first_row, end_row = regions.low // classes, (regions.high - 1) // classes + 1
-        graph.add_vertices(
-            VertexGroup(
-                compute_set=compute_set.id,
-                codelet=codelet,
-                tile=regions.tile,
-                fields={
-                    "indices": cut_field("indices", "input", indices, first_row, end_row),
-                    "out": cut_field("out", "output", encoded, regions.low, regions.high),
-                },
-                parameters={"first": np.asarray(regions.low)},
-                cycles=cycles(end_row - first_row),
-            )
+        raise poplibs_error(
+            f"{name}: indices of type {indices.dtype}; int or unsigned int is needed"
         )
-        prog.add(Execute(compute_set))
+    with graph.debug_scope(name, "popops"):
+        if encoded.numElements():
+            _add_vertices(graph, indices, encoded, prog, debugContext, name)
+
+
+def _add_vertices(
+    graph: Graph, indices: Tensor, encoded: Tensor, prog: Sequence, context: str, name: str
+) -> None:
+    """Give each tile the next few elements, row by row, from tile 0 on.
+
+    PopLibs lib/popops/Encoding.cpp of 2019: whole grains of a vector, at least four of them.
+    """
+    rows, classes = encoded.shape
+    target, size = graph.target, encoded.numElements()
+    grain = target.getVectorWidth(encoded.dtype)
+    grains = max(ceil_div(ceil_div(classes, grain) * rows, target.num_tiles), LEAST_GRAINS)
+    low = np.arange(0, size, grains * grain, dtype=np.int64)
+    # A slice is a part of one row: it begins with a vertex or with a row.
+    start = np.union1d(low, np.arange(0, size, classes, dtype=np.int64))
+    row = start // classes
+    slices = np.diff(np.append(np.searchsorted(start, low), len(start)))
+    tables = {
+        "offsets": ("offset", start % classes),
+        "sliceLength": ("sliceLen", np.diff(start, append=size)),
+    }
+    first = offsets_of(slices)
+    fields = {
+        "indices": cut_ranges("indices", "input", indices, row, row + 1, slices),
+        "out": cut_field("out", "output", encoded, low, np.append(low[1:], size)),
+    }
+    for field, (word, values) in tables.items():
+        constant = graph.addConstant(UNSIGNED_INT, [len(start)], values, debug_name(context, word))
+        graph.setTileMapping(constant, 0)
+        fields[field] = cut_field(field, "input", constant, first[:-1], first[1:])
+    compute_set = graph.addComputeSet(f"{name}/OneHotEncode")
+    outputs = np.diff(np.append(low, size))
+    graph.add_vertices(
+        VertexGroup(
+            compute_set=compute_set.id,
+            codelet=one_hot_codelet(indices.dtype, encoded.dtype),
+            tile=np.arange(len(low), dtype=np.int64) % target.num_tiles,
+            fields=fields,
+            parameters={},
+            cycles=one_hot_2019(slices, outputs, encoded.dtype, target),
+        )
+    )
+    prog.add(Execute(compute_set))
