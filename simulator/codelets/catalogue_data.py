@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from simulator.codelets import random_cycles
-from simulator.codelets.vertex_cost import VertexCost, supervisor
+from functools import partial
 
+from simulator.codelets import random_cycles, sorting_cycles
+from simulator.codelets.sorting_cycles import compare_and_swap
+from simulator.codelets.vertex_cost import VertexCost, row, supervisor
+
+_ESTIMATORS = "PopLibs lib/popops/popopsCycleEstimators.cpp"
 _AS_SEED = "our estimate, as setting a seed"
 
 STATES: tuple[VertexCost, ...] = tuple(
@@ -12,4 +16,28 @@ STATES: tuple[VertexCost, ...] = tuple(
     for name in ("poplar_rt::GetHwSeeds", "poplar_rt::SetHwSeeds")
 )
 
-DATA = STATES
+SORTING: tuple[VertexCost, ...] = (
+    row(
+        "popops::HeapSortVertexKV<key,value>",
+        "key value",
+        sorting_cycles.heap_sort_key_value,
+        _ESTIMATORS,
+        (12, 280),
+    ),
+    supervisor(
+        "popops::CompareAndSwapAtDistance<key>",
+        "keys",
+        partial(compare_and_swap, values="none"),
+        _ESTIMATORS,
+        (100, 200),
+    ),
+    supervisor(
+        "popops::CompareAndSwapAtDistanceKeyVal<key,value,stable>",
+        "keys values",
+        partial(compare_and_swap, values="moved"),
+        _ESTIMATORS,
+        (104, 260),
+    ),
+)
+
+DATA = STATES + SORTING

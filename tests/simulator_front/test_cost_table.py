@@ -46,6 +46,7 @@ FIXED: dict[str, Any] = {
     "operation": "ADD",
     "kind": "SIGMOID",
     "iterations": 3,
+    "values": "none",
     "channels": 4,
     "expression": Node(FLOAT, BINARY["ADD"], (Node(FLOAT, field="in1"), Node(FLOAT, field="in2"))),
 }

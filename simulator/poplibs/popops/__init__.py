@@ -33,5 +33,15 @@ from simulator.poplibs.popops.sliceable import (
     createSliceableTensorFromSlice as createSliceableTensorFromSlice,
 )
 from simulator.poplibs.popops.sliceable import createSliceTensor as createSliceTensor
+from simulator.poplibs.popops.sort import sort as sort
+from simulator.poplibs.popops.sort import sortInPlace as sortInPlace
+from simulator.poplibs.popops.sort import sortKeyValue as sortKeyValue
+from simulator.poplibs.popops.sort import sortKeyValueInPlace as sortKeyValueInPlace
+from simulator.poplibs.popops.topk import SortOrder as SortOrder
+from simulator.poplibs.popops.topk import TopKParams as TopKParams
+from simulator.poplibs.popops.topk import createTopKInput as createTopKInput
+from simulator.poplibs.popops.topk import topK as topK
+from simulator.poplibs.popops.topk import topKKeyValue as topKKeyValue
+from simulator.poplibs.popops.topk import topKWithPermutation as topKWithPermutation
 
 __all__ = sorted(name for name, item in globals().items() if callable(item))
