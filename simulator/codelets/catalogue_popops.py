@@ -338,7 +338,14 @@ INDEXING: tuple[VertexCost, ...] = (
         (24, 150),
     ),
     supervisor(
-        "popops::ScaledMultiUpdateAdd<type>",
+        "popops::MultiUpdateOp<type,subwords,MAX>",
+        "offsets baseT subT",
+        indexing_cycles.multi_update_add,
+        _PERFORMANCE,
+        (24, 150),
+    ),
+    supervisor(
+        "popops::ScaledMultiUpdateAdd<type,scale,subwords>",
         "offsets baseT subT scale",
         partial(indexing_cycles.multi_update_add, scaled=True),
         _PERFORMANCE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simulator.poplibs.codelets import addCodelets as addCodelets
+from simulator.poplibs.popops import embedding as embedding
 from simulator.poplibs.popops import expr as expr
 from simulator.poplibs.popops.cast import cast as cast
 from simulator.poplibs.popops.dynamic_slice import dynamicSlice as dynamicSlice
@@ -11,12 +12,20 @@ from simulator.poplibs.popops.dynamic_slice import dynamicUpdate as dynamicUpdat
 from simulator.poplibs.popops.encoding import encodeOneHot as encodeOneHot
 from simulator.poplibs.popops.fill import fill as fill
 from simulator.poplibs.popops.fill import zero as zero
+from simulator.poplibs.popops.iota import iota as iota
 from simulator.poplibs.popops.loop import addForLoopCounterVertex as addForLoopCounterVertex
 from simulator.poplibs.popops.loop import countedForLoop as countedForLoop
 from simulator.poplibs.popops.loop import countedLoop as countedLoop
 from simulator.poplibs.popops.map import map as map
 from simulator.poplibs.popops.map import mapInPlace as mapInPlace
 from simulator.poplibs.popops.map import mapWithOutput as mapWithOutput
+from simulator.poplibs.popops.multi_slice import groupedMultiSlice as groupedMultiSlice
+from simulator.poplibs.popops.multi_slice import groupedMultiUpdate as groupedMultiUpdate
+from simulator.poplibs.popops.multi_slice import groupedMultiUpdateAdd as groupedMultiUpdateAdd
+from simulator.poplibs.popops.multi_slice import multiSlice as multiSlice
+from simulator.poplibs.popops.multi_slice import multiUpdate as multiUpdate
+from simulator.poplibs.popops.multi_slice import multiUpdateAdd as multiUpdateAdd
+from simulator.poplibs.popops.multi_slice import multiUpdateMax as multiUpdateMax
 from simulator.poplibs.popops.operators import *  # noqa: F403 - its names are all operators
 from simulator.poplibs.popops.reduce import Operation as Operation
 from simulator.poplibs.popops.reduce import ReduceParams as ReduceParams

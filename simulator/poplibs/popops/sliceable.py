@@ -7,7 +7,7 @@ tiles, each with all rows of its columns; a plan may split the rows and the offs
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import lcm, prod
+from math import prod
 from typing import Any, overload
 
 import numpy as np
@@ -17,12 +17,13 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import UNSIGNED_INT, IntArray, Type, checked_shape, checked_type
+from simulator.graph.types import UNSIGNED_INT, Type, checked_shape, checked_type
 from simulator.logging import library_call
 from simulator.poplibs import poputil
 from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.partitioned import Partition, add_partitioned
 from simulator.poplibs.popops.regions import debug_name
+from simulator.poplibs.popops.slice_layout import check_planned, planned_base, planned_slices
 from simulator.poplibs.popops.slice_plan import (
     Options,
     SlicePlan,
@@ -89,7 +90,7 @@ def createSliceableTensor(
         )
     slice_options(given["options"], name)
     check_planned(name, plan, sizes_of, dims, sizes, 1)
-    return planned_base(graph, dtype, (1, *sizes_of), dims[0], plan, context)[0].squeeze([0])
+    return planned_base(graph, dtype, (1, *sizes_of), plan, context)[0].squeeze([0])
 
 
 def add_sliceable(
@@ -135,101 +136,6 @@ def _in_order(tensor: Tensor, axes: Sequence[int], last: Sequence[int]) -> Tenso
     if list(axes) == sorted(axes):
         return whole
     return whole.dimShuffle([list(axes).index(axis) for axis in range(len(axes))])
-
-
-# Tensors of a plan
-def check_planned(
-    name: str,
-    plan: SlicePlan,
-    shape: Sequence[int],
-    dims: Sequence[int],
-    sizes: Sequence[int],
-    groups: int,
-) -> None:
-    """Raise poplibs_error when a plan is not one of these slices."""
-    if list(dims) != [0] or list(sizes) != [1] or len(shape) != 2:
-        raise poplibs_error(
-            f"{name}: slices {list(sizes)} of dimensions {list(dims)} of {list(shape)}; a plan is "
-            "for slices of 1 row, dimension 0, of a matrix"
-        )
-    if plan.groupSize != groups:
-        raise poplibs_error(f"{name}: {groups} matrices; the plan is for {plan.groupSize}")
-
-
-def plan_tile(plan: SlicePlan, group: Any, lookup: Any, sliced: Any, unsliced: Any) -> IntArray:
-    """Give the tile of each part of a planned operation."""
-    part = (group * plan.lookupSplit + lookup) * plan.slicedDimSplit + sliced
-    tile: IntArray = part * plan.unslicedDimSplit + unsliced
-    return tile
-
-
-def base_partition(shape: Sequence[int], plan: SlicePlan) -> Partition:
-    """Give the parts of a tensor [group][row][column]."""
-    return Partition(
-        (shape[0], shape[1], shape[2]),
-        (plan.groupSplit, plan.slicedDimSplit, plan.unslicedDimSplit),
-    )
-
-
-def base_mapping(
-    target: Target, dtype: Type, partition: Partition, plan: SlicePlan
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Give the parts [low, high) of memory of a planned tensor, and their tiles.
-
-    Where offsets are split, the tiles that share a part of the matrix hold equal shares of it.
-    """
-    grain = lcm(
-        plan.unslicedGrainSize,
-        max(target.exchange_bytes_per_cycle * target.getTilesPerSharedExchangeBus(), dtype.size)
-        // dtype.size,
-    )
-    rows, columns = (np.diff(partition.bounds(axis)) for axis in (1, 2))
-    size = (rows[:, None] * columns)[None, :, :, None]
-    share = ceil_div(ceil_div(size, grain), plan.lookupSplit) * grain
-    matrix = np.arange(partition.shape[0], dtype=np.int64)
-    group, within = matrix // partition.steps[0], matrix % partition.steps[0]
-    start = partition.starts()[group][..., None] + within[:, None, None, None] * size
-    lookup = np.arange(plan.lookupSplit, dtype=np.int64)
-    low, high = (start + np.minimum(size, part * share) for part in (lookup, lookup + 1))
-    sliced = np.arange(len(rows), dtype=np.int64)[:, None, None]
-    unsliced = np.arange(len(columns), dtype=np.int64)[:, None]
-    tile = plan_tile(plan, group[:, None, None, None], lookup, sliced, unsliced)
-    filled = high > low
-    return low[filled], high[filled], np.broadcast_to(tile, filled.shape)[filled]
-
-
-def planned_base(
-    graph: Graph, dtype: Type, shape: Sequence[int], dim: int, plan: SlicePlan, name: str
-) -> tuple[Tensor, Tensor]:
-    """Add a variable [group][row][column] for a plan; give it, and it in the order of memory."""
-    partition = base_partition(shape, plan)
-    tensor, memory = add_partitioned(graph, dtype, partition, name or "sliceable")
-    graph.map_ranges(memory, *base_mapping(graph.target, dtype, partition, plan))
-    return tensor, memory
-
-
-def planned_slices(
-    graph: Graph, dtype: Type, shape: Sequence[int], plan: SlicePlan, name: str
-) -> Tensor:
-    """Add a variable [group][offset][1][column] where a plan leaves the slices."""
-    splits = (plan.groupSplit, plan.lookupSplit, 1, plan.unslicedDimSplit)
-    partition = Partition((shape[0], shape[1], shape[2], shape[3]), splits)
-    tensor, memory = add_partitioned(graph, dtype, partition, name or "slices")
-    number = np.arange(shape[1], dtype=np.int64)
-    lookup, within = number // partition.steps[1], number % partition.steps[1]
-    sliced = within // max(ceil_div(partition.steps[1], plan.slicedDimSplit), 1)
-    matrix = np.arange(shape[0], dtype=np.int64)
-    columns = np.diff(partition.bounds(3))
-    begin = partition.places()[0].reshape(shape[0], shape[1], len(columns))
-    tile = plan_tile(
-        plan,
-        (matrix // partition.steps[0])[:, None, None],
-        lookup[:, None],
-        sliced[:, None],
-        np.arange(len(columns), dtype=np.int64),
-    )
-    graph.map_ranges(memory, begin.reshape(-1), (begin + columns).reshape(-1), tile.reshape(-1))
-    return tensor
 
 
 # Slices and offsets
