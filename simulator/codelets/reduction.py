@@ -66,7 +66,7 @@ REDUCTIONS = {
 _SCALAR = {"LOGICAL_AND": 1, "LOGICAL_OR": 1, "LOG_ADD": 12}  # cycles of the operation itself
 
 # PopLibs' numbers of the specialisations of popops::Reduce.
-GENERAL, ONE_INPUT_TO_ONE_OUTPUT, STRIDED = 0, 2, 3
+GENERAL, CONTINUOUS, ONE_INPUT_TO_ONE_OUTPUT, STRIDED = 0, 1, 2, 3
 
 
 class Steps(NamedTuple):
@@ -237,7 +237,7 @@ def general_reduce_cycles(
     return total
 
 
-def reduce_add_codelet(dtype: Type) -> Codelet:
+def reduce_add_codelet(dtype: Type, out_type: Type | None = None) -> Codelet:
     """Give poplin::ReduceAdd: out = sum of the equally long rows of `partials`.
 
     Parameter `splits` is the number of rows of each vertex; the same for the whole group.
@@ -250,14 +250,15 @@ def reduce_add_codelet(dtype: Type) -> Codelet:
         runs, starts = operands.prepared["runs"]
         splits = int(operands.group.parameters["splits"][0])
         partials = operands.arrays["partials"]
-        out = np.empty(int(starts[-1]), dtype=partials.dtype)
+        out = np.empty(int(starts[-1]), dtype=accumulator(dtype))
         for first, end, (outs,) in runs:
             low, high = starts[first], starts[end]
             rows = partials[low * splits : high * splits].reshape(-1, splits, outs)
             out[low:high] = rows.sum(axis=1, dtype=accumulator(dtype)).reshape(-1)
-        return {"out": out}
+        return {"out": out.astype(result.numpy, copy=False)}
 
-    return Codelet(f"poplin::ReduceAdd<{dtype},{dtype}>", compute, True, 16, 150, _operations)
+    result = out_type or dtype
+    return Codelet(f"poplin::ReduceAdd<{result},{dtype}>", compute, True, 16, 150, _operations)
 
 
 def _bits(values: IntArray) -> IntArray:

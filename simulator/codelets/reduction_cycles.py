@@ -41,13 +41,17 @@ def scalar_reduce_2019(n: IntArray, dtype: Type, out_type: Type = FLOAT) -> IntA
     return cycles
 
 
-def continuous_reduce(outs: IntArray, partials: IntArray, dtype: Type) -> IntArray:
+def continuous_reduce(
+    outs: IntArray, partials: IntArray, dtype: Type, update: bool = False
+) -> IntArray:
     """17 + 12 an output + a cycle a vector of its partials (+ 2 if their number is odd), a worker.
+
+    One more to update.
 
     Source: lib/popops/reduction/CycleEstimationFunctions.cpp (ReduceAllRegionsContinuous).
     """
     cycles: IntArray = 17 + outs * (partials // (8 // dtype.size) + 12) + 2 * (partials & 1)
-    return cycles
+    return cycles + update
 
 
 def reduce_add(outs: IntArray, partials: IntArray, dtype: Type, target: Target) -> IntArray:

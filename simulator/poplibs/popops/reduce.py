@@ -244,7 +244,7 @@ def _run(
         for number, task in enumerate(tasks):
             tiles = tile_by_position(graph, task.tensor.flatten())
             if not given:
-                outputs.append(_new_output(graph, task, tiles))
+                outputs.append(_new_output(graph, task, tiles, wide))
             if task.tensor.numElements():
                 _add(graph, stages, task, tiles, outputs[number], wide)
             elif outputs[number].numElements() and not task.params.update:
@@ -265,7 +265,12 @@ def _without_ones(shape: tuple[int, ...]) -> list[int]:
     return [size for size in shape if size != 1]
 
 
-def _new_output(graph: Graph, task: _Task, tiles: IntArray) -> Tensor:
+def _new_output(graph: Graph, task: _Task, tiles: IntArray, wide: Type) -> Tensor:
+    """Add the output: where the values of each element are, or spread for all workers.
+
+    A tile then has at least four vectors of the type that is reduced last
+    (lib/popops/reduction/ReductionStages.cpp, intermediateToOutput).
+    """
     out = graph.addVariable(task.out_type, task.out_shape, f"{task.name}/out")
     shaped = tiles.reshape(task.tensor.shape)
     first = shaped[tuple(slice(None if axis in task.kept else 1) for axis in range(shaped.ndim))]
@@ -273,15 +278,22 @@ def _new_output(graph: Graph, task: _Task, tiles: IntArray) -> Tensor:
         position = np.arange(first.size, dtype=np.int64)
         graph.map_ranges(out, position, position + 1, first.reshape(-1))
     else:
-        mapTensorLinearly(graph, out)
+        grain = max(graph.target.getVectorWidth(_partials_type(task, wide)), 1)
+        mapTensorLinearly(graph, out, 4 * grain, grain)
     return out
+
+
+def _partials_type(task: _Task, wide: Type) -> Type:
+    """Give the type of partial results."""
+    widens = REDUCTIONS[task.params.op.value].widens
+    return wide if task.tensor.dtype == HALF and widens else task.tensor.dtype
 
 
 def _add(
     graph: Graph, stages: Stages, task: _Task, tiles: IntArray, out: Tensor, wide: Type
 ) -> None:
     """Add the stages of one reduction that has values."""
-    kind, dtype, shape = task.params.op.value, task.tensor.dtype, task.tensor.shape
+    kind, shape = task.params.op.value, task.tensor.shape
     outputs = [size if axis in task.kept else 1 for axis, size in enumerate(shape)]
     numbers = np.arange(element_count(task.out_shape), dtype=np.int64).reshape(outputs)
     column = np.broadcast_to(numbers, shape).reshape(-1)
@@ -290,9 +302,8 @@ def _add(
         scale = graph.addConstant(FLOAT, [], float(scale), f"{task.name}/scale")
         graph.setTileMapping(scale, int(tiles[0]))
     result = make_result(graph, out, task.params.update, scale)
-    between = wide if dtype == HALF and REDUCTIONS[kind].widens else dtype
     partials = Partials(task.tensor.flatten(), column, tiles)
-    add_reduction(Progress(stages, kind, between), partials, result, task.name)
+    add_reduction(Progress(stages, kind, _partials_type(task, wide)), partials, result, task.name)
 
 
 def _fill(graph: Graph, task: _Task, out: Tensor) -> Copy:

@@ -127,6 +127,24 @@ def find_slots(
     return Slots(column[sort], on_tile[sort], counts[sort]), values
 
 
+def split_runs(slots: Slots, values: IntArray, place: IntArray) -> tuple[Slots, IntArray] | None:
+    """Find the values of each output that follow one another in memory, as outputs of their own.
+
+    They come in the order of memory. Gives None where it is no use to reduce them first: when there
+    is one run an output, or fewer than two values a run.
+    """
+    slot = np.repeat(np.arange(len(slots.counts)), slots.counts)
+    heads = np.append(True, (np.diff(place[values]) != 1) | (np.diff(slot) != 0))
+    first = np.flatnonzero(heads)
+    if len(first) == len(slots.counts) or len(values) < 2 * len(first):
+        return None
+    counts: IntArray = np.diff(np.append(first, len(values)))
+    of_run = slot[first]
+    sort = np.lexsort((values[first], slots.tile[of_run]))
+    runs = Slots(slots.column[of_run][sort], slots.tile[of_run][sort], counts[sort])
+    return runs, values[spread(first[sort], counts[sort])]
+
+
 def join_slots(slots: Slots, values: IntArray, place: IntArray, rank: IntArray | None) -> Regions:
     """Join outputs on a tile to regions where each value is followed by that of the next output.
 

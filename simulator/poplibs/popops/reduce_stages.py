@@ -22,6 +22,7 @@ from simulator.poplibs.popops.reduce_regions import (
     join_slots,
     row_parts,
     share_regions,
+    split_runs,
 )
 from simulator.poplibs.popops.reduce_vertices import Output, Stage, add_reduce_vertices
 
@@ -105,7 +106,8 @@ def _add_stage(
 ) -> Partials:
     """Add a stage that reduces each value on `tile`, into the result or new partial results.
 
-    Where workers would be idle, rows are cut into parts that another compute set puts together.
+    Another compute set puts together what an output has in several runs of memory, each reduced by
+    itself, and the parts into which rows are cut where workers would be idle.
     """
     graph = progress.stages.graph
     dtype, workers = partials.values.dtype, graph.target.workers
@@ -113,6 +115,10 @@ def _add_stage(
     place = result.place if result else None
     slots, values = find_slots(partials, number, tile, place)
     on_tile = bool((partials.tile == tile).all())
+    runs = split_runs(slots, values, memory.place) if on_tile else None
+    if runs:
+        slots, values = runs
+        place = None
     if on_tile:
         regions = join_slots(slots, values, memory.place, place)
     else:
@@ -123,7 +129,8 @@ def _add_stage(
     if in_parts:
         regions, source = cut_rows(regions, parts)
         slots = replace(slots, column=slots.column[source], tile=slots.tile[source])
-    if result and not in_parts:
+    whole = not in_parts and not runs
+    if result and whole:
         elements = result.output.values.elements()[slots.column]
         output = replace(result.output, values=result.output.values.view(elements))
     else:
@@ -134,7 +141,7 @@ def _add_stage(
     progress.stage += 1
     progress.operation = REDUCTIONS[progress.operation].then or progress.operation
     after = Partials(output.values, slots.column, slots.tile)
-    if in_parts:
+    if not whole:
         return _add_stage(progress, after, after.tile, f"{name}/SecondStage", result)
     return after
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from simulator.codelets.costs import sum_by_vertex
 from simulator.codelets.reduction import (
+    CONTINUOUS,
     GENERAL,
     GENERAL_START,
     ONE_INPUT_TO_ONE_OUTPUT,
@@ -18,6 +19,7 @@ from simulator.codelets.reduction import (
     scalar_reduce_cycles,
     strided_reduce_cycles,
 )
+from simulator.codelets.reduction_cycles import continuous_reduce
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.intervals import cut, offsets_of, spread
 from simulator.graph.tensor import Tensor
@@ -49,7 +51,11 @@ class Stage:
 
 
 def add_reduce_vertices(stage: Stage, regions: Regions) -> None:
-    """Add the vertices: one region each of regular ones, or the several regions of a worker."""
+    """Add the vertices: one region each of regular ones, or the several regions of a worker.
+
+    A worker's outputs that have as many values each, one output behind the other, are a continuous
+    reduction.
+    """
     tiles, counts = share_among_workers(regions.tile, stage.graph.target.workers)
     first = offsets_of(counts)[:-1]
     stride = _stride(stage, regions)
@@ -59,7 +65,11 @@ def add_reduce_vertices(stage: Stage, regions: Regions) -> None:
     _add_regular(stage, _select(regions, first[one]), ONE_INPUT_TO_ONE_OUTPUT, stride[first[one]])
     strided = first[regular & ~one]
     _add_regular(stage, _select(regions, strided), STRIDED, stride[strided])
-    rest = np.flatnonzero(~regular)
+    continuous = (counts > 1) & _are_continuous(stage, regions, stride, first)
+    row = np.flatnonzero(continuous)
+    chosen = _select(regions, spread(first[row], counts[row]))
+    _add_continuous(stage, chosen, tiles[row], counts[row])
+    rest = np.flatnonzero(~regular & ~continuous)
     chosen = _select(regions, spread(first[rest], counts[rest]))
     _add_general(stage, chosen, tiles[rest], counts[rest])
 
@@ -90,6 +100,22 @@ def _stride(stage: Stage, regions: Regions) -> IntArray:
     place = stage.memory.place
     even &= place[high] - place[low] == high - low
     return np.where(even, stride, -1)
+
+
+def _are_continuous(stage: Stage, regions: Regions, stride: IntArray, first: IntArray) -> Array:
+    """Tell of each vertex whether its regions are outputs with their values in one row of memory.
+
+    `first` is the first region of each vertex.
+    """
+    place = stage.memory.place
+    begin = regions.first[regions.starts]
+    last = regions.first[regions.starts + regions.rows - 1]
+    alike = (regions.outs == 1) & ((stride == 1) | (regions.rows == 1))
+    follows = (begin[1:] == last[:-1] + 1) & (place[begin[1:]] == place[last[:-1]] + 1)
+    follows &= (np.diff(regions.rows) == 0) & (np.diff(regions.slot) == 1)
+    alike[1:] &= follows | np.isin(np.arange(1, len(alike)), first)
+    found: Array = np.logical_and.reduceat(alike, first)
+    return found
 
 
 def _add_regular(stage: Stage, regions: Regions, special: int, stride: IntArray) -> None:
@@ -123,6 +149,26 @@ def _add_regular(stage: Stage, regions: Regions, special: int, stride: IntArray)
     out = _out_field(stage, regions, np.ones_like(outs), as_rows=False)
     steps = Steps(np.zeros_like(outs), outs, rows, stride)
     _add_group(stage, special, regions.tile, [partials, out], steps, np.ones_like(outs), cycles)
+
+
+def _add_continuous(stage: Stage, regions: Regions, tiles: IntArray, counts: IntArray) -> None:
+    """Add vertices that reduce one row of memory, the values of one output behind the other's."""
+    if not len(tiles):
+        return
+    head = offsets_of(counts)[:-1]
+    rows = regions.rows[head]
+    low, slot = regions.first[regions.starts][head], regions.slot[head]
+    values, output = stage.memory.values, stage.output
+    way: Direction = "inout" if output.update else "output"
+    fields = [
+        cut_field("partials", "input", values, low, low + counts * rows),
+        cut_field("out", way, output.values, slot, slot + counts),
+    ]
+    ones = np.ones_like(regions.rows)
+    number = spread(np.zeros_like(counts), counts)
+    steps = Steps(number * regions.rows, ones, regions.rows, ones)
+    cycles = continuous_reduce(counts, rows, values.dtype, output.update)
+    _add_group(stage, CONTINUOUS, tiles, fields, steps, counts, cycles)
 
 
 def _add_general(stage: Stage, regions: Regions, tiles: IntArray, counts: IntArray) -> None:

@@ -1,0 +1,115 @@
+"""The comparison with PopLibs' published figures reads, builds and reckons as it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import poplibs_accuracy, poplibs_programs
+from benchmarks.poplibs_accuracy import BEGIN, END, PAGE, Comparison
+from benchmarks.poplibs_programs import Benchmark, Figures
+from simulator import poplar
+
+SMALL: dict[str, dict[str, str]] = {
+    "conv": {
+        "field": "{6,5}",
+        "kernel-size": "3",
+        "padding": "{1,0}",
+        "stride": "2",
+        "input-channels": "4",
+        "output-channels": "8",
+        "batch-size": "2",
+    },
+    "fc": {"input-size": "16", "output-size": "8", "batch-size": "4"},
+    "gemm": {"m": "8", "k": "16", "n": "32"},
+    "reduction": {"shape": "4,16,8", "dims": "1", "type": "half", "operation": "ADD"},
+}
+
+
+def row(name: str, kind: str, ours: tuple[int, int, int] | None) -> Comparison:
+    """Make a row whose published figures are 1,000, 2,000 and 400."""
+    benchmark = Benchmark(name, kind, {}, Figures(1000, 2000, 400))
+    return Comparison(
+        benchmark, None if ours is None else Figures(*ours), 1.5, "" if ours else "no"
+    )
+
+
+def test_table_has_the_published_rows() -> None:
+    rows = list(poplibs_programs.read_table())
+    kinds = [row.kind for row in rows]
+    counts = {kind: kinds.count(kind) for kind in poplibs_programs.BUILDERS}
+    assert counts == {"conv": 96, "fc": 50, "gemm": 27, "pooling": 10, "reduction": 9}
+    found = next(row for row in rows if row.name == "bert_reduce_0")
+    assert found.parameters["shape"] == "16,4,16,32,8"
+    assert found.published == Figures(1466, 600_904, 864)
+
+
+@pytest.mark.parametrize(
+    ("text", "dimensions", "field"), [("{35,17}", 0, (35, 17)), ("3", 2, (3, 3)), ("{7}", 1, (7,))]
+)
+def test_fields_are_lists_or_one_number_for_all(
+    text: str, dimensions: int, field: tuple[int, ...]
+) -> None:
+    assert poplibs_programs.field_of(text, dimensions) == field
+
+
+@pytest.mark.parametrize("kind", ["reduction"])
+def test_small_program_of_a_kind_is_built_and_measured(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(poplibs_programs, "TARGET", "tiny")
+    parameters = SMALL[kind] | {"tiles-per-ipu": "4"}
+    found = poplibs_accuracy.measure(Benchmark("small", kind, parameters, Figures(1, 1, 1)))
+    assert found.cycles > 0
+    assert 4 * found.max_tile_bytes_including_gaps >= found.total_memory_bytes > 0
+
+
+def test_memory_is_what_always_lives_and_the_most_of_the_rest_by_tile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # 256 halves that are never written always live; on the one tile no more than these is needed
+    # beside the 8 outputs in either stage, and what vertices take.
+    monkeypatch.setattr(poplibs_programs, "TARGET", "tiny")
+    parameters = {"shape": "32,8", "dims": "0", "type": "half", "operation": "MAX"}
+    small = Benchmark("small", "reduction", parameters | {"tiles-per-ipu": "1"}, Figures(1, 1, 1))
+    found = poplibs_accuracy.measure(small)
+    assert 512 + 16 <= found.total_memory_bytes <= 512 + 16 + 150
+
+
+def test_errors_are_shares_of_the_published_figures() -> None:
+    assert row("a", "fc", (1100, 1500, 400)).errors() == pytest.approx((0.1, -0.25, 0))
+    assert row("b", "fc", None).errors() == ()
+
+
+def test_summary_has_median_and_90th_percentile_of_each_kind() -> None:
+    # Errors of cycles 10, 20 and 60 %: the median is 20, nine tenths of the way are 52.
+    done = [row("a", "fc", (1100, 2000, 400)), row("b", "fc", (800, 2000, 400))]
+    done += [row("c", "fc", (1600, 2000, 400)), row("d", "gemm", None)]
+    lines = list(poplibs_accuracy.summary(done))
+    assert lines[2:] == ["| fc | 3 | 20.0 %, 52.0 % | 0.0 %, 0.0 % | 0.0 %, 0.0 % |"]
+
+
+def test_worst_rows_come_first_and_rows_without_figures_say_why() -> None:
+    done = [row("a", "fc", (1100, 2000, 400)), row("b", "fc", (800, 3000, 400))]
+    text = poplibs_accuracy.document([*done, row("c", "gemm", None)])
+    assert text.index("| b | fc | -20 % | +50 % | +0 % |") < text.index("| a | fc | +10 %")
+    assert text.endswith("* c: no")
+
+
+def test_page_is_written_between_its_markers(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    poplibs_accuracy.write_page("new", page)
+    assert page.read_text() == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
+    assert all(PAGE.read_text().count(marker) == 1 for marker in (BEGIN, END))
+
+
+def test_row_that_cannot_be_built_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: Any, **named: Any) -> None:
+        raise poplar.PoplarError("too large")
+
+    monkeypatch.setitem(poplibs_programs.BUILDERS, "gemm", refuse)
+    with pytest.raises(poplar.PoplarError, match="too large"):
+        poplibs_accuracy.measure(Benchmark("small", "gemm", {}, Figures(1, 1, 1)))
