@@ -26,7 +26,9 @@ def search(problem: Problem, start: Box, cost: Sequence[int]) -> tuple[int, ...]
         if widest >= 0:
             waiting += _halves(problem, box, widest, cost)
         elif problem.settle(box, everything=True):
-            best, least = tuple(box.low), [box.low[variable] for variable in cost]
+            found = [box.low[variable] for variable in cost]
+            if least is None or found < least:
+                best, least = tuple(box.low), found
             if not cost:
                 break
     return best

@@ -53,6 +53,11 @@ class Table:
     def rows(self) -> int:
         return prod(self.shape)
 
+    def part(self, places: slice | Places) -> Table:
+        """Give the table of some of the rows."""
+        columns = {variable: self[variable][places] for variable in self._columns}
+        return Table(columns, len(np.arange(self.rows)[places]))
+
     def spread(self, variable: int, values: Column) -> None:
         """Make a grid of all rows and all values of one more variable."""
         for known, (generation, column) in self._columns.items():
@@ -96,32 +101,27 @@ def search(problem: Problem, box: Box, cost: Sequence[int]) -> tuple[int, ...]:
     """
     run = _Run(problem, box, cost)
     stages = ordered(problem, box, cost)
-    waiting: list[tuple[int, Table]] = [(0, Table({}, 1))]
-    while waiting:
+    if cost:
+        run.sample(stages)
+    waiting = [(0, Table({}, 1))]
+    while waiting and not run.done:
         depth, table = waiting.pop()
         if depth == len(stages):
             run.consider(table)
-            if not cost:
-                break
             continue
-        stage = stages[depth]
-        head, rest = _cut(table, stages[depth - 1].kept if depth else [], len(stage.values))
-        if rest:
-            waiting.append((depth, rest))
-        run.advance(stage, head)
-        if head.rows:
-            waiting.append((depth + 1, Table({v: head[v] for v in stage.kept}, head.rows)))
+        rows = _chunk(stages[depth])
+        if table.rows > rows:
+            waiting.append((depth, table.part(slice(rows, None))))
+            table = table.part(slice(rows))
+        table = run.advance(stages[depth], table)
+        if table.rows:
+            waiting.append((depth + 1, table))
     return () if run.best is None else problem.followed(run.best)
 
 
-def _cut(table: Table, variables: Sequence[int], values: int) -> tuple[Table, Table | None]:
-    """Cut off as many rows as may be repeated for each value."""
-    rows = max(1, MOST_ROWS // max(1, values))
-    if table.rows <= rows:
-        return table, None
-    parts = (slice(rows), slice(rows, None))
-    head, rest = ({v: table[v][part] for v in variables} for part in parts)
-    return Table(head, rows), Table(rest, table.rows - rows)
+def _chunk(stage: Stage) -> int:
+    """Tell how many rows may be repeated for each value of a choice."""
+    return max(1, MOST_ROWS // max(1, len(stage.values)))
 
 
 class _Run:
@@ -132,12 +132,35 @@ class _Run:
         self.best: dict[int, int] | None = None  # the values of the choices
         self.least: list[int] = []
 
-    def advance(self, stage: Stage, table: Table) -> None:
+    @property
+    def done(self) -> bool:
+        """Tell whether nothing can cost less than the best row."""
+        if not self.cost:
+            return self.best is not None
+        low, high = self.ends[self.cost[0]]
+        return bool(low > high)
+
+    def sample(self, stages: Sequence[Stage]) -> None:
+        """Bound the cost by that of a few rows, so that the search drops dearer ones at once."""
+        table = Table({}, 1)
+        for stage in stages:
+            rows = _chunk(stage)
+            if table.rows > rows:
+                table = table.part(np.linspace(0, table.rows - 1, rows).astype(np.intp))
+            table = self.advance(stage, table)
+        if table.rows:
+            self._limit(int(self._column(self.cost[0], table).min()))
+
+    def _limit(self, most: int) -> None:
+        """Let the first of the costs be this at most."""
+        low, _ = self.ends[self.cost[0]]
+        self.ends[self.cost[0]] = low, np.array([most])
+
+    def advance(self, stage: Stage, table: Table) -> Table:
         """Add a choice to the rows of a table, and drop those that come to nothing."""
         if stage.choice is not None:
             values = stage.values
-            values = values[values <= self.ends[stage.choice][1]]
-            table.spread(stage.choice, values)
+            table.spread(stage.choice, values[values <= self.ends[stage.choice][1]])
         for step in stage.passes:
             for check in step.known:
                 if check.constraint.slow:
@@ -147,6 +170,7 @@ class _Run:
             if table.rows and step.bounded:
                 self._bound(step.bounded, table)
         table.flatten()
+        return Table({v: table[v] for v in stage.kept if table.rows}, table.rows)
 
     def consider(self, table: Table) -> None:
         """Take the first of the cheapest rows, if it is cheaper than the best so far."""
@@ -159,8 +183,7 @@ class _Run:
             self.best = {v: self._value(v, table, rows[0]) for v in self.choices}
             self.least = cost
             if cost:
-                low, _ = self.ends[self.cost[0]]
-                self.ends[self.cost[0]] = low, np.array([cost[0] - (len(cost) == 1)])
+                self._limit(cost[0] - (len(cost) == 1))
 
     def _column(self, variable: int, table: Table) -> Column:
         return table[variable] if variable in table else self.ends[variable][0]

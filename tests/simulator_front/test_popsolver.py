@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from simulator.graph.errors import PoplarError
@@ -104,6 +104,15 @@ def modelled(problem: dict[str, Any], arrays: bool) -> tuple[Model, list[Variabl
     return model, variables
 
 
+# The bound on the first cost settles a box whose second cost is above the best.
+SETTLED_BY_ITS_BOUND = {
+    "leaves": [[*range(10)], [0, 1], [0, 3]],
+    "made": [("ceildiv", [0, 0]), ("call", [1, 0])],
+    "holds": [("factorOf", 0, 2)],
+    "cost": [1, 4],
+}
+
+
 def tried(problem: dict[str, Any]) -> list[list[int]]:
     """List all values of all variables that fit, in the order of the choices."""
     every = (evaluated(problem, leaves) for leaves in product(*problem["leaves"]))
@@ -112,6 +121,7 @@ def tried(problem: dict[str, Any]) -> list[list[int]]:
 
 @settings(max_examples=300, deadline=None)
 @given(problems(), st.booleans())
+@example(SETTLED_BY_ITS_BOUND, False)
 def test_the_least_cost_is_that_of_trying_all_values(problem: dict[str, Any], arrays: bool) -> None:
     model, variables = modelled(problem, arrays)
     solution = model.minimize([variables[part] for part in problem["cost"]])
@@ -253,8 +263,8 @@ def test_a_function_of_arrays_is_given_no_more_rows_than_a_chunk(
     solution = model.minimize(best)
     every = [s for s in product(values, repeat=4) if math.prod(s) <= 1000]
     assert solution[best] == min(sum(abs(value - 17) for value in s) for s in every)
-    # Each row once, and the best once more.
-    assert max(lengths) <= 100 and sum(lengths) == len(every) + 1
+    # Each row once; a sample before, and the best after, once more.
+    assert max(lengths) <= 100 and len(every) < sum(lengths) <= len(every) + 101
 
 
 def test_a_product_of_all_choices_bounds_the_first_of_them() -> None:
