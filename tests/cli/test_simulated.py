@@ -61,6 +61,23 @@ def test_matmul_chain_replaces_the_report_of_an_earlier_run(tmp_path: Path) -> N
     assert openReport(out).dataset.value("target", "num_tiles") == 4
 
 
+def test_a_python_file_is_run_with_its_arguments(tmp_path: Path) -> None:
+    program, out = tmp_path / "mine.py", tmp_path / "out"
+    program.write_text(
+        "import sys\nfrom pathlib import Path\nimport beside\n"
+        "Path(sys.argv[-1], 'app.json').write_text('{}')\n"
+        "print(__name__, *sys.argv[1:-1], beside.WORD)\n"
+        "sys.exit(int('--fail' in sys.argv))\n"
+    )
+    (tmp_path / "beside.py").write_text("WORD = 'found'\n")
+    result = run("simulate", program, "--target", "tiny", "--out", out, "8")
+    assert result.stdout.splitlines()[0] == "__main__ --target tiny 8 --out found"
+    assert result.exit_code == 0 and (out / "app.json").is_file()
+    assert run("simulate", program, "--fail", "--out", out).exit_code == 1
+    missing = run("simulate", tmp_path / "none.py")
+    assert missing.exit_code == 2 and "none.py: no such file" in missing.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
