@@ -15,6 +15,7 @@ from simulator.codelets.costs import ceil_div
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, HALF, IntArray, Type
 
+WHOLE_ROW = 1 << 40  # a width that all positions fit into
 NX1_RETAINED = 9  # cycles that a worker saves by keeping its state
 WEIGHT_SHUFFLE = {4: 60, 2: 46, 1: 15}  # supervisor's, by the rows of a filter loaded at once
 
@@ -112,16 +113,24 @@ def zero_partials(elements: IntArray, passes: IntArray, dtype: Type, target: Tar
     return target.workers * passes * (5 + share)
 
 
-def _worker_nx1(k: IntArray, dtype: Type, partials: Type, units: int) -> IntArray:
+def _worker_nx1(k: IntArray, width: IntArray, dtype: Type, partials: Type, units: int) -> IntArray:
+    """Cycles of a worker with k positions in rows of `width`: those of its rows, one after another.
+
+    Its share of all positions begins in the midst of a row, unless it is whole rows.
+    """
     special = dtype == HALF and (partials == FLOAT) == (units == 8)
     if dtype == FLOAT:
         one, two, more, step = 33, 44, 45, 8
     else:
         one, two, more, step = 29, 33 + special, 34, 4
-    kinds = [k == 0, k == 1, k == 2]
+    rows = np.where(k % width == 0, k // width, (np.maximum(k, 2) - 2) // width + 2)
+    rows = np.clip(rows, 1, np.maximum(k, 1))
+    each = k // rows
+    kinds = [each == 0, each == 1, each == 2]
     fixed = [np.full_like(k, cycles) for cycles in (17, one, two)]
-    row = np.select(kinds, fixed, more + step * np.maximum(k - 3, 0))
-    return 17 + (partials != FLOAT) + 3 + row - NX1_RETAINED
+    row = rows * np.select(kinds, fixed, more) + step * np.maximum(k - 3 * rows, 0) * (each > 2)
+    cycles: IntArray = 17 + (partials != FLOAT) + 3 + row - NX1_RETAINED
+    return cycles
 
 
 def conv_nx1(
@@ -134,19 +143,22 @@ def conv_nx1(
     partials: Type,
     target: Target,
     rows: int = 1,
+    width: Any = WHOLE_ROW,
 ) -> IntArray:
     """109 + zeroing + groups * (16 + in * (14 + out * (14 + inner))): ConvPartialnx1.
 
     Lines 694-736, 955-1003. `kernel` counts the steps over a kernel, `rows` are the rows of the
     filter that are loaded at once (1, 2 or 4); `inner` loads weights for each step and lets the
-    workers go over their positions.
+    workers go over their positions, which lie in rows of `width`.
     """
     units, workers = target.getNumConvUnits(dtype, partials), target.workers
     loads = weight_loads(target, dtype, partials)
     if rows == 4 and target.getConvUnitCoeffLoadBytesPerCycle() > 8:
         loads *= 2  # shuffled data cannot be loaded in 128 bits
     step = loads + WEIGHT_SHUFFLE.get(rows, 20 * rows) + 3
-    work = _busiest(lambda k: _worker_nx1(k, dtype, partials, units), positions, workers, 9)
+    work = _busiest(
+        lambda k: _worker_nx1(k, np.asarray(width), dtype, partials, units), positions, workers, 9
+    )
     inner = 14 + kernel * (17 - 5 + step + work)
     retained = NX1_RETAINED + (9 if partials == FLOAT else 10)
     clear = groups * (out_groups * 17 + (out_groups - 1) * 6 + 1) + (groups - 1) * 6 + 1

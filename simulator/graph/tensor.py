@@ -148,7 +148,7 @@ class Tensor(ElementView):
         low, high, step = part.indices(self.shape[axis])
         if step == 1:
             return self._slice_dimension(low, max(low, high), axis)
-        return self._taken(np.arange(low, high, step, dtype=np.int64), axis)
+        return self.taken(np.arange(low, high, step, dtype=np.int64), axis)
 
     def _pick(self, number: int, axis: int) -> Tensor:
         size = self.shape[axis] if axis < len(self.shape) else 0
@@ -159,7 +159,7 @@ class Tensor(ElementView):
         cut_out = self._cut_dimension(first, first + 1, axis)
         return Tensor(self.graph, self.dtype, shape, *cut_out)
 
-    def _taken(self, numbers: IntArray, axis: int) -> Tensor:
+    def taken(self, numbers: IntArray, axis: int) -> Tensor:
         """Take these indexes of a dimension, in their order."""
         size, inner = self.shape[axis], element_count(self.shape[axis + 1 :])
         outer = np.arange(element_count(self.shape[:axis]), dtype=np.int64)[:, None]
@@ -170,13 +170,13 @@ class Tensor(ElementView):
     def reverse(self, dimension: int) -> Tensor:
         """Turn the order of a dimension round."""
         axis = self._checked_dimension(dimension)
-        return self._taken(np.arange(self.shape[axis] - 1, -1, -1, dtype=np.int64), axis)
+        return self.taken(np.arange(self.shape[axis] - 1, -1, -1, dtype=np.int64), axis)
 
     def subSample(self, stride: int, dimension: int) -> Tensor:
         """Take every `stride`-th index of a dimension, from the first."""
         axis = self._checked_dimension(dimension)
         step = self._at_least(stride, 1, "subSample: stride")
-        return self._taken(np.arange(0, self.shape[axis], step, dtype=np.int64), axis)
+        return self.taken(np.arange(0, self.shape[axis], step, dtype=np.int64), axis)
 
     # Repetition
     def upsample(
@@ -187,7 +187,7 @@ class Tensor(ElementView):
             raise PoplarError(f"{self!r}: upsample: method {method!r}; REPEAT is the one there is")
         axis = self._checked_dimension(dimension)
         times = self._times(scale, "upsample: scale")
-        return self._taken(np.repeat(np.arange(self.shape[axis], dtype=np.int64), times), axis)
+        return self.taken(np.repeat(np.arange(self.shape[axis], dtype=np.int64), times), axis)
 
     def broadcast(self, N: int, dimension: int) -> Tensor:
         """Repeat the tensor N times along a dimension."""

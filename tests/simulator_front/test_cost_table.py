@@ -152,7 +152,9 @@ def codelets() -> Iterator[Codelet]:
     yield reduction.reduce_codelet("ADD", FLOAT, reduction.STRIDED)
     yield reduction.reduce_codelet("ADD", FLOAT, reduction.GENERAL, scaled=True)
     yield reduction.reduce_add_codelet(FLOAT)
-    yield convolution.conv_codelet(FLOAT)
+    for name in convolution.SIZES:
+        yield convolution.conv_codelet(f"{name}<float,float>", FLOAT, FLOAT, {}, ())
+    yield convolution.transpose_codelet(FLOAT, 2, 2)
     yield loops.for_loop_counter(UNSIGNED_INT)
     yield from (copies.SHORT, copies.LONG, copies.STRIDED)
 

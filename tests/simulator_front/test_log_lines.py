@@ -188,7 +188,9 @@ def test_a_product_that_fits_on_no_tile_is_warned_of(
     poplin.matMul(graph, a, b, program.Sequence(), "product")
     line = capsys.readouterr().err
     assert re.search(
-        r" W: product/Conv_1: no plan keeps to the memory of a tile; the best takes [\d,]+ B$", line
+        r" W: product/Conv_1: no plan keeps to [\d,]+ B of temporary data a tile; the best takes "
+        r"[\d,]+ B$",
+        line,
     )
 
 

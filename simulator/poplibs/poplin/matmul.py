@@ -1,55 +1,160 @@
-"""Matrix products: blocks on the matrix units of all tiles, then a reduction of partial sums."""
+"""Matrix products: convolutions whose rows are the batch (PopLibs' poplin/MatMul.hpp)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from collections.abc import Sequence as List
 
-import numpy as np
-
-from simulator.codelets.convolution import WORKLIST_ENTRIES, conv_codelet, worklists
-from simulator.codelets.convolution_cycles import conv_cycles
-from simulator.codelets.costs import ceil_div, even_bounds
-from simulator.codelets.reduction import reduce_add_codelet, reduce_add_cycles
-from simulator.graph.errors import PoplarError
+from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
-from simulator.graph.program import Execute, Sequence
+from simulator.graph.program import Copy, Sequence
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import FLOAT, HALF, UNSIGNED_SHORT, IntArray, Type
-from simulator.graph.vertex import Field, VertexGroup, cut_field, cut_ranges
-from simulator.logging import library_call, log
-from simulator.poplibs.poplin.blocks import Blocks
-from simulator.poplibs.poplin.planner import Plan, plan_product
+from simulator.graph.types import FLOAT, HALF, Type
+from simulator.logging import library_call
+from simulator.poplibs.poplin.convolution import convolve
+from simulator.poplibs.poplin.create import PlanningCache, create_input, create_weights
+from simulator.poplibs.poplin.options import MATMUL, settings_of
+from simulator.poplibs.poplin.params import ConvParams
+from simulator.poplibs.poplin.planner import plan_convolution
+from simulator.poplibs.poplin.problem import problem_of
 from simulator.poplibs.popops.regions import debug_name
+from simulator.poplibs.popops.scaled_add import scaledAddTo
+
+Options = Mapping[str, object] | None
+Shape = List[int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Vertices:
-    """Where each vertex stands in the plan: its part of rows, outputs and inputs; its block."""
-
-    row: IntArray
-    output: IntArray
-    split: IntArray
-    positions: IntArray
-    outputs: IntArray
-    inputs: IntArray
+def _params(
+    name: str, a_shape: Shape, b_shape: Shape, dtype: Type, other: Type, out_type: Type | None
+) -> ConvParams:
+    """Give the convolution that is a product of [g, m, k] and [g, k, n]."""
+    a, b = tuple(a_shape), tuple(b_shape)
+    if len(a) != 3 or len(b) != 3 or a[0] != b[0] or a[2] != b[1] or min(a + b, default=0) < 1:
+        shapes = [list(s[1:] if len(s) == 3 and s[0] == 1 else s) for s in (a, b)]
+        raise poplibs_error(f"{name}: cannot multiply {shapes[0]} by {shapes[1]}")
+    if dtype != other or dtype not in (FLOAT, HALF):
+        raise poplibs_error(f"{name}: operands of types {dtype} and {other}; both float or half")
+    result = out_type or dtype
+    if result not in (FLOAT, HALF):
+        raise poplibs_error(f"{name}: output of type {result}; float or half is needed")
+    return ConvParams(dtype, a[1], (), (), a[2], b[2], a[0], outputType=result)
 
 
 @library_call("POPLIN")
-def matMul(graph: Graph, A: Tensor, B: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
-    """Multiply [m, k] by [k, n]."""
-    name = debug_name(debugContext, "Conv_1")
-    _check(name, A.shape, B.shape, A.dtype, B.dtype)
-    plan = plan_product(graph.target, A.dtype, A.dim(0), A.dim(1), B.dim(1))
-    log("PL", "POPLIN", "DEBUG", f"{name}: {list(A.shape)} x {list(B.shape)} by {plan}")
-    if not plan.fits:
-        text = (
-            f"{name}: no plan keeps to the memory of a tile; the best takes {plan.block_bytes:,} B"
-        )
-        log("PL", "POPLIN", "WARN", text)
+def matMul(
+    graph: Graph,
+    A: Tensor,
+    B: Tensor,
+    prog: Sequence,
+    outputType: Type | str | None = None,
+    debugContext: str = "",
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> Tensor:
+    """Multiply [m, k] by [k, n]; as in PopLibs the output's type may be left out."""
+    out_type, context = _sorted(outputType, debugContext)
+    name = debug_name(context, "Conv_1")
+    for tensor in (A, B):
+        if tensor.rank() != 2:
+            raise poplibs_error(f"{name}: cannot multiply {list(A.shape)} by {list(B.shape)}")
+    return _product(graph, A.expand([0]), B.expand([0]), prog, out_type, name, options).squeeze([0])
+
+
+@library_call("POPLIN")
+def matMulGrouped(
+    graph: Graph,
+    A: Tensor,
+    B: Tensor,
+    prog: Sequence,
+    outputType: Type | str | None = None,
+    debugContext: str = "",
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> Tensor:
+    """Multiply [g, m, k] by [g, k, n], group by group."""
+    out_type, context = _sorted(outputType, debugContext)
+    return _product(graph, A, B, prog, out_type, debug_name(context, "Conv_1"), options)
+
+
+def _sorted(output_type: Type | str | None, context: str) -> tuple[Type | None, str]:
+    """Tell an output's type from a debug context in its place."""
+    return (None, output_type) if isinstance(output_type, str) else (output_type, context)
+
+
+def _product(
+    graph: Graph,
+    a: Tensor,
+    b: Tensor,
+    prog: Sequence,
+    out_type: Type | None,
+    name: str,
+    options: Options,
+) -> Tensor:
+    params = _params(name, a.shape, b.shape, a.dtype, b.dtype, out_type)
+    settings = settings_of(graph.target, MATMUL, options, name)
     with graph.debug_scope(name, "poplin"):
-        left, right = (B.transpose(), A.transpose()) if plan.swapped else (A, B)
-        out = _convolve(graph, plan, left, right, prog, name)
-    return out.transpose() if plan.swapped else out
+        left, right = a.dimShuffle([0, 2, 1]), b.dimShuffle([0, 2, 1])
+        out = convolve(graph, problem_of(params), left, right, prog, name, settings)
+    return out.dimShuffle([0, 2, 1])
+
+
+@library_call("POPLIN")
+def matMulWithOutput(
+    graph: Graph,
+    A: Tensor,
+    B: Tensor,
+    out: Tensor,
+    prog: Sequence,
+    debugContext: str = "",
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> None:
+    """Multiply [m, k] by [k, n] and write the product to a tensor."""
+    made = matMul(graph, A, B, prog, out.dtype, debugContext, options, cache)
+    _check_output(debugContext, out, made)
+    prog.add(Copy(made, out, name=debug_name(debugContext, "Conv_1")))
+
+
+@library_call("POPLIN")
+def matMulAcc(
+    graph: Graph,
+    C: Tensor,
+    k: Tensor | float,
+    A: Tensor,
+    B: Tensor,
+    prog: Sequence,
+    debugContext: str = "",
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> None:
+    """Add k times the product of [m, k] and [k, n] to C."""
+    made = matMul(graph, A, B, prog, None, debugContext, options, cache)
+    _check_output(debugContext, C, made)
+    scaledAddTo(graph, C, made, k, prog, debugContext)
+
+
+@library_call("POPLIN")
+def matMulGroupedAcc(
+    graph: Graph,
+    C: Tensor,
+    k: Tensor | float,
+    A: Tensor,
+    B: Tensor,
+    prog: Sequence,
+    debugContext: str = "",
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> None:
+    """Add k times the products of [g, m, k] and [g, k, n] to C."""
+    made = matMulGrouped(graph, A, B, prog, None, debugContext, options, cache)
+    _check_output(debugContext, C, made)
+    scaledAddTo(graph, C, made, k, prog, debugContext)
+
+
+def _check_output(context: str, out: Tensor, made: Tensor) -> None:
+    if out.shape != made.shape:
+        name = debug_name(context, "Conv_1")
+        raise poplibs_error(f"{name}: output {out!r}; {list(made.shape)} is needed")
 
 
 @library_call("POPLIN")
@@ -57,12 +162,16 @@ def createMatMulInputLHS(
     graph: Graph,
     inputType: Type,
     outputType: Type,
-    aShape: tuple[int, ...] | list[int],
-    bShape: tuple[int, ...] | list[int],
-    debugContext: str = "",
+    aShape: Shape,
+    bShape: Shape,
+    name: str = "",
+    options: Options = None,
+    cache: PlanningCache | None = None,
 ) -> Tensor:
     """Add the left operand of a product, laid out as its plan wants it."""
-    return _create_input(graph, inputType, outputType, aShape, bShape, debugContext, left=True)
+    shapes = [1, *aShape], [1, *bShape]
+    given = (graph, inputType, outputType, *shapes, name, options, cache)
+    return createMatMulGroupedInputLHS(*given).squeeze([0])
 
 
 @library_call("POPLIN")
@@ -70,228 +179,89 @@ def createMatMulInputRHS(
     graph: Graph,
     inputType: Type,
     outputType: Type,
-    aShape: tuple[int, ...] | list[int],
-    bShape: tuple[int, ...] | list[int],
-    debugContext: str = "",
+    aShape: Shape,
+    bShape: Shape,
+    name: str = "",
+    options: Options = None,
+    cache: PlanningCache | None = None,
 ) -> Tensor:
     """Add the right operand of a product, laid out as its plan wants it."""
-    return _create_input(graph, inputType, outputType, aShape, bShape, debugContext, left=False)
+    shapes = [1, *aShape], [1, *bShape]
+    given = (graph, inputType, outputType, *shapes, name, options, cache)
+    return createMatMulGroupedInputRHS(*given).squeeze([0])
 
 
-def _check(
-    name: str,
-    a_shape: tuple[int, ...] | list[int],
-    b_shape: tuple[int, ...] | list[int],
-    a_type: Type,
-    b_type: Type,
-) -> None:
-    if len(a_shape) != 2 or len(b_shape) != 2 or a_shape[1] != b_shape[0]:
-        raise PoplarError(f"{name}: cannot multiply {list(a_shape)} by {list(b_shape)}")
-    if a_type != b_type or a_type not in (FLOAT, HALF):
-        raise PoplarError(f"{name}: operands of types {a_type} and {b_type}; both float or half")
-
-
-def _create_input(
+@library_call("POPLIN")
+def createMatMulGroupedInputLHS(
     graph: Graph,
-    dtype: Type,
-    output_type: Type,
-    a_shape: tuple[int, ...] | list[int],
-    b_shape: tuple[int, ...] | list[int],
-    name: str,
-    *,
-    left: bool,
+    inputType: Type,
+    outputType: Type,
+    aShape: Shape,
+    bShape: Shape,
+    name: str = "",
+    options: Options = None,
+    cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add an operand in blocked order; each block is shared among the tiles that read it."""
-    _check(name or "matMul", a_shape, b_shape, dtype, output_type)
-    plan = plan_product(graph.target, dtype, a_shape[0], a_shape[1], b_shape[1])
-    moving = left != plan.swapped  # the operand whose rows pass through the units
-    rows, columns = (plan.m, plan.k) if moving else (plan.k, plan.n)
-    blocks = _moving_blocks(plan) if moving else _weight_blocks(plan)
-    shape = tuple(a_shape) if left else tuple(b_shape)
-    flat = graph.addVariable(dtype, shape, name or "matMul/operand").flatten()
-    readers = plan.n_splits if moving else plan.m_splits
-    _map_shared(graph, flat, blocks, plan, readers, moving)
-    first = int(flat.begins[0])
-    operand = flat.view(first + blocks.positions().reshape(rows, columns))
-    return operand.transpose() if plan.swapped else operand
+    """Add the left operand of grouped products, laid out as its plan wants it."""
+    what = name or "matMul/lhs"
+    params = _params(what, aShape, bShape, inputType, inputType, outputType)
+    settings = settings_of(graph.target, MATMUL, options, what)
+    made = create_input(graph, params, settings, what)  # [m, g * k]
+    groups, rows, inner = aShape
+    return made.reshape((rows, groups, inner)).dimShuffle([1, 0, 2])
 
 
-def _moving_blocks(plan: Plan) -> Blocks:
-    return Blocks(plan.row_bounds(), plan.input_bounds())
-
-
-def _weight_blocks(plan: Plan) -> Blocks:
-    return Blocks(plan.input_bounds(), plan.output_bounds())
-
-
-def _tile(plan: Plan, row: IntArray, output: IntArray, split: IntArray) -> IntArray:
-    """Give the tile of a vertex: the parts of one sum are neighbours."""
-    return (row * plan.n_splits + output) * plan.k_splits + split
-
-
-def _map_shared(
-    graph: Graph, flat: Tensor, blocks: Blocks, plan: Plan, readers: int, moving: bool
-) -> None:
-    """Cut every block into one piece for each tile that reads it, and map the pieces."""
-    heights, widths = blocks.heights(), blocks.widths()
-    block_row, block_column, reader = (
-        index.reshape(-1) for index in np.indices((len(heights), len(widths), readers))
-    )
-    start = blocks.starts()[block_row, block_column]
-    size = (heights[:, None] * widths[None, :])[block_row, block_column]
-    low = start + size * reader // readers
-    high = start + size * (reader + 1) // readers
-    if moving:
-        tiles = _tile(plan, block_row, reader, block_column)
-    else:
-        tiles = _tile(plan, reader, block_column, block_row)
-    keep = high > low
-    graph.map_ranges(flat, low[keep], high[keep], tiles[keep])
-
-
-def _vertices(plan: Plan) -> _Vertices:
-    """List the vertices, those of one shape together: they are computed in one product."""
-    row, output, split = (
-        index.reshape(-1).astype(np.int64)
-        for index in np.indices((plan.m_splits, plan.n_splits, plan.k_splits))
-    )
-    positions = np.diff(plan.row_bounds())[row]
-    outputs = np.diff(plan.output_bounds())[output]
-    inputs = np.diff(plan.input_bounds())[split]
-    order = np.lexsort((inputs, outputs, positions))
-    columns = (row, output, split, positions, outputs, inputs)
-    return _Vertices(*(column[order] for column in columns))
-
-
-def _convolve(
-    graph: Graph, plan: Plan, left: Tensor, right: Tensor, prog: Sequence, name: str
+@library_call("POPLIN")
+def createMatMulGroupedInputRHS(
+    graph: Graph,
+    inputType: Type,
+    outputType: Type,
+    aShape: Shape,
+    bShape: Shape,
+    name: str = "",
+    options: Options = None,
+    cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Add the products of all blocks, and the reduction when sums are split."""
-    dtype = left.dtype
-    compute_set = graph.addComputeSet(f"{name}/Convolve")
-    vertices = _vertices(plan)
-    out_blocks = Blocks(plan.row_bounds(), plan.output_bounds())
-    size = plan.m * plan.n
-    partials = graph.addVariable(
-        dtype, (plan.k_splits, size), f"{name}/{'partials' if plan.k_splits > 1 else 'out'}"
-    ).flatten()
-    out_low = vertices.split * size + out_blocks.starts()[vertices.row, vertices.output]
-    out_high = out_low + vertices.positions * vertices.outputs
-    tiles = _tile(plan, vertices.row, vertices.output, vertices.split)
-    graph.map_ranges(partials, out_low, out_high, tiles)
-    fields = {
-        **_operand_fields(plan, vertices, left, right),
-        "out": cut_field("out", "output", partials, out_low, out_high, interleaved=True),
-        "worklists": _worklist_field(graph, vertices, tiles, name),
-    }
-    graph.add_vertices(
-        VertexGroup(
-            compute_set=compute_set.id,
-            codelet=conv_codelet(dtype),
-            tile=tiles,
-            fields=fields,
-            parameters={
-                "positions": vertices.positions,
-                "inputs": vertices.inputs,
-                "outputs": vertices.outputs,
-            },
-            cycles=conv_cycles(
-                graph.target, dtype, vertices.positions, vertices.outputs, vertices.inputs
-            ),
-        )
-    )
-    prog.add(Execute(compute_set))
-    blocked = partials
-    if plan.k_splits > 1:
-        blocked = _reduce(graph, plan, partials, prog, name)
-    return blocked.view(int(blocked.begins[0]) + out_blocks.positions())
+    """Add the right operand of grouped products, laid out as its plan wants it."""
+    what = name or "matMul/rhs"
+    params = _params(what, aShape, bShape, inputType, inputType, outputType)
+    settings = settings_of(graph.target, MATMUL, options, what)
+    return create_weights(graph, params, settings, what).dimShuffle([0, 2, 1])
 
 
-def _operand_fields(
-    plan: Plan, vertices: _Vertices, left: Tensor, right: Tensor
-) -> dict[str, Field]:
-    """Give each vertex its block of both operands; edges are as PopLibs lists them, by group."""
-    in_groups = ceil_div(vertices.inputs, plan.group)
-    out_groups = ceil_div(vertices.outputs, plan.units)
-    moving, weights = _moving_blocks(plan), _weight_blocks(plan)
-    in_low = moving.starts()[vertices.row, vertices.split]
-    weight_low = weights.starts()[vertices.split, vertices.output]
-    in_field = cut_field(
-        "in",
-        "input",
-        left.view(left.elements().reshape(-1)[moving.in_order()]),
-        in_low,
-        in_low + vertices.positions * vertices.inputs,
-    )
-    weight_field = cut_field(
-        "weights",
-        "input",
-        right.view(right.elements().reshape(-1)[weights.in_order()]),
-        weight_low,
-        weight_low + vertices.inputs * vertices.outputs,
-    )
-    return {
-        "in": _with_edges(in_field, in_groups),
-        "weights": _with_edges(weight_field, in_groups * out_groups),
-    }
-
-
-def _with_edges(field: Field, edges: IntArray) -> Field:
-    return Field(
-        field.name,
-        field.dtype,
-        field.direction,
-        field.begins,
-        field.lengths,
-        field.starts,
-        edges,
-        field.interleaved,
+@library_call("POPLIN")
+def matMulReportPlan(
+    graph: Graph,
+    inputType: Type,
+    outputType: Type,
+    aShape: Shape,
+    bShape: Shape,
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> str:
+    """Give the plan of a product as text."""
+    return matMulGroupedReportPlan(
+        graph, inputType, outputType, [1, *aShape], [1, *bShape], options, cache
     )
 
 
-def _worklist_field(graph: Graph, vertices: _Vertices, tiles: IntArray, name: str) -> Field:
-    """Add the constant that tells each worker of each vertex its share of the positions."""
-    values = worklists(vertices.positions, graph.target.workers)
-    size = graph.target.workers * WORKLIST_ENTRIES
-    constant = graph.addConstant(
-        UNSIGNED_SHORT, (len(tiles), size), values.reshape(-1), f"{name}/worklists"
-    )
-    low = np.arange(len(tiles), dtype=np.int64) * size
-    graph.map_ranges(constant, low, low + size, tiles)
-    return cut_field("worklists", "input", constant, low, low + size)
+@library_call("POPLIN")
+def matMulGroupedReportPlan(
+    graph: Graph,
+    inputType: Type,
+    outputType: Type,
+    aShape: Shape,
+    bShape: Shape,
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> str:
+    """Give the plan of grouped products as text."""
+    params = _params("matMul", aShape, bShape, inputType, inputType, outputType)
+    settings = settings_of(graph.target, MATMUL, options, "matMul")
+    return plan_convolution(graph.target, problem_of(params), settings).describe()
 
 
-def _reduce(graph: Graph, plan: Plan, partials: Tensor, prog: Sequence, name: str) -> Tensor:
-    """Add the partial sums; the outputs are spread in blocked order over the tiles in use."""
-    size, dtype = plan.m * plan.n, partials.dtype
-    grain = graph.target.getVectorWidth(dtype)
-    grains = ceil_div(size, grain)
-    pieces = min(plan.vertices, grains)
-    bounds = np.minimum(even_bounds(grains, pieces) * grain, size)
-    order = np.argsort(np.diff(bounds), kind="stable")  # those of one size together
-    first, end = bounds[:-1][order], bounds[1:][order]
-    tiles = (np.arange(pieces, dtype=np.int64) * plan.vertices // pieces)[order]
-    out = graph.addVariable(dtype, (size,), f"{name}/Reduce/out")
-    graph.map_ranges(out, first, end, tiles)
-    compute_set = graph.addComputeSet(f"{name}/Reduce")
-    row_start = np.arange(plan.k_splits, dtype=np.int64) * size
-    low = (first[:, None] + row_start[None, :]).reshape(-1)
-    high = (end[:, None] + row_start[None, :]).reshape(-1)
-    ranges = np.full(pieces, plan.k_splits, dtype=np.int64)
-    graph.add_vertices(
-        VertexGroup(
-            compute_set=compute_set.id,
-            codelet=reduce_add_codelet(dtype),
-            tile=tiles,
-            fields={
-                "partials": cut_ranges(
-                    "partials", "input", partials, low, high, ranges, as_rows=True
-                ),
-                "out": cut_field("out", "output", out, first, end),
-            },
-            parameters={"splits": ranges},
-            cycles=reduce_add_cycles(graph.target, dtype)(end - first, plan.k_splits),
-        )
-    )
-    prog.add(Execute(compute_set))
-    return out
+@library_call("POPLIN")
+def transposeGroupedMatrix(matrix: Tensor) -> Tensor:
+    """View [g, m, n] as [g, n, m]."""
+    return matrix.dimShuffle([0, 2, 1])

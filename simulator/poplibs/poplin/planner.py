@@ -1,139 +1,187 @@
-"""How a matrix product is divided over the tiles: the split with the fewest estimated cycles."""
+"""Choose how a convolution is divided: the cheapest way whose data fits into the tiles."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-from simulator.codelets.convolution_cycles import conv_cycles, input_group
-from simulator.codelets.costs import ceil_div, even_bounds
-from simulator.codelets.reduction import reduce_add_cycles
-from simulator.graph.errors import PoplarError
+from simulator.codelets.convolution_cycles import input_group
+from simulator.codelets.costs import ceil_div
 from simulator.graph.target import Target
-from simulator.graph.types import IntArray, Type
+from simulator.graph.types import FLOAT, IntArray, Type
+from simulator.poplibs import popsolver
+from simulator.poplibs.poplin.plan import Method, Plan
+from simulator.poplibs.poplin.plan_cost import Estimate, Part, estimate
+from simulator.poplibs.poplin.problem import (
+    Problem,
+    even_candidates,
+    slice_kernel,
+    slice_outputs,
+    total,
+)
 
-USABLE_MEMORY = 0.6  # of a tile; the rest is for code, stack and other variables
+SLICE_GRAIN, MOST_SLICES = 16, 64  # outputs: the most that the matrix units make at once
+FURTHER_SLICES = 8  # how many are tried when something fits already
+DEFAULT_MEMORY_PROPORTION = 0.6  # as PopLibs' availableMemoryProportion
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A division of [m, k] x [k, n]; `swapped` computes the transposed product instead.
+@dataclass(frozen=True)
+class Settings:
+    """What a plan must keep to."""
 
-    `m`, `n` and `k` are of the product that is computed (after swapping), in `m_splits` parts of
-    rows, `n_splits` parts of whole groups of outputs, `k_splits` parts of whole groups of inputs.
-    `block_bytes` are the operands and the result of the largest block; if they do not fit into what
-    a tile has for them, no plan does.
+    tiles: int
+    partials: Type = FLOAT
+    memory_proportion: float = DEFAULT_MEMORY_PROPORTION
+
+
+@lru_cache(maxsize=512)
+def plan_convolution(target: Target, problem: Problem, settings: Settings) -> Plan:
+    """Find the cheapest plan of those whose temporary data fits; else the one that takes least.
+
+    A method whose data does not fit is tried again on slices, made one after another.
     """
-
-    swapped: bool
-    m: int
-    n: int
-    k: int
-    m_splits: int
-    n_splits: int
-    k_splits: int
-    units: int
-    group: int
-    cycles: int
-    block_bytes: int
-    fits: bool
-
-    @property
-    def vertices(self) -> int:
-        """Count the blocks."""
-        return self.m_splits * self.n_splits * self.k_splits
-
-    def row_bounds(self) -> IntArray:
-        """Give the bounds of the parts of the rows."""
-        return even_bounds(self.m, self.m_splits)
-
-    def output_bounds(self) -> IntArray:
-        """Give the bounds of the parts of the outputs."""
-        return _group_bounds(self.n, self.units, self.n_splits)
-
-    def input_bounds(self) -> IntArray:
-        """Give the bounds of the parts of the summed dimension."""
-        return _group_bounds(self.k, self.group, self.k_splits)
+    limit = int(target.bytes_per_tile * settings.memory_proportion)
+    fitting: list[Plan] = []
+    waiting = list(methods_of(target, problem, settings))
+    for slices in (1 << power for power in range(MOST_SLICES.bit_length())):
+        tried = waiting if slices <= FURTHER_SLICES or not fitting else []
+        found = {
+            method: [
+                replace(plan, slices=slices, whole=problem)
+                for part in _slices_of(problem, slices, method)
+                if (plan := _solve(target, part, method, settings, limit, by_memory=False))
+            ]
+            for method in tried
+        }
+        fitting += [plan for plans in found.values() for plan in plans]
+        waiting = [method for method in tried if not found[method]]
+    if fitting:
+        return min(fitting, key=lambda plan: plan.total_cycles)
+    return _smallest(target, problem, settings, limit)
 
 
-def _group_bounds(size: int, group: int, parts: int) -> IntArray:
-    return np.minimum(even_bounds(ceil_div(size, group), parts) * group, size)
+def fixed_plan(target: Target, problem: Problem, plan: Plan, settings: Settings) -> Plan:
+    """Give the plan of another slice: the same one, if its size is the same."""
+    if problem.sizes() == plan.problem.sizes():
+        return replace(plan, problem=problem, slices=1)
+    found = _solve(target, problem, plan.method, settings, plan.limit, by_memory=False)
+    return found or plan_convolution(target, problem, settings)
 
 
-@lru_cache(maxsize=256)
-def plan_product(target: Target, dtype: Type, m: int, k: int, n: int) -> Plan:
-    """Find the best division of a product [m, k] x [k, n], in either orientation."""
-    if min(m, k, n) < 1:
-        raise PoplarError(f"matMul: [{m}, {k}] x [{k}, {n}]; sizes must be at least 1")
-    straight = _best(target, dtype, m, k, n, swapped=False)
-    crossed = _best(target, dtype, n, k, m, swapped=True)
-    return min(straight, crossed, key=lambda plan: (not plan.fits, plan.cycles))
+def _smallest(target: Target, problem: Problem, settings: Settings, limit: int) -> Plan:
+    """Find the plan that takes the least temporary data, in as many slices as there may be."""
+    plans = []
+    for method in methods_of(target, problem, settings):
+        slices, parts = MOST_SLICES, list(_slices_of(problem, MOST_SLICES, method))
+        if not parts:
+            slices, parts = 1, [problem]
+        for part in parts:
+            plan = _solve(target, part, method, settings, limit, by_memory=True)
+            plans += [replace(plan, slices=slices, whole=problem)] if plan else []
+    return min(plans, key=lambda plan: plan.temporary_bytes)
 
 
-def _candidates(size: int, most: int) -> IntArray:
-    """List the part counts up to `most` that differ in the size of the largest part."""
-    parts = np.arange(1, min(size, most) + 1, dtype=np.int64)
-    _, first = np.unique(ceil_div(size, parts), return_index=True)
-    distinct: IntArray = parts[np.sort(first)]
-    return distinct
+def _slices_of(problem: Problem, slices: int, method: Method) -> Iterator[Problem]:
+    """Give the largest slice of a problem cut in each dimension that can be sliced."""
+    if slices == 1:
+        yield problem
+        return
+    if problem.outputs >= slices * SLICE_GRAIN:
+        yield slice_outputs(problem, 0, _step(problem.outputs, slices, SLICE_GRAIN))
+    if method.expanded and problem.axes[0].kernel >= slices:
+        yield slice_kernel(problem, 0, _step(problem.axes[0].kernel, slices, 1))
 
 
-def _best(target: Target, dtype: Type, m: int, k: int, n: int, *, swapped: bool) -> Plan:
-    units, group = target.getNumConvUnits(dtype, dtype), input_group(target, dtype)
-    tiles = target.tiles_per_ipu
-    splits = np.meshgrid(
-        _candidates(m, tiles),
-        _candidates(ceil_div(n, units), tiles),
-        _candidates(ceil_div(k, group), tiles),
-        indexing="ij",
-    )
-    fits = splits[0] * splits[1] * splits[2] <= tiles
-    ms, ns, ks = (split[fits] for split in splits)
-    positions = ceil_div(m, ms)
-    outputs = np.minimum(ceil_div(ceil_div(n, units), ns) * units, n)
-    inputs = np.minimum(ceil_div(ceil_div(k, group), ks) * group, k)
-    cycles = _estimate(target, dtype, (m, n), (ms, ns, ks), (positions, outputs, inputs))
-    held = (positions * inputs + inputs * outputs + positions * outputs) * dtype.size
-    too_big = held > USABLE_MEMORY * target.bytes_per_tile
-    best = int(np.lexsort((ms * ns * ks, np.where(too_big, held, cycles), too_big))[0])
-    return Plan(
-        swapped=swapped,
-        m=m,
-        n=n,
-        k=k,
-        m_splits=int(ms[best]),
-        n_splits=int(ns[best]),
-        k_splits=int(ks[best]),
-        units=units,
-        group=group,
-        cycles=int(cycles[best]),
-        block_bytes=int(held[best]),
-        fits=not too_big[best],
-    )
+def _step(size: int, slices: int, grain: int) -> int:
+    return ceil_div(ceil_div(size, slices), grain) * grain
 
 
-def _estimate(
+def methods_of(target: Target, problem: Problem, settings: Settings) -> Iterator[Method]:
+    """List the ways to compute a part."""
+    partials = FLOAT if problem.dtype == FLOAT else settings.partials
+    units = target.getNumConvUnits(problem.dtype, partials)
+    group = input_group(target, problem.dtype)
+    plain = not any(axis.kernel > 1 or axis.padding for axis in problem.axes)
+    amp = Method("AMP", partials, group, units)
+    yield amp
+    if plain:
+        yield replace(amp, swapped=True)
+    else:
+        yield replace(amp, expanded=True)
+        yield replace(amp, expanded=True, swapped=True)
+    yield Method("HMAC", partials, 1 if problem.inputs == 1 else 2, 1)
+
+
+def _solve(
     target: Target,
-    dtype: Type,
-    size: tuple[int, int],
-    splits: tuple[Any, Any, Any],
-    block: tuple[Any, Any, Any],
-) -> IntArray:
-    """Add up exchange of operands, product, exchange of partial results and reduction."""
-    m, n = size
-    ms, ns, ks = splits
-    positions, outputs, inputs = block
-    received = (positions * inputs + inputs * outputs) * dtype.size
-    exchange = ceil_div(received, target.exchange_bytes_per_cycle)
-    compute = conv_cycles(target, dtype, positions, outputs, inputs)
-    outs = ceil_div(ceil_div(m * n, ms * ns * ks), 4) * 4
-    reduce_exchange = ceil_div(outs * ks * dtype.size, target.exchange_bytes_per_cycle)
-    add = reduce_add_cycles(target, dtype)
-    # ReduceAdd is linear in the number of rows: two evaluations give every one.
-    one, two = add(outs, 1), add(outs, 2)
-    reduction = reduce_exchange + one + (two - one) * (ks - 1) + target.getMaxIPUSyncDelay()
-    total: IntArray = exchange + compute + np.where(ks > 1, reduction, 0)
-    return total
+    problem: Problem,
+    method: Method,
+    settings: Settings,
+    limit: int,
+    *,
+    by_memory: bool,
+) -> Plan | None:
+    """Let popsolver choose the number of parts of each dimension."""
+    model = popsolver.Model()
+    sizes, grains = problem.sizes(), method.grains(problem)
+    parts, largest, used = [], [], model.addConstant(1)
+    for name, size, grain in zip(problem.names(), sizes, grains, strict=True):
+        candidates = even_candidates(size, grain, settings.tiles)
+        count = model.addVariable(1, candidates[-1], name, among=candidates)
+        used = model.product([used, count])
+        model.lessOrEqual(used, settings.tiles)
+        parts.append(count)
+        largest.append(model.ceildiv(-(-size // grain), count))
+    sums = model.product(parts[-1 - len(problem.axes) :])
+    share = _share_of_taps(problem)
+
+    def priced(arrays: list[IntArray]) -> Estimate:
+        blocks = _part(problem, grains, arrays[:-1], arrays[-1])
+        return estimate(target, problem, method, blocks, share)
+
+    inputs = [*largest, sums]
+    cost = model.call(inputs, lambda arrays: _sum(priced(arrays)), "cycles", arrays=True)
+    held = model.call(inputs, lambda arrays: priced(arrays).bytes, "bytes", arrays=True)
+    if not by_memory:
+        model.lessOrEqual(held, limit)
+    solution = model.minimize([held, cost] if by_memory else [cost, held])
+    if not solution.validSolution():
+        return None
+    found = priced([np.array([solution[variable]]) for variable in inputs])
+    cycles = tuple((name, int(np.ravel(value)[0])) for name, value in found.cycles.items())
+    chosen = tuple(solution[count] for count in parts)
+    return Plan(problem, method, chosen, cycles, solution[held], limit)
+
+
+def _sum(found: Estimate) -> IntArray:
+    result: IntArray = np.add.reduce(list(found.cycles.values()))
+    return result
+
+
+def _part(
+    problem: Problem, grains: tuple[int, ...], blocks: list[IntArray], sums: IntArray
+) -> Part:
+    """Give the sizes of the largest part from the steps it has in each dimension."""
+    sizes = [
+        np.minimum(block * grain, size)
+        for block, grain, size in zip(blocks, grains, problem.sizes(), strict=True)
+    ]
+    dims = len(problem.axes)
+    return Part(
+        sizes[0],
+        sizes[1],
+        tuple(sizes[2 : 2 + dims]),
+        sizes[2 + dims],
+        tuple(sizes[3 + dims : 3 + 2 * dims]),
+        sizes[-1],
+        sums,
+    )
+
+
+def _share_of_taps(problem: Problem) -> float:
+    """Give the share of the kernel's elements that meet an input and not a zero."""
+    met = total([int((axis.reads >= 0).sum()) for axis in problem.axes])
+    return met / total([axis.reads.size for axis in problem.axes])

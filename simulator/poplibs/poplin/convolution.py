@@ -1,0 +1,343 @@
+"""Convolutions: forward, backward, and the gradient of the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from simulator.graph.errors import poplibs_error
+from simulator.graph.graph import Graph
+from simulator.graph.program import Sequence
+from simulator.graph.tensor import Tensor, concat
+from simulator.graph.types import IntArray, Type
+from simulator.logging import library_call, log
+from simulator.poplibs.poplin.combine import combine
+from simulator.poplibs.poplin.create import PlanningCache, create_input, create_weights
+from simulator.poplibs.poplin.multiply import CHANNEL, multiply
+from simulator.poplibs.poplin.operands import run_of
+from simulator.poplibs.poplin.options import CONVOLUTION, settings_of
+from simulator.poplibs.poplin.params import (
+    ConvParams,
+    InputTransform,
+    getWeightUpdateParams,
+)
+from simulator.poplibs.poplin.plan import Plan
+from simulator.poplibs.poplin.planner import Settings, fixed_plan, plan_convolution
+from simulator.poplibs.poplin.problem import (
+    Problem,
+    compact,
+    flattened,
+    kept_of,
+    problem_of,
+    slice_kernel,
+    slice_outputs,
+)
+from simulator.poplibs.poplin.regroup import regrouped
+from simulator.poplibs.popops.cast import cast
+from simulator.poplibs.popops.regions import debug_name
+from simulator.poplibs.popops.scaled_add import scaledAddTo
+
+Options = Mapping[str, object] | None
+WEIGHT_UPDATE_GRAIN = 8  # channels: input channels are its batch, and lie together in groups
+
+
+@library_call("POPLIN")
+def convolution(
+    graph: Graph,
+    input: Tensor,
+    weights: Tensor,
+    params: ConvParams,
+    transposeAndFlipWeights: bool,
+    prog: Sequence,
+    debugContext: str = "",
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> Tensor:
+    """Convolve [batch, channels, *field] with [groups, outputs, inputs, *kernel].
+
+    With `transposeAndFlipWeights` the weights are those of the forward pass, [groups, inputs,
+    outputs, *kernel], and their kernel is turned round. Gives [batch, channels, *field].
+    """
+    name = debug_name(debugContext, "Conv_1")
+    settings = settings_of(graph.target, CONVOLUTION, options, name)
+    taken = weights
+    if transposeAndFlipWeights:
+        taken = _swap_channels(weights, name)
+        for axis in range(params.getNumFieldDims()):
+            taken = taken.reverse(3 + axis)
+    _check(name, input, params.input_shape(), params, "input")
+    _check(name, taken, params.weights_shape(), params, "weights")
+    groups, batch = params.numConvGroups, params.batchSize
+    apart = input.reshape(
+        (batch, groups, params.inputChannelsPerConvGroup, *params.inputFieldShape)
+    ).dimShufflePartial([1, 2, 0], [0, 1, 2])
+    with graph.debug_scope(name, "poplin"):
+        problem = problem_of(params)
+        left = transformed(apart, params.inputTransform)
+        right = transformed(taken, params.kernelTransform)
+        out = convolve(graph, problem, left, right, prog, name, settings)
+        out = _with_zeros_around(graph, out, params, name)
+    merged = out.dimShufflePartial([2, 0, 1], [0, 1, 2])
+    return merged.reshape(params.output_shape())
+
+
+def _swap_channels(weights: Tensor, name: str) -> Tensor:
+    if weights.rank() < 3:
+        raise poplibs_error(
+            f"{name}: weights {weights!r}; [groups, outputs, inputs, *kernel] is needed"
+        )
+    return weights.dimShufflePartial([1], [2])
+
+
+def _check(
+    name: str, tensor: Tensor, shape: tuple[int, ...], params: ConvParams, what: str
+) -> None:
+    if tensor.shape != shape or tensor.dtype != params.dataType:
+        raise poplibs_error(f"{name}: {what} {tensor!r}; {params.dataType}{list(shape)} is needed")
+
+
+def transformed(tensor: Tensor, transform: InputTransform) -> Tensor:
+    """Cut off what is truncated, and turn round what is flipped; the rest is in the `Axis`."""
+    for axis, size in enumerate(tensor.shape[3:]):
+        low, high = transform.truncationLower[axis], transform.truncationUpper[axis]
+        tensor = tensor.slice(low, size - high, 3 + axis)
+        if transform.flip[axis]:
+            tensor = tensor.reverse(3 + axis)
+    return tensor
+
+
+def convolve(
+    graph: Graph,
+    problem: Problem,
+    left: Tensor,
+    right: Tensor,
+    prog: Sequence,
+    name: str,
+    settings: Settings,
+) -> Tensor:
+    """Give [g][co][n][*field] for [g][ci][n][*input] and [g][co][ci][*kernel]."""
+    kept = [kept_of(axis) for axis in problem.axes]
+    small = compact(problem)
+    for place, (_, inputs, _) in enumerate(kept):
+        left = take(left, inputs, 3 + place)
+    flat = flattened(small)
+    if flat is not small:
+        left = left.reshape((*left.shape[:2], flat.batch))
+        right = right.reshape(right.shape[:3])
+    plan = plan_convolution(graph.target, flat, settings)
+    _say(plan, name)
+    left = _together(graph, plan, "input", left, prog, name)
+    right = _together(graph, plan, "weights", right, prog, name)
+    out = _in_slices(graph, plan, flat, left, right, prog, name, settings)
+    out = out.reshape((*out.shape[:2], small.batch, *(axis.output for axis in small.axes)))
+    for place, (_, _, outputs) in enumerate(kept):
+        out = _spread(graph, out, outputs, problem.axes[place].output, 3 + place, name)
+    return out
+
+
+def _in_slices(
+    graph: Graph,
+    plan: Plan,
+    problem: Problem,
+    left: Tensor,
+    right: Tensor,
+    prog: Sequence,
+    name: str,
+    settings: Settings,
+) -> Tensor:
+    """Convolve slice by slice; what is sliced over the kernel is added up."""
+    if plan.slices == 1:
+        return combine(graph, plan, multiply(graph, plan, left, right, prog, name), prog, name)
+    by_kernel = plan.sliced == "kernel"
+    cut, axis = (slice_kernel, 3) if by_kernel else (slice_outputs, 1)
+    size, step = right.shape[axis], plan.slice_size
+    made: list[Tensor] = []
+    for begin in range(0, size, step):
+        end = min(begin + step, size)
+        part = cut(problem, begin, end)
+        if by_kernel:
+            part = replace(part, out_type=plan.method.partials)
+        cut_plan = fixed_plan(graph.target, part, plan, settings)
+        weights = right.slice(begin, end, axis)
+        partials = multiply(graph, cut_plan, left, weights, prog, name)
+        out = combine(graph, cut_plan, partials, prog, name)
+        if by_kernel and made:
+            scaledAddTo(graph, made[0], out, 1.0, prog, f"{name}/AddSlice")
+        else:
+            made.append(out)
+    if not by_kernel:
+        return concat(made, 1)
+    if problem.out_type == made[0].dtype:
+        return made[0]
+    return cast(graph, made[0], problem.out_type, prog, name)
+
+
+def _say(plan: Plan, name: str) -> None:
+    log("PL", "POPLIN", "DEBUG", f"{name}: {plan.describe()}")
+    if plan.temporary_bytes > plan.limit:
+        log(
+            "PL",
+            "POPLIN",
+            "WARN",
+            f"{name}: no plan keeps to {plan.limit:,} B of temporary data a tile; the best takes "
+            f"{plan.temporary_bytes:,} B",
+        )
+
+
+def take(tensor: Tensor, numbers: IntArray, axis: int) -> Tensor:
+    """View these indexes of a dimension, evenly spaced."""
+    size = tensor.shape[axis]
+    if len(numbers) == size:
+        return tensor
+    step = int(numbers[1] - numbers[0]) if len(numbers) > 1 else 1
+    part = tensor.slice(int(numbers[0]), int(numbers[-1]) + 1, axis)
+    return part.subSample(step, axis)
+
+
+def _spread(
+    graph: Graph, tensor: Tensor, numbers: IntArray, size: int, axis: int, name: str
+) -> Tensor:
+    """Put the indexes of a dimension at these places of a larger one, with zeros between."""
+    if len(numbers) == size:
+        return tensor
+    shape = (*tensor.shape[:axis], 1, *tensor.shape[axis + 1 :])
+    zero = _zeros(graph, tensor.dtype, shape, name)
+    both = concat([tensor, zero], axis)
+    order = np.full(size, tensor.shape[axis], dtype=np.int64)
+    order[numbers] = np.arange(len(numbers))
+    return both.taken(order, axis)
+
+
+def _zeros(graph: Graph, dtype: Type, shape: tuple[int, ...], name: str) -> Tensor:
+    """View a constant zero in a shape."""
+    zero = graph.addConstant(dtype, [1], 0, f"{name}/zero")
+    graph.setTileMapping(zero, 0)
+    return zero.broadcast(int(np.prod(shape)), 0).reshape(shape)
+
+
+def _with_zeros_around(graph: Graph, out: Tensor, params: ConvParams, name: str) -> Tensor:
+    """Pad the output as its transform says."""
+    ends = (params.outputTransform.paddingLower, params.outputTransform.paddingUpper)
+    for axis in range(params.getNumFieldDims()):
+        parts = [out]
+        for place, sizes in ((0, ends[0]), (2, ends[1])):
+            if sizes[axis]:
+                shape = (*out.shape[: 3 + axis], sizes[axis], *out.shape[4 + axis :])
+                parts.insert(place, _zeros(graph, out.dtype, shape, name))
+        out = concat(parts, 3 + axis) if len(parts) > 1 else out
+    return out
+
+
+def _together(
+    graph: Graph, plan: Plan, which: str, tensor: Tensor, prog: Sequence, name: str
+) -> Tensor:
+    """Bring the channels together that are summed, if they lie apart and nothing else does it."""
+    channel = CHANNEL[which]
+    wanted = min(plan.method.in_group, tensor.shape[channel])
+    runs = [run_of(tensor, axis) for axis in range(tensor.rank())]
+    old, run = int(np.argmax(runs)), runs[channel]
+    near = old == channel or run % wanted == 0 or run == tensor.shape[channel]
+    if plan.method.expanded or plan.method.vertex != "AMP" or near:
+        return tensor
+    return regrouped(graph, tensor, (old, runs[old]), (channel, wanted), prog, f"{name}/{which}")
+
+
+@library_call("POPLIN")
+def calculateWeightDeltas(
+    graph: Graph,
+    zDeltas: Tensor,
+    activations: Tensor,
+    params: ConvParams,
+    prog: Sequence,
+    debugContext: str = "",
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> Tensor:
+    """Give the gradient of the weights, [groups, outputs, inputs, *kernel].
+
+    `params` are those of the forward pass.
+    """
+    name = debug_name(debugContext, "Conv_1")
+    settings = settings_of(graph.target, CONVOLUTION, options, name)
+    _check(name, activations, params.input_shape(), params, "activations")
+    _check(name, zDeltas, params.output_shape(), params, "zDeltas")
+    update = getWeightUpdateParams(params)
+    groups, batch = params.numConvGroups, params.batchSize
+    inputs, outputs = params.inputChannelsPerConvGroup, params.outputChannelsPerConvGroup
+    # The batch takes the place of the input channels, the input channels that of the batch.
+    moving = activations.reshape((batch, groups, inputs, *params.inputFieldShape))
+    moving = moving.dimShufflePartial([1, 0, 2], [0, 1, 2])
+    still = zDeltas.reshape((batch, groups, outputs, *params.getOutputFieldShape()))
+    still = still.dimShufflePartial([1, 2, 0], [0, 1, 2])
+    with graph.debug_scope(name, "poplin"):
+        problem = problem_of(update)
+        if inputs % WEIGHT_UPDATE_GRAIN == 0 and outputs % WEIGHT_UPDATE_GRAIN == 0:
+            problem = replace(problem, grain=WEIGHT_UPDATE_GRAIN)
+        left = transformed(moving, update.inputTransform)
+        right = transformed(still, update.kernelTransform)
+        out = convolve(graph, problem, left, right, prog, name, settings)
+        return _with_zeros_around(graph, out, update, name)
+
+
+@library_call("POPLIN")
+def convolutionWeightUpdate(
+    graph: Graph,
+    zDeltas: Tensor,
+    weights: Tensor,
+    activations: Tensor,
+    params: ConvParams,
+    scale: Tensor | float,
+    prog: Sequence,
+    debugContext: str = "",
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> None:
+    """Add `scale` times the gradient of the weights to the weights; `params` are forward."""
+    name = debug_name(debugContext, "Conv_1")
+    deltas = calculateWeightDeltas(
+        graph, zDeltas, activations, params, prog, debugContext, options, cache
+    )
+    scaledAddTo(graph, weights, deltas, scale, prog, f"{name}/UpdateWeights")
+
+
+@library_call("POPLIN")
+def createInput(
+    graph: Graph,
+    params: ConvParams,
+    name: str = "",
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> Tensor:
+    """Add an input laid out and mapped as its plan wants it."""
+    what = name or "conv/input"
+    return create_input(graph, params, settings_of(graph.target, CONVOLUTION, options, what), what)
+
+
+@library_call("POPLIN")
+def createWeights(
+    graph: Graph,
+    params: ConvParams,
+    name: str = "",
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> Tensor:
+    """Add weights laid out and mapped as their plan wants them."""
+    what = name or "conv/weights"
+    return create_weights(
+        graph, params, settings_of(graph.target, CONVOLUTION, options, what), what
+    )
+
+
+def _plan_of(graph: Graph, params: ConvParams, options: Options, name: str) -> Plan:
+    settings = settings_of(graph.target, CONVOLUTION, options, name)
+    return plan_convolution(graph.target, flattened(compact(problem_of(params))), settings)
+
+
+@library_call("POPLIN")
+def reportPlanInfo(
+    graph: Graph, params: ConvParams, options: Options = None, cache: PlanningCache | None = None
+) -> str:
+    """Give the plan of a convolution as text."""
+    return _plan_of(graph, params, options, "reportPlanInfo").describe()

@@ -1,0 +1,140 @@
+"""Operands laid out and mapped as a plan wants them, so that nothing has to be rearranged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from simulator.codelets.block_layout import Layout
+from simulator.graph.graph import Graph
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import IntArray, Type
+from simulator.poplibs.poplin.operands import Operand, map_to_readers, ungrouped
+from simulator.poplibs.poplin.params import ConvParams
+from simulator.poplibs.poplin.plan import Plan
+from simulator.poplibs.poplin.planner import Settings, plan_convolution
+from simulator.poplibs.poplin.problem import Problem, compact, flattened, problem_of
+
+
+class PlanningCache:
+    """PopLibs' store of plans; here plans are kept for the whole process."""
+
+
+def create_input(graph: Graph, params: ConvParams, settings: Settings, name: str) -> Tensor:
+    """Add [batch, groups * inputs, *field]."""
+    problem = problem_of(params)
+    shape = (
+        params.numConvGroups,
+        params.inputChannelsPerConvGroup,
+        params.batchSize,
+        *params.inputFieldShape,
+    )
+    plan = plan_convolution(graph.target, flattened(compact(problem)), settings)
+    memory = _add(graph, params.dataType, shape, plan.method.in_group, name)
+    _map_input(graph, memory, plan, problem)
+    apart = _in_order(memory).dimShufflePartial([2, 0, 1], [0, 1, 2])
+    return apart.reshape(params.input_shape())
+
+
+def create_weights(graph: Graph, params: ConvParams, settings: Settings, name: str) -> Tensor:
+    """Add [groups, outputs, inputs, *kernel]."""
+    problem = problem_of(params)
+    plan = plan_convolution(graph.target, flattened(compact(problem)), settings)
+    memory = _add(graph, params.dataType, params.weights_shape(), plan.method.in_group, name, 2)
+    _map_weights(graph, memory, plan, problem)
+    return _in_order(memory)
+
+
+def _add(
+    graph: Graph, dtype: Type, shape: tuple[int, ...], group: int, name: str, channel: int = 1
+) -> Operand:
+    """Add a variable in which groups of a dimension, the channels of a sum, lie together."""
+    size = shape[channel]
+    together = group if size % group == 0 else size
+    layout = Layout(tuple(range(len(shape))), channel, together)
+    variable = graph.addVariable(dtype, layout.sizes(shape), name)
+    return Operand(variable, shape, layout, together)
+
+
+def _in_order(operand: Operand) -> Tensor:
+    return ungrouped(operand.memory, operand.layout.grouped)
+
+
+def _cells(plan: Plan, dimensions: list[int], others: list[int]) -> tuple[list[IntArray], IntArray]:
+    """List the parts of some dimensions, and the tiles of all others' parts for each of them."""
+    numbers = np.arange(plan.vertices, dtype=np.int64).reshape(plan.parts)
+    tiles = numbers.transpose(*dimensions, *others).reshape(
+        int(np.prod([plan.parts[d] for d in dimensions])), -1
+    )
+    parts = np.indices([plan.parts[d] for d in dimensions]).reshape(len(dimensions), -1)
+    return list(parts), tiles
+
+
+def _aligned(bounds: IntArray, group: int, size: int) -> IntArray:
+    """Move bounds to whole groups."""
+    return np.minimum(-(-bounds // group) * group, size)
+
+
+def _map_input(graph: Graph, memory: Operand, plan: Plan, problem: Problem) -> None:
+    """Put each part of [g][ci][n][*in] on the tiles whose outputs need it."""
+    dims = len(plan.problem.axes)
+    chosen = [0, 2 * dims + 3, 1, *range(2, 2 + dims)]
+    parts, tiles = _cells(plan, chosen, [d for d in range(len(plan.parts)) if d not in chosen])
+    sizes = memory.sizes
+    if dims:
+        bounds = [plan.bounds(d) for d in chosen[:3]]
+        for d, axis in enumerate(plan.problem.axes):
+            first = plan.bounds(2 + d) * axis.stride - axis.padding
+            middle = first + (axis.kernel - 1) * axis.kernel_step // 2
+            inner = np.clip(-(-middle // axis.input_step), 0, axis.input)
+            bounds.append(_stretched(inner * _step(problem, d), memory.sizes[3 + d]))
+    else:
+        bounds = [plan.bounds(d) for d in chosen[:3]]
+        field = int(np.prod(memory.sizes[3:], dtype=np.int64))
+        scale = memory.sizes[2] * field
+        sizes = (memory.sizes[0], memory.sizes[1], scale)
+        bounds[2] = bounds[2] * scale // max(int(bounds[2][-1]), 1)
+    bounds[1] = _aligned(bounds[1], memory.layout.group, memory.sizes[1])
+    layout = Layout(tuple(range(len(sizes))), 1, memory.layout.group)
+    flat = Operand(memory.memory.reshape(layout.sizes(sizes)), sizes, layout, memory.run)
+    low = np.stack([b[p] for b, p in zip(bounds, parts, strict=True)], axis=1)
+    high = np.stack([b[p + 1] for b, p in zip(bounds, parts, strict=True)], axis=1)
+    map_to_readers(graph, flat, (low, high), tiles)
+
+
+def _stretched(bounds: IntArray, size: int) -> IntArray:
+    """Let the first and the last part take in what is truncated or not read by any output."""
+    result = np.minimum(bounds, size)
+    result[0], result[-1] = 0, size
+    return result
+
+
+def _step(problem: Problem, axis: int) -> int:
+    """Give how many inputs there are for each that is read, where a kernel of one skips some."""
+    whole, read = problem.axes[axis], compact(problem).axes[axis]
+    return 1 if whole.kernel > 1 else -(-whole.input // max(read.input, 1))
+
+
+def _map_weights(graph: Graph, memory: Operand, plan: Plan, problem: Problem) -> None:
+    """Put each part of [g][co][ci][*kernel] on the tiles that multiply with it."""
+    dims = len(plan.problem.axes)
+    chosen = [0, 2 + dims, 3 + 2 * dims, *range(3 + dims, 3 + 2 * dims)]
+    parts, tiles = _cells(plan, chosen, [d for d in range(len(plan.parts)) if d not in chosen])
+    bounds = [plan.bounds(d) for d in chosen]
+    bounds[2] = _aligned(bounds[2], memory.layout.group, memory.sizes[2])
+    bounds[3:] = [_stretched(b, s) for b, s in zip(bounds[3:], memory.sizes[3:], strict=False)]
+    sizes = memory.sizes
+    if not dims:
+        sizes = (*sizes[:3], int(np.prod(sizes[3:], dtype=np.int64)))
+        bounds.append(np.array([0, sizes[3]]))
+        parts.append(np.zeros_like(parts[0]))
+    layout = replace(memory.layout, order=tuple(range(len(sizes))))
+    flat = Operand(memory.memory.reshape(layout.sizes(sizes)), sizes, layout, memory.run)
+    low = np.stack([b[p] for b, p in zip(bounds, parts, strict=True)], axis=1)
+    high = np.stack([b[p + 1] for b, p in zip(bounds, parts, strict=True)], axis=1)
+    for begin in range(0, sizes[1], plan.problem.outputs):
+        moved = [np.array(bound) for bound in (low, high)]
+        for bound in moved:
+            bound[:, 1] = np.minimum(bound[:, 1] + begin, sizes[1])
+        map_to_readers(graph, flat, (moved[0], moved[1]), tiles)

@@ -1,0 +1,75 @@
+"""Options of convolutions and matrix products, as PopLibs has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from simulator.graph.errors import poplibs_error
+from simulator.graph.option_table import Option, checked, defaults
+from simulator.graph.target import Target
+from simulator.graph.types import FLOAT, HALF
+from simulator.poplibs.poplin.planner import Settings
+
+_TAKEN = "taken, and without effect here"
+_COMMON = {
+    "availableMemoryProportion": Option("0.6", "share of a tile that temporary data may take"),
+    "partialsType": Option("float", "type of the parts of sums", allowed=("float", "half")),
+    "planConstraints": Option("", _TAKEN, form="json"),
+    "planConstraintsOutputFilename": Option("", _TAKEN),
+    "use128BitConvUnitLoad": Option(False, _TAKEN),
+    "enableMultiStageReduce": Option(True, _TAKEN),
+    "enableFastReduce": Option(False, _TAKEN),
+    "remapOutputTensor": Option(True, _TAKEN),
+    "partialsType.interTile": Option("float", _TAKEN, allowed=("float", "half")),
+    "interTilePartialsType": Option("float", _TAKEN, allowed=("float", "half")),
+    "interIpuPartialsType": Option("float", _TAKEN, allowed=("float", "half")),
+}
+CONVOLUTION = _COMMON | {
+    "pass": Option(
+        "NONE",
+        "what the convolution is for",
+        allowed=(
+            "NONE",
+            "NONE_MATMUL",
+            "INFERENCE_FWD",
+            "TRAINING_FWD",
+            "TRAINING_BWD",
+            "TRAINING_WU",
+            "FC_INFERENCE_FWD",
+            "FC_TRAINING_FWD",
+            "FC_TRAINING_BWD",
+            "FC_TRAINING_WU",
+        ),
+    ),
+    "numIPUs": Option(1, _TAKEN),
+    "tilesPerIPU": Option(0, "tiles that may be used; 0 for all"),
+    "enableConvDithering": Option(False, _TAKEN),
+    "insertTransformsCycleCountProgs": Option(False, _TAKEN),
+}
+MATMUL = _COMMON | {
+    "fullyConnectedPass": Option(
+        "NONE",
+        "what the product is for",
+        allowed=("NONE", "INFERENCE_FWD", "TRAINING_FWD", "TRAINING_BWD", "TRAINING_WU"),
+    ),
+    "inputRHSIsPreArranged": Option(False, _TAKEN),
+}
+
+
+def settings_of(
+    target: Target, table: Mapping[str, Option], options: Mapping[str, object] | None, name: str
+) -> Settings:
+    """Read the options of an operation."""
+    values = defaults(table, checked(table, options or {}, name))
+    try:
+        proportion = float(values["availableMemoryProportion"])
+    except ValueError:
+        proportion = -1.0
+    if not 0 <= proportion <= 1:
+        raise poplibs_error(
+            f"{name}: availableMemoryProportion is {values['availableMemoryProportion']!r}; "
+            "a number from 0 to 1 is needed"
+        )
+    partials = HALF if values["partialsType"] == "half" else FLOAT
+    tiles = int(values.get("tilesPerIPU", 0)) or target.tiles_per_ipu
+    return Settings(min(tiles, target.tiles_per_ipu), partials, proportion)

@@ -1,0 +1,277 @@
+"""What a convolution computes: the parameters that users give (PopLibs' poplin/ConvParams.hpp)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from simulator.graph.errors import poplibs_error
+from simulator.graph.types import FLOAT, HALF, Type
+from simulator.logging import library_call
+
+Sizes = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InputTransform:
+    """What is done to the input's field or the kernel first, in this order; by dimension.
+
+    Elements are cut off, zeros put between the others (a dilation of 2 puts one), zeros added, and
+    the order turned round. Nothing given stands for no change in any dimension.
+    """
+
+    truncationLower: Sequence[int] = ()
+    truncationUpper: Sequence[int] = ()
+    dilation: Sequence[int] = ()
+    paddingLower: Sequence[int] = ()
+    paddingUpper: Sequence[int] = ()
+    flip: Sequence[bool] = ()
+
+    def size_of(self, size: int, axis: int) -> int:
+        """Give the size of a dimension of this size after the transform."""
+        kept = size - self.truncationLower[axis] - self.truncationUpper[axis]
+        spread = (kept - 1) * self.dilation[axis] + 1 if kept > 0 else kept
+        return spread + self.paddingLower[axis] + self.paddingUpper[axis]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputTransform:
+    """What is done to the output's field last, in this order; by dimension."""
+
+    truncationLower: Sequence[int] = ()
+    truncationUpper: Sequence[int] = ()
+    stride: Sequence[int] = ()
+    paddingLower: Sequence[int] = ()
+    paddingUpper: Sequence[int] = ()
+
+    def size_of(self, size: int, axis: int) -> int:
+        """Give the size of a dimension of this size after the transform."""
+        kept = size - self.truncationLower[axis] - self.truncationUpper[axis]
+        taken = -(-kept // self.stride[axis])
+        return taken + self.paddingLower[axis] + self.paddingUpper[axis]
+
+
+T = TypeVar("T", InputTransform, OutputTransform)
+_NEUTRAL = {"dilation": 1, "stride": 1, "flip": False}
+
+
+@dataclass(frozen=True)
+class ConvParams:
+    """A convolution of [batch, groups * inputs, *field].
+
+    The weights are [groups, outputs, inputs, *kernel]. Raises poplibs_error for sizes that make
+    no convolution.
+    """
+
+    dataType: Type
+    batchSize: int
+    inputFieldShape: Sequence[int]
+    kernelShape: Sequence[int]
+    inputChannelsPerConvGroup: int
+    outputChannelsPerConvGroup: int
+    numConvGroups: int = 1
+    inputTransform: InputTransform = field(default_factory=InputTransform)
+    kernelTransform: InputTransform = field(default_factory=InputTransform)
+    outputTransform: OutputTransform = field(default_factory=OutputTransform)
+    outputType: Type | None = None
+
+    def __post_init__(self) -> None:
+        fields, kernel = tuple(self.inputFieldShape), tuple(self.kernelShape)
+        if len(fields) != len(kernel):
+            raise poplibs_error(
+                f"ConvParams: field {list(fields)} and kernel {list(kernel)} differ in dimensions"
+            )
+        _check_sizes(self, fields + kernel)
+        object.__setattr__(self, "inputFieldShape", fields)
+        object.__setattr__(self, "kernelShape", kernel)
+        for name in ("inputTransform", "kernelTransform", "outputTransform"):
+            object.__setattr__(self, name, _filled(getattr(self, name), len(fields), name))
+        for axis, out in enumerate(self.getOutputFieldShape()):
+            added = (
+                self.outputTransform.paddingLower[axis] + self.outputTransform.paddingUpper[axis]
+            )
+            if min(out - added, self.kept(axis), self._kernel(axis)) < 1:
+                raise poplibs_error(
+                    f"ConvParams: dimension {axis}: a kernel of {self._kernel(axis)} does not fit "
+                    f"into an input of {self._input(axis)}"
+                )
+
+    def _input(self, axis: int) -> int:
+        return self.inputTransform.size_of(self.inputFieldShape[axis], axis)
+
+    def _kernel(self, axis: int) -> int:
+        return self.kernelTransform.size_of(self.kernelShape[axis], axis)
+
+    def kept(self, axis: int) -> int:
+        """Give the size of a dimension of the input after truncation."""
+        cut = self.inputTransform.truncationLower[axis], self.inputTransform.truncationUpper[axis]
+        return self.inputFieldShape[axis] - sum(cut)
+
+    @property
+    def out_type(self) -> Type:
+        """Give the type of the output."""
+        return self.outputType or self.dataType
+
+    def getNumFieldDims(self) -> int:
+        return len(self.inputFieldShape)
+
+    def getNumConvGroups(self) -> int:
+        return self.numConvGroups
+
+    def getNumInputChans(self) -> int:
+        return self.inputChannelsPerConvGroup * self.numConvGroups
+
+    def getNumOutputChans(self) -> int:
+        return self.outputChannelsPerConvGroup * self.numConvGroups
+
+    def getNumInputChansPerConvGroup(self) -> int:
+        return self.inputChannelsPerConvGroup
+
+    def getNumOutputChansPerConvGroup(self) -> int:
+        return self.outputChannelsPerConvGroup
+
+    def getOutputFieldShape(self) -> Sizes:
+        """Give the size of each dimension of the output."""
+        return tuple(
+            self.outputTransform.size_of(self._input(axis) - self._kernel(axis) + 1, axis)
+            for axis in range(len(self.kernelShape))
+        )
+
+    def input_shape(self) -> Sizes:
+        """Give the shape of the input tensor."""
+        return (self.batchSize, self.getNumInputChans(), *self.inputFieldShape)
+
+    def weights_shape(self) -> Sizes:
+        """Give the shape of the weights."""
+        outputs, inputs = self.outputChannelsPerConvGroup, self.inputChannelsPerConvGroup
+        return (self.numConvGroups, outputs, inputs, *self.kernelShape)
+
+    def output_shape(self) -> Sizes:
+        """Give the shape of the output tensor."""
+        return (self.batchSize, self.getNumOutputChans(), *self.getOutputFieldShape())
+
+
+def _check_sizes(params: ConvParams, sizes: Sizes) -> None:
+    if params.dataType not in (FLOAT, HALF) or params.out_type not in (FLOAT, HALF):
+        raise poplibs_error(
+            f"ConvParams: data of type {params.dataType}, output of {params.out_type}; "
+            "float or half is needed"
+        )
+    channels = (params.inputChannelsPerConvGroup, params.outputChannelsPerConvGroup)
+    for size in (params.batchSize, params.numConvGroups, *channels, *sizes):
+        if not isinstance(size, int) or size < 1:
+            raise poplibs_error(f"ConvParams: a size of {size!r}; sizes are whole numbers from 1")
+
+
+def _filled(transform: T, dimensions: int, what: str) -> T:
+    """Give a transform with a number for every dimension."""
+    names = list(transform.__dataclass_fields__)
+    values: dict[str, Any] = {}
+    for name in names:
+        given = tuple(getattr(transform, name)) or (_NEUTRAL.get(name, 0),) * dimensions
+        if len(given) != dimensions:
+            raise poplibs_error(
+                f"ConvParams: {what}.{name} is {list(given)}; {dimensions} numbers are needed"
+            )
+        least = _NEUTRAL.get(name, 0)
+        if any(number < least for number in given):
+            raise poplibs_error(f"ConvParams: {what}.{name} is {list(given)}; at least {least}")
+        values[name] = given
+    return replace(transform, **values)
+
+
+def _transforms(
+    params: ConvParams, what: str
+) -> tuple[InputTransform, InputTransform, OutputTransform]:
+    """Give the transforms of a convolution whose gradient is a convolution too."""
+    if any(params.inputTransform.flip) or any(params.kernelTransform.flip):
+        raise poplibs_error(f"{what}: of a flipped input or kernel; flip the tensor instead")
+    return params.inputTransform, params.kernelTransform, params.outputTransform
+
+
+@library_call("POPLIN")
+def getGradientParams(params: ConvParams) -> ConvParams:
+    """Give the convolution of the output's gradient with the flipped weights: the backward pass.
+
+    What the forward pass skips by its stride is zeros between the gradients; its padding becomes
+    truncation of the result and the other way round.
+    """
+    fwd_in, fwd_kernel, fwd_out = _transforms(params, "getGradientParams")
+    dims = range(params.getNumFieldDims())
+    full = [params._input(axis) - params._kernel(axis) + 1 for axis in dims]
+    kernel = [params._kernel(axis) for axis in dims]
+    out = params.getOutputFieldShape()
+    inner = [out[a] - fwd_out.paddingLower[a] - fwd_out.paddingUpper[a] for a in dims]
+    covered = [(inner[a] - 1) * fwd_out.stride[a] + 1 + fwd_out.truncationLower[a] for a in dims]
+    return ConvParams(
+        params.dataType,
+        params.batchSize,
+        out,
+        params.kernelShape,
+        params.outputChannelsPerConvGroup,
+        params.inputChannelsPerConvGroup,
+        params.numConvGroups,
+        InputTransform(
+            truncationLower=fwd_out.paddingLower,
+            truncationUpper=fwd_out.paddingUpper,
+            dilation=fwd_out.stride,
+            paddingLower=[fwd_out.truncationLower[a] + kernel[a] - 1 for a in dims],
+            paddingUpper=[full[a] - covered[a] + kernel[a] - 1 for a in dims],
+        ),
+        InputTransform(  # of the kernel turned round
+            truncationLower=fwd_kernel.truncationUpper,
+            truncationUpper=fwd_kernel.truncationLower,
+            dilation=fwd_kernel.dilation,
+            paddingLower=fwd_kernel.paddingUpper,
+            paddingUpper=fwd_kernel.paddingLower,
+            flip=fwd_kernel.flip,
+        ),
+        OutputTransform(
+            truncationLower=fwd_in.paddingLower,
+            truncationUpper=fwd_in.paddingUpper,
+            stride=fwd_in.dilation,
+            paddingLower=fwd_in.truncationLower,
+            paddingUpper=fwd_in.truncationUpper,
+        ),
+        params.outputType,
+    )
+
+
+@library_call("POPLIN")
+def getWeightUpdateParams(params: ConvParams) -> ConvParams:
+    """Give the convolution of the activations with the output's gradient: the weights' gradient.
+
+    Its batch are the input channels, its input channels the batch; the gradient is its kernel.
+    """
+    fwd_in, fwd_kernel, fwd_out = _transforms(params, "getWeightUpdateParams")
+    dims = range(params.getNumFieldDims())
+    out = params.getOutputFieldShape()
+    inner = [out[a] - fwd_out.paddingLower[a] - fwd_out.paddingUpper[a] for a in dims]
+    full = [params._input(axis) - params._kernel(axis) + 1 for axis in dims]
+    covered = [fwd_out.truncationLower[a] + (inner[a] - 1) * fwd_out.stride[a] + 1 for a in dims]
+    return ConvParams(
+        params.dataType,
+        params.inputChannelsPerConvGroup,
+        params.inputFieldShape,
+        out,
+        params.batchSize,
+        params.outputChannelsPerConvGroup,
+        params.numConvGroups,
+        fwd_in,
+        InputTransform(
+            truncationLower=fwd_out.paddingLower,
+            truncationUpper=fwd_out.paddingUpper,
+            dilation=fwd_out.stride,
+            paddingLower=fwd_out.truncationLower,
+            paddingUpper=[full[a] - covered[a] for a in dims],
+        ),
+        OutputTransform(
+            truncationLower=fwd_kernel.paddingLower,
+            truncationUpper=fwd_kernel.paddingUpper,
+            stride=fwd_kernel.dilation,
+            paddingLower=fwd_kernel.truncationLower,
+            paddingUpper=fwd_kernel.truncationUpper,
+        ),
+        params.outputType,
+    )

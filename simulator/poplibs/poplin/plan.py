@@ -1,0 +1,160 @@
+"""How a convolution is divided over the tiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from simulator.codelets.costs import ceil_div, even_bounds
+from simulator.graph.types import IntArray, Type
+from simulator.poplibs.poplin.boxes import volumes
+from simulator.poplibs.poplin.problem import Problem
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a tile computes its part.
+
+    `expanded` lays all inputs of an output side by side first, so that the sum over the kernel is a
+    sum over channels; `swapped` lets the weights stream through the matrix units, in which the
+    inputs are held. `in_group` channels are summed at once, `out_group` outputs made at once.
+    """
+
+    vertex: str
+    partials: Type
+    in_group: int
+    out_group: int
+    expanded: bool = False
+    swapped: bool = False
+
+    def describe(self) -> str:
+        """Name the way."""
+        return self.vertex + " expanded" * self.expanded + " swapped" * self.swapped
+
+    def grains(self, problem: Problem) -> tuple[int, ...]:
+        """Give the steps in which each dimension of a problem is cut."""
+        field = (1,) * len(problem.axes)
+        least = problem.grain
+        batch, outputs = (self.out_group, least) if self.swapped else (least, self.out_group)
+        return (1, batch, *field, outputs, *field, self.in_group)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The parts into which each dimension of a problem is cut; `cycles` is what each stage takes.
+
+    `temporary_bytes` is the most that a tile holds besides operands and result; `limit` what it
+    was allowed. The problem may be the first of `slices` of a whole one, of its outputs or of its
+    kernel's first dimension, which are computed one after another.
+    """
+
+    problem: Problem
+    method: Method
+    parts: tuple[int, ...]
+    cycles: tuple[tuple[str, int], ...]
+    temporary_bytes: int
+    limit: int
+    slices: int = 1
+    whole: Problem | None = None
+
+    @property
+    def total_cycles(self) -> int:
+        """Add up the cycles of all stages and slices."""
+        return self.slices * sum(cycles for _, cycles in self.cycles)
+
+    @property
+    def sliced(self) -> str:
+        """Name the dimension that is sliced: outputs or kernel."""
+        whole = self.whole or self.problem
+        return "kernel" if whole.outputs == self.problem.outputs else "outputs"
+
+    @property
+    def slice_size(self) -> int:
+        """Give the size of a slice in the dimension that is sliced."""
+        return self.problem.axes[0].kernel if self.sliced == "kernel" else self.problem.outputs
+
+    @property
+    def vertices(self) -> int:
+        """Count the parts."""
+        return int(np.prod(self.parts))
+
+    @property
+    def sums(self) -> int:
+        """Count the parts of each sum."""
+        return int(np.prod(self.parts[-1 - len(self.problem.axes) :]))
+
+    def bounds(self, dimension: int) -> IntArray:
+        """Give the bounds of the parts of a dimension."""
+        size = self.problem.sizes()[dimension]
+        grain = self.method.grains(self.problem)[dimension]
+        return np.minimum(even_bounds(ceil_div(size, grain), self.parts[dimension]) * grain, size)
+
+    @cached_property
+    def cells(self) -> tuple[IntArray, IntArray]:
+        """Give [low, high) of each part, [part][dimension]; those of one sum are neighbours."""
+        numbers = np.indices(self.parts).reshape(len(self.parts), -1)
+        bounds = [self.bounds(dimension) for dimension in range(len(self.parts))]
+        low = np.stack([b[n] for b, n in zip(bounds, numbers, strict=True)], axis=1)
+        high = np.stack([b[n + 1] for b, n in zip(bounds, numbers, strict=True)], axis=1)
+        return low, high
+
+    def describe(self) -> str:
+        """Print the plan."""
+        names = self.problem.names()
+        parts = ", ".join(
+            f"{name} {count}"
+            for name, count, size in zip(names, self.parts, self.problem.sizes(), strict=True)
+            if size > 1
+        )
+        sliced = f"{self.slices} slices of the {self.sliced}; " if self.slices > 1 else ""
+        stages = ", ".join(f"{name} {cycles:,}" for name, cycles in self.cycles if cycles)
+        return (
+            f"{self.method.describe()}, groups of {self.method.in_group} x "
+            f"{self.method.out_group}, partials {self.method.partials}; {self.vertices:,} tiles: "
+            f"{parts}; {sliced}{self.total_cycles:,} cycles: {stages}; temporary "
+            f"{self.temporary_bytes:,} of {self.limit:,} B a tile"
+        )
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Which elements of the input, weights and output each part takes, [part][dimension].
+
+    Dimensions: input [g][ci][n][*field], weights [g][co][ci][*kernel], output [g][co][n][*field].
+    """
+
+    input: tuple[IntArray, IntArray]
+    weights: tuple[IntArray, IntArray]
+    output: tuple[IntArray, IntArray]
+
+    def sizes(self, which: str) -> IntArray:
+        """Count the elements of one of them for each part."""
+        low, high = getattr(self, which)
+        return volumes(low, high)
+
+
+def boxes_of(plan: Plan) -> Boxes:
+    """Work out the boxes of all parts."""
+    low, high = plan.cells
+    dims = len(plan.problem.axes)
+    group, batch, outputs, inputs = 0, 1, 2 + dims, 3 + 2 * dims
+    field, kernel = range(2, 2 + dims), range(3 + dims, 3 + 2 * dims)
+    windows = [
+        axis.window(low[:, field[d]], high[:, field[d]], low[:, kernel[d]], high[:, kernel[d]])
+        for d, axis in enumerate(plan.problem.axes)
+    ]
+
+    def box(*dimensions: int) -> tuple[IntArray, IntArray]:
+        return low[:, dimensions], high[:, dimensions]
+
+    in_low, in_high = box(group, inputs, batch)
+    return Boxes(
+        (
+            np.column_stack([in_low, *(window[0] for window in windows)]),
+            np.column_stack([in_high, *(window[1] for window in windows)]),
+        ),
+        box(group, outputs, inputs, *kernel),
+        box(group, outputs, batch, *field),
+    )

@@ -1,0 +1,156 @@
+"""What the stages of a convolution take: estimates for many ways to cut it, as arrays.
+
+As PopLibs' planner does (lib/poplin/ConvModel.cpp): every operand that a tile needs is exchanged,
+rearranged where the matrix unit wants another order, multiplied, and the parts of sums are
+exchanged and added up.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simulator.codelets import convolution_cycles as units
+from simulator.codelets.costs import ceil_div
+from simulator.codelets.elementwise_cycles import cast_core
+from simulator.codelets.reduction import reduce_add_cycles
+from simulator.codelets.transpose_cycles import transpose
+from simulator.graph.target import Target
+from simulator.graph.types import FLOAT, HALF, IntArray
+from simulator.poplibs.poplin.plan import Method
+from simulator.poplibs.poplin.problem import Problem
+
+
+class Part(NamedTuple):
+    """The largest part of every way to cut a problem: its sizes, as arrays."""
+
+    groups: IntArray
+    batch: IntArray
+    field: tuple[IntArray, ...]
+    outputs: IntArray
+    kernel: tuple[IntArray, ...]
+    inputs: IntArray
+    sums: IntArray
+
+    @property
+    def positions(self) -> Any:
+        """Count the outputs of a channel."""
+        return self.batch * _product(self.field)
+
+    @property
+    def taps(self) -> Any:
+        """Count the elements of the kernel."""
+        return _product(self.kernel)
+
+
+def _product(sizes: tuple[IntArray, ...]) -> Any:
+    result: Any = 1
+    for size in sizes:
+        result = result * size
+    return result
+
+
+def vertex_cycles(
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: Any
+) -> IntArray:
+    """Give the cycles of a tile's vertex; `taps_used` is the share of taps that meet an input."""
+    moving, still = (part.outputs, part.batch) if method.swapped else (part.batch, part.outputs)
+    out_groups = ceil_div(still, method.out_group) * (_product(part.field) if method.swapped else 1)
+    positions = moving if method.swapped else part.positions
+    if method.vertex == "HMAC":
+        return units.conv_hmac(
+            np.ceil(positions * taps_used).astype(np.int64),
+            part.taps,
+            part.inputs,
+            part.outputs,
+            part.groups,
+            np.array(1),
+            np.array(1),
+            problem.dtype,
+            method.partials,
+            target,
+        )
+    summed = part.inputs * part.taps if method.expanded else part.inputs
+    in_groups = ceil_div(summed, method.in_group)
+    kinds = (problem.dtype, method.partials, target)
+    if method.expanded or not any(axis.kernel > 1 or axis.padding for axis in problem.axes):
+        if problem.dtype == FLOAT and target.getNumConvUnits(FLOAT, method.partials) == 8:
+            one = units.conv_cycles(
+                target, FLOAT, positions, out_groups * method.out_group, in_groups * method.in_group
+            )
+            cycles: IntArray = part.groups * one
+            return cycles
+        return units.conv_1x1(positions, part.groups, in_groups, out_groups, *kinds)
+    used = np.ceil(positions * taps_used).astype(np.int64)
+    step = problem.axes[-1].input_step
+    width = ceil_div(part.field[-1], step)
+    taps = part.taps + 0 * positions
+    return units.conv_nx1(used, taps, part.groups, in_groups, out_groups, *kinds, width=width)
+
+
+def arrange_cycles(target: Target, problem: Problem, positions: Any, summed: Any) -> IntArray:
+    """Give the cycles to lay out [positions][summed], by transposes of small blocks."""
+    side = 2 if problem.dtype == FLOAT else 4
+    columns = np.minimum(ceil_div(summed, side) * side, 16)
+    rows = side * np.ones_like(columns)
+    blocks = ceil_div(positions, side) * ceil_div(summed, columns)
+    return transpose(blocks, rows, columns, problem.dtype, target)
+
+
+def cast_cycles(target: Target, elements: Any) -> IntArray:
+    """Give the cycles to make halves of so many floats on a tile."""
+    share = ceil_div(elements, target.workers)
+    return target.workers * (18 + cast_core(share, FLOAT, HALF, target))
+
+
+class Estimate(NamedTuple):
+    """Cycles by stage and bytes of a tile, for every way to cut."""
+
+    cycles: dict[str, IntArray]
+    bytes: IntArray
+
+
+def estimate(
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: float
+) -> Estimate:
+    """Price the ways to cut a problem whose largest parts are given."""
+    size, partial_size = problem.dtype.size, method.partials.size
+    windows = [
+        axis.largest_window(outputs, taps)
+        for axis, outputs, taps in zip(problem.axes, part.field, part.kernel, strict=True)
+    ]
+    read = part.groups * part.batch * part.inputs * _product(tuple(windows))
+    weights = part.groups * part.outputs * part.inputs * part.taps
+    made = part.groups * part.outputs * part.positions
+    rate = target.exchange_bytes_per_cycle
+    several = part.sums > 1
+    share = ceil_div(made, part.sums)
+    summed = part.inputs * part.taps
+    stages = {
+        "exchange": ceil_div((read + weights) * size, rate),
+        "arrange": np.zeros_like(made),
+        "multiply": vertex_cycles(target, problem, method, part, taps_used),
+        "reduce exchange": np.where(several, ceil_div(share * part.sums * partial_size, rate), 0),
+        "reduce": np.where(several, _reduce(target, method, share, part.sums), 0),
+        "cast": np.zeros_like(made),
+    }
+    held = (read + weights) * size + made * partial_size
+    if method.expanded:
+        expanded = part.groups * part.positions * summed
+        stages["arrange"] = arrange_cycles(
+            target, problem, part.groups * part.positions, summed
+        ) + arrange_cycles(target, problem, part.groups * part.outputs, summed)
+        held = held + (expanded + weights) * size
+    if problem.out_type != method.partials:
+        stages["cast"] = np.where(several, 0, cast_cycles(target, made))
+    reducing = made * partial_size + share * part.sums * partial_size
+    return Estimate(stages, np.maximum(held, np.where(several, reducing, 0)))
+
+
+def _reduce(target: Target, method: Method, outputs: Any, sums: Any) -> IntArray:
+    """Give the cycles to add up parts, which grow with each part by the same, and of two syncs."""
+    add: Any = reduce_add_cycles(target, method.partials)
+    one, two = add(outputs, 1), add(outputs, 2)
+    total: IntArray = one + (two - one) * (sums - 1) + 2 * target.getMaxIPUSyncDelay()
+    return total

@@ -1,0 +1,193 @@
+"""Convolutions: values in every way to compute them, gradients, plans, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from convolved import convolved
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from value_program import Values, numbers
+
+from simulator.graph.errors import PoplarError
+from simulator.graph.types import FLOAT, HALF, INT
+from simulator.poplibs import poplin
+from simulator.poplibs.poplin import ConvParams, InputTransform, OutputTransform, planner
+
+WAYS = ("AMP", "AMP swapped", "AMP expanded", "AMP expanded swapped", "HMAC")
+
+
+def small(low: int, high: int, size: int) -> st.SearchStrategy[list[int]]:
+    return st.lists(st.integers(low, high), min_size=size, max_size=size)
+
+
+@st.composite
+def params_of_any_convolution(draw: st.DrawFn, *, flipped: bool = True) -> ConvParams:
+    dims = draw(st.integers(1, 3))
+    flips = st.lists(st.booleans() if flipped else st.just(False), min_size=dims, max_size=dims)
+    kernel = draw(small(1, 4, dims))
+    cut = [min(low, size - 1) for low, size in zip(draw(small(0, 1, dims)), kernel, strict=True)]
+    transforms = (
+        InputTransform(
+            *(draw(small(low, high, dims)) for low, high in ((0, 1), (0, 1), (1, 2))),
+            *(draw(small(0, 2, dims)) for _ in range(2)),
+            draw(flips),
+        ),
+        InputTransform(cut, (), draw(small(1, 2, dims)), *(draw(small(0, 1, dims)),) * 2),
+        OutputTransform(
+            *(draw(small(low, high, dims)) for low, high in ((0, 1), (0, 1), (1, 2))),
+            *(draw(small(0, 1, dims)) for _ in range(2)),
+        ),
+    )
+    field = draw(small(1, 9, dims))
+    channels = [draw(st.sampled_from(some)) for some in ((1, 3, 8, 16), (1, 4, 8, 20), (1, 2, 3))]
+    try:
+        return ConvParams(FLOAT, draw(st.integers(1, 4)), field, kernel, *channels, *transforms)
+    except PoplarError:
+        assume(False)
+        raise
+
+
+def only(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the planner know one way to compute, where a problem has it."""
+    known = planner.methods_of
+
+    def chosen(*arguments: Any) -> list[Any]:
+        methods = list(known(*arguments))
+        return [m for m in methods if m.describe() == way] or methods
+
+    planner.plan_convolution.cache_clear()
+    monkeypatch.setattr(planner, "methods_of", chosen)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_convolutions_equal_numpys(way: str) -> None:
+    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+    @given(params_of_any_convolution(), st.sampled_from(["tiny", "mk1"]), st.booleans())
+    def check(params: ConvParams, target: str, created: bool) -> None:
+        values = Values(target)
+        data, weights = numbers(*params.input_shape()), numbers(*params.weights_shape(), seed=1)
+        if created:
+            tensors = (
+                poplin.createInput(values.graph, params, "in"),
+                poplin.createWeights(values.graph, params, "weights"),
+            )
+            values._initial += zip(tensors, (data, weights), strict=True)
+        else:
+            tensors = values.tensor(data), values.tensor(weights)
+        out = poplin.convolution(values.graph, *tensors, params, False, values.program)
+        expected = convolved(data, weights, params)
+        assert out.shape == expected.shape
+        np.testing.assert_allclose(values.run().read(out), expected, rtol=1e-4, atol=1e-4)
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        only(way, monkeypatch)
+        check()
+    planner.plan_convolution.cache_clear()
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@given(params_of_any_convolution(), st.sampled_from(["0", "0.01", "0.05"]))
+def test_what_is_made_in_slices_for_want_of_memory_is_the_same(
+    params: ConvParams, proportion: str
+) -> None:
+    data, weights, _ = of_inner_product(params)
+    values, options = Values("tiny"), {"availableMemoryProportion": proportion}
+    tensors = values.tensor(data), values.tensor(weights)
+    program = values.program
+    out = poplin.convolution(values.graph, *tensors, params, False, program, "", options)
+    assert (values.run().read(out) == convolved(data, weights, params)).all()
+
+
+@pytest.mark.parametrize("kind", ["outputs", "kernel"])
+def test_a_plan_with_little_memory_makes_slices(kind: str) -> None:
+    params = ConvParams(FLOAT, 16, (64,), (32 if kind == "kernel" else 1,), 16, 64)
+    values, options = Values("tiny"), {"availableMemoryProportion": "0.12"}
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        only("AMP expanded" if kind == "kernel" else "AMP", monkeypatch)
+        assert f"slices of the {kind}" in poplin.reportPlanInfo(values.graph, params, options)
+    planner.plan_convolution.cache_clear()
+
+
+def of_inner_product(params: ConvParams) -> tuple[Any, Any, Any]:
+    """Draw input, weights and a gradient of the output: small whole numbers, so sums are exact."""
+    shapes = params.input_shape(), params.weights_shape(), params.output_shape()
+    data, weights, gradient = (np.rint(3 * numbers(*s, seed=i)) for i, s in enumerate(shapes))
+    return data, weights, gradient
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@given(params_of_any_convolution(flipped=False))
+def test_the_backward_pass_is_the_transpose_of_the_forward_pass(params: ConvParams) -> None:
+    data, weights, gradient = of_inner_product(params)
+    values = Values("tiny")
+    backward = poplin.getGradientParams(params)
+    out = poplin.convolution(
+        values.graph, values.tensor(gradient), values.tensor(weights), backward, True,
+        values.program,
+    )  # fmt: skip
+    found = values.run().read(out)
+    assert found.shape == data.shape
+    assert (found * data).sum() == (convolved(data, weights, params) * gradient).sum()
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@given(params_of_any_convolution(flipped=False))
+def test_the_gradient_of_the_weights_is_the_transpose_too(params: ConvParams) -> None:
+    data, weights, gradient = of_inner_product(params)
+    values = Values("tiny")
+    out = poplin.calculateWeightDeltas(
+        values.graph, values.tensor(gradient), values.tensor(data), params, values.program
+    )
+    found = values.run().read(out)
+    assert found.shape == weights.shape
+    assert (found * weights).sum() == (convolved(data, weights, params) * gradient).sum()
+
+
+def test_an_update_adds_the_scaled_gradient_to_the_weights() -> None:
+    params = ConvParams(FLOAT, 2, (5,), (3,), 8, 8)
+    data, weights, gradient = of_inner_product(params)
+    values = Values("tiny")
+    tensors = [values.tensor(array) for array in (gradient, weights, data)]
+    poplin.convolutionWeightUpdate(values.graph, *tensors, params, -0.5, values.program)
+    deltas = np.einsum(
+        "nop,nipk->oik", gradient, np.lib.stride_tricks.sliding_window_view(data, 3, axis=2)
+    )
+    expected = weights - 0.5 * deltas[None]
+    np.testing.assert_allclose(values.run().read(tensors[1]), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_halves_are_summed_as_floats_and_rounded_once() -> None:
+    params = ConvParams(HALF, 1, (6, 6), (3, 3), 32, 16)
+    data = numbers(*params.input_shape()).astype(np.float16)
+    weights = numbers(*params.weights_shape(), seed=1).astype(np.float16)
+    values = Values("mk1")
+    tensors = values.tensor(data, dtype=HALF), values.tensor(weights, dtype=HALF)
+    out = poplin.convolution(values.graph, *tensors, params, False, values.program)
+    expected = convolved(data.astype(np.float32), weights.astype(np.float32), params)
+    np.testing.assert_allclose(values.run().read(out), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_a_plan_says_how_the_convolution_is_cut() -> None:
+    graph = Values("mk1").graph
+    params = ConvParams(HALF, 4, (56, 56), (1, 1), 64, 64)
+    text = poplin.reportPlanInfo(graph, params)
+    assert text.startswith("AMP, groups of 16 x 8, partials float; ")
+    assert "cycles: exchange" in text and "of 157,286 B a tile" in text
+
+
+def test_what_does_not_fit_is_refused_by_its_debug_name() -> None:
+    with pytest.raises(PoplarError, match=r"a kernel of 5 does not fit into an input of 3"):
+        ConvParams(FLOAT, 1, (3,), (5,), 1, 1)
+    with pytest.raises(PoplarError, match=r"field \[3, 3\] and kernel \[3\] differ in dimensions"):
+        ConvParams(FLOAT, 1, (3, 3), (3,), 1, 1)
+    with pytest.raises(PoplarError, match="data of type int"):
+        ConvParams(INT, 1, (3,), (3,), 1, 1)
+    values, params = Values(), ConvParams(FLOAT, 1, (3,), (3,), 1, 1)
+    tensor = values.tensor(numbers(1, 2, 3))
+    with pytest.raises(PoplarError, match=r"layer/Conv_1: input .*float\[1, 1, 3\] is needed"):
+        poplin.convolution(values.graph, tensor, tensor, params, False, values.program, "layer")
+    with pytest.raises(PoplarError, match="availableMemoryProportion is '2'"):
+        poplin.createInput(values.graph, params, "x", {"availableMemoryProportion": "2"})
