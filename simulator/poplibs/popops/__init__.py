@@ -5,6 +5,7 @@ from __future__ import annotations
 from simulator.poplibs.codelets import addCodelets as addCodelets
 from simulator.poplibs.popops import embedding as embedding
 from simulator.poplibs.popops import expr as expr
+from simulator.poplibs.popops import padding as padding
 from simulator.poplibs.popops.cast import cast as cast
 from simulator.poplibs.popops.dynamic_slice import dynamicSlice as dynamicSlice
 from simulator.poplibs.popops.dynamic_slice import dynamicSliceWithOutput as dynamicSliceWithOutput
@@ -27,6 +28,7 @@ from simulator.poplibs.popops.multi_slice import multiUpdate as multiUpdate
 from simulator.poplibs.popops.multi_slice import multiUpdateAdd as multiUpdateAdd
 from simulator.poplibs.popops.multi_slice import multiUpdateMax as multiUpdateMax
 from simulator.poplibs.popops.operators import *  # noqa: F403 - its names are all operators
+from simulator.poplibs.popops.pad import pad as pad
 from simulator.poplibs.popops.reduce import Operation as Operation
 from simulator.poplibs.popops.reduce import ReduceParams as ReduceParams
 from simulator.poplibs.popops.reduce import SingleReduceOp as SingleReduceOp
