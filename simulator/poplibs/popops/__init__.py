@@ -13,6 +13,9 @@ from simulator.poplibs.popops.dynamic_slice import dynamicUpdate as dynamicUpdat
 from simulator.poplibs.popops.encoding import encodeOneHot as encodeOneHot
 from simulator.poplibs.popops.fill import fill as fill
 from simulator.poplibs.popops.fill import zero as zero
+from simulator.poplibs.popops.gather import GatherParams as GatherParams
+from simulator.poplibs.popops.gather import createGatherInput as createGatherInput
+from simulator.poplibs.popops.gather import gather as gather
 from simulator.poplibs.popops.iota import iota as iota
 from simulator.poplibs.popops.loop import addForLoopCounterVertex as addForLoopCounterVertex
 from simulator.poplibs.popops.loop import countedForLoop as countedForLoop
@@ -37,6 +40,7 @@ from simulator.poplibs.popops.reduce import reduceMany as reduceMany
 from simulator.poplibs.popops.reduce import reduceWithOutput as reduceWithOutput
 from simulator.poplibs.popops.scaled_add import scaledAddTo as scaledAddTo
 from simulator.poplibs.popops.scaled_add import scaledSubtractFrom as scaledSubtractFrom
+from simulator.poplibs.popops.scatter import scatter as scatter
 from simulator.poplibs.popops.slice_plan import SlicePlan as SlicePlan
 from simulator.poplibs.popops.sliceable import createIndicesTensor as createIndicesTensor
 from simulator.poplibs.popops.sliceable import createSliceableTensor as createSliceableTensor

@@ -21,6 +21,7 @@ from simulator.poplibs.popops.partitioned import Partition
 from simulator.poplibs.popops.slice_layout import (
     base_mapping,
     base_partition,
+    joined_ranges,
     plan_tile,
     planned_base,
 )
@@ -75,23 +76,13 @@ def in_plan(graph: Graph, t: Tensor, prog: program.Sequence, plan: SlicePlan, na
     begins, lengths = partition.places()
     source, first, end, tiles = wanted.pieces(begins, begins + lengths)
     shift = (offsets_of(lengths)[:-1] - begins)[source]
-    planned = _joined(first + shift, end + shift, tiles)
-    found = _joined(*graph.tile_ranges(t))
+    planned = joined_ranges(first + shift, end + shift, tiles)
+    found = joined_ranges(*graph.tile_ranges(t))
     if all(np.array_equal(one, other) for one, other in zip(planned, found, strict=True)):
         return t
     base, _ = planned_base(graph, t.dtype, t.shape, plan, f"{name}/base")
     prog.add(program.Copy(t, base, name=name))
     return base
-
-
-def _joined(low: IntArray, high: IntArray, tile: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Join ranges that follow one another on a tile."""
-    if not len(low):
-        return low, high, tile
-    first = np.ones(len(low), dtype=bool)
-    first[1:] = (low[1:] != high[:-1]) | (tile[1:] != tile[:-1])
-    heads = np.flatnonzero(first)
-    return low[heads], high[np.append(heads[1:], len(low)) - 1], tile[heads]
 
 
 def lookups_of(

@@ -113,3 +113,15 @@ def planned_slices(
     )
     graph.map_ranges(memory, begin.reshape(-1), (begin + columns).reshape(-1), tile.reshape(-1))
     return tensor
+
+
+def joined_ranges(
+    low: IntArray, high: IntArray, tile: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Join ranges that follow one another on a tile."""
+    if not len(low):
+        return low, high, tile
+    first = np.ones(len(low), dtype=bool)
+    first[1:] = (low[1:] != high[:-1]) | (tile[1:] != tile[:-1])
+    heads = np.flatnonzero(first)
+    return low[heads], high[np.append(heads[1:], len(low)) - 1], tile[heads]

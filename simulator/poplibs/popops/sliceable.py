@@ -110,10 +110,9 @@ def add_sliceable(
         poputil.mapTensorLinearly(graph, tensor)
         return tensor
     rest = [axis for axis in range(len(shape)) if axis not in dims]
+    sizes = tuple(shape[dim] for dim in dims)
     elements = prod(shape[axis] for axis in rest)
-    grain = _columns_per_tile(graph.target, dtype, elements, min_grain, len(dims))
-    tiles = ceil_div(elements, grain)
-    partition = Partition((*(shape[d] for d in dims), elements), (*(1 for _ in dims), tiles))
+    partition = sliceable_partition(graph.target, dtype, (*sizes, elements), min_grain)
     tensor, memory = add_partitioned(graph, dtype, partition, name)
     starts = partition.starts().reshape(-1)
     ends = np.append(starts[1:], memory.numElements())
@@ -121,13 +120,18 @@ def add_sliceable(
     return _in_order(tensor, [*dims, *rest], [shape[axis] for axis in rest])
 
 
-def _columns_per_tile(target: Target, dtype: Type, elements: int, least: int, dims: int) -> int:
-    """Give the unsliced elements of each tile, in whole words when so many are asked for."""
-    grain = max(ceil_div(elements, target.num_tiles), least)
+def sliceable_partition(
+    target: Target, dtype: Type, shape: tuple[int, ...], least: int = 0
+) -> Partition:
+    """Spread the last dimension over the tiles, in whole words when so many elements are asked for.
+
+    The other dimensions are those that are sliced.
+    """
+    grain = max(ceil_div(shape[-1], target.num_tiles), least)
     word = max(target.getAtomicStoreGranularity() // dtype.size, 1)
-    if dims == 1 and least > 1 and least >= word:
+    if len(shape) == 2 and least > 1 and least >= word:
         grain = ceil_div(grain, word) * word
-    return grain
+    return Partition(shape, (*(1 for _ in shape[1:]), ceil_div(shape[-1], grain)))
 
 
 def _in_order(tensor: Tensor, axes: Sequence[int], last: Sequence[int]) -> Tensor:

@@ -1,0 +1,298 @@
+"""Slices of a tensor put together (popops/Gather.hpp)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, overload
+
+import numpy as np
+
+from simulator.graph import program
+from simulator.graph.errors import poplibs_error
+from simulator.graph.graph import Graph
+from simulator.graph.tensor import Tensor, concat
+from simulator.graph.types import UNSIGNED_INT, Type, checked_shape, checked_type
+from simulator.logging import library_call
+from simulator.poplibs.popops.multi_slice import multiSlice
+from simulator.poplibs.popops.operators import bitwiseAnd, eq, select, shiftRight
+from simulator.poplibs.popops.overloads import NEEDED, arguments_of
+from simulator.poplibs.popops.regions import debug_name
+from simulator.poplibs.popops.slice_layout import joined_ranges
+from simulator.poplibs.popops.slice_plan import check_slices, slice_order
+from simulator.poplibs.popops.sliceable import add_sliceable, sliceable_partition
+
+
+@dataclass(frozen=True, slots=True)
+class GatherParams:
+    """How a gather is shared: an axis with more elements is gathered in pairs of them."""
+
+    maxElementsPerTile: int = 65535
+
+
+DEFAULT = GatherParams()
+
+
+# Inputs
+@overload
+def createGatherInput(
+    graph: Graph,
+    type: Type,
+    operandShape: Sequence[int],
+    axis: int,
+    params: GatherParams = DEFAULT,
+    debugContext: str = "",
+) -> Tensor: ...
+@overload
+def createGatherInput(
+    graph: Graph,
+    type: Type,
+    inputShape: Sequence[int],
+    sliceSizes: Sequence[int],
+    startIndexMap: Sequence[int],
+    debugContext: str = "",
+) -> Tensor: ...
+@library_call("POPOPS")
+def createGatherInput(graph: Graph, type: Type, *arguments: Any, **named: Any) -> Tensor:
+    """Add a variable out of which a gather, of one axis or in general, takes slices at low cost."""
+    what = "createGatherInput"
+    form: dict[str, object] = {"inputShape": NEEDED, "sliceSizes": NEEDED, "startIndexMap": NEEDED}
+    one_axis = "axis" in named or (len(arguments) > 1 and isinstance(arguments[1], int))
+    if one_axis:
+        form = {"operandShape": NEEDED, "axis": NEEDED, "params": DEFAULT}
+    given = arguments_of(what, {**form, "debugContext": ""}, arguments, named)
+    name = debug_name(given["debugContext"], what)
+    dtype = checked_type(type, name)
+    if one_axis:
+        shape = checked_shape(given["operandShape"], name)
+        _check_axis(name, shape, given["axis"])
+        return _axis_input(graph, dtype, shape, given["axis"], given["params"], name)
+    shape = checked_shape(given["inputShape"], name)
+    dims = sorted(given["startIndexMap"])
+    if len(given["sliceSizes"]) != len(shape):
+        raise poplibs_error(f"{name}: sliceSizes {given['sliceSizes']}; one for each dimension")
+    sizes = [given["sliceSizes"][dim] for dim in dims]
+    check_slices(name, shape, dims, sizes)
+    order = [dims[place] for place in slice_order(shape, dims, sizes)]
+    return add_sliceable(graph, dtype, shape, order, name)
+
+
+def _axis_input(
+    graph: Graph, dtype: Type, shape: tuple[int, ...], axis: int, params: GatherParams, name: str
+) -> Tensor:
+    """Add the input of a gather of one axis; a long axis is laid out in pairs, again and again."""
+    size = shape[axis]
+    if size <= params.maxElementsPerTile:
+        return add_sliceable(graph, dtype, shape, [axis], name)
+    even = size + size % 2
+    pairs = (*shape[:axis], even // 2, 2, *shape[axis + 1 :])
+    whole = _axis_input(graph, dtype, pairs, axis, params, name)
+    return whole.reshape([*shape[:axis], even, *shape[axis + 1 :]]).slice(0, size, axis)
+
+
+# Gathers
+@overload
+def gather(
+    graph: Graph,
+    input: Tensor,
+    indices: Tensor,
+    axis: int,
+    prog: program.Sequence,
+    params: GatherParams = DEFAULT,
+    debugContext: str = "",
+) -> Tensor: ...
+@overload
+def gather(
+    graph: Graph,
+    input: Tensor,
+    indices: Tensor,
+    indexVectorDim: int,
+    offsetDims: Sequence[int],
+    sliceSizes: Sequence[int],
+    collapsedSliceDims: Sequence[int],
+    startIndexMap: Sequence[int],
+    prog: program.Sequence,
+    debugContext: str = "",
+) -> Tensor: ...
+@library_call("POPOPS")
+def gather(graph: Graph, input: Tensor, indices: Tensor, *arguments: Any, **named: Any) -> Tensor:
+    """Give the slices of an input at indices: of one axis as NumPy's take, or as XLA's Gather.
+
+    Indices are of unsigned int.
+    """
+    needed = ("indexVectorDim", "offsetDims", "sliceSizes", "collapsedSliceDims", "startIndexMap")
+    one_axis = "axis" in named or (
+        len(arguments) > 1 and isinstance(arguments[1], program.Sequence)
+    )
+    form = {**dict.fromkeys(needed, NEEDED), "prog": NEEDED, "debugContext": ""}
+    if one_axis:
+        form = {"axis": NEEDED, "prog": NEEDED, "params": DEFAULT, "debugContext": ""}
+    given = arguments_of("gather", form, arguments, named)
+    name, prog = debug_name(given["debugContext"], "gather"), given["prog"]
+    if indices.dtype != UNSIGNED_INT:
+        raise poplibs_error(f"{name}: indices {indices!r}; unsigned int is needed")
+    with graph.debug_scope(name, "popops"):
+        if one_axis:
+            return _take(graph, input, indices, given["axis"], prog, given["params"], name)
+        return _gather(graph, input, indices, _Form(name, *(given[key] for key in needed)), prog)
+
+
+def _check_axis(name: str, shape: tuple[int, ...], axis: int) -> None:
+    if not 0 <= axis < len(shape):
+        raise poplibs_error(f"{name}: axis {axis} of shape {list(shape)}")
+
+
+def _take(
+    graph: Graph,
+    input: Tensor,
+    indices: Tensor,
+    axis: int,
+    prog: program.Sequence,
+    params: GatherParams,
+    name: str,
+) -> Tensor:
+    """Give slices of one axis, which the dimensions of the indices take the place of."""
+    _check_axis(name, input.shape, axis)
+    if input.dim(axis) > params.maxElementsPerTile:
+        result = _take_of_pairs(graph, input, indices.flatten(), axis, prog, params, name)
+    else:
+        order = list(range(input.rank()))
+        order[0], order[axis] = axis, 0
+        flat = indices.flatten().expand([1])
+        found = _slices(graph, input.dimShuffle(order), flat, [1], prog, name)
+        result = found.squeeze([1]).dimShuffle(order)
+    return result.reshapePartial(axis, axis + 1, list(indices.shape))
+
+
+def _take_of_pairs(
+    graph: Graph,
+    input: Tensor,
+    indices: Tensor,
+    axis: int,
+    prog: program.Sequence,
+    params: GatherParams,
+    name: str,
+) -> Tensor:
+    """Take pairs of elements of a long axis, and choose one of each."""
+    if input.dim(axis) % 2:
+        last = input.slice(input.dim(axis) - 1, input.dim(axis), axis)
+        input = concat([input, last], axis)  # no index is that of the element more
+    pairs = input.reshapePartial(axis, axis + 1, [input.dim(axis) // 2, 2])
+    halved = shiftRight(graph, indices, 1, prog, f"{name}/half")
+    odd = eq(graph, bitwiseAnd(graph, indices, 1, prog, f"{name}/rest"), 1, prog, f"{name}/odd")
+    found = _take(graph, pairs, halved, axis, prog, params, f"{name}/halved")
+    low, high = (found.slice(part, part + 1, axis + 1).squeeze([axis + 1]) for part in (0, 1))
+    shape = [-1 if place == axis else 1 for place in range(low.rank())]
+    shape[axis] = indices.numElements()
+    return select(graph, high, low, odd.reshape(shape), prog, f"{name}/choose")
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """Which dimensions of input, indices and output of a general gather belong together."""
+
+    name: str
+    index_vector_dim: int
+    offset_dims: Sequence[int]
+    slice_sizes: Sequence[int]
+    collapsed: Sequence[int]
+    start_index_map: Sequence[int]
+
+    def check(self, input: Tensor, indices: Tensor) -> None:
+        """Raise poplibs_error where they do not fit."""
+        check_slices(self.name, input.shape, range(input.rank()), self.slice_sizes)
+        starts = list(self.start_index_map)
+        wrong = not 0 <= self.index_vector_dim <= indices.rank() or (
+            len(starts) != index_columns(indices, self.index_vector_dim).dim(1)
+        )
+        if wrong or len(set(starts)) != len(starts) or not set(starts) <= {*range(input.rank())}:
+            raise poplibs_error(
+                f"{self.name}: startIndexMap {starts} and indexVectorDim {self.index_vector_dim} "
+                f"do not fit indices {indices!r} of {input!r}"
+            )
+        collapsed = [0 <= dim < input.rank() for dim in self.collapsed]
+        if not all(collapsed) or any(self.slice_sizes[dim] != 1 for dim in self.collapsed):
+            raise poplibs_error(
+                f"{self.name}: collapsedSliceDims {list(self.collapsed)} of slices "
+                f"{list(self.slice_sizes)}; dimensions of size 1 are needed"
+            )
+        kept = input.rank() - len(self.collapsed)
+        rank = indices.rank() - (self.index_vector_dim < indices.rank()) + kept
+        dims = list(self.offset_dims)
+        if len(dims) != kept or dims != sorted(set(dims)) or not {*dims} <= {*range(rank)}:
+            raise poplibs_error(
+                f"{self.name}: offsetDims {dims}; {kept} ascending ones of {rank} dimensions "
+                "of the output are needed"
+            )
+
+
+def index_columns(indices: Tensor, index_vector_dim: int) -> Tensor:
+    """View indices as [slice][coordinate]; of one coordinate where there is no such dimension."""
+    if index_vector_dim == indices.rank():
+        return indices.reshape([indices.numElements(), 1])
+    last = indices.dimRoll(index_vector_dim, indices.rank() - 1)
+    count = last.dim(last.rank() - 1)
+    return last.reshape([prod(last.shape[:-1]), count])
+
+
+def _gather(
+    graph: Graph, input: Tensor, indices: Tensor, form: _Form, prog: program.Sequence
+) -> Tensor:
+    """Give slices as XLA's Gather does: sliced dimensions come first while they are taken."""
+    form.check(input, indices)
+    columns = index_columns(indices, form.index_vector_dim)
+    places = sorted(range(columns.dim(1)), key=lambda place: form.start_index_map[place])
+    columns = concat([columns.slice(place, place + 1, 1) for place in places], 1)
+    sliced = sorted(form.start_index_map)
+    order = [*sliced, *(dim for dim in range(input.rank()) if dim not in sliced)]
+    front = input.dimShuffle(order)
+    for place, dim in list(enumerate(order))[len(sliced) :]:
+        front = front.slice(0, form.slice_sizes[dim], place)
+    sizes = [form.slice_sizes[dim] for dim in sliced]
+    found = _slices(graph, front, columns, sizes, prog, form.name)
+    back = [order.index(dim) + 1 for dim in range(input.rank())]
+    found = found.dimShuffle([0, *back]).squeeze([dim + 1 for dim in form.collapsed])
+    batch = [n for dim, n in enumerate(indices.shape) if dim != form.index_vector_dim]
+    found = found.reshape([*batch, *found.shape[1:]])
+    offset, rest = iter(range(len(batch), found.rank())), iter(range(len(batch)))
+    dims = range(found.rank())
+    return found.dimShuffle([next(offset if dim in form.offset_dims else rest) for dim in dims])
+
+
+def _slices(
+    graph: Graph,
+    input: Tensor,
+    indices: Tensor,
+    sizes: Sequence[int],
+    prog: program.Sequence,
+    name: str,
+) -> Tensor:
+    """Give slices of the first dimensions, at rows of indices, as a first dimension.
+
+    As in PopLibs lib/popops/GatherInternal.cpp: the input is first spread out for it.
+    """
+    count = len(sizes)
+    source = input
+    if not _lies_sliceable(graph, input, count):
+        order = slice_order(input.shape, range(count), sizes)
+        source = add_sliceable(graph, input.dtype, input.shape, order, f"{name}/inputTemp")
+        prog.add(program.Copy(input, source, name=name))
+    rank = input.rank()
+    turned = source.dimShuffle([*range(count, rank), *range(count)])
+    dims = list(range(rank - count, rank))
+    found = multiSlice(graph, turned, indices, dims, list(sizes), prog, debugContext=name)
+    return found.dimShuffle([0, *(1 + dim for dim in dims), *range(1, rank - count + 1)])
+
+
+def _lies_sliceable(graph: Graph, input: Tensor, count: int) -> bool:
+    """Tell whether elements lie on the tiles where slices of the first dimensions want them."""
+    rows, columns = prod(input.shape[:count]), prod(input.shape[count:])
+    if not rows * columns:
+        return True
+    bounds = sliceable_partition(graph.target, input.dtype, (rows, columns)).bounds(1)
+    first = np.arange(rows, dtype=np.int64)[:, None] * columns
+    low, high = (first + bounds[:-1]).reshape(-1), (first + bounds[1:]).reshape(-1)
+    tile = np.tile(np.arange(len(bounds) - 1, dtype=np.int64), rows)
+    wanted, found = joined_ranges(low, high, tile), joined_ranges(*graph.tile_ranges(input))
+    return all(np.array_equal(one, other) for one, other in zip(wanted, found, strict=True))
