@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simulator.poplibs.codelets import addCodelets
+from simulator.poplibs.popnn import pooling
 from simulator.poplibs.popnn.activations import (
     NonLinearityType,
     getNonLinearityScaling,
@@ -66,6 +67,7 @@ __all__ = [
     "nonLinearity",
     "nonLinearityInPlace",
     "nonLinearityInputGradient",
+    "pooling",
     "relu",
     "reluInPlace",
     "scaledSoftmaxStable",

@@ -1,0 +1,132 @@
+"""Cycles of the pooling vertices, as in PopLibs lib/popnn/PerformanceEstimation.hpp.
+
+A vertex pools a box of the field for some groups of channels. Its six workers share the outputs; of
+a worker's outputs those that lie in one row are a row of its work list, with an item for each
+position of the kernel: a run of outputs with that position's inputs. Formulas give the cycles of
+the tile if a worker has `rows` with `items` of together `elements` outputs, and sets `initialised`
+vectors of each group before; a tile takes those of its slowest worker. `vectors` are the 64-bit
+words of a group's channels, each of which is a pass over every item.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simulator.graph.types import IntArray
+
+WORKERS = 6  # the source has the number in itself
+SUPERVISOR = 7 + 6  # the call and its return
+ITEM, ROW = 23, 15  # of the loops over the items of a row, and over the rows
+SCALING_CYCLES = 10
+
+
+class Unpacking(NamedTuple):
+    """Cycles that a worker takes to unpack a pointer: to data, start positions, work lists."""
+
+    data: int
+    starts: int
+    lists: int
+
+
+# Scaled pointers of 64 and 32 bits, and lists of offsets with a length; the planner takes 2 of all.
+UNPACKING, PLANNED_UNPACKING = Unpacking(1, 2, 2), Unpacking(2, 2, 2)
+
+
+class _Kind(NamedTuple):
+    """What differs: to begin, pointers to data, each further group, each pass and its outputs."""
+
+    begin: int
+    pointers: int
+    group: int
+    run: int
+    output: int
+
+
+_MAX = _Kind(1, 0, 4, 4, 3)
+_SUM = _Kind(2, 0, 4, 5, 3)
+_GRADIENT = _Kind(7, 2, 6, 7, 5)
+
+
+class Worker(NamedTuple):
+    """What a worker has to do; all arrays broadcast."""
+
+    rows: IntArray
+    items: IntArray
+    elements: IntArray
+    initialised: IntArray
+    vectors: IntArray
+    groups: IntArray
+
+
+def max_pooling(
+    rows: IntArray,
+    items: IntArray,
+    elements: IntArray,
+    initialised: IntArray,
+    vectors: IntArray,
+    groups: IntArray,
+    unpacking: Unpacking = UNPACKING,
+) -> IntArray:
+    """13 + W*(40 + 15 a row + 25 an item + 4 + 3n for a vector of an item of n + initialisation).
+
+    To initialise takes 4 and a cycle a vector, for each group of channels; without rows it is all,
+    beside 27. A further group adds 6 to an item of n outputs.
+    """
+    work = Worker(rows, items, elements, initialised, vectors, groups)
+    return _pooling(work, unpacking, _MAX)
+
+
+def sum_pooling(
+    rows: IntArray,
+    items: IntArray,
+    elements: IntArray,
+    initialised: IntArray,
+    vectors: IntArray,
+    groups: IntArray,
+    unpacking: Unpacking = UNPACKING,
+) -> IntArray:
+    """As max pooling, but a cycle more to begin, and 5 + 3n a vector."""
+    work = Worker(rows, items, elements, initialised, vectors, groups)
+    return _pooling(work, unpacking, _SUM)
+
+
+def max_pooling_gradient(
+    rows: IntArray,
+    items: IntArray,
+    elements: IntArray,
+    initialised: IntArray,
+    vectors: IntArray,
+    groups: IntArray,
+    unpacking: Unpacking = UNPACKING,
+) -> IntArray:
+    """As max pooling, but 8 more to begin, 2 more a further group, and 5 + 5n a vector."""
+    work = Worker(rows, items, elements, initialised, vectors, groups)
+    return _pooling(work, unpacking, _GRADIENT)
+
+
+def selective_scaling(vertices: IntArray) -> IntArray:
+    """10 for each of an array of vertices, a worker: the source's own placeholder."""
+    return np.full_like(vertices, SCALING_CYCLES)
+
+
+def initial_shares(outputs: IntArray, vectors: IntArray | int) -> IntArray:
+    """Give the vectors of a group that each worker initialises, [...][worker]."""
+    share = outputs * vectors // WORKERS
+    # The source compares the worker's number with an unsigned difference, which may be below 0.
+    left = (outputs - share * WORKERS)[..., None]
+    return share[..., None] + ((left < 0) | (np.arange(WORKERS) < left))
+
+
+def _pooling(work: Worker, unpacking: Unpacking, kind: _Kind) -> IntArray:
+    group, passes = work.groups, work.groups * work.vectors
+    begin = 17 + unpacking.data + (4 + work.initialised) * group + 6 + unpacking.starts
+    pointers = kind.begin + kind.pointers * unpacking.data
+    started = 2 + pointers + 3 + 2 + 2 * unpacking.lists + 1
+    loops = ROW * work.rows + (ITEM + 2 * group + kind.group * (group - 1)) * work.items
+    # The work list holds one less than the outputs of an item.
+    runs = passes * ((3 + kind.run - kind.output) * work.items + kind.output * work.elements)
+    cycles = begin + np.where(work.rows > 0, started + loops + runs, 0) + 1
+    result: IntArray = SUPERVISOR + WORKERS * cycles
+    return result

@@ -1,0 +1,130 @@
+"""One pass of a pooling: shape, plan and vertices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulator.codelets.costs import ceil_div
+from simulator.graph.errors import poplibs_error
+from simulator.graph.graph import Graph
+from simulator.graph.program import Sequence
+from simulator.graph.tensor import Tensor, concat
+from simulator.poplibs.popnn import pool_transforms as transforms
+from simulator.poplibs.popnn.pool_plan import (
+    Plan,
+    Problem,
+    cheapest,
+    flattening,
+    preferred_channels,
+)
+from simulator.poplibs.popnn.pool_transforms import Gathered
+from simulator.poplibs.popnn.pool_vertices import Grouped, Pooling, add_pooling
+from simulator.poplibs.popnn.pool_windows import PoolShape
+
+DEARER, THAN = 4, 3  # what a plan with the preferred groups may cost beside the cheapest
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A pass that is asked for: its kind of vertex and its shape."""
+
+    graph: Graph
+    kind: str
+    shape: PoolShape
+    prog: Sequence
+    name: str
+    introspective: bool
+
+
+def grouping(graph: Graph, tensor: Tensor) -> int:
+    """Tell how many elements of the last dimension lie together, on a tile and in memory.
+
+    PopLibs lib/poputil/VarStructure.cpp: looks at the first row alone.
+    """
+    row = tensor[(0,) * (tensor.rank() - 1)]
+    together = int(row.lengths[0])
+    low, high, tile = graph.tile_ranges(row)
+    first = np.ones(len(low), dtype=bool)
+    first[1:] = (low[1:] != high[:-1]) | (tile[1:] != tile[:-1])
+    sizes = np.add.reduceat(high - low, np.flatnonzero(first))
+    size = int(np.gcd(together, sizes.max()))
+    return size if row.numElements() % size == 0 else 1
+
+
+def _planned(request: Request, gathered: Gathered, least: int = 1) -> tuple[Plan | None, Problem]:
+    """Plan one form of the pooling, with groups of at least so many channels."""
+    graph, dtype = request.graph, gathered.tensor.dtype
+    grain = 8 // dtype.size
+    tensor, shape = transforms.flatten_dimensions(
+        gathered.tensor, gathered.shape, flattening(gathered.shape, grain)
+    )
+    problem = Problem(graph.target, request.kind, shape, dtype, grouping(graph, tensor))
+    return cheapest(problem, least, ceil_div(least, grain) if least > 1 else 0), problem
+
+
+def _chosen(request: Request, source: Tensor) -> tuple[Gathered, Plan]:
+    """Choose the form and its plan: the cheapest, or one with the preferred groups of channels."""
+    shape, dtype = request.shape, source.dtype
+    preferred = preferred_channels(dtype)
+    plain = Gathered(source, shape)
+    forms = [plain, plain]
+    if request.kind in ("max", "sum", "average") and shape.windows[0].dilation == 1:
+        forms = [transforms.gather(source, shape, group) for group in (8 // dtype.size, preferred)]
+    plan, _ = _planned(request, forms[0])
+    if plan is None:
+        raise poplibs_error(f"{request.name}: no plan for {shape} on these tiles")
+    if plan.partition.group_channels < preferred <= forms[1].shape.channels:
+        grouped, _ = _planned(request, forms[1], preferred)
+        if grouped is not None and THAN * grouped.cycles < DEARER * plan.cycles:
+            return forms[1], grouped
+    return forms[0], plan
+
+
+def add_pass(
+    request: Request,
+    source: Tensor,
+    like_source: Tensor | None = None,
+    like_out: Tensor | None = None,
+) -> Tensor:
+    """Add a pass over [sample][field...][channel]; give [sample][channel][field...].
+
+    `like_source` and `like_out` are further inputs of the gradient of a maximum.
+    """
+    form, plan = _chosen(request, source)
+    channels = plan.partition.group_channels
+    chosen = flattening(form.shape, 8 // source.dtype.size)
+    flat, shape = transforms.flatten_dimensions(form.tensor, form.shape, chosen)
+
+    def grouped(tensor: Tensor | None) -> Tensor | None:
+        if tensor is None:
+            return None
+        return _grouped(request, transforms.flatten_tensor(tensor, chosen), channels)
+
+    tensors = Grouped(_grouped(request, flat, channels), grouped(like_source), grouped(like_out))
+    pooling = Pooling(
+        request.graph,
+        request.kind,
+        shape,
+        plan.partition,
+        request.introspective,
+        request.name,
+    )
+    out = transforms.out_of_groups(add_pooling(pooling, tensors, request.prog))
+    out = out.slice(0, shape.channels, out.rank() - 1)
+    out = transforms.outside(transforms.unflatten_tensor(out, chosen))
+    return transforms.ungather(out, request.shape, form.groups)
+
+
+def _grouped(request: Request, tensor: Tensor, channels: int) -> Tensor:
+    """View a tensor by groups of channels; what is missing of the last group is zero."""
+    last = tensor.rank() - 1
+    missing = -tensor.dim(last) % channels
+    if missing:
+        zero = request.graph.addConstant(tensor.dtype, [1], [0], f"{request.name}/padding")
+        request.graph.setTileMapping(zero, 0)
+        shape = (*tensor.shape[:last], missing)
+        filled = zero.broadcast(int(np.prod(shape)), 0).reshape(shape)
+        tensor = concat([tensor, filled], last)
+    return transforms.into_groups(tensor, channels)

@@ -1,0 +1,87 @@
+"""On which tile each part of a pooling is done: where most of its input lies already.
+
+PopLibs lib/popnn/PoolVertices.cpp, its option poolUseIntrospectiveMapping: the parts choose one
+after the other, each the free tile that holds most of what it reads; of equals the one that holds
+least in all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulator.graph.graph import Graph
+from simulator.graph.intervals import crossings
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reads:
+    """Ranges [low, high) of a flattened tensor, and the part that reads each."""
+
+    low: IntArray
+    high: IntArray
+    part: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wishes:
+    """Which tiles hold how much of what a part reads: the best first, part by part."""
+
+    part: IntArray
+    tile: IntArray
+
+    def open(self, waiting: IntArray, free: IntArray) -> Wishes:
+        """Keep what the waiting parts may still have."""
+        kept = (self.part >= waiting[0]) & free[self.tile].astype(bool)
+        return Wishes(self.part[kept], self.tile[kept])
+
+
+def nearest_tiles(graph: Graph, tensor: Tensor, reads: Reads, parts: int) -> IntArray:
+    """Give a tile of its own to each part; there must be as many tiles as parts."""
+    low, high, tile = graph.tile_ranges(tensor)
+    tiles = graph.target.num_tiles
+    held = np.bincount(tile, weights=high - low, minlength=tiles)
+    order = np.argsort(held, kind="stable")
+    range_of, piece = crossings(reads.low, reads.high, low, high)
+    shared = np.minimum(reads.high[range_of], high[piece])
+    shared -= np.maximum(reads.low[range_of], low[piece])
+    pairs, which = np.unique(reads.part[range_of] * tiles + tile[piece], return_inverse=True)
+    overlap = np.bincount(which, weights=shared, minlength=len(pairs))
+    rank = np.argsort(order)
+    best = np.lexsort((rank[pairs % tiles], -overlap, pairs // tiles))
+    wishes = Wishes(pairs[best] // tiles, pairs[best] % tiles)
+    return in_turn(wishes, parts, order)
+
+
+def in_turn(wishes: Wishes, parts: int, order: IntArray) -> IntArray:
+    """Let the parts choose in turn: in each round all those whose choices do not meet."""
+    free = np.ones(len(order), dtype=np.int64)
+    chosen = np.zeros(parts, dtype=np.int64)
+    done = 0
+    while done < parts:
+        waiting = np.arange(done, parts, dtype=np.int64)
+        wishes = wishes.open(waiting, free)
+        choice = _round(wishes, waiting, order[free[order] > 0])
+        chosen[done : done + len(choice)] = choice
+        free[choice] = 0
+        done += len(choice)
+    return chosen
+
+
+def _round(wishes: Wishes, waiting: IntArray, free: IntArray) -> IntArray:
+    """Give the choices of the first waiting parts, up to one that has to choose again."""
+    part, first = np.unique(wishes.part, return_index=True)
+    if not len(part):
+        return free[: len(waiting)]
+    choice = np.full(len(waiting), -1, dtype=np.int64)
+    choice[part - waiting[0]] = wishes.tile[first]
+    head = int(np.argmin(choice >= 0)) if (choice < 0).any() else len(choice)
+    if head == 0:  # reads nothing that a free tile holds: takes the first free one
+        return free[:1]
+    _, kept = np.unique(choice[:head], return_index=True)
+    again = np.ones(head, dtype=bool)
+    again[kept] = False
+    return choice[: int(again.argmax())] if again.any() else choice[:head]
