@@ -55,7 +55,7 @@ def test_fields_are_lists_or_one_number_for_all(
     assert poplibs_programs.field_of(text, dimensions) == field
 
 
-@pytest.mark.parametrize("kind", ["reduction"])
+@pytest.mark.parametrize("kind", SMALL)
 def test_small_program_of_a_kind_is_built_and_measured(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
