@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import gcd
 
 import numpy as np
 
+from simulator.codelets.block_layout import Layout
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
-from simulator.graph.program import Sequence
+from simulator.graph.program import Copy, Sequence
 from simulator.graph.tensor import Tensor, concat
-from simulator.graph.types import IntArray, Type
+from simulator.graph.types import FLOAT, IntArray, Type
 from simulator.logging import library_call, log
 from simulator.poplibs.poplin.combine import combine
 from simulator.poplibs.poplin.create import PlanningCache, create_input, create_weights
 from simulator.poplibs.poplin.multiply import CHANNEL, multiply
-from simulator.poplibs.poplin.operands import run_of
+from simulator.poplibs.poplin.operands import run_of, ungrouped
 from simulator.poplibs.poplin.options import CONVOLUTION, settings_of
 from simulator.poplibs.poplin.params import (
     ConvParams,
@@ -38,6 +40,7 @@ from simulator.poplibs.poplin.regroup import regrouped
 from simulator.poplibs.popops.cast import cast
 from simulator.poplibs.popops.regions import debug_name
 from simulator.poplibs.popops.scaled_add import scaledAddTo
+from simulator.poplibs.poputil import mapTensorLinearly
 
 Options = Mapping[str, object] | None
 WEIGHT_UPDATE_GRAIN = 8  # channels: input channels are its batch, and lie together in groups
@@ -78,7 +81,7 @@ def convolution(
         left = transformed(apart, params.inputTransform)
         right = transformed(taken, params.kernelTransform)
         out = convolve(graph, problem, left, right, prog, name, settings)
-        out = _with_zeros_around(graph, out, params, name)
+        out = _writable(graph, _with_zeros_around(graph, out, params, name), prog, name)
     merged = out.dimShufflePartial([2, 0, 1], [0, 1, 2])
     return merged.reshape(params.output_shape())
 
@@ -230,6 +233,19 @@ def _with_zeros_around(graph: Graph, out: Tensor, params: ConvParams, name: str)
     return out
 
 
+def _writable(graph: Graph, out: Tensor, prog: Sequence, name: str) -> Tensor:
+    """Copy a result with constant zeros into a variable, in groups of channels on all tiles."""
+    if not out.containsConstant():
+        return out
+    group = gcd(out.shape[1], graph.target.getNumConvUnits(out.dtype, FLOAT))
+    layout = Layout(tuple(range(out.rank())), 1, group)
+    memory = graph.addVariable(out.dtype, layout.sizes(out.shape), f"{name}/out")
+    mapTensorLinearly(graph, memory)
+    result = ungrouped(memory, 1)
+    prog.add(Copy(out, result, name=f"{name}/Dilate"))
+    return result
+
+
 def _together(
     graph: Graph, plan: Plan, which: str, tensor: Tensor, prog: Sequence, name: str
 ) -> Tensor:
@@ -278,7 +294,7 @@ def calculateWeightDeltas(
         left = transformed(moving, update.inputTransform)
         right = transformed(still, update.kernelTransform)
         out = convolve(graph, problem, left, right, prog, name, settings)
-        return _with_zeros_around(graph, out, update, name)
+        return _writable(graph, _with_zeros_around(graph, out, update, name), prog, name)
 
 
 @library_call("POPLIN")
