@@ -25,6 +25,10 @@ from simulator.graph.types import (
     checked_type,
     checked_values,
 )
+from simulator.poplibs.popops.op_types import BinaryOpType as BinaryOpType
+from simulator.poplibs.popops.op_types import OpType
+from simulator.poplibs.popops.op_types import TernaryOpType as TernaryOpType
+from simulator.poplibs.popops.op_types import UnaryOpType as UnaryOpType
 
 
 class Expr:
@@ -238,6 +242,29 @@ def _binary(kind: str) -> Callable[[Term, Term], Operator]:
 
 def _ternary(kind: str) -> Callable[[Term, Term, Term], Operator]:
     return lambda a, b, c: Operator(TERNARY[kind], (term(a), term(b), term(c)))
+
+
+def UnaryOp(op: UnaryOpType, a: Term) -> Operator:
+    """Make an operator with one operand by its name in PopLibs' enumeration."""
+    return operator(op, a)
+
+
+def BinaryOp(op: BinaryOpType, a: Term, b: Term) -> Operator:
+    """Make an operator with two operands by its name in PopLibs' enumeration."""
+    return operator(op, a, b)
+
+
+def TernaryOp(op: TernaryOpType, a: Term, b: Term, c: Term) -> Operator:
+    """Make an operator with three operands by its name in PopLibs' enumeration."""
+    return operator(op, a, b, c)
+
+
+def operator(op: OpType, *operands: Term) -> Operator:
+    """Make an operator by its name; raises poplibs_error when it has not so many operands."""
+    table = {1: UNARY, 2: BINARY, 3: TERNARY}[len(operands)]
+    if not isinstance(op, OpType) or op.value not in table:
+        raise poplibs_error(f"operator {op!r}: it is none with {len(operands)} operands")
+    return Operator(table[op.value], tuple(map(term, operands)))
 
 
 Abs = _unary("ABSOLUTE")

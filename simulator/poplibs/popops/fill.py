@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any, overload
+
 import numpy as np
 
 from simulator.codelets import elementwise_cycles
 from simulator.codelets.fill import fill_codelet
 from simulator.graph.errors import poplibs_error
-from simulator.graph.graph import ComputeSet, Graph
-from simulator.graph.intervals import offsets_of, spread
+from simulator.graph.graph import ComputeSet, Graph, TileIntervals
+from simulator.graph.intervals import crossings, offsets_of, spread
+from simulator.graph.mapping import listed_pieces
 from simulator.graph.program import Copy, Execute, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray, checked_values
 from simulator.graph.vertex import VertexGroup, cut_field, cut_ranges
 from simulator.logging import library_call
+from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.regions import (
     Regions,
     debug_name,
@@ -25,22 +30,117 @@ from simulator.poplibs.popops.regions import (
 COPIED_BYTES = 4  # so small a tensor gets its value by a copy; PopLibs lib/popops/Fill.cpp
 
 
+@overload
+def fill(
+    graph: Graph, t: Tensor, prog: Sequence, fillValue: float, debugContext: str = ""
+) -> None: ...
+@overload
+def fill(
+    graph: Graph, t: Tensor, mapping: TileIntervals, fillCS: ComputeSet, fillValue: float
+) -> None: ...
+@overload
+def fill(graph: Graph, t: Tensor, tile: int, fillCS: ComputeSet, fillValue: float) -> None: ...
+@overload
+def fill(
+    graph: Graph,
+    t: Tensor,
+    tileRegions: Iterable[tuple[int, int]],
+    tile: int,
+    fillCS: ComputeSet,
+    fillValue: float,
+) -> None: ...
 @library_call("POPOPS")
-def fill(graph: Graph, t: Tensor, prog: Sequence, fillValue: float, debugContext: str = "") -> None:
-    """Set every element of a tensor to a value, which its type must be able to hold."""
-    _fill(graph, t, prog, fillValue, debug_name(debugContext, "Fill"))
+def fill(graph: Graph, t: Tensor, *arguments: Any, **named: Any) -> None:
+    """Set every element of a tensor to a value, which its type must be able to hold.
+
+    As in PopLibs the vertices may go to a given compute set: for the elements that a mapping puts
+    on each tile, for those on one tile, or for some regions on it.
+    """
+    _sort_out("fill", graph, t, arguments, named, {"fillValue": NEEDED})
 
 
+@overload
+def zero(graph: Graph, t: Tensor, prog: Sequence, debugContext: str = "") -> None: ...
+@overload
+def zero(graph: Graph, t: Tensor, mapping: TileIntervals, zeroCS: ComputeSet) -> None: ...
+@overload
+def zero(graph: Graph, t: Tensor, tile: int, zeroCS: ComputeSet) -> None: ...
+@overload
+def zero(
+    graph: Graph,
+    t: Tensor,
+    tileRegions: Iterable[tuple[int, int]],
+    tile: int,
+    zeroCS: ComputeSet,
+) -> None: ...
 @library_call("POPOPS")
-def zero(graph: Graph, t: Tensor, prog: Sequence, debugContext: str = "") -> None:
-    """Set every element of a tensor to zero."""
-    _fill(graph, t, prog, 0, debug_name(debugContext, "Zero"))
+def zero(graph: Graph, t: Tensor, *arguments: Any, **named: Any) -> None:
+    """Set every element of a tensor to zero, or those on some tiles in a compute set, as `fill`."""
+    _sort_out("zero", graph, t, arguments, named, {})
 
 
-def _fill(graph: Graph, t: Tensor, prog: Sequence, value: float, name: str) -> None:
+def _sort_out(
+    function: str,
+    graph: Graph,
+    t: Tensor,
+    arguments: tuple[Any, ...],
+    named: dict[str, Any],
+    value: dict[str, object],
+) -> None:
+    """Find out which form of `fill` or `zero` is called, and do it."""
+    first = next(iter(arguments), None)
+    where = f"{function}CS"
+    if isinstance(first, Sequence) or "prog" in named:
+        form = {"prog": NEEDED, **value, "debugContext": ""}
+        given = arguments_of(function, form, arguments, named)
+        name = debug_name(given["debugContext"], function.capitalize())
+        _fill(graph, t, given["prog"], given.get("fillValue", 0), name)
+        return
+    if isinstance(first, int) or ("tile" in named and "tileRegions" not in named and not arguments):
+        form = {"tile": NEEDED, where: NEEDED, **value}
+    elif len(arguments) > 1 and isinstance(arguments[1], int) or "tileRegions" in named:
+        form = {"tileRegions": NEEDED, "tile": NEEDED, where: NEEDED, **value}
+    else:
+        form = {"mapping": NEEDED, where: NEEDED, **value}
+    given = arguments_of(function, form, arguments, named)
+    _fill_in(graph, t, given, given[where], given.get("fillValue", 0))
+
+
+def _fill_in(
+    graph: Graph, t: Tensor, given: dict[str, Any], compute_set: ComputeSet, value: float
+) -> None:
+    """Add vertices to a compute set for the elements on some tiles."""
+    if not isinstance(compute_set, ComputeSet):
+        raise poplibs_error(f"fill: {compute_set!r}; a compute set is needed")
+    held = _held(t, value, compute_set.name)
+    if "mapping" in given:
+        low, high, tile = listed_pieces(given["mapping"])
+    elif "tileRegions" in given:
+        low, high = np.array(list(given["tileRegions"]), dtype=np.int64).reshape(-1, 2).T
+        tile = np.full_like(low, given["tile"])
+    else:
+        whole = regions_of(graph, t.flatten())
+        here = whole.tile == given["tile"]
+        low, high, tile = whole.low[here], whole.high[here], whole.tile[here]
+    # A region that lies in several pieces is filled piece by piece.
+    bounds = offsets_of(t.lengths)
+    source, piece = crossings(low, high, bounds[:-1], bounds[1:])
+    low, high = np.maximum(low[source], bounds[piece]), np.minimum(high[source], bounds[piece + 1])
+    order = np.argsort(tile[source], kind="stable")
+    regions = Regions(low[order], high[order], tile[source][order])
+    _add_vertices(graph, compute_set, t.flatten(), regions, held)
+
+
+def _held(t: Tensor, value: float, name: str) -> Array:
+    """Give a value in the type of a tensor; raises poplibs_error for what it cannot hold."""
     held = checked_values(value, t.dtype, name, poplibs_error)
     if held.ndim:
         raise poplibs_error(f"{name}: value has shape {list(held.shape)}; one number is needed")
+    return held
+
+
+def _fill(graph: Graph, t: Tensor, prog: Sequence, value: float, name: str) -> None:
+    held = _held(t, value, name)
     with graph.debug_scope(name, "popops"):
         if t.numElements() * t.dtype.size <= COPIED_BYTES:
             constant = graph.addConstant(t.dtype, t.shape, held, "fillValue")
@@ -48,27 +148,29 @@ def _fill(graph: Graph, t: Tensor, prog: Sequence, value: float, name: str) -> N
             prog.add(Copy(constant, t))
             return
         compute_set = graph.addComputeSet(name)
-        _add_vertices(graph, compute_set, t, held)
+        flat = in_memory_order({"out": ("output", t)}, "out")["out"][1]
+        _add_vertices(graph, compute_set, flat, regions_of(graph, flat), held)
         prog.add(Execute(compute_set))
 
 
-def _add_vertices(graph: Graph, compute_set: ComputeSet, t: Tensor, value: Array) -> None:
+def _add_vertices(
+    graph: Graph, compute_set: ComputeSet, flat: Tensor, whole: Regions, value: Array
+) -> None:
     """Add workers: those that have one region, and those that have several."""
-    flat = in_memory_order({"out": ("output", t)}, "out")["out"][1]
-    regions, ranges = split_among_workers(graph.target, regions_of(graph, flat), t.dtype)
+    regions, ranges = split_among_workers(graph.target, whole, flat.dtype)
     for several in (False, True):
         chosen = (ranges > 1) == several
         part, counts = _of_vertices(regions, ranges, chosen)
         lengths = part.high - part.low
-        cost = elementwise_cycles.fill_1d(lengths, t.dtype, graph.target)
+        cost = elementwise_cycles.fill_1d(lengths, flat.dtype, graph.target)
         out = cut_field("out", "output", flat, part.low, part.high)
         if several:
-            cost = elementwise_cycles.fill_2d(lengths, counts, t.dtype, graph.target)
+            cost = elementwise_cycles.fill_2d(lengths, counts, flat.dtype, graph.target)
             out = cut_ranges("out", "output", flat, part.low, part.high, counts, as_rows=True)
         graph.add_vertices(
             VertexGroup(
                 compute_set=compute_set.id,
-                codelet=fill_codelet(t.dtype, several=several),
+                codelet=fill_codelet(flat.dtype, several=several),
                 tile=part.tile[offsets_of(counts)[:-1]],
                 fields={"out": out},
                 parameters={"in": np.full(len(counts), value)},

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, overload
 
 from simulator.codelets.fused import Node, fused
 from simulator.graph.errors import poplibs_error
@@ -16,6 +17,14 @@ from simulator.logging import library_call
 from simulator.poplibs.popops import expr
 from simulator.poplibs.popops.cast import cast_into
 from simulator.poplibs.popops.expr import Const, Expr, Operator, PlaceHolder
+from simulator.poplibs.popops.op_types import (
+    OPERANDS,
+    BinaryOpType,
+    OpType,
+    TernaryOpType,
+    UnaryOpType,
+)
+from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.pointwise import (
     OPTIONS,
     apply,
@@ -28,30 +37,106 @@ from simulator.poplibs.popops.regions import Operand, add_elementwise, debug_nam
 Options = Mapping[str, object] | None
 
 
-@library_call("POPOPS")
+@overload
 def map(
     graph: Graph,
     expr: Expr,
     ts: Iterable[Tensor],
     prog: Sequence,
     debugContext: str = "",
-    options: Mapping[str, object] | None = None,
-) -> Tensor:
-    """Give the values of an expression of tensors, which broadcast to one shape."""
-    return _map(Request(graph, expr, tuple(ts), prog, debugContext), options)
-
-
+    options: Options = None,
+) -> Tensor: ...
+@overload
+def map(
+    graph: Graph,
+    expr: UnaryOpType,
+    t: Tensor,
+    prog: Sequence,
+    debugContext: str = "",
+    options: Options = None,
+) -> Tensor: ...
+@overload
+def map(
+    graph: Graph,
+    expr: BinaryOpType,
+    a: Tensor,
+    b: Tensor,
+    prog: Sequence,
+    debugContext: str = "",
+    options: Options = None,
+) -> Tensor: ...
+@overload
+def map(
+    graph: Graph,
+    expr: TernaryOpType,
+    a: Tensor,
+    b: Tensor,
+    c: Tensor,
+    prog: Sequence,
+    debugContext: str = "",
+    options: Options = None,
+) -> Tensor: ...
 @library_call("POPOPS")
+def map(
+    graph: Graph,
+    expr: Expr | UnaryOpType | BinaryOpType | TernaryOpType,
+    *arguments: Any,
+    **named: Any,
+) -> Tensor:
+    """Give the values of an expression of tensors, or of one operator, broadcast to one shape."""
+    request, options = _request("map", graph, expr, arguments, named)
+    return _map(request, options)
+
+
+@overload
 def mapInPlace(
     graph: Graph,
     expr: Expr,
     ts: Iterable[Tensor],
     prog: Sequence,
     debugContext: str = "",
-    options: Mapping[str, object] | None = None,
+    options: Options = None,
+) -> None: ...
+@overload
+def mapInPlace(
+    graph: Graph,
+    expr: UnaryOpType,
+    t: Tensor,
+    prog: Sequence,
+    debugContext: str = "",
+    options: Options = None,
+) -> None: ...
+@overload
+def mapInPlace(
+    graph: Graph,
+    expr: BinaryOpType,
+    a: Tensor,
+    b: Tensor,
+    prog: Sequence,
+    debugContext: str = "",
+    options: Options = None,
+) -> None: ...
+@overload
+def mapInPlace(
+    graph: Graph,
+    expr: TernaryOpType,
+    a: Tensor,
+    b: Tensor,
+    c: Tensor,
+    prog: Sequence,
+    debugContext: str = "",
+    options: Options = None,
+) -> None: ...
+@library_call("POPOPS")
+def mapInPlace(
+    graph: Graph,
+    expr: Expr | UnaryOpType | BinaryOpType | TernaryOpType,
+    *arguments: Any,
+    **named: Any,
 ) -> None:
-    """Write the values of an expression of tensors to the first of them."""
-    _map(Request(graph, expr, tuple(ts), prog, debugContext, in_place=True), options)
+    """Write the values of an expression of tensors, or of one operator, to the first of them."""
+    request, options = _request("mapInPlace", graph, expr, arguments, named)
+    _map(replace(request, in_place=True), options)
 
 
 @library_call("POPOPS")
@@ -66,6 +151,27 @@ def mapWithOutput(
 ) -> None:
     """Write the values of an expression of tensors to another tensor."""
     _map(Request(graph, expr, tuple(ts), prog, debugContext, out), options)
+
+
+def _request(
+    function: str,
+    graph: Graph,
+    expression: Expr | OpType,
+    arguments: tuple[Any, ...],
+    named: dict[str, Any],
+) -> tuple[Request, Options]:
+    """Sort the arguments: a list of tensors for an expression, each by itself for an operator."""
+    count = OPERANDS.get(type(expression), 0)
+    names = ("ts",) if not count else ("t",) if count == 1 else ("a", "b", "c")[:count]
+    form = {**dict.fromkeys((*names, "prog"), NEEDED), "debugContext": "", "options": None}
+    given = arguments_of(function, form, arguments, named)
+    tensors = tuple(given[name] for name in names) if count else tuple(given["ts"])
+    if isinstance(expression, OpType):
+        holders = [PlaceHolder(place) for place in range(1, count + 1)]
+        expression = expr.operator(expression, *holders)
+    return Request(graph, expression, tensors, given["prog"], given["debugContext"]), given[
+        "options"
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import Option, checked
 from simulator.graph.tensor import Tensor, broadcast_to
-from simulator.graph.types import BOOL, FLOAT, Type
+from simulator.graph.types import BOOL, FLOAT, INT, Type
 from simulator.poplibs.popops.regions import Operand, add_elementwise, debug_name, result_like
 
 Number = float | int | bool
@@ -67,12 +67,14 @@ def as_tensors(
     graph: Graph, operation: Operation, values: Sequence[Value], name: str
 ) -> list[Tensor]:
     """Give operands as tensors: a number becomes a constant of the other operands' type."""
-    dtypes = [value.dtype for value in values if isinstance(value, Tensor)]
-    known = [dtype for dtype in dtypes if dtype != BOOL or operation.name != "SELECT"]
-    usual = (known or dtypes or [FLOAT])[0]
+    select = operation.name == "SELECT"
+    compared = values[:2] if select else values
+    dtypes = [value.dtype for value in compared if isinstance(value, Tensor)]
+    whole = select and all(isinstance(value, int | np.integer) for value in compared)
+    usual = dtypes[0] if dtypes else INT if whole else FLOAT
     tensors = []
     for place, value in enumerate(values):
-        wanted = BOOL if operation.name == "SELECT" and place == 2 else usual
+        wanted = BOOL if select and place == 2 else usual
         tensors.append(as_tensor(graph, value, wanted, name))
     return tensors
 
