@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simulator.poplibs.codelets import addCodelets
-from simulator.poplibs.popnn import pooling
+from simulator.poplibs.popnn import gru, lstm, pooling, rnn
 from simulator.poplibs.popnn.activations import (
     NonLinearityType,
     getNonLinearityScaling,
@@ -55,13 +55,19 @@ __all__ = [
     "addCodelets",
     "argMax",
     "argMin",
+    "bn",
     "calcAccuracy",
     "calcLoss",
     "gelu",
     "geluInPlace",
     "getNonLinearityScaling",
+    "gn",
+    "gru",
     "hardSigmoid",
     "hardSigmoidInPlace",
+    "in_",
+    "ln",
+    "lstm",
     "maxAndArgMax",
     "minAndArgMin",
     "nonLinearity",
@@ -70,6 +76,7 @@ __all__ = [
     "pooling",
     "relu",
     "reluInPlace",
+    "rnn",
     "scaledSoftmaxStable",
     "scaledSoftmaxStableInPlace",
     "sigmoid",
