@@ -26,6 +26,15 @@ from simulator.poplibs.poplin.matmul import matMulGroupedReportPlan as matMulGro
 from simulator.poplibs.poplin.matmul import matMulReportPlan as matMulReportPlan
 from simulator.poplibs.poplin.matmul import matMulWithOutput as matMulWithOutput
 from simulator.poplibs.poplin.matmul import transposeGroupedMatrix as transposeGroupedMatrix
+from simulator.poplibs.poplin.norms import createNormBeta as createNormBeta
+from simulator.poplibs.poplin.norms import createNormGamma as createNormGamma
+from simulator.poplibs.poplin.norms import createNormParams as createNormParams
+from simulator.poplibs.poplin.norms import normalise as normalise
+from simulator.poplibs.poplin.norms import normGradients as normGradients
+from simulator.poplibs.poplin.norms import normParamGradients as normParamGradients
+from simulator.poplibs.poplin.norms import normStatistics as normStatistics
+from simulator.poplibs.poplin.norms import normStatisticsGradients as normStatisticsGradients
+from simulator.poplibs.poplin.norms import normWhiten as normWhiten
 from simulator.poplibs.poplin.params import ConvParams as ConvParams
 from simulator.poplibs.poplin.params import InputTransform as InputTransform
 from simulator.poplibs.poplin.params import OutputTransform as OutputTransform

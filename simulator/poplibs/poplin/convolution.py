@@ -13,7 +13,7 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Sequence
 from simulator.graph.tensor import Tensor, concat
-from simulator.graph.types import FLOAT, IntArray, Type
+from simulator.graph.types import FLOAT, IntArray
 from simulator.logging import library_call, log
 from simulator.poplibs.poplin.combine import combine
 from simulator.poplibs.poplin.create import PlanningCache, create_input, create_weights
@@ -35,14 +35,17 @@ from simulator.poplibs.poplin.problem import (
     problem_of,
     slice_kernel,
     slice_outputs,
+    total,
 )
 from simulator.poplibs.poplin.regroup import regrouped
 from simulator.poplibs.popops.cast import cast
+from simulator.poplibs.popops.fill import zero
 from simulator.poplibs.popops.regions import debug_name
 from simulator.poplibs.popops.scaled_add import scaledAddTo
 from simulator.poplibs.poputil import mapTensorLinearly
 
 Options = Mapping[str, object] | None
+Padding = tuple[tuple[int, int], ...]
 WEIGHT_UPDATE_GRAIN = 8  # channels: input channels are its batch, and lie together in groups
 
 
@@ -80,8 +83,7 @@ def convolution(
         problem = problem_of(params)
         left = transformed(apart, params.inputTransform)
         right = transformed(taken, params.kernelTransform)
-        out = convolve(graph, problem, left, right, prog, name, settings)
-        out = _writable(graph, _with_zeros_around(graph, out, params, name), prog, name)
+        out = convolve(graph, problem, left, right, prog, name, settings, _padding(params))
     merged = out.dimShufflePartial([2, 0, 1], [0, 1, 2])
     return merged.reshape(params.output_shape())
 
@@ -119,8 +121,12 @@ def convolve(
     prog: Sequence,
     name: str,
     settings: Settings,
+    padding: Padding = (),
 ) -> Tensor:
-    """Give [g][co][n][*field] for [g][ci][n][*input] and [g][co][ci][*kernel]."""
+    """Give [g][co][n][*field] for [g][ci][n][*input] and [g][co][ci][*kernel].
+
+    `padding` are the zeros below and above in each dimension of the result.
+    """
     kept = [kept_of(axis) for axis in problem.axes]
     small = compact(problem)
     for place, (_, inputs, _) in enumerate(kept):
@@ -129,15 +135,39 @@ def convolve(
     if flat is not small:
         left = left.reshape((*left.shape[:2], flat.batch))
         right = right.reshape(right.shape[:3])
+    elif small.axes and all(a.output == 1 and (a.reads >= 0).any() for a in small.axes):
+        flat, left, right = _folded(small, left, right)
     plan = plan_convolution(graph.target, flat, settings)
     _say(plan, name)
     left = _together(graph, plan, "input", left, prog, name)
     right = _together(graph, plan, "weights", right, prog, name)
     out = _in_slices(graph, plan, flat, left, right, prog, name, settings)
     out = out.reshape((*out.shape[:2], small.batch, *(axis.output for axis in small.axes)))
-    for place, (_, _, outputs) in enumerate(kept):
-        out = _spread(graph, out, outputs, problem.axes[place].output, 3 + place, name)
-    return out
+    around = padding or ((0, 0),) * len(kept)
+    places = [outputs + low for (_, _, outputs), (low, _) in zip(kept, around, strict=True)]
+    field = [a.output + sum(ends) for a, ends in zip(problem.axes, around, strict=True)]
+    return _amid_zeros(graph, out, places, (*out.shape[:3], *field), prog, name)
+
+
+def _padding(params: ConvParams) -> Padding:
+    last = params.outputTransform
+    return tuple(zip(last.paddingLower, last.paddingUpper, strict=True))
+
+
+def _folded(problem: Problem, left: Tensor, right: Tensor) -> tuple[Problem, Tensor, Tensor]:
+    """Count the kernel as channels, where there is one output: all that it reads is summed."""
+    for place, axis in enumerate(problem.axes):
+        taps = np.flatnonzero(axis.reads[0] >= 0)
+        left = take(left, axis.reads[0, taps], 3 + place)
+        right = take(right, taps, 3 + place)
+    inputs = total(right.shape[2:])
+    moved = left.dimRoll(2, left.rank() - 1)
+    flat = replace(problem, inputs=inputs, axes=())
+    return (
+        flat,
+        moved.reshape((problem.groups, inputs, problem.batch)),
+        right.reshape((*right.shape[:2], inputs)),
+    )
 
 
 def _in_slices(
@@ -199,51 +229,28 @@ def take(tensor: Tensor, numbers: IntArray, axis: int) -> Tensor:
     return part.subSample(step, axis)
 
 
-def _spread(
-    graph: Graph, tensor: Tensor, numbers: IntArray, size: int, axis: int, name: str
+def _amid_zeros(
+    graph: Graph,
+    out: Tensor,
+    places: list[IntArray],
+    shape: tuple[int, ...],
+    prog: Sequence,
+    name: str,
 ) -> Tensor:
-    """Put the indexes of a dimension at these places of a larger one, with zeros between."""
-    if len(numbers) == size:
-        return tensor
-    shape = (*tensor.shape[:axis], 1, *tensor.shape[axis + 1 :])
-    zero = _zeros(graph, tensor.dtype, shape, name)
-    both = concat([tensor, zero], axis)
-    order = np.full(size, tensor.shape[axis], dtype=np.int64)
-    order[numbers] = np.arange(len(numbers))
-    return both.taken(order, axis)
-
-
-def _zeros(graph: Graph, dtype: Type, shape: tuple[int, ...], name: str) -> Tensor:
-    """View a constant zero in a shape."""
-    zero = graph.addConstant(dtype, [1], 0, f"{name}/zero")
-    graph.setTileMapping(zero, 0)
-    return zero.broadcast(int(np.prod(shape)), 0).reshape(shape)
-
-
-def _with_zeros_around(graph: Graph, out: Tensor, params: ConvParams, name: str) -> Tensor:
-    """Pad the output as its transform says."""
-    ends = (params.outputTransform.paddingLower, params.outputTransform.paddingUpper)
-    for axis in range(params.getNumFieldDims()):
-        parts = [out]
-        for place, sizes in ((0, ends[0]), (2, ends[1])):
-            if sizes[axis]:
-                shape = (*out.shape[: 3 + axis], sizes[axis], *out.shape[4 + axis :])
-                parts.insert(place, _zeros(graph, out.dtype, shape, name))
-        out = concat(parts, 3 + axis) if len(parts) > 1 else out
-    return out
-
-
-def _writable(graph: Graph, out: Tensor, prog: Sequence, name: str) -> Tensor:
-    """Copy a result with constant zeros into a variable, in groups of channels on all tiles."""
-    if not out.containsConstant():
+    """Put a result at these places of each dimension of a larger field that is zero elsewhere."""
+    if out.shape == shape:
         return out
-    group = gcd(out.shape[1], graph.target.getNumConvUnits(out.dtype, FLOAT))
+    group = gcd(shape[1], graph.target.getNumConvUnits(out.dtype, FLOAT))
     layout = Layout(tuple(range(out.rank())), 1, group)
-    memory = graph.addVariable(out.dtype, layout.sizes(out.shape), f"{name}/out")
+    memory = graph.addVariable(out.dtype, layout.sizes(shape), f"{name}/out")
     mapTensorLinearly(graph, memory)
-    result = ungrouped(memory, 1)
-    prog.add(Copy(out, result, name=f"{name}/Dilate"))
-    return result
+    zero(graph, memory, prog, f"{name}/Dilate")
+    whole = ungrouped(memory, 1)
+    part = whole
+    for axis, numbers in enumerate(places):
+        part = take(part, numbers, 3 + axis)
+    prog.add(Copy(out, part, name=f"{name}/Dilate"))
+    return whole
 
 
 def _together(
@@ -293,8 +300,7 @@ def calculateWeightDeltas(
             problem = replace(problem, grain=WEIGHT_UPDATE_GRAIN)
         left = transformed(moving, update.inputTransform)
         right = transformed(still, update.kernelTransform)
-        out = convolve(graph, problem, left, right, prog, name, settings)
-        return _writable(graph, _with_zeros_around(graph, out, update, name), prog, name)
+        return convolve(graph, problem, left, right, prog, name, settings, _padding(update))
 
 
 @library_call("POPLIN")

@@ -34,7 +34,7 @@ def regrouped(
     (old, run), (new, want) = lying, wanted
     rows = gcd(run, tensor.shape[old]) if run > 1 else 1
     rows = gcd(rows, MOST_ROWS)
-    columns = gcd(want, tensor.shape[new])
+    columns = _columns(tensor.shape[new], want)
     # Blocks [columns of the new group][rows of the old one], as they lie: old innermost.
     split = grouped(grouped(tensor, old, rows), new, columns)
     # [...blocks...][rows][columns] holds rows of `old` beside columns of `new`.
@@ -66,3 +66,11 @@ def regrouped(
     )
     prog.add(Execute(compute_set))
     return ungrouped(ungrouped(copy.reshape((*outer, rows, columns)), new), old)
+
+
+def _columns(size: int, wanted: int) -> int:
+    """Give how many of a dimension are brought together: whole groups, else more or fewer."""
+    if size % wanted == 0:
+        return wanted
+    divisors = [number for number in range(1, 4 * wanted + 1) if size % number == 0]
+    return max(divisors, key=lambda number: (number % 4 == 0, number))
