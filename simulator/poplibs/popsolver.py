@@ -9,7 +9,7 @@
 
 Values are integers from 0. Each variable has an interval; each constraint narrows the intervals of
 its variables (popsolver_intervals). Choices from few values are then searched by arrays, one choice
-after another (popsolver_rows), others by cutting intervals in two (popsolver_boxes).
+after another (popsolver_rows); others by cutting intervals in two (popsolver_boxes).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ be cheaper than the best so far, is dropped. Chunks of rows go depth first, in l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from math import prod
 from typing import Any, TypeAlias
@@ -46,6 +46,9 @@ class Table:
             self._columns[variable] = (len(self._kept), column)
         return column
 
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._columns)
+
     def __setitem__(self, variable: int, column: Column) -> None:
         self._columns[variable] = (len(self._kept), column)
 
@@ -57,6 +60,10 @@ class Table:
         """Give the table of some of the rows."""
         columns = {variable: self[variable][places] for variable in self._columns}
         return Table(columns, len(np.arange(self.rows)[places]))
+
+    def only(self, variables: Iterable[int]) -> Table:
+        """Give the table of some of the columns."""
+        return Table({variable: self[variable] for variable in variables}, self.rows)
 
     def spread(self, variable: int, values: Column) -> None:
         """Make a grid of all rows and all values of one more variable."""
@@ -99,8 +106,10 @@ def search(problem: Problem, box: Box, cost: Sequence[int]) -> tuple[int, ...]:
 
     Of solutions that cost the same, it is the first in the order of the choices' values.
     """
+    if not _probe(problem, box, cost):
+        return ()
     run = _Run(problem, box, cost)
-    stages = ordered(problem, box, cost)
+    stages = ordered(problem, box, cost, problem.choices)
     if cost:
         run.sample(stages)
     waiting = [(0, Table({}, 1))]
@@ -113,10 +122,24 @@ def search(problem: Problem, box: Box, cost: Sequence[int]) -> tuple[int, ...]:
         if table.rows > rows:
             waiting.append((depth, table.part(slice(rows, None))))
             table = table.part(slice(rows))
-        table = run.advance(stages[depth], table)
+        run.advance(stages[depth], table)
         if table.rows:
-            waiting.append((depth + 1, table))
+            waiting.append((depth + 1, table.only(stages[depth].kept)))
     return () if run.best is None else problem.followed(run.best)
+
+
+def _probe(problem: Problem, box: Box, cost: Sequence[int]) -> bool:
+    """Narrow each choice, and what follows from it alone, to what its values come to."""
+    for choice in problem.choices:
+        run, table = _Run(problem, box, cost), Table({}, 1)
+        for stage in ordered(problem, box, cost, [choice]):
+            run.advance(stage, table)
+            if not table.rows:
+                return False
+        for variable in table:
+            values = table[variable]
+            box.clip(variable, int(values.min()), int(values.max()))
+    return problem.settle(box)
 
 
 def _chunk(stage: Stage) -> int:
@@ -147,16 +170,18 @@ class _Run:
             rows = _chunk(stage)
             if table.rows > rows:
                 table = table.part(np.linspace(0, table.rows - 1, rows).astype(np.intp))
-            table = self.advance(stage, table)
-        if table.rows:
-            self._limit(int(self._column(self.cost[0], table).min()))
+            self.advance(stage, table)
+            if not table.rows:
+                return
+            table = table.only(stage.kept)
+        self._limit(int(self._column(self.cost[0], table).min()))
 
     def _limit(self, most: int) -> None:
         """Let the first of the costs be this at most."""
         low, _ = self.ends[self.cost[0]]
         self.ends[self.cost[0]] = low, np.array([most])
 
-    def advance(self, stage: Stage, table: Table) -> Table:
+    def advance(self, stage: Stage, table: Table) -> None:
         """Add a choice to the rows of a table, and drop those that come to nothing."""
         if stage.choice is not None:
             values = stage.values
@@ -170,7 +195,6 @@ class _Run:
             if table.rows and step.bounded:
                 self._bound(step.bounded, table)
         table.flatten()
-        return Table({v: table[v] for v in stage.kept if table.rows}, table.rows)
 
     def consider(self, table: Table) -> None:
         """Take the first of the cheapest rows, if it is cheaper than the best so far."""
@@ -200,14 +224,17 @@ class _Run:
             return
         table[constraint.result] = found
         low, high = self.ends[constraint.result]
-        if check.cuts:
-            table.keep((found >= low) & (found <= high))
+        if check.floor:
+            table.keep(found >= low)
+        if check.ceiling:
+            table.keep(table[constraint.result] <= high)
 
     def _bound(self, checks: Sequence[Check], table: Table) -> None:
         """Drop the rows for which some constraint cannot hold whatever the other choices are."""
         between: dict[int, tuple[Column, Column]] = {}
         holds: list[NDArray[Any]] = []
-        for constraint, cuts in checks:
+        for check in checks:
+            constraint = check.constraint
             parts = [
                 (table[part],) * 2 if part in table else between.get(part, self.ends[part])
                 for part in constraint.parts
@@ -219,7 +246,7 @@ class _Run:
             low, high = self.ends[constraint.result]
             low = np.maximum(low, constraint.extreme(parts, most=False))
             high = np.minimum(high, most)
-            if cuts:
+            if check.cuts:
                 holds.append(low <= high)
                 high = np.maximum(low, high)  # of rows that will be dropped, so that it divides
             between[constraint.result] = low, high

@@ -17,10 +17,16 @@ MOST_VALUES = 4096  # of a variable that is chosen
 
 
 class Check(NamedTuple):
-    """A constraint to evaluate; `cuts` when it may rule rows out."""
+    """A constraint to evaluate, and whether what it gives may be too low or too high."""
 
     constraint: Constraint
-    cuts: bool
+    floor: bool
+    ceiling: bool
+
+    @property
+    def cuts(self) -> bool:
+        """Tell whether it may rule rows out."""
+        return self.floor or self.ceiling
 
 
 class Pass(NamedTuple):
@@ -49,26 +55,34 @@ def ends(box: Box) -> list[tuple[Column, Column]]:
 def listable(problem: Problem, box: Box) -> bool:
     """Tell whether all choices have few values, and all constraints can take arrays."""
     counts = (
-        box.high[v] - box.low[v] + 1 if v not in problem.among else len(problem.among[v])
+        len(_within(box, v, problem.among[v]))
+        if v in problem.among
+        else box.high[v] - box.low[v] + 1
         for v in problem.choices
     )
     arrays = all(constraint.evaluate is not None for constraint in problem.constraints)
     return arrays and all(count <= MOST_VALUES for count in counts)
 
 
-def ordered(problem: Problem, box: Box, cost: Sequence[int]) -> list[Stage]:
-    """Give the stages for a problem whose intervals are narrowed."""
-    return _Order(problem, box, cost).stages()
+def _within(box: Box, variable: int, values: Column) -> Column:
+    return values[(values >= box.low[variable]) & (values <= box.high[variable])]
+
+
+def ordered(problem: Problem, box: Box, cost: Sequence[int], choices: Sequence[int]) -> list[Stage]:
+    """Give the stages for some choices of a problem whose intervals are narrowed."""
+    return _Order(problem, box, cost, choices).stages()
 
 
 class _Order:
     """What is known and what is pending while the stages are made."""
 
-    def __init__(self, problem: Problem, box: Box, cost: Sequence[int]) -> None:
+    def __init__(
+        self, problem: Problem, box: Box, cost: Sequence[int], choices: Sequence[int]
+    ) -> None:
         self.box, self.cost, self.among = box, cost, problem.among
         self.ends = ends(box)
         self.fixed = {v for v, low in enumerate(box.low) if low == box.high[v]}
-        self.choices = [v for v in problem.choices if v not in self.fixed]
+        self.choices = [v for v in choices if v not in self.fixed]
         self.known = {*self.fixed}
         self.alone: dict[int, list[Constraint]] = {choice: [] for choice in self.choices}
         self.pending: list[Check] = []
@@ -77,7 +91,7 @@ class _Order:
             if constraint.result is None and len(loose) == 1 and loose <= self.alone.keys():
                 self.alone[loose.pop()].append(constraint)
             else:
-                self.pending.append(Check(constraint, self._cuts(constraint)))
+                self.pending.append(self._check(constraint))
 
     def stages(self) -> list[Stage]:
         stages = [Stage(None, np.zeros(1, np.int64), [*self._passes(set())], [])]
@@ -94,25 +108,26 @@ class _Order:
 
     def _values(self, choice: int) -> Column:
         """List the values of a choice that the constraints on it alone leave."""
-        low, high = self.box.low[choice], self.box.high[choice]
-        values = self.among.get(choice)
-        values = np.arange(low, high + 1) if values is None else values
-        values = values[(values >= low) & (values <= high)]
+        if choice in self.among:
+            values = _within(self.box, choice, self.among[choice])
+        else:
+            values = np.arange(self.box.low[choice], self.box.high[choice] + 1)
         for constraint in self.alone[choice]:
             columns = [values if v == choice else self.ends[v][0] for v in constraint.parts]
             values = values[constraint.of(columns)]
         return values
 
-    def _cuts(self, constraint: Constraint) -> bool:
-        """Tell whether what comes of the intervals of the parts goes beyond what is allowed."""
-        if not constraint.signs or constraint.result in self.cost[:1]:
-            return True
-        parts = [self.ends[v] for v in constraint.parts]
+    def _check(self, constraint: Constraint) -> Check:
+        """Hold what comes of the intervals of the parts against what is allowed."""
+        if not constraint.signs:
+            return Check(constraint, True, True)
+        parts, result = [self.ends[v] for v in constraint.parts], constraint.result
         least = int(constraint.extreme(parts, most=False)[0])
-        if constraint.result is None:
-            return not least
+        if result is None:
+            return Check(constraint, not least, False)
         most = int(constraint.extreme(parts, most=True)[0])
-        return least < self.box.low[constraint.result] or most > self.box.high[constraint.result]
+        above = most > self.box.high[result] or result in self.cost[:1]
+        return Check(constraint, least < self.box.low[result], above)
 
     def _passes(self, fresh: set[int]) -> Iterator[Pass]:
         """Give what follows of a new choice; each call waits until all before it is checked."""

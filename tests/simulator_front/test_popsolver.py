@@ -267,6 +267,32 @@ def test_a_function_of_arrays_is_given_no_more_rows_than_a_chunk(
     assert max(lengths) <= 100 and len(every) < sum(lengths) <= len(every) + 101
 
 
+def test_a_function_of_arrays_is_given_single_values_by_intervals() -> None:
+    model, lengths = Model(), []
+    choice = model.addVariable(1, 10**9)
+    model.factorOf(10**9, choice)
+
+    def distance(columns: list[np.ndarray]) -> np.ndarray:
+        lengths.append(len(columns[0]))
+        return abs(columns[0] - 30_000)
+
+    best = model.call([choice], distance, arrays=True)
+    solution = model.minimize(best)
+    assert (solution[choice], solution[best], {*lengths}) == (31_250, 1_250, {1})
+
+
+def test_what_follows_from_single_choices_is_bounded_before_all_are_combined() -> None:
+    # There are 60^10 combinations; each cost is the least of one choice alone.
+    model, values = Model(), range(1, 61)
+    costs = [
+        model.sum([model.ceildiv(1000 + i, choice), model.product([3, choice])])
+        for i, choice in enumerate(model.addVariable(1, 60) for _ in range(10))
+    ]
+    total = model.sum(costs)
+    least = [min(-(-(1000 + i) // value) + 3 * value for value in values) for i in range(10)]
+    assert model.minimize(total)[total] == sum(least)
+
+
 def test_a_product_of_all_choices_bounds_the_first_of_them() -> None:
     model, rows = Model(), []
     splits = [model.addVariable(1, 1000) for _ in range(8)]
