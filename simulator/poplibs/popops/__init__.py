@@ -11,6 +11,9 @@ from simulator.poplibs.popops.cumulative_sum import cumSum as cumSum
 from simulator.poplibs.popops.dynamic_slice import dynamicSlice as dynamicSlice
 from simulator.poplibs.popops.dynamic_slice import dynamicSliceWithOutput as dynamicSliceWithOutput
 from simulator.poplibs.popops.dynamic_slice import dynamicUpdate as dynamicUpdate
+from simulator.poplibs.popops.element_wise_util import (
+    createOutputForElementWiseOp as createOutputForElementWiseOp,
+)
 from simulator.poplibs.popops.encoding import encodeOneHot as encodeOneHot
 from simulator.poplibs.popops.fill import fill as fill
 from simulator.poplibs.popops.fill import zero as zero

@@ -1,0 +1,81 @@
+"""Helpers for tile mappings, layouts and views of tensors (poputil)."""
+
+from __future__ import annotations
+
+from simulator.graph.errors import poplibs_error
+from simulator.poplibs.poputil.broadcast import (
+    broadcastToMatch,
+    canBroadcastToMatch,
+    expandToMatchRanks,
+)
+from simulator.poplibs.poputil.copies import (
+    cloneN,
+    cloneToIpu,
+    copyToIpu,
+    createIpuCopy,
+    duplicate,
+)
+from simulator.poplibs.poputil.regions import (
+    balancedPartition,
+    flattenIndex,
+    intervalSequenceNumElements,
+    mergeAdjacentRegions,
+    splitRegions,
+    splitRegionsBetweenWorkers,
+    unflattenIndex,
+)
+from simulator.poplibs.poputil.structure import (
+    createPartitionableTensor,
+    detectDimGroupings,
+    detectInnermostGrouping,
+    dimIsSplitOverIPUs,
+    dimIsSplitOverTiles,
+    factorDims,
+    iterateTensorPartitions,
+    unfactorDims,
+)
+from simulator.poplibs.poputil.tile_mapping import (
+    calcLinearTileMapping,
+    getTileImbalance,
+    mapOutputForElementWiseOp,
+    mapTensorLinearly,
+    rebalanceTensor,
+)
+from simulator.poplibs.poputil.use import TensorUseTracker, createBroadcastOperand
+from simulator.poplibs.poputil.values import castToDeviceHalfValue, checkAccuracyWhenCast
+
+__all__ = [
+    "TensorUseTracker",
+    "balancedPartition",
+    "broadcastToMatch",
+    "calcLinearTileMapping",
+    "canBroadcastToMatch",
+    "castToDeviceHalfValue",
+    "checkAccuracyWhenCast",
+    "cloneN",
+    "cloneToIpu",
+    "copyToIpu",
+    "createBroadcastOperand",
+    "createIpuCopy",
+    "createPartitionableTensor",
+    "detectDimGroupings",
+    "detectInnermostGrouping",
+    "dimIsSplitOverIPUs",
+    "dimIsSplitOverTiles",
+    "duplicate",
+    "expandToMatchRanks",
+    "factorDims",
+    "flattenIndex",
+    "getTileImbalance",
+    "intervalSequenceNumElements",
+    "iterateTensorPartitions",
+    "mapOutputForElementWiseOp",
+    "mapTensorLinearly",
+    "mergeAdjacentRegions",
+    "poplibs_error",
+    "rebalanceTensor",
+    "splitRegions",
+    "splitRegionsBetweenWorkers",
+    "unfactorDims",
+    "unflattenIndex",
+]

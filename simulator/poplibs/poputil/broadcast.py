@@ -1,0 +1,60 @@
+"""Tensors of different shapes, made alike by NumPy's rules of broadcasting.
+
+PopLibs changes its arguments; here the views are given back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import overload
+
+import numpy as np
+
+from simulator.graph.errors import poplibs_error
+from simulator.graph.tensor import Tensor, broadcast_to
+from simulator.graph.types import checked_shape
+from simulator.logging import library_call
+
+
+@library_call("POPUTIL")
+def expandToMatchRanks(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Give two tensors with as many dimensions; the new ones are of size 1 and come first."""
+    rank = max(a.rank(), b.rank())
+    return a.expand([0] * (rank - a.rank())), b.expand([0] * (rank - b.rank()))
+
+
+@overload
+def broadcastToMatch(a: Tensor, b: Sequence[int], /) -> Tensor: ...
+@overload
+def broadcastToMatch(a: Tensor, b: Tensor, /) -> tuple[Tensor, Tensor]: ...
+@overload
+def broadcastToMatch(a: Tensor, b: Tensor, c: Tensor, /) -> tuple[Tensor, Tensor, Tensor]: ...
+@library_call("POPUTIL")
+def broadcastToMatch(
+    a: Tensor, b: Tensor | Sequence[int], c: Tensor | None = None
+) -> Tensor | tuple[Tensor, ...]:
+    """Give a tensor in a shape, or two or three tensors in the shape that they have together."""
+    if not isinstance(b, Tensor):
+        shape = checked_shape(b, "broadcastToMatch")
+        if _common(a.shape, shape) != shape:
+            raise poplibs_error(f"broadcastToMatch: {a!r} does not broadcast to {list(shape)}")
+        return broadcast_to(a, shape)
+    tensors = (a, b) if c is None else (a, b, c)
+    common = _common(*(tensor.shape for tensor in tensors))
+    if common is None:
+        found = " and ".join(map(repr, tensors))
+        raise poplibs_error(f"broadcastToMatch: {found} do not broadcast to one shape")
+    return tuple(broadcast_to(tensor, common) for tensor in tensors)
+
+
+@library_call("POPUTIL")
+def canBroadcastToMatch(a: Tensor, b: Tensor) -> bool:
+    """Tell whether `broadcastToMatch` takes two tensors."""
+    return _common(a.shape, b.shape) is not None
+
+
+def _common(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None

@@ -1,0 +1,147 @@
+"""Lists of intervals [begin, end), and indexes, as programs that map tensors by hand use them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from simulator.codelets.costs import ceil_div, even_bounds
+from simulator.graph.errors import poplibs_error
+from simulator.graph.intervals import Interval, as_int64, cut, join, offsets_of
+from simulator.graph.mapping import listed_pieces
+from simulator.graph.target import Target
+from simulator.graph.types import IntArray
+from simulator.logging import library_call
+
+Regions = Sequence[tuple[int, int]]
+
+
+@library_call("POPUTIL")
+def mergeAdjacentRegions(regions: Sequence[Any]) -> list[Any]:
+    """Sort regions and join neighbours; of a list for each tile, those of each tile.
+
+    PopLibs changes its argument; here the regions are given back.
+    """
+    nested = bool(len(regions)) and all(_is_list_of_pairs(part) for part in regions)
+    if nested:
+        return [_merged(part) for part in regions]
+    return list(_merged(regions))
+
+
+def _is_list_of_pairs(part: Any) -> bool:
+    return len(part) == 0 or not isinstance(part[0], int | np.integer)
+
+
+def _merged(regions: Regions) -> list[Interval]:
+    low, high, _ = listed_pieces([regions])
+    order = np.argsort(low, kind="stable")
+    begins, lengths = join(low[order], (high - low)[order])
+    return _listed(begins, lengths)
+
+
+def _listed(begins: IntArray, lengths: IntArray) -> list[Interval]:
+    return list(map(Interval, begins.tolist(), (begins + lengths).tolist()))
+
+
+@library_call("POPUTIL")
+def splitRegions(
+    regions: Regions,
+    grainSize: int,
+    maxPartitions: int,
+    minElementsPerPartition: int = 0,
+    maxElementsPerPartition: int | None = None,
+    maxElementsPerRegion: int | None = None,
+) -> list[list[Interval]]:
+    """Share the elements of regions among partitions as evenly as can be, in whole grains.
+
+    There are no more partitions than it takes to keep the largest as small; `maxPartitions` gives
+    way when no partition may have more than so many elements.
+    """
+    if grainSize < 1 or maxPartitions < 1:
+        raise poplibs_error(
+            f"splitRegions: grains of {grainSize}, {maxPartitions} partitions; at least 1 is needed"
+        )
+    low, high, _ = listed_pieces([regions])
+    total = int((high - low).sum())
+    if not total:
+        return []
+    grains = ceil_div(total, grainSize)
+    each = ceil_div(grains, maxPartitions)
+    if minElementsPerPartition:
+        most = max(1, grains // ceil_div(minElementsPerPartition, grainSize))
+        each = max(each, ceil_div(grains, most))
+    if maxElementsPerPartition is not None:
+        each = min(each, max(maxElementsPerPartition // grainSize, 1))
+    bounds = np.minimum(even_bounds(grains, ceil_div(grains, each)) * grainSize, total)
+    begins, lengths, starts = cut(low, high - low, bounds[:-1], bounds[1:])
+    if maxElementsPerRegion is not None:
+        begins, lengths, starts = _short(begins, lengths, starts, maxElementsPerRegion)
+    parts = _listed(begins, lengths)
+    places = starts.tolist()
+    return [parts[first:end] for first, end in zip(places[:-1], places[1:], strict=True)]
+
+
+def _short(
+    begins: IntArray, lengths: IntArray, starts: IntArray, most: int
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Cut regions into parts of at most so many elements."""
+    counts = ceil_div(lengths, max(most, 1))
+    number = np.arange(int(counts.sum())) - np.repeat(offsets_of(counts)[:-1], counts)
+    offset = number * max(most, 1)
+    left = np.repeat(lengths, counts) - offset
+    return np.repeat(begins, counts) + offset, np.minimum(left, most), offsets_of(counts)[starts]
+
+
+@library_call("POPUTIL")
+def splitRegionsBetweenWorkers(
+    target: Target,
+    regions: Regions,
+    grainSize: int,
+    minElementsPerPartition: int = 0,
+    maxElementsPerPartition: int | None = None,
+    maxElementsPerRegion: int | None = None,
+) -> list[list[Interval]]:
+    """Share the elements of regions of a tile among its workers; see `splitRegions`."""
+    return splitRegions(
+        regions,
+        grainSize,
+        target.workers,
+        minElementsPerPartition,
+        maxElementsPerPartition,
+        maxElementsPerRegion,
+    )
+
+
+@library_call("POPUTIL")
+def intervalSequenceNumElements(seq: Iterable[Regions]) -> int:
+    """Count the elements of lists of regions."""
+    low, high, _ = listed_pieces(seq)
+    return int((high - low).sum())
+
+
+@library_call("POPUTIL")
+def flattenIndex(shape: Sequence[int], indices: Sequence[int]) -> int:
+    """Give the place of an element in the flattened tensor."""
+    sizes, places = as_int64(shape), as_int64(indices)
+    if len(sizes) != len(places) or (places < 0).any() or (places >= sizes).any():
+        raise poplibs_error(f"flattenIndex: {list(indices)} is no element of {list(shape)}")
+    return int(np.ravel_multi_index(tuple(places), tuple(sizes)))
+
+
+@library_call("POPUTIL")
+def unflattenIndex(shape: Sequence[int], index: int) -> list[int]:
+    """Give the indices of the element at a place of the flattened tensor."""
+    if not 0 <= index < np.prod(as_int64(shape)):
+        raise poplibs_error(f"unflattenIndex: {list(shape)} has no element {index}")
+    return [int(place) for place in np.unravel_index(index, tuple(shape))]
+
+
+@library_call("POPUTIL")
+def balancedPartition(rangeUpperBound: int, splitCount: int) -> list[int]:
+    """Give the sizes of parts of a range as even as can be, the larger ones first."""
+    if splitCount < 1:
+        raise poplibs_error(f"balancedPartition: {splitCount} parts; at least 1 is needed")
+    each, more = divmod(rangeUpperBound, splitCount)
+    return [each + (part < more) for part in range(splitCount)]

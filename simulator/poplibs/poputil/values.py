@@ -1,0 +1,40 @@
+"""What a value becomes in another type."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.graph.errors import poplibs_error
+from simulator.graph.target import Target
+from simulator.graph.types import FLOAT, HALF, Type
+from simulator.logging import library_call
+
+
+@library_call("POPUTIL")
+def castToDeviceHalfValue(target: Target, input: float) -> float:
+    """Give the half that is nearest to a value; what is too large is infinite."""
+    return _as_half(input)
+
+
+@library_call("POPUTIL")
+def checkAccuracyWhenCast(
+    target: Target, input: float, inputType: Type, outputType: Type, tolerance: float
+) -> bool:
+    """Tell whether a value keeps its accuracy when it is cast: float to half, or back.
+
+    The error must be less than the tolerance times the value.
+    """
+    if (inputType, outputType) == (HALF, FLOAT):
+        return True
+    if (inputType, outputType) != (FLOAT, HALF):
+        raise poplibs_error(
+            f"checkAccuracyWhenCast: from {inputType} to {outputType}; known for float and half"
+        )
+    with np.errstate(over="ignore"):
+        value = float(np.float32(input))
+    return abs(value) * tolerance > abs(_as_half(value) - value)
+
+
+def _as_half(value: float) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.float16(np.float32(value)))
