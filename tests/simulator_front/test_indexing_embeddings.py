@@ -303,6 +303,39 @@ def test_updates_that_do_not_fit_are_refused_by_name() -> None:
         popops.multiUpdate(run.graph, base, slices, indices, [0], [1], run.program, split)
 
 
+def test_offsets_may_be_numbers() -> None:
+    run, array = DeviceProgram(5), small(FLOAT, (4, 6, 3))
+    tensor, offsets = run.tensor(array), [2, 0, 2, 5, 2, 0]
+    out = popops.multiSlice(run.graph, tensor, offsets, 1, run.program, "words")
+    new = small(FLOAT, (6, 4, 1, 3), seed=1)
+    scale = run.tensor(0.5)
+    popops.multiUpdateAdd(run.graph, tensor, run.tensor(new), offsets, scale, 1, run.program)
+    found, updated = run.run(out, tensor)
+    np.testing.assert_array_equal(found, np.stack([array[:, n : n + 1] for n in offsets]))
+    np.add.at(array, (slice(None), offsets), 0.5 * new[:, :, 0].swapaxes(0, 1))
+    np.testing.assert_allclose(updated, array, rtol=1e-6)
+    with pytest.raises(poplibs_error, match="words/multiSlice: offset 6 in dimension 1"):
+        popops.multiSlice(run.graph, tensor, [6], 1, run.program, "words")
+
+
+def test_tensors_of_a_group_lie_as_planned() -> None:
+    run = DeviceProgram(24)
+    plan = popops.SlicePlan(1, 3, 4, 2, groupSize=2, isNull=False)
+    base = popops.createGroupedSliceableTensor(run.graph, FLOAT, 2, [6, 8], [0], [1], plan)
+    tiles = [[run.graph.getTileMapping(base[g, 2 * s, 2 * u]) for u in range(4)] for g, s in GROUPS]
+    found = [[next(t for t, parts in enumerate(m) if parts) for m in row] for row in tiles]
+    assert found == [[4 * part + u for u in range(4)] for part in range(6)]
+    slices = popops.createGroupedSliceTensor(run.graph, FLOAT, 2, [6, 8], [0], [1], 9, plan)
+    indices = popops.createGroupedIndicesTensor(run.graph, 2, [0], 9, plan)
+    assert slices.shape == (2, 9, 1, 8) and indices.shape == (2, 9, 1)
+    before = len(run.graph.variables)
+    popops.groupedMultiSlice(run.graph, base, indices, [0], [1], run.program, plan)
+    assert not any(v.name.endswith("/base") for v in run.graph.variables[before:])
+
+
+GROUPS = [(group, part) for group in range(2) for part in range(3)]
+
+
 def codelets() -> list[Codelet]:
     """Give the vertex types of indexing."""
     forms = [(update, several) for update in (False, True) for several in (False, True)]

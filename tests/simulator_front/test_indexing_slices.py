@@ -96,6 +96,7 @@ def test_a_sliceable_tensor_has_all_rows_of_its_columns_on_one_tile() -> None:
     mapping = [run.graph.getTileMapping(base[row]) for row in range(9)]
     assert mapping[0][:2] == [[(0, 2)], [(2, 4)]]
     assert mapping == [mapping[0]] * 9
+    assert popops.getSliceMapping(run.graph, base, [0], [1]) == mapping[0]
 
 
 def test_a_grain_is_kept_together_in_whole_words() -> None:

@@ -11,6 +11,7 @@ from simulator.poplibs.popops.cumulative_sum import cumSum as cumSum
 from simulator.poplibs.popops.dynamic_slice import dynamicSlice as dynamicSlice
 from simulator.poplibs.popops.dynamic_slice import dynamicSliceWithOutput as dynamicSliceWithOutput
 from simulator.poplibs.popops.dynamic_slice import dynamicUpdate as dynamicUpdate
+from simulator.poplibs.popops.dynamic_slice import getSliceMapping as getSliceMapping
 from simulator.poplibs.popops.element_wise_util import (
     createOutputForElementWiseOp as createOutputForElementWiseOp,
 )
@@ -20,6 +21,15 @@ from simulator.poplibs.popops.fill import zero as zero
 from simulator.poplibs.popops.gather import GatherParams as GatherParams
 from simulator.poplibs.popops.gather import createGatherInput as createGatherInput
 from simulator.poplibs.popops.gather import gather as gather
+from simulator.poplibs.popops.grouped_tensors import (
+    createGroupedIndicesTensor as createGroupedIndicesTensor,
+)
+from simulator.poplibs.popops.grouped_tensors import (
+    createGroupedSliceableTensor as createGroupedSliceableTensor,
+)
+from simulator.poplibs.popops.grouped_tensors import (
+    createGroupedSliceTensor as createGroupedSliceTensor,
+)
 from simulator.poplibs.popops.iota import iota as iota
 from simulator.poplibs.popops.loop import addForLoopCounterVertex as addForLoopCounterVertex
 from simulator.poplibs.popops.loop import countedForLoop as countedForLoop

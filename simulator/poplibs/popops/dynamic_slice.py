@@ -119,6 +119,15 @@ def dynamicUpdate(
             new = whole
 
 
+@library_call("POPOPS")
+def getSliceMapping(
+    graph: Graph, t: Tensor, dims: Sequence[int], sizes: Sequence[int]
+) -> list[list[tuple[int, int]]]:
+    """List, for each tile, the parts [begin, end) that it would have of a slice of a tensor."""
+    check_slices("getSliceMapping", t.shape, dims, sizes)
+    return graph.getTileMapping(_first_part(t, dims, sizes))
+
+
 def _first_part(t: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Tensor:
     """Give the first elements of some dimensions."""
     for dim, size in zip(dims, sizes, strict=True):

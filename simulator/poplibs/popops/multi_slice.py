@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, overload
 
 from simulator.graph import program
 from simulator.graph.errors import poplibs_error
@@ -15,6 +16,7 @@ from simulator.logging import library_call
 from simulator.poplibs.popops import multi_slice_planned, multi_update_planned
 from simulator.poplibs.popops import multi_slice_unplanned as unplanned
 from simulator.poplibs.popops.lookup_vertices import Kind
+from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.regions import debug_name
 from simulator.poplibs.popops.slice_layout import check_planned
 from simulator.poplibs.popops.slice_plan import (
@@ -24,12 +26,14 @@ from simulator.poplibs.popops.slice_plan import (
     check_slices,
     slice_options,
 )
+from simulator.poplibs.popops.static_slices import static_slice, static_update_add
 from simulator.poplibs.popops.validate_indices import validate_indices
 
 NO_PLAN = SlicePlan()
+_LAST = {"prog": NEEDED, "plan": NO_PLAN, "options": None, "debugContext": ""}
 
 
-@library_call("POPOPS")
+@overload
 def multiSlice(
     graph: Graph,
     t: Tensor,
@@ -40,19 +44,41 @@ def multiSlice(
     plan: SlicePlan = NO_PLAN,
     options: Options = None,
     debugContext: str = "",
+) -> Tensor: ...
+@overload
+def multiSlice(
+    graph: Graph,
+    t: Tensor,
+    offsets: Sequence[int],
+    dim: int,
+    prog: program.Sequence,
+    debugContext: str = "",
+) -> Tensor: ...
+@library_call("POPOPS")
+def multiSlice(
+    graph: Graph, t: Tensor, offsets: Tensor | Sequence[int], *arguments: Any, **named: Any
 ) -> Tensor:
     """Give the slices [offset][sizes in place of `dims`] at each row of `offsets`.
 
     Offsets are [slices][dims] of unsigned int; one past the end leaves zeros when rows of a matrix
-    are looked up, else it wraps around.
+    are looked up, else it wraps around. A list of numbers takes slices of 1 of one dimension.
     """
-    name = debug_name(debugContext, "multiSlice")
-    given = _checked(_Call(name, t, offsets, dims, sizes, plan, False), options)
+    if not isinstance(offsets, Tensor):
+        form = {"dim": NEEDED, "prog": NEEDED, "debugContext": ""}
+        given = arguments_of("multiSlice", form, arguments, named)
+        name = debug_name(given["debugContext"], "multiSlice")
+        with graph.debug_scope(name, "popops"):
+            return static_slice(graph, t, offsets, given["dim"], given["prog"], name)
+    form = {"dims": NEEDED, "sizes": NEEDED, **_LAST}
+    given = arguments_of("multiSlice", form, arguments, named)
+    name, prog, plan = (given[key] for key in ("debugContext", "prog", "plan"))
+    name, dims, sizes = debug_name(name, "multiSlice"), given["dims"], given["sizes"]
+    options = _checked(_Call(name, t, offsets, dims, sizes, plan, False), given["options"])
     with graph.debug_scope(name, "popops"):
-        if given["validateIndices"]:
+        if options["validateIndices"]:
             validate_indices(graph, offsets, [t.dim(dim) for dim in dims], prog, name)
         if plan.isNull:
-            return unplanned.multi_slice(graph, t, offsets, dims, sizes, prog, given, name)
+            return unplanned.multi_slice(graph, t, offsets, dims, sizes, prog, options, name)
         found = multi_slice_planned.multi_slice(
             graph, t.expand([0]), offsets.expand([0]), prog, plan, name
         )
@@ -99,7 +125,7 @@ def multiUpdate(
     _update(graph, call, s, None, "", prog, options)
 
 
-@library_call("POPOPS")
+@overload
 def multiUpdateAdd(
     graph: Graph,
     t: Tensor,
@@ -112,11 +138,44 @@ def multiUpdateAdd(
     plan: SlicePlan = NO_PLAN,
     options: Options = None,
     debugContext: str = "",
+) -> None: ...
+@overload
+def multiUpdateAdd(
+    graph: Graph,
+    t: Tensor,
+    s: Tensor,
+    offsets: Sequence[int],
+    scale: Tensor,
+    dim: int,
+    prog: program.Sequence,
+    debugContext: str = "",
+) -> None: ...
+@library_call("POPOPS")
+def multiUpdateAdd(
+    graph: Graph,
+    t: Tensor,
+    s: Tensor,
+    offsets: Tensor | Sequence[int],
+    scale: Tensor,
+    *arguments: Any,
+    **named: Any,
 ) -> None:
-    """Add `scale` times the slices `s` to the rows of a matrix; those of one row add up."""
-    name = debug_name(debugContext, "multiUpdateAdd")
-    call = _Call(name, t, offsets, dims, sizes, plan, False)
-    _update(graph, call, s, scale, "ADD", prog, options)
+    """Add `scale` times the slices `s` to the rows of a matrix; those of one row add up.
+
+    A list of numbers may stand for the offsets, in one dimension of any tensor.
+    """
+    if isinstance(offsets, Tensor):
+        form = {"dims": NEEDED, "sizes": NEEDED, **_LAST}
+        given = arguments_of("multiUpdateAdd", form, arguments, named)
+        name = debug_name(given["debugContext"], "multiUpdateAdd")
+        call = _Call(name, t, offsets, given["dims"], given["sizes"], given["plan"], False)
+        _update(graph, call, s, scale, "ADD", given["prog"], given["options"])
+        return
+    form = {"dim": NEEDED, "prog": NEEDED, "debugContext": ""}
+    given = arguments_of("multiUpdateAdd", form, arguments, named)
+    name, dim = debug_name(given["debugContext"], "multiUpdateAdd"), given["dim"]
+    with graph.debug_scope(name, "popops"):
+        static_update_add(graph, t, s, offsets, scale, dim, given["prog"], name)
 
 
 @library_call("POPOPS")

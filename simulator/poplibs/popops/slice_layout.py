@@ -20,6 +20,8 @@ from simulator.graph.types import IntArray, Type
 from simulator.poplibs.popops.partitioned import Partition, add_partitioned
 from simulator.poplibs.popops.slice_plan import SlicePlan
 
+INDICES_PER_TILE = 32  # PopLibs lib/popops/DynamicSlice.cpp: minIndicesPerTile
+
 
 def check_planned(
     name: str,
@@ -30,6 +32,8 @@ def check_planned(
     groups: int,
 ) -> None:
     """Raise poplibs_error when a plan is not one of these slices."""
+    if plan.isNull:
+        raise poplibs_error(f"{name}: no plan; see popops.embedding.plan")
     if list(dims) != [0] or list(sizes) != [1] or len(shape) != 2:
         raise poplibs_error(
             f"{name}: slices {list(sizes)} of dimensions {list(dims)} of {list(shape)}; a plan is "

@@ -23,7 +23,12 @@ from simulator.poplibs import poputil
 from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.partitioned import Partition, add_partitioned
 from simulator.poplibs.popops.regions import debug_name
-from simulator.poplibs.popops.slice_layout import check_planned, planned_base, planned_slices
+from simulator.poplibs.popops.slice_layout import (
+    INDICES_PER_TILE,
+    check_planned,
+    planned_base,
+    planned_slices,
+)
 from simulator.poplibs.popops.slice_plan import (
     Options,
     SlicePlan,
@@ -31,8 +36,6 @@ from simulator.poplibs.popops.slice_plan import (
     slice_options,
     slice_order,
 )
-
-INDICES_PER_TILE = 32  # PopLibs lib/popops/DynamicSlice.cpp: minIndicesPerTile
 
 
 @overload
