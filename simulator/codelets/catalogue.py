@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from simulator.codelets.catalogue_data import DATA
 from simulator.codelets.catalogue_others import POPLIN, POPRAND, RUN_TIME
-from simulator.codelets.catalogue_pooling import POOLING
+from simulator.codelets.catalogue_pooling import NORMS, POOLING
 from simulator.codelets.catalogue_popnn import POPNN
 from simulator.codelets.catalogue_popops import POPOPS
 from simulator.codelets.vertex_cost import VertexCost
 
-CATALOGUE: tuple[VertexCost, ...] = POPOPS + POPLIN + POPNN + POOLING + POPRAND + RUN_TIME + DATA
+CATALOGUE: tuple[VertexCost, ...] = (
+    POPOPS + POPLIN + POPNN + POOLING + NORMS + POPRAND + RUN_TIME + DATA
+)
 
 
 def rows_of(codelet: str) -> tuple[VertexCost, ...]:

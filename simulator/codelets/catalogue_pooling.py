@@ -1,7 +1,8 @@
-"""Rows of the catalogue: the vertex types of pooling."""
+"""Rows of the catalogue: the vertex types of pooling and norms."""
 
 from __future__ import annotations
 
+from simulator.codelets import deviation
 from simulator.codelets import pooling_cycles as pooling
 from simulator.codelets.vertex_cost import VertexCost, row, supervisor
 
@@ -31,5 +32,15 @@ POOLING: tuple[VertexCost, ...] = (
         pooling.selective_scaling,
         "PopLibs lib/popnn/popnnCycleEstimators.cpp",
         (20, 150),
+    ),
+)
+
+NORMS: tuple[VertexCost, ...] = (
+    row(
+        "poplin::InverseStdDeviation<mean,power,out,centred>",
+        "mean power iStdDev",
+        deviation.inverse_deviation,
+        "PopLibs lib/poplin/poplinCycleEstimators.cpp",
+        (deviation.STATE_BYTES, deviation.CODE_BYTES),
     ),
 )

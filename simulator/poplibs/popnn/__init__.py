@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simulator.poplibs.codelets import addCodelets
-from simulator.poplibs.popnn import gru, lstm, pooling, rnn
+from simulator.poplibs.popnn import bn, gn, gru, in_, ln, lstm, pooling, rnn
 from simulator.poplibs.popnn.activations import (
     NonLinearityType,
     getNonLinearityScaling,

@@ -51,7 +51,8 @@ class Window:
 
     def counts(self) -> IntArray:
         """Count the positions of the kernel that have an input, for each output."""
-        return (self.input_of() != NOWHERE).sum(axis=0, dtype=np.int64)
+        counts: IntArray = (self.input_of() != NOWHERE).sum(axis=0, dtype=np.int64)
+        return counts
 
     def input_range(self, begin: IntArray, end: IntArray) -> tuple[IntArray, IntArray]:
         """Give the inputs [low, high) that the outputs [begin, end) read; none are [0, 0)."""

@@ -14,7 +14,7 @@ import numpy as np
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import Option, checked, defaults
-from simulator.graph.program import Copy, Sequence
+from simulator.graph.program import Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, Type
 from simulator.logging import library_call
@@ -22,7 +22,8 @@ from simulator.poplibs import popops
 from simulator.poplibs.popnn.pool_implementation import Request, add_pass
 from simulator.poplibs.popnn.pool_transforms import inside
 from simulator.poplibs.popnn.pool_windows import PoolShape, Window
-from simulator.poplibs.popops.regions import debug_name, in_memory_order
+from simulator.poplibs.popops.ordered_copy import ordered_copy
+from simulator.poplibs.popops.regions import debug_name
 from simulator.poplibs.poputil import mapTensorLinearly
 
 OPTIONS = {
@@ -239,17 +240,9 @@ def _of_maximum(
             gradient = popops.mul(graph, gradient, scale, prog, f"{name}/ScaleGrad")
         # An explicit copy to where the pooled values are: the exchange is then simpler.
         rearranged = graph.clone(pooled, f"{name}/gradsRearranged")
-        prog.add(_copy(gradient, rearranged, f"{name}/gradsRearranged"))
+        prog.add(ordered_copy(gradient, rearranged, f"{name}/gradsRearranged"))
         request = Request(graph, "maxGradient", shape.gradient(), prog, name, introspective)
         return add_pass(request, inside(rearranged), inside(pooled), inside(in_))
-
-
-def _copy(source: Tensor, destination: Tensor, name: str) -> Copy:
-    """Copy in the order of the destination's memory, in which whole rows of channels follow."""
-    ordered = in_memory_order(
-        {"in": ("input", source), "out": ("output", destination)}, leading="out"
-    )
-    return Copy(ordered["in"][1], ordered["out"][1], name=name)
 
 
 def _of_sum(
@@ -305,7 +298,7 @@ def _broadcast(
     spread = gradient
     for axis, size in enumerate(shape.inputs, 2):
         spread = spread.broadcast(size, axis)
-    prog.add(_copy(spread, view, f"{name}/out"))
+    prog.add(ordered_copy(spread, view, f"{name}/out"))
     return view
 
 

@@ -1,0 +1,257 @@
+"""Statistics of activations by channel, normalising by them, and the gradients (poplin).
+
+Activations are [sample][channel][field...]. Sums over all but the channels are reductions, the rest
+is element-wise. PopLibs lib/poplin/Norms.cpp.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.codelets.deviation import inverse_deviation_vertices
+from simulator.graph.errors import poplibs_error
+from simulator.graph.graph import Graph
+from simulator.graph.program import Execute, Sequence
+from simulator.graph.tensor import Tensor, concat
+from simulator.graph.types import FLOAT, HALF, Type
+from simulator.logging import library_call
+from simulator.poplibs import popops, poputil
+from simulator.poplibs.popops.ordered_copy import ordered_copy
+from simulator.poplibs.popops.regions import add_elementwise, debug_name
+
+SPLIT = 3 / 4  # how much of 1 / n scales the sums, so that halves neither vanish nor overflow
+
+
+def check_activations(name: str, what: str, acts: Tensor) -> None:
+    """Raise poplibs_error for what has no channels, no elements or no real numbers."""
+    if acts.rank() < 2 or not acts.numElements():
+        raise poplibs_error(f"{name}: {what} {acts!r}; needs samples, channels and elements")
+    if acts.dtype not in (FLOAT, HALF):
+        raise poplibs_error(f"{name}: {what} {acts!r}; it takes float and half")
+
+
+def _by_channel(name: str, what: str, acts: Tensor, tensor: Tensor) -> Tensor:
+    """View a tensor of one element a channel so that it broadcasts to the activations."""
+    check_activations(name, "activations", acts)
+    if tensor.numElements() != acts.dim(1):
+        raise poplibs_error(
+            f"{name}: {what} {tensor!r}; one for each of the {acts.dim(1)} channels is needed"
+        )
+    return tensor.flatten().expand([1] * (acts.rank() - 2))
+
+
+def _check_alike(name: str, one: Tensor, other: Tensor) -> None:
+    check_activations(name, "activations", one)
+    if one.shape != other.shape or one.dtype != other.dtype:
+        raise poplibs_error(f"{name}: gradients {other!r} are not like activations {one!r}")
+
+
+def _values(acts: Tensor) -> int:
+    """Count the values of a channel."""
+    return acts.numElements() // acts.dim(1)
+
+
+# Parameters
+@library_call("POPLIN")
+def createNormGamma(
+    graph: Graph, acts: Tensor, type: Type | None = None, debugContext: str = ""
+) -> Tensor:
+    """Add a factor for each channel, near its activations."""
+    return _parameter(graph, acts, type, debug_name(debugContext, "gamma"))
+
+
+@library_call("POPLIN")
+def createNormBeta(
+    graph: Graph, acts: Tensor, type: Type | None = None, debugContext: str = ""
+) -> Tensor:
+    """Add an addend for each channel, near its activations."""
+    return _parameter(graph, acts, type, debug_name(debugContext, "beta"))
+
+
+@library_call("POPLIN")
+def createNormParams(graph: Graph, acts: Tensor, debugContext: str = "") -> tuple[Tensor, Tensor]:
+    """Add a factor and an addend for each channel."""
+    gamma = createNormGamma(graph, acts, debugContext=debugContext)
+    return gamma, createNormBeta(graph, acts, debugContext=debugContext)
+
+
+def _parameter(graph: Graph, acts: Tensor, dtype: Type | None, name: str) -> Tensor:
+    check_activations(name, "activations", acts)
+    return poputil.createBroadcastOperand(graph, acts, dtype or acts.dtype, 1, True, name)
+
+
+# Statistics
+@library_call("POPLIN")
+def normStatistics(
+    graph: Graph,
+    actsUngrouped: Tensor,
+    eps: float,
+    prog: Sequence,
+    unbiasedVarEstimate: bool,
+    stableAlgo: bool = False,
+    partialsType: Type = FLOAT,
+    debugContext: str = "",
+) -> tuple[Tensor, Tensor]:
+    """Give the mean and the inverse of the standard deviation of each channel.
+
+    The variance is a mean of squares less the square of the mean, or with `stableAlgo` the mean of
+    squares of activations less the mean; `eps` is added to it, after it is scaled by n / (n - 1)
+    when `unbiasedVarEstimate` is true.
+    """
+    acts, name = actsUngrouped, debug_name(debugContext, "Norm/statistics")
+    check_activations(name, "activations", acts)
+    count = _values(acts)
+    factor = count / (count - 1) if unbiasedVarEstimate and count > 1 else 1.0
+    with graph.debug_scope(name, "poplin"):
+        mean = poputil.createBroadcastOperand(graph, acts, acts.dtype, 1, True, f"{name}/mean")
+        power = graph.clone(mean, f"{name}/power", partialsType)
+        sums = _sum(acts, 1 / count, squares=False)
+        if stableAlgo:
+            _reduce(graph, [sums], [mean], prog, f"{name}/mean")
+            centred = popops.sub(
+                graph, acts, _by_channel(name, "mean", acts, mean), prog, f"{name}/removeMean"
+            )
+            squares = [_sum(centred, 1 / count, squares=True)]
+            _reduce(graph, squares, [power], prog, f"{name}/power")
+        else:
+            squares = [sums, _sum(acts, 1 / count, squares=True)]
+            _reduce(graph, squares, [mean, power], prog, name)
+        deviation = graph.clone(mean, f"{name}/iStdDev")
+        compute_set = graph.addComputeSet(f"{name}/iStdDev")
+        add_elementwise(
+            graph,
+            compute_set,
+            inverse_deviation_vertices(mean.dtype, power.dtype, mean.dtype, bool(stableAlgo)),
+            {"mean": ("input", mean), "power": ("input", power), "out": ("output", deviation)},
+            {"eps": float(eps), "scaleVar": factor},
+        )
+        prog.add(Execute(compute_set))
+    return mean, deviation
+
+
+def _sum(acts: Tensor, scale: float, *, squares: bool) -> popops.SingleReduceOp:
+    """Ask for the sums of each channel."""
+    operation = popops.Operation.SQUARE_ADD if squares else popops.Operation.ADD
+    dims = [0, *range(2, acts.rank())]
+    return popops.SingleReduceOp(acts, dims, popops.ReduceParams(operation, False, scale))
+
+
+def _reduce(
+    graph: Graph,
+    sums: list[popops.SingleReduceOp],
+    outputs: list[Tensor],
+    prog: Sequence,
+    name: str,
+) -> None:
+    """Make sums in compute sets that they share."""
+    popops.reduceMany(graph, sums, outputs, prog, name)
+
+
+# Forward
+@library_call("POPLIN")
+def normWhiten(
+    graph: Graph,
+    acts: Tensor,
+    mean: Tensor,
+    iStdDev: Tensor,
+    prog: Sequence,
+    debugContext: str = "",
+) -> Tensor:
+    """Give (acts - mean) * iStdDev, by channel."""
+    name = debug_name(debugContext, "Whiten")
+    means = _by_channel(name, "mean", acts, mean)
+    deviations = _by_channel(name, "inverse standard deviation", acts, iStdDev)
+    whitened = popops.sub(graph, acts, means, prog, f"{name}/mean")
+    popops.mulInPlace(graph, whitened, deviations, prog, f"{name}/istdDev")
+    return whitened
+
+
+@library_call("POPLIN")
+def normalise(
+    graph: Graph,
+    actsWhitened: Tensor,
+    gamma: Tensor,
+    beta: Tensor,
+    prog: Sequence,
+    debugContext: str = "",
+) -> Tensor:
+    """Give actsWhitened * gamma + beta, by channel."""
+    name = debug_name(debugContext, "Norm/normalise")
+    factors = _by_channel(name, "gamma", actsWhitened, gamma)
+    addends = _by_channel(name, "beta", actsWhitened, beta)
+    out = popops.mul(graph, actsWhitened, factors, prog, f"{name}/gamma")
+    popops.addInPlace(graph, out, addends, prog, f"{name}/beta")
+    return out
+
+
+# Gradients
+@library_call("POPLIN")
+def normParamGradients(
+    graph: Graph,
+    actsWhitened: Tensor,
+    gradsIn: Tensor,
+    prog: Sequence,
+    partialsType: Type = FLOAT,
+    debugContext: str = "",
+) -> tuple[Tensor, Tensor]:
+    """Give the gradients of gamma and beta."""
+    name = debug_name(debugContext, "Norm/deltas")
+    _check_alike(name, actsWhitened, gradsIn)
+    return _deltas(graph, actsWhitened, gradsIn, 1.0, prog, name)
+
+
+def _deltas(
+    graph: Graph, whitened: Tensor, gradients: Tensor, scale: float, prog: Sequence, name: str
+) -> tuple[Tensor, Tensor]:
+    """Sum whitened * gradients and gradients of each channel, together in one reduction."""
+    products = popops.mul(graph, whitened, gradients, prog, name)
+    joint = concat([products, gradients], 1)
+    dtype, label = gradients.dtype, f"{name}/JointGammaDelta"
+    sums = poputil.createBroadcastOperand(graph, joint, dtype, 1, True, f"{label}/ReduceResult")
+    _reduce(graph, [_sum(joint, scale, squares=False)], [sums], prog, label)
+    channels = whitened.dim(1)
+    return sums.slice(0, channels), sums.slice(channels, 2 * channels)
+
+
+@library_call("POPLIN")
+def normGradients(
+    graph: Graph, gradsIn: Tensor, gamma: Tensor, prog: Sequence, debugContext: str = ""
+) -> Tensor:
+    """Give gradsIn * gamma, by channel: the gradient of the whitened activations."""
+    name = debug_name(debugContext, "NormGrad")
+    return popops.mul(graph, gradsIn, _by_channel(name, "gamma", gradsIn, gamma), prog, name)
+
+
+@library_call("POPLIN")
+def normStatisticsGradients(
+    graph: Graph,
+    actsWhitened: Tensor,
+    gradsIn: Tensor,
+    invStdDev: Tensor,
+    prog: Sequence,
+    partialsType: Type = FLOAT,
+    debugContext: str = "",
+) -> Tensor:
+    """Give the gradient of the activations from that of the whitened ones.
+
+    It is invStdDev * (gradsIn - mean of gradsIn - actsWhitened * mean of actsWhitened * gradsIn).
+    """
+    name = debug_name(debugContext, "Norm/gradients")
+    _check_alike(name, actsWhitened, gradsIn)
+    deviations = _by_channel(name, "inverse standard deviation", actsWhitened, invStdDev)
+    share = 1 / _values(actsWhitened)
+    rest = share ** (1 - SPLIT)
+    if actsWhitened.dtype == HALF:
+        rest = float(np.float16(rest))
+    with graph.debug_scope(name, "poplin"):
+        variance, mean = _deltas(graph, actsWhitened, gradsIn, -share / rest, prog, name)
+        gradient = graph.clone(actsWhitened, f"{name}/gradsIn")
+        prog.add(ordered_copy(gradsIn, gradient, f"{name}/gradsIn"))
+        of_variance = _by_channel(name, "delta", actsWhitened, variance)
+        varied = popops.mul(graph, actsWhitened, of_variance, prog, f"{name}/varGrads")
+        popops.mulInPlace(graph, mean, rest, prog, f"{name}/scaleMeanDelta")
+        of_mean = _by_channel(name, "delta", gradient, mean)
+        popops.addInPlace(graph, gradient, of_mean, prog, f"{name}/meanGrads")
+        popops.scaledAddTo(graph, gradient, varied, rest, prog, f"{name}/addGrads")
+        popops.mulInPlace(graph, gradient, deviations, prog, name)
+    return gradient

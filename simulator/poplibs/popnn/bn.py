@@ -1,0 +1,121 @@
+"""Batch norm (popnn::bn): activations are normalised by channel, over all samples and the field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, overload
+
+from simulator.graph.graph import Graph
+from simulator.graph.program import Sequence
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import FLOAT, Type
+from simulator.logging import library_call
+from simulator.poplibs import poplin
+from simulator.poplibs.popnn import norm_layers as layers
+from simulator.poplibs.popops.overloads import NEEDED, arguments_of
+
+Options = Mapping[str, object] | None
+
+
+@library_call("POPNN")
+def batchNormStatistics(
+    graph: Graph,
+    acts: Tensor,
+    eps: float,
+    prog: Sequence,
+    unbiasedVarEstimate: bool,
+    stableAlgo: bool = False,
+    partialsType: Type = FLOAT,
+    debugContext: str = "",
+    options: Mapping[str, object] | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Give mean and inverse standard deviation of each channel."""
+    layers.check_options("batchNormStatistics", options)
+    return poplin.normStatistics(
+        graph, acts, eps, prog, unbiasedVarEstimate, stableAlgo, partialsType, debugContext
+    )
+
+
+def _whiten(
+    graph: Graph,
+    acts: Tensor,
+    mean: Tensor,
+    invStdDev: Tensor,
+    prog: Sequence,
+    debugContext: str = "",
+    options: Mapping[str, object] | None = None,
+) -> Tensor:
+    """Give (acts - mean) * invStdDev, by channel."""
+    layers.check_options("batchNormWhiten", options)
+    return poplin.normWhiten(graph, acts, mean, invStdDev, prog, debugContext)
+
+
+batchNormWhiten = layers.public(_whiten, "batchNormWhiten")
+
+_LAST: dict[str, object] = {"prog": NEEDED, "debugContext": "", "options": None}
+_COMBINED: dict[str, object] = {"combinedMultiplicand": NEEDED, "addend": NEEDED}
+_APART: dict[str, object] = dict.fromkeys(("gamma", "beta", "mean", "invStdDev"), NEEDED)
+
+
+@overload
+def batchNormalise(
+    graph: Graph,
+    acts: Tensor,
+    gamma: Tensor,
+    beta: Tensor,
+    mean: Tensor,
+    invStdDev: Tensor,
+    prog: Sequence,
+    debugContext: str = "",
+    options: Mapping[str, object] | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def batchNormalise(
+    graph: Graph,
+    acts: Tensor,
+    combinedMultiplicand: Tensor,
+    addend: Tensor,
+    prog: Sequence,
+    debugContext: str = "",
+    options: Mapping[str, object] | None = None,
+) -> Tensor: ...
+@library_call("POPNN")
+def batchNormalise(graph: Graph, acts: Tensor, *arguments: Any, **named: Any) -> Any:
+    """Give the normalised and the whitened activations; or only the first, of combined factors.
+
+    These are gamma * invStdDev and beta - gamma * mean * invStdDev, by channel.
+    """
+    combined = "addend" in named or (len(arguments) > 2 and isinstance(arguments[2], Sequence))
+    form = (_COMBINED if combined else _APART) | _LAST
+    given = arguments_of("batchNormalise", form, arguments, named)
+    layers.check_options("batchNormalise", given["options"])
+    prog, context = given["prog"], given["debugContext"]
+    if combined:
+        factors = (given["combinedMultiplicand"], given["addend"])
+        return poplin.normalise(graph, acts, *factors, prog, context)
+    whitened = poplin.normWhiten(graph, acts, given["mean"], given["invStdDev"], prog, context)
+    out = poplin.normalise(graph, whitened, given["gamma"], given["beta"], prog, context)
+    return out, whitened
+
+
+def _gradients(
+    graph: Graph,
+    whitened: Tensor,
+    gradsIn: Tensor,
+    invStdDev: Tensor,
+    gamma: Tensor,
+    prog: Sequence,
+    partialsType: Type,
+    debugContext: str,
+    options: Options,
+) -> Tensor:
+    layers.check_options("batchNormGradients", options)
+    scaled = poplin.normGradients(graph, gradsIn, gamma, prog, debugContext)
+    return poplin.normStatisticsGradients(
+        graph, whitened, scaled, invStdDev, prog, partialsType, debugContext
+    )
+
+
+batchNormParamGradients = layers.parameter_gradients("batchNormParamGradients", _whiten)
+batchNormGradients = layers.input_gradients("batchNormGradients", _whiten, _gradients)
+batchNormParamUpdate = layers.public(layers.update, "batchNormParamUpdate")

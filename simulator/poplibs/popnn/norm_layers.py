@@ -1,0 +1,276 @@
+"""What the layers of batch, group, layer and instance norm share.
+
+Each takes activations apart into channels of its own: those of the tensor, or groups of them for
+each sample. PopLibs lib/popnn/{BatchNorm,GroupNorm}.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from simulator.graph.errors import poplibs_error
+from simulator.graph.graph import Graph
+from simulator.graph.option_table import Option, checked, defaults
+from simulator.graph.program import Sequence
+from simulator.graph.tensor import Tensor, concat
+from simulator.graph.types import FLOAT, Type
+from simulator.logging import library_call
+from simulator.poplibs import poplin, popops
+from simulator.poplibs.poplin.norms import check_activations
+from simulator.poplibs.popops.overloads import NEEDED, arguments_of
+from simulator.poplibs.popops.regions import debug_name
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+Options = Mapping[str, object] | None
+OPTIONS = {
+    "groupNormStridedChannelGrouping": Option(
+        False, "channels of a group are as many apart as there are groups, instead of neighbours"
+    )
+}
+
+
+def public(function: Callable[_P, _R], name: str) -> Callable[_P, _R]:
+    """Make a library function of this name."""
+
+    @wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        return function(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    return library_call("POPNN")(call)
+
+
+def check_options(name: str, options: Options) -> None:
+    """Raise InvalidOptionError for options that are not known."""
+    checked(OPTIONS, options or {}, name)
+
+
+# Groups
+def into_groups(name: str, acts: Tensor, groups: int, options: Options) -> Tensor:
+    """View [sample][channel][field...] as [1 or so][sample, group][field...] of a group each."""
+    check_activations(name, "activations", acts)
+    channels = acts.dim(1)
+    if not isinstance(groups, int) or groups < 1 or channels % groups:
+        raise poplibs_error(
+            f"{name}: {channels} channels of {acts!r} in {groups!r} groups; must divide evenly"
+        )
+    view = acts if acts.rank() > 2 else acts.expand([2])
+    if _strided(name, options):
+        view = view.reshapePartial(1, 2, [channels // groups, groups]).dimRoll(2, 1)
+    else:
+        view = view.reshapePartial(1, 2, [groups, channels // groups])
+    return view.reshapePartial(0, 2, [groups * acts.dim(0)]).dimRoll(1, 0)
+
+
+def out_of_groups(name: str, view: Tensor, like: Tensor, options: Options) -> Tensor:
+    """View what was taken into groups as it was, in the shape of `like`."""
+    samples, channels = like.dim(0), like.dim(1)
+    groups = view.dim(1) // samples
+    split = view.dimRoll(0, 1).reshapePartial(0, 1, [samples, groups])
+    if _strided(name, options):
+        split = split.dimRoll(1, 2)
+    return split.reshapePartial(1, 3, [channels]).reshape(like.shape)
+
+
+def _strided(name: str, options: Options) -> bool:
+    chosen = defaults(OPTIONS, checked(OPTIONS, options or {}, name))
+    return bool(chosen["groupNormStridedChannelGrouping"])
+
+
+def groups_of(name: str, acts: Tensor, statistics: Tensor) -> int:
+    """Tell how many groups of each sample statistics are of."""
+    check_activations(name, "activations", acts)
+    if statistics.numElements() == 0 or statistics.numElements() % acts.dim(0):
+        raise poplibs_error(
+            f"{name}: statistics {statistics!r} of {acts!r}; as many for each sample are needed"
+        )
+    return statistics.numElements() // acts.dim(0)
+
+
+# Group norm, of which layer and instance norm are the ends
+def statistics(
+    graph: Graph,
+    acts: Tensor,
+    eps: float,
+    prog: Sequence,
+    numGroups: int,
+    unbiasedVarEstimate: bool,
+    stableAlgo: bool = False,
+    partialsType: Type = FLOAT,
+    debugContext: str = "",
+    options: Mapping[str, object] | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Give mean and inverse standard deviation of each group of channels of each sample."""
+    name = debug_name(debugContext, "Norm/statistics")
+    grouped = into_groups(name, acts, numGroups, options)
+    return poplin.normStatistics(
+        graph, grouped, eps, prog, unbiasedVarEstimate, stableAlgo, partialsType, debugContext
+    )
+
+
+def whiten(
+    graph: Graph,
+    acts: Tensor,
+    mean: Tensor,
+    invStdDev: Tensor,
+    prog: Sequence,
+    debugContext: str = "",
+    options: Mapping[str, object] | None = None,
+) -> Tensor:
+    """Give (acts - mean) * invStdDev, by group."""
+    name = debug_name(debugContext, "Whiten")
+    grouped = into_groups(name, acts, groups_of(name, acts, mean), options)
+    whitened = poplin.normWhiten(graph, grouped, mean, invStdDev, prog, debugContext)
+    return out_of_groups(name, whitened, acts, options)
+
+
+def normalise(
+    graph: Graph,
+    acts: Tensor,
+    gamma: Tensor,
+    beta: Tensor,
+    mean: Tensor,
+    invStdDev: Tensor,
+    prog: Sequence,
+    debugContext: str = "",
+    options: Mapping[str, object] | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Give the normalised and the whitened activations; gamma and beta are one a channel."""
+    whitened = whiten(graph, acts, mean, invStdDev, prog, debugContext, options)
+    return poplin.normalise(graph, whitened, gamma, beta, prog, debugContext), whitened
+
+
+def gradients(
+    graph: Graph,
+    whitened: Tensor,
+    gradsIn: Tensor,
+    invStdDev: Tensor,
+    gamma: Tensor,
+    prog: Sequence,
+    partialsType: Type,
+    debugContext: str,
+    options: Options,
+) -> Tensor:
+    """Give the gradient of activations that were whitened by group."""
+    name = debug_name(debugContext, "Norm/gradients")
+    groups = groups_of(name, whitened, invStdDev)
+    scaled = poplin.normGradients(graph, gradsIn, gamma, prog, debugContext)
+    out = poplin.normStatisticsGradients(
+        graph,
+        into_groups(name, whitened, groups, options),
+        into_groups(name, scaled, groups, options),
+        invStdDev,
+        prog,
+        partialsType,
+        debugContext,
+    )
+    return out_of_groups(name, out, whitened, options)
+
+
+def update(
+    graph: Graph,
+    gammaDelta: Tensor,
+    betaDelta: Tensor,
+    scale: float | Tensor,
+    gamma: Tensor,
+    beta: Tensor,
+    prog: Sequence,
+    debugContext: str = "",
+    options: Mapping[str, object] | None = None,
+) -> None:
+    """Add `scale` times their gradients to gamma and beta, together."""
+    name = debug_name(debugContext, "Norm/paramUpdate")
+    check_options(name, options)
+    if gamma.numElements() != gammaDelta.numElements() or beta.shape != betaDelta.shape:
+        raise poplibs_error(f"{name}: {gammaDelta!r}, {betaDelta!r} for {gamma!r}, {beta!r}")
+    parameters, deltas = concat([beta, gamma], 0), concat([betaDelta, gammaDelta], 0)
+    popops.scaledAddTo(graph, parameters, deltas, scale, prog, name)
+
+
+# Functions that PopLibs has for activations and for whitened ones
+_LAST: dict[str, object] = {
+    "prog": NEEDED,
+    "partialsType": FLOAT,
+    "debugContext": "",
+    "options": None,
+}
+_STATISTICS: dict[str, object] = {"mean": NEEDED, "iStdDev": NEEDED}
+_DEVIATION: dict[str, object] = {"invStdDev": NEEDED, "gamma": NEEDED}
+_WHITENED: dict[str, object] = {"actsWhitened": NEEDED, "gradsIn": NEEDED}
+_ACTS: dict[str, object] = {"acts": NEEDED, "gradsIn": NEEDED}
+_PARAMETERS = (_WHITENED | _LAST, _ACTS | _STATISTICS | _LAST)
+_GRADIENTS = (_WHITENED | _DEVIATION | _LAST, _ACTS | {"mean": NEEDED} | _DEVIATION | _LAST)
+
+
+def _arguments(
+    function: str,
+    forms: tuple[dict[str, object], dict[str, object]],
+    arguments: tuple[Any, ...],
+    named: dict[str, Any],
+) -> dict[str, Any]:
+    """Sort the arguments: in the form for activations a tensor stands where else the program is."""
+    place = list(forms[0]).index("prog")
+    of_acts = len(arguments) > place and isinstance(arguments[place], Tensor)
+    form = forms[of_acts or "acts" in named or "mean" in named]
+    return arguments_of(function, form, arguments, named)
+
+
+def parameter_gradients(name: str, whitening: Callable[..., Tensor]) -> Callable[..., Any]:
+    """Make the function that gives the gradients of gamma and beta.
+
+    It takes (graph, actsWhitened, gradsIn, prog, ...) or (graph, acts, gradsIn, mean, iStdDev,
+    prog, ...).
+    """
+
+    def call(graph: Graph, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]:
+        """Give the gradients of gamma and beta."""
+        given = _arguments(name, _PARAMETERS, arguments, named)
+        last = (given["prog"], given["debugContext"], given["options"])
+        whitened = given.get("actsWhitened")
+        if whitened is None:
+            whitened = whitening(graph, given["acts"], given["mean"], given["iStdDev"], *last)
+        check_options(name, given["options"])
+        return poplin.normParamGradients(
+            graph,
+            whitened,
+            given["gradsIn"],
+            given["prog"],
+            given["partialsType"],
+            given["debugContext"],
+        )
+
+    return public(call, name)
+
+
+def input_gradients(
+    name: str, whitening: Callable[..., Tensor], of_whitened: Callable[..., Tensor]
+) -> Callable[..., Tensor]:
+    """Make the function that gives the gradient of the activations, through their statistics.
+
+    It takes (graph, actsWhitened, gradsIn, invStdDev, gamma, prog, ...) or (graph, acts, gradsIn,
+    mean, invStdDev, gamma, prog, ...).
+    """
+
+    def call(graph: Graph, *arguments: Any, **named: Any) -> Tensor:
+        """Give the gradient of the activations, through their statistics."""
+        given = _arguments(name, _GRADIENTS, arguments, named)
+        last = (given["prog"], given["debugContext"], given["options"])
+        whitened = given.get("actsWhitened")
+        if whitened is None:
+            whitened = whitening(graph, given["acts"], given["mean"], given["invStdDev"], *last)
+        return of_whitened(
+            graph,
+            whitened,
+            given["gradsIn"],
+            given["invStdDev"],
+            given["gamma"],
+            given["prog"],
+            given["partialsType"],
+            given["debugContext"],
+            given["options"],
+        )
+
+    return public(call, name)
