@@ -194,7 +194,7 @@ def normParamGradients(
     partialsType: Type = FLOAT,
     debugContext: str = "",
 ) -> tuple[Tensor, Tensor]:
-    """Give the gradients of gamma and beta."""
+    """Give the gradients of gamma and beta; PopLibs, too, makes nothing of `partialsType`."""
     name = debug_name(debugContext, "Norm/deltas")
     _check_alike(name, actsWhitened, gradsIn)
     return _deltas(graph, actsWhitened, gradsIn, 1.0, prog, name)
@@ -203,14 +203,15 @@ def normParamGradients(
 def _deltas(
     graph: Graph, whitened: Tensor, gradients: Tensor, scale: float, prog: Sequence, name: str
 ) -> tuple[Tensor, Tensor]:
-    """Sum whitened * gradients and gradients of each channel, together in one reduction."""
+    """Sum whitened * gradients and gradients of each channel, in the same compute sets."""
     products = popops.mul(graph, whitened, gradients, prog, name)
+    dtype, label, channels = gradients.dtype, f"{name}/JointGammaDelta", whitened.dim(1)
     joint = concat([products, gradients], 1)
-    dtype, label = gradients.dtype, f"{name}/JointGammaDelta"
     sums = poputil.createBroadcastOperand(graph, joint, dtype, 1, True, f"{label}/ReduceResult")
-    _reduce(graph, [_sum(joint, scale, squares=False)], [sums], prog, label)
-    channels = whitened.dim(1)
-    return sums.slice(0, channels), sums.slice(channels, 2 * channels)
+    both = sums.slice(0, channels), sums.slice(channels, 2 * channels)
+    asked = [_sum(tensor, scale, squares=False) for tensor in (products, gradients)]
+    _reduce(graph, asked, [*both], prog, label)
+    return both
 
 
 @library_call("POPLIN")
@@ -234,7 +235,8 @@ def normStatisticsGradients(
 ) -> Tensor:
     """Give the gradient of the activations from that of the whitened ones.
 
-    It is invStdDev * (gradsIn - mean of gradsIn - actsWhitened * mean of actsWhitened * gradsIn).
+    It is invStdDev * (gradsIn - mean of gradsIn - actsWhitened * mean of actsWhitened * gradsIn);
+    PopLibs, too, makes nothing of `partialsType`.
     """
     name = debug_name(debugContext, "Norm/gradients")
     _check_alike(name, actsWhitened, gradsIn)
