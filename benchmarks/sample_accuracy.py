@@ -57,7 +57,6 @@ class Figure(NamedTuple):
 # Why figures differ: words of the part, words of the label, the reason; the first that fits.
 REASONS = (
     ("stream copy 4|execution", "^Cycles$|host exchange", "the link of the model is 8 GB/s"),
-    ("", "SetSeed", "seeding costs what later PopLibs charges, 27 instead of 22 a worker"),
     ("", "ScaledAdd", "later PopLibs charges less; and layer 3 has other blocks"),
     ("", "poplar_rt|[cC]opy", "closed source: here copies are part of the exchange's steps"),
     ("", "Transpose2d", "blocks arrive arranged: nothing is transposed"),

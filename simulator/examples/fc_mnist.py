@@ -72,10 +72,16 @@ def initial_weights() -> dict[str, Floats]:
     return {handle: value.astype(np.float32) for handle, value in values.items()}
 
 
+def _for(part: str) -> dict[str, object]:
+    """Tell the planner which part of the training of a fully connected layer a product is."""
+    return {"fullyConnectedPass": part}
+
+
 def _add_layer(graph: poplar.Graph, name: str, outputs: int, inputs: int) -> Layer:
     """Add a layer's weights, laid out for the forward product, and its biases."""
     kind, shapes = poplar.FLOAT, ((BATCH, inputs), (inputs, outputs))
-    made = poplin.createMatMulInputRHS(graph, kind, kind, *shapes, f"{name}/Fwd/weights")
+    what = f"{name}/Fwd/weights"
+    made = poplin.createMatMulInputRHS(graph, kind, kind, *shapes, what, _for("TRAINING_FWD"))
     weights = made.transpose()
     biases = graph.addVariable(kind, [outputs], f"{name}/Fwd/biases")
     poputil.mapTensorLinearly(graph, biases)
@@ -90,7 +96,8 @@ def _forward(
 ) -> poplar.Tensor:
     """Give inputs * weights + biases."""
     context = f"{layer.name}/Fwd"
-    out = poplin.matMul(graph, inputs, layer.weights.transpose(), prog, context)
+    weights, options = layer.weights.transpose(), _for("TRAINING_FWD")
+    out = poplin.matMul(graph, inputs, weights, prog, None, context, options)
     biases = layer.biases.expand([0]).broadcast(BATCH, 0)
     popops.scaledAddTo(graph, out, biases, 1.0, prog, context)
     return out
@@ -105,8 +112,9 @@ def _update(
 ) -> None:
     """Step down the gradient of a layer's weights and biases."""
     context = f"{layer.name}/Wu"
-    gradient = poplin.matMul(graph, deltas.transpose(), inputs, prog, context)
-    popops.scaledAddTo(graph, layer.weights, gradient, -LEARNING_RATE, prog, context)
+    product = (deltas.transpose(), inputs)
+    options = _for("TRAINING_WU")
+    poplin.matMulAcc(graph, layer.weights, -LEARNING_RATE, *product, prog, context, options)
     step = popops.ReduceParams(popops.Operation.ADD, True, -LEARNING_RATE)
     popops.reduceWithOutput(graph, deltas, layer.biases, [0], step, prog, context)
 
@@ -118,7 +126,8 @@ def _add_inputs(graph: poplar.Graph, train: poplar.program.Sequence) -> dict[str
     sample's two other words hold is not told: here, how far the training is.
     """
     kind, shapes = poplar.FLOAT, ((BATCH, PIXELS), (PIXELS, HIDDEN))
-    images = poplin.createMatMulInputLHS(graph, kind, kind, *shapes, "images")
+    options = _for("TRAINING_FWD")
+    images = poplin.createMatMulInputLHS(graph, kind, kind, *shapes, "images", options)
     tensors = {"images": images}
     for name, size in (("epoch", 1), ("labels", BATCH), ("batchNumber", 1), ("numCorrect", 1)):
         tensors[name] = graph.addVariable(poplar.UNSIGNED_INT, [size], name)
@@ -160,7 +169,9 @@ def build(graph: poplar.Graph) -> list[poplar.program.Sequence]:
 
     gradient = popnn.nonLinearityInputGradient
     deltas3 = gradient(graph, SIGMOID, outputs, deltas, train, "Layer4/Bwd")
-    hidden_deltas = poplin.matMul(graph, deltas3, third.weights, train, "Layer3/Bwd")
+    back = (deltas3, third.weights)
+    options = _for("TRAINING_BWD")
+    hidden_deltas = poplin.matMul(graph, *back, train, None, "Layer3/Bwd", options)
     _update(graph, third, hidden, deltas3, train)
     deltas1 = gradient(graph, SIGMOID, hidden, hidden_deltas, train, "Layer2/Bwd")
     _update(graph, first, inputs["images"], deltas1, train)

@@ -6,7 +6,7 @@ back: so its numbers do not depend on what ran before, and nothing after it depe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -21,6 +21,7 @@ from simulator.codelets.random_vertices import (
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence
+from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT, Array, IntArray
 from simulator.graph.vertex import Codelet, Field, VertexGroup, cut_field
@@ -83,7 +84,8 @@ def _set_seed(graph: Graph, seed: Tensor, modifier: int, prog: Sequence, name: s
     zeros = np.zeros_like(tiles)
     parameters = {"modifier": zeros + modifier, "tile": tiles}
     field = cut_field("seed", "input", seed, zeros, zeros + 2)
-    _add_to_all_tiles(graph, set_seed_codelet(graph.target), field, prog, name, parameters)
+    codelet, cycles = set_seed_codelet(graph.target), random_cycles.set_seed_2019
+    _add_to_all_tiles(graph, codelet, cycles, field, prog, name, parameters)
 
 
 def _get_states(graph: Graph, prog: Sequence, name: str) -> Tensor:
@@ -92,7 +94,9 @@ def _get_states(graph: Graph, prog: Sequence, name: str) -> Tensor:
     low, high = _bounds(graph)
     graph.map_ranges(states, low, high, np.arange(target.num_tiles, dtype=np.int64))
     field = cut_field("seeds", "output", states, low, high)
-    _add_to_all_tiles(graph, get_seeds_codelet(target), field, prog, name, {})
+    _add_to_all_tiles(
+        graph, get_seeds_codelet(target), random_cycles.hardware_seeds, field, prog, name, {}
+    )
     return states
 
 
@@ -101,7 +105,9 @@ def _set_states(graph: Graph, states: Tensor, prog: Sequence, name: str) -> None
         shape = list(_shape(graph))
         raise poplibs_error(f"{name}: states are {states!r}; needs unsigned int{shape}")
     field = cut_field("seeds", "input", states, *_bounds(graph))
-    _add_to_all_tiles(graph, set_seeds_codelet(graph.target), field, prog, name, {})
+    _add_to_all_tiles(
+        graph, set_seeds_codelet(graph.target), random_cycles.hardware_seeds, field, prog, name, {}
+    )
 
 
 def _shape(graph: Graph) -> tuple[int, int, int]:
@@ -118,6 +124,7 @@ def _bounds(graph: Graph) -> tuple[IntArray, IntArray]:
 def _add_to_all_tiles(
     graph: Graph,
     codelet: Codelet,
+    cycles: Callable[[IntArray, Target], IntArray],
     field: Field,
     prog: Sequence,
     name: str,
@@ -127,8 +134,8 @@ def _add_to_all_tiles(
     tiles = np.arange(graph.target.num_tiles, dtype=np.int64)
     with graph.debug_scope(name, "poprand"):
         compute_set = graph.addComputeSet(name)
-        cycles = random_cycles.hardware_seeds(tiles, graph.target)
+        cost = cycles(tiles, graph.target)
         graph.add_vertices(
-            VertexGroup(compute_set.id, codelet, tiles, {field.name: field}, parameters, cycles)
+            VertexGroup(compute_set.id, codelet, tiles, {field.name: field}, parameters, cost)
         )
         prog.add(Execute(compute_set))
