@@ -298,6 +298,9 @@ def test_updates_that_do_not_fit_are_refused_by_name() -> None:
         popops.multiUpdateAdd(
             run.graph, base, slices, indices, whole, [0], [1], run.program, NO_PLAN, {}, "w"
         )
+    with pytest.raises(poplibs_error, match="the plan is for 12 tiles; the target has 8"):
+        wide = popops.SlicePlan(2, 2, 3, isNull=False)
+        popops.multiSlice(run.graph, base, indices, [0], [1], run.program, wide)
     split = popops.SlicePlan(2, isNull=False)
     with pytest.raises(poplibs_error, match="the plan splits offsets 2 ways"):
         popops.multiUpdate(run.graph, base, slices, indices, [0], [1], run.program, split)

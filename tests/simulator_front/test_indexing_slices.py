@@ -36,8 +36,8 @@ def indexes(shape: tuple[int, ...], dims: list[int], sizes: list[int], offsets: 
 def drawn_base(
     data: st.DataObject, run: DeviceProgram, array: Any, dtype: Type, dims: Any
 ) -> Tensor:
-    """Map a tensor for slices of its dimensions, or in order, or turned round."""
-    match data.draw(st.sampled_from(["sliceable", "linear", "turned"])):
+    """Map a tensor for slices of its dimensions, in order, turned round, or in uneven pieces."""
+    match data.draw(st.sampled_from(["sliceable", "linear", "turned", "uneven"])):
         case "sliceable":
             base = popops.createSliceableTensor(
                 run.graph, dtype, array.shape, dims, [1] * len(dims), data.draw(st.integers(0, 4))
@@ -45,6 +45,12 @@ def drawn_base(
             return run.give(base, array)
         case "turned":
             return run.tensor(array.T, dtype).transpose()
+        case "uneven":
+            base, source = run.tensor(array, dtype), np.random.default_rng(array.size)
+            bounds = np.unique([0, array.size, *source.integers(0, array.size + 1, 5)])
+            tiles = source.integers(0, run.graph.target.num_tiles, len(bounds) - 1)
+            run.graph.map_ranges(base, bounds[:-1], bounds[1:], tiles)
+            return base
     return run.tensor(array, dtype)
 
 

@@ -33,7 +33,7 @@ def createGroupedSliceableTensor(
 ) -> Tensor:
     """Add a variable [groupSize][shape] that lies as a plan has it."""
     name = debug_name(debugContext, "createGroupedSliceableTensor")
-    dtype, one = _checked(name, type, groupSize, shape, (dims, sizes), plan, options)
+    dtype, one = _checked(graph, name, type, groupSize, shape, (dims, sizes), plan, options)
     return planned_base(graph, dtype, (groupSize, *one), plan, debugContext)[0]
 
 
@@ -52,7 +52,7 @@ def createGroupedSliceTensor(
 ) -> Tensor:
     """Add a variable [groupSize][numIndices][1][columns] for slices as a plan leaves them."""
     name = debug_name(debugContext, "createGroupedSliceTensor")
-    dtype, one = _checked(name, type, groupSize, shape, (dims, sizes), plan, options)
+    dtype, one = _checked(graph, name, type, groupSize, shape, (dims, sizes), plan, options)
     return planned_slices(graph, dtype, (groupSize, numIndices, 1, one[1]), plan, debugContext)
 
 
@@ -76,6 +76,7 @@ def createGroupedIndicesTensor(
 
 
 def _checked(
+    graph: Graph,
     name: str,
     type: Type,
     groups: int,
@@ -87,6 +88,6 @@ def _checked(
     """Give type and shape; raises poplibs_error for slices that are not those of the plan."""
     one = checked_shape(shape, name)
     check_slices(name, one, *slices)
-    check_planned(name, plan, one, *slices, groups)
+    check_planned(name, plan, one, *slices, groups, graph.target)
     slice_options(options, name)
     return checked_type(type, name), one

@@ -269,7 +269,9 @@ def _checked(call: _Call, options: Options) -> dict[str, OptionValue]:
     check_offsets(call.name, call.offsets, (*front, len(call.dims)))
     if not call.plan.isNull:
         groups = call.t.dim(0) if call.grouped else 1
-        check_planned(call.name, call.plan, call.shape, call.dims, call.sizes, groups)
+        check_planned(
+            call.name, call.plan, call.shape, call.dims, call.sizes, groups, call.t.graph.target
+        )
     elif call.grouped:
         raise poplibs_error(f"{call.name}: no plan; matrices of a group need one")
     return given

@@ -22,7 +22,7 @@ from simulator.poplibs.popops.fill import fill
 from simulator.poplibs.popops.lookup_vertices import Kind, add_lookups
 from simulator.poplibs.popops.operators import maxInPlace
 from simulator.poplibs.popops.partitioned import Partition, add_partitioned
-from simulator.poplibs.popops.planned_parts import Parts, in_plan, lookups_of, parts_of
+from simulator.poplibs.popops.planned_parts import Parts, copies_of, in_plan, lookups_of, parts_of
 from simulator.poplibs.popops.reduce import Operation, reduceWithOutput
 from simulator.poplibs.popops.scaled_add import scaledAddTo
 from simulator.poplibs.popops.slice_layout import plan_tile, planned_base, planned_slices
@@ -122,12 +122,7 @@ def _in_stages(
 def _partials(update: Update, parts: Parts, dtype: Type) -> tuple[Tensor, Tensor, Partition]:
     """Add a variable [matrix][part of the offsets][row][column]; give it also as in memory."""
     graph, plan = update.graph, update.plan
-    matrices, rows, columns = parts.base.shape
-    copies = parts.slices.parts[1]
-    partition = Partition(
-        (matrices, copies, rows, columns),
-        (plan.groupSplit, copies, plan.slicedDimSplit, plan.unslicedDimSplit),
-    )
+    partition = copies_of(parts, plan)
     tensor, memory = add_partitioned(graph, dtype, partition, f"{update.name}/gathered")
     starts = partition.starts().reshape(-1)
     group, lookup, sliced, unsliced = np.indices(partition.parts, dtype=np.int64).reshape(4, -1)

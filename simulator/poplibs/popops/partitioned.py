@@ -71,6 +71,16 @@ class Partition:
             inner = inner * _along(sizes, axis, rank)
         return start.reshape(-1), np.broadcast_to(lengths, start.shape).reshape(-1)
 
+    def first_element(self, tensor: Tensor) -> int | None:
+        """Give the first element of a tensor that lies in memory part after part, else None."""
+        if tensor.shape != self.shape or not tensor.numElements():
+            return None
+        begins, lengths = join(*self.places())
+        if len(begins) != len(tensor.begins) or not np.array_equal(lengths, tensor.lengths):
+            return None
+        first = int(tensor.begins[0])
+        return first if np.array_equal(tensor.begins - first, begins) else None
+
 
 def _along(values: IntArray, axis: int, rank: int) -> IntArray:
     """Lay values along one of several dimensions."""

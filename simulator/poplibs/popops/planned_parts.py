@@ -11,11 +11,11 @@ import numpy as np
 
 from simulator.graph import program
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import offsets_of
+from simulator.graph.intervals import as_int64, offsets_of
 from simulator.graph.mapping import Mapping
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
-from simulator.poplibs.popops.block_fields import cut_blocks
+from simulator.poplibs.popops.block_fields import Pieces, cut_blocks
 from simulator.poplibs.popops.lookup_vertices import Lookups, cut_rows
 from simulator.poplibs.popops.partitioned import Partition
 from simulator.poplibs.popops.slice_layout import (
@@ -72,12 +72,19 @@ def in_plan(graph: Graph, t: Tensor, prog: program.Sequence, plan: SlicePlan, na
     partition = base_partition(t.shape, plan)
     low, high, tile = base_mapping(graph.target, t.dtype, partition, plan)
     order = np.argsort(low)
-    wanted = Mapping(low[order], high[order], tile[order], np.zeros_like(tile))
-    begins, lengths = partition.places()
-    source, first, end, tiles = wanted.pieces(begins, begins + lengths)
-    shift = (offsets_of(lengths)[:-1] - begins)[source]
-    planned = joined_ranges(first + shift, end + shift, tiles)
-    found = joined_ranges(*graph.tile_ranges(t))
+    low, high, tile = low[order], high[order], tile[order]
+    first = partition.first_element(t)
+    if first is not None:  # as it was made for a plan: compared part by part, not row by row
+        size = t.numElements()
+        whole = Tensor(t.graph, t.dtype, (size,), as_int64(first), as_int64(size))
+        planned, found = joined_ranges(low, high, tile), joined_ranges(*graph.tile_ranges(whole))
+    else:
+        wanted = Mapping(low, high, tile, np.zeros_like(tile))
+        begins, lengths = partition.places()
+        source, begin, end, tiles = wanted.pieces(begins, begins + lengths)
+        shift = (offsets_of(lengths)[:-1] - begins)[source]
+        planned = joined_ranges(begin + shift, end + shift, tiles)
+        found = joined_ranges(*graph.tile_ranges(t))
     if all(np.array_equal(one, other) for one, other in zip(planned, found, strict=True)):
         return t
     base, _ = planned_base(graph, t.dtype, t.shape, plan, f"{name}/base")
@@ -93,24 +100,49 @@ def lookups_of(
     `slices` are [matrix][part of the rows, if split][offset][column], `base` is
     [matrix][row][column], or has a second dimension of parts of the offsets.
     """
-    rows, columns = parts.base.shape[1:]
-    count = parts.slices.shape[1]
-    (begin, end), (row, row_end) = parts.bounds("lookup"), parts.bounds("sliced")
+    count, columns = parts.slices.shape[1], parts.slices.shape[3]
+    begin, end = parts.bounds("lookup")
     column, column_end = parts.bounds("unsliced")
     width, ones = column_end - column, np.ones_like(begin)
     own = parts.matrix * count
     part = parts.matrix * split + (parts.sliced if split > 1 else 0)
-    copies = base.dim(1) if base.rank() == 4 else 1
-    matrix = parts.matrix * copies + (parts.lookup if copies > 1 else 0)
     return Lookups(
         tile=parts.tile(plan),
         offsets=cut_blocks(offsets.flatten(), own + begin, own + end, ones),
-        base=cut_rows(
-            base.flatten(), (matrix * rows + row) * columns + column, row_end - row, columns, width
-        ),
+        base=_base_blocks(parts, plan, base),
         sub=cut_rows(
             slices.flatten(), (part * count + begin) * columns + column, end - begin, columns, width
         ),
         length=width,
-        first=row,
+        first=parts.bounds("sliced")[0],
+    )
+
+
+def _base_blocks(parts: Parts, plan: SlicePlan, base: Tensor) -> Pieces:
+    """Give each part its rows and columns of a matrix, or of its copy for the part's offsets."""
+    (row, row_end), (column, column_end) = parts.bounds("sliced"), parts.bounds("unsliced")
+    height, width = row_end - row, column_end - column
+    partition, matrix = parts.base, parts.matrix
+    index: tuple[IntArray, ...] = (parts.sliced, parts.unsliced)
+    if base.rank() == 4:
+        partition, index = copies_of(parts, plan), (parts.lookup, *index)
+        matrix = matrix * base.dim(1) + parts.lookup
+    first = partition.first_element(base)
+    if first is None:
+        rows, columns = parts.base.shape[1:]
+        start = (matrix * rows + row) * columns + column
+        return cut_rows(base.flatten(), start, height, columns, width)
+    group, within = np.divmod(parts.matrix, partition.steps[0])
+    begins = first + partition.starts()[(group, *index)] + within * height * width
+    every = np.arange(len(begins) + 1, dtype=np.int64)
+    return Pieces(base.dtype, begins, height * width, every)
+
+
+def copies_of(parts: Parts, plan: SlicePlan) -> Partition:
+    """Give the parts of matrices of which there is a copy for each part of the offsets."""
+    matrices, rows, columns = parts.base.shape
+    copies = parts.slices.parts[1]
+    return Partition(
+        (matrices, copies, rows, columns),
+        (plan.groupSplit, copies, plan.slicedDimSplit, plan.unslicedDimSplit),
     )

@@ -30,6 +30,7 @@ def check_planned(
     dims: Sequence[int],
     sizes: Sequence[int],
     groups: int,
+    target: Target,
 ) -> None:
     """Raise poplibs_error when a plan is not one of these slices."""
     if plan.isNull:
@@ -38,6 +39,10 @@ def check_planned(
         raise poplibs_error(
             f"{name}: slices {list(sizes)} of dimensions {list(dims)} of {list(shape)}; a plan is "
             "for slices of 1 row, dimension 0, of a matrix"
+        )
+    if plan.tiles > target.num_tiles:
+        raise poplibs_error(
+            f"{name}: the plan is for {plan.tiles} tiles; the target has {target.num_tiles}"
         )
     if plan.groupSize != groups:
         raise poplibs_error(f"{name}: {groups} matrices; the plan is for {plan.groupSize}")

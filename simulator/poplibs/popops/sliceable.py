@@ -92,7 +92,7 @@ def createSliceableTensor(
             graph, dtype, sizes_of, ordered, tensor_name, given.get("minGrainSize", 0)
         )
     slice_options(given["options"], name)
-    check_planned(name, plan, sizes_of, dims, sizes, 1)
+    check_planned(name, plan, sizes_of, dims, sizes, 1, graph.target)
     return planned_base(graph, dtype, (1, *sizes_of), plan, context)[0].squeeze([0])
 
 
@@ -191,7 +191,7 @@ def _slice_tensor(graph: Graph, given: Mapping[str, Any]) -> Tensor:
     slice_options(given["options"], name)
     plan: SlicePlan = given["plan"]
     if not plan.isNull:
-        check_planned(name, plan, shape, dims, sizes, 1)
+        check_planned(name, plan, shape, dims, sizes, 1, graph.target)
         return planned_slices(
             graph, dtype, (1, count, 1, shape[1]), plan, given["debugContext"]
         ).squeeze([0])
