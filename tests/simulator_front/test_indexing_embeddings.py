@@ -306,6 +306,22 @@ def test_updates_that_do_not_fit_are_refused_by_name() -> None:
         popops.multiUpdate(run.graph, base, slices, indices, [0], [1], run.program, split)
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [(FLOAT, 1e-5), (HALF, 4e-3)])
+@pytest.mark.parametrize("plan", [NO_PLAN, popops.SlicePlan(3, 2, 2, isNull=False)])
+def test_sums_keep_the_precision_of_their_type(dtype: Type, tolerance: float, plan: Any) -> None:
+    run, source = DeviceProgram(16), np.random.default_rng(0)
+    array = source.standard_normal((9, 7)).astype(dtype.numpy)
+    new = source.standard_normal((40, 1, 7)).astype(dtype.numpy)
+    offsets = source.integers(0, 9, (40, 1))
+    base, slices = run.tensor(array, dtype), run.tensor(new, dtype)
+    indices, scale = run.tensor(offsets, UNSIGNED_INT), run.tensor(0.37, FLOAT)
+    popops.multiUpdateAdd(run.graph, base, slices, indices, scale, [0], [1], run.program, plan)
+    (found,) = run.run(base)
+    expected = array.astype(np.float64)
+    np.add.at(expected, offsets[:, 0], 0.37 * new[:, 0].astype(np.float64))
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
 def test_offsets_may_be_numbers() -> None:
     run, array = DeviceProgram(5), small(FLOAT, (4, 6, 3))
     tensor, offsets = run.tensor(array), [2, 0, 2, 5, 2, 0]

@@ -66,7 +66,7 @@ def cumSum(
         form = {**flags, "prog": NEEDED, "debugContext": ""}
     given = arguments_of("cumSum", form, arguments, named)
     name = debug_name(given["debugContext"], "cumSum")
-    axes = [axis] if isinstance(axis, int) else list(axis)
+    axes = [axis] if isinstance(axis, int | np.integer) else list(axis)
     if len(set(axes)) != len(axes) or not {*axes} <= {*range(input.rank())} or not axes:
         raise poplibs_error(f"{name}: axes {axes} of {input!r}; different ones are needed")
     if input.dtype not in (FLOAT, HALF, INT, UNSIGNED_INT):

@@ -96,9 +96,13 @@ def _sort_out(
         name = debug_name(given["debugContext"], function.capitalize())
         _fill(graph, t, given["prog"], given.get("fillValue", 0), name)
         return
-    if isinstance(first, int) or ("tile" in named and "tileRegions" not in named and not arguments):
+    if isinstance(first, int | np.integer) or (
+        "tile" in named and "tileRegions" not in named and not arguments
+    ):
         form = {"tile": NEEDED, where: NEEDED, **value}
-    elif len(arguments) > 1 and isinstance(arguments[1], int) or "tileRegions" in named:
+    elif (
+        len(arguments) > 1 and isinstance(arguments[1], int | np.integer) or "tileRegions" in named
+    ):
         form = {"tileRegions": NEEDED, "tile": NEEDED, where: NEEDED, **value}
     else:
         form = {"mapping": NEEDED, where: NEEDED, **value}

@@ -58,7 +58,9 @@ def createGatherInput(graph: Graph, type: Type, *arguments: Any, **named: Any) -
     """Add a variable out of which a gather, of one axis or in general, takes slices at low cost."""
     what = "createGatherInput"
     form: dict[str, object] = {"inputShape": NEEDED, "sliceSizes": NEEDED, "startIndexMap": NEEDED}
-    one_axis = "axis" in named or (len(arguments) > 1 and isinstance(arguments[1], int))
+    one_axis = "axis" in named or (
+        len(arguments) > 1 and isinstance(arguments[1], int | np.integer)
+    )
     if one_axis:
         form = {"operandShape": NEEDED, "axis": NEEDED, "params": DEFAULT}
     given = arguments_of(what, {**form, "debugContext": ""}, arguments, named)

@@ -19,9 +19,9 @@ from simulator.poplibs.popops.block_fields import cut_blocks
 from simulator.poplibs.popops.iota import iota
 from simulator.poplibs.popops.lookup_vertices import Lookups, add_lookups, cut_rows
 from simulator.poplibs.popops.map import map as map_expression
-from simulator.poplibs.popops.partitioned import Partition, add_partitioned
+from simulator.poplibs.popops.partitioned import Partition
 from simulator.poplibs.popops.planned_parts import Parts, in_plan, lookups_of, parts_of
-from simulator.poplibs.popops.slice_layout import plan_tile, planned_slices
+from simulator.poplibs.popops.slice_layout import add_parts, plan_tile, planned_slices
 from simulator.poplibs.popops.slice_plan import SlicePlan
 
 
@@ -55,12 +55,8 @@ def _first_slices(graph: Graph, dtype: Type, parts: Parts, plan: SlicePlan, name
         (matrices, split, count, columns),
         (plan.groupSplit, split, plan.lookupSplit, plan.unslicedDimSplit),
     )
-    tensor, memory = add_partitioned(graph, dtype, partition, name)
-    starts = partition.starts().reshape(-1)
-    group, sliced, lookup, unsliced = np.indices(partition.parts, dtype=np.int64).reshape(4, -1)
-    tile = plan_tile(plan, group, lookup, sliced, unsliced)
-    graph.map_ranges(memory, starts, np.append(starts[1:], memory.numElements()), tile)
-    return tensor
+    roles = ("group", "sliced", "lookup", "unsliced")
+    return add_parts(graph, dtype, partition, plan, roles, name)[0]
 
 
 def _choose(

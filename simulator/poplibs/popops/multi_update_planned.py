@@ -21,11 +21,10 @@ from simulator.poplibs.popops.cast import cast
 from simulator.poplibs.popops.fill import fill
 from simulator.poplibs.popops.lookup_vertices import Kind, add_lookups
 from simulator.poplibs.popops.operators import maxInPlace
-from simulator.poplibs.popops.partitioned import Partition, add_partitioned
 from simulator.poplibs.popops.planned_parts import Parts, copies_of, in_plan, lookups_of, parts_of
 from simulator.poplibs.popops.reduce import Operation, reduceWithOutput
 from simulator.poplibs.popops.scaled_add import scaledAddTo
-from simulator.poplibs.popops.slice_layout import plan_tile, planned_base, planned_slices
+from simulator.poplibs.popops.slice_layout import add_parts, planned_base, planned_slices
 from simulator.poplibs.popops.slice_plan import SlicePlan
 
 REARRANGED_FROM = 4  # splits of the rows; slices are put in order before so many tiles get them
@@ -91,7 +90,8 @@ def _in_stages(
     graph, prog, plan, name = update.graph, update.prog, update.plan, update.name
     if s.dtype != partials:
         s = cast(graph, s, partials, prog, f"{name}/CastSlices")
-    gathered, memory, partition = _partials(update, parts, partials)
+    partition, roles = copies_of(parts, plan), ("group", "lookup", "sliced", "unsliced")
+    gathered, memory = add_parts(graph, partials, partition, plan, roles, f"{name}/gathered")
     one: Tensor | None = None
     if update.scale is not None:
         one = graph.addConstant(partials, [], 1, f"{name}/one")
@@ -117,18 +117,6 @@ def _in_stages(
     ]
     reduceWithOutput(graph, concat(columns, 1), flat, [0], operation, prog, f"{name}/Reduce")
     _combine(update, base, total)
-
-
-def _partials(update: Update, parts: Parts, dtype: Type) -> tuple[Tensor, Tensor, Partition]:
-    """Add a variable [matrix][part of the offsets][row][column]; give it also as in memory."""
-    graph, plan = update.graph, update.plan
-    partition = copies_of(parts, plan)
-    tensor, memory = add_partitioned(graph, dtype, partition, f"{update.name}/gathered")
-    starts = partition.starts().reshape(-1)
-    group, lookup, sliced, unsliced = np.indices(partition.parts, dtype=np.int64).reshape(4, -1)
-    tile = plan_tile(plan, group, lookup, sliced, unsliced)
-    graph.map_ranges(memory, starts, np.append(starts[1:], memory.numElements()), tile)
-    return tensor, memory, partition
 
 
 def _neutral(kind: Kind, dtype: Type) -> float:

@@ -100,6 +100,26 @@ def planned_base(
     return tensor, memory
 
 
+def add_parts(
+    graph: Graph,
+    dtype: Type,
+    partition: Partition,
+    plan: SlicePlan,
+    roles: Sequence[str],
+    name: str,
+) -> tuple[Tensor, Tensor]:
+    """Add a variable of which each tile has its part; give it, and it in the order of memory.
+
+    `roles` tell for each dimension which argument of `plan_tile` its parts are.
+    """
+    tensor, memory = add_partitioned(graph, dtype, partition, name)
+    starts = partition.starts().reshape(-1)
+    numbers = np.indices(partition.parts, dtype=np.int64).reshape(len(roles), -1)
+    tile = plan_tile(plan, **dict(zip(roles, numbers, strict=True)))
+    graph.map_ranges(memory, starts, np.append(starts[1:], memory.numElements()), tile)
+    return tensor, memory
+
+
 def planned_slices(
     graph: Graph, dtype: Type, shape: Sequence[int], plan: SlicePlan, name: str
 ) -> Tensor:
