@@ -11,7 +11,9 @@ from pva.analysis.execution import cycles_by_vertex_type
 from pva.check import check
 from pva.formats import registry
 from pva.report import openReport
+from simulator import poplar, popnn
 from simulator.examples import fc_mnist
+from simulator.graph.program import Sequence
 
 
 def sigmoid(x: Any) -> Any:
@@ -42,6 +44,42 @@ def test_one_batch_steps_down_the_gradient(result: fc_mnist.Result) -> None:
     for handle, step in steps.items():
         expected = start[handle] - 0.3 * step
         np.testing.assert_allclose(result.weights[handle], expected, rtol=1e-5, atol=1e-6)
+
+
+def laid_as_in_the_sample(graph: poplar.Graph, rows: int, a_tile: int) -> poplar.Tensor:
+    """Add [16 images, rows] as the sample's products give them: row by row of 8 images."""
+    tensor = graph.addVariable(poplar.FLOAT, [2, rows, 8])
+    for tile, part in enumerate(tensor.flatten().reshape([16 * rows // a_tile, a_tile])):
+        graph.setTileMapping(part, tile)
+    return tensor.dimShuffle([0, 2, 1]).reshape([16, rows])
+
+
+def test_what_follows_the_products_costs_what_the_guide_prints() -> None:
+    # 480 sums lie on 60 tiles of 8, 160 on 8 tiles of 20.
+    graph, prog = poplar.Graph(poplar.IPUModel("mk1").createDevice().getTarget()), Sequence()
+    for rows, a_tile in ((30, 8), (10, 20)):
+        sums = laid_as_in_the_sample(graph, rows, a_tile)
+        out = popnn.sigmoid(graph, sums, prog)
+        popnn.nonLinearityInputGradient(graph, fc_mnist.SIGMOID, out, out, prog)
+    labels, correct = (graph.addVariable(poplar.UNSIGNED_INT, [size]) for size in (16, 1))
+    loss, deltas = graph.addVariable(poplar.FLOAT, [16]), graph.clone(out)
+    for tensor in (labels, correct, loss):
+        graph.setTileMapping(tensor, 0)
+    kind = popnn.SUM_SQUARED_LOSS
+    popnn.calcLoss(graph, out, labels, loss, deltas, correct, kind)
+    found: dict[str, list[int]] = {}
+    for group in graph.vertex_groups():
+        counts = found.setdefault(group.codelet.name.partition("<")[0], [0, 0])
+        counts[0], counts[1] = counts[0] + len(group), counts[1] + int(group.cycles.sum())
+    expected = {
+        "popnn::NonLinearitySupervisor": [68, 15_780],
+        "popnn::NonLinearityGradSupervisor": [68, 14_628],
+        "popops::EncodeOneHot": [20, 4_408],
+        "popnn::LossSumSquaredTransform": [8, 792],
+        "popnn::ReduceMaxClassGather": [16, 1_056],
+        "popnn::CalcAccuracy": [1, 78],
+    }
+    assert expected.items() <= found.items()
 
 
 def test_its_report_breaks_no_law(result: fc_mnist.Result) -> None:

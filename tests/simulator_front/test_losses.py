@@ -114,6 +114,17 @@ def test_the_best_class_is_found_in_stages(classes: int, dtype: Any) -> None:
     np.testing.assert_array_equal(storage.read(smallest), data.min(axis=1))
 
 
+@pytest.mark.parametrize("sort", [False, True])
+def test_the_k_largest_of_each_row(sort: bool) -> None:
+    values, data = Values(), numbers(6, 40)
+    best, index = popnn.topK(values.graph, values.tensor(data), 7, sort, values.program, "best")
+    storage = values.run()
+    found, places = storage.read(best)[:, 0], storage.read(index)[:, 0]
+    np.testing.assert_array_equal(np.take_along_axis(data, places.astype(int), 1), found)
+    expected = np.sort(data, axis=1)[:, :-8:-1]
+    np.testing.assert_array_equal(found if sort else np.sort(found, axis=1)[:, ::-1], expected)
+
+
 def test_one_worker_has_the_outputs_of_a_tile() -> None:
     # 40 outputs of which each of 2 tiles has 20: LossSumSquaredTransform costs 19 + 4 * 20.
     values = Values(tiles_per_ipu=2)
@@ -150,6 +161,8 @@ def test_what_does_not_fit_is_refused() -> None:
         popnn.calcLoss(values.graph, outputs, labels, loss, deltas[:2], kinds.CROSS_ENTROPY_LOSS)
     with pytest.raises(poplibs_error, match="argmax: .* rows of at least one element"):
         popnn.argMax(values.graph, loss, values.program)
+    with pytest.raises(poplibs_error, match="topK: 5 of"):
+        popnn.topK(values.graph, outputs, 5, True, values.program)
     with pytest.raises(PoplarError, match="lossType"):
         popnn.calcLoss(values.graph, outputs, labels, loss, deltas, one)
 

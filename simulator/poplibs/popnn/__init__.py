@@ -17,6 +17,7 @@ from simulator.poplibs.popnn.classes import (
     calcAccuracy,
     maxAndArgMax,
     minAndArgMin,
+    topK,
 )
 from simulator.poplibs.popnn.losses import (
     CROSS_ENTROPY_LOSS,
@@ -89,4 +90,5 @@ __all__ = [
     "swishInPlace",
     "tanh",
     "tanhInPlace",
+    "topK",
 ]

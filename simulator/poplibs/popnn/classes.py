@@ -24,6 +24,7 @@ from simulator.graph.vertex import Codelet, Field, VertexGroup, cut_field
 from simulator.logging import library_call
 from simulator.poplibs.popops.cast import cast
 from simulator.poplibs.popops.regions import debug_name
+from simulator.poplibs.popops.topk import SortOrder, TopKParams, topKWithPermutation
 
 Pair = tuple[Tensor, Tensor]
 
@@ -50,6 +51,23 @@ def maxAndArgMax(graph: Graph, input: Tensor, prog: Sequence, debugContext: str 
 def minAndArgMin(graph: Graph, input: Tensor, prog: Sequence, debugContext: str = "") -> Pair:
     """Give the smallest element of each row, and its index."""
     return _with_values(graph, input, prog, debugContext, largest=False)
+
+
+@library_call("POPNN")
+def topK(
+    graph: Graph, input: Tensor, K: int, sort: bool, prog: Sequence, debugContext: str = ""
+) -> Pair:
+    """Give the K largest elements of each row [rows, 1, K], and their indices alike.
+
+    With `sort` the largest come first. PopLibs writes the indices to an argument of its own.
+    """
+    name = debug_name(debugContext, "topK")
+    if input.rank() != 2 or not 1 <= K <= input.dim(1):
+        raise poplibs_error(f"{name}: {K} of {input!r}; rows of at least K elements are needed")
+    order = SortOrder.DESCENDING if sort else SortOrder.NONE
+    params = TopKParams(K, True, order)
+    values, indices = topKWithPermutation(graph, prog, input, params, name)
+    return values.expand([1]), indices.expand([1])
 
 
 @library_call("POPNN")
