@@ -6,6 +6,7 @@ from functools import partial
 
 from simulator.codelets import random_cycles, sorting_cycles
 from simulator.codelets.sorting_cycles import compare_and_swap
+from simulator.codelets.transpose_cycles import transpose_2019
 from simulator.codelets.vertex_cost import VertexCost, row, supervisor
 
 _ESTIMATORS = "PopLibs lib/popops/popopsCycleEstimators.cpp"
@@ -40,4 +41,21 @@ SORTING: tuple[VertexCost, ...] = (
     ),
 )
 
-DATA = STATES + SORTING
+REARRANGING: tuple[VertexCost, ...] = (
+    row(
+        "popops::Transpose2D<type>",
+        "in out",
+        transpose_2019,
+        "PopLibs lib/poplin/poplinCycleEstimators.cpp of 2019",
+        (16, 150),
+    ),
+    supervisor(
+        "popops::NormaliseImage<in,out>",
+        "in out scales offsets",
+        sorting_cycles.normalise_image,
+        _ESTIMATORS,
+        (28, 180),
+    ),
+)
+
+DATA = STATES + SORTING + REARRANGING

@@ -6,6 +6,7 @@ from simulator.poplibs.codelets import addCodelets as addCodelets
 from simulator.poplibs.popops import embedding as embedding
 from simulator.poplibs.popops import expr as expr
 from simulator.poplibs.popops import padding as padding
+from simulator.poplibs.popops import rearrange as rearrange
 from simulator.poplibs.popops.cast import cast as cast
 from simulator.poplibs.popops.cumulative_sum import cumSum as cumSum
 from simulator.poplibs.popops.dynamic_slice import dynamicSlice as dynamicSlice
@@ -44,6 +45,10 @@ from simulator.poplibs.popops.multi_slice import multiSlice as multiSlice
 from simulator.poplibs.popops.multi_slice import multiUpdate as multiUpdate
 from simulator.poplibs.popops.multi_slice import multiUpdateAdd as multiUpdateAdd
 from simulator.poplibs.popops.multi_slice import multiUpdateMax as multiUpdateMax
+from simulator.poplibs.popops.normalise_image import (
+    createNormaliseImageInput as createNormaliseImageInput,
+)
+from simulator.poplibs.popops.normalise_image import normaliseImage as normaliseImage
 from simulator.poplibs.popops.operators import *  # noqa: F403 - its names are all operators
 from simulator.poplibs.popops.pad import pad as pad
 from simulator.poplibs.popops.reduce import Operation as Operation
