@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.reduction import reduce_add_codelet, reduce_add_cycles
-from simulator.graph.graph import Graph
-from simulator.graph.intervals import offsets_of
+from simulator.graph.graph import ComputeSet, Graph
+from simulator.graph.intervals import offsets_of, spread
 from simulator.graph.program import Execute, Sequence
 from simulator.graph.tensor import Tensor
+from simulator.graph.types import IntArray
 from simulator.graph.vertex import VertexGroup, cut_field, cut_ranges
 from simulator.poplibs.poplin.multiply import Partials
 from simulator.poplibs.poplin.plan import Plan
+from simulator.poplibs.poplin.reduce_stages import depths
 from simulator.poplibs.popops.cast import cast
 
 
@@ -28,43 +32,87 @@ def combine(graph: Graph, plan: Plan, partials: Partials, prog: Sequence, name: 
 
 
 def _reduced(graph: Graph, plan: Plan, partials: Partials, prog: Sequence, name: str) -> Tensor:
-    """Let the tiles of each sum add up a share of its outputs."""
-    out_type, sums = plan.problem.out_type, plan.sums
+    """Add up stage by stage; the tiles of what is added share the outputs."""
+    sums, tensor = plan.sums, partials.tensor
     sizes = partials.sizes[::sums]
-    cells = len(sizes)
-    grain = 16 // plan.method.partials.size
-    steps = ceil_div(sizes, grain)
-    number = np.arange(sums + 1, dtype=np.int64)
-    bounds = np.minimum(steps[:, None] * number // sums * grain, sizes[:, None])
-    cell, share = np.indices((cells, sums)).reshape(2, -1)
-    first, end = bounds[cell, share], bounds[cell, share + 1]
+    places = partials.places.reshape(-1, sums)
+    stages = depths(sums)
+    for number, left in enumerate(stages):
+        last = left == 1
+        out_type = plan.problem.out_type if last else tensor.dtype
+        out = graph.addVariable(
+            out_type, (int(sizes.sum()) * left,), f"{name}/Reduce{'' if last else number}/out"
+        )
+        stage = f"{name}/Reduce" + ("" if len(stages) == 1 else f"/Stage{number}")
+        compute_set = graph.addComputeSet(stage)
+        begins = offsets_of(np.repeat(sizes, left))[:-1].reshape(-1, left)
+        shares = _shares(plan, sizes, places.shape[1], left)
+        graph.map_ranges(out, *_out_ranges(shares, begins), shares.tile)
+        for rows in np.unique(shares.rows).tolist():
+            chosen = Shares(*(column[shares.rows == rows] for column in shares))
+            _add_vertices(graph, compute_set, tensor, out, (places, begins), chosen, int(rows))
+        prog.add(Execute(compute_set))
+        tensor, places = out, begins
+    return partials.result(tensor, places[:, 0])
+
+
+class Shares(NamedTuple):
+    """What each tile adds: outputs [first, end) of a cell, of `rows` parts from part `begin` on."""
+
+    cell: IntArray
+    part: IntArray
+    begin: IntArray
+    rows: IntArray
+    tile: IntArray
+    first: IntArray
+    end: IntArray
+
+
+def _shares(plan: Plan, sizes: IntArray, parts: int, left: int) -> Shares:
+    """Share the outputs of each cell among the tiles of the parts that become one, in grains."""
+    sums, grain = plan.sums, 16 // plan.method.partials.size
+    bounds = np.arange(left + 1, dtype=np.int64) * parts // left
+    tiles = np.arange(left + 1, dtype=np.int64) * sums // left
+    sharing = np.tile(np.diff(tiles), len(sizes))
+    group = np.repeat(np.arange(len(sizes) * left), sharing)
+    cell, part = group // left, group % left
+    place = spread(np.zeros_like(sharing), sharing)
+    steps = ceil_div(sizes, grain)[cell]
+    first = np.minimum(steps * place // sharing[group] * grain, sizes[cell])
+    end = np.minimum(steps * (place + 1) // sharing[group] * grain, sizes[cell])
+    tile = plan.tiles[cell * sums + tiles[part] + place]
+    found = Shares(cell, part, bounds[part], np.diff(bounds)[part], tile, first, end)
     kept = np.flatnonzero(end > first)
     kept = kept[np.argsort((end - first)[kept], kind="stable")]  # those of one size together
-    cell, share, first, end = cell[kept], share[kept], first[kept], end[kept]
-    places = offsets_of(sizes)
-    out = graph.addVariable(out_type, (int(places[-1]),), f"{name}/Reduce/out")
-    tiles = cell * sums + share
-    graph.map_ranges(out, places[cell] + first, places[cell] + end, tiles)
-    blocks = partials.places.reshape(cells, sums)[cell]
-    low = (blocks + first[:, None]).reshape(-1)
-    high = (blocks + end[:, None]).reshape(-1)
-    ranges = np.full(len(kept), sums, dtype=np.int64)
-    compute_set = graph.addComputeSet(f"{name}/Reduce")
-    source = partials.tensor
+    return Shares(*(column[kept] for column in found))
+
+
+def _out_ranges(shares: Shares, begins: IntArray) -> tuple[IntArray, IntArray]:
+    begin = begins[shares.cell, shares.part]
+    return begin + shares.first, begin + shares.end
+
+
+def _add_vertices(
+    graph: Graph,
+    compute_set: ComputeSet,
+    tensor: Tensor,
+    out: Tensor,
+    places: tuple[IntArray, IntArray],
+    shares: Shares,
+    rows: int,
+) -> None:
+    """Add the vertices that add so many rows each."""
+    numbers = shares.begin[:, None] + np.arange(rows, dtype=np.int64)
+    blocks = places[0][shares.cell[:, None], numbers]
+    low = (blocks + shares.first[:, None]).reshape(-1)
+    high = (blocks + shares.end[:, None]).reshape(-1)
+    ranges = np.full(len(shares.cell), rows, dtype=np.int64)
+    cycles = reduce_add_cycles(graph.target, tensor.dtype)(shares.end - shares.first, rows)
+    fields = {
+        "partials": cut_ranges("partials", "input", tensor, low, high, ranges, as_rows=True),
+        "out": cut_field("out", "output", out, *_out_ranges(shares, places[1])),
+    }
+    codelet = reduce_add_codelet(tensor.dtype, out.dtype)
     graph.add_vertices(
-        VertexGroup(
-            compute_set=compute_set.id,
-            codelet=reduce_add_codelet(plan.method.partials, out_type),
-            tile=tiles,
-            fields={
-                "partials": cut_ranges(
-                    "partials", "input", source, low, high, ranges, as_rows=True
-                ),
-                "out": cut_field("out", "output", out, places[cell] + first, places[cell] + end),
-            },
-            parameters={"splits": ranges},
-            cycles=reduce_add_cycles(graph.target, plan.method.partials)(end - first, sums),
-        )
+        VertexGroup(compute_set.id, codelet, shares.tile, fields, {"splits": ranges}, cycles)
     )
-    prog.add(Execute(compute_set))
-    return partials.result(out, places[:-1])

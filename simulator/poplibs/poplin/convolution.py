@@ -17,6 +17,7 @@ from simulator.graph.types import FLOAT, IntArray
 from simulator.logging import library_call, log
 from simulator.poplibs.poplin.combine import combine
 from simulator.poplibs.poplin.create import PlanningCache, create_input, create_weights
+from simulator.poplibs.poplin.joint_plan import plan_of
 from simulator.poplibs.poplin.multiply import CHANNEL, multiply
 from simulator.poplibs.poplin.operands import run_of, ungrouped
 from simulator.poplibs.poplin.options import CONVOLUTION, settings_of
@@ -26,7 +27,7 @@ from simulator.poplibs.poplin.params import (
     getWeightUpdateParams,
 )
 from simulator.poplibs.poplin.plan import Plan
-from simulator.poplibs.poplin.planner import Settings, fixed_plan, plan_convolution
+from simulator.poplibs.poplin.planner import Settings, fixed_plan
 from simulator.poplibs.poplin.problem import (
     Problem,
     compact,
@@ -137,7 +138,7 @@ def convolve(
         right = right.reshape(right.shape[:3])
     elif small.axes and all(a.output == 1 and (a.reads >= 0).any() for a in small.axes):
         flat, left, right = _folded(small, left, right)
-    plan = plan_convolution(graph.target, flat, settings)
+    plan = plan_of(graph.target, flat, settings)
     _say(plan, name)
     left = _together(graph, plan, "input", left, prog, name)
     right = _together(graph, plan, "weights", right, prog, name)
@@ -354,7 +355,7 @@ def createWeights(
 
 def _plan_of(graph: Graph, params: ConvParams, options: Options, name: str) -> Plan:
     settings = settings_of(graph.target, CONVOLUTION, options, name)
-    return plan_convolution(graph.target, flattened(compact(problem_of(params))), settings)
+    return plan_of(graph.target, flattened(compact(problem_of(params))), settings)
 
 
 @library_call("POPLIN")

@@ -10,10 +10,11 @@ from simulator.codelets.block_layout import Layout
 from simulator.graph.graph import Graph
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray, Type
+from simulator.poplibs.poplin.joint_plan import plan_of
 from simulator.poplibs.poplin.operands import Operand, map_to_readers, ungrouped
 from simulator.poplibs.poplin.params import ConvParams
 from simulator.poplibs.poplin.plan import Plan
-from simulator.poplibs.poplin.planner import Settings, plan_convolution
+from simulator.poplibs.poplin.planner import Settings
 from simulator.poplibs.poplin.problem import Problem, compact, flattened, problem_of
 
 
@@ -30,7 +31,7 @@ def create_input(graph: Graph, params: ConvParams, settings: Settings, name: str
         params.batchSize,
         *params.inputFieldShape,
     )
-    plan = plan_convolution(graph.target, flattened(compact(problem)), settings)
+    plan = plan_of(graph.target, flattened(compact(problem)), settings)
     memory = _add(graph, params.dataType, shape, plan.method.in_group, name)
     _map_input(graph, memory, plan, problem)
     apart = _in_order(memory).dimShufflePartial([2, 0, 1], [0, 1, 2])
@@ -40,7 +41,7 @@ def create_input(graph: Graph, params: ConvParams, settings: Settings, name: str
 def create_weights(graph: Graph, params: ConvParams, settings: Settings, name: str) -> Tensor:
     """Add [groups, outputs, inputs, *kernel]."""
     problem = problem_of(params)
-    plan = plan_convolution(graph.target, flattened(compact(problem)), settings)
+    plan = plan_of(graph.target, flattened(compact(problem)), settings)
     memory = _add(graph, params.dataType, params.weights_shape(), plan.method.in_group, name, 2)
     _map_weights(graph, memory, plan, problem)
     return _in_order(memory)
@@ -63,7 +64,7 @@ def _in_order(operand: Operand) -> Tensor:
 
 def _cells(plan: Plan, dimensions: list[int], others: list[int]) -> tuple[list[IntArray], IntArray]:
     """List the parts of some dimensions, and the tiles of all others' parts for each of them."""
-    numbers = np.arange(plan.vertices, dtype=np.int64).reshape(plan.parts)
+    numbers = plan.tiles.reshape(plan.parts)
     tiles = numbers.transpose(*dimensions, *others).reshape(
         int(np.prod([plan.parts[d] for d in dimensions])), -1
     )

@@ -13,9 +13,9 @@ from simulator.graph.types import FLOAT, HALF, Type
 from simulator.logging import library_call
 from simulator.poplibs.poplin.convolution import convolve
 from simulator.poplibs.poplin.create import PlanningCache, create_input, create_weights
+from simulator.poplibs.poplin.joint_plan import plan_of
 from simulator.poplibs.poplin.options import MATMUL, settings_of
 from simulator.poplibs.poplin.params import ConvParams
-from simulator.poplibs.poplin.planner import plan_convolution
 from simulator.poplibs.poplin.problem import problem_of
 from simulator.poplibs.popops.regions import debug_name
 from simulator.poplibs.popops.scaled_add import scaledAddTo
@@ -258,7 +258,7 @@ def matMulGroupedReportPlan(
     """Give the plan of grouped products as text."""
     params = _params("matMul", aShape, bShape, inputType, inputType, outputType)
     settings = settings_of(graph.target, MATMUL, options, "matMul")
-    return plan_convolution(graph.target, problem_of(params), settings).describe()
+    return plan_of(graph.target, problem_of(params), settings).describe()
 
 
 @library_call("POPLIN")

@@ -69,7 +69,7 @@ def multiply(
         "in": operand_of(left, CHANNEL["input"], (1, inputs, grains[1], *field)),
         "weights": operand_of(right, CHANNEL["weights"], (1, outputs, inputs, *field)),
     }
-    tiles = np.arange(plan.vertices, dtype=np.int64)
+    tiles = plan.tiles
     parameters = _parameters(plan, boxes)
     order = _alike(parameters)
     groups = _edge_groups(plan, parameters)
@@ -295,7 +295,7 @@ def _arranged(
             source,
             codelet,
             (rows * summed)[order],
-            order,
+            plan.tiles[order],
             chosen,
             cycles,
             name,

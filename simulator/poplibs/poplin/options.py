@@ -8,6 +8,7 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.option_table import Option, checked, defaults
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, HALF
+from simulator.poplibs.poplin.joint_plan import PASSES
 from simulator.poplibs.poplin.planner import Settings
 
 _TAKEN = "taken, and without effect here"
@@ -72,4 +73,6 @@ def settings_of(
         )
     partials = HALF if values["partialsType"] == "half" else FLOAT
     tiles = int(values.get("tilesPerIPU", 0)) or target.tiles_per_ipu
-    return Settings(min(tiles, target.tiles_per_ipu), partials, proportion)
+    connected = str(values.get("fullyConnectedPass", "")).removeprefix("NONE")
+    joint = connected if connected in PASSES else ""
+    return Settings(min(tiles, target.tiles_per_ipu), partials, proportion, joint)

@@ -47,7 +47,8 @@ class Plan:
 
     `temporary_bytes` is the most that a tile holds besides operands and result; `limit` what it
     was allowed. The problem may be the first of `slices` of a whole one, of its outputs or of its
-    kernel's first dimension, which are computed one after another.
+    kernel's first dimension, which are computed one after another. Tiles are numbered in the
+    `order` of dimensions, if not in the problem's.
     """
 
     problem: Problem
@@ -58,6 +59,7 @@ class Plan:
     limit: int
     slices: int = 1
     whole: Problem | None = None
+    order: tuple[int, ...] = ()
 
     @property
     def total_cycles(self) -> int:
@@ -90,6 +92,14 @@ class Plan:
         size = self.problem.sizes()[dimension]
         grain = self.method.grains(self.problem)[dimension]
         return np.minimum(even_bounds(ceil_div(size, grain), self.parts[dimension]) * grain, size)
+
+    @cached_property
+    def tiles(self) -> IntArray:
+        """Give the tile of each part."""
+        order = self.order or tuple(range(len(self.parts)))
+        numbers = np.arange(self.vertices).reshape([self.parts[d] for d in order])
+        back = sorted(range(len(order)), key=order.__getitem__)
+        return numbers.transpose(back).reshape(-1)
 
     @cached_property
     def cells(self) -> tuple[IntArray, IntArray]:

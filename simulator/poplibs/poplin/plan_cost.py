@@ -14,12 +14,12 @@ import numpy as np
 from simulator.codelets import convolution_cycles as units
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.elementwise_cycles import cast_core
-from simulator.codelets.reduction import reduce_add_cycles
 from simulator.codelets.transpose_cycles import transpose
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, HALF, IntArray
 from simulator.poplibs.poplin.plan import Method
 from simulator.poplibs.poplin.problem import Problem
+from simulator.poplibs.poplin.reduce_stages import reduction_cost
 
 
 class Part(NamedTuple):
@@ -125,14 +125,14 @@ def estimate(
     made = part.groups * part.outputs * part.positions
     rate = target.exchange_bytes_per_cycle
     several = part.sums > 1
-    share = ceil_div(made, part.sums)
+    adding = reduction_cost(target, method.partials, made, part.sums)
     summed = part.inputs * part.taps
     stages = {
         "exchange": ceil_div((read + weights) * size, rate),
         "arrange": np.zeros_like(made),
         "multiply": vertex_cycles(target, problem, method, part, taps_used),
-        "reduce exchange": np.where(several, ceil_div(share * part.sums * partial_size, rate), 0),
-        "reduce": np.where(several, _reduce(target, method, share, part.sums), 0),
+        "reduce exchange": adding[0],
+        "reduce": adding[1],
         "cast": np.zeros_like(made),
     }
     held = (read + weights) * size + made * partial_size
@@ -144,13 +144,5 @@ def estimate(
         held = held + (expanded + weights) * size
     if problem.out_type != method.partials:
         stages["cast"] = np.where(several, 0, cast_cycles(target, made))
-    reducing = made * partial_size + share * part.sums * partial_size
+    reducing = made * partial_size + adding[2]
     return Estimate(stages, np.maximum(held, np.where(several, reducing, 0)))
-
-
-def _reduce(target: Target, method: Method, outputs: Any, sums: Any) -> IntArray:
-    """Give the cycles to add up parts, which grow with each part by the same, and of two syncs."""
-    add: Any = reduce_add_cycles(target, method.partials)
-    one, two = add(outputs, 1), add(outputs, 2)
-    total: IntArray = one + (two - one) * (sums - 1) + 2 * target.getMaxIPUSyncDelay()
-    return total

@@ -30,11 +30,12 @@ DEFAULT_MEMORY_PROPORTION = 0.6  # as PopLibs' availableMemoryProportion
 
 @dataclass(frozen=True)
 class Settings:
-    """What a plan must keep to."""
+    """What a plan must keep to; `fully_connected` is the pass of such a layer, if it is of one."""
 
     tiles: int
     partials: Type = FLOAT
     memory_proportion: float = DEFAULT_MEMORY_PROPORTION
+    fully_connected: str = ""
 
 
 @lru_cache(maxsize=512)

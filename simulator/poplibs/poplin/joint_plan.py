@@ -1,0 +1,157 @@
+"""One plan for the three passes of a fully connected layer, in which its weights stay in place.
+
+As in PopLibs (lib/poplin/ConvPlan.cpp): forward, backward and weight update cut the product of
+[m, k] and [k, n] alike, into the same parts on the same tiles, where that is cheaper in sum than
+a plan for each, the backward one with weights that are rearranged first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from math import lcm
+from typing import NamedTuple
+
+import numpy as np
+
+from simulator.codelets.costs import ceil_div
+from simulator.graph.target import Target
+from simulator.graph.types import IntArray
+from simulator.poplibs import popsolver
+from simulator.poplibs.poplin.plan import Method, Plan
+from simulator.poplibs.poplin.plan_cost import Estimate, Part, arrange_cycles, estimate
+from simulator.poplibs.poplin.planner import Settings, methods_of, plan_convolution
+from simulator.poplibs.poplin.problem import Problem, even_candidates
+
+
+class Pass(NamedTuple):
+    """Which sizes of [g, m, k] x [g, k, n] are a pass's batch, outputs and inputs."""
+
+    batch: int
+    outputs: int
+    inputs: int
+
+
+G, M, K, N = range(4)
+PASSES = {
+    "TRAINING_FWD": Pass(M, N, K),
+    "TRAINING_BWD": Pass(M, K, N),
+    "TRAINING_WU": Pass(K, N, M),
+}
+# Tiles are numbered by g, m, n, k in every pass.
+PLACES = (G, M, N, K)
+
+
+def plan_of(target: Target, problem: Problem, settings: Settings) -> Plan:
+    """Give the plan of a convolution, or of a product that is a pass of a fully connected layer."""
+    which = settings.fully_connected
+    alone = replace(settings, fully_connected="")
+    if not which or problem.axes:
+        return plan_convolution(target, problem, alone)
+    chosen = PASSES[which]
+    sizes = [problem.groups, 0, 0, 0]
+    sizes[chosen.batch], sizes[chosen.outputs] = problem.batch, problem.outputs
+    sizes[chosen.inputs] = problem.inputs
+    forward = replace(problem, batch=sizes[M], outputs=sizes[N], inputs=sizes[K])
+    return _plans(target, forward, alone)[which]
+
+
+@lru_cache(maxsize=256)
+def _plans(target: Target, forward: Problem, settings: Settings) -> dict[str, Plan]:
+    """Give the plans of the three passes: the joint ones, or the best of each."""
+    problems = {name: _problem(forward, pass_) for name, pass_ in PASSES.items()}
+    apart = {name: plan_convolution(target, p, settings) for name, p in problems.items()}
+    moved = arrange_cycles(
+        target,
+        forward,
+        np.array([ceil_div(forward.groups * forward.outputs, settings.tiles)]),
+        np.array([forward.inputs]),
+    )
+    rearranged = int(moved[0]) + 2 * target.getMaxIPUSyncDelay()
+    cost = sum(plan.total_cycles for plan in apart.values()) + rearranged
+    together = _joint(target, forward, settings, problems)
+    if together and sum(plan.total_cycles for plan in together.values()) <= cost:
+        return together
+    return apart
+
+
+def _problem(forward: Problem, pass_: Pass) -> Problem:
+    sizes = (forward.groups, forward.batch, forward.inputs, forward.outputs)
+    batch, outputs, inputs = (sizes[dimension] for dimension in pass_)
+    return replace(forward, batch=batch, outputs=outputs, inputs=inputs)
+
+
+def _joint(
+    target: Target, forward: Problem, settings: Settings, problems: dict[str, Problem]
+) -> dict[str, Plan] | None:
+    """Find the parts that are cheapest for all passes; none if nothing fits."""
+    methods = [m for m in methods_of(target, forward, settings) if m.vertex == "AMP"]
+    grain = lcm(methods[0].in_group, methods[0].out_group)
+    sizes = (forward.groups, forward.batch, forward.inputs, forward.outputs)
+    limit = int(target.bytes_per_tile * settings.memory_proportion)
+    model = popsolver.Model()
+    parts, largest, used = [], [], model.addConstant(1)
+    for size, step in zip(sizes, (1, grain, grain, grain), strict=True):
+        candidates = even_candidates(size, step, settings.tiles)
+        count = model.addVariable(1, candidates[-1], among=candidates)
+        used = model.product([used, count])
+        model.lessOrEqual(used, settings.tiles)
+        parts.append(count)
+        largest.append(model.ceildiv(ceil_div(size, step), count))
+
+    def priced(arrays: list[IntArray], name: str, method: Method) -> Estimate:
+        counts = arrays[4:]
+        blocks = [
+            np.minimum(block * step, size)
+            for block, step, size in zip(arrays, (1, grain, grain, grain), sizes, strict=False)
+        ]
+        batch, outputs, inputs = PASSES[name]
+        part = Part(
+            blocks[G], blocks[batch], (), blocks[outputs], (), blocks[inputs], counts[inputs]
+        )
+        return estimate(target, problems[name], method, part, 1.0)
+
+    def cycles(arrays: list[IntArray]) -> IntArray:
+        found = np.zeros_like(arrays[0])
+        for name in PASSES:
+            ways = [_cost(priced(arrays, name, method), limit) for method in methods]
+            found = np.where((found < 0) | (np.max(ways, axis=0) < 0), -1, found + _least(ways))
+        return found
+
+    inputs = [*largest, *parts]
+    solution = model.minimize(model.call(inputs, cycles, "cycles", arrays=True))
+    if not solution.validSolution():
+        return None
+    values = [np.array([solution[variable]]) for variable in inputs]
+    plans = {}
+    for name, pass_ in PASSES.items():
+        found = [(priced(values, name, method), method) for method in methods]
+        best, method = min(found, key=lambda pair: _order(_cost(pair[0], limit)[0]))
+        counts = [solution[count] for count in parts]
+        plans[name] = Plan(
+            problems[name],
+            method,
+            tuple(counts[d] for d in (G, *pass_)),
+            tuple((stage, int(np.ravel(value)[0])) for stage, value in best.cycles.items()),
+            int(np.ravel(best.bytes)[0]),
+            limit,
+            order=tuple((G, *pass_).index(dimension) for dimension in PLACES),
+        )
+    return plans
+
+
+def _cost(found: Estimate, limit: int) -> IntArray:
+    """Give the cycles of all stages; -1 where the data does not fit."""
+    total: IntArray = np.add.reduce(list(found.cycles.values()))
+    return np.where(found.bytes > limit, -1, total)
+
+
+def _least(ways: list[IntArray]) -> IntArray:
+    """Give the fewest cycles of the ways that fit."""
+    fits = [np.where(way < 0, np.iinfo(np.int64).max, way) for way in ways]
+    fewest: IntArray = np.minimum.reduce(fits)
+    return fewest
+
+
+def _order(cycles: int) -> tuple[bool, int]:
+    return cycles < 0, cycles
