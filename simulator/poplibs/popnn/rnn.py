@@ -16,6 +16,7 @@ from simulator.poplibs import poplin, popops
 from simulator.poplibs.popnn.activations import NonLinearityType, nonLinearityInPlace
 from simulator.poplibs.poputil import mapTensorLinearly
 
+GROUPED = 32  # sums on a tile at least: groups of a product's outputs stay together
 _TAKEN = "taken, and without effect here"
 OPTIONS = {
     "inferenceOnly": Option(False, _TAKEN),
@@ -183,7 +184,12 @@ def sums_of(
     flat = inputs.reshape([steps * batch, size])
     product = poplin.matMul(graph, flat, kernels[0], prog, None, f"{name}/PreCalc", options)
     add_biases(graph, product, biases, prog, f"{name}/PreCalcBiases")
-    whole = product.reshape([steps, batch, product.dim(1)])
+    shape = [steps, batch, product.dim(1)]
+    # All steps of a sum lie on one tile, so that no step moves those of others.
+    whole = popops.createSliceableTensor(
+        graph, inputs.dtype, shape, [0], [1], GROUPED, f"{name}/PreCalcSums"
+    )
+    prog.add(Copy(product.reshape(shape), whole, name=f"{name}/PreCalcSums"))
     return Sums(graph, whole, kernels[1], biases, True, options, name)
 
 
