@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from simulator.codelets.block_layout import Layout
@@ -11,7 +9,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray, Type
 from simulator.poplibs.poplin.joint_plan import plan_of
-from simulator.poplibs.poplin.operands import Operand, map_to_readers, ungrouped
+from simulator.poplibs.poplin.operands import Operand, map_to_readers
 from simulator.poplibs.poplin.params import ConvParams
 from simulator.poplibs.poplin.plan import Plan
 from simulator.poplibs.poplin.planner import Settings
@@ -47,19 +45,33 @@ def create_weights(graph: Graph, params: ConvParams, settings: Settings, name: s
     return _in_order(memory)
 
 
+def _layout(rank: int, channel: int, size: int, group: int) -> Layout:
+    """Put groups of channels innermost, or all channels where groups would not be whole."""
+    if size % group == 0:
+        return Layout(tuple(range(rank)), channel, group)
+    return Layout((*(axis for axis in range(rank) if axis != channel), channel))
+
+
 def _add(
     graph: Graph, dtype: Type, shape: tuple[int, ...], group: int, name: str, channel: int = 1
 ) -> Operand:
-    """Add a variable in which groups of a dimension, the channels of a sum, lie together."""
-    size = shape[channel]
-    together = group if size % group == 0 else size
-    layout = Layout(tuple(range(len(shape))), channel, together)
+    """Add a variable whose channels, which are summed, lie together."""
+    layout = _layout(len(shape), channel, shape[channel], group)
     variable = graph.addVariable(dtype, layout.sizes(shape), name)
-    return Operand(variable, shape, layout, together)
+    return Operand(variable, shape, layout, layout.group)
 
 
 def _in_order(operand: Operand) -> Tensor:
-    return ungrouped(operand.memory, operand.layout.grouped)
+    return operand.memory.dimShuffle(operand.layout.permutation()).reshape(operand.sizes)
+
+
+def _reshaped(operand: Operand, sizes: tuple[int, ...], channel: int) -> Operand:
+    """View an operand with its last dimensions, those of the field, as one."""
+    layout = _layout(len(sizes), channel, sizes[channel], operand.layout.group)
+    if operand.layout.grouped < 0:
+        layout = _layout(len(sizes), channel, 1, 2)
+    memory = operand.memory.reshape(layout.sizes(sizes))
+    return Operand(memory, sizes, layout, operand.run)
 
 
 def _cells(plan: Plan, dimensions: list[int], others: list[int]) -> tuple[list[IntArray], IntArray]:
@@ -97,8 +109,7 @@ def _map_input(graph: Graph, memory: Operand, plan: Plan, problem: Problem) -> N
         sizes = (memory.sizes[0], memory.sizes[1], scale)
         bounds[2] = bounds[2] * scale // max(int(bounds[2][-1]), 1)
     bounds[1] = _aligned(bounds[1], memory.layout.group, memory.sizes[1])
-    layout = Layout(tuple(range(len(sizes))), 1, memory.layout.group)
-    flat = Operand(memory.memory.reshape(layout.sizes(sizes)), sizes, layout, memory.run)
+    flat = _reshaped(memory, sizes, 1)
     low = np.stack([b[p] for b, p in zip(bounds, parts, strict=True)], axis=1)
     high = np.stack([b[p + 1] for b, p in zip(bounds, parts, strict=True)], axis=1)
     map_to_readers(graph, flat, (low, high), tiles)
@@ -130,8 +141,7 @@ def _map_weights(graph: Graph, memory: Operand, plan: Plan, problem: Problem) ->
         sizes = (*sizes[:3], int(np.prod(sizes[3:], dtype=np.int64)))
         bounds.append(np.array([0, sizes[3]]))
         parts.append(np.zeros_like(parts[0]))
-    layout = replace(memory.layout, order=tuple(range(len(sizes))))
-    flat = Operand(memory.memory.reshape(layout.sizes(sizes)), sizes, layout, memory.run)
+    flat = _reshaped(memory, sizes, 2)
     low = np.stack([b[p] for b, p in zip(bounds, parts, strict=True)], axis=1)
     high = np.stack([b[p + 1] for b, p in zip(bounds, parts, strict=True)], axis=1)
     for begin in range(0, sizes[1], plan.problem.outputs):
