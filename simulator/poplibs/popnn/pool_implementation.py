@@ -19,7 +19,7 @@ from simulator.poplibs.popnn.pool_plan import (
     flattening,
     preferred_channels,
 )
-from simulator.poplibs.popnn.pool_transforms import Gathered
+from simulator.poplibs.popnn.pool_transforms import Form
 from simulator.poplibs.popnn.pool_vertices import Grouped, Pooling, add_pooling
 from simulator.poplibs.popnn.pool_windows import PoolShape
 
@@ -28,7 +28,10 @@ DEARER, THAN = 4, 3  # what a plan with the preferred groups may cost beside the
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A pass that is asked for: its kind of vertex and its shape."""
+    """A pass that is asked for: its kind of vertex and its shape.
+
+    A `forward` pass may take another form; a gradient keeps that of the tensors that it reads.
+    """
 
     graph: Graph
     kind: str
@@ -36,14 +39,14 @@ class Request:
     prog: Sequence
     name: str
     introspective: bool
+    forward: bool = False
 
 
-def grouping(graph: Graph, tensor: Tensor) -> int:
-    """Tell how many elements of the last dimension lie together, on a tile and in memory.
+def grouping(graph: Graph, row: Tensor) -> int:
+    """Tell how many elements of a row lie together, on a tile and in memory.
 
-    PopLibs lib/poputil/VarStructure.cpp: looks at the first row alone.
+    PopLibs lib/poputil/VarStructure.cpp, which looks at the first row alone.
     """
-    row = tensor[(0,) * (tensor.rank() - 1)]
     together = int(row.lengths[0])
     low, high, tile = graph.tile_ranges(row)
     first = np.ones(len(low), dtype=bool)
@@ -53,30 +56,32 @@ def grouping(graph: Graph, tensor: Tensor) -> int:
     return size if row.numElements() % size == 0 else 1
 
 
-def _planned(request: Request, gathered: Gathered, least: int = 1) -> tuple[Plan | None, Problem]:
+def _planned(request: Request, source: Tensor, form: Form, least: int = 1) -> Plan | None:
     """Plan one form of the pooling, with groups of at least so many channels."""
-    graph, dtype = request.graph, gathered.tensor.dtype
+    graph, dtype = request.graph, source.dtype
     grain = 8 // dtype.size
-    tensor, shape = transforms.flatten_dimensions(
-        gathered.tensor, gathered.shape, flattening(gathered.shape, grain)
-    )
-    problem = Problem(graph.target, request.kind, shape, dtype, grouping(graph, tensor))
-    return cheapest(problem, least, ceil_div(least, grain) if least > 1 else 0), problem
+    chosen = flattening(form.shape, grain)
+    row = transforms.first_row(source, form)
+    if chosen:  # of few channels; what else goes into them is not in the first row
+        flat = transforms.flatten_tensor(transforms.gather(source, form), chosen)
+        row = flat[(0,) * (flat.rank() - 1)]
+    shape = transforms.flatten_shape(form.shape, chosen)
+    problem = Problem(graph.target, request.kind, shape, dtype, grouping(graph, row))
+    return cheapest(problem, least, ceil_div(least, grain) if least > 1 else 0)
 
 
-def _chosen(request: Request, source: Tensor) -> tuple[Gathered, Plan]:
+def _chosen(request: Request, source: Tensor) -> tuple[Form, Plan]:
     """Choose the form and its plan: the cheapest, or one with the preferred groups of channels."""
     shape, dtype = request.shape, source.dtype
     preferred = preferred_channels(dtype)
-    plain = Gathered(source, shape)
-    forms = [plain, plain]
-    if request.kind in ("max", "sum", "average") and shape.windows[0].dilation == 1:
-        forms = [transforms.gather(source, shape, group) for group in (8 // dtype.size, preferred)]
-    plan, _ = _planned(request, forms[0])
+    forms = [Form(shape), Form(shape)]
+    if request.forward:
+        forms = [transforms.forward_form(shape, group) for group in (8 // dtype.size, preferred)]
+    plan = _planned(request, source, forms[0])
     if plan is None:
         raise poplibs_error(f"{request.name}: no plan for {shape} on these tiles")
     if plan.partition.group_channels < preferred <= forms[1].shape.channels:
-        grouped, _ = _planned(request, forms[1], preferred)
+        grouped = _planned(request, source, forms[1], preferred)
         if grouped is not None and THAN * grouped.cycles < DEARER * plan.cycles:
             return forms[1], grouped
     return forms[0], plan
@@ -95,14 +100,17 @@ def add_pass(
     form, plan = _chosen(request, source)
     channels = plan.partition.group_channels
     chosen = flattening(form.shape, 8 // source.dtype.size)
-    flat, shape = transforms.flatten_dimensions(form.tensor, form.shape, chosen)
+    shape = transforms.flatten_shape(form.shape, chosen)
 
-    def grouped(tensor: Tensor | None) -> Tensor | None:
-        if tensor is None:
-            return None
-        return _grouped(request, transforms.flatten_tensor(tensor, chosen), channels)
+    def grouped(tensor: Tensor) -> Tensor:
+        flat = transforms.flatten_tensor(transforms.gather(tensor, form), chosen)
+        return _grouped(request, flat, channels)
 
-    tensors = Grouped(_grouped(request, flat, channels), grouped(like_source), grouped(like_out))
+    tensors = Grouped(
+        grouped(source),
+        None if like_source is None else grouped(like_source),
+        None if like_out is None else grouped(like_out),
+    )
     pooling = Pooling(
         request.graph,
         request.kind,
@@ -113,8 +121,8 @@ def add_pass(
     )
     out = transforms.out_of_groups(add_pooling(pooling, tensors, request.prog))
     out = out.slice(0, shape.channels, out.rank() - 1)
-    out = transforms.outside(transforms.unflatten_tensor(out, chosen))
-    return transforms.ungather(out, request.shape, form.groups)
+    out = transforms.ungather(transforms.unflatten_tensor(out, chosen), request.shape, form)
+    return transforms.outside(out)
 
 
 def _grouped(request: Request, tensor: Tensor, channels: int) -> Tensor:

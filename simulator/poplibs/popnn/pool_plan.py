@@ -113,9 +113,9 @@ class _Options:
     work: Work
 
 
-def _shares(total: int) -> tuple[IntArray, IntArray]:
-    """List the sizes of the largest part and the fewest parts that give it."""
-    parts = np.arange(1, max(total, 1) + 1, dtype=np.int64)
+def _shares(total: int, most: int) -> tuple[IntArray, IntArray]:
+    """List the sizes of the largest of up to `most` parts, and the fewest parts that give it."""
+    parts = np.arange(1, min(max(total, 1), most) + 1, dtype=np.int64)
     sizes, first = np.unique(ceil_div(total, parts), return_index=True)
     return parts[first][::-1], sizes[::-1]
 
@@ -123,7 +123,7 @@ def _shares(total: int) -> tuple[IntArray, IntArray]:
 def _options(problem: Problem) -> _Options:
     shape, target = problem.shape, problem.target
     totals = (shape.batch, *shape.outputs)
-    shares = [_shares(total) for total in totals]
+    shares = [_shares(total, target.num_tiles) for total in totals]
     chosen = np.indices([len(parts) for parts, _ in shares]).reshape(len(totals), -1)
     parts = np.stack([p[i] for (p, _), i in zip(shares, chosen, strict=True)], axis=1)
     sizes = np.stack([s[i] for (_, s), i in zip(shares, chosen, strict=True)], axis=1)
@@ -145,7 +145,7 @@ def _options(problem: Problem) -> _Options:
 def _cheapest_of(problem: Problem, channels: int, options: _Options) -> Plan:
     """Find the cheapest partition with groups of so many channels."""
     shape, target = problem.shape, problem.target
-    splits, largest = _shares(ceil_div(shape.channels, channels))
+    splits, largest = _shares(ceil_div(shape.channels, channels), target.num_tiles)
     vectors = channels // problem.grain
     initial = initial_shares(options.smaller.prod(axis=1) // vectors, vectors)
     columns = [column[:, None, :] for column in (*options.work, initial)]

@@ -12,11 +12,16 @@ from simulator.poplibs.popnn.pool_windows import PoolShape, Window
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
-    """The input of a forward pass, and its shape; `groups` of channels went into the rows."""
+class Form:
+    """A shape that a pooling takes inside.
 
-    tensor: Tensor
+    `gathered`: samples went into the channels; `tiled`: windows tile the field, so that its rows
+    went into one, which goes over `groups` groups of channels one after another.
+    """
+
     shape: PoolShape
+    gathered: bool = False
+    tiled: bool = False
     groups: int = 1
 
 
@@ -30,40 +35,59 @@ def outside(tensor: Tensor) -> Tensor:
     return tensor.dimRoll(tensor.rank() - 1, 1)
 
 
-def gather(tensor: Tensor, shape: PoolShape, group: int) -> Gathered:
+def forward_form(shape: PoolShape, group: int) -> Form:
     """Take samples as channels, and, where windows tile the field, rows and channels into one row.
 
-    A row then goes over groups of `group` channels.
+    A row then goes over groups of `group` channels, if they divide evenly.
     """
     channels = shape.batch * shape.channels
-    view = outside(tensor).reshapePartial(0, 2, [1, channels])
-    whole = PoolShape(1, channels, shape.windows)
     if not all(map(_tiles_the_field, shape.windows)):
-        return Gathered(inside(view), whole)
+        return Form(PoolShape(1, channels, shape.windows), gathered=True)
+    groups = 1 if channels % group else channels // group
     windows = list(shape.windows)
-    last = view.rank() - 1
     if len(windows) > 1:
         height, width = windows[-2:]
         rows = height.inputs // height.stride
-        view = view.reshapePartial(last - 1, last, [rows, height.stride]).dimRoll(last - 1, last)
-        view = view.flatten(last, last + 2)
         windows[-2:] = [_resized(height, height.stride), _resized(width, width.inputs * rows)]
-    if channels % group:
-        return Gathered(inside(view), PoolShape(1, channels, tuple(windows)))
-    groups = channels // group
-    view = view.reshapePartial(1, 2, [groups, group]).dimRoll(1, last)
-    view = view.flatten(last, last + 2)
     windows[-1] = _resized(windows[-1], windows[-1].inputs * groups)
-    return Gathered(inside(view), PoolShape(1, group, tuple(windows)), groups)
+    return Form(PoolShape(1, channels // groups, tuple(windows)), True, True, groups)
 
 
-def ungather(result: Tensor, shape: PoolShape, groups: int) -> Tensor:
-    """Give the result [1][channel][field...] of a gathered pooling its shape, seen from outside."""
-    last = result.rank() - 1
-    if groups > 1:
-        width = result.dim(last) // groups
-        result = result.reshapePartial(last, last + 1, [groups, width]).dimRoll(last, 1)
-    return result.reshape([shape.batch, shape.channels, *shape.outputs])
+def gather(tensor: Tensor, form: Form) -> Tensor:
+    """Bring [sample][field...][channel] into a form."""
+    if not form.gathered:
+        return tensor
+    last = tensor.rank() - 1
+    view = tensor.dimRoll(0, last - 1).flatten(last - 1, last + 1).expand([0])
+    if form.tiled and last > 2:
+        stride = form.shape.windows[-2].inputs
+        view = view.reshapePartial(last - 2, last - 1, [view.dim(last - 2) // stride, stride])
+        view = view.dimRoll(last - 2, last - 1).flatten(last - 1, last + 1)
+    if form.groups > 1:
+        view = view.reshapePartial(last, last + 1, [form.groups, form.shape.channels])
+        view = view.dimRoll(last, last - 1).flatten(last - 1, last + 1)
+    return view
+
+
+def ungather(result: Tensor, shape: PoolShape, form: Form) -> Tensor:
+    """Bring the result of a form back to [sample][field...][channel]."""
+    if not form.gathered:
+        return result
+    last, field = result.rank() - 1, shape.outputs
+    if form.groups > 1:
+        result = result.reshapePartial(
+            last - 1, last, [form.groups, result.dim(last - 1) // form.groups]
+        )
+        result = result.dimRoll(last - 1, last).flatten(last, last + 2)
+    result = result.reshape([*field, shape.batch, shape.channels])
+    return result.dimRoll(len(field), 0)
+
+
+def first_row(tensor: Tensor, form: Form) -> Tensor:
+    """Give the channels of the first place of a form, without making all of it."""
+    field = (0,) * (tensor.rank() - 2)
+    row = tensor[(slice(None), *field)] if form.gathered else tensor[(0, *field)]
+    return row.flatten().slice(0, form.shape.channels)
 
 
 def _tiles_the_field(window: Window) -> bool:
@@ -79,13 +103,11 @@ def _resized(window: Window, inputs: int) -> Window:
     return replace(window, inputs=inputs, outputs=inputs // window.stride)
 
 
-def flatten_dimensions(
-    tensor: Tensor, shape: PoolShape, chosen: list[tuple[int, int]]
-) -> tuple[Tensor, PoolShape]:
+def flatten_shape(shape: PoolShape, chosen: list[tuple[int, int]]) -> PoolShape:
     """Take parts of dimensions (0 is the batch) into the channels."""
     for dimension, factor in chosen:
         shape = _flattened(shape, dimension, factor)
-    return flatten_tensor(tensor, chosen), shape
+    return shape
 
 
 def flatten_tensor(tensor: Tensor, chosen: list[tuple[int, int]]) -> Tensor:

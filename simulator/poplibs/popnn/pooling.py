@@ -158,9 +158,8 @@ def pool(
         if _covers_field(shape):
             return _reduced(graph, params, in_, prog, name)
         kind = {"MAX": "max", "AVG": "average", "SUM": "sum"}[params.poolingType.value]
-        request = Request(
-            graph, kind, shape, prog, name, bool(chosen["poolUseIntrospectiveMapping"])
-        )
+        introspective = bool(chosen["poolUseIntrospectiveMapping"])
+        request = Request(graph, kind, shape, prog, name, introspective, forward=True)
         return add_pass(request, inside(in_))
 
 
