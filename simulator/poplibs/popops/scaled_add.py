@@ -15,6 +15,7 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF
 from simulator.logging import library_call
 from simulator.poplibs.popops.cast import cast_into
+from simulator.poplibs.popops.rearrange import regroupIfBeneficial
 from simulator.poplibs.popops.regions import Operand, add_elementwise, debug_name
 
 Scale = Tensor | float
@@ -138,6 +139,7 @@ def _scaled(graph: Graph, given: _Sum, *, subtract: bool) -> None:
     if a.dtype not in (FLOAT, HALF):
         raise poplibs_error(f"{name}: {a!r}; known for float, half")
     with graph.debug_scope(name, "popops"):
+        b = regroupIfBeneficial(graph, b, a, given.prog, name)
         if b.dtype != a.dtype:
             b = cast_into(graph, b, a.dtype, given.prog, name, None)
         operands: dict[str, Operand] = {"out": ("inout", a), "in2": ("input", b)}
