@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator import poplar, poplin, popops
+from simulator import poplar, poplin, popops, poprand, poputil
 from simulator.poplar import program
 
 ODD: list[Any] = [
@@ -27,6 +27,8 @@ PROGRAMS = [
 ]
 MADE = [poplar.Graph, poplar.Engine, poplar.IPUModel, poplar.OptionFlags, poplar.concat]
 LIBRARY = [popops.add, popops.neg, popops.cast, popops.reduce, poplin.matMul]
+LIBRARY += [popops.sort, popops.topK, popops.pad, poprand.uniform, poprand.dropout]
+LIBRARY += [popops.rearrange.regroupIfBeneficial, poputil.broadcastToMatch, poputil.splitRegions]
 # What goes on by itself, or writes to the terminal when it is given no stream.
 LEFT_OUT = {"printProfileSummary"}
 

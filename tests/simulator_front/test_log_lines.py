@@ -10,7 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from simulator import poplar, poplin, popnn, popops, poputil
+from simulator import poplar, poplin, popnn, popops, poprand, poputil
 from simulator.graph.errors import PoplarError
 from simulator.logging import enabled, library_call, log
 from simulator.poplar import FLOAT, program
@@ -198,7 +198,7 @@ def test_a_product_that_fits_on_no_tile_is_warned_of(
 SILENT = {"addCodelets", "addForLoopCounterVertex"}
 
 
-@pytest.mark.parametrize("library", [popops, poplin, popnn, poputil])
+@pytest.mark.parametrize("library", [popops, poplin, popnn, poprand, poputil])
 def test_every_function_of_a_library_logs_its_calls(library: ModuleType) -> None:
     functions = {name: getattr(library, name) for name in library.__all__}
     silent = {
