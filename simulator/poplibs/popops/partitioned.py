@@ -71,11 +71,23 @@ class Partition:
             inner = inner * _along(sizes, axis, rank)
         return start.reshape(-1), np.broadcast_to(lengths, start.shape).reshape(-1)
 
+    def _intervals(self) -> tuple[IntArray, IntArray]:
+        """Give the intervals of memory as tensors have them: joined where they follow."""
+        begins, lengths = self.places()
+        if (begins[1:] == begins[:-1] + lengths[:-1]).any():
+            return join(begins, lengths)
+        return begins, lengths
+
+    def at(self, first: int) -> tuple[IntArray, IntArray]:
+        """Give the intervals of a tensor whose memory begins at an element."""
+        begins, lengths = self._intervals()
+        return begins + first, lengths
+
     def first_element(self, tensor: Tensor) -> int | None:
         """Give the first element of a tensor that lies in memory part after part, else None."""
         if tensor.shape != self.shape or not tensor.numElements():
             return None
-        begins, lengths = join(*self.places())
+        begins, lengths = self._intervals()
         if len(begins) != len(tensor.begins) or not np.array_equal(lengths, tensor.lengths):
             return None
         first = int(tensor.begins[0])
@@ -94,6 +106,5 @@ def add_partitioned(
     memory = graph.addVariable(dtype, [element_count(partition.shape)], name)
     if not memory.numElements():
         return memory.reshape(partition.shape), memory
-    begins, lengths = partition.places()
-    view = Tensor(graph, dtype, partition.shape, *join(begins + memory.begins[0], lengths))
-    return view, memory
+    intervals = partition.at(int(memory.begins[0]))
+    return Tensor(graph, dtype, partition.shape, *intervals), memory
