@@ -161,9 +161,9 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the table into docs/accuracy.md")
     arguments = parser.parse_args()
     section = table()
-    print(section)
     if arguments.write:
         write(section)
+    print(section)
 
 
 if __name__ == "__main__":
