@@ -154,6 +154,26 @@ def test_the_gradient_reads_what_the_forward_pass_wrote(
     assert {(i, int(o)) for row in back for i, o in enumerate(row) if o >= 0} == pairs
 
 
+def test_every_replica_pools_its_own() -> None:
+    device = IPUModel("tiny", numIPUs=2, tilesPerIPU=8).createDevice()
+    parent, sequence = Graph(device.getTarget()), program.Sequence()
+    graph = parent.createReplicatedGraph(2)
+    tensor = graph.addVariable(FLOAT, [1, 4, 6, 6], "values")
+    poputil.mapTensorLinearly(graph, tensor)
+    params = pooling.PoolParams(MAX, [6, 6], [3, 3], [1, 1], [1, 1], [1, 1], 4, 1)
+    out = pooling.pool(graph, params, tensor, sequence)
+    back = pooling.poolInputGradient(graph, params, tensor, out, tensor, False, sequence)
+    parent.createHostWrite("values", parent.getNonReplicatedTensor(tensor))
+    parent.createHostRead("back", parent.getNonReplicatedTensor(back))
+    engine = Engine(parent, sequence)
+    engine.load(device)
+    arrays = numbers(2, 1, 4, 6, 6)
+    engine.writeTensor("values", arrays)
+    engine.run(0)
+    expected = [reference_gradient(array, array, params) for array in arrays]
+    np.testing.assert_allclose(engine.readTensor("back"), expected, rtol=1e-5, atol=1e-5)
+
+
 # Costs
 def test_the_slowest_worker_makes_the_cycles_of_its_vertex() -> None:
     # One row of one item of 4 outputs, 2 vectors of one group, of which it initialises 2.
@@ -277,6 +297,8 @@ def test_a_report_of_pooling_breaks_no_law(tmp_path: Path, kind: Any, dtype: Typ
         ({"stride": [0, 1]}, "positive numbers"),
         ({"kernelShape": [9, 9]}, "larger than the padded field"),
         ({"numChannels": 5}, r"shape \[1, 5, 6, 6\] is needed"),
+        ({"numChannels": 0}, "at least one of each"),
+        ({"stride": [1.5, 1]}, "whole numbers are needed"),
     ],
 )
 def test_windows_that_do_not_fit_are_refused(change: dict[str, Any], fault: str) -> None:

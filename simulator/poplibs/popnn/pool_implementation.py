@@ -11,6 +11,7 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
 from simulator.graph.tensor import Tensor, concat
+from simulator.logging import enabled, log
 from simulator.poplibs.popnn import pool_transforms as transforms
 from simulator.poplibs.popnn.pool_plan import (
     Plan,
@@ -98,6 +99,8 @@ def add_pass(
     `like_source` and `like_out` are further inputs of the gradient of a maximum.
     """
     form, plan = _chosen(request, source)
+    if enabled("PL", "DEBUG", "POPNN"):
+        log("PL", "POPNN", "DEBUG", f"{request.name}: {plan} of {form}")
     channels = plan.partition.group_channels
     chosen = flattening(form.shape, 8 // source.dtype.size)
     shape = transforms.flatten_shape(form.shape, chosen)

@@ -11,6 +11,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from simulator.graph.arguments import refusing
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import Option, checked, defaults
@@ -41,6 +42,7 @@ class PoolingType(Enum):
     SUM = "SUM"
 
 
+@library_call("POPNN")
 def asString(method: PoolingType) -> str:
     """Give the name of a type of pooling."""
     return PoolingType(method).value.lower()
@@ -65,8 +67,11 @@ class PoolParams:
         return list(_shape(self, "PoolParams").outputs)
 
 
+@refusing
 def _shape(params: PoolParams, name: str) -> PoolShape:
     """Check the parameters; give their windows."""
+    if not isinstance(params.poolingType, PoolingType):
+        raise poplibs_error(f"{name}: type {params.poolingType!r}; a PoolingType is needed")
     columns = [
         list(params.inputFieldShape),
         list(params.kernelShape),
@@ -80,9 +85,12 @@ def _shape(params: PoolParams, name: str) -> PoolShape:
             f"{name}: field, kernel, stride and paddings have {sizes} numbers; "
             "as many as the field has dimensions are needed"
         )
+    counts = [params.numChannels, params.batchSize]
+    if not all(isinstance(n, int | np.integer) for column in [*columns, counts] for n in column):
+        raise poplibs_error(f"{name}: {params!r}; whole numbers are needed")
     if any(min(column) < 1 for column in columns[:3]):
         raise poplibs_error(f"{name}: field, kernel and stride {columns[:3]} need positive numbers")
-    if params.numChannels < 1 or params.batchSize < 1:
+    if min(counts) < 1:
         raise poplibs_error(
             f"{name}: {params.numChannels} channels of {params.batchSize} samples; "
             "at least one of each is needed"
@@ -95,11 +103,13 @@ def _shape(params: PoolParams, name: str) -> PoolShape:
     return PoolShape(params.batchSize, params.numChannels, windows)
 
 
+@library_call("POPNN")
 def getFwdFlops(params: PoolParams) -> int:
     """Count the operations of the forward pass: one an input of a window, and one to average."""
     return _flops(_shape(params, "getFwdFlops"), params.poolingType)
 
 
+@library_call("POPNN")
 def getBwdFlops(params: PoolParams) -> int:
     """Count the operations of the gradient."""
     return _flops(_shape(params, "getBwdFlops").gradient(), params.poolingType)
@@ -111,6 +121,7 @@ def _flops(shape: PoolShape, kind: PoolingType) -> int:
     return int(used.sum() + more) * shape.batch * shape.channels
 
 
+@library_call("POPNN")
 def getFwdPerfectCycleCount(graph: Graph, params: PoolParams) -> float:
     """Give the cycles if every tile did a vector of operations a cycle."""
     target = graph.getTarget()
@@ -118,6 +129,7 @@ def getFwdPerfectCycleCount(graph: Graph, params: PoolParams) -> float:
     return getFwdFlops(params) / (width * target.getNumTiles())
 
 
+@library_call("POPNN")
 def getBwdPerfectCycleCount(graph: Graph, params: PoolParams) -> float:
     """Give twice the cycles of the forward pass, as PopLibs does."""
     return 2 * getFwdPerfectCycleCount(graph, params)
