@@ -21,6 +21,7 @@ class DebugContext(TypedDict):
     parentId: int
     name: str
     layer: str
+    arguments: dict[str, str]
     location: Location
 
 

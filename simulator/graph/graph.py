@@ -167,15 +167,17 @@ class Graph:
                 "parentId": self._scopes[-1],
                 "name": name,
                 "layer": layer,
+                "arguments": {},
                 "location": users_location(),
             }
         )
         return context_id
 
     @contextmanager
-    def debug_scope(self, name: str, layer: str) -> Iterator[int]:
-        """Make what is added inside children of a new debug context."""
+    def debug_scope(self, name: str, layer: str, **arguments: str) -> Iterator[int]:
+        """Make what is added inside children of a new debug context, made with these arguments."""
         self._scopes.append(self.debug_context(name, layer))
+        self.debug_contexts[-1]["arguments"] = arguments
         try:
             yield self._scopes[-1]
         finally:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from simulator.graph.graph import Graph
+
+
+def _further(arguments: dict[str, str]) -> str | None:
+    """Give a layer's own keys as a JSON object."""
+    if not arguments:
+        return None
+    return json.dumps({"arguments": arguments}, separators=(",", ":"), ensure_ascii=False)
 
 
 def debug_tables(graph: Graph) -> dict[str, dict[str, Any]]:
@@ -19,5 +27,6 @@ def debug_tables(graph: Graph) -> dict[str, dict[str, Any]]:
             "file": [context["location"]["fileName"] for context in contexts],
             "function": [context["location"]["functionName"] for context in contexts],
             "line": [context["location"]["lineNumber"] for context in contexts],
+            "json": [_further(context["arguments"]) for context in contexts],
         }
     }

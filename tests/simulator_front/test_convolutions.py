@@ -178,6 +178,22 @@ def test_a_plan_says_how_the_convolution_is_cut() -> None:
     assert "cycles: exchange" in text and "of 157,286 B a tile" in text
 
 
+def test_the_plan_stands_in_the_debug_information() -> None:
+    params = ConvParams(FLOAT, 2, (6,), (3,), 8, 8)
+    values = Values("tiny")
+    tensors = values.tensor(numbers(2, 8, 6)), values.tensor(numbers(1, 8, 8, 3))
+    poplin.convolution(values.graph, *tensors, params, False, values.program, "layer")
+    arguments = {c["name"]: c["arguments"] for c in values.graph.debug_contexts}
+    assert arguments["layer/Conv_1"] == {"plan": poplin.reportPlanInfo(values.graph, params)}
+
+
+def test_what_fits_on_no_tile_is_refused() -> None:
+    values = Values("tiny", bytes_per_tile=4096)
+    tensor = values.graph.addVariable(FLOAT, [600, 600], "a")
+    with pytest.raises(PoplarError, match="big/Conv_1: no plan fits: the smallest takes"):
+        poplin.matMul(values.graph, tensor, tensor, values.program, "big")
+
+
 def test_what_does_not_fit_is_refused_by_its_debug_name() -> None:
     with pytest.raises(PoplarError, match=r"a kernel of 5 does not fit into an input of 3"):
         ConvParams(FLOAT, 1, (3,), (5,), 1, 1)

@@ -177,19 +177,20 @@ def test_a_call_of_a_library_is_logged_with_its_shapes(
     assert first.endswith(f" I: {wanted}")
 
 
-def test_a_product_that_fits_on_no_tile_is_warned_of(
+def test_a_product_that_takes_more_memory_than_it_may_is_warned_of(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("POPLIBS_LOG_LEVEL", "WARN")
     graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
-    a, b = (graph.addVariable(FLOAT, [900, 900], name) for name in "ab")
+    a, b = (graph.addVariable(FLOAT, [90, 90], name) for name in "ab")
     for operand in (a, b):
         graph.setTileMapping(operand, 0)
-    poplin.matMul(graph, a, b, program.Sequence(), "product")
+    options = {"availableMemoryProportion": "0.01"}
+    poplin.matMul(graph, a, b, program.Sequence(), "product", options=options)
     line = capsys.readouterr().err
     assert re.search(
         r" W: product/Conv_1: no plan keeps to [\d,]+ B of temporary data a tile; the best takes "
-        r"[\d,]+ B$",
+        r"[\d,]+ B: availableMemoryProportion \d\.\d\d$",
         line,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import gcd
+from math import ceil, gcd
 
 import numpy as np
 
@@ -80,11 +80,10 @@ def convolution(
     apart = input.reshape(
         (batch, groups, params.inputChannelsPerConvGroup, *params.inputFieldShape)
     ).dimShufflePartial([1, 2, 0], [0, 1, 2])
-    with graph.debug_scope(name, "poplin"):
-        problem = problem_of(params)
-        left = transformed(apart, params.inputTransform)
-        right = transformed(taken, params.kernelTransform)
-        out = convolve(graph, problem, left, right, prog, name, settings, _padding(params))
+    left = transformed(apart, params.inputTransform)
+    right = transformed(taken, params.kernelTransform)
+    problem = problem_of(params)
+    out = convolve(graph, problem, left, right, prog, name, settings, _padding(params))
     merged = out.dimShufflePartial([2, 0, 1], [0, 1, 2])
     return merged.reshape(params.output_shape())
 
@@ -139,15 +138,16 @@ def convolve(
     elif small.axes and all(a.output == 1 and (a.reads >= 0).any() for a in small.axes):
         flat, left, right = _folded(small, left, right)
     plan = plan_of(graph.target, flat, settings)
-    _say(plan, name)
-    left = _together(graph, plan, "input", left, prog, name)
-    right = _together(graph, plan, "weights", right, prog, name)
-    out = _in_slices(graph, plan, flat, left, right, prog, name, settings)
-    out = out.reshape((*out.shape[:2], small.batch, *(axis.output for axis in small.axes)))
+    _say(graph, plan, name)
     around = padding or ((0, 0),) * len(kept)
     places = [outputs + low for (_, _, outputs), (low, _) in zip(kept, around, strict=True)]
     field = [a.output + sum(ends) for a, ends in zip(problem.axes, around, strict=True)]
-    return _amid_zeros(graph, out, places, (*out.shape[:3], *field), prog, name)
+    with graph.debug_scope(name, "poplin", plan=plan.describe()):
+        left = _together(graph, plan, "input", left, prog, name)
+        right = _together(graph, plan, "weights", right, prog, name)
+        out = _in_slices(graph, plan, flat, left, right, prog, name, settings)
+        out = out.reshape((*out.shape[:2], small.batch, *(axis.output for axis in small.axes)))
+        return _amid_zeros(graph, out, places, (*out.shape[:3], *field), prog, name)
 
 
 def _padding(params: ConvParams) -> Padding:
@@ -208,16 +208,21 @@ def _in_slices(
     return cast(graph, made[0], problem.out_type, prog, name)
 
 
-def _say(plan: Plan, name: str) -> None:
+def _say(graph: Graph, plan: Plan, name: str) -> None:
+    """Log the plan; raises poplibs_error if its temporary data fits on no tile."""
     log("PL", "POPLIN", "DEBUG", f"{name}: {plan.describe()}")
-    if plan.temporary_bytes > plan.limit:
-        log(
-            "PL",
-            "POPLIN",
-            "WARN",
-            f"{name}: no plan keeps to {plan.limit:,} B of temporary data a tile; the best takes "
-            f"{plan.temporary_bytes:,} B",
+    needed = plan.temporary_bytes / graph.target.bytes_per_tile
+    if needed > 1:
+        raise poplibs_error(
+            f"{name}: no plan fits: the smallest takes {plan.temporary_bytes:,} B of temporary "
+            f"data a tile, which has {graph.target.bytes_per_tile:,} B; use more tiles"
         )
+    if plan.temporary_bytes > plan.limit:
+        text = (
+            f"{name}: no plan keeps to {plan.limit:,} B of temporary data a tile; the best takes "
+            f"{plan.temporary_bytes:,} B: availableMemoryProportion {ceil(100 * needed) / 100:.2f}"
+        )
+        log("PL", "POPLIN", "WARN", text)
 
 
 def take(tensor: Tensor, numbers: IntArray, axis: int) -> Tensor:
@@ -295,13 +300,12 @@ def calculateWeightDeltas(
     moving = moving.dimShufflePartial([1, 0, 2], [0, 1, 2])
     still = zDeltas.reshape((batch, groups, outputs, *params.getOutputFieldShape()))
     still = still.dimShufflePartial([1, 2, 0], [0, 1, 2])
-    with graph.debug_scope(name, "poplin"):
-        problem = problem_of(update)
-        if inputs % WEIGHT_UPDATE_GRAIN == 0 and outputs % WEIGHT_UPDATE_GRAIN == 0:
-            problem = replace(problem, grain=WEIGHT_UPDATE_GRAIN)
-        left = transformed(moving, update.inputTransform)
-        right = transformed(still, update.kernelTransform)
-        return convolve(graph, problem, left, right, prog, name, settings, _padding(update))
+    problem = problem_of(update)
+    if inputs % WEIGHT_UPDATE_GRAIN == 0 and outputs % WEIGHT_UPDATE_GRAIN == 0:
+        problem = replace(problem, grain=WEIGHT_UPDATE_GRAIN)
+    left = transformed(moving, update.inputTransform)
+    right = transformed(still, update.kernelTransform)
+    return convolve(graph, problem, left, right, prog, name, settings, _padding(update))
 
 
 @library_call("POPLIN")

@@ -92,9 +92,8 @@ def _product(
 ) -> Tensor:
     params = _params(name, a.shape, b.shape, a.dtype, b.dtype, out_type)
     settings = settings_of(graph.target, MATMUL, options, name)
-    with graph.debug_scope(name, "poplin"):
-        left, right = a.dimShuffle([0, 2, 1]), b.dimShuffle([0, 2, 1])
-        out = convolve(graph, problem_of(params), left, right, prog, name, settings)
+    left, right = a.dimShuffle([0, 2, 1]), b.dimShuffle([0, 2, 1])
+    out = convolve(graph, problem_of(params), left, right, prog, name, settings)
     return out.dimShuffle([0, 2, 1])
 
 
