@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simulator.graph.errors import poplibs_error
+from simulator.poplibs.poputil import graphfn
 from simulator.poplibs.poputil.broadcast import (
     broadcastToMatch,
     canBroadcastToMatch,
@@ -42,7 +43,11 @@ from simulator.poplibs.poputil.tile_mapping import (
     rebalanceTensor,
 )
 from simulator.poplibs.poputil.use import TensorUseTracker, createBroadcastOperand
-from simulator.poplibs.poputil.values import castToDeviceHalfValue, checkAccuracyWhenCast
+from simulator.poplibs.poputil.values import (
+    castToDeviceHalfValue,
+    checkAccuracyWhenCast,
+    templateVertex,
+)
 
 __all__ = [
     "TensorUseTracker",
@@ -67,6 +72,7 @@ __all__ = [
     "factorDims",
     "flattenIndex",
     "getTileImbalance",
+    "graphfn",
     "intervalSequenceNumElements",
     "iterateTensorPartitions",
     "mapOutputForElementWiseOp",
@@ -76,6 +82,7 @@ __all__ = [
     "rebalanceTensor",
     "splitRegions",
     "splitRegionsBetweenWorkers",
+    "templateVertex",
     "unfactorDims",
     "unflattenIndex",
 ]

@@ -1,4 +1,4 @@
-"""What a value becomes in another type."""
+"""What a value becomes in another type, or in the name of a vertex type."""
 
 from __future__ import annotations
 
@@ -38,3 +38,10 @@ def checkAccuracyWhenCast(
 def _as_half(value: float) -> float:
     with np.errstate(over="ignore"):
         return float(np.float16(np.float32(value)))
+
+
+@library_call("POPUTIL")
+def templateVertex(name: str, *args: Type | bool | int | str) -> str:
+    """Give the name of a vertex type with the arguments of its template."""
+    texts = (str(arg).lower() if isinstance(arg, bool) else str(arg) for arg in args)
+    return f"{name}<{','.join(texts)}>" if args else name

@@ -1,0 +1,178 @@
+"""Functions on tensors that are built once and applied to several (poputil::graphfn).
+
+    halve = graphfn.TensorFunction(
+        graph, [graphfn.input(t)], lambda args, prog: popops.mul(graph, args[0], 0.5, prog), False
+    )
+    first, second = halve([a], prog), halve([b], prog)
+
+A function has tensors of its own; a call copies its arguments there, runs it, and copies results
+back. Unless `inlined`, every call runs the one program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from simulator.graph.arguments import refuse_in
+from simulator.graph.errors import poplibs_error
+from simulator.graph.graph import Graph
+from simulator.graph.program import Call, Copy, Program
+from simulator.graph.program import Sequence as ProgramSequence
+from simulator.graph.tensor import Tensor
+from simulator.logging import library_call
+from simulator.poplibs.poputil.copies import duplicate
+
+__all__ = [
+    "ArgSig",
+    "ArgType",
+    "ProgramFunction",
+    "TensorFunction",
+    "VoidFunction",
+    "created",
+    "inout",
+    "input",
+    "output",
+]
+
+Arguments: TypeAlias = list[Tensor | None]
+"""The tensors of a call or of the function; None for one that the function makes."""
+
+
+class ArgType(Enum):
+    """Which way an argument goes."""
+
+    InputArg = "input"
+    OutputArg = "output"
+    InOutArg = "inout"
+    CreatedArg = "created"
+
+
+@dataclass(frozen=True, slots=True)
+class ArgSig:
+    """An argument, and a tensor that it is like; there is none for one that is created."""
+
+    type: ArgType
+    similarTensor: Tensor | None
+    debugName: str = ""
+
+
+@library_call("POPUTIL")
+def input(similar: Tensor, debugName: str = "") -> ArgSig:
+    """Declare an argument that the function reads."""
+    return ArgSig(ArgType.InputArg, similar, debugName)
+
+
+@library_call("POPUTIL")
+def output(similar: Tensor, debugName: str = "") -> ArgSig:
+    """Declare an argument that the function writes."""
+    return ArgSig(ArgType.OutputArg, similar, debugName)
+
+
+@library_call("POPUTIL")
+def inout(similar: Tensor, debugName: str = "") -> ArgSig:
+    """Declare an argument that the function reads and writes."""
+    return ArgSig(ArgType.InOutArg, similar, debugName)
+
+
+@library_call("POPUTIL")
+def created(debugName: str = "") -> ArgSig:
+    """Declare a result that the function makes: it puts it in its place in the list."""
+    return ArgSig(ArgType.CreatedArg, None, debugName)
+
+
+@refuse_in
+class VoidFunction:
+    """A function that changes its arguments."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        sig: Sequence[ArgSig],
+        f: Callable[[Arguments, ProgramSequence], object],
+        inlined: bool = True,
+    ) -> None:
+        self._graph, self._signature = graph, tuple(sig)
+        self._inner: Arguments = [
+            None if one.similarTensor is None else graph.clone(one.similarTensor, one.debugName)
+            for one in self._signature
+        ]
+        body = ProgramSequence()
+        f(self._inner, body)
+        for place, tensor in enumerate(self._inner):
+            if not isinstance(tensor, Tensor):
+                raise poplibs_error(f"graphfn: argument {place} is {tensor!r} after the function")
+        self._program: Program = body if inlined else Call(graph.addFunction(body))
+
+    def __call__(self, args: Arguments, seq: ProgramSequence) -> None:
+        """Add a call; what is created takes its place in the list of arguments."""
+        if len(args) != len(self._signature):
+            raise poplibs_error(
+                f"graphfn: {len(args)} arguments; the function takes {len(self._signature)}"
+            )
+        for one, inner, given in zip(self._signature, self._inner, args, strict=True):
+            if one.type in (ArgType.InputArg, ArgType.InOutArg):
+                seq.add(_copied(given, inner, one))
+        seq.add(self._program)
+        for place, (one, inner) in enumerate(zip(self._signature, self._inner, strict=True)):
+            if one.type is ArgType.CreatedArg and inner is not None:
+                args[place] = duplicate(self._graph, inner, seq, one.debugName)
+            elif one.type in (ArgType.OutputArg, ArgType.InOutArg):
+                seq.add(_copied(inner, args[place], one))
+
+
+def _copied(source: Tensor | None, destination: Tensor | None, one: ArgSig) -> Copy:
+    if source is None or destination is None or source.shape != destination.shape:
+        raise poplibs_error(
+            f"graphfn: argument {one.debugName!r}: {source!r} does not fit {destination!r}"
+        )
+    return Copy(source, destination, name=one.debugName)
+
+
+@refuse_in
+class ProgramFunction:
+    """A function that gives its program; a call gives the program of the call."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        sig: Sequence[ArgSig],
+        f: Callable[[Arguments], Program],
+        inlined: bool = True,
+    ) -> None:
+        self._function = VoidFunction(graph, sig, lambda args, seq: seq.add(f(args)), inlined)
+
+    def __call__(self, args: Arguments) -> Program:
+        """Give the program of a call."""
+        prog = ProgramSequence()
+        self._function(args, prog)
+        return prog
+
+
+@refuse_in
+class TensorFunction:
+    """A function that gives a tensor."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        sig: Sequence[ArgSig],
+        f: Callable[[Arguments, ProgramSequence], Tensor],
+        inlined: bool = True,
+    ) -> None:
+        def with_result(args: Arguments, seq: ProgramSequence) -> None:
+            args[-1] = f(args[:-1], seq)
+
+        self._function = VoidFunction(graph, [*sig, created()], with_result, inlined)
+
+    def __call__(self, args: Arguments, prog: ProgramSequence) -> Tensor:
+        """Add a call and give a copy of its result."""
+        given = [*args, None]
+        self._function(given, prog)
+        result = given.pop()
+        args[:] = given
+        if result is None:
+            raise AssertionError("the call has put its result there")
+        return result
