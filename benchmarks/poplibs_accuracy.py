@@ -4,7 +4,8 @@
 
 Each program is rebuilt, compiled without IPU code and run without values, in a process of its own,
 so that its memory is given back. Without options all rows are compared; `--write` puts the table
-into docs/accuracy.md.
+into docs/accuracy.md. With `--results FILE` rows are kept there, so that kinds can be compared one
+at a time: the table is then of all rows in the file.
 """
 
 from __future__ import annotations
@@ -103,6 +104,26 @@ def compare_all(benchmarks: Iterable[Benchmark], jobs: int) -> Iterator[Comparis
             yield future.result()
 
 
+def keep(done: Comparison, path: Path) -> None:
+    """Append a row to a file of results."""
+    ours = None if done.ours is None else asdict(done.ours)
+    fields = {"name": done.benchmark.name, "ours": ours, "seconds": done.seconds}
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({**fields, "reason": done.reason}) + "\n")
+
+
+def kept(path: Path) -> list[Comparison]:
+    """Read a file of results: the last of each row, in the order of the table."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    found = {row["name"]: row for row in map(json.loads, lines)}
+    rows = ((benchmark, found.get(benchmark.name)) for benchmark in read_table())
+    return [
+        Comparison(benchmark, row["ours"] and Figures(**row["ours"]), row["seconds"], row["reason"])
+        for benchmark, row in rows
+        if row is not None
+    ]
+
+
 def line_of(done: Comparison) -> str:
     """Write a row: our figure, the published one and the error, three times."""
     name = f"{done.benchmark.name:40}"
@@ -164,6 +185,7 @@ def main() -> None:
     given.add_argument("--name", default="*", help="pattern of the rows' names")
     given.add_argument("--jobs", type=int, default=1, help="rows at a time")
     given.add_argument("--write", action="store_true", help="put the table into docs/accuracy.md")
+    given.add_argument("--results", type=Path, help="file of results that is added to")
     given.add_argument("--measure", help=argparse.SUPPRESS)
     options = given.parse_args()
     if options.measure:
@@ -176,7 +198,9 @@ def main() -> None:
     for comparison in compare_all(rows, options.jobs):
         print(line_of(comparison), flush=True)
         done.append(comparison)
-    text = document(done)
+        if options.results:
+            keep(comparison, options.results)
+    text = document(kept(options.results) if options.results else done)
     print(f"\n{text}")
     if options.write:
         write_page(text)

@@ -98,6 +98,15 @@ def test_worst_rows_come_first_and_rows_without_figures_say_why() -> None:
     assert text.endswith("* c: no")
 
 
+def test_results_keep_the_last_of_each_row(tmp_path: Path) -> None:
+    first, second, *_ = poplibs_programs.read_table()
+    file, figures = tmp_path / "rows", Figures(5, 6, 7)
+    last = [Comparison(first, figures, 2.0), Comparison(second, None, 1.0, "too large")]
+    for done in (last[1], Comparison(first, None, 1.0, "no"), last[0]):
+        poplibs_accuracy.keep(done, file)
+    assert poplibs_accuracy.kept(file) == last
+
+
 def test_page_is_written_between_its_markers(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
