@@ -64,7 +64,7 @@ def test_every_part_of_the_training_step_has_its_layers_name(data: Dataset) -> N
         "Layer1/Fwd/Conv_1/Convolve",
         "Layer2/Fwd/Nonlinearity",
         "Layer3/Bwd/Conv_1/Convolve",
-        "Layer5/Bwd/LossSumSquared",
+        "Layer5/Bwd/LossSumSquared/on_tile_transform",
         "Layer1/Wu/AddTo",
     } <= names
 

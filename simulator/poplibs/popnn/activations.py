@@ -40,6 +40,7 @@ _SOFTMAXES = (
 _OF_SEVERAL = (*_SOFTMAXES, NonLinearityType.HARD_SIGMOID)
 
 
+@library_call("POPNN")
 def getNonLinearityScaling(nonLinearityType: NonLinearityType) -> float:
     """Tell by what the outputs are multiplied: 62,000 for SOFTMAX_SCALED, else 1.
 

@@ -7,6 +7,7 @@ from typing import Protocol
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
 from simulator.graph.tensor import Tensor
+from simulator.logging import library_call
 from simulator.poplibs.popnn.activations import (
     NonLinearityType,
     nonLinearity,
@@ -39,7 +40,7 @@ def _named(name: str, kind: NonLinearityType) -> tuple[NonLinearityFunction, InP
     in_place.__name__ = in_place.__qualname__ = f"{name}InPlace"
     new.__doc__ = f"Give {kind.value} of every element."
     in_place.__doc__ = f"Replace every element by its {kind.value}."
-    return new, in_place
+    return library_call("POPNN")(new), library_call("POPNN")(in_place)
 
 
 sigmoid, sigmoidInPlace = _named("sigmoid", NonLinearityType.SIGMOID)
