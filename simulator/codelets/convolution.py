@@ -28,6 +28,8 @@ SIZES = {  # bytes of state and of code of each vertex type
     "poplin::ConvPartial1x1Out": (28, 400),
     "poplin::ConvPartialnx1": (44, 500),
     "poplin::ConvPartialHorizontalMac": (36, 400),
+    "poplin::ConvPartialVerticalMac": (36, 450),
+    "poplin::ConvPartial1x4SLIC": (36, 700),
 }
 CHANNELS = ("groups", "batch", "outputs", "inputs")  # parameters, and by dimension AXIS
 AXIS = ("input", "output", "kernel", "shift")

@@ -113,18 +113,24 @@ def zero_partials(elements: IntArray, passes: IntArray, dtype: Type, target: Tar
     return target.workers * passes * (5 + share)
 
 
-def _worker_nx1(k: IntArray, width: IntArray, dtype: Type, partials: Type, units: int) -> IntArray:
-    """Cycles of a worker with k positions in rows of `width`: those of its rows, one after another.
+def _rows_met(k: IntArray, width: Any) -> IntArray:
+    """Count the rows of `width` that a worker's k positions lie in.
 
     Its share of all positions begins in the midst of a row, unless it is whole rows.
     """
+    rows = np.where(k % width == 0, k // width, (np.maximum(k, 2) - 2) // width + 2)
+    met: IntArray = np.where(width >= WHOLE_ROW, 1, np.clip(rows, 1, np.maximum(k, 1)))
+    return met
+
+
+def _worker_nx1(k: IntArray, width: Any, dtype: Type, partials: Type, units: int) -> IntArray:
+    """Cycles of a worker with k positions in rows of `width`: its rows, one after another."""
     special = dtype == HALF and (partials == FLOAT) == (units == 8)
     if dtype == FLOAT:
         one, two, more, step = 33, 44, 45, 8
     else:
         one, two, more, step = 29, 33 + special, 34, 4
-    rows = np.where(k % width == 0, k // width, (np.maximum(k, 2) - 2) // width + 2)
-    rows = np.clip(rows, 1, np.maximum(k, 1))
+    rows = _rows_met(k, width)
     each = k // rows
     kinds = [each == 0, each == 1, each == 2]
     fixed = [np.full_like(k, cycles) for cycles in (17, one, two)]
@@ -156,9 +162,7 @@ def conv_nx1(
     if rows == 4 and target.getConvUnitCoeffLoadBytesPerCycle() > 8:
         loads *= 2  # shuffled data cannot be loaded in 128 bits
     step = loads + WEIGHT_SHUFFLE.get(rows, 20 * rows) + 3
-    work = _busiest(
-        lambda k: _worker_nx1(k, np.asarray(width), dtype, partials, units), positions, workers, 9
-    )
+    work = _busiest(lambda k: _worker_nx1(k, width, dtype, partials, units), positions, workers, 9)
     inner = 14 + kernel * (17 - 5 + step + work)
     retained = NX1_RETAINED + (9 if partials == FLOAT else 10)
     clear = groups * (out_groups * 17 + (out_groups - 1) * 6 + 1) + (groups - 1) * 6 + 1
@@ -226,29 +230,36 @@ def conv_vmac(
     in_groups: IntArray,
     partials: Type,
     target: Target,
+    rows: Any = 1,
 ) -> IntArray:
     """76 + groups * (zeroing + 32 + in * (24 + inner) + reduction): ConvPartialVerticalMac.
 
-    Lines 246-395; halves, four channel groups at once. Every worker goes down `kernel` rows for
-    each of its positions and keeps partials of its own, which are then added up.
+    Lines 246-395; halves, four channel groups at once. Every worker goes along the `kernel`
+    elements of each of `rows` rows of the kernel for each of its positions and keeps partials of
+    its own, which are then added up. Workers share a position's rows where there are some over.
     """
     workers, single = target.workers, partials == FLOAT
-    row = 7 + (5 if single else 3) + 3 + 2 * (kernel - 1)
-    inner = workers * ((19 if single else 18) + ceil_div(positions, workers) * row)
+    split = workers // np.gcd(workers, positions)  # parts of a row
+    whole, part = np.divmod(positions * split // workers, split)
+    products = whole * kernel + part * ceil_div(kernel, split)
+    each = (7 + (5 if single else 3) + 3 - 2) * (whole + part) + 2 * products
+    inner = workers * ((19 if single else 18) + np.ceil(rows * each).astype(np.int64))
     elements = positions * 4
     zero = 4 + ceil_div(elements, 2 if single else 4)
     one = 7 + 2 * single + (2 if single else 1) * (workers - 1)
     reduction = 10 - single + one * ceil_div(elements, workers) // 4
     # The source adds 1 where it means 25 or 26: its conditional takes the sum as condition.
-    return 61 + 14 + 1 + groups * (zero + 32 + in_groups * (24 + inner) + reduction)
+    cycles: IntArray = 61 + 14 + 1 + groups * (zero + 32 + in_groups * (24 + inner) + reduction)
+    return cycles
 
 
-def _slic_row(n: IntArray, zeroing: bool, narrow: bool) -> IntArray:
-    """Cycles of a pass of the SLIC engine over n positions at an output stride of 1."""
+def _slic_row(n: Any, zeroing: bool, narrow: bool, stride: int) -> Any:
+    """Cycles of a pass of the SLIC engine over n positions at an output stride of 1 or 2."""
+    if stride == 2:
+        return np.where(n < 3, np.where(n > 1, 15, 13), 9 + 2 * n)
     few = np.where(n > 1, 13 + n, 13) if zeroing else np.where(n > 1, 17 + n, 13)
     many = 10 + n + (3 if narrow and not zeroing else 0)
-    cycles: IntArray = np.where(n < (6 if narrow else 5), few, many)
-    return cycles
+    return np.where(n < (6 if narrow else 5), few, many)
 
 
 def conv_slic(
@@ -258,12 +269,15 @@ def conv_slic(
     channels: int,
     partials: Type,
     target: Target,
+    stride: int = 1,
+    width: Any = WHOLE_ROW,
 ) -> IntArray:
     """28 + weight loads and a pass of the workers for every sub-kernel: ConvPartial1x4SLIC.
 
-    Lines 1126-1360; halves, kernels of width 4, an output stride of 1. `kernels` counts the
-    sub-kernels, `channels` (1, 2 or 4) those of a group; 4 / channels groups go at once. On 8
-    units with half partials it is a codelet of its own with two outputs, merged at the end.
+    Lines 1126-1360; halves, kernels of width 4, an output stride of 1 or 2, positions in rows of
+    `width`. `kernels` counts the sub-kernels, `channels` (1, 2 or 4) those of a group; 4 / channels
+    groups go at once. On 8 units with half partials it is a codelet of its own with two outputs,
+    merged at the end.
     """
     workers, units = target.workers, target.getNumConvUnits(HALF, partials)
     narrow = units == 8 and partials == HALF
@@ -271,10 +285,14 @@ def conv_slic(
     single = partials == FLOAT
 
     def inner(zeroing: bool) -> IntArray:
-        row = _slic_row(ceil_div(positions, workers), zeroing, narrow) - single
-        worker = 17 + (9 if narrow else 10) + zeroing + 3 * single + passes * row + 2 * narrow
+        share = ceil_div(positions, workers)
+        rows = _rows_met(share, width)
+        row = _slic_row(share / rows, zeroing, narrow, stride) - single
+        each = (9 if narrow else 10) + zeroing + 3 * single + passes * row
+        worker = 17 + np.ceil(rows * each).astype(np.int64) + 2 * narrow
         merge = 2 + 2 * positions if narrow and zeroing else 0
-        return workers * worker + merge
+        cycles: IntArray = workers * worker + merge
+        return cycles
 
     rearrange = 12 if channels == 2 else 10
     load = 16 + (18 if channels == 4 else 21 + rearrange * workers)

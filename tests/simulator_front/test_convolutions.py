@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from simulator.poplibs import poplin
 from simulator.poplibs.poplin import ConvParams, InputTransform, OutputTransform, planner
 
 WAYS = ("AMP", "AMP swapped", "AMP expanded", "AMP expanded swapped", "HMAC")
+WAYS_OF_HALVES = ("AMP", "SLIC", "VMAC")
 
 
 def small(low: int, high: int, size: int) -> st.SearchStrategy[list[int]]:
@@ -81,6 +83,42 @@ def test_convolutions_equal_numpys(way: str) -> None:
         expected = convolved(data, weights, params)
         assert out.shape == expected.shape
         np.testing.assert_allclose(values.run().read(out), expected, rtol=1e-4, atol=1e-4)
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        only(way, monkeypatch)
+        check()
+    planner.plan_convolution.cache_clear()
+
+
+@pytest.mark.parametrize("way", WAYS_OF_HALVES)
+def test_convolutions_of_many_groups_of_halves_equal_numpys(way: str) -> None:
+    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+    @given(
+        params_of_any_convolution(),
+        *(st.sampled_from(sizes) for sizes in ((2, 4, 6, 8, 32), (1, 1, 2, 4), (1, 1, 2))),
+        st.booleans(),
+    )
+    def check(params: ConvParams, groups: int, inputs: int, outputs: int, created: bool) -> None:
+        params = replace(
+            params,
+            dataType=HALF,
+            numConvGroups=groups,
+            inputChannelsPerConvGroup=inputs,
+            outputChannelsPerConvGroup=outputs,
+        )
+        values = Values("mk1")
+        data, weights, _ = of_inner_product(params)
+        if created:
+            tensors = (
+                poplin.createInput(values.graph, params, "in"),
+                poplin.createWeights(values.graph, params, "weights"),
+            )
+            values._initial += zip(tensors, (data, weights), strict=True)
+        else:
+            tensors = values.tensor(data, dtype=HALF), values.tensor(weights, dtype=HALF)
+        out = poplin.convolution(values.graph, *tensors, params, False, values.program)
+        expected = convolved(data, weights, params)  # whole numbers that halves hold
+        assert (values.run().read(out) == expected).all()
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         only(way, monkeypatch)

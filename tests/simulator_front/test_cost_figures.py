@@ -293,12 +293,18 @@ def test_multiplications_and_additions_one_by_one() -> None:
     # Vertically: 3 rows take 7 + 5 + 3 + 4; 24 partials are zeroed in 16, reduced in 9 + 19.
     found = convolution_cycles.conv_vmac(n(6), n(3), n(1), n(1), FLOAT, MK1)
     assert one(found) == 76 + 16 + 32 + 24 + 6 * (19 + 19) + 28
+    # 9 positions, 2 rows of 4: a worker has one and a half, 4 and 2 products, for each.
+    found = convolution_cycles.conv_vmac(n(9), n(4), n(1), n(1), FLOAT, MK1, rows=2)
+    assert one(found) == 76 + 22 + 32 + 24 + 6 * (19 + 2 * (2 * 13 + 2 * 6)) + 37
 
 
 def test_narrow_kernels() -> None:
     # One position a worker, two sub-kernels: 17 + 10 + 3 + 2 passes of 12, 1 more to zero.
     found = convolution_cycles.conv_slic(n(6), n(2), n(1), 4, FLOAT, MK1)
     assert one(found) == 28 + (15 + 1) + (2 * 54 + 7) + 6 * 55 + 6 * 54
+    # 8 positions a worker, in two rows of 4 at a stride of 2: 2 * (13 + 2 passes of 16), as above.
+    found = convolution_cycles.conv_slic(n(48), n(1), n(1), 4, FLOAT, MK1, stride=2, width=n(4))
+    assert one(found) == 28 + (15 + 1) + (54 + 1) + 6 * (17 + 2 * (14 + 2 * 16))
 
 
 def test_dense_dot_products() -> None:

@@ -263,12 +263,12 @@ def _together(
     graph: Graph, plan: Plan, which: str, tensor: Tensor, prog: Sequence, name: str
 ) -> Tensor:
     """Bring the channels together that are summed, if they lie apart and nothing else does it."""
-    channel = CHANNEL[which]
-    wanted = min(plan.method.in_group, tensor.shape[channel])
+    channel, wanted = plan.method.innermost(CHANNEL[which])
+    wanted = min(wanted, tensor.shape[channel])
     runs = [run_of(tensor, axis) for axis in range(tensor.rank())]
     old, run = int(np.argmax(runs)), runs[channel]
     near = old == channel or run % wanted == 0 or run == tensor.shape[channel]
-    if plan.method.expanded or plan.method.vertex != "AMP" or near:
+    if plan.method.expanded or plan.method.vertex == "HMAC" or near:
         return tensor
     return regrouped(graph, tensor, (old, runs[old]), (channel, wanted), prog, f"{name}/{which}")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import gcd
+
 import numpy as np
 
 from simulator.codelets.block_layout import Layout
@@ -30,7 +32,7 @@ def create_input(graph: Graph, params: ConvParams, settings: Settings, name: str
         *params.inputFieldShape,
     )
     plan = plan_of(graph.target, flattened(compact(problem)), settings)
-    memory = _add(graph, params.dataType, shape, plan.method.in_group, name)
+    memory = _add(graph, params.dataType, shape, plan.method.innermost(1), name)
     _map_input(graph, memory, plan, problem)
     apart = _in_order(memory).dimShufflePartial([2, 0, 1], [0, 1, 2])
     return apart.reshape(params.input_shape())
@@ -40,7 +42,7 @@ def create_weights(graph: Graph, params: ConvParams, settings: Settings, name: s
     """Add [groups, outputs, inputs, *kernel]."""
     problem = problem_of(params)
     plan = plan_of(graph.target, flattened(compact(problem)), settings)
-    memory = _add(graph, params.dataType, params.weights_shape(), plan.method.in_group, name, 2)
+    memory = _add(graph, params.dataType, params.weights_shape(), plan.method.innermost(2), name)
     _map_weights(graph, memory, plan, problem)
     return _in_order(memory)
 
@@ -53,10 +55,11 @@ def _layout(rank: int, channel: int, size: int, group: int) -> Layout:
 
 
 def _add(
-    graph: Graph, dtype: Type, shape: tuple[int, ...], group: int, name: str, channel: int = 1
+    graph: Graph, dtype: Type, shape: tuple[int, ...], innermost: tuple[int, int], name: str
 ) -> Operand:
-    """Add a variable whose channels, which are summed, lie together."""
-    layout = _layout(len(shape), channel, shape[channel], group)
+    """Add a variable whose channels, which are summed, or groups of channels lie together."""
+    axis, size = innermost
+    layout = _layout(len(shape), axis, shape[axis], size if axis else gcd(size, shape[0]))
     variable = graph.addVariable(dtype, layout.sizes(shape), name)
     return Operand(variable, shape, layout, layout.group)
 
@@ -65,11 +68,12 @@ def _in_order(operand: Operand) -> Tensor:
     return operand.memory.dimShuffle(operand.layout.permutation()).reshape(operand.sizes)
 
 
-def _reshaped(operand: Operand, sizes: tuple[int, ...], channel: int) -> Operand:
+def _reshaped(operand: Operand, sizes: tuple[int, ...]) -> Operand:
     """View an operand with its last dimensions, those of the field, as one."""
-    layout = _layout(len(sizes), channel, sizes[channel], operand.layout.group)
-    if operand.layout.grouped < 0:
-        layout = _layout(len(sizes), channel, 1, 2)
+    grouped, group = operand.layout.grouped, operand.layout.group
+    layout = _layout(len(sizes), operand.layout.order[-1], 1, 2)
+    if grouped >= 0:
+        layout = _layout(len(sizes), grouped, sizes[grouped], group)
     memory = operand.memory.reshape(layout.sizes(sizes))
     return Operand(memory, sizes, layout, operand.run)
 
@@ -84,9 +88,11 @@ def _cells(plan: Plan, dimensions: list[int], others: list[int]) -> tuple[list[I
     return list(parts), tiles
 
 
-def _aligned(bounds: IntArray, group: int, size: int) -> IntArray:
-    """Move bounds to whole groups."""
-    return np.minimum(-(-bounds // group) * group, size)
+def _align(bounds: list[IntArray], operand: Operand) -> None:
+    """Move the bounds of the dimension that lies in groups to whole groups."""
+    axis, group = operand.layout.grouped, operand.layout.group
+    if axis >= 0:
+        bounds[axis] = np.minimum(-(-bounds[axis] // group) * group, operand.sizes[axis])
 
 
 def _map_input(graph: Graph, memory: Operand, plan: Plan, problem: Problem) -> None:
@@ -108,8 +114,8 @@ def _map_input(graph: Graph, memory: Operand, plan: Plan, problem: Problem) -> N
         scale = memory.sizes[2] * field
         sizes = (memory.sizes[0], memory.sizes[1], scale)
         bounds[2] = bounds[2] * scale // max(int(bounds[2][-1]), 1)
-    bounds[1] = _aligned(bounds[1], memory.layout.group, memory.sizes[1])
-    flat = _reshaped(memory, sizes, 1)
+    _align(bounds, memory)
+    flat = _reshaped(memory, sizes)
     low = np.stack([b[p] for b, p in zip(bounds, parts, strict=True)], axis=1)
     high = np.stack([b[p + 1] for b, p in zip(bounds, parts, strict=True)], axis=1)
     map_to_readers(graph, flat, (low, high), tiles)
@@ -134,14 +140,14 @@ def _map_weights(graph: Graph, memory: Operand, plan: Plan, problem: Problem) ->
     chosen = [0, 2 + dims, 3 + 2 * dims, *range(3 + dims, 3 + 2 * dims)]
     parts, tiles = _cells(plan, chosen, [d for d in range(len(plan.parts)) if d not in chosen])
     bounds = [plan.bounds(d) for d in chosen]
-    bounds[2] = _aligned(bounds[2], memory.layout.group, memory.sizes[2])
+    _align(bounds, memory)
     bounds[3:] = [_stretched(b, s) for b, s in zip(bounds[3:], memory.sizes[3:], strict=False)]
     sizes = memory.sizes
     if not dims:
         sizes = (*sizes[:3], int(np.prod(sizes[3:], dtype=np.int64)))
         bounds.append(np.array([0, sizes[3]]))
         parts.append(np.zeros_like(parts[0]))
-    flat = _reshaped(memory, sizes, 2)
+    flat = _reshaped(memory, sizes)
     low = np.stack([b[p] for b, p in zip(bounds, parts, strict=True)], axis=1)
     high = np.stack([b[p + 1] for b, p in zip(bounds, parts, strict=True)], axis=1)
     for begin in range(0, sizes[1], plan.problem.outputs):

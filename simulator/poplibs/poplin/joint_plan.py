@@ -109,7 +109,7 @@ def _joint(
         part = Part(
             blocks[G], blocks[batch], (), blocks[outputs], (), blocks[inputs], counts[inputs]
         )
-        return estimate(target, problems[name], method, part, 1.0)
+        return estimate(target, problems[name], method, part, ())
 
     def cycles(arrays: list[IntArray]) -> IntArray:
         found = np.zeros_like(arrays[0])

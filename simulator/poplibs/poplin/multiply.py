@@ -32,7 +32,13 @@ from simulator.poplibs.poplin.operands import (
     with_edges,
 )
 from simulator.poplibs.poplin.plan import Boxes, Plan, boxes_of
-from simulator.poplibs.poplin.plan_cost import Part, arrange_cycles, vertex_cycles
+from simulator.poplibs.poplin.plan_cost import (
+    SCRATCH,
+    Part,
+    arrange_cycles,
+    scratch_elements,
+    vertex_cycles,
+)
 
 CHANNEL = {"input": 1, "weights": 2}  # place of the dimension that is summed
 
@@ -66,8 +72,8 @@ def multiply(
     dims = len(problem.axes)
     field, outputs, inputs = (1,) * dims, grains[2 + dims], grains[-1]
     operands = {
-        "in": operand_of(left, CHANNEL["input"], (1, inputs, grains[1], *field)),
-        "weights": operand_of(right, CHANNEL["weights"], (1, outputs, inputs, *field)),
+        "in": operand_of(left, CHANNEL["input"], (grains[0], inputs, grains[1], *field)),
+        "weights": operand_of(right, CHANNEL["weights"], (grains[0], outputs, inputs, *field)),
     }
     tiles = plan.tiles
     parameters = _parameters(plan, boxes)
@@ -88,6 +94,8 @@ def multiply(
     compute_set = graph.addComputeSet(f"{name}/Convolve")
     partials = _partials(graph, plan, boxes, tiles, name)
     low = partials.places[order]
+    if plan.method.vertex in SCRATCH:
+        fields |= _scratch(graph, plan, parameters, order, tiles, name)
     fields |= {
         "out": cut_field(
             "out",
@@ -95,7 +103,7 @@ def multiply(
             partials.tensor,
             low,
             low + partials.sizes[order],
-            interleaved=plan.method.vertex == "AMP",
+            interleaved=plan.method.vertex in ("AMP", "SLIC"),
         ),
         "worklists": _worklist_field(graph, plan, parameters, order, tiles, name),
     }
@@ -111,14 +119,42 @@ def multiply(
     return partials
 
 
+def _scratch(
+    graph: Graph,
+    plan: Plan,
+    parameters: dict[str, Array],
+    order: IntArray,
+    tiles: IntArray,
+    name: str,
+) -> dict[str, Field]:
+    """Add what a vertex needs beside its fields: room for the outputs of some groups."""
+    p, method = parameters, plan.method
+    made = p["outputs"] * p["batch"] * np.minimum(p["groups"], method.conv_groups)
+    for d in range(len(plan.problem.axes)):
+        made = made * p[f"output{d}"]
+    sizes = scratch_elements(graph.target, method, made)
+    field = SCRATCH[method.vertex]
+    tensor = graph.addVariable(method.partials, (int(sizes.sum()),), f"{name}/{field}")
+    low = offsets_of(sizes)[:-1]
+    graph.map_ranges(tensor, low, low + sizes, tiles)
+    chosen = low[order], (low + sizes)[order]
+    return {field: cut_field(field, "output", tensor, *chosen, interleaved=method.vertex == "SLIC")}
+
+
 def _taken(box: tuple[IntArray, IntArray], order: IntArray) -> tuple[IntArray, IntArray]:
     return box[0][order], box[1][order]
 
 
 def _vertex_name(plan: Plan) -> str:
     kinds = f"{plan.problem.dtype},{plan.method.partials}"
-    if plan.method.vertex == "HMAC":
+    method = plan.method
+    if method.vertex == "HMAC":
         return f"poplin::ConvPartialHorizontalMac<{kinds},true>"
+    if method.vertex == "VMAC":
+        return f"poplin::ConvPartialVerticalMac<{kinds},true,{method.conv_groups}>"
+    if method.vertex == "SLIC":
+        stride = plan.problem.axes[-1].stride
+        return f"poplin::ConvPartial1x4SLIC<{kinds},{stride},{method.conv_groups}>"
     one = plan.method.expanded or all(a.kernel == 1 for a in plan.problem.axes)
     return f"poplin::ConvPartial{'1x1Out' if one else 'nx1'}<{kinds},true,false>"
 
@@ -165,11 +201,8 @@ def _edge_groups(plan: Plan, parameters: dict[str, Array]) -> dict[str, IntArray
     still = p["batch"] if method.swapped else p["outputs"]
     outs = ceil_div(still, method.out_group) * (field if method.swapped else 1)
     moving, held = ("weights", "in") if method.swapped else ("in", "weights")
-    return {
-        moving: p["groups"] * ins,
-        held: p["groups"] * ins * outs,
-        "out": p["groups"] * outs,
-    }
+    groups = ceil_div(p["groups"], method.conv_groups)
+    return {moving: groups * ins, held: groups * ins * outs, "out": groups * outs}
 
 
 def _part_of(plan: Plan, sizes: IntArray) -> Part:
@@ -191,7 +224,7 @@ def _cycles(graph: Graph, plan: Plan, boxes: Boxes) -> IntArray:
     """Give the cycles of every vertex; what meets padding is not computed."""
     low, high = plan.cells
     dims = len(plan.problem.axes)
-    used = np.ones(len(low))
+    used = []
     for d, axis in enumerate(plan.problem.axes):
         met = np.zeros((axis.output + 1, axis.kernel + 1), dtype=np.int64)
         met[1:, 1:] = (axis.reads >= 0).cumsum(axis=0).cumsum(axis=1)
@@ -202,9 +235,9 @@ def _cycles(graph: Graph, plan: Plan, boxes: Boxes) -> IntArray:
             - met[high[:, o], low[:, k]]
             + met[low[:, o], low[:, k]]
         )
-        used = used * inside / ((high - low)[:, o] * (high - low)[:, k])
+        used.append(inside / ((high - low)[:, o] * (high - low)[:, k]))
     part = _part_of(plan, high - low)
-    found = vertex_cycles(graph.target, plan.problem, plan.method, part, used)
+    found = vertex_cycles(graph.target, plan.problem, plan.method, part, tuple(used))
     return np.asarray(found, dtype=np.int64)
 
 
@@ -212,8 +245,9 @@ def _partials(graph: Graph, plan: Plan, boxes: Boxes, tiles: IntArray, name: str
     """Add the variable of all results, part after part."""
     problem, method = plan.problem, plan.method
     shape = (problem.groups, problem.outputs, problem.batch, *(a.output for a in problem.axes))
-    grouped = 2 if method.swapped else 1
-    group = gcd(method.out_group, shape[grouped])
+    several = method.conv_groups > 1
+    grouped = 0 if several else 2 if method.swapped else 1
+    group = gcd(method.conv_groups if several else method.out_group, shape[grouped])
     axes = tuple(range(len(shape)))
     layout = Layout(axes, grouped, group) if group > 1 else Layout(axes)
     sizes = boxes.sizes("output")

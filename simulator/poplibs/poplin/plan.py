@@ -12,6 +12,8 @@ from simulator.graph.types import IntArray, Type
 from simulator.poplibs.poplin.boxes import volumes
 from simulator.poplibs.poplin.problem import Problem
 
+ONE_GRAIN = {"SLIC": ("outputs", "inputs"), "VMAC": ("outputs",)}  # of these in every part
+
 
 @dataclass(frozen=True)
 class Method:
@@ -19,7 +21,8 @@ class Method:
 
     `expanded` lays all inputs of an output side by side first, so that the sum over the kernel is a
     sum over channels; `swapped` lets the weights stream through the matrix units, in which the
-    inputs are held. `in_group` channels are summed at once, `out_group` outputs made at once.
+    inputs are held. `in_group` channels are summed at once, `out_group` outputs made at once, in
+    `conv_groups` groups at once.
     """
 
     vertex: str
@@ -28,6 +31,7 @@ class Method:
     out_group: int
     expanded: bool = False
     swapped: bool = False
+    conv_groups: int = 1
 
     def describe(self) -> str:
         """Name the way."""
@@ -38,7 +42,11 @@ class Method:
         field = (1,) * len(problem.axes)
         least = problem.grain
         batch, outputs = (self.out_group, least) if self.swapped else (least, self.out_group)
-        return (1, batch, *field, outputs, *field, self.in_group)
+        return (self.conv_groups, batch, *field, outputs, *field, self.in_group)
+
+    def innermost(self, channel: int) -> tuple[int, int]:
+        """Give the dimension whose elements an operand should have together, and how many."""
+        return (0, self.conv_groups) if self.conv_groups > 1 else (channel, self.in_group)
 
 
 @dataclass(frozen=True)

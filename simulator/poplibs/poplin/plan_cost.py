@@ -7,6 +7,7 @@ exchanged and added up.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,10 @@ from simulator.graph.types import FLOAT, HALF, IntArray
 from simulator.poplibs.poplin.plan import Method
 from simulator.poplibs.poplin.problem import Problem
 from simulator.poplibs.poplin.reduce_stages import reduction_cost
+
+SLIC_WINDOW = 4  # elements of a row of the kernel
+SLIC_WEIGHTS = 200  # bytes at most that it rearranges, with what keeps its buffer apart
+SCRATCH = {"SLIC": "outFieldBuffer", "VMAC": "partials"}  # fields that a vertex works in
 
 
 class Part(NamedTuple):
@@ -44,7 +49,7 @@ class Part(NamedTuple):
         return _product(self.kernel)
 
 
-def _product(sizes: tuple[IntArray, ...]) -> Any:
+def _product(sizes: tuple[Any, ...]) -> Any:
     result: Any = 1
     for size in sizes:
         result = result * size
@@ -52,25 +57,67 @@ def _product(sizes: tuple[IntArray, ...]) -> Any:
 
 
 def vertex_cycles(
-    target: Target, problem: Problem, method: Method, part: Part, taps_used: Any
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[Any, ...]
 ) -> IntArray:
     """Give the cycles of a tile's vertex; `taps_used` is the share of taps that meet an input."""
+    return VERTEX_CYCLES[method.vertex](target, problem, method, part, taps_used)
+
+
+def _hmac(
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[Any, ...]
+) -> IntArray:
+    return units.conv_hmac(
+        np.ceil(part.positions * _product(taps_used)).astype(np.int64),
+        part.taps,
+        part.inputs,
+        part.outputs,
+        part.groups,
+        np.array(1),
+        np.array(1),
+        problem.dtype,
+        method.partials,
+        target,
+    )
+
+
+def _slic(
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[Any, ...]
+) -> IntArray:
+    """Price windows of four that slide over rows; zeros of the padding are multiplied too."""
+    kernels = ceil_div(part.kernel[-1], SLIC_WINDOW) * _product(part.kernel[:-1])
+    return units.conv_slic(
+        part.positions,
+        kernels,
+        ceil_div(part.groups, method.conv_groups),
+        method.in_group,
+        method.partials,
+        target,
+        problem.axes[-1].stride,
+        part.field[-1],
+    )
+
+
+def _vmac(
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[Any, ...]
+) -> IntArray:
+    """Price rows of the kernel that are multiplied with rows of the input, where they meet."""
+    return units.conv_vmac(
+        part.positions,
+        part.kernel[-1] * taps_used[-1],
+        ceil_div(part.groups, method.conv_groups),
+        part.inputs,
+        method.partials,
+        target,
+        _product(part.kernel[:-1]) * _product(taps_used[:-1]),
+    )
+
+
+def _amp(
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[Any, ...]
+) -> IntArray:
     moving, still = (part.outputs, part.batch) if method.swapped else (part.batch, part.outputs)
     out_groups = ceil_div(still, method.out_group) * (_product(part.field) if method.swapped else 1)
     positions = moving if method.swapped else part.positions
-    if method.vertex == "HMAC":
-        return units.conv_hmac(
-            np.ceil(positions * taps_used).astype(np.int64),
-            part.taps,
-            part.inputs,
-            part.outputs,
-            part.groups,
-            np.array(1),
-            np.array(1),
-            problem.dtype,
-            method.partials,
-            target,
-        )
     summed = part.inputs * part.taps if method.expanded else part.inputs
     in_groups = ceil_div(summed, method.in_group)
     kinds = (problem.dtype, method.partials, target)
@@ -82,11 +129,26 @@ def vertex_cycles(
             cycles: IntArray = part.groups * one
             return cycles
         return units.conv_1x1(positions, part.groups, in_groups, out_groups, *kinds)
-    used = np.ceil(positions * taps_used).astype(np.int64)
+    used = np.ceil(positions * _product(taps_used)).astype(np.int64)
     step = problem.axes[-1].input_step
     width = ceil_div(part.field[-1], step)
     taps = part.taps + 0 * positions
     return units.conv_nx1(used, taps, part.groups, in_groups, out_groups, *kinds, width=width)
+
+
+VERTEX_CYCLES: dict[str, Callable[..., IntArray]] = {
+    "AMP": _amp,
+    "HMAC": _hmac,
+    "SLIC": _slic,
+    "VMAC": _vmac,
+}
+
+
+def scratch_elements(target: Target, method: Method, made: Any) -> Any:
+    """Count what a vertex works in for so many outputs of the groups that it makes at once."""
+    if method.vertex == "VMAC":
+        return made * target.workers
+    return made + SLIC_WEIGHTS // method.partials.size
 
 
 def arrange_cycles(target: Target, problem: Problem, positions: Any, summed: Any) -> IntArray:
@@ -112,7 +174,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(
-    target: Target, problem: Problem, method: Method, part: Part, taps_used: float
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[float, ...]
 ) -> Estimate:
     """Price the ways to cut a problem whose largest parts are given."""
     size, partial_size = problem.dtype.size, method.partials.size
@@ -136,6 +198,9 @@ def estimate(
         "cast": np.zeros_like(made),
     }
     held = (read + weights) * size + made * partial_size
+    if method.vertex in SCRATCH:
+        at_once = ceil_div(made, ceil_div(part.groups, method.conv_groups))
+        held = held + scratch_elements(target, method, at_once) * partial_size
     if method.expanded:
         expanded = part.groups * part.positions * summed
         stages["arrange"] = arrange_cycles(

@@ -11,20 +11,21 @@ import numpy as np
 from simulator.codelets.convolution_cycles import input_group
 from simulator.codelets.costs import ceil_div
 from simulator.graph.target import Target
-from simulator.graph.types import FLOAT, IntArray, Type
+from simulator.graph.types import FLOAT, HALF, IntArray, Type
 from simulator.poplibs import popsolver
-from simulator.poplibs.poplin.plan import Method, Plan
+from simulator.poplibs.poplin.plan import ONE_GRAIN, Method, Plan
 from simulator.poplibs.poplin.plan_cost import Estimate, Part, estimate
 from simulator.poplibs.poplin.problem import (
     Problem,
     even_candidates,
     slice_kernel,
     slice_outputs,
-    total,
 )
 
 SLICE_GRAIN, MOST_SLICES = 16, 64  # outputs: the most that the matrix units make at once
 FURTHER_SLICES = 8  # how many are tried when something fits already
+SLIC_CHANNELS, MOST_SLIC_STRIDE = (1, 2, 4), 2
+VMAC_GROUPS = 4  # halves that a worker multiplies in a cycle
 DEFAULT_MEMORY_PROPORTION = 0.6  # as PopLibs' availableMemoryProportion
 
 
@@ -114,6 +115,19 @@ def methods_of(target: Target, problem: Problem, settings: Settings) -> Iterator
         yield replace(amp, expanded=True)
         yield replace(amp, expanded=True, swapped=True)
     yield Method("HMAC", partials, 1 if problem.inputs == 1 else 2, 1)
+    if problem.dtype == HALF and problem.axes:
+        yield from _of_groups(problem, partials)
+
+
+def _of_groups(problem: Problem, partials: Type) -> Iterator[Method]:
+    """List the ways to compute several groups at once, or groups of few channels."""
+    channels = max(problem.inputs, problem.outputs)
+    slides = all(axis.kernel_step == 1 for axis in problem.axes)
+    if slides and problem.axes[-1].kernel > 1 and problem.axes[-1].stride <= MOST_SLIC_STRIDE:
+        for size in (size for size in SLIC_CHANNELS if size // 2 < channels <= size):
+            yield Method("SLIC", partials, size, size, conv_groups=SLIC_CHANNELS[-1] // size)
+    if problem.groups > 1 and problem.outputs == 1:
+        yield Method("VMAC", partials, 1, 1, conv_groups=VMAC_GROUPS)
 
 
 def _solve(
@@ -131,17 +145,21 @@ def _solve(
     parts, largest, used = [], [], model.addConstant(1)
     for name, size, grain in zip(problem.names(), sizes, grains, strict=True):
         candidates = even_candidates(size, grain, settings.tiles)
+        if name in ONE_GRAIN.get(method.vertex, ()):
+            candidates = [parts for parts in candidates if parts == ceil_div(size, grain)]
+        if not candidates:
+            return None
         count = model.addVariable(1, candidates[-1], name, among=candidates)
         used = model.product([used, count])
         model.lessOrEqual(used, settings.tiles)
         parts.append(count)
         largest.append(model.ceildiv(-(-size // grain), count))
     sums = model.product(parts[-1 - len(problem.axes) :])
-    share = _share_of_taps(problem)
+    shares = _shares_of_taps(problem)
 
     def priced(arrays: list[IntArray]) -> Estimate:
         blocks = _part(problem, grains, arrays[:-1], arrays[-1])
-        return estimate(target, problem, method, blocks, share)
+        return estimate(target, problem, method, blocks, shares)
 
     inputs = [*largest, sums]
     cost = model.call(inputs, lambda arrays: _sum(priced(arrays)), "cycles", arrays=True)
@@ -182,7 +200,6 @@ def _part(
     )
 
 
-def _share_of_taps(problem: Problem) -> float:
-    """Give the share of the kernel's elements that meet an input and not a zero."""
-    met = total([int((axis.reads >= 0).sum()) for axis in problem.axes])
-    return met / total([axis.reads.size for axis in problem.axes])
+def _shares_of_taps(problem: Problem) -> tuple[float, ...]:
+    """Give for each dimension the share of the kernel that meets an input and not a zero."""
+    return tuple(float((axis.reads >= 0).mean()) for axis in problem.axes)
