@@ -178,6 +178,7 @@ def sum_pairs(
     first: IntArray, second: IntArray, weight: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Add up weights by pairs; give the pairs, sorted, and their sums."""
-    pairs, which = np.unique(np.stack([first, second], axis=1), axis=0, return_inverse=True)
-    sums = np.bincount(which.reshape(-1), weights=weight, minlength=len(pairs)).astype(np.int64)
-    return pairs[:, 0], pairs[:, 1], sums
+    stride = int(second.max(initial=0)) + 1
+    pairs, which = np.unique(first * stride + second, return_inverse=True)
+    sums = np.bincount(which, weights=weight, minlength=len(pairs)).astype(np.int64)
+    return pairs // stride, pairs % stride, sums

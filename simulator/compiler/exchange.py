@@ -10,6 +10,7 @@ import numpy as np
 
 from pva.schema import EXCHANGE_INSTRUCTIONS
 from simulator.compiler.executable import Exchange
+from simulator.graph.intervals import distinct
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray
 
@@ -41,11 +42,11 @@ def exchange_cost(
     tile receives several times, as of a broadcast tensor, is sent as often.
     """
     tiles = target.num_tiles
-    again = repetition(destination, begin)
-    sends = np.unique(np.stack([source, begin, size, again], axis=1), axis=0)
-    sent = _sum(sends[:, 0], sends[:, 2], tiles)
+    sends = distinct(source, begin, size, repetition(destination, begin))
+    sender = source[sends]
+    sent = _sum(sender, size[sends], tiles)
     received = _sum(destination, size, tiles)
-    send_count = np.bincount(sends[:, 0], minlength=tiles)
+    send_count = np.bincount(sender, minlength=tiles)
     receive_count = np.bincount(destination, minlength=tiles)
     payload = -(-np.maximum(sent, received) // target.exchange_bytes_per_cycle)
     control = np.maximum(RECEIVE_SLOTS * receive_count, SEND_SLOTS * send_count)

@@ -20,6 +20,7 @@ import numpy as np
 from simulator.compiler.exchange import FAR_LATENCY, INSTRUCTION_BYTES, repetition
 from simulator.compiler.executable import Exchange
 from simulator.graph.machines import GlobalExchangeConstraint, GlobalExchangeFlow
+from simulator.graph.intervals import distinct
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray
 
@@ -151,8 +152,8 @@ def _crossings(
     """
     to_ipu = destination // target.tiles_per_ipu
     again = repetition(destination, begin)
-    sends = np.unique(np.stack([source, to_ipu, begin, size, again], axis=1), axis=0)
-    return sends[:, 0], sends[:, 1], sends[:, 3]
+    sends = distinct(source, to_ipu, begin, size, again)
+    return source[sends], to_ipu[sends], size[sends]
 
 
 def _sum(tile: IntArray, size: IntArray, tiles: int) -> IntArray:

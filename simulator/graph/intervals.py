@@ -106,6 +106,19 @@ def overlap(begins: IntArray, lengths: IntArray) -> bool:
     return bool((first[1:] < ends[:-1]).any())
 
 
+def distinct(*columns: IntArray) -> IntArray:
+    """Give the index of one row of each kind; rows are sorted by the first column, then the next.
+
+    Sorting columns is much faster than NumPy's unique of rows.
+    """
+    order: IntArray = np.lexsort(columns[::-1])
+    first = np.zeros(len(order), dtype=bool)
+    first[:1] = True
+    for column in columns:
+        first[1:] |= column[order][1:] != column[order][:-1]
+    return order[first]
+
+
 def touch(begins: IntArray, ends: IntArray, others: IntArray, other_ends: IntArray) -> bool:
     """Tell whether an interval [begin, end) has a number in common with one of the others."""
     order = np.argsort(others)
