@@ -19,8 +19,8 @@ import numpy as np
 
 from simulator.compiler.exchange import FAR_LATENCY, INSTRUCTION_BYTES, repetition
 from simulator.compiler.executable import Exchange
-from simulator.graph.machines import GlobalExchangeConstraint, GlobalExchangeFlow
 from simulator.graph.intervals import distinct
+from simulator.graph.machines import GlobalExchangeConstraint, GlobalExchangeFlow
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray
 
