@@ -10,13 +10,14 @@ words of a group's channels, each of which is a pass over every item.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from simulator.graph.types import IntArray
 
-WORKERS = 6  # the source has the number in itself
+WORKERS = 6  # unless a target has others
 SUPERVISOR = 7 + 6  # the call and its return
 ITEM, ROW = 23, 15  # of the loops over the items of a row, and over the rows
 SCALING_CYCLES = 10
@@ -30,8 +31,10 @@ class Unpacking(NamedTuple):
     lists: int
 
 
-# Scaled pointers of 64 and 32 bits, and lists of offsets with a length; the planner takes 2 of all.
-UNPACKING, PLANNED_UNPACKING = Unpacking(1, 2, 2), Unpacking(2, 2, 2)
+# On Mk1 pointers are scaled, on later machines whole, and their lists of offsets take longer. The
+# planner takes 2 of all. PopLibs lib/poplibs_support/cyclesTables.hpp.
+UNPACKING, LATER_UNPACKING = Unpacking(1, 2, 2), Unpacking(0, 0, 5)
+PLANNED_UNPACKING = Unpacking(2, 2, 2)
 
 
 class _Kind(NamedTuple):
@@ -68,6 +71,7 @@ def max_pooling(
     vectors: IntArray,
     groups: IntArray,
     unpacking: Unpacking = UNPACKING,
+    workers: int = WORKERS,
 ) -> IntArray:
     """13 + W*(40 + 15 a row + 25 an item + 4 + 3n for a vector of an item of n + initialisation).
 
@@ -75,7 +79,7 @@ def max_pooling(
     beside 27. A further group adds 6 to an item of n outputs.
     """
     work = Worker(rows, items, elements, initialised, vectors, groups)
-    return _pooling(work, unpacking, _MAX)
+    return _pooling(work, unpacking, _MAX, workers)
 
 
 def sum_pooling(
@@ -86,10 +90,11 @@ def sum_pooling(
     vectors: IntArray,
     groups: IntArray,
     unpacking: Unpacking = UNPACKING,
+    workers: int = WORKERS,
 ) -> IntArray:
     """As max pooling, but a cycle more to begin, and 5 + 3n a vector."""
     work = Worker(rows, items, elements, initialised, vectors, groups)
-    return _pooling(work, unpacking, _SUM)
+    return _pooling(work, unpacking, _SUM, workers)
 
 
 def max_pooling_gradient(
@@ -100,10 +105,21 @@ def max_pooling_gradient(
     vectors: IntArray,
     groups: IntArray,
     unpacking: Unpacking = UNPACKING,
+    workers: int = WORKERS,
 ) -> IntArray:
     """As max pooling, but 8 more to begin, 2 more a further group, and 5 + 5n a vector."""
     work = Worker(rows, items, elements, initialised, vectors, groups)
-    return _pooling(work, unpacking, _GRADIENT)
+    return _pooling(work, unpacking, _GRADIENT, workers)
+
+
+# By what a pooling gives: of a maximum also its gradient, and the scale of that.
+COSTS: dict[str, Callable[..., IntArray]] = {
+    "max": max_pooling,
+    "sum": sum_pooling,
+    "average": sum_pooling,
+    "maxGradient": max_pooling_gradient,
+    "maxScale": max_pooling,
+}
 
 
 def selective_scaling(vertices: IntArray) -> IntArray:
@@ -111,15 +127,15 @@ def selective_scaling(vertices: IntArray) -> IntArray:
     return np.full_like(vertices, SCALING_CYCLES)
 
 
-def initial_shares(outputs: IntArray, vectors: IntArray | int) -> IntArray:
+def initial_shares(outputs: IntArray, vectors: IntArray | int, workers: int = WORKERS) -> IntArray:
     """Give the vectors of a group that each worker initialises, [...][worker]."""
-    share = outputs * vectors // WORKERS
+    share = outputs * vectors // workers
     # The source compares the worker's number with an unsigned difference, which may be below 0.
-    left = (outputs - share * WORKERS)[..., None]
-    return share[..., None] + ((left < 0) | (np.arange(WORKERS) < left))
+    left = (outputs - share * workers)[..., None]
+    return share[..., None] + ((left < 0) | (np.arange(workers) < left))
 
 
-def _pooling(work: Worker, unpacking: Unpacking, kind: _Kind) -> IntArray:
+def _pooling(work: Worker, unpacking: Unpacking, kind: _Kind, workers: int) -> IntArray:
     group, passes = work.groups, work.groups * work.vectors
     begin = 17 + unpacking.data + (4 + work.initialised) * group + 6 + unpacking.starts
     pointers = kind.begin + kind.pointers * unpacking.data
@@ -128,5 +144,5 @@ def _pooling(work: Worker, unpacking: Unpacking, kind: _Kind) -> IntArray:
     # The work list holds one less than the outputs of an item.
     runs = passes * ((3 + kind.run - kind.output) * work.items + kind.output * work.elements)
     cycles = begin + np.where(work.rows > 0, started + loops + runs, 0) + 1
-    result: IntArray = SUPERVISOR + WORKERS * cycles
+    result: IntArray = SUPERVISOR + workers * cycles
     return result

@@ -19,6 +19,7 @@ from simulator.codelets.pooling_cycles import (
     max_pooling,
     max_pooling_gradient,
     sum_pooling,
+    unpacking_of,
 )
 from simulator.graph.errors import PoplarError, poplibs_error
 from simulator.graph.target import make_target
@@ -154,6 +155,16 @@ def test_the_gradient_reads_what_the_forward_pass_wrote(
     assert {(i, int(o)) for row in back for i, o in enumerate(row) if o >= 0} == pairs
 
 
+@pytest.mark.parametrize("workers", [1, 4])
+def test_targets_may_have_other_workers(workers: int) -> None:
+    values, array = Values(tiles_per_ipu=4, workers=workers), numbers(2, 4, 5, 5)
+    params = pooling.PoolParams(AVG, [5, 5], [3, 3], [1, 1], [1, 1], [1, 1], 4, 2)
+    out = pooling.pool(values.graph, params, values.tensor(array), values.program)
+    np.testing.assert_allclose(values.run().read(out), reference(array, params), rtol=1e-5)
+    starts = values.graph.vertex_groups()[0].fields["startPos"]
+    assert set(starts.counts().tolist()) == {workers}
+
+
 def test_every_replica_pools_its_own() -> None:
     device = IPUModel("tiny", numIPUs=2, tilesPerIPU=8).createDevice()
     parent, sequence = Graph(device.getTarget()), program.Sequence()
@@ -182,6 +193,12 @@ def test_the_slowest_worker_makes_the_cycles_of_its_vertex() -> None:
     assert max_pooling(*one)[0] == 13 + 6 * (begin + 2 + 1 + 3 + 2 + 4 + 1 + 15 + 25 + 2 * 16)
     assert sum_pooling(*one)[0] == max_pooling(*one)[0] + 6 * (1 + 2)
     assert max_pooling_gradient(*one)[0] == 13 + 6 * (begin + 12 + 9 + 15 + 25 + 2 * 25)
+
+
+def test_later_machines_unpack_other_pointers() -> None:
+    one = [np.array([number]) for number in (1, 1, 4, 2, 2, 1)]
+    mk1, mk2 = (max_pooling(*one, unpacking_of(make_target(name)))[0] for name in ("mk1", "mk2"))
+    assert mk2 - mk1 == 6 * (-1 - 2 + 2 * (5 - 2))  # data, start positions, two lists
 
 
 def test_a_worker_without_rows_only_initialises() -> None:

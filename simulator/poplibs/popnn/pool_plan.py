@@ -7,20 +7,13 @@ arranging them when the channels are grouped in another way than they lie.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import lcm, prod
 
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.pooling_cycles import (
-    PLANNED_UNPACKING,
-    initial_shares,
-    max_pooling,
-    max_pooling_gradient,
-    sum_pooling,
-)
+from simulator.codelets.pooling_cycles import COSTS, PLANNED_UNPACKING, initial_shares
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray, Type
 from simulator.poplibs.popnn.pool_windows import PoolShape
@@ -29,13 +22,6 @@ from simulator.poplibs.popnn.pool_work import Work, planned_work
 MOST_GRAINS = 8  # of 64 bits in a group of channels: more take much memory to arrange
 PREFERRED_BYTES = 32  # of a group of channels: what other operations like best
 ARRANGED_BYTES_A_CYCLE = 4
-COSTS: dict[str, Callable[..., IntArray]] = {
-    "max": max_pooling,
-    "sum": sum_pooling,
-    "average": sum_pooling,
-    "maxGradient": max_pooling_gradient,
-    "maxScale": max_pooling,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +133,10 @@ def _cheapest_of(problem: Problem, channels: int, options: _Options) -> Plan:
     shape, target = problem.shape, problem.target
     splits, largest = _shares(ceil_div(shape.channels, channels), target.num_tiles)
     vectors = channels // problem.grain
-    initial = initial_shares(options.smaller.prod(axis=1) // vectors, vectors)
+    initial = initial_shares(options.smaller.prod(axis=1) // vectors, vectors, target.workers)
     columns = [column[:, None, :] for column in (*options.work, initial)]
     compute = COSTS[problem.kind](
-        *columns, np.array(vectors), largest[:, None], PLANNED_UNPACKING
+        *columns, np.array(vectors), largest[:, None], PLANNED_UNPACKING, target.workers
     ).max(axis=-1)
     slowest = np.zeros((len(options.sizes), len(largest)), dtype=np.int64)
     np.maximum.at(slowest, options.of, compute)

@@ -15,15 +15,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.intervals import crossings
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Reads:
-    """Ranges [low, high) of a flattened tensor, and the part that reads each."""
-
-    low: IntArray
-    high: IntArray
-    part: IntArray
+from simulator.poplibs.popnn.pool_parts import Ranges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,8 +31,13 @@ class Wishes:
         return Wishes(self.part[kept], self.tile[kept])
 
 
-def nearest_tiles(graph: Graph, tensor: Tensor, reads: Reads, parts: int) -> IntArray:
-    """Give a tile of its own to each part; there must be as many tiles as parts."""
+def nearest_tiles(graph: Graph, tensor: Tensor, reads: Ranges) -> IntArray:
+    """Give a tile of its own to each part, which reads ranges of a flattened tensor.
+
+    There must be as many tiles as parts.
+    """
+    parts = len(reads.counts)
+    part_of = np.repeat(np.arange(parts, dtype=np.int64), reads.counts)
     low, high, tile = graph.tile_ranges(tensor)
     tiles = graph.target.num_tiles
     held = np.bincount(tile, weights=high - low, minlength=tiles)
@@ -48,7 +45,7 @@ def nearest_tiles(graph: Graph, tensor: Tensor, reads: Reads, parts: int) -> Int
     range_of, piece = crossings(reads.low, reads.high, low, high)
     shared = np.minimum(reads.high[range_of], high[piece])
     shared -= np.maximum(reads.low[range_of], low[piece])
-    pairs, which = np.unique(reads.part[range_of] * tiles + tile[piece], return_inverse=True)
+    pairs, which = np.unique(part_of[range_of] * tiles + tile[piece], return_inverse=True)
     overlap = np.bincount(which, weights=shared, minlength=len(pairs))
     rank = np.argsort(order)
     best = np.lexsort((rank[pairs % tiles], -overlap, pairs // tiles))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,29 +23,25 @@ from simulator.poplibs.popnn.pool_lists import (
 )
 from simulator.poplibs.popnn.pool_parts import Boxes, Parts, Ranges, cut_into_parts
 from simulator.poplibs.popnn.pool_plan import Partition
-from simulator.poplibs.popnn.pool_tiles import Reads, nearest_tiles
+from simulator.poplibs.popnn.pool_tiles import nearest_tiles
 from simulator.poplibs.popnn.pool_windows import PoolShape
 from simulator.poplibs.popnn.pool_work import counted_work, share_rows, work_list
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A pooling vertex: what it computes and costs; `extra` are its fields shaped like in, out."""
+class Kind(NamedTuple):
+    """A pooling vertex; `like_in` and `like_out` name its further fields shaped like in and out."""
 
     codelet: Callable[[Type, list[IntArray]], Codelet]
-    cycles: Callable[..., IntArray]
-    extra_in: str = ""
-    extra_out: str = ""
+    like_in: str = ""
+    like_out: str = ""
 
 
 KINDS = {
-    "max": Kind(codelets.max_pooling, cycles.max_pooling),
-    "sum": Kind(codelets.sum_pooling, cycles.sum_pooling),
-    "average": Kind(codelets.sum_pooling, cycles.sum_pooling),
-    "maxGradient": Kind(
-        codelets.max_pooling_gradient, cycles.max_pooling_gradient, "fwdActsOut", "fwdActsIn"
-    ),
-    "maxScale": Kind(codelets.max_pooling_scale, cycles.max_pooling, "", "fwdActsOut"),
+    "max": Kind(codelets.max_pooling),
+    "sum": Kind(codelets.sum_pooling),
+    "average": Kind(codelets.sum_pooling),
+    "maxGradient": Kind(codelets.max_pooling_gradient, "fwdActsOut", "fwdActsIn"),
+    "maxScale": Kind(codelets.max_pooling_scale, "", "fwdActsOut"),
 }
 
 
@@ -85,8 +82,8 @@ def add_pooling(pooling: Pooling, tensors: Grouped, prog: Sequence) -> Tensor:
     kind = KINDS[pooling.kind]
     joined = [
         ("in", tensors.source, source_ranges),
-        (kind.extra_in, tensors.like_source, source_ranges),
-        (kind.extra_out, tensors.like_out, out_ranges),
+        (kind.like_in, tensors.like_source, source_ranges),
+        (kind.like_out, tensors.like_out, out_ranges),
     ]
     fields = {"out": cut_ranges("out", "output", flat, *_columns(out_ranges))}
     for field, tensor, ranges in joined:
@@ -104,10 +101,9 @@ def _columns(ranges: Ranges) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def _tiles(pooling: Pooling, source: Tensor, ranges: Ranges) -> IntArray:
-    count = len(ranges.counts)
     if pooling.introspective:
-        part = np.repeat(np.arange(count), ranges.counts)
-        return nearest_tiles(pooling.graph, source, Reads(ranges.low, ranges.high, part), count)
+        return nearest_tiles(pooling.graph, source, ranges)
+    count = len(ranges.counts)
     # By group, sample and field, where the parts are listed by sample, group and field.
     partition = pooling.partition
     number = np.arange(count, dtype=np.int64).reshape(partition.groups, partition.batch, -1)
@@ -134,7 +130,10 @@ def _add_vertices(
     channels = pooling.partition.group_channels
     vectors = channels * dtype.size // 8
     columns = [column[parts.piece] for column in work]
-    columns.append(cycles.initial_shares(sizes[:, 1:].prod(axis=1), vectors))
+    columns.append(cycles.initial_shares(sizes[:, 1:].prod(axis=1), vectors, workers))
+    cost = cycles.COSTS[pooling.kind]
+    columns += [np.array(vectors), sizes[:, :1]]
+    by_worker = cost(*columns, cycles.unpacking_of(graph.target), workers)
     elements = work.elements[parts.piece].sum(axis=1)
     scales = _scales(pooling, parts)
     group = VertexGroup(
@@ -144,7 +143,7 @@ def _add_vertices(
         fields=fields,
         parameters=_geometry(parts, channels)
         | {"operations": elements * sizes[:, 0] * channels, "scale": scales},
-        cycles=kind.cycles(*columns, np.array(vectors), sizes[:, :1]).max(axis=1),
+        cycles=by_worker.max(axis=1),
     )
     graph.add_vertices(group)
     return group
