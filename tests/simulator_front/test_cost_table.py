@@ -16,11 +16,16 @@ from simulator.codelets import (
     classification,
     convolution,
     elementwise,
+    images,
     loops,
     losses,
     nonlinearity,
+    random_values,
+    random_vertices,
     reduction,
+    sorting,
     ternary,
+    transposing,
 )
 from simulator.codelets.catalogue import CATALOGUE, rows_of, source_of
 from simulator.codelets.document import markdown
@@ -155,6 +160,19 @@ def codelets() -> Iterator[Codelet]:
     for name in convolution.SIZES:
         yield convolution.conv_codelet(f"{name}<float,float>", FLOAT, FLOAT, {}, ())
     yield convolution.transpose_codelet(FLOAT, 2, 2)
+    for dtype in (FLOAT, HALF):
+        kinds = random_values.DISTRIBUTIONS
+        yield from (random_vertices.random_codelet(kind, dtype, MK1) for kind in kinds)
+        yield random_vertices.dropout_codelet(dtype, MK1)
+    yield random_vertices.set_seed_codelet(MK1)
+    yield random_vertices.get_seeds_codelet(MK1)
+    yield random_vertices.set_seeds_codelet(MK1)
+    yield sorting.heap_sort_codelet(FLOAT)
+    yield sorting.heap_sort_key_value_codelet(FLOAT, HALF)
+    yield sorting.compare_and_swap_codelet(FLOAT, None, True, "none")
+    yield sorting.compare_and_swap_codelet(FLOAT, UNSIGNED_INT, True, "compared")
+    yield transposing.transpose_worker_codelet(FLOAT, 2, 2)
+    yield images.normalise_image_codelet(HALF, HALF)
     yield loops.for_loop_counter(UNSIGNED_INT)
     yield from (copies.SHORT, copies.LONG, copies.STRIDED)
 
