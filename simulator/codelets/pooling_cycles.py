@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simulator.graph.target import Target
 from simulator.graph.types import IntArray
 
 WORKERS = 6  # unless a target has others
@@ -125,6 +126,11 @@ COSTS: dict[str, Callable[..., IntArray]] = {
 def selective_scaling(vertices: IntArray) -> IntArray:
     """10 for each of an array of vertices, a worker: the source's own placeholder."""
     return np.full_like(vertices, SCALING_CYCLES)
+
+
+def unpacking_of(target: Target) -> Unpacking:
+    """Tell what unpacking takes on a target."""
+    return UNPACKING if target.architecture == "ipu1" else LATER_UNPACKING
 
 
 def initial_shares(outputs: IntArray, vectors: IntArray | int, workers: int = WORKERS) -> IntArray:
