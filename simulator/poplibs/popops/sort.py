@@ -20,7 +20,7 @@ from simulator.graph.intervals import crossings
 from simulator.graph.program import Copy, Execute, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
-from simulator.graph.vertex import Field, VertexGroup, cut_field
+from simulator.graph.vertex import VertexGroup, cut_field
 from simulator.logging import library_call
 from simulator.poplibs.popops.regions import debug_name, regions_of
 from simulator.poplibs.popops.topk import KEY_TYPES, SortOrder, TopKParams, top_k
@@ -28,19 +28,12 @@ from simulator.poplibs.popops.topk import KEY_TYPES, SortOrder, TopKParams, top_
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """What is sorted: rows of keys, and the values that move with them."""
+    """What is sorted: rows of `keys`, and the `values` that move with them, if there are any."""
 
     graph: Graph
     prog: Sequence
     name: str
-    keys: Tensor
-    values: Tensor | None
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Give keys and values by the names that their vertices give them."""
-        if self.values is None:
-            return {"out": self.keys}
-        return {"key": self.keys, "value": self.values}
+    tensors: dict[str, Tensor]
 
 
 @library_call("POPOPS")
@@ -95,19 +88,15 @@ def _sort(
     size = keys.dim(dim)
     if keys.numElements() == 0 or size == 1:
         return
-    number = keys.numElements() // size
-    flat = [
-        None if tensor is None else tensor.dimRoll(dim, keys.rank() - 1).reshape((number, size))
-        for tensor in (keys, values)
-    ]
-    if flat[0] is None:
-        raise AssertionError("keys are given")
-    rows = _Rows(graph, prog, name, flat[0], flat[1])
+    given = {"keys": keys} if values is None else {"keys": keys, "values": values}
+    shape = (keys.numElements() // size, size)
+    flat = {key: t.dimRoll(dim, t.rank() - 1).reshape(shape) for key, t in given.items()}
+    rows = _Rows(graph, prog, name, flat)
     with graph.debug_scope(name, "popops"):
-        tiles = _tiles_of_rows(graph, flat[0])
+        tiles = _tiles_of_rows(graph, flat["keys"])
         if (tiles >= 0).all():
             _heap_sort(rows, tiles)
-        elif _has_network(rows):
+        elif all(tensor.dtype in KEY_TYPES for tensor in flat.values()):
             _sort_by_network(rows)
         else:
             _sort_on_other_tiles(rows)
@@ -127,51 +116,43 @@ def _tiles_of_rows(graph: Graph, rows: Tensor) -> IntArray:
 
 def _heap_sort(rows: _Rows, tiles: IntArray) -> None:
     """Add a worker for each row, on its tile."""
-    graph, size = rows.graph, rows.keys.dim(1)
-    first = np.arange(rows.keys.dim(0), dtype=np.int64) * size
-    fields: dict[str, Field] = {
-        name: cut_field(name, "inout", tensor, first, first + size)
-        for name, tensor in rows.tensors().items()
-    }
-    if rows.values is None:
-        codelet = heap_sort_codelet(rows.keys.dtype)
+    graph, keys, values = rows.graph, rows.tensors["keys"], rows.tensors.get("values")
+    number, size = keys.shape
+    first = np.arange(number, dtype=np.int64) * size
+    if values is None:
+        codelet, names = heap_sort_codelet(keys.dtype), {"keys": "out"}
         cycles = indexing_cycles.heap_sort(np.full_like(first, size))
     else:
-        codelet = heap_sort_key_value_codelet(rows.keys.dtype, rows.values.dtype)
+        codelet = heap_sort_key_value_codelet(keys.dtype, values.dtype)
+        names = {"keys": "key", "values": "value"}
         cycles = sorting_cycles.heap_sort_key_value(np.full_like(first, size))
+    fields = {
+        names[key]: cut_field(names[key], "inout", tensor, first, first + size)
+        for key, tensor in rows.tensors.items()
+    }
     compute_set = graph.addComputeSet(f"{rows.name}/sortCS")
     graph.add_vertices(VertexGroup(compute_set.id, codelet, tiles, fields, {}, cycles))
     rows.prog.add(Execute(compute_set))
 
 
-def _has_network(rows: _Rows) -> bool:
-    tensors = (rows.keys, rows.values)
-    return all(tensor is None or tensor.dtype in KEY_TYPES for tensor in tensors)
-
-
 def _sort_by_network(rows: _Rows) -> None:
-    params = TopKParams(rows.keys.dim(1), False, SortOrder.ASCENDING)
-    found = top_k(rows.graph, rows.prog, rows.keys, rows.values, params, rows.name)
-    rows.prog.add(Copy(found["keys"], rows.keys, name=rows.name))
-    if rows.values is not None:
-        rows.prog.add(Copy(found["values"], rows.values, name=rows.name))
+    keys, values = rows.tensors["keys"], rows.tensors.get("values")
+    params = TopKParams(keys.dim(1), False, SortOrder.ASCENDING)
+    found = top_k(rows.graph, rows.prog, keys, values, params, rows.name)
+    for key, tensor in rows.tensors.items():
+        rows.prog.add(Copy(found[key], tensor, name=rows.name))
 
 
 def _sort_on_other_tiles(rows: _Rows) -> None:
     """Bring each row to a tile, sort it there and bring it back."""
-    graph, (number, size) = rows.graph, rows.keys.shape
+    graph, (number, size) = rows.graph, rows.tensors["keys"].shape
     row = np.arange(number, dtype=np.int64)
     tiles = row * graph.target.num_tiles // max(number, graph.target.num_tiles)
-    moved = []
-    for tensor in (rows.keys, rows.values):
-        if tensor is None:
-            continue
-        there = graph.addVariable(tensor.dtype, tensor.shape, f"{rows.name}/row")
-        graph.map_ranges(there, row * size, (row + 1) * size, tiles)
-        rows.prog.add(Copy(tensor, there, name=rows.name))
-        moved.append(there)
-    values = moved[1] if len(moved) > 1 else None
-    _heap_sort(_Rows(graph, rows.prog, rows.name, moved[0], values), tiles)
-    rows.prog.add(Copy(moved[0], rows.keys, name=rows.name))
-    if rows.values is not None and values is not None:
-        rows.prog.add(Copy(values, rows.values, name=rows.name))
+    moved: dict[str, Tensor] = {}
+    for key, tensor in rows.tensors.items():
+        moved[key] = graph.addVariable(tensor.dtype, tensor.shape, f"{rows.name}/{key}")
+        graph.map_ranges(moved[key], row * size, (row + 1) * size, tiles)
+        rows.prog.add(Copy(tensor, moved[key], name=rows.name))
+    _heap_sort(_Rows(graph, rows.prog, rows.name, moved), tiles)
+    for key, tensor in rows.tensors.items():
+        rows.prog.add(Copy(moved[key], tensor, name=rows.name))
