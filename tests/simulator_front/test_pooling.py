@@ -143,6 +143,72 @@ def test_operations_are_counted_without_padding() -> None:
     assert pooling.getFwdFlops(params) == (2 + 3 + 2 + 3) * 4 * 2
 
 
+# Work lists
+def lists_of(storage: Any, field: Any) -> list[list[Any]]:
+    """Read the edges of a field of unsigned shorts, by vertex."""
+    values = storage.view(field.dtype)[field.elements()].tolist()
+    sizes = field.counts() if field.rows is None else field.rows
+    ends = np.cumsum(sizes)
+    edges = [values[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+    last = np.cumsum(field.edges)
+    return [edges[end - count : end] for count, end in zip(field.edges, last, strict=True)]
+
+
+def pooled_by_lists(storage: Any, group: Any, vertex: int, stride: int, dilation: int) -> Any:
+    """Do what a worker does with its list: give the rows of inputs of each row of outputs."""
+    (starts,) = lists_of(storage, group.fields["startPos"])[vertex]
+    (bases,) = lists_of(storage, group.fields["offsetBase"])[vertex]
+    rows = lists_of(storage, group.fields["workList"])[vertex]
+    assert starts[-1] == len(rows) == len(bases) // 2
+    found: list[tuple[int, int]] = []
+    for row, items in enumerate(rows):
+        for out, source, less in zip(*(items[k::3] for k in range(3)), strict=True):
+            begin, first = bases[2 * row] + out, bases[2 * row + 1] + source
+            found += [(begin + dilation * n, first + stride * n) for n in range(less + 1)]
+    return sorted(found)
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+def test_work_lists_pair_the_inputs_and_outputs_of_values(gradient: bool) -> None:
+    values = Values("mk1", tiles_per_ipu=10)
+    tensor = values.tensor(numbers(2, 8, 9, 7))
+    params = pooling.PoolParams(MAX, [9, 7], [3, 3], [1, 2], [1, 1], [0, 1], 8, 2)
+    out = pooling.pool(values.graph, params, tensor, values.program)
+    if gradient:
+        pooling.poolInputGradient(values.graph, params, tensor, out, out, False, values.program)
+    group = values.graph.vertex_groups()[-1]
+    storage = values.run()
+    shape = PoolShape(2, 8, tuple(Window.forward(*w) for w in ((9, 3, 1, 1, 0), (7, 3, 2, 1, 1))))
+    windows = (shape.gradient() if gradient else shape).windows
+    rows, columns = (window.input_of() for window in windows)
+    steps = windows[1].stride, windows[1].dilation
+    for vertex in range(len(group)):
+        at = {name: column[vertex] for name, column in group.parameters.items()}
+        expected = []
+        for sample, y, x in np.ndindex(at["outerOut"][1], *at["sizeOut"]):
+            for up, left in np.ndindex(3, 3):
+                row = rows[up][at["beginOut"][0] + y] - at["beginIn"][0]
+                column = columns[left][at["beginOut"][1] + x] - at["beginIn"][1]
+                if min(rows[up][at["beginOut"][0] + y], columns[left][at["beginOut"][1] + x]) < 0:
+                    continue
+                inside = (sample * at["sizeIn"][0] + row) * at["sizeIn"][1] + column
+                place = (sample * at["sizeOut"][0] + y) * at["sizeOut"][1] + x
+                expected.append((place, inside))
+        assert pooled_by_lists(storage, group, vertex, *steps) == sorted(expected)
+
+
+def test_averages_of_different_numbers_of_inputs_are_scaled_apart() -> None:
+    values = Values("mk1", tiles_per_ipu=1)
+    params = pooling.PoolParams(AVG, [4], [3], [1], [1], [1], 4, 1)
+    pooling.pool(values.graph, params, values.tensor(numbers(1, 4, 4)), values.program)
+    summed, scaled = values.graph.vertex_groups()
+    names = ["popnn::SumPooling<float>", "popnn::SelectiveScaling<float>"]
+    assert [summed.codelet.name, scaled.codelet.name] == names
+    # Windows of 2, 3, 3 and 2 inputs; workers 1, 2, 4 and 5 of six have an output each.
+    (lists,) = lists_of(values.run(), scaled.fields["scaleWorklist"])
+    assert [run for run in lists if run] == [[0, 1, 2], [1, 1, 3], [2, 1, 3], [3, 1, 2]]
+
+
 # Windows
 @given(st.integers(1, 9), st.integers(1, 4), st.integers(1, 3), st.integers(0, 3))
 @settings(deadline=None)
