@@ -15,7 +15,7 @@ USUAL_GROUP = 16  # channels that lie together, where they divide evenly
 
 
 def build(graph: Graph, parameters: Mapping[str, str]) -> Programs:
-    """Add the tensors and programs: forward, backward, from the host and to the host."""
+    """Add the tensors and the programs: forward, then backward; no copies from or to the host."""
     field = field_of(parameters["field"])
 
     def by_dimension(name: str, usual: str) -> tuple[int, ...]:
