@@ -14,8 +14,9 @@ from value_program import Values
 from simulator import popops, poprand, poputil
 from simulator.codelets import random_cycles
 from simulator.codelets.philox import draw, philox
-from simulator.graph.program import Repeat, Sequence
+from simulator.graph.program import Copy, Repeat, Sequence
 from simulator.graph.target import TARGETS
+from simulator.graph.tensor import concat
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT
 
 MANY = 20_000
@@ -94,6 +95,19 @@ def test_without_a_seed_the_generators_go_on() -> None:
     first, second = values.uniform(None), values.uniform(None)
     storage = values.run()
     assert not np.isin(storage.read(first), storage.read(second)).any()
+
+
+def test_every_turn_of_a_loop_and_every_run_draws_others() -> None:
+    values = Draws()
+    outer, values.program = values.program, Sequence()
+    drawn = values.uniform(None)
+    history = values.graph.addVariable(FLOAT, [4, 100], "history")
+    values.graph.setTileMapping(history, 0)
+    values.program.add(Copy(concat(drawn.expand([0]), history[:3]), history))
+    body, values.program = values.program, outer
+    outer.add(Repeat(4, body))
+    found = values.run().read(history)
+    assert len(np.unique(found)) >= 398
 
 
 def test_what_is_drawn_with_a_seed_does_not_disturb_the_generators() -> None:

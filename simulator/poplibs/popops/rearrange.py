@@ -30,6 +30,7 @@ from simulator.graph.types import (
     SHORT,
     UNSIGNED_INT,
     UNSIGNED_SHORT,
+    Array,
     IntArray,
     Type,
 )
@@ -160,12 +161,11 @@ def _add_transposes(
         _add_group(graph, cs, tensors, shape, (chosen, here, ranges), supervisor=supervisor)
 
 
-def _fast_tiles(target: Target, dtype: Type, shape: tuple[int, int], counts: IntArray) -> IntArray:
+def _fast_tiles(target: Target, dtype: Type, shape: tuple[int, int], counts: IntArray) -> Array:
     """Tell of each tile whether one vertex of all its workers does its matrices."""
-    by_count = {
-        count: _is_fast(target, dtype, *shape, count) for count in np.unique(counts).tolist()
-    }
-    return np.array([by_count[count] for count in counts.tolist()], dtype=np.int64)
+    distinct, which = np.unique(counts, return_inverse=True)
+    fast = [_is_fast(target, dtype, *shape, count) for count in distinct.tolist()]
+    return np.array(fast, dtype=bool)[which]
 
 
 def _add_group(
