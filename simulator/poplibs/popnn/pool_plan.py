@@ -156,7 +156,8 @@ def _input_bytes(problem: Problem, sizes: IntArray) -> IntArray:
     """Estimate the bytes that a channel of boxes of outputs reads.
 
     The gradient of a maximum reads three tensors, two of them like its input and one like its
-    output; the scale of such a gradient one like its output.
+    output; the scale of such a gradient one like its output. Versions of PopLibs differ in this
+    estimate; of those this one was taken because it fits the published Mk1 rows of poolings best.
     """
     outputs: IntArray = sizes.prod(axis=1)
     inputs = sizes[:, 0].copy()
