@@ -48,9 +48,12 @@ def create_weights(graph: Graph, params: ConvParams, settings: Settings, name: s
 
 
 def _layout(rank: int, channel: int, size: int, group: int) -> Layout:
-    """Put groups of channels innermost, or all channels where groups would not be whole."""
+    """Put groups of channels innermost, or all channels where groups would not be whole.
+
+    The groups come first, so that the block of one group and some outputs lies together.
+    """
     if size % group == 0:
-        return Layout(tuple(range(rank)), channel, group)
+        return Layout(tuple(dict.fromkeys((0, channel, *range(rank)))), channel, group)
     return Layout((*(axis for axis in range(rank) if axis != channel), channel))
 
 

@@ -84,14 +84,21 @@ def _problem(forward: Problem, pass_: Pass) -> Problem:
 def _joint(
     target: Target, forward: Problem, settings: Settings, problems: dict[str, Problem]
 ) -> dict[str, Plan] | None:
-    """Find the parts that are cheapest for all passes; none if nothing fits."""
-    methods = [m for m in methods_of(target, forward, settings) if m.vertex == "AMP"]
-    grain = lcm(methods[0].in_group, methods[0].out_group)
+    """Find the parts that are cheapest for all passes; none if nothing fits.
+
+    The weights, or what takes their place, stream through the matrix units in every pass, and the
+    batch is not cut: so each weight is used on one tile.
+    """
+    method = next(
+        m for m in methods_of(target, forward, settings) if m.vertex == "AMP" and m.swapped
+    )
     sizes = (forward.groups, forward.batch, forward.inputs, forward.outputs)
+    steps = (1, forward.batch, *(lcm(method.in_group, method.out_group),) * 2)
+    problems = {name: replace(problem, grain=steps[K]) for name, problem in problems.items()}
     limit = int(target.bytes_per_tile * settings.memory_proportion)
     model = popsolver.Model()
     parts, largest, used = [], [], model.addConstant(1)
-    for size, step in zip(sizes, (1, grain, grain, grain), strict=True):
+    for size, step in zip(sizes, steps, strict=True):
         candidates = even_candidates(size, step, settings.tiles)
         count = model.addVariable(1, candidates[-1], among=candidates)
         used = model.product([used, count])
@@ -99,59 +106,50 @@ def _joint(
         parts.append(count)
         largest.append(model.ceildiv(ceil_div(size, step), count))
 
-    def priced(arrays: list[IntArray], name: str, method: Method) -> Estimate:
-        counts = arrays[4:]
+    def priced(arrays: list[IntArray], name: str) -> Estimate:
         blocks = [
             np.minimum(block * step, size)
-            for block, step, size in zip(arrays, (1, grain, grain, grain), sizes, strict=False)
+            for block, step, size in zip(arrays, steps, sizes, strict=False)
         ]
         batch, outputs, inputs = PASSES[name]
-        part = Part(
-            blocks[G], blocks[batch], (), blocks[outputs], (), blocks[inputs], counts[inputs]
-        )
+        sums = arrays[len(sizes) + inputs]
+        part = Part(blocks[G], blocks[batch], (), blocks[outputs], (), blocks[inputs], sums)
         return estimate(target, problems[name], method, part, ())
 
     def cycles(arrays: list[IntArray]) -> IntArray:
-        found = np.zeros_like(arrays[0])
-        for name in PASSES:
-            ways = [_cost(priced(arrays, name, method), limit) for method in methods]
-            found = np.where((found < 0) | (np.max(ways, axis=0) < 0), -1, found + _least(ways))
-        return found
+        found = [priced(arrays, name) for name in PASSES]
+        fits = np.all([one.bytes <= limit for one in found], axis=0)
+        every = [stage for one in found for stage in one.cycles.values()]
+        return np.where(fits, np.add.reduce(every), -1)
 
     inputs = [*largest, *parts]
     solution = model.minimize(model.call(inputs, cycles, "cycles", arrays=True))
     if not solution.validSolution():
         return None
     values = [np.array([solution[variable]]) for variable in inputs]
-    plans = {}
-    for name, pass_ in PASSES.items():
-        found = [(priced(values, name, method), method) for method in methods]
-        best, method = min(found, key=lambda pair: _order(_cost(pair[0], limit)[0]))
-        counts = [solution[count] for count in parts]
-        plans[name] = Plan(
-            problems[name],
-            method,
-            tuple(counts[d] for d in (G, *pass_)),
-            tuple((stage, int(np.ravel(value)[0])) for stage, value in best.cycles.items()),
-            int(np.ravel(best.bytes)[0]),
-            limit,
-            order=tuple((G, *pass_).index(dimension) for dimension in PLACES),
-        )
-    return plans
+    counts = [solution[count] for count in parts]
+    return {
+        name: _plan(problems[name], method, counts, PASSES[name], priced(values, name), limit)
+        for name in PASSES
+    }
 
 
-def _cost(found: Estimate, limit: int) -> IntArray:
-    """Give the cycles of all stages; -1 where the data does not fit."""
-    total: IntArray = np.add.reduce(list(found.cycles.values()))
-    return np.where(found.bytes > limit, -1, total)
-
-
-def _least(ways: list[IntArray]) -> IntArray:
-    """Give the fewest cycles of the ways that fit."""
-    fits = [np.where(way < 0, np.iinfo(np.int64).max, way) for way in ways]
-    fewest: IntArray = np.minimum.reduce(fits)
-    return fewest
-
-
-def _order(cycles: int) -> tuple[bool, int]:
-    return cycles < 0, cycles
+def _plan(
+    problem: Problem,
+    method: Method,
+    counts: list[int],
+    pass_: Pass,
+    found: Estimate,
+    limit: int,
+) -> Plan:
+    """Give the plan of one pass."""
+    dimensions = (G, *pass_)
+    return Plan(
+        problem,
+        method,
+        tuple(counts[dimension] for dimension in dimensions),
+        tuple((stage, int(np.ravel(value)[0])) for stage, value in found.cycles.items()),
+        int(np.ravel(found.bytes)[0]),
+        limit,
+        order=tuple(dimensions.index(dimension) for dimension in PLACES),
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import lcm
 
 import numpy as np
 
@@ -41,7 +42,8 @@ class Method:
         """Give the steps in which each dimension of a problem is cut."""
         field = (1,) * len(problem.axes)
         least = problem.grain
-        batch, outputs = (self.out_group, least) if self.swapped else (least, self.out_group)
+        whole = lcm(self.out_group, least)
+        batch, outputs = (whole, least) if self.swapped else (least, whole)
         return (self.conv_groups, batch, *field, outputs, *field, self.in_group)
 
     def innermost(self, channel: int) -> tuple[int, int]:
