@@ -16,9 +16,13 @@ from simulator.graph.errors import PoplarError
 from simulator.graph.types import FLOAT, HALF, INT
 from simulator.poplibs import poplin
 from simulator.poplibs.poplin import ConvParams, InputTransform, OutputTransform, planner
+from simulator.poplibs.poplin.transforms import Transform
 
 WAYS = ("AMP", "AMP swapped", "AMP expanded", "AMP expanded swapped", "HMAC")
 WAYS_OF_HALVES = ("AMP", "SLIC", "VMAC")
+
+
+FORMS = {"swapped": Transform(swap=True), "combined": Transform(combined=2)}
 
 
 def small(low: int, high: int, size: int) -> st.SearchStrategy[list[int]]:
@@ -88,6 +92,51 @@ def test_convolutions_equal_numpys(way: str) -> None:
         only(way, monkeypatch)
         check()
     planner.plan_convolution.cache_clear()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_convolutions_in_other_forms_equal_numpys(form: str) -> None:
+    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+    @given(params_of_any_convolution(), st.booleans())
+    def check(params: ConvParams, created: bool) -> None:
+        params = replace(params, numConvGroups=2 * params.numConvGroups)
+        values = Values("tiny")
+        data, weights, _ = of_inner_product(params)
+        if created:
+            tensors = (
+                poplin.createInput(values.graph, params, "in"),
+                poplin.createWeights(values.graph, params, "weights"),
+            )
+            values._initial += zip(tensors, (data, weights), strict=True)
+        else:
+            tensors = values.tensor(data), values.tensor(weights)
+        out = poplin.convolution(values.graph, *tensors, params, False, values.program)
+        assert (values.run().read(out) == convolved(data, weights, params)).all()
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        planner.plan_convolution.cache_clear()
+        monkeypatch.setattr(
+            planner, "transforms_of", lambda _, p: [FORMS[form] if p.axes else Transform()]
+        )
+        check()
+    planner.plan_convolution.cache_clear()
+
+
+def test_a_kernel_that_is_larger_than_the_field_is_made_the_input() -> None:
+    graph = Values("mk1").graph
+    forward = ConvParams(HALF, 64, (15, 50), (5, 50), 1, 100)
+    assert "swapped" in poplin.reportPlanInfo(graph, poplin.getGradientParams(forward))
+
+
+def test_groups_of_one_channel_are_combined_where_the_input_is_dilated() -> None:
+    graph, near = Values("mk1").graph, [1, 1]
+    forward = ConvParams(
+        HALF, 4, (56, 56), (3, 3), 1, 1, 128,
+        InputTransform(paddingLower=near), outputTransform=OutputTransform(stride=[2, 2]),
+    )  # fmt: skip
+    assert poplin.reportPlanInfo(graph, forward).startswith("SLIC, ")
+    backward = poplin.reportPlanInfo(graph, poplin.getGradientParams(forward))
+    assert backward.startswith("16 groups combined; AMP, ")
 
 
 @pytest.mark.parametrize("way", WAYS_OF_HALVES)

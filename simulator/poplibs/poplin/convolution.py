@@ -143,9 +143,13 @@ def convolve(
     places = [outputs + low for (_, _, outputs), (low, _) in zip(kept, around, strict=True)]
     field = [a.output + sum(ends) for a, ends in zip(problem.axes, around, strict=True)]
     with graph.debug_scope(name, "poplin", plan=plan.describe()):
+        left, right = plan.transform.operands(graph, left, right, prog, name)
         left = _together(graph, plan, "input", left, prog, name)
         right = _together(graph, plan, "weights", right, prog, name)
-        out = _in_slices(graph, plan, flat, left, right, prog, name, settings)
+        form = plan.transform.problem(flat)
+        out = plan.transform.result(
+            _in_slices(graph, plan, form, left, right, prog, name, settings)
+        )
         out = out.reshape((*out.shape[:2], small.batch, *(axis.output for axis in small.axes)))
         return _amid_zeros(graph, out, places, (*out.shape[:3], *field), prog, name)
 

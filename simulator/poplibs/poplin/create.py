@@ -16,6 +16,7 @@ from simulator.poplibs.poplin.params import ConvParams
 from simulator.poplibs.poplin.plan import Plan
 from simulator.poplibs.poplin.planner import Settings
 from simulator.poplibs.poplin.problem import Problem, compact, flattened, problem_of
+from simulator.poplibs.poputil import mapTensorLinearly
 
 
 class PlanningCache:
@@ -25,16 +26,14 @@ class PlanningCache:
 def create_input(graph: Graph, params: ConvParams, settings: Settings, name: str) -> Tensor:
     """Add [batch, groups * inputs, *field]."""
     problem = problem_of(params)
-    shape = (
-        params.numConvGroups,
-        params.inputChannelsPerConvGroup,
-        params.batchSize,
-        *params.inputFieldShape,
-    )
     plan = plan_of(graph.target, flattened(compact(problem)), settings)
-    memory = _add(graph, params.dataType, shape, plan.method.innermost(1), name)
-    _map_input(graph, memory, plan, problem)
-    apart = _in_order(memory).dimShufflePartial([2, 0, 1], [0, 1, 2])
+    form, field = plan.transform.problem(problem), tuple(params.inputFieldShape)
+    if plan.transform.swap:
+        sizes = (form.groups, form.outputs, form.inputs, *field)
+        apart = _weights(graph, sizes, plan, form, name).dimShufflePartial([1, 0], [0, 1])
+    else:
+        sizes = (form.groups, form.inputs, form.batch, *field)
+        apart = _input(graph, sizes, plan, form, name).dimShufflePartial([2, 0, 1], [0, 1, 2])
     return apart.reshape(params.input_shape())
 
 
@@ -42,7 +41,30 @@ def create_weights(graph: Graph, params: ConvParams, settings: Settings, name: s
     """Add [groups, outputs, inputs, *kernel]."""
     problem = problem_of(params)
     plan = plan_of(graph.target, flattened(compact(problem)), settings)
-    memory = _add(graph, params.dataType, params.weights_shape(), plan.method.innermost(2), name)
+    form, kernel = plan.transform.problem(problem), tuple(params.kernelShape)
+    if plan.transform.combined > 1:
+        innermost = 0, plan.transform.combined
+        spread = _add(graph, params.dataType, params.weights_shape(), innermost, name)
+        mapTensorLinearly(graph, spread.memory)
+        return _in_order(spread)
+    if plan.transform.swap:
+        sizes = (form.groups, form.inputs, form.batch, *kernel)
+        return _input(graph, sizes, plan, form, name).dimShufflePartial([1], [2])
+    return _weights(graph, params.weights_shape(), plan, form, name)
+
+
+def _input(graph: Graph, sizes: tuple[int, ...], plan: Plan, problem: Problem, name: str) -> Tensor:
+    """Add what a plan reads as its input, [g][ci][n][*in]."""
+    memory = _add(graph, problem.dtype, sizes, plan.method.innermost(1), name)
+    _map_input(graph, memory, plan, problem)
+    return _in_order(memory)
+
+
+def _weights(
+    graph: Graph, sizes: tuple[int, ...], plan: Plan, problem: Problem, name: str
+) -> Tensor:
+    """Add what a plan reads as its weights, [g][co][ci][*kernel]."""
+    memory = _add(graph, problem.dtype, sizes, plan.method.innermost(2), name)
     _map_weights(graph, memory, plan, problem)
     return _in_order(memory)
 

@@ -32,13 +32,8 @@ from simulator.poplibs.poplin.operands import (
     with_edges,
 )
 from simulator.poplibs.poplin.plan import Boxes, Plan, boxes_of
-from simulator.poplibs.poplin.plan_cost import (
-    SCRATCH,
-    Part,
-    arrange_cycles,
-    scratch_elements,
-    vertex_cycles,
-)
+from simulator.poplibs.poplin.plan_cost import Part, arrange_cycles, vertex_cycles
+from simulator.poplibs.poplin.scratch import scratch_fields
 
 CHANNEL = {"input": 1, "weights": 2}  # place of the dimension that is summed
 
@@ -94,8 +89,7 @@ def multiply(
     compute_set = graph.addComputeSet(f"{name}/Convolve")
     partials = _partials(graph, plan, boxes, tiles, name)
     low = partials.places[order]
-    if plan.method.vertex in SCRATCH:
-        fields |= _scratch(graph, plan, parameters, order, tiles, name)
+    fields |= scratch_fields(graph, plan, parameters, order, prog, name)
     fields |= {
         "out": cut_field(
             "out",
@@ -117,28 +111,6 @@ def multiply(
     graph.add_vertices(VertexGroup(compute_set.id, codelet, tiles[order], fields, chosen, cycles))
     prog.add(Execute(compute_set))
     return partials
-
-
-def _scratch(
-    graph: Graph,
-    plan: Plan,
-    parameters: dict[str, Array],
-    order: IntArray,
-    tiles: IntArray,
-    name: str,
-) -> dict[str, Field]:
-    """Add what a vertex needs beside its fields: room for the outputs of some groups."""
-    p, method = parameters, plan.method
-    made = p["outputs"] * p["batch"] * np.minimum(p["groups"], method.conv_groups)
-    for d in range(len(plan.problem.axes)):
-        made = made * p[f"output{d}"]
-    sizes = scratch_elements(graph.target, method, made)
-    field = SCRATCH[method.vertex]
-    tensor = graph.addVariable(method.partials, (int(sizes.sum()),), f"{name}/{field}")
-    low = offsets_of(sizes)[:-1]
-    graph.map_ranges(tensor, low, low + sizes, tiles)
-    chosen = low[order], (low + sizes)[order]
-    return {field: cut_field(field, "output", tensor, *chosen, interleaved=method.vertex == "SLIC")}
 
 
 def _taken(box: tuple[IntArray, IntArray], order: IntArray) -> tuple[IntArray, IntArray]:

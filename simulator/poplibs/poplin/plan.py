@@ -12,6 +12,7 @@ from simulator.codelets.costs import ceil_div, even_bounds
 from simulator.graph.types import IntArray, Type
 from simulator.poplibs.poplin.boxes import volumes
 from simulator.poplibs.poplin.problem import Problem
+from simulator.poplibs.poplin.transforms import Transform
 
 ONE_GRAIN = {"SLIC": ("outputs", "inputs"), "VMAC": ("outputs",)}  # of these in every part
 
@@ -69,6 +70,7 @@ class Plan:
     limit: int
     slices: int = 1
     whole: Problem | None = None
+    transform: Transform = Transform()
     order: tuple[int, ...] = ()
 
     @property
@@ -131,9 +133,10 @@ class Plan:
         sliced = f"{self.slices} slices of the {self.sliced}; " if self.slices > 1 else ""
         stages = ", ".join(f"{name} {cycles:,}" for name, cycles in self.cycles if cycles)
         return (
-            f"{self.method.describe()}, groups of {self.method.in_group} x "
-            f"{self.method.out_group}, partials {self.method.partials}; {self.vertices:,} tiles: "
-            f"{parts}; {sliced}{self.total_cycles:,} cycles: {stages}; temporary "
+            f"{self.transform.describe()}{self.method.describe()}, "
+            f"groups of {self.method.in_group} x {self.method.out_group}, "
+            f"partials {self.method.partials}; {self.vertices:,} tiles: {parts}; {sliced}"
+            f"{self.total_cycles:,} cycles: {stages}; temporary "
             f"{self.temporary_bytes:,} of {self.limit:,} B a tile"
         )
 

@@ -21,6 +21,7 @@ from simulator.poplibs.poplin.problem import (
     slice_kernel,
     slice_outputs,
 )
+from simulator.poplibs.poplin.transforms import transforms_of
 
 SLICE_GRAIN, MOST_SLICES = 16, 64  # outputs: the most that the matrix units make at once
 FURTHER_SLICES = 8  # how many are tried when something fits already
@@ -41,6 +42,17 @@ class Settings:
 
 @lru_cache(maxsize=512)
 def plan_convolution(target: Target, problem: Problem, settings: Settings) -> Plan:
+    """Find the cheapest plan among those of all forms of a problem."""
+    plans = []
+    for form in transforms_of(target, problem):
+        plan = _plan_of_form(target, form.problem(problem), settings)
+        spread = form.cycles(target, problem, settings.tiles)
+        stages = (("transform", spread), *plan.cycles) if spread else plan.cycles
+        plans.append(replace(plan, transform=form, cycles=stages))
+    return min(plans, key=lambda plan: (plan.temporary_bytes > plan.limit, plan.total_cycles))
+
+
+def _plan_of_form(target: Target, problem: Problem, settings: Settings) -> Plan:
     """Find the cheapest plan of those whose temporary data fits; else the one that takes least.
 
     A method whose data does not fit is tried again on slices, made one after another.
@@ -70,7 +82,7 @@ def fixed_plan(target: Target, problem: Problem, plan: Plan, settings: Settings)
     if problem.sizes() == plan.problem.sizes():
         return replace(plan, problem=problem, slices=1)
     found = _solve(target, problem, plan.method, settings, plan.limit, by_memory=False)
-    return found or plan_convolution(target, problem, settings)
+    return found or _plan_of_form(target, problem, settings)
 
 
 def _smallest(target: Target, problem: Problem, settings: Settings, limit: int) -> Plan:

@@ -57,6 +57,12 @@ class Axis:
         return window
 
     @property
+    def zeros_around(self) -> int:
+        """Count the zeros that are read beside the input, on both sides together."""
+        last = (self.output - 1) * self.stride + (self.kernel - 1) * self.kernel_step - self.padding
+        return max(self.padding, 0) + max(last - (self.input - 1) * self.input_step, 0)
+
+    @property
     def plain(self) -> bool:
         """Tell whether output o reads input o, and nothing else."""
         return self == Axis(self.input, 1, self.input)

@@ -1,0 +1,83 @@
+"""What vertices of convolutions need beside operands and outputs: room to work in, and zeros."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.graph.graph import Graph
+from simulator.graph.intervals import offsets_of
+from simulator.graph.program import Copy, Sequence
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import Array, IntArray
+from simulator.graph.vertex import Field, cut_field
+from simulator.poplibs.poplin.plan import Plan
+from simulator.poplibs.poplin.plan_cost import SCRATCH, SLIC_WINDOW, scratch_elements
+
+
+def scratch_fields(
+    graph: Graph,
+    plan: Plan,
+    parameters: dict[str, Array],
+    order: IntArray,
+    prog: Sequence,
+    name: str,
+) -> dict[str, Field]:
+    """Add the fields that the vertices of a method need beside those of all; v is on tile v.
+
+    `order` is that of the vertices in their group.
+    """
+    if plan.method.vertex not in SCRATCH:
+        return {}
+    tiles = plan.tiles
+    p, method = parameters, plan.method
+    made = p["outputs"] * p["batch"] * np.minimum(p["groups"], method.conv_groups)
+    for d in range(len(plan.problem.axes)):
+        made = made * p[f"output{d}"]
+    sizes = scratch_elements(graph.target, method, made)
+    field = SCRATCH[method.vertex]
+    tensor = graph.addVariable(method.partials, (int(sizes.sum()),), f"{name}/{field}")
+    low = offsets_of(sizes)[:-1]
+    graph.map_ranges(tensor, low, low + sizes, tiles)
+    slic = method.vertex == "SLIC"
+    chosen = low[order], (low + sizes)[order]
+    fields = {field: cut_field(field, "output", tensor, *chosen, interleaved=slic)}
+    if slic:
+        fields |= _zeros(graph, plan, p, order, prog, name)
+    return fields
+
+
+def _zeros(
+    graph: Graph,
+    plan: Plan,
+    parameters: dict[str, Array],
+    order: IntArray,
+    prog: Sequence,
+    name: str,
+) -> dict[str, Field]:
+    """Copy the zeros around and between the inputs of each part, and in rows of the kernel.
+
+    SLIC cannot leave them out, so PopLibs pads every tile's operands before (ConvVertices.cpp).
+    """
+    p, last = parameters, len(plan.problem.axes) - 1
+    read = padded = p["groups"] * p["batch"] * p["inputs"]
+    rows = p["groups"] * p["outputs"] * p["inputs"]
+    for d, axis in enumerate(plan.problem.axes):
+        taps = p[f"kernel{d}"]
+        filled = -taps % SLIC_WINDOW if d == last else np.zeros_like(taps)
+        read = read * p[f"input{d}"]
+        padded = padded * ((p[f"output{d}"] - 1) * axis.stride + taps + filled)
+        rows = rows * (filled if d == last else taps)
+    sizes = np.maximum(padded - read, 0) + rows
+    if not sizes.any():
+        return {}
+    bounds = offsets_of(sizes)
+    tensor = graph.addVariable(plan.problem.dtype, (int(bounds[-1]),), f"{name}/padding")
+    graph.map_ranges(tensor, bounds[:-1], bounds[1:], plan.tiles)
+    zero = graph.addConstant(plan.problem.dtype, (int(sizes.max()),), 0, f"{name}/zeros")
+    graph.setTileMapping(zero, 0)
+    some = sizes[sizes > 0]
+    begins = np.full(len(some), zero.begins[0])
+    everywhere = Tensor(graph, zero.dtype, tensor.shape, begins, some)
+    prog.add(Copy(everywhere, tensor, name=f"{name}/Pad"))
+    low, high = bounds[:-1][order], bounds[1:][order]
+    return {"padding": cut_field("padding", "input", tensor, low, high)}
