@@ -1,0 +1,13 @@
+"""What docs/simulator.md shows is what happens."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+PAGE = Path(__file__).parents[2] / "docs" / "simulator.md"
+
+
+def test_the_plan_is_printed_as_shown() -> None:
+    failed, tried = doctest.testfile(str(PAGE), module_relative=False)
+    assert (failed, tried) == (0, 5)
