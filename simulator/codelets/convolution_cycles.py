@@ -113,24 +113,26 @@ def zero_partials(elements: IntArray, passes: IntArray, dtype: Type, target: Tar
     return target.workers * passes * (5 + share)
 
 
-def _rows_met(k: IntArray, width: Any) -> IntArray:
-    """Count the rows of `width` that a worker's k positions lie in.
+def _rows_met(positions: IntArray, width: Any, workers: int) -> IntArray:
+    """Count the rows of `width` that a worker's share of the positions lies in, at most.
 
-    Its share of all positions begins in the midst of a row, unless it is whole rows.
+    Workers share the rows evenly, in parts where they must: what is over after whole rows lies in
+    one row if it divides the workers, else some have it in two.
     """
-    rows = np.where(k % width == 0, k // width, (np.maximum(k, 2) - 2) // width + 2)
-    met: IntArray = np.where(width >= WHOLE_ROW, 1, np.clip(rows, 1, np.maximum(k, 1)))
+    whole, over = np.divmod(ceil_div(positions, width), workers)
+    apart = np.where(workers % np.maximum(over, 1) == 0, 1, 2)
+    met: IntArray = whole + np.where(over > 0, apart, 0)
     return met
 
 
-def _worker_nx1(k: IntArray, width: Any, dtype: Type, partials: Type, units: int) -> IntArray:
-    """Cycles of a worker with k positions in rows of `width`: its rows, one after another."""
+def _worker_nx1(k: IntArray, rows: Any, dtype: Type, partials: Type, units: int) -> IntArray:
+    """Cycles of a worker with k positions in so many rows, one after another."""
     special = dtype == HALF and (partials == FLOAT) == (units == 8)
     if dtype == FLOAT:
         one, two, more, step = 33, 44, 45, 8
     else:
         one, two, more, step = 29, 33 + special, 34, 4
-    rows = _rows_met(k, width)
+    rows = np.clip(rows, 1, np.maximum(k, 1))
     each = k // rows
     kinds = [each == 0, each == 1, each == 2]
     fixed = [np.full_like(k, cycles) for cycles in (17, one, two)]
@@ -162,7 +164,8 @@ def conv_nx1(
     if rows == 4 and target.getConvUnitCoeffLoadBytesPerCycle() > 8:
         loads *= 2  # shuffled data cannot be loaded in 128 bits
     step = loads + WEIGHT_SHUFFLE.get(rows, 20 * rows) + 3
-    work = _busiest(lambda k: _worker_nx1(k, width, dtype, partials, units), positions, workers, 9)
+    met = _rows_met(positions, width, workers)
+    work = _busiest(lambda k: _worker_nx1(k, met, dtype, partials, units), positions, workers, 9)
     inner = 14 + kernel * (17 - 5 + step + work)
     retained = NX1_RETAINED + (9 if partials == FLOAT else 10)
     clear = groups * (out_groups * 17 + (out_groups - 1) * 6 + 1) + (groups - 1) * 6 + 1
@@ -286,7 +289,7 @@ def conv_slic(
 
     def inner(zeroing: bool) -> IntArray:
         share = ceil_div(positions, workers)
-        rows = _rows_met(share, width)
+        rows = np.clip(_rows_met(positions, width, workers), 1, np.maximum(share, 1))
         row = _slic_row(share / rows, zeroing, narrow, stride) - single
         each = (9 if narrow else 10) + zeroing + 3 * single + passes * row
         worker = 17 + np.ceil(rows * each).astype(np.int64) + 2 * narrow

@@ -302,6 +302,10 @@ def test_narrow_kernels() -> None:
     # One position a worker, two sub-kernels: 17 + 10 + 3 + 2 passes of 12, 1 more to zero.
     found = convolution_cycles.conv_slic(n(6), n(2), n(1), 4, FLOAT, MK1)
     assert one(found) == 28 + (15 + 1) + (2 * 54 + 7) + 6 * 55 + 6 * 54
+    # 8 rows of 7: a worker has one and a third, 10 positions in 2 rows; 2 passes of 15 - 1 each.
+    found = convolution_cycles.conv_slic(n(56), n(1), n(1), 1, FLOAT, MK1, width=n(7))
+    load = 16 + 21 + 10 * 6 + 20
+    assert one(found) == 28 + (15 + 1) + (load + 1) + 6 * (17 + 2 * (14 + 2 * 14))
     # 8 positions a worker, in two rows of 4 at a stride of 2: 2 * (13 + 2 passes of 16), as above.
     found = convolution_cycles.conv_slic(n(48), n(1), n(1), 4, FLOAT, MK1, stride=2, width=n(4))
     assert one(found) == 28 + (15 + 1) + (54 + 1) + 6 * (17 + 2 * (14 + 2 * 16))
