@@ -106,7 +106,7 @@ def test_a_type_without_a_formula_is_refused() -> None:
 
 def test_every_library_vertex_type_names_the_source_of_its_cost() -> None:
     codelets = [
-        convolution.conv_codelet(FLOAT),
+        convolution.conv_codelet("poplin::ConvPartial1x1Out<float,float>", FLOAT, FLOAT, {}, ()),
         reduction.reduce_add_codelet(FLOAT),
         reduction.reduce_codelet("ADD", FLOAT, 2),
         elementwise.binary("ADD", FLOAT, MK1, True).several,
