@@ -20,7 +20,8 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 
 bench: $(VENV)/.dev
-	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	for script in benchmarks/*.py; do \
+	  echo "== $$script"; $(BIN)/python -m benchmarks.$$(basename $$script .py) || exit 1; done
 
 # Write again what is generated: docs/report-format.md, docs/analyses.md, docs/vertex-costs.md.
 documents: $(VENV)/.dev
