@@ -72,16 +72,21 @@ def initial_weights() -> dict[str, Floats]:
     return {handle: value.astype(np.float32) for handle, value in values.items()}
 
 
-def _for(part: str) -> dict[str, object]:
-    """Tell the planner which part of the training of a fully connected layer a product is."""
-    return {"fullyConnectedPass": part}
+def _for(part: str, layer: str) -> dict[str, object]:
+    """Tell the planner which part of the training of a fully connected layer a product is.
+
+    PopLibs of 2019 planned the passes of the first layer together. By the costs of later PopLibs a
+    plan for each is cheaper, so that the sample's plan has to be asked for.
+    """
+    joint = {"planConstraints": {"isJointPlan": True}} if layer == "Layer1" else {}
+    return {"fullyConnectedPass": part, **joint}
 
 
 def _add_layer(graph: poplar.Graph, name: str, outputs: int, inputs: int) -> Layer:
     """Add a layer's weights, laid out for the forward product, and its biases."""
     kind, shapes = poplar.FLOAT, ((BATCH, inputs), (inputs, outputs))
     what = f"{name}/Fwd/weights"
-    made = poplin.createMatMulInputRHS(graph, kind, kind, *shapes, what, _for("TRAINING_FWD"))
+    made = poplin.createMatMulInputRHS(graph, kind, kind, *shapes, what, _for("TRAINING_FWD", name))
     weights = made.transpose()
     biases = graph.addVariable(kind, [outputs], f"{name}/Fwd/biases")
     poputil.mapTensorLinearly(graph, biases)
@@ -96,7 +101,7 @@ def _forward(
 ) -> poplar.Tensor:
     """Give inputs * weights + biases."""
     context = f"{layer.name}/Fwd"
-    weights, options = layer.weights.transpose(), _for("TRAINING_FWD")
+    weights, options = layer.weights.transpose(), _for("TRAINING_FWD", layer.name)
     out = poplin.matMul(graph, inputs, weights, prog, None, context, options)
     biases = layer.biases.expand([0]).broadcast(BATCH, 0)
     popops.scaledAddTo(graph, out, biases, 1.0, prog, context)
@@ -112,9 +117,10 @@ def _update(
 ) -> None:
     """Step down the gradient of a layer's weights and biases."""
     context = f"{layer.name}/Wu"
-    product = (deltas.transpose(), inputs)
-    options = _for("TRAINING_WU")
-    poplin.matMulAcc(graph, layer.weights, -LEARNING_RATE, *product, prog, context, options)
+    product = (inputs.transpose(), deltas)
+    options = _for("TRAINING_WU", layer.name)
+    weights = layer.weights.transpose()
+    poplin.matMulAcc(graph, weights, -LEARNING_RATE, *product, prog, context, options)
     step = popops.ReduceParams(popops.Operation.ADD, True, -LEARNING_RATE)
     popops.reduceWithOutput(graph, deltas, layer.biases, [0], step, prog, context)
 
@@ -126,7 +132,7 @@ def _add_inputs(graph: poplar.Graph, train: poplar.program.Sequence) -> dict[str
     sample's two other words hold is not told: here, how far the training is.
     """
     kind, shapes = poplar.FLOAT, ((BATCH, PIXELS), (PIXELS, HIDDEN))
-    options = _for("TRAINING_FWD")
+    options = _for("TRAINING_FWD", "Layer1")
     images = poplin.createMatMulInputLHS(graph, kind, kind, *shapes, "images", options)
     tensors = {"images": images}
     for name, size in (("epoch", 1), ("labels", BATCH), ("batchNumber", 1), ("numCorrect", 1)):
@@ -170,7 +176,7 @@ def build(graph: poplar.Graph) -> list[poplar.program.Sequence]:
     gradient = popnn.nonLinearityInputGradient
     deltas3 = gradient(graph, SIGMOID, outputs, deltas, train, "Layer4/Bwd")
     back = (deltas3, third.weights)
-    options = _for("TRAINING_BWD")
+    options = _for("TRAINING_BWD", "Layer3")
     hidden_deltas = poplin.matMul(graph, *back, train, None, "Layer3/Bwd", options)
     _update(graph, third, hidden, deltas3, train)
     deltas1 = gradient(graph, SIGMOID, hidden, hidden_deltas, train, "Layer2/Bwd")

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from value_program import Values, numbers
 
+from simulator.graph.errors import PoplarError
 from simulator.graph.target import TARGETS
 from simulator.graph.types import FLOAT, HALF
 from simulator.poplibs import poplin, popops
@@ -99,12 +100,24 @@ def test_the_passes_of_a_layer_give_what_numpy_gives() -> None:
         assert (found.read(made[name]) == expected).all()
 
 
+def test_a_joint_plan_can_be_asked_for() -> None:
+    graph, shapes = Values("mk1").graph, ([16, 784], [784, 30])
+    kinds = (graph, FLOAT, FLOAT, *shapes)
+    options = {"fullyConnectedPass": "TRAINING_FWD"}
+    joint = poplin.matMulReportPlan(*kinds, options | {"planConstraints": {"isJointPlan": True}})
+    assert "392 tiles: outputs 4, inputs 98" in joint.replace("batch 1, ", "")
+    apart = poplin.matMulReportPlan(*kinds, options | {"planConstraints": {"isJointPlan": False}})
+    assert apart == poplin.matMulReportPlan(*kinds)
+    with pytest.raises(PoplarError, match="isJointPlan is 3; true or false"):
+        poplin.matMulReportPlan(*kinds, {"planConstraints": {"isJointPlan": 3}})
+
+
 def test_a_joint_plan_keeps_each_block_of_the_weights_on_its_tile() -> None:
     m, k, n = 16, 784, 30
     problems = {"TRAINING_FWD": (m, k, n), "TRAINING_BWD": (m, n, k), "TRAINING_WU": (k, m, n)}
     blocks = {}
     for name, (batch, inputs, outputs) in problems.items():
-        settings_ = Settings(MK1.tiles_per_ipu, fully_connected=name)
+        settings_ = Settings(MK1.tiles_per_ipu, fully_connected=name, is_joint=True)
         plan = plan_of(MK1, Problem(1, batch, inputs, outputs, (), FLOAT, FLOAT), settings_)
         low, high = plan.cells
         k_dim, n_dim = {"TRAINING_FWD": (3, 2), "TRAINING_BWD": (2, 3), "TRAINING_WU": (1, 2)}[name]

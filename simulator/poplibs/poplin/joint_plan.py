@@ -32,6 +32,7 @@ class Pass(NamedTuple):
     inputs: int
 
 
+TRANSPOSED = 16  # elements of a row of the matrices by which weights are rearranged
 G, M, K, N = range(4)
 PASSES = {
     "TRAINING_FWD": Pass(M, N, K),
@@ -45,7 +46,7 @@ PLACES = (G, M, N, K)
 def plan_of(target: Target, problem: Problem, settings: Settings) -> Plan:
     """Give the plan of a convolution, or of a product that is a pass of a fully connected layer."""
     which = settings.fully_connected
-    alone = replace(settings, fully_connected="")
+    alone = replace(settings, fully_connected="", is_joint=None)
     if not which or problem.axes:
         return plan_convolution(target, problem, alone)
     chosen = PASSES[which]
@@ -53,26 +54,26 @@ def plan_of(target: Target, problem: Problem, settings: Settings) -> Plan:
     sizes[chosen.batch], sizes[chosen.outputs] = problem.batch, problem.outputs
     sizes[chosen.inputs] = problem.inputs
     forward = replace(problem, batch=sizes[M], outputs=sizes[N], inputs=sizes[K])
-    return _plans(target, forward, alone)[which]
+    return _plans(target, forward, alone, settings.is_joint)[which]
 
 
 @lru_cache(maxsize=256)
-def _plans(target: Target, forward: Problem, settings: Settings) -> dict[str, Plan]:
+def _plans(
+    target: Target, forward: Problem, settings: Settings, is_joint: bool | None
+) -> dict[str, Plan]:
     """Give the plans of the three passes: the joint ones, or the best of each."""
     problems = {name: _problem(forward, pass_) for name, pass_ in PASSES.items()}
     apart = {name: plan_convolution(target, p, settings) for name, p in problems.items()}
-    moved = arrange_cycles(
-        target,
-        forward,
-        np.array([ceil_div(forward.groups * forward.outputs, settings.tiles)]),
-        np.array([forward.inputs]),
-    )
+    weights = forward.groups * forward.outputs * forward.inputs
+    share = np.array([ceil_div(ceil_div(weights, TRANSPOSED), settings.tiles)])
+    moved = arrange_cycles(target, forward, share, np.array([TRANSPOSED]))
     rearranged = int(moved[0]) + 2 * target.getMaxIPUSyncDelay()
     cost = sum(plan.total_cycles for plan in apart.values()) + rearranged
-    together = _joint(target, forward, settings, problems)
-    if together and sum(plan.total_cycles for plan in together.values()) <= cost:
-        return together
-    return apart
+    together = None if is_joint is False else _joint(target, forward, settings, problems)
+    if together is None:
+        return apart
+    cheaper = sum(plan.total_cycles for plan in together.values()) <= cost
+    return together if cheaper or is_joint else apart
 
 
 def _problem(forward: Problem, pass_: Pass) -> Problem:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from simulator.graph.errors import poplibs_error
-from simulator.graph.option_table import Option, checked, defaults
+from simulator.graph.option_table import Option, OptionValue, checked, defaults
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, HALF
 from simulator.poplibs.poplin.joint_plan import PASSES
@@ -15,7 +16,9 @@ _TAKEN = "taken, and without effect here"
 _COMMON = {
     "availableMemoryProportion": Option("0.6", "share of a tile that temporary data may take"),
     "partialsType": Option("float", "type of the parts of sums", allowed=("float", "half")),
-    "planConstraints": Option("", _TAKEN, form="json"),
+    "planConstraints": Option(
+        "", 'with "isJointPlan", whether the passes of a layer are planned together', form="json"
+    ),
     "planConstraintsOutputFilename": Option("", _TAKEN),
     "use128BitConvUnitLoad": Option(False, _TAKEN),
     "enableMultiStageReduce": Option(True, _TAKEN),
@@ -75,4 +78,13 @@ def settings_of(
     tiles = int(values.get("tilesPerIPU", 0)) or target.tiles_per_ipu
     connected = str(values.get("fullyConnectedPass", "")).removeprefix("NONE")
     joint = connected if connected in PASSES else ""
-    return Settings(min(tiles, target.tiles_per_ipu), partials, proportion, joint)
+    limit = min(tiles, target.tiles_per_ipu)
+    return Settings(limit, partials, proportion, joint, _is_joint(values, name))
+
+
+def _is_joint(values: Mapping[str, OptionValue], name: str) -> bool | None:
+    """Read whether passes are planned together; None leaves it to the planner."""
+    given = json.loads(str(values["planConstraints"]) or "{}").get("isJointPlan")
+    if given not in (True, False, None):
+        raise poplibs_error(f"{name}: planConstraints: isJointPlan is {given!r}; true or false")
+    return None if given is None else bool(given)

@@ -32,12 +32,16 @@ DEFAULT_MEMORY_PROPORTION = 0.6  # as PopLibs' availableMemoryProportion
 
 @dataclass(frozen=True)
 class Settings:
-    """What a plan must keep to; `fully_connected` is the pass of such a layer, if it is of one."""
+    """What a plan must keep to; `fully_connected` is the pass of such a layer, if it is of one.
+
+    `is_joint` says whether its passes have one plan; None leaves it to what is cheaper.
+    """
 
     tiles: int
     partials: Type = FLOAT
     memory_proportion: float = DEFAULT_MEMORY_PROPORTION
     fully_connected: str = ""
+    is_joint: bool | None = None
 
 
 @lru_cache(maxsize=512)
