@@ -91,6 +91,28 @@ def worklists(positions: IntArray, workers: int) -> Array:
     return np.stack([first, share, first], axis=2).astype(np.uint16)
 
 
+def row_worklists(
+    positions: IntArray, rows: IntArray, width: IntArray, workers: int
+) -> tuple[Array, IntArray]:
+    """Give each worker its positions for each of `rows` rows of a kernel of a width; by vertex.
+
+    An entry has offsets out, in the kernel and in, and how many elements are multiplied: a row, or
+    a part of one where workers share a position. Gives the entries of each vertex too.
+    """
+    split = workers // np.gcd(workers, positions)
+    whole, part = np.divmod(positions * split // workers, split)
+    each = whole + (part > 0)
+    counts = workers * rows * each
+    vertex = np.repeat(np.arange(len(counts)), counts)
+    number = np.arange(len(vertex)) - offsets_of(counts)[vertex]
+    worker, rest = np.divmod(number, (rows * each)[vertex])
+    row, place = np.divmod(rest, each[vertex])
+    out = worker * positions[vertex] // workers + place
+    kernel = row * width[vertex]
+    elements = np.where(place < whole[vertex], width[vertex], -(-part * width // split)[vertex])
+    return np.stack([out, kernel, out + kernel, elements], axis=1).astype(np.uint16), counts
+
+
 def _names(dimensions: int) -> list[str]:
     return [*CHANNELS, *(f"{name}{axis}" for axis in range(dimensions) for name in AXIS)]
 

@@ -21,6 +21,7 @@ from simulator.codelets import (
     reduction_cycles,
     transpose_cycles,
 )
+from simulator.codelets.convolution import row_worklists
 from simulator.graph.target import TARGETS
 from simulator.graph.types import BOOL, CHAR, FLOAT, HALF, INT, LONGLONG, UNSIGNED_INT
 
@@ -296,6 +297,13 @@ def test_multiplications_and_additions_one_by_one() -> None:
     # 9 positions, 2 rows of 4: a worker has one and a half, 4 and 2 products, for each.
     found = convolution_cycles.conv_vmac(n(9), n(4), n(1), n(1), FLOAT, MK1, rows=2)
     assert one(found) == 76 + 22 + 32 + 24 + 6 * (19 + 2 * (2 * 13 + 2 * 6)) + 37
+
+
+def test_workers_share_rows_where_positions_are_over() -> None:
+    values, counts = row_worklists(n(9, 6), n(2, 1), n(4, 3), 6)
+    assert counts.tolist() == [6 * 2 * 2, 6]  # 9 positions: one and a half for each, of both rows
+    assert values[:24, 3].sum() == 9 * 2 * 4
+    assert values[24:].tolist() == [[out, 0, out, 3] for out in range(6)]
 
 
 def test_narrow_kernels() -> None:

@@ -14,6 +14,7 @@ from simulator.codelets.convolution import (
     Steps,
     arrange_codelet,
     conv_codelet,
+    row_worklists,
     worklists,
 )
 from simulator.codelets.costs import ceil_div
@@ -249,13 +250,18 @@ def _worklist_field(
     """Add the constant that tells each worker its share of the positions, for every kernel step."""
     p, method = parameters, plan.method
     positions = p["outputs"] if method.swapped else p["batch"]
-    taps = np.ones_like(positions)
+    taps = width = np.ones_like(positions)
     for d in range(sum(key.startswith("kernel") for key in p)):
-        taps = taps * p[f"kernel{d}"]
+        width = p[f"kernel{d}"]
+        taps = taps * width
         positions = positions * (1 if method.swapped else p[f"output{d}"])
     workers = graph.target.workers
-    values = worklists(np.repeat(positions, taps), workers)
-    size = taps * workers * WORKLIST_ENTRIES
+    if method.vertex == "VMAC":
+        values, counts = row_worklists(positions, taps // width, width, workers)
+        size = counts * values.shape[1]
+    else:
+        values = worklists(np.repeat(positions, taps), workers)
+        size = taps * workers * WORKLIST_ENTRIES
     constant = graph.addConstant(
         UNSIGNED_SHORT, (int(size.sum()),), values.reshape(-1), f"{name}/worklists"
     )
