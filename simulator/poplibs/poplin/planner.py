@@ -21,7 +21,7 @@ from simulator.poplibs.poplin.problem import (
     slice_kernel,
     slice_outputs,
 )
-from simulator.poplibs.poplin.transforms import transforms_of
+from simulator.poplibs.poplin.transforms import Transform, transforms_of
 
 SLICE_GRAIN, MOST_SLICES = 16, 64  # outputs: the most that the matrix units make at once
 FURTHER_SLICES = 8  # how many are tried when something fits already
@@ -46,24 +46,34 @@ class Settings:
 
 @lru_cache(maxsize=512)
 def plan_convolution(target: Target, problem: Problem, settings: Settings) -> Plan:
-    """Find the cheapest plan among those of all forms of a problem."""
+    """Find the cheapest plan among those of all forms of a problem.
+
+    To save time, other forms than the plain one are tried on the matrix units as they are alone.
+    """
     plans = []
     for form in transforms_of(target, problem):
-        plan = _plan_of_form(target, form.problem(problem), settings)
+        whole = form.problem(problem)
+        known = methods_of(target, whole, settings)
+        methods = [m for m in known if form == Transform() or m.describe() == "AMP"]
+        if not methods:
+            continue
+        plan = _plan_of_form(target, whole, settings, methods)
         spread = form.cycles(target, problem, settings.tiles)
         stages = (("transform", spread), *plan.cycles) if spread else plan.cycles
         plans.append(replace(plan, transform=form, cycles=stages))
     return min(plans, key=lambda plan: (plan.temporary_bytes > plan.limit, plan.total_cycles))
 
 
-def _plan_of_form(target: Target, problem: Problem, settings: Settings) -> Plan:
+def _plan_of_form(
+    target: Target, problem: Problem, settings: Settings, methods: list[Method]
+) -> Plan:
     """Find the cheapest plan of those whose temporary data fits; else the one that takes least.
 
     A method whose data does not fit is tried again on slices, made one after another.
     """
     limit = int(target.bytes_per_tile * settings.memory_proportion)
     fitting: list[Plan] = []
-    waiting = list(methods_of(target, problem, settings))
+    waiting = methods
     for slices in (1 << power for power in range(MOST_SLICES.bit_length())):
         tried = waiting if slices <= FURTHER_SLICES or not fitting else []
         found = {
@@ -78,7 +88,7 @@ def _plan_of_form(target: Target, problem: Problem, settings: Settings) -> Plan:
         waiting = [method for method in tried if not found[method]]
     if fitting:
         return min(fitting, key=lambda plan: plan.total_cycles)
-    return _smallest(target, problem, settings, limit)
+    return _smallest(target, problem, settings, limit, methods)
 
 
 def fixed_plan(target: Target, problem: Problem, plan: Plan, settings: Settings) -> Plan:
@@ -86,13 +96,16 @@ def fixed_plan(target: Target, problem: Problem, plan: Plan, settings: Settings)
     if problem.sizes() == plan.problem.sizes():
         return replace(plan, problem=problem, slices=1)
     found = _solve(target, problem, plan.method, settings, plan.limit, by_memory=False)
-    return found or _plan_of_form(target, problem, settings)
+    methods = list(methods_of(target, problem, settings))
+    return found or _plan_of_form(target, problem, settings, methods)
 
 
-def _smallest(target: Target, problem: Problem, settings: Settings, limit: int) -> Plan:
+def _smallest(
+    target: Target, problem: Problem, settings: Settings, limit: int, methods: list[Method]
+) -> Plan:
     """Find the plan that takes the least temporary data, in as many slices as there may be."""
     plans = []
-    for method in methods_of(target, problem, settings):
+    for method in methods:
         slices, parts = MOST_SLICES, list(_slices_of(problem, MOST_SLICES, method))
         if not parts:
             slices, parts = 1, [problem]
