@@ -151,7 +151,8 @@ def methods_of(target: Target, problem: Problem, settings: Settings) -> Iterator
 def _of_groups(problem: Problem, partials: Type) -> Iterator[Method]:
     """List the ways to compute several groups at once, or groups of few channels."""
     channels = max(problem.inputs, problem.outputs)
-    slides = all(axis.kernel_step == 1 for axis in problem.axes)
+    # A kernel row slides over neighbours: neither it nor the input has zeros between.
+    slides = all(axis.kernel_step == axis.input_step == 1 for axis in problem.axes)
     if slides and problem.axes[-1].kernel > 1 and problem.axes[-1].stride <= MOST_SLIC_STRIDE:
         for size in (size for size in SLIC_CHANNELS if size // 2 < channels <= size):
             yield Method("SLIC", partials, size, size, conv_groups=SLIC_CHANNELS[-1] // size)
