@@ -33,18 +33,6 @@ def transpose(
     return total
 
 
-def transpose_any(
-    count: IntArray, rows: int, columns: int, dtype: Type, target: Target
-) -> IntArray:
-    """As `transpose`, or element by element where the sizes are not of whole grains."""
-    side = 2 if dtype == FLOAT else 4
-    if rows % side == 0 and columns % side == 0:
-        return transpose(count, np.array(rows), np.array(columns), dtype, target)
-    slow = 13 + ceil_div(count, target.workers) * (8 + columns * (5 + 2 * rows))
-    cycles: IntArray = 7 + target.workers * slow
-    return cycles
-
-
 def transpose_2019(count: IntArray, rows: IntArray, columns: IntArray) -> IntArray:
     """25 + M(11 + rows/2 (6 + 3(columns/2 - 1))) of floats, a worker: Transpose2d of 2019.
 

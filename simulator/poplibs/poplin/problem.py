@@ -84,12 +84,6 @@ class Problem:
     out_type: Type
     grain: int = 1
 
-    @property
-    def multiply_adds(self) -> int:
-        """Count the products that are not with zero."""
-        taps = [int((axis.reads >= 0).sum()) for axis in self.axes]
-        return self.groups * self.batch * self.inputs * self.outputs * int(np.prod(taps or [1]))
-
     def names(self) -> tuple[str, ...]:
         """Name the dimensions that are cut, those of sums last."""
         dims = range(len(self.axes))
