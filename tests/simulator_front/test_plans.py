@@ -12,7 +12,7 @@ from value_program import Values, numbers
 
 from simulator.graph.errors import PoplarError
 from simulator.graph.target import TARGETS
-from simulator.graph.types import FLOAT, HALF
+from simulator.graph.types import FLOAT, HALF, Type
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.poplin.joint_plan import PASSES, plan_of
 from simulator.poplibs.poplin.plan_cost import Part, estimate
@@ -50,6 +50,16 @@ def test_no_other_cut_is_cheaper(m: int, k: int, n: int) -> None:
     cuts = product([1], range(1, m + 1), range(1, n + 1), range(1, k + 1))
     every = [c for c in cuts if np.prod(c) <= MK1.tiles_per_ipu and c[3] <= 16]
     assert plan.total_cycles <= min(cost(problem, cut, plan.limit) for cut in every)
+
+
+@pytest.mark.parametrize(("inputs", "partials"), [(3, HALF), (16, HALF), (17, FLOAT)])
+def test_sums_of_one_step_of_the_matrix_units_are_halves_at_once(
+    inputs: int, partials: Type
+) -> None:
+    problem = Problem(1, 64, inputs, 24, (), HALF, HALF)
+    plan = plan_convolution(MK1, problem, Settings(MK1.tiles_per_ipu))
+    assert (plan.method.vertex, plan.method.partials) == ("AMP", partials)
+    assert bool(dict(plan.cycles)["cast"]) == (partials == FLOAT and plan.sums == 1)
 
 
 @pytest.mark.parametrize(

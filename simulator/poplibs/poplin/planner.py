@@ -140,12 +140,25 @@ def methods_of(target: Target, problem: Problem, settings: Settings) -> Iterator
     yield amp
     if plain:
         yield replace(amp, swapped=True)
+        yield from _of_short_sums(target, problem, amp)
     else:
         yield replace(amp, expanded=True)
         yield replace(amp, expanded=True, swapped=True)
     yield Method("HMAC", partials, 1 if problem.inputs == 1 else 2, 1)
     if problem.dtype == HALF and problem.axes:
         yield from _of_groups(problem, partials)
+
+
+def _of_short_sums(target: Target, problem: Problem, amp: Method) -> Iterator[Method]:
+    """List the ways to make results of the smaller type at once: for sums of one step.
+
+    As in PopLibs (lib/poplin/ConvVertexType.cpp, getConvVertexAMPCandidates).
+    """
+    made = problem.out_type
+    if made.size < amp.partials.size and problem.inputs <= amp.in_group:
+        units = target.getNumConvUnits(problem.dtype, made)
+        short = replace(amp, partials=made, out_group=units)
+        yield from (short, replace(short, swapped=True))
 
 
 def _of_groups(problem: Problem, partials: Type) -> Iterator[Method]:
