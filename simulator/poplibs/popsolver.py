@@ -7,29 +7,26 @@
     solution = model.minimize(work)
     solution[rows], solution[columns], solution[work]
 
-Values are integers from 0. Each variable has an interval; each constraint narrows the intervals of
-its variables (popsolver_intervals). Choices from few values are then searched by arrays, one choice
-after another (popsolver_rows); others by cutting intervals in two (popsolver_boxes).
+Values are integers from 0 to LARGEST; those of the added variables are listed and searched
+(popsolver_search).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import PoplarError
-from simulator.poplibs import popsolver_boxes as boxes
-from simulator.poplibs import popsolver_constraints as constraints
-from simulator.poplibs import popsolver_rows as rows
-from simulator.poplibs.popsolver_constraints import LARGEST, Kind, Problem
-from simulator.poplibs.popsolver_intervals import Box
-from simulator.poplibs.popsolver_stages import listable
+from simulator.poplibs import popsolver_search as search
+from simulator.poplibs.popsolver_search import BEYOND, LARGEST, Column, Fact, Kind
+
+MOST_VALUES = 1 << 20  # of a variable that is chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +58,16 @@ class Solution:
         return self.values[variable.id]
 
 
-def _check_values(values: NDArray[Any], name: str) -> None:
-    """Refuse a list of allowed values that is not an ascending one of integers from 0."""
-    whole = values.ndim == 1 and values.size and values.dtype.kind in "iu"
-    if not whole or values[0] < 0 or (values[1:] <= values[:-1]).any():
-        raise PoplarError(
-            f"popsolver: variable {name!r} among {values.tolist()}; ascending integers from 0 are "
-            "needed"
-        )
-
-
 @refuse_in
 class Model:
     """Variables and the constraints between them."""
 
     def __init__(self) -> None:
-        self._problem = Problem()
+        self._facts: list[Fact] = []
+        self._choices: list[int] = []
+        self._held: list[int] = []  # the constraints
         self._constants: dict[int, Variable] = {}
 
-    # Variables
     def addVariable(
         self, min: int = 0, max: int = LARGEST, name: str = "", among: Sequence[int] | None = None
     ) -> Variable:
@@ -87,72 +75,80 @@ class Model:
 
         Of these, `among` lists the only ones allowed, in ascending order.
         """
+        said = f"popsolver: variable {name!r}"
         if not 0 <= index(min) <= index(max):
+            raise PoplarError(f"{said} from {min} to {max}; it needs 0 <= min <= max")
+        if among is None and max - min >= MOST_VALUES:
+            raise PoplarError(f"{said} from {min} to {max}; {MOST_VALUES} values can be searched")
+        values = np.array(range(min, max + 1) if among is None else among)
+        whole = values.ndim == 1 and values.size and values.dtype.kind in "iu"
+        allowed = values[(values >= min) & (values <= max)]
+        if not whole or values[0] < 0 or (values[1:] <= values[:-1]).any() or not allowed.size:
             raise PoplarError(
-                f"popsolver: variable {name!r} from {min} to {max}; it needs 0 <= min <= max"
+                f"{said} among {values.tolist()}; ascending integers from 0 are needed, "
+                f"at least one of them from {min} to {max}"
             )
-        problem, values = self._problem, None if among is None else np.array(among)
-        if values is not None:
-            _check_values(values, name)
-        variable = Variable(problem.add(index(min), index(max)), name)
-        problem.choices.append(variable.id)
-        if values is not None:
-            problem.among[variable.id] = values.astype(np.int64)
-            problem.hold(constraints.one_of(variable.id, problem.among[variable.id]))
-        return variable
+        depths = frozenset({len(self._choices)})
+        self._choices.append(self._add(search.listed(allowed.astype(np.int64), depths)))
+        return Variable(self._choices[-1], name)
 
     def addConstant(self, value: int, name: str = "") -> Variable:
         """Give a variable that has this value."""
         if value not in self._constants:
-            if index(value) < 0:
+            if not 0 <= index(value) <= LARGEST:
                 raise PoplarError(f"popsolver: constant {name!r} is {value}; 0 or more is needed")
-            constant = self._problem.add(index(value), index(value))
+            constant = self._add(search.listed(np.array([index(value)])))
             self._constants[value] = Variable(constant, name or str(value))
         return self._constants[value]
 
     def _id(self, operand: Operand) -> int:
         variable = operand if isinstance(operand, Variable) else self.addConstant(operand)
-        if variable.id >= len(self._problem.low):
+        if variable.id >= len(self._facts):
             raise PoplarError(f"popsolver: {variable!r} is of another model")
         return variable.id
 
-    def _ids(self, operands: Sequence[Operand], what: str) -> list[int]:
-        ids = [self._id(operand) for operand in operands]
-        if not ids:
-            raise PoplarError(f"popsolver: {what} of no variables")
-        return ids
+    def _add(self, fact: Fact) -> int:
+        self._facts.append(fact)
+        return len(self._facts) - 1
 
-    def _follow(self, kind: Kind, parts: list[int], name: str) -> Variable:
+    def _follow(self, kind: Kind | str, operands: Sequence[Operand], name: str = "") -> Variable:
         """Add a variable that follows from others."""
-        result = self._problem.add(0, LARGEST)
-        self._problem.hold(kind.over(parts, result))
-        return Variable(result, name)
+        parts = tuple(self._id(operand) for operand in operands)
+        if not parts:
+            raise PoplarError(f"popsolver: {name or kind} of no variables")
+        made = kind if isinstance(kind, Kind) else search.KINDS[kind]
+        variable = Variable(self._add(search.following(self._facts, made, parts)), name)
+        if made.holds:
+            self._held.append(variable.id)
+        else:
+            self._follow("allowed", [variable])
+        return variable
 
-    # What follows from other variables
     def sum(self, variables: Sequence[Operand], name: str = "") -> Variable:
-        return self._follow(constraints.SUM, self._ids(variables, "sum"), name)
+        return self._follow("sum", variables, name)
 
     def product(self, variables: Sequence[Operand], name: str = "") -> Variable:
-        return self._follow(constraints.PRODUCT, self._ids(variables, "product"), name)
+        return self._follow("product", variables, name)
 
     def max(self, variables: Sequence[Operand], name: str = "") -> Variable:
-        return self._follow(constraints.MAX, self._ids(variables, "max"), name)
+        return self._follow("max", variables, name)
 
     def min(self, variables: Sequence[Operand], name: str = "") -> Variable:
-        return self._follow(constraints.MIN, self._ids(variables, "min"), name)
+        return self._follow("min", variables, name)
 
     def sub(self, left: Operand, right: Operand, name: str = "") -> Variable:
         """Give left - right, which is 0 or more."""
-        return self._follow(constraints.SUB, [self._id(left), self._id(right)], name)
+        self.lessOrEqual(right, left)
+        return self._follow("sub", [left, right], name)
 
     def floordiv(self, left: Operand, right: Operand, name: str = "") -> Variable:
-        return self._follow(constraints.FLOORDIV, [self._id(left), self._id(right)], name)
+        return self._follow("floordiv", [left, right], name)
 
     def ceildiv(self, left: Operand, right: Operand, name: str = "") -> Variable:
-        return self._follow(constraints.CEILDIV, [self._id(left), self._id(right)], name)
+        return self._follow("ceildiv", [left, right], name)
 
     def mod(self, left: Operand, right: Operand, name: str = "") -> Variable:
-        return self._follow(constraints.MOD, [self._id(left), self._id(right)], name)
+        return self._follow("mod", [left, right], name)
 
     def call(
         self,
@@ -165,49 +161,51 @@ class Model:
 
         With `arrays` it takes int64 arrays of one length, not to be written to, and gives an array
         of integers of that length, each of its own row alone; below 0 (-1) rules the row out.
-        Without, all is searched by intervals, and it is called for one set of values at a time.
         """
-        ids = self._ids(variables, "call")
-        result = Variable(self._problem.add(0, LARGEST), name)
-        if arrays:
-            held = constraints.calling_by_arrays(ids, result.id, function, name)
-        else:
-            held = constraints.calling(ids, result.id, function)
-        self._problem.hold(held)
-        return result
 
-    # What must hold
+        @lru_cache(search.MOST_ROWS)
+        def single(*values: int) -> int:
+            found = function([*values])
+            return -1 if found is None else index(found)
+
+        def columns(parts: Sequence[Column]) -> Column:
+            parts = np.broadcast_arrays(*parts)
+            if arrays:
+                found = function([*parts])
+            else:
+                rows = zip(*(part.tolist() for part in parts), strict=True)
+                found = np.array([single(*row) for row in rows])
+            if getattr(found, "shape", None) != parts[0].shape or found.dtype.kind not in "iu":
+                array = isinstance(found, np.ndarray)
+                gave = f"{found.dtype} {list(found.shape)}" if array else repr(found)
+                needed = f"an int64 array {list(parts[0].shape)} is needed"
+                raise PoplarError(f"popsolver: call {name!r} gave {gave}; {needed}")
+            return np.where(found < 0, BEYOND, found).astype(np.int64)
+
+        return self._follow(Kind(columns, called=True), variables, name or "call")
+
     def less(self, left: Operand, right: Operand) -> None:
-        self._hold(constraints.LESS, left, right)
+        self._follow("less", [left, right])
 
     def lessOrEqual(self, left: Operand, right: Operand) -> None:
-        self._hold(constraints.LESS_OR_EQUAL, left, right)
+        self._follow("lessOrEqual", [left, right])
 
     def equal(self, left: Operand, right: Operand) -> None:
         self.lessOrEqual(left, right)
         self.lessOrEqual(right, left)
 
     def notEqual(self, left: Operand, right: Operand) -> None:
-        self._hold(constraints.NOT_EQUAL, left, right)
+        self._follow("notEqual", [left, right])
 
     def factorOf(self, value: Operand, factor: Operand) -> None:
         """Let `factor` divide `value` without a remainder."""
-        self._hold(constraints.DIVIDES, value, factor)
+        self.equal(self.mod(value, factor), 0)
 
-    def _hold(self, kind: Kind, left: Operand, right: Operand) -> None:
-        self._problem.hold(kind.over([self._id(left), self._id(right)]))
-
-    # The search
     def minimize(self, variables: Variable | Sequence[Variable]) -> Solution:
         """Find the least value of a variable; of several, of the first, then of the second...
 
-        Among solutions that cost the same, a search by arrays takes the first in the order of the
-        values that are chosen.
+        Among solutions that cost the same, it takes the first in the order of the values chosen.
         """
         several = [variables] if isinstance(variables, Variable) else list(variables)
-        cost = [self._id(variable) for variable in several]
-        box = Box([*self._problem.low], [*self._problem.high])
-        if not self._problem.settle(box, everything=True):
-            return Solution()
-        search = rows.search if listable(self._problem, box) else boxes.search
-        return Solution(search(self._problem, box, cost))
+        cost = [self._id(variable) for variable in several] or [self._id(0)]
+        return Solution(search.Search(self._facts, self._choices, self._held, cost).minimum())
