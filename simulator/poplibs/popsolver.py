@@ -96,7 +96,9 @@ class Model:
         """Give a variable that has this value."""
         if value not in self._constants:
             if not 0 <= index(value) <= LARGEST:
-                raise PoplarError(f"popsolver: constant {name!r} is {value}; 0 or more is needed")
+                raise PoplarError(
+                    f"popsolver: constant {name!r} is {value}; 0 to {LARGEST} is needed"
+                )
             constant = self._add(search.listed(np.array([index(value)])))
             self._constants[value] = Variable(constant, name or str(value))
         return self._constants[value]
