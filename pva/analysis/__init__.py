@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pva.analysis import blocks, execution, host, liveness, memory
+from pva.analysis import blocks, execution, host, liveness, memory, operations
 
 Analysis = Callable[..., Any]
 
@@ -28,6 +28,9 @@ CATALOGUE: dict[str, Analysis] = {
         liveness.live_variables,
         liveness.always_live_variables,
         execution.execution_overview,
+        operations.cycles_by_phase,
+        operations.cycles_by_layer,
+        operations.cycles_by_operation,
         execution.cycles_by_vertex_type,
         execution.cycles_by_program,
         execution.vertices_by_compute_set,

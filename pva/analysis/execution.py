@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.programs import PHASES, elapsed, executions_of_rows, phases, summed
 from pva.analysis.selection import chosen, program_texts, tile_count
 
 if TYPE_CHECKING:
@@ -74,28 +75,13 @@ def execution_overview(report: Report) -> ExecutionOverview:
     )
 
 
-# Words for the kinds of step, as in the summary of the user guide.
-STEP_WORDS = {
-    "OnTileExecute": "compute",
-    "DoExchange": "exchange",
-    "GlobalExchange": "exchange",
-    "CopySharedStructure": "exchange",
-    "StreamCopy": "host exchange",
-    "StreamCopyBegin": "host exchange",
-    "StreamCopyEnd": "host exchange",
-}
-
-
 def _time_shares(report: Report) -> dict[str, float]:
     """Share the time out among the kinds of step, the overlapped part to the earlier step."""
-    data = report.dataset
-    grown = data.column("steps", "cycles_to") - data.column("steps", "cycles_from")
-    codes, first = np.unique(data.column("steps", "type"), return_index=True)
-    kinds = data.texts("steps", "type")[first].tolist()
-    by_type = np.bincount(data.column("steps", "type"), weights=grown)
-    shares: dict[str, float] = dict.fromkeys(("compute", "exchange", "host exchange", "sync"), 0.0)
-    for kind, cycles in zip(kinds, by_type[codes].tolist(), strict=True):
-        shares[STEP_WORDS.get(kind, "sync")] += _fraction(cycles, float(by_type.sum()))
+    cycles = summed(phases(report), elapsed(report), len(PHASES))
+    shares = {
+        phase: _fraction(spent, float(cycles.sum()))
+        for phase, spent in zip(PHASES, cycles.tolist(), strict=True)
+    }
     return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
@@ -114,7 +100,7 @@ def cycles_by_vertex_type(report: Report) -> pd.DataFrame:
 
     data = report.dataset
     cycles: Cycles = data.array("compute_set_active_cycles_by_vertex_type")
-    spent: Cycles = _executions(report) @ cycles
+    spent: Cycles = executions_of_rows(report, "OnTileExecute", len(cycles)) @ cycles
     names = data.column("vertex_types", "name")
     types, counts = (data.column("compute_set_vertices", c) for c in ("vertex_type", "count"))
     instances = np.zeros(len(names), dtype=np.int64)
@@ -170,15 +156,6 @@ def vertices_by_compute_set(report: Report, *, compute_set: int | None = None) -
     )
 
 
-def _executions(report: Report) -> Cycles:
-    """Count how often each compute set was executed in the recorded runs."""
-    data = report.dataset
-    executed = data.texts("steps", "type") == "OnTileExecute"
-    programs = data.column("steps", "program")[executed]
-    compute_sets = data.column("programs", "compute_set")[programs]
-    return np.bincount(compute_sets, minlength=data.length("compute_sets"))
-
-
 def cycles_by_program(report: Report) -> pd.DataFrame:
     """Give by how many cycles each program made the recorded runs longer, most first.
 
@@ -189,11 +166,11 @@ def cycles_by_program(report: Report) -> pd.DataFrame:
     data = report.dataset
     rows, place = np.unique(data.column("steps", "program"), return_inverse=True)
     executions = np.bincount(place, minlength=len(rows))
-    elapsed = np.bincount(place, weights=_elapsed(report), minlength=len(rows)).astype(np.int64)
+    longer = summed(place, elapsed(report), len(rows))
     balance = data.column("steps", "tile_balance")
     known = ~np.isnan(balance)
     measured = np.bincount(place[known], minlength=len(rows))
-    summed = np.bincount(place[known], weights=balance[known], minlength=len(rows))
+    balances = np.bincount(place[known], weights=balance[known], minlength=len(rows))
     types, names = program_texts(report, rows)
     frame = pd.DataFrame(
         {
@@ -201,18 +178,12 @@ def cycles_by_program(report: Report) -> pd.DataFrame:
             "type": types,
             "name": names,
             "executions": executions,
-            "cycles": elapsed,
-            "share": elapsed / max(int(data.value("execution", "cycles")), 1),
-            "mean_tile_balance": np.where(measured > 0, summed / np.maximum(measured, 1), np.nan),
+            "cycles": longer,
+            "share": longer / max(int(data.value("execution", "cycles")), 1),
+            "mean_tile_balance": np.where(measured > 0, balances / np.maximum(measured, 1), np.nan),
         }
     )
     return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
-
-
-def _elapsed(report: Report) -> Cycles:
-    """Give by how many cycles each step made its run longer; 0 where its clock was not recorded."""
-    begin, end = (report.dataset.column("steps", name) for name in ("cycles_from", "cycles_to"))
-    return np.where((begin >= 0) & (end >= begin), end - begin, 0)
 
 
 def steps(report: Report, *, run: int | None = None) -> pd.DataFrame:

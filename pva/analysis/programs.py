@@ -1,0 +1,158 @@
+"""What a step is charged to: its phase, its operation and its layer; and how often each row ran.
+
+A step costs each tile what the row of its program says (a compute set or an exchange), so that
+sums over steps are sums over rows, weighted by how often each was executed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from pva.report import Report
+
+Integers = npt.NDArray[np.int64]
+Texts = npt.NDArray[np.object_]
+
+# Words for the kinds of step, as in the summary of the user guide; all others are syncs.
+STEP_WORDS = {
+    "OnTileExecute": "compute",
+    "DoExchange": "exchange",
+    "GlobalExchange": "exchange",
+    "CopySharedStructure": "exchange",
+    "StreamCopy": "host exchange",
+    "StreamCopyBegin": "host exchange",
+    "StreamCopyEnd": "host exchange",
+}
+SYNC = "sync"
+PHASES = ("compute", "exchange", "host exchange", SYNC)
+
+# The column of `programs` that counts rows of the arrays of a type, and how these are called.
+OPERANDS = {
+    "OnTileExecute": ("compute_set", "compute_set"),
+    "DoExchange": ("exchange", "exchange"),
+    "GlobalExchange": ("exchange", "external_exchange"),
+    "StreamCopy": ("exchange", "host_exchange"),
+}
+EXCHANGES = ("DoExchange", "GlobalExchange", "StreamCopy")
+
+# What the compiler puts around an operation's own compute sets, as the user guide's sample and
+# public profiles name it ("Layer1/Fwd/Conv_1/Convolve/ExchangePre").
+_STAGE = re.compile(
+    r"(Exchange(Pre|Post)?|Global(Exchange|Pre|Post)|OnTileCopy(Pre|Post)?"
+    r"|(Pre|Post)Arrange|StreamCopy(Begin|Mid|End)?)(-\d+)?"
+)
+_POPLAR = "poplar"
+
+
+def phases(report: Report) -> Integers:
+    """Give the phase of each step, an index into PHASES."""
+    data = report.dataset
+    codes = data.column("steps", "type")
+    kinds, first = np.unique(codes, return_index=True)
+    of_code = np.zeros(int(kinds.max(initial=0)) + 1, dtype=np.int64)
+    words = data.texts("steps", "type")[first].tolist()
+    of_code[kinds] = [PHASES.index(STEP_WORDS.get(word, SYNC)) for word in words]
+    return of_code[codes]
+
+
+def elapsed(report: Report) -> Integers:
+    """Give by how many cycles each step made its run longer; 0 where its clock was not recorded."""
+    begin, end = (report.dataset.column("steps", name) for name in ("cycles_from", "cycles_to"))
+    return np.where((begin >= 0) & (end >= begin), end - begin, 0)
+
+
+def executions(report: Report) -> Integers:
+    """Count how often each program was executed in the recorded runs."""
+    data = report.dataset
+    programs = data.column("steps", "program")
+    count = data.length("programs")
+    known = programs[(programs >= 0) & (programs < count)]
+    return np.bincount(known, minlength=count)
+
+
+def executions_of_rows(report: Report, tag: str, rows: int) -> Integers:
+    """Count how often each compute set or exchange (by type of program) was executed."""
+    data = report.dataset
+    chosen = data.texts("programs", "type") == tag
+    operand = data.column("programs", OPERANDS[tag][0])[chosen]
+    counts = executions(report)[chosen]
+    known = (operand >= 0) & (operand < rows)
+    return summed(operand[known], counts[known], rows)
+
+
+def summed(groups: Integers, values: npt.NDArray[Any], count: int) -> Integers:
+    """Sum whole numbers by group; exact while sums are below 2**53."""
+    return np.bincount(groups, weights=values, minlength=count).astype(np.int64)
+
+
+def labels(report: Report, programs: Integers) -> Texts:
+    """Give the names of programs, for one without a name its type in brackets."""
+    data = report.dataset
+    types = np.append(data.texts("programs", "type"), "unknown")
+    names = np.append(data.column("programs", "name"), "")
+    last = len(types) - 1
+    rows = np.where((programs >= 0) & (programs < last), programs, last)
+    texts: Texts = np.where(names[rows] != "", names[rows], "(" + types[rows] + ")")
+    return texts
+
+
+def operations(report: Report) -> Texts:
+    """Name the operation that each program belongs to, and last what an unknown program does.
+
+    Where debug contexts were recorded, it is the outermost one of a library or framework above the
+    program; a program without one, such as a copy that the compiler put in, goes to the operation
+    whose path its name begins with. Otherwise it is the program's path without its last stage.
+    """
+    data = report.dataset
+    names = labels(report, np.arange(data.length("programs") + 1)).tolist()
+    contexts = _outermost(report)
+    given = data.column("programs", "debug_context").tolist() + [-1]
+    known = {contexts[context] for context in given if context in contexts}
+    found = [
+        contexts[context] if context in contexts else _by_path(name, known)
+        for name, context in zip(names, given, strict=True)
+    ]
+    return np.array(found, dtype=object)
+
+
+def layer_of(operation: str) -> str:
+    """Give the outermost scope of a path."""
+    return operation.partition("/")[0]
+
+
+def _outermost(report: Report) -> dict[int, str]:
+    """Name the operation of each debug context: its outermost library scope, else itself."""
+    data = report.dataset
+    if not data.has("debug_contexts"):
+        return {}
+    columns = (data.column("debug_contexts", c).tolist() for c in ("id", "parent", "name", "layer"))
+    contexts = {number: more for number, *more in zip(*columns, strict=True)}
+    scopes: dict[int, str] = {}
+    for number in contexts:
+        # Each context is walked through once: what is above it has its scope already.
+        path: dict[int, None] = {}
+        while number in contexts and number not in scopes and number not in path:
+            path[number] = None
+            number = contexts[number][0]
+        for below in reversed(path):
+            parent, name, layer = contexts[below]
+            scopes[below] = scopes.get(parent, "") or ("" if layer == _POPLAR else name)
+    named = {number: scopes[number] or contexts[number][1] for number in contexts}
+    return {number: name for number, name in named.items() if name}
+
+
+def _by_path(name: str, known: set[str]) -> str:
+    """Find the operation of a name among those that are known, else take its last stage away."""
+    parts = name.split("/")
+    for length in range(len(parts), 0, -1):
+        path = "/".join(parts[:length])
+        if path in known:
+            return path
+    while len(parts) > 1 and _STAGE.fullmatch(parts[-1]):
+        parts.pop()
+    return "/".join(parts[:-1]) if len(parts) > 1 else parts[0]
