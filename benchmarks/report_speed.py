@@ -1,0 +1,296 @@
+"""Read the reports of `benchmarks.large_report` every way that a user does; print goal and figure.
+
+Each figure is found in a process of its own, the files being in the page cache: the least of
+several times, or the most memory that the process held. `--keep DIR` keeps and reuses the reports.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+REPEATS = 5
+FILES = {"large.pop": (), "large.json": (), "large.cbor": (), "long.pop": ("--steps", "1000000")}
+MB = 1e6
+Job = Callable[[Path], float]
+
+
+def best(action: Callable[[], object], repeats: int = REPEATS) -> float:
+    """Give the least of several times, in seconds."""
+    times = []
+    for _ in range(repeats):
+        gc.collect()
+        begin = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def first_array(folder: Path) -> float:
+    """Time opening a report and its first array by tile, [500][5888], in ms."""
+    import pva
+
+    def read() -> None:
+        report = pva.openReport(folder / "large.pop")
+        report.dataset.array("compute_set_cycles_by_tile")
+
+    return best(read, 9) * 1e3
+
+
+def memory_frame(folder: Path) -> float:
+    """Time opening a report and its memory by tile as a frame, in ms."""
+    import pva
+
+    return best(lambda: pva.openReport(folder / "large.pop").frames.memory_by_tile(), 9) * 1e3
+
+
+def category_frame(folder: Path) -> float:
+    """Time opening a report and its memory by category, region and tile as a frame, in ms."""
+    import pva
+
+    return best(lambda: pva.openReport(folder / "large.pop").frames.memory_by_category(), 9) * 1e3
+
+
+def walk(folder: Path) -> float:
+    """Give the most memory, in MB, of a process that looks at all tables, arrays and objects."""
+    import pva
+    from pva import schema
+
+    report = pva.openReport(folder / "large.pop")
+    data = report.dataset
+    for table in data.tables:
+        for column in schema.TABLE[table].columns:
+            data.column(table, column.name)
+    for array in data.arrays:
+        data.array(array).sum()
+    _visit(report)
+    sum(step.ipus[0].cycles for step in report.execution.steps)
+    sum(tile.memory.total.includingGaps for tile in report.compilation.tiles)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MB
+
+
+def cbor(folder: Path) -> float:
+    """Time reading the report as CBOR with typed arrays, in s."""
+    import pva
+
+    return best(lambda: pva.openReport(folder / "large.cbor"))
+
+
+def json_load(folder: Path) -> float:
+    """Time `json.load` of the same report, in s."""
+
+    def load() -> None:
+        with (folder / "large.json").open() as stream:
+            json.load(stream)
+
+    return best(load, 3)
+
+
+def json_read(folder: Path) -> float:
+    """Time reading the report as JSON, in s."""
+    import pva
+
+    return best(lambda: pva.openReport(folder / "large.json"), 3)
+
+
+def json_msgspec(folder: Path) -> float:
+    """Time msgspec's decode of the same report and making its arrays, in s."""
+    import msgspec
+    import numpy as np
+
+    def load() -> None:
+        gc.disable()
+        root = msgspec.json.decode((folder / "large.json").read_bytes())
+        arrays: list[Any] = []
+        todo = [root]
+        while todo:
+            value = todo.pop()
+            if isinstance(value, dict):
+                todo += value.values()
+            elif value and isinstance(value, list) and isinstance(value[0], list | int | float):
+                try:
+                    arrays.append(np.asarray(value))
+                except ValueError:  # rows of different lengths
+                    continue
+        gc.enable()
+
+    return best(load, 3)
+
+
+def steps_walked(folder: Path) -> float:
+    """Count the steps a second whose cycles on IPU 0 are added up by libpva's objects."""
+    import pva
+
+    report = pva.openReport(folder / "large.pop")
+    count = len(report.execution.steps)
+    return count / best(lambda: sum(s.ipus[0].cycles for s in report.execution.steps))
+
+
+def steps_walked_once(folder: Path) -> float:
+    """Count the same in the long report, the first time that it is walked."""
+    import pva
+
+    report = pva.openReport(folder / "long.pop")
+    count = len(report.execution.steps)
+    return count / best(lambda: sum(s.ipus[0].cycles for s in report.execution.steps), 1)
+
+
+def _visit(report: Any) -> int:
+    import pva
+
+    class Count(pva.ProgramVisitor):
+        def __init__(self) -> None:
+            self.found = 0
+
+        def visitOnTileExecute(self, program: pva.OnTileExecuteProgram) -> None:
+            self.found += 1
+
+    visitor = Count()
+    for program in report.compilation.programs:
+        program.accept(visitor)
+    return visitor.found
+
+
+def programs_visited(folder: Path) -> float:
+    """Count the programs a second that a visitor is handed."""
+    import pva
+
+    report = pva.openReport(folder / "large.pop")
+    return len(report.compilation.programs) / best(lambda: _visit(report))
+
+
+def _imported(statement: str) -> float:
+    code = f"import time; begin = time.perf_counter(); {statement}; " + (
+        "import sys; assert 'pandas' not in sys.modules; print(time.perf_counter() - begin)"
+    )
+    times = [
+        float(subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True,
+                             capture_output=True, text=True).stdout)
+        for _ in range(9)
+    ]  # fmt: skip
+    return min(times) * 1e3
+
+
+def import_pva(_: Path) -> float:
+    """Time `import pva` with what opening a report needs above `import numpy`, in ms."""
+    return _imported("import pva; pva.openReport") - _imported("import numpy")
+
+
+def long_size(folder: Path) -> float:
+    """Give the size of the report of a million steps, in MB."""
+    return (folder / "long.pop").stat().st_size / MB
+
+
+def long_frame(folder: Path) -> float:
+    """Time opening a report of a million steps and its steps as a frame, pandas imported, in s."""
+    import pandas  # noqa: F401
+
+    import pva
+
+    return best(lambda: pva.openReport(folder / "long.pop").frames.steps(), 3)
+
+
+def long_frame_at_once(folder: Path) -> float:
+    """Time the same once in a fresh process, with all imports, in s."""
+    begin = time.perf_counter()
+    import pva
+
+    pva.openReport(folder / "long.pop").frames.steps()
+    return time.perf_counter() - begin
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A figure and its goal; with `against`, the quotient of that job's figure and this one's."""
+
+    what: str
+    unit: str
+    goal: float
+    job: Job
+    against: Job | None = None
+    more_is_better: bool = False
+
+
+LINES = (
+    Line("profile.pop: open, first array by tile", "ms", 20, first_array),
+    Line("profile.pop: open, frame of memory by tile", "ms", 100, memory_frame),
+    Line("profile.pop: open, frame of memory by category", "ms", 100, category_frame),
+    Line("profile.pop: peak memory of a walk through all", "MB", 300, walk),
+    Line("CBOR, times faster than json.load", "x", 5, cbor, json_load, True),
+    Line("JSON, times as fast as msgspec and arrays", "x", 1, json_read, json_msgspec, True),
+    Line("steps walked, 3,500", "/s", 500_000, steps_walked, more_is_better=True),
+    Line("steps walked, 1 million, first time", "/s", 500_000, steps_walked_once,
+         more_is_better=True),
+    Line("programs visited, 20,000", "/s", 500_000, programs_visited, more_is_better=True),
+    Line("import pva with openReport, above numpy", "ms", 40, import_pva),
+    Line("1 million steps: size of profile.pop", "MB", 200, long_size),
+    Line("1 million steps: open, frame of steps", "s", 1.5, long_frame),
+    Line("1 million steps: the same with all imports", "s", 1.5, long_frame_at_once),
+)  # fmt: skip
+JOBS = {job.__name__: job for line in LINES for job in (line.job, line.against) if job}
+
+
+def measured(job: Job, folder: Path) -> float:
+    """Run a job in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.report_speed", "--job", job.__name__]
+    done = subprocess.run([*command, "--keep", folder], cwd=ROOT, check=True, capture_output=True)
+    return float(done.stdout)
+
+
+def figures(folder: Path) -> list[tuple[str, str, str, str, str]]:
+    """Measure every line: what, figure, goal, figure / goal, and whether it holds."""
+    rows = []
+    for line in LINES:
+        figure = measured(line.job, folder)
+        if line.against:
+            figure = measured(line.against, folder) / figure
+        ratio = figure / line.goal
+        holds = ratio >= 1 if line.more_is_better else ratio <= 1
+        goal = f"{'>=' if line.more_is_better else '<='} {line.goal:,.6g}"
+        rows.append(
+            (f"{line.what}, {line.unit}", f"{figure:,.4g}" if figure < 1e4 else f"{figure:,.0f}",
+             goal, f"{ratio:.2f}", "pass" if holds else "FAIL")
+        )  # fmt: skip
+    return rows
+
+
+def make(folder: Path) -> None:
+    """Write the reports that are not there."""
+    for name, options in FILES.items():
+        if not (folder / name).exists():
+            module = ("-m", "benchmarks.large_report")
+            subprocess.run([sys.executable, *module, folder / name, *options], cwd=ROOT, check=True)
+
+
+def main() -> None:
+    """Print the table as Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--keep", type=Path, help="where the reports are, or will be")
+    parser.add_argument("--job", choices=JOBS, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.job:
+        print(JOBS[arguments.job](arguments.keep))
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        folder = arguments.keep or Path(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        make(folder)
+        print("| figure | measured | goal | measured / goal | |")
+        print("| --- | ---: | ---: | ---: | --- |")
+        for row in figures(folder):
+            print(f"| {' | '.join(row)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
