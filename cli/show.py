@@ -91,7 +91,7 @@ _HELP = {
     "tile": "Only this tile.",
     "ipu": "Only this IPU.",
     "replica": "Only the tiles of this replica.",
-    "step": "The program step, counted from 0 in depth-first order.",
+    "step": "A step, counted from 0: of `liveness_curve` for memory, of `steps` for cycles.",
     "run": "Only this run, counted from 0.",
     "compute_set": "Only this compute set.",
     "count": "How many.",

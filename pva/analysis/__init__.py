@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pva.analysis import blocks, execution, host, liveness, memory, operations
+from pva.analysis import balance, blocks, execution, host, liveness, memory, operations
 
 Analysis = Callable[..., Any]
 
@@ -31,6 +31,12 @@ CATALOGUE: dict[str, Analysis] = {
         operations.cycles_by_phase,
         operations.cycles_by_layer,
         operations.cycles_by_operation,
+        balance.cycles_by_ipu,
+        balance.cycles_by_tile,
+        balance.tile_balance,
+        balance.thread_balance,
+        balance.slowest_tiles,
+        balance.sync_waits,
         execution.cycles_by_vertex_type,
         execution.cycles_by_program,
         execution.vertices_by_compute_set,

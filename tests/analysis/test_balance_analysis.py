@@ -1,0 +1,133 @@
+"""Balance of tiles, IPUs and threads, by hand on the small report and by loops on all."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from pva.analysis import balance
+from pva.analysis.selection import SelectionError
+from pva.errors import NotRecordedError
+from tests.analysis.samples import ARRAYS, every_report, executed, longer, opened, small
+
+PARTS = {"OnTileExecute": "compute", "DoExchange": "exchange", "GlobalExchange": "exchange",
+         "StreamCopy": "host_exchange"}  # fmt: skip
+
+
+def by_tile(kind: str) -> str:
+    return f"{ARRAYS[kind][1]}_cycles" + "_by_tile" * (kind == "OnTileExecute")
+
+
+def test_lost_cycles_are_those_above_the_mean_tile() -> None:
+    frame = balance.tile_balance(small()).set_index("name")
+    # multiply: tiles 60, 66, ..., 114, mean 87; reduce: 48 on tile 0, 36 on tile 5, mean 8.4.
+    row = frame.loc["multiply"]
+    assert row[["executions", "cycles", "mean_cycles", "active_tiles"]].tolist() == [4, 114, 87, 10]
+    assert row["lost_cycles"] == 4 * (114 - 87)
+    assert frame.loc["reduce", "lost_cycles"] == round(2 * (48 - 8.4))
+    assert frame.loc["reduce", "tile_balance"] == pytest.approx(8.4 / 48)
+    assert frame["lost_cycles"].is_monotonic_decreasing
+
+
+@every_report
+def test_lost_cycles_are_those_of_a_loop_over_steps(name: str) -> None:
+    report = opened(name)
+    lost: Counter[int] = Counter()
+    for kind, step, row in executed(report):
+        if kind in ARRAYS:
+            cycles = report.dataset.array(by_tile(kind))[row]
+            lost[step["program"]] += int(cycles.max()) - float(cycles.mean())
+    frame = balance.tile_balance(report)
+    for row in frame.to_dict("records"):
+        assert row["lost_cycles"] == pytest.approx(lost[row["program"]], abs=0.51)
+    assert set(frame["program"]) == set(lost)
+
+
+def test_idle_threads_are_told_by_compute_set() -> None:
+    frame = balance.thread_balance(small()).set_index("name")
+    # multiply: 870 cycles of tiles, 145 active, four times; one vertex on each of ten tiles.
+    assert frame.loc["multiply", "idle_cycles"] == 4 * (870 - 145)
+    assert frame.loc["multiply", "thread_balance"] == pytest.approx(145 / 870)
+    assert frame["vertices_per_tile"].to_dict() == {"multiply": 1, "reduce": 1.5, "add": 1}
+
+
+@every_report
+def test_idle_threads_add_up_to_the_idle_part_of_compute(name: str) -> None:
+    report = opened(name)
+    spent = report.dataset.table("tile_cycles")
+    idle = int(spent["compute"][0] - spent["active_compute"][0])
+    assert balance.thread_balance(report)["idle_cycles"].sum() == idle
+
+
+@every_report
+def test_cycles_by_tile_are_those_of_a_loop_over_steps(name: str) -> None:
+    report = opened(name)
+    tiles = report.dataset.of_replica("num_tiles")
+    spent = {part: np.zeros(tiles, dtype=np.int64) for part in PARTS.values()}
+    for kind, _, row in executed(report):
+        if kind in PARTS:
+            spent[PARTS[kind]] += report.dataset.array(by_tile(kind))[row]
+    frame = balance.cycles_by_tile(report).sort_values("tile")
+    for part, cycles in spent.items():
+        assert frame[part].tolist() == cycles.tolist()
+    waiting = report.dataset.table("tile_cycles")
+    assert frame["waiting"].sum() == int(waiting["sync"][0] + waiting["idle_at_end"][0])
+
+
+def test_the_busiest_tile_and_ipu_come_first() -> None:
+    # Tile 9: multiply 4 * 114, exchange 4 * 49, copy in 2 * 7; nothing else runs there.
+    row = balance.cycles_by_tile(small()).set_index("tile").loc[9]
+    assert row[["compute", "exchange", "host_exchange"]].tolist() == [456, 196, 14]
+    # Tile 8: 4 * 108 + 4 * 30 + 4 * 48 + 14 = 758; tile 0: 4 * 60 + 4 * 30 + 2 * 48 + 4 * 40 +
+    # 2 * 20 + 2 * 12 = 680.
+    assert balance.cycles_by_tile(small())["tile"].iloc[0] == 8
+    ipus = balance.cycles_by_ipu(small())
+    shares = [name for name in ipus if name.endswith("_share") and name != "busiest_share"]
+    assert ipus[shares].sum(axis=1).tolist() == pytest.approx([1, 1])
+    assert ipus[["ipu", "tiles", "busiest_tile"]].to_numpy().tolist() == [[1, 5, 8], [0, 5, 0]]
+
+
+def test_slowest_tiles_of_a_step_stand_first() -> None:
+    frame = balance.slowest_tiles(small(), step=3, count=2)
+    assert frame[["tile", "ipu", "cycles", "active_cycles"]].to_numpy().tolist() == [
+        [9, 1, 114, 19], [8, 1, 108, 18],
+    ]  # fmt: skip
+    assert frame["over_mean"].tolist() == pytest.approx([114 / 87, 108 / 87])
+    exchange = balance.slowest_tiles(small(), step=2, count=1).iloc[0]
+    assert exchange[["tile", "cycles", "bytes_received", "bytes_sent"]].tolist() == [9, 49, 4, 4]
+
+
+def test_without_a_step_the_longest_one_is_looked_at() -> None:
+    frame = balance.slowest_tiles(small())
+    assert set(frame["name"]) == {"multiply"} and set(frame["step"]) == {3}
+    assert len(balance.slowest_tiles(small(), step=0)) == 0  # a sync
+    with pytest.raises(SelectionError, match="steps 0 to 23"):
+        balance.slowest_tiles(small(), step=24)
+
+
+@every_report
+def test_syncs_are_charged_to_the_program_before_them(name: str) -> None:
+    cost: Counter[tuple[str, str]] = Counter()
+    before = (-1, "")
+    for kind, step, _ in executed(opened(name)):
+        if kind == "Sync":
+            after = before[1] if before[0] == step["run"] else "(begin of the run)"
+            cost[step["sync_type"], after] += longer(step)
+        else:
+            before = step["run"], step["name"] or f"({kind})"
+    frame = balance.sync_waits(opened(name))
+    keys = zip(frame["sync_type"], frame["after"], strict=True)
+    assert dict(zip(keys, frame["cycles"], strict=True)) == cost
+
+
+def test_syncs_of_the_small_report_follow_the_begin_and_the_addition() -> None:
+    assert balance.sync_waits(small()).drop(columns="share").to_numpy().tolist() == [
+        ["External", "(begin of the run)", 2, 72], ["Internal", "add", 2, 68],
+    ]  # fmt: skip
+
+
+def test_cycles_by_tile_that_were_not_recorded_are_named() -> None:
+    with pytest.raises(NotRecordedError, match=r"compute_set_cycles_by_tile not recorded"):
+        balance.cycles_by_tile(small(compute_set_cycles_by_tile=None))
