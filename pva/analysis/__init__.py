@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pva.analysis import balance, blocks, execution, host, liveness, memory, operations
+from pva.analysis import balance, blocks, exchanges, execution, host, liveness, memory, operations
 
 Analysis = Callable[..., Any]
 
@@ -37,6 +37,12 @@ CATALOGUE: dict[str, Analysis] = {
         balance.thread_balance,
         balance.slowest_tiles,
         balance.sync_waits,
+        exchanges.largest_exchanges,
+        exchanges.exchange_spread,
+        exchanges.exchange_matrix,
+        exchanges.traffic_by_tile,
+        exchanges.exchange_code,
+        exchanges.stream_bandwidth,
         execution.cycles_by_vertex_type,
         execution.cycles_by_program,
         execution.vertices_by_compute_set,

@@ -1,0 +1,290 @@
+"""What is moved between tiles, between IPUs and to and from the host, and how fast.
+
+A report holds, for each exchange, the bytes that every tile receives and sends, and not who sends
+to whom: what follows from these sums is given, and bounds where it does not follow.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pva.analysis.programs import (
+    EXCHANGES,
+    OPERANDS,
+    Texts,
+    elapsed,
+    executions_of_rows,
+    labels,
+    summed,
+)
+from pva.analysis.selection import tile_count
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pva.report import Report
+
+Integers = npt.NDArray[np.int64]
+
+KINDS = {"DoExchange": "internal", "GlobalExchange": "between IPUs", "StreamCopy": "host"}
+
+
+def largest_exchanges(report: Report) -> pd.DataFrame:
+    """Tell which exchanges move the most: bytes and cycles of one execution, the most bytes first.
+
+    `kind` is internal (on an IPU), between IPUs, or host; `exchange` the row among its kind. More
+    bytes are received than sent where a tile sends to several at once. `cycles` are those of the
+    slowest tile; `bytes_per_cycle` is what the tile that receives or sends most gets through, of
+    4 bytes a cycle that a tile can receive. `code_bytes` are of all tiles, -1 where not told.
+    Raises NotRecordedError without a graph profile.
+    """
+    frame = _of_all_kinds(report, _sizes)
+    most = frame[["bytes_received", "bytes_sent"]].max(axis=1)
+    order = most.sort_values(ascending=False, kind="stable").index
+    return frame.loc[order].reset_index(drop=True)
+
+
+def exchange_spread(report: Report) -> pd.DataFrame:
+    """Tell how evenly each exchange lies on the tiles: senders, receivers, and the busiest of each.
+
+    `fan_out` is bytes received / bytes sent: to how many tiles a byte goes on average (0 for data
+    from or to the host). `receive_balance` and `send_balance` are mean / most over the tiles that
+    receive or send; tiles that stand out are hot spots. One execution each, the largest
+    `busiest_receiver_bytes` first; -1 is no tile. Raises NotRecordedError.
+    """
+    frame = _of_all_kinds(report, _spread)
+    most = frame[["busiest_receiver_bytes", "busiest_sender_bytes"]].max(axis=1)
+    order = most.sort_values(ascending=False, kind="stable").index
+    return frame.loc[order].reset_index(drop=True)
+
+
+def _of_all_kinds(report: Report, describe: Any) -> pd.DataFrame:
+    """Describe the exchanges of each kind; those that no program runs have no name."""
+    import pandas as pd
+
+    data = report.dataset
+    parts = []
+    for tag in EXCHANGES:
+        received, sent = (
+            data.array(f"{OPERANDS[tag][1]}_bytes_{way}") for way in ("received", "sent")
+        )
+        head = {
+            "kind": np.full(len(received), KINDS[tag], dtype=object),
+            "exchange": np.arange(len(received)),
+            "name": _names(report, tag, len(received)),
+        }
+        parts.append(pd.DataFrame(head | describe(report, tag, received, sent)))
+    return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+
+
+def _names(report: Report, tag: str, count: int) -> Texts:
+    """Name each exchange after the first program that runs it."""
+    rows, programs = _first_programs(report, tag, count)
+    names = np.full(count, "", dtype=object)
+    names[rows] = labels(report, programs)
+    return names
+
+
+def _first_programs(report: Report, tag: str, count: int) -> tuple[Integers, Integers]:
+    """Give the exchanges that some program runs, and the first program that does."""
+    data = report.dataset
+    programs = np.flatnonzero(data.texts("programs", "type") == tag)
+    operand = data.column("programs", OPERANDS[tag][0])[programs]
+    known = (operand >= 0) & (operand < count)
+    rows, first = np.unique(operand[known], return_index=True)
+    return rows, programs[known][first]
+
+
+def _sizes(report: Report, tag: str, received: Integers, sent: Integers) -> dict[str, Any]:
+    data = report.dataset
+    cycles = data.array(f"{OPERANDS[tag][1]}_cycles").max(axis=1, initial=0)
+    code = np.full(len(received), -1)
+    if data.has("exchange_instructions"):
+        of_program = np.full(data.length("programs"), -1)
+        of_program[data.column("exchange_instructions", "program")] = data.column(
+            "exchange_instructions", "total"
+        )
+        rows, programs = _first_programs(report, tag, len(received))
+        code[rows] = of_program[programs]
+    most = np.maximum(received, sent).max(axis=1, initial=0)
+    return {
+        "bytes_received": received.sum(axis=1),
+        "bytes_sent": sent.sum(axis=1),
+        "cycles": cycles,
+        "bytes_per_cycle": most / np.maximum(cycles, 1),
+        "code_bytes": code,
+    }
+
+
+def _spread(report: Report, tag: str, received: Integers, sent: Integers) -> dict[str, Any]:
+    del report
+    # What comes from the host or goes to it has no tile at its other end.
+    of_tiles = np.full(len(sent), tag != "StreamCopy")
+    columns = {"fan_out": of_tiles * received.sum(axis=1) / np.maximum(sent.sum(axis=1), 1)}
+    for word, short, moved in (("receiver", "receive", received), ("sender", "send", sent)):
+        tiles = (moved > 0).sum(axis=1)
+        most = moved.max(axis=1, initial=0)
+        busiest = moved.argmax(axis=1) if moved.size else np.zeros(len(moved), dtype=np.int64)
+        columns |= {
+            f"{word}s": tiles,
+            f"busiest_{word}": np.where(tiles > 0, busiest, -1),
+            f"busiest_{word}_bytes": most,
+            f"{short}_balance": moved.sum(axis=1) / np.maximum(tiles * most, 1),
+        }
+    return columns
+
+
+def exchange_matrix(report: Report) -> pd.DataFrame:
+    """Tell how many bytes went from which IPU to which in the recorded runs, the most first.
+
+    Who sends to which tile is not recorded; between IPUs it follows from what the tiles of each
+    receive and send in each exchange, up to bounds: `bytes_at_least` and `bytes_at_most`, equal
+    where `exact`. Bytes are as received: one that is sent to several tiles counts for each. With
+    replicas, an IPU is that of any replica, so that it may send to its like. `share` is that of
+    `bytes_at_most` in all bytes received. Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    ipus = max(int(data.of_replica("num_ipus")), 1)
+    inside = _on_ipus(data.array("exchange_bytes_received"), ipus).sum(axis=2)
+    within = np.diag(executions_of_rows(report, "DoExchange", len(inside)) @ inside)
+    low, high = _between(report, ipus)
+    counts = executions_of_rows(report, "GlobalExchange", len(low))
+    least, most = (within + np.tensordot(counts, bound, axes=1) for bound in (low, high))
+    total = int(within.sum() + (counts @ data.array("external_exchange_bytes_received")).sum())
+    source, target = np.nonzero(most)
+    frame = pd.DataFrame(
+        {
+            "from_ipu": source,
+            "to_ipu": target,
+            "bytes_at_least": least[source, target],
+            "bytes_at_most": most[source, target],
+            "exact": (least == most)[source, target],
+            "share": most[source, target] / max(total, 1),
+        }
+    )
+    return frame.sort_values("bytes_at_most", ascending=False, kind="stable", ignore_index=True)
+
+
+def _on_ipus(by_tile: Integers, ipus: int) -> Integers:
+    """Give an array by [exchange][tile] by [exchange][IPU][tile of the IPU]."""
+    each = by_tile.shape[1] // ipus
+    return by_tile[:, : ipus * each].reshape(len(by_tile), ipus, each)
+
+
+def _between(report: Report, ipus: int) -> tuple[Integers, Integers]:
+    """Bound what each IPU gets from each in one execution: [exchange][from][to], least and most.
+
+    An IPU gets no more from another than that sends, to as many tiles as receive, and no less than
+    what all others together cannot have sent.
+    """
+    data = report.dataset
+    by_tile = _on_ipus(data.array("external_exchange_bytes_received"), ipus)
+    received = by_tile.sum(axis=2)
+    sent = _on_ipus(data.array("external_exchange_bytes_sent"), ipus).sum(axis=2)
+    copied = (sent.sum(axis=1) < received.sum(axis=1))[:, None]
+    copies = np.where(copied, np.maximum((by_tile > 0).sum(axis=2), 1), 1)
+    most = np.minimum(sent[:, :, None] * copies[:, None, :], received[:, None, :])
+    if int(data.value("target", "num_replicas")) <= 1:
+        most = most * (1 - np.eye(ipus, dtype=np.int64))
+    others = most.sum(axis=1, keepdims=True) - most
+    return np.minimum(np.maximum(received[:, None, :] - others, 0), most), most
+
+
+def traffic_by_tile(report: Report) -> pd.DataFrame:
+    """Tell which tiles receive and send the most bytes in the recorded runs, the most first.
+
+    `received` and `sent` in exchanges on an IPU, `global_received` and `global_sent` between IPUs,
+    `from_host` and `to_host`; `bytes` is the sum of all. Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    names = {
+        "DoExchange": ("received", "sent"),
+        "GlobalExchange": ("global_received", "global_sent"),
+        "StreamCopy": ("from_host", "to_host"),
+    }
+    moved: dict[str, Integers] = {}
+    for tag, columns in names.items():
+        for column, way in zip(columns, ("received", "sent"), strict=True):
+            each = data.array(f"{OPERANDS[tag][1]}_bytes_{way}")
+            counts = executions_of_rows(report, tag, len(each))
+            moved[column] = counts @ each if len(each) else np.zeros(tile_count(report), np.int64)
+    tiles = np.arange(tile_count(report))
+    frame = pd.DataFrame(
+        {
+            "tile": tiles,
+            "ipu": tiles // max(int(data.value("target", "tiles_per_ipu")), 1),
+            "bytes": sum(moved.values()),
+            **moved,
+        }
+    )
+    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+
+
+def exchange_code(report: Report) -> pd.DataFrame:
+    """Tell what the code of each exchange consists of: bytes by kind of instruction, largest first.
+
+    All tiles together. Many `receive_mux` are many sources a tile; `delay` waits for the other
+    tiles. Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    table = data.table("exchange_instructions")
+    programs = table.pop("program")
+    frame = pd.DataFrame(
+        {
+            "program": programs,
+            "name": labels(report, programs),
+            "total": table.pop("total"),
+            **table,
+        }
+    )
+    return frame.sort_values("total", ascending=False, kind="stable", ignore_index=True)
+
+
+def stream_bandwidth(report: Report) -> pd.DataFrame:
+    """Tell how fast each stream moves data to and from the host, the most cycles first.
+
+    By name, over the recorded runs, for one replica: `bytes_in` to the device and `bytes_out` of
+    it; `cycles` of its steps, of which `exposed_cycles` made the runs longer; and
+    `bytes_per_second` in these cycles, by the clock of the tiles. Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    steps = np.flatnonzero(data.texts("steps", "type") == "StreamCopy")
+    programs = data.column("steps", "program")[steps]
+    rows = np.where(programs >= 0, data.column("programs", "exchange")[programs], -1)
+    clock = float(data.value("target", "clock_frequency"))
+    names, place = np.unique(labels(report, programs).astype(str), return_inverse=True)
+    values = {
+        "bytes_in": _of_rows(data.array("host_exchange_bytes_received"), rows),
+        "bytes_out": _of_rows(data.array("host_exchange_bytes_sent"), rows),
+        "cycles": np.maximum(data.column("steps", "cycles")[steps], 0),
+        "exposed_cycles": elapsed(report)[steps],
+    }
+    sums = {name: summed(place, each, len(names)) for name, each in values.items()}
+    moved = sums["bytes_in"] + sums["bytes_out"]
+    frame = pd.DataFrame(
+        {
+            "name": names.astype(object),
+            "executions": np.bincount(place, minlength=len(names)),
+            **sums,
+            "bytes_per_second": moved * clock / np.maximum(sums["cycles"], 1),
+        }
+    )
+    return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
+
+
+def _of_rows(array: Integers, rows: Integers) -> Integers:
+    """Sum up each row over the tiles; 0 for a row that is not there."""
+    totals = np.append(array.sum(axis=1), 0)
+    last = len(totals) - 1
+    return totals[np.where((rows >= 0) & (rows < last), rows, last)]
