@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pva.analysis import balance, blocks, exchanges, execution, host, liveness, memory, operations
+from pva.analysis import (
+    balance,
+    blocks,
+    exchanges,
+    execution,
+    flops,
+    host,
+    liveness,
+    memory,
+    operations,
+    timing,
+)
 
 Analysis = Callable[..., Any]
 
@@ -47,8 +58,15 @@ CATALOGUE: dict[str, Analysis] = {
         execution.cycles_by_program,
         execution.vertices_by_compute_set,
         execution.vertices_of_step,
+        flops.flop_utilisation,
+        flops.flops_by_compute_set,
+        timing.estimated_against_measured,
+        timing.varying_programs,
+        timing.overlap,
+        timing.longest_steps,
         execution.steps,
         execution.runs,
+        timing.time_between_runs,
         blocks.blocks,
         host.threads,
         host.label_statistics,
