@@ -78,6 +78,10 @@ CODE = {
     "stack": np.full(TILES, 96),
 }
 
+# program, first tile, tile after the last, bytes: the controlCode above
+CONTROL_CODE = ((0, 0, 10, 16), (1, 0, 10, 8), (2, 0, 10, 8), (3, 0, 10, 8), (5, 0, 10, 8),
+                (6, 0, 10, 8), (10, 0, 1, 8), (13, 0, 10, 8))  # fmt: skip
+
 COMPUTE_SETS = ("multiply", "reduce", "add")
 # run, IPU, tile, program, kind, clock at begin and end
 BLOCKS = (
@@ -95,12 +99,15 @@ VERTEX_TYPES = (
 ACTIVE_BY_TILE = np.array([10 + TILE, 12 * (TILE == 0) + 6 * (TILE == 5), 5 * EVEN])
 ACTIVE_BY_TYPE = np.array([[145, 0, 0], [0, 4, 14], [0, 25, 0]])
 COMPUTE_CYCLES = np.array([60 + 6 * TILE, 48 * (TILE == 0) + 36 * (TILE == 5), 30 * EVEN])
-EXCHANGE = {"received": [4 + 0 * TILE], "sent": [4 + 0 * TILE], "cycles": [40 + TILE]}
-EXTERNAL = {"received": [8 * HEADS], "sent": [8 * HEADS], "cycles": [20 * HEADS]}
+EXCHANGE = {"received": [4 + 0 * TILE], "sent": [4 + 0 * TILE], "cycles": [40 + TILE],
+            "code": [4 + 0 * TILE]}  # fmt: skip
+EXTERNAL = {"received": [8 * HEADS], "sent": [8 * HEADS], "cycles": [20 * HEADS],
+            "code": [0 * TILE]}  # fmt: skip
 HOST = {
     "received": [8 + 0 * TILE, 0 * TILE],
     "sent": [0 * TILE, 4 * (TILE == 0)],
     "cycles": [7 + 0 * TILE, 5 * (TILE == 0)],
+    "code": [2 + 0 * TILE, 4 * (TILE == 0)],
 }
 MIN_SYNC_DELAY, RELATIVE_SYNC_DELAY = 20, np.array([0, 4, 8, 12, 16])
 
@@ -172,6 +179,7 @@ def _graph_tables() -> dict[str, Columns]:
         "compute_set_vertices": _of_rows("compute_set vertex_type count", vertices),
         "programs": _programs(),
         "program_children": _of_rows("program child", children),
+        "control_code": _of_rows("program tile end_tile bytes", CONTROL_CODE),
         "exchange_instructions": zero | counts | {"program": [5]},
         "control_programs": {"program": [0]},
         "function_programs": {"program": [FUNCTION]},
@@ -326,6 +334,7 @@ def _graph_arrays() -> dict[str, Values]:
         "compute_set_active_cycles_by_tile": ACTIVE_BY_TILE,
         "compute_set_active_cycles_by_vertex_type": ACTIVE_BY_TYPE,
         "compute_set_cycles_by_tile": COMPUTE_CYCLES,
+        "vertex_count_by_tile": np.array([0 * TILE + 1, TILE == 0, HEADS, EVEN], dtype=np.int64),
     }
     for name, rows in (
         ("exchange", EXCHANGE),
@@ -333,6 +342,7 @@ def _graph_arrays() -> dict[str, Values]:
         ("host_exchange", HOST),
     ):
         arrays |= {f"{name}_bytes_{way}": np.array(rows[way]) for way in ("received", "sent")}
+        arrays[f"{name}_code_bytes"] = np.array(rows["code"])
         arrays[f"{name}_cycles"] = np.array(rows["cycles"])
     return arrays
 

@@ -57,7 +57,7 @@ def datasets(draw: st.DrawFn) -> Dataset:
         "num_replicas": [replicas],
     }
     lengths = {
-        axis: size if isinstance(size, int) else rows[size]
+        axis: size if isinstance(size, int) else _count(size, rows)
         for axis, size in schema.DIMENSIONS.items()
         if isinstance(size, int) or size in rows
     }

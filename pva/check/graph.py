@@ -54,6 +54,14 @@ def graph_counts_what_is_there(data: Dataset) -> Iterator[Violation]:
     yield from equal(found[1], vertices, "num_vertices")
 
 
+@LAWS.needing("compute_set_vertices", "vertex_count_by_tile")
+def vertices_are_on_tiles(data: Dataset) -> Iterator[Violation]:
+    """The vertices of a type in a compute set are those on all tiles."""
+    counts = data.column("compute_set_vertices", "count")
+    by_tile = data.array("vertex_count_by_tile").sum(axis=1)
+    yield from equal(by_tile, counts, "vertices on tiles", "row of compute_set_vertices")
+
+
 @LAWS.needing("programs", "program_children", "control_programs", "function_programs")
 def programs_are_trees(data: Dataset) -> Iterator[Violation]:
     """No program contains or calls itself, and each is in a control program or a function."""

@@ -61,6 +61,44 @@ def parts_of_vertex_types_sum_to_totals(data: Dataset) -> Iterator[Violation]:
     yield from _parts_sum(data, "vertex_type")
 
 
+@LAWS.needing("control_code", "memory_by_category")
+def control_code_is_that_of_the_programs(data: Dataset) -> Iterator[Violation]:
+    """The control code of a tile is that of all programs."""
+    found = _category(data, "controlCode")
+    rows = data.table("control_code")
+    limits = (-rows["tile"], rows["tile"] - rows["end_tile"], rows["end_tile"] - len(found))
+    for breach in limits:
+        yield from at_most(breach, 0, "tiles beside the target's", "row of control_code")
+    if all((breach <= 0).all() for breach in limits):
+        changes = np.zeros(len(found) + 1, dtype=np.int64)
+        np.add.at(changes, rows["tile"], rows["bytes"])
+        np.subtract.at(changes, rows["end_tile"], rows["bytes"])
+        yield from equal(changes.cumsum()[:-1], found, "control code of programs", "tile")
+
+
+EXCHANGE_CATEGORIES = {
+    "exchange": "internalExchangeCode",
+    "external_exchange": "globalExchangeCode",
+    "host_exchange": "hostExchangeCode",
+}
+
+
+@LAWS.needing("exchange_code_bytes", "memory_by_category")
+def exchanges_have_no_more_code_than_the_tile(data: Dataset) -> Iterator[Violation]:
+    """An exchange has no more code than its category; exchanges may share code."""
+    for exchange, category in EXCHANGE_CATEGORIES.items():
+        if data.has(f"{exchange}_code_bytes"):
+            code = data.array(f"{exchange}_code_bytes")
+            limit = np.broadcast_to(_category(data, category), code.shape)
+            yield from at_most(code, limit, f"code of {exchange}", "exchange, tile")
+
+
+def _category(data: Dataset, name: str) -> Values:
+    """Give the bytes of a category on each tile, where it has a place of its own or shares one."""
+    found: Values = data.array("memory_by_category")[schema.CATEGORIES.index(name)].sum(axis=(0, 1))
+    return found
+
+
 @LAWS.needing("variables", "variable_pieces")
 def pieces_make_up_the_variables(data: Dataset) -> Iterator[Violation]:
     """The pieces of a variable have its bytes."""

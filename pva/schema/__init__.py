@@ -90,6 +90,7 @@ ARRAY = {array.name: array for array in ARRAYS}
 # How long each index of an array is: the table whose rows it counts, or a fixed list.
 DIMENSIONS: dict[str, str | int] = {
     "compute_set": "compute_sets",
+    "compute_set_vertices": "compute_set_vertices",
     "vertex_type": "vertex_types",
     "liveness_step": "liveness_steps",
     "category": len(CATEGORIES),

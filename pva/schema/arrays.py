@@ -11,6 +11,8 @@ def _exchange_arrays(table: str, place: str, cycles_key: str, what: str) -> tupl
     return (
         Array(f"{table}_bytes_received", "graph", f"{place}.bytesReceivedByTile", index, "bytes", f"received in {what}"),
         Array(f"{table}_bytes_sent", "graph", f"{place}.bytesSentByTile", index, "bytes", f"sent in {what}"),
+        Array(f"{table}_code_bytes", "graph", f"{place}.codeBytesByTile", index, "bytes",
+              f"code of {what}; exchanges may share it"),
         Array(f"{table}_cycles", "graph", f"{place}.{cycles_key}", index, "cycles", f"time of {what}"),
     )  # fmt: skip
 
@@ -59,6 +61,8 @@ ARRAYS: tuple[Array, ...] = (
           "the same by vertex type, over all tiles"),
     Array("compute_set_cycles_by_tile", "graph", "computeSets.cycleEstimates.cyclesByTile",
           ("compute_set", "tile"), "cycles", "time on the tile, idle threads included"),
+    Array("vertex_count_by_tile", "graph", "computeSets.vertexCountsByTile", ("compute_set_vertices", "tile"), "",
+          "vertices of a type in a compute set on the tile; first index: row of compute_set_vertices"),
     *_exchange_arrays("exchange", "exchanges", "cyclesByTile", "an internal exchange"),
     *_exchange_arrays("external_exchange", "externalExchanges", "estimatedCyclesByTile", "an exchange between IPUs"),
     *_exchange_arrays("host_exchange", "hostExchanges", "estimatedCyclesByTile", "an exchange with the host"),

@@ -69,6 +69,11 @@ GRAPH_TABLES: tuple[Table, ...] = (
     Table("program_children", "graph", "programs.children", "columns", (
         whole("program", "", "row of programs"), whole("child", "", "row of programs"),
     ), "the tree: children in order; in the documents programs[].children"),
+    Table("control_code", "graph", "controlCode", "columns", (
+        whole("program", "", "row of programs"),
+        whole("tile", "", "first tile"), whole("end_tile", "", "tile after the last"),
+        whole("bytes", "bytes", "control code of the program on each of the tiles, without its children's"),
+    ), "control code by program: stretches of tiles with as much; elsewhere there is none", wide=True),
     Table("exchange_instructions", "graph", "programs.memoryByInstruction", "columns", (
         whole("program", "", "row of programs"),
         *(whole(snake(key), "bytes", f"{key} instructions", key) for key in EXCHANGE_INSTRUCTIONS),

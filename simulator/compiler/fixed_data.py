@@ -12,13 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
+from simulator.compiler.control_code import control_code
 from simulator.compiler.executable import Exchange, Lowered
 from simulator.compiler.instrument import (
     NO_INSTRUMENTATION,
     Instrumentation,
-    counter_code,
     result_bytes,
-    vertices_run,
 )
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import as_int64
@@ -31,7 +30,6 @@ CODE_CATEGORIES = (
 POINTER_BYTES = 4
 DESCRIPTOR_BYTES = 8  # of a vector list, and of a copy: 16,161 B for 2,000 copies in the sample
 STACK_BYTES = 3168  # of every tile in the sample: supervisor and six workers
-CONTROL_BASE, CONTROL_BYTES = 60, 8  # fit of the sample's 356 to 1,216 bytes a tile
 HOST_CODE_BYTES = 170  # of a tile in the sample
 PACKET_HEADER_BYTES = 8
 
@@ -134,8 +132,8 @@ def fixed_data(
         sizes_of_types = np.array([codelet.code_bytes for codelet in vertex_types], dtype=np.int64)
         result["vertexCode"] = sizes_of_types @ used if len(vertex_types) else _no(tiles)
         result["stack"] = np.full(tiles, STACK_BYTES, dtype=np.int64)
-        counters = counter_code(instrumentation, graph.target, lowered)
-        result["controlCode"] = _control_code(graph, lowered) + counters
+        control = control_code(graph.target, lowered, instrumentation)
+        result["controlCode"] = sum(control, _no(tiles))
         result["internalExchangeCode"] = _exchange_code(lowered.exchanges, tiles)
         result["globalExchangeCode"] = _exchange_code(lowered.global_exchanges, tiles)
         result["hostExchangeCode"] = HOST_CODE_BYTES + _exchange_code(lowered.host_exchanges, tiles)
@@ -173,23 +171,3 @@ def _global_headers(graph: Graph, lowered: Lowered) -> IntArray:
     packet = graph.target.host_packet_bytes
     packets = (ceil_div(exchange.sent, packet) for exchange in lowered.global_exchanges)
     return PACKET_HEADER_BYTES * sum(packets, _no(graph.target.num_tiles))
-
-
-def _control_code(graph: Graph, lowered: Lowered) -> IntArray:
-    """Charge each tile for the programs in which it takes part; all take part in syncs."""
-    tiles = graph.target.num_tiles
-    programs = _no(tiles)
-    in_compute_set = vertices_run(graph.target, lowered)
-    for program in lowered.programs:
-        match program.type:
-            case "OnTileExecute":
-                programs += in_compute_set[program.compute_set]
-            case "DoExchange":
-                programs += lowered.exchanges[program.exchange].cycles > 0
-            case "GlobalExchange":
-                programs += lowered.global_exchanges[program.exchange].cycles > 0
-            case "StreamCopy":
-                programs += lowered.host_exchanges[program.exchange].cycles > 0
-            case _:
-                programs += 1
-    return CONTROL_BASE + CONTROL_BYTES * programs

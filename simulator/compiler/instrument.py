@@ -126,18 +126,11 @@ def result_bytes(instrumentation: Instrumentation, target: Target, lowered: Lowe
     return COUNTER_BYTES * words
 
 
-def counter_code(instrumentation: Instrumentation, target: Target, lowered: Lowered) -> IntArray:
-    """Give the bytes of code by tile that count: once for each program that is counted."""
-    counters = _exchange_counters(instrumentation, target, lowered)
-    counting = (
-        vertices_run(target, lowered)
-        if instrumentation.compute == "vertex"
-        else _counting(instrumentation, target, lowered)
-    )
-    for program in lowered.programs:
-        if program.type == "OnTileExecute":
-            counters += counting[program.compute_set]
-    return COUNTER_CODE_BYTES * counters
+def counting_on(instrumentation: Instrumentation, target: Target, lowered: Lowered) -> IntArray:
+    """Tell as 0 or 1, by [compute set][tile], whether the tile has code that counts."""
+    if instrumentation.compute == "vertex":
+        return vertices_run(target, lowered)
+    return _counting(instrumentation, target, lowered)
 
 
 def vertices_run(target: Target, lowered: Lowered) -> IntArray:

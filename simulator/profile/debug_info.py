@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
+from simulator.compiler.executable import Executable, LoweredProgram
+from simulator.compiler.global_exchange import GLOBAL_EXCHANGE
 from simulator.graph.graph import Graph
+
+POPLAR = "poplar"  # the layer of variables and compute sets; all others are of libraries
 
 
 def _further(arguments: dict[str, str]) -> str | None:
@@ -30,3 +35,32 @@ def debug_tables(graph: Graph) -> dict[str, dict[str, Any]]:
             "json": [_further(context["arguments"]) for context in contexts],
         }
     }
+
+
+def program_contexts(executable: Executable) -> list[int]:
+    """Give the debug context that each program comes from, -1 where there is none.
+
+    That of its compute set; what the compiler made belongs to what its name begins with, such as
+    the compute set that an exchange goes before. A container only has that of a library's call.
+    """
+    graph = executable.graph
+    contexts = [c for c in reversed(graph.debug_contexts) if c["name"]]
+    calls = {c["name"]: c["id"] for c in contexts if c["layer"] != POPLAR}
+    own = {c.name: c.debug_context for c in reversed(graph.compute_sets) if c.debug_context}
+    named = {c["name"]: c["id"] for c in contexts} | calls | own
+
+    def found(program: LoweredProgram) -> int:
+        if program.context or 0 <= program.compute_set < len(graph.compute_sets):
+            return program.context or graph.compute_sets[program.compute_set].debug_context or -1
+        if program.compute_set < 0 and program.exchange < 0:
+            return calls.get(program.name, -1)
+        return _nearest(program.name.removesuffix(GLOBAL_EXCHANGE), named)
+
+    return [found(program) for program in executable.lowered.programs]
+
+
+def _nearest(name: str, named: Mapping[str, int]) -> int:
+    """Find the longest path of a name that is known; -1 when none is."""
+    while name and name not in named:
+        name = name.rpartition("/")[0]
+    return named.get(name, -1)

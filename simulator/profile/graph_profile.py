@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from pva import schema
+from simulator.compiler.control_code import control_stretches
 from simulator.compiler.executable import Exchange, Executable
-from simulator.compiler.global_exchange import GLOBAL_EXCHANGE
+from simulator.graph.target import Target
 from simulator.graph.types import IntArray
 from simulator.options import as_texts
+from simulator.profile.debug_info import program_contexts
 from simulator.profile.measured import Measured
 from simulator.profile.optimization_info import optimization_info
 from simulator.profile.provenance import provenance
@@ -77,6 +79,7 @@ def _tables(executable: Executable, options: Mapping[str, bool | int | str]) -> 
         "compute_set_vertices": _vertices(executable),
         "programs": program_table(executable),
         "program_children": _children(executable),
+        "control_code": _control_code(executable),
         "exchange_instructions": _instructions(executable),
         "control_programs": {"program": [0]},
         "function_programs": {"program": np.array(executable.lowered.functions, np.int64)},
@@ -117,16 +120,17 @@ def graph_arrays(executable: Executable) -> dict[str, Any]:
 
 def _arrays(executable: Executable) -> dict[str, Any]:
     target, costs, memory = executable.graph.target, executable.costs, executable.memory
-    lowered, tiles = executable.lowered, executable.graph.target.num_tiles
+    lowered = executable.lowered
     return {
         "relative_sync_delay": target.relative_sync_delay,
         "physical_tile": target.physical_tile()[: target.tiles_per_ipu],
         "compute_set_active_cycles_by_tile": costs.active_cycles,
         "compute_set_active_cycles_by_vertex_type": costs.active_by_type,
         "compute_set_cycles_by_tile": costs.cycles,
-        **_exchange_arrays("exchange", lowered.exchanges, tiles),
-        **_exchange_arrays("external_exchange", lowered.global_exchanges, tiles),
-        **_exchange_arrays("host_exchange", lowered.host_exchanges, tiles),
+        "vertex_count_by_tile": _vertex_counts(executable),
+        **_exchange_arrays("exchange", lowered.exchanges, target),
+        **_exchange_arrays("external_exchange", lowered.global_exchanges, target),
+        **_exchange_arrays("host_exchange", lowered.host_exchanges, target),
         "memory_by_category": memory.by_category,
         **{f"memory_by_compute_set_{part}": v for part, v in memory.by_compute_set.items()},
         **{f"memory_by_vertex_type_{part}": v for part, v in memory.by_vertex_type.items()},
@@ -180,26 +184,42 @@ def _graph(executable: Executable) -> Columns:
 
 def _vertices(executable: Executable) -> Columns:
     """Count vertices by compute set and vertex type."""
-    counts: dict[tuple[int, int], int] = {}
+    kinds, counts = _vertex_kinds(executable), _vertex_counts(executable)
+    return {
+        "compute_set": kinds[:, 0],
+        "vertex_type": kinds[:, 1],
+        "count": counts.sum(axis=1),
+    }
+
+
+def _vertex_kinds(executable: Executable) -> IntArray:
+    """List the pairs of compute set and vertex type that there are, in order."""
+    compute_sets = [group.compute_set for group in executable.lowered.groups]
+    pairs = np.stack((np.array(compute_sets, np.int64), executable.type_of_group), axis=1)
+    return np.unique(pairs, axis=0)
+
+
+def _vertex_counts(executable: Executable) -> IntArray:
+    """Count vertices by [row of compute_set_vertices][tile]."""
+    rows = {tuple(pair): row for row, pair in enumerate(_vertex_kinds(executable).tolist())}
+    counts = np.zeros((len(rows), executable.graph.target.num_tiles), dtype=np.int64)
     types = executable.type_of_group.tolist()
     for group, vertex_type in zip(executable.lowered.groups, types, strict=True):
-        key = (group.compute_set, vertex_type)
-        counts[key] = counts.get(key, 0) + len(group)
-    rows = sorted((*key, count) for key, count in counts.items())
-    names = ("compute_set", "vertex_type", "count")
-    return {name: np.array([row[i] for row in rows], np.int64) for i, name in enumerate(names)}
+        np.add.at(counts[rows[group.compute_set, vertex_type]], group.tile, 1)
+    return counts
+
+
+def _control_code(executable: Executable) -> Columns:
+    """Tell the control code of programs; there is none without code for the IPU."""
+    target = executable.graph.target
+    if target.compile_ipu_code:
+        return dict(control_stretches(target, executable.lowered, executable.instrumentation))
+    return {column.name: [] for column in schema.TABLE["control_code"].columns}
 
 
 def program_table(executable: Executable) -> Columns:
     """List all programs."""
     programs = executable.lowered.programs
-    contexts = {c.name: c.debug_context for c in executable.graph.compute_sets}
-
-    def context(name: str) -> int:
-        # A compiler-made exchange or copy belongs to the compute set that it is named after.
-        name = name.removesuffix(GLOBAL_EXCHANGE)
-        return contexts.get(name, contexts.get(name.rpartition("/")[0], -1))
-
     return {
         "type": [code("programs", "type", program.type) for program in programs],
         "name": [program.name for program in programs],
@@ -208,7 +228,7 @@ def program_table(executable: Executable) -> Columns:
         "target": [program.target for program in programs],
         "count": [program.count for program in programs],
         "sync_type": [code("programs", "sync_type", program.sync_type) for program in programs],
-        "debug_context": [program.context or context(program.name) for program in programs],
+        "debug_context": program_contexts(executable),
     }
 
 
@@ -274,12 +294,20 @@ def _options(options: Mapping[str, bool | int | str]) -> Columns:
     return {"name": list(texts), "value": list(texts.values())}
 
 
-def _exchange_arrays(table: str, exchanges: Sequence[Exchange], tiles: int) -> dict[str, IntArray]:
+def _exchange_arrays(
+    table: str, exchanges: Sequence[Exchange], target: Target
+) -> dict[str, IntArray]:
+    none = np.zeros(target.num_tiles, dtype=np.int64)
+
     def stacked(rows: list[IntArray]) -> IntArray:
-        return np.stack(rows) if rows else np.zeros((0, tiles), dtype=np.int64)
+        return np.stack(rows) if rows else np.zeros((0, len(none)), dtype=np.int64)
+
+    def code_of(exchange: Exchange) -> IntArray:
+        return exchange.code if target.compile_ipu_code and exchange.code is not None else none
 
     return {
         f"{table}_bytes_received": stacked([e.received for e in exchanges]),
         f"{table}_bytes_sent": stacked([e.sent for e in exchanges]),
+        f"{table}_code_bytes": stacked([code_of(e) for e in exchanges]),
         f"{table}_cycles": stacked([e.cycles for e in exchanges]),
     }

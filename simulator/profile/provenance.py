@@ -25,8 +25,8 @@ TRUST = (
         "as the program made and mapped it, and as this compiler lowers it",
         "optimization_info graph vertex_types compute_sets compute_set_vertices programs "
         "program_children control_programs function_programs variables variable_pieces "
-        "variable_intervals access exchange_bytes_received exchange_bytes_sent "
-        "external_exchange_bytes_received external_exchange_bytes_sent "
+        "variable_intervals access vertex_count_by_tile exchange_bytes_received "
+        "exchange_bytes_sent external_exchange_bytes_received external_exchange_bytes_sent "
         "host_exchange_bytes_received host_exchange_bytes_sent",
     ),
     Trust(
@@ -39,6 +39,7 @@ TRUST = (
         "data is exact for this compiler; code, stack, vertex state and headers are modelled",
         "memory_by_tile memory_by_category always_live_bytes always_live_variables",
     ),
+    Trust(ESTIMATE, "fitted to the user guide's sample", "control_code"),
     Trust(
         ESTIMATE,
         "sizes of vertices and of their code are modelled",
@@ -53,17 +54,17 @@ TRUST = (
     Trust(
         ESTIMATE,
         "latency and code of an exchange are fitted to three published figures",
-        "exchange_cycles exchange_instructions",
+        "exchange_cycles exchange_code_bytes exchange_instructions",
     ),
     Trust(
         ESTIMATE,
         "the IPU-Link constraints that PopLibs gives to the IPU Model; the latency is a guess",
-        "external_exchange_cycles",
+        "external_exchange_cycles external_exchange_code_bytes",
     ),
     Trust(
         ESTIMATE,
         "a link of 8 GB/s, fitted to published runs; for remote buffers what PCIe Gen4 x8 carries",
-        "host_exchange_cycles",
+        "host_exchange_cycles host_exchange_code_bytes",
     ),
     Trust(
         ESTIMATE,

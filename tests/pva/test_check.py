@@ -29,6 +29,7 @@ PIECE_OF_Y = 42  # after 10 pieces of each of four variables and 2 of the partia
 BROKEN: dict[str, dict[str, Any]] = {
     "machine_is_its_tiles": changed("target", "total_memory", 0, 1),
     "graph_counts_what_is_there": changed("graph", "num_compute_sets", 0, 4),
+    "vertices_are_on_tiles": changed_array("vertex_count_by_tile", (1, 3), 1),
     "programs_are_trees": changed("program_children", "child", 0, 0),
     "programs_point_at_something": changed("programs", "exchange", 5, 1),
     "active_cycles_by_tile_are_those_by_type": changed_array(
@@ -48,6 +49,8 @@ BROKEN: dict[str, dict[str, Any]] = {
         "memory_by_compute_set_padding", (0, 0), 3
     ),
     "parts_of_vertex_types_sum_to_totals": changed_array("memory_by_vertex_type_code", (0, 0), 3),
+    "control_code_is_that_of_the_programs": changed("control_code", "end_tile", 3, 9),
+    "exchanges_have_no_more_code_than_the_tile": changed_array("exchange_code_bytes", (0, 2), 41),
     "pieces_make_up_the_variables": changed("variable_pieces", "bytes", 0, 4),
     "pieces_lie_in_the_memory": changed("variable_pieces", "address", 0, 2000),
     "live_pieces_do_not_overlap": changed("variable_pieces", "address", 0, 528),

@@ -1,0 +1,71 @@
+"""Control code: what each tile keeps of every program, and what counts cycles there.
+
+Estimates. CONTROL_BASE and CONTROL_BYTES fit the 356 to 1,216 bytes a tile of control code in the
+user guide's profile sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from simulator.compiler.executable import Lowered
+from simulator.compiler.instrument import (
+    COUNTER_CODE_BYTES,
+    Instrumentation,
+    counting_on,
+    vertices_run,
+)
+from simulator.graph.target import Target
+from simulator.graph.types import IntArray
+
+CONTROL_BASE, CONTROL_BYTES = 60, 8
+
+
+def control_code(
+    target: Target, lowered: Lowered, instrumentation: Instrumentation
+) -> Iterator[IntArray]:
+    """Give the bytes by tile of each program's own control code, in the order of programs.
+
+    A tile keeps the programs in which it takes part; all take part in syncs and containers. The
+    first program, which is around all others, has the base too. A compute set is counted in every
+    program that runs it, an exchange in the first that makes it.
+    """
+    runs = vertices_run(target, lowered)
+    counting = counting_on(instrumentation, target, lowered)
+    exchanges = {
+        "DoExchange": (lowered.exchanges, False),
+        "GlobalExchange": (lowered.global_exchanges, instrumentation.external_exchange),
+        "StreamCopy": (lowered.host_exchanges, instrumentation.host_exchange),
+    }
+    counted = set()
+    for row, program in enumerate(lowered.programs):
+        code = np.full(target.num_tiles, CONTROL_BYTES, dtype=np.int64)
+        if program.type == "OnTileExecute":
+            code *= runs[program.compute_set]
+            code += COUNTER_CODE_BYTES * counting[program.compute_set]
+        elif program.type in exchanges:
+            made, counts = exchanges[program.type]
+            active = made[program.exchange].cycles > 0
+            code *= active
+            key = (program.type, program.exchange)
+            if counts and key not in counted:
+                code += COUNTER_CODE_BYTES * active
+                counted.add(key)
+        yield code + CONTROL_BASE * (row == 0)
+
+
+def control_stretches(
+    target: Target, lowered: Lowered, instrumentation: Instrumentation
+) -> dict[str, IntArray]:
+    """Give the same as stretches of tiles with as many bytes: the table `control_code`."""
+    rows: list[IntArray] = []
+    for program, code in enumerate(control_code(target, lowered, instrumentation)):
+        begins = np.flatnonzero(np.diff(code, prepend=-1))
+        ends = np.append(begins[1:], len(code))
+        kept = code[begins] > 0
+        begins, ends = begins[kept], ends[kept]
+        rows.append(np.stack((np.full_like(begins, program), begins, ends, code[begins])))
+    names = ("program", "tile", "end_tile", "bytes")
+    return dict(zip(names, np.concatenate(rows, axis=1), strict=True))
