@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
 from click.exceptions import NoArgsIsHelpError
 
 from cli.output import printable
-from pva.errors import PvaError
+from pva.errors import PvaError, nearest
 
 BAD_INPUT, INTERRUPTED = 2, 130
 _SENTENCE = 400  # characters
@@ -77,15 +76,8 @@ class Group(Command, click.Group):
         """Find the command that the first argument names."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             known = self.list_commands(ctx)
-            raise click.UsageError(f"no command {args[0]!r}; {near_matches(args[0], known)}")
+            raise click.UsageError(f"no command {args[0]!r}; {nearest(args[0], known)}")
         return super().resolve_command(ctx, args)
-
-
-def near_matches(name: str, known: Iterable[str]) -> str:
-    """Say which known names are near, or list them all."""
-    names = list(known)
-    near = difflib.get_close_matches(name, names, n=3)
-    return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
 
 
 def _text(error: Exception) -> str:

@@ -8,11 +8,15 @@ PvaError                    all that `pva` raises on purpose (a RuntimeError, as
 ├── InconsistentDataError   columns or arrays do not fit the schema or each other
 ├── NotRecordedError        the report has no such table, because nobody asked to record it
 ├── MissingPackageError     the work needs an optional package
+├── QueryError              an SQL query asks for what is not there, or is no query
+├── OverwriteError          there is something already where a file is to be written
 └── SelectionError          a tile, step, IPU or run was asked for that is not there; it stands in
                             `pva.analysis.selection`
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 
 class PvaError(RuntimeError):
@@ -53,3 +57,22 @@ class NotRecordedError(PvaError):
 
 class MissingPackageError(PvaError):
     """The work needs an optional package."""
+
+
+class QueryError(PvaError):
+    """An SQL query asks for what is not there, or is no query."""
+
+
+class OverwriteError(PvaError):
+    """There is something already where a file is to be written."""
+
+
+def nearest(name: str, known: Iterable[str], lists: str = "") -> str:
+    """Say which known names are near; else name what `lists` them, or list them all."""
+    import difflib
+
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=3)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return f"{lists} lists them" if lists else f"there are {', '.join(names)}"

@@ -8,13 +8,14 @@ tells what there is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pva import schema
 from pva.dataset import Dataset
+from pva.errors import nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,72 +23,111 @@ if TYPE_CHECKING:
 # Indexes of arrays that are names.
 NAMED = {"category": schema.CATEGORIES, "region": schema.REGIONS, "overlap": schema.OVERLAPS}
 DTYPES = {"int": "int64", "float": "float64", "bool": "bool", "text": "str", "code": "category"}
+NAMES = (*schema.TABLE, *schema.ARRAY)
 
 
 class Frames:
-    """Tables and arrays by name, each a method without arguments that gives a DataFrame."""
+    """Tables and arrays by name, each a function without arguments that gives a DataFrame."""
 
     def __init__(self, data: Dataset) -> None:
         self._data = data
 
     def __getattr__(self, name: str) -> Callable[[], pd.DataFrame]:
-        if name in schema.TABLE:
-            return lambda: _table(self._data, schema.TABLE[name])
-        if name in schema.ARRAY:
-            return lambda: _array(self._data, schema.ARRAY[name])
-        raise AttributeError(f"no table or array {name}; frames.schema() lists them")
+        if name not in NAMES:
+            hint = "" if name.startswith("_") else nearest(name, NAMES, "frames.schema()")
+            raise AttributeError(f"no table or array {name}; {hint}")
+
+        def frame() -> pd.DataFrame:
+            return frame_of(self._data, name)
+
+        frame.__name__, frame.__doc__ = name, _described(name)
+        return frame
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *schema.TABLE, *schema.ARRAY]
+        return [*super().__dir__(), *NAMES]
+
+    def __repr__(self) -> str:
+        present = sum(map(self._data.has, NAMES))
+        return f"<Frames: {present} of {len(NAMES)} tables and arrays; schema() lists them>"
 
     def schema(self) -> pd.DataFrame:
         """List every column that a frame may have, and whether this report has it.
 
-        `name` is the table or array, `column` empty for an array; `index` its indexes.
+        Columns: name (of the table or array), column, dtype, unit, meaning, recorded_by (the engine
+        option), recorded. An index of an array has the dtype int64, or category where it is a name.
         """
         import pandas as pd
 
-        rows = [
-            (t.name, c.name, DTYPES[c.kind], c.unit, c.meaning, "", t.option)
-            for t in schema.TABLES
-            for c in t.columns
-        ]
-        rows += [
-            (a.name, "", DTYPES[a.kind], a.unit, a.meaning, ", ".join(a.index), a.option)
-            for a in schema.ARRAYS
-        ]
-        names = ["name", "column", "dtype", "unit", "meaning", "index", "recorded_by"]
-        frame = pd.DataFrame(rows, columns=names)
+        columns = ["name", "column", "dtype", "unit", "meaning", "recorded_by"]
+        frame = pd.DataFrame([*_table_rows(), *_array_rows()], columns=columns)
         return frame.assign(recorded=[self._data.has(name) for name in frame["name"]])
 
 
-def _table(data: Dataset, table: schema.Table) -> pd.DataFrame:
+def frame_of(data: Dataset, name: str, *, copy: bool = True) -> pd.DataFrame:
+    """Give a table or array as a DataFrame; without `copy` it shares memory and is to be read only.
+
+    Raises NotRecordedError.
+    """
     import pandas as pd
 
-    columns = {column.name: _column(data, table, column) for column in table.columns}
-    return pd.DataFrame(columns)
+    columns = _array(data, schema.ARRAY[name]) if name in schema.ARRAY else _table(data, name)
+    return pd.DataFrame(columns, copy=copy)
 
 
-def _column(data: Dataset, table: schema.Table, column: schema.Column) -> Any:
+def value_column(array: schema.Array) -> str:
+    """Name the column that holds the values of an array."""
+    return array.unit or "value"
+
+
+def _table_rows() -> Iterator[tuple[str, ...]]:
+    for table in schema.TABLES:
+        for column in table.columns:
+            told = (column.name, DTYPES[column.kind], column.unit, column.meaning)
+            yield (table.name, *told, table.option)
+
+
+def _array_rows() -> Iterator[tuple[str, ...]]:
+    for array in schema.ARRAYS:
+        for index in array.index:
+            dtype = DTYPES["code" if index in NAMED else "int"]
+            yield array.name, index, dtype, "", f"index: {index}", array.option
+        told = (value_column(array), DTYPES[array.kind], array.unit, array.meaning)
+        yield (array.name, *told, array.option)
+
+
+def _described(name: str) -> str:
+    """Write what a frame holds, for help in a notebook."""
+    declared: schema.Table | schema.Array = schema.TABLE.get(name) or schema.ARRAY[name]
+    lines = [f"Give {name} as a DataFrame: {declared.meaning}.", ""]
+    rows = _table_rows() if name in schema.TABLE else _array_rows()
+    for owner, column, dtype, unit, meaning, _ in rows:
+        if owner == name:
+            lines.append(f"{column} ({', '.join(filter(None, (dtype, unit)))}): {meaning}")
+    return "\n".join([*lines, "", f"Recorded by {declared.option}; raises NotRecordedError."])
+
+
+def _table(data: Dataset, name: str) -> dict[str, Any]:
+    return {column.name: _column(data, name, column) for column in schema.TABLE[name].columns}
+
+
+def _column(data: Dataset, table: str, column: schema.Column) -> Any:
     import pandas as pd
 
-    values = data.column(table.name, column.name)
+    values = data.column(table, column.name)
     if column.kind == "code":
-        return pd.Categorical.from_codes(values, categories=pd.Index(column.values))
+        return pd.Categorical.from_codes(values, categories=pd.Index(column.values, dtype="str"))
     return pd.array(values, dtype="str") if column.kind == "text" else values
 
 
-def _array(data: Dataset, array: schema.Array) -> pd.DataFrame:
-    import pandas as pd
-
+def _array(data: Dataset, array: schema.Array) -> dict[str, Any]:
     values = data.array(array.name)
     several = values.ndim > 1
     places = np.nonzero(values) if several else (np.arange(len(values)),)
     columns: dict[str, Any] = {
         name: _index(name, place) for name, place in zip(array.index, places, strict=True)
     }
-    columns[array.unit or "value"] = values[places]
-    return pd.DataFrame(columns)
+    columns[value_column(array)] = values[places]
+    return columns
 
 
 def _index(name: str, places: Any) -> Any:
@@ -95,4 +135,4 @@ def _index(name: str, places: Any) -> Any:
 
     if name not in NAMED:
         return places
-    return pd.Categorical.from_codes(places, categories=pd.Index(NAMED[name]))
+    return pd.Categorical.from_codes(places, categories=pd.Index(NAMED[name], dtype="str"))

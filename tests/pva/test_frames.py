@@ -4,11 +4,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 from pva import schema
+from pva.dataset import Dataset
 from pva.errors import NotRecordedError
-from pva.frames import DTYPES, Frames
+from pva.frames import DTYPES, NAMES, Frames
+from pva.report import Report
 from tests.builders import TILES, small_report
+from tests.strategies import datasets
 
 FRAMES = Frames(small_report())
 
@@ -45,25 +49,63 @@ def test_an_array_of_one_index_has_every_row() -> None:
     assert FRAMES.relative_sync_delay()["cycles"].tolist() == [0, 4, 8, 12, 16]
 
 
-def test_the_schema_lists_every_column_and_what_was_recorded() -> None:
+@settings(max_examples=40, deadline=None)
+@given(data=datasets())
+def test_every_frame_has_the_columns_and_types_of_the_schema_empty_or_not(data: Dataset) -> None:
+    declared = Frames(data).schema()
+    for name in (*data.tables, *data.arrays):
+        frame, rows = getattr(Frames(data), name)(), declared[declared["name"] == name]
+        assert list(frame.columns) == rows["column"].tolist()
+        assert [str(dtype) for dtype in frame.dtypes] == rows["dtype"].tolist()
+        assert rows["recorded"].all()
+
+
+def test_the_schema_tells_what_was_recorded_and_in_which_unit() -> None:
     frame = Frames(small_report().select("graph")).schema()
-    assert len(frame) == sum(len(t.columns) for t in schema.TABLES) + len(schema.ARRAYS)
+    assert set(frame["name"]) == set(NAMES)
     recorded = frame.groupby("name")["recorded"].first()
     assert (recorded["programs"], recorded["steps"]) == (True, False)
     row: Any = frame[(frame["name"] == "runs") & (frame["column"] == "cycles")].iloc[0]
     assert (row["dtype"], row["unit"]) == ("int64", "cycles")
 
 
-def test_what_was_not_recorded_names_its_option() -> None:
-    with pytest.raises(NotRecordedError, match="autoReport.outputExecutionProfile"):
-        Frames(small_report().select("graph")).steps()
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_report_lacks_is_refused_with_the_option_that_records_it(name: str) -> None:
+    declared = schema.TABLE.get(name) or schema.ARRAY[name]
+    with pytest.raises(NotRecordedError, match=declared.option):
+        getattr(Frames(Dataset.of({})), name)()
 
 
-def test_a_frame_that_does_not_exist_is_an_attribute_error() -> None:
-    assert not hasattr(FRAMES, "foo")
+def test_a_frame_may_be_changed_without_changing_the_report() -> None:
+    frame = FRAMES.programs()
+    frame.loc[0, "count"] = 7
+    assert FRAMES.programs()["count"][0] == -1
+
+
+def test_a_frame_that_does_not_exist_is_an_attribute_error_with_near_names() -> None:
+    with pytest.raises(AttributeError, match="no table or array step; did you mean steps"):
+        _ = FRAMES.step
     assert {"programs", "exchange_cycles"} <= set(dir(FRAMES))
+
+
+def test_help_of_a_frame_tells_columns_units_and_option() -> None:
+    assert FRAMES.runs.__name__ == "runs"
+    text = FRAMES.runs.__doc__ or ""
+    assert "calls of Engine.run" in text and "cycles (int64, cycles): how long it took" in text
+    assert "autoReport.outputExecutionProfile" in text
 
 
 def test_numbers_missing_from_a_table_stay_missing() -> None:
     balances = FRAMES.steps()["thread_balance"]
     assert np.isnan(balances[0])
+
+
+@pytest.mark.parametrize("jedi", [False, True])
+def test_tables_complete_in_a_notebook(jedi: bool) -> None:
+    pytest.importorskip("IPython")
+    from IPython.core.completer import IPCompleter, provisionalcompleter
+
+    completer = IPCompleter(namespace={"report": Report.of(small_report())}, use_jedi=jedi)
+    with provisionalcompleter():
+        found = [c.text.lstrip(".") for c in completer.completions("report.frames.pro", 17)]
+    assert {"programs", "program_children", "provenance"} <= set(found)
