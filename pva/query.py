@@ -2,16 +2,18 @@
 
 DuckDB answers when it is installed, and reads the columns where they lie; SQLite answers for small
 tables without it. Both are set so that a query means the same: whole numbers divide to whole
-numbers, division by zero and numbers that are missing are null, null sorts before all else. What a
-query does not order comes in any order.
+numbers, a division by zero gives null, numbers that are missing are null, null sorts before all
+else, LIKE tells capitals. SQLite knows no types of expressions: what is true comes as 1, and a
+column of nothing but nulls as float64.
 
-The connection is in memory, holds only what the query names, and reads no file.
+The connection is in memory, holds only what the query names, and opens no file.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,19 +21,22 @@ import numpy as np
 from pva import schema
 from pva.dataset import Dataset
 from pva.errors import MissingPackageError, QueryError, nearest
-from pva.frames import DTYPES, NAMED, NAMES, frame_of, value_column
+from pva.frames import NAMED, NAMES, frame_of, value_column
 
 if TYPE_CHECKING:
     import sqlite3
 
+    import duckdb
     import pandas as pd
 
-SQLITE_ROWS = 200_000  # of one table; DuckDB has no such limit
-INSTALL = "pip install 'tilescope[sql]'"
-LISTED = "frames.schema()"
+Values = np.ndarray[Any, Any]
 
-# What DuckDB may not do with data that nobody vouches for, and what SQLite does the same way.
-SETTINGS: dict[str, str | bool] = {
+SQLITE_ROWS = 200_000  # of one table; DuckDB has no such limit
+INSTALL = "pip install 'tilescope[sql]' brings DuckDB, which has no such limit"
+LISTED = "frames.schema()"
+LISTED_AT_MOST = 20  # names in the text of an error
+
+SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -41,29 +46,262 @@ SETTINGS: dict[str, str | bool] = {
     "ieee_floating_point_ops": False,
     "default_null_order": "sqlite",
 }
-# Since DuckDB 2; those before give null.
+# Since DuckDB 2; a division by zero gave null before.
 DIVISION = "error_on_division_by_zero"
-TYPES = {"int": "BIGINT", "float": "DOUBLE", "bool": "BOOLEAN", "text": "VARCHAR", "code": "VARCHAR"}
-SQLITE_TYPES = TYPES | {"text": "TEXT", "code": "TEXT"}
-# Types of results that no frame has, as those that it has.
-RESULT_TYPES = {"HUGEINT": "BIGINT", "UHUGEINT": "BIGINT", "UBIGINT": "BIGINT", "FLOAT": "DOUBLE"}
-RESULT_DTYPES = {"BIGINT": "int64", "DOUBLE": "float64", "BOOLEAN": "bool", "VARCHAR": "str"}
-NULLABLE = {"int64": "Int64", "bool": "boolean"}
-QUOTED_NAME = r'[Cc]olumn:? "?([^\s"!]+)"?'
-_COLUMN_FAULTS = (
-    re.compile(r'[Cc]olumn "([^"]+)" (?:not found|was not found)'),
+TYPES = {
+    "int": "BIGINT",
+    "float": "DOUBLE",
+    "bool": "BOOLEAN",
+    "text": "VARCHAR",
+    "code": "VARCHAR",
+}
+DTYPES = {"BIGINT": "int64", "DOUBLE": "float64", "BOOLEAN": "bool", "VARCHAR": "str"}
+WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+
+NO_COLUMN = (
+    re.compile(r'column "([^"]+)" (?:was )?not found', re.IGNORECASE),
     re.compile(r'does not have a column named "([^"]+)"'),
-    re.compile(r"no such column: (\S+)"),
+    re.compile(r"no such column: (?:\w+\.)*(\w+)"),
 )
+NO_TABLE = re.compile(r"no such table: (?:\w+\.)?(.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of a result; `null` tells where there is no value."""
+
+    name: str
+    dtype: str
+    values: Values
+    null: Values
 
 
 def select(data: Dataset, query: str) -> pd.DataFrame:
     """Answer one SELECT, by DuckDB when it is installed, else by SQLite.
 
-    Raises QueryError, NotRecordedError, and MissingPackageError when SQLite is not enough.
+    Raises QueryError, NotRecordedError, and MissingPackageError where SQLite is not enough.
     """
     try:
         import duckdb  # noqa: F401
     except ImportError:
         return by_sqlite(data, query)
     return by_duckdb(data, query)
+
+
+def by_duckdb(data: Dataset, query: str) -> pd.DataFrame:
+    """Answer one SELECT by DuckDB; raises QueryError and NotRecordedError."""
+    import duckdb
+
+    names: list[str] = []
+    with duckdb.connect(":memory:", config=SETTINGS) as connection:
+        try:
+            _settle(connection)
+            _check_select(data, connection, query)
+            for found in sorted(connection.get_table_names(query)):
+                names.append(_known(data, found))
+                _lend_to_duckdb(connection, data, names[-1])
+            connection.execute("SET lock_configuration = true")
+            return _frame(_answer(connection.sql(query)))
+        except duckdb.Error as error:
+            raise _fault(data, names, str(error)) from None
+
+
+def _settle(connection: duckdb.DuckDBPyConnection) -> None:
+    known = f"SELECT count(*) FROM duckdb_settings() WHERE name = '{DIVISION}'"
+    if connection.execute(known).fetchall() == [(1,)]:
+        connection.execute(f"SET {DIVISION} = false")
+
+
+def _check_select(data: Dataset, connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    kinds = [statement.type.name for statement in connection.extract_statements(query)]
+    if kinds != ["SELECT"]:
+        found = ", then ".join(kinds) or "nothing"
+        raise QueryError(data.name, f"the query is {found}", "give one SELECT")
+
+
+def _known(data: Dataset, found: str) -> str:
+    name = found.lower()
+    if name not in NAMES:
+        raise QueryError(data.name, f"no table {found}", nearest(name, NAMES, LISTED))
+    return name
+
+
+def _lend_to_duckdb(connection: duckdb.DuckDBPyConnection, data: Dataset, name: str) -> None:
+    if name in schema.ARRAY:
+        _lend_array(connection, data, schema.ARRAY[name])
+        return
+    connection.register(f"_{name}", frame_of(data, name, copy=False))
+    columns = ", ".join(
+        f'CAST("{column.name}" AS {TYPES[column.kind]}) AS "{column.name}"'
+        for column in schema.TABLE[name].columns
+    )
+    connection.execute(f'CREATE VIEW "{name}" AS SELECT {columns} FROM "_{name}"')
+
+
+def _lend_array(connection: duckdb.DuckDBPyConnection, data: Dataset, array: schema.Array) -> None:
+    """Make a view in long form, as the frame is, of an array that stays as it is."""
+    import pandas as pd
+
+    values = data.array(array.name)
+    connection.register(f"_{array.name}", pd.DataFrame({"v": values.reshape(-1)}, copy=False))
+    columns, inner = [f'v AS "{value_column(array)}"'], 1
+    for index, size in reversed(list(zip(array.index, values.shape, strict=True))):
+        number = f"i // {inner} % {max(size, 1)}"
+        words = ", ".join(f"'{word}'" for word in NAMED.get(index, ()))
+        columns.insert(0, f'{f"[{words}][1 + {number}]" if words else number} AS "{index}"')
+        inner *= max(size, 1)
+    zeros = " WHERE v <> 0" if values.ndim > 1 else ""
+    connection.execute(
+        f'CREATE VIEW "{array.name}" AS SELECT {", ".join(columns)} FROM '
+        f'(SELECT * FROM "_{array.name}" POSITIONAL JOIN range({values.size}) AS t(i)){zeros}'
+    )
+
+
+def _answer(relation: duckdb.DuckDBPyRelation) -> list[_Column]:
+    kinds = [_result_type(str(kind)) for kind in relation.types]
+    columns = ", ".join(
+        f"CAST(#{place} AS {kind}) AS c{place}" if kind in DTYPES else f"#{place} AS c{place}"
+        for place, kind in enumerate(kinds, 1)
+    )
+    found = relation.project(columns).fetchnumpy().values()
+    return [
+        _Column(name, DTYPES.get(kind, ""), np.ma.getdata(values), np.ma.getmaskarray(values))
+        for name, kind, values in zip(relation.columns, kinds, found, strict=True)
+    ]
+
+
+def _result_type(kind: str) -> str:
+    """Name the type that a frame has for a type of a result; others stay as they are."""
+    if kind.removeprefix("U") in WHOLE:
+        return "BIGINT"
+    if kind.startswith(("DECIMAL", "FLOAT", '"NULL"', "NULL")):
+        return "DOUBLE"
+    return "VARCHAR" if kind.startswith("ENUM") else kind
+
+
+def by_sqlite(data: Dataset, query: str) -> pd.DataFrame:
+    """Answer one SELECT over small tables by SQLite.
+
+    Raises QueryError, NotRecordedError and MissingPackageError.
+    """
+    import sqlite3
+    from contextlib import closing
+
+    names: list[str] = []
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.execute("PRAGMA case_sensitive_like = ON")
+        try:
+            # A view is of one SELECT and nothing else; it also tells types.
+            connection.execute(f"CREATE TEMP VIEW result AS {query}")
+            while (missing := _missing_table(connection)) is not None:
+                names.append(_known(data, missing))
+                _lend_to_sqlite(connection, data, names[-1])
+            told = [str(row[2]) for row in connection.execute("PRAGMA table_info(result)")]
+            connection.execute("PRAGMA query_only = ON")
+            cursor = connection.execute(query)
+            heads = [str(column[0]) for column in cursor.description]
+            return _frame(_columns(heads, told, cursor.fetchall()))
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            raise _fault(data, names, str(error)) from None
+
+
+def _missing_table(connection: sqlite3.Connection) -> str | None:
+    """Name a table that the query speaks of and that is not there yet."""
+    import sqlite3
+
+    try:
+        connection.execute("EXPLAIN SELECT * FROM result")
+    except sqlite3.OperationalError as error:
+        found = NO_TABLE.fullmatch(str(error))
+        if found is None:
+            raise
+        return found[1]
+    return None
+
+
+def _lend_to_sqlite(connection: sqlite3.Connection, data: Dataset, name: str) -> None:
+    rows = data.length(name) if name in schema.TABLE else np.count_nonzero(data.array(name))
+    if rows > SQLITE_ROWS:
+        found = f"{name} has {rows:,} rows, and SQLite is asked for up to {SQLITE_ROWS:,}"
+        raise MissingPackageError(data.name, found, INSTALL)
+    frame = frame_of(data, name)
+    kinds = {"int64": "int", "float64": "float", "bool": "bool"}
+    declared = ", ".join(
+        f'"{column}" {TYPES[kinds.get(str(dtype), "text")]}'
+        for column, dtype in frame.dtypes.items()
+    )
+    connection.execute(f'CREATE TABLE "{name}" ({declared})')
+    marks = ", ".join("?" * len(frame.columns))
+    columns = [frame[column].tolist() for column in frame.columns]
+    connection.executemany(f'INSERT INTO "{name}" VALUES ({marks})', zip(*columns, strict=True))
+
+
+def _columns(heads: Sequence[str], told: Sequence[str], rows: list[Any]) -> list[_Column]:
+    found = zip(*rows, strict=True) if rows else [()] * len(heads)
+    columns = []
+    for name, kind, values in zip(heads, told, found, strict=True):
+        null = np.array([value is None for value in values], dtype=np.bool_)
+        known = {type(value) for value in values} - {type(None)}
+        dtype = DTYPES.get(kind) or _dtype_of(known)
+        filled = [0 if value is None else value for value in values]
+        columns.append(_Column(name, dtype, np.array(filled, dtype=np.object_), null))
+    return columns
+
+
+def _dtype_of(types: set[type]) -> str:
+    if str in types:
+        return "str"
+    return "int64" if types == {int} else "float64"
+
+
+def _frame(columns: Sequence[_Column]) -> pd.DataFrame:
+    import pandas as pd
+
+    frame = pd.DataFrame({place: _typed(column) for place, column in enumerate(columns)})
+    return frame.set_axis(_distinct([column.name for column in columns]), axis=1)
+
+
+def _typed(column: _Column) -> Any:
+    import pandas as pd
+
+    values, null = column.values, column.null
+    if column.dtype in ("str", "") and null.any():
+        values = values.astype(np.object_)
+        values[null] = None
+    if column.dtype == "str":
+        return pd.array(values, dtype="str")
+    if not column.dtype:
+        return values
+    numbers = values.astype(column.dtype)
+    if column.dtype == "float64":
+        return np.where(null, np.nan, numbers)
+    if not null.any():
+        return numbers
+    kind = pd.arrays.BooleanArray if column.dtype == "bool" else pd.arrays.IntegerArray
+    return kind(numbers, null)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Number the later ones of columns that have one name."""
+    seen = [names[:place].count(name) for place, name in enumerate(names)]
+    return [f"{name}_{count}" if count else name for name, count in zip(names, seen, strict=True)]
+
+
+def _fault(data: Dataset, names: Iterable[str], text: str) -> QueryError:
+    """Say in one line what is wrong with a query over the tables named."""
+    for pattern in NO_COLUMN:
+        found = pattern.search(text)
+        if found:
+            known = [column for name in names for column in _column_names(name)]
+            lists = LISTED if len(known) > LISTED_AT_MOST or not known else ""
+            return QueryError(data.name, f"no column {found[1]}", nearest(found[1], known, lists))
+    line = text.partition("\n")[0]
+    return QueryError(
+        data.name, f"the query is wrong: {line}", f"{LISTED} lists tables and columns"
+    )
+
+
+def _column_names(name: str) -> list[str]:
+    if name in schema.TABLE:
+        return [column.name for column in schema.TABLE[name].columns]
+    return [*schema.ARRAY[name].index, value_column(schema.ARRAY[name])]

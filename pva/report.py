@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pva import schema
 from pva.dataset import Dataset
@@ -17,6 +17,9 @@ from pva.model import views
 from pva.model.compilation import CompilationReport
 from pva.model.execution import ExecutionReport
 from pva.model.instrumentation import InstrumentationSettings
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # What a report makes once from its dataset.
 VIEWS = ("compilation", "execution", "frames", "instrumentationSettings", "poplarVersion")
@@ -135,6 +138,17 @@ class Report:
     def frames(self) -> Frames:
         """Every table and array as a DataFrame."""
         return Frames(self.dataset)
+
+    def sql(self, query: str) -> pd.DataFrame:
+        """Answer one SELECT over the tables and arrays that `frames` has.
+
+        Whole numbers divide to whole numbers; what is missing or divided by zero is null. By DuckDB
+        when it is installed, else by SQLite over tables that are not large.
+        Raises QueryError, NotRecordedError and MissingPackageError.
+        """
+        from pva.query import select
+
+        return select(self.dataset, query)
 
     @cached_property
     def poplarVersion(self) -> PoplarVersion:

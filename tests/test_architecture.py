@@ -46,8 +46,8 @@ TABLE = {
     "pva.model": Row(MIDDLE, ("pandas", "duckdb")),
     "pva.frames": Row(MIDDLE, ("pandas",)),
     "pva.check": Row(MIDDLE),
-    "pva.query": Row(MIDDLE, ("pandas", "duckdb")),
-    "pva.report": Row((*MIDDLE, *READERS), ("pandas",)),
+    "pva.query": Row((*MIDDLE, "pva.frames"), ("pandas", "duckdb")),
+    "pva.report": Row((*MIDDLE, *READERS, "pva.query"), ("pandas",)),
     "pva.trace": Row((*MIDDLE, *READERS, "pvti.schema"), ("pandas",)),
     "pva.analysis": Row(("pva.errors", "pva.report", "pva.trace", "pva.units"), ("pandas",)),
     "pva.summary": Row(("pva.analysis", "pva.report", "pva.units")),
@@ -66,12 +66,21 @@ TABLE = {
 }  # fmt: skip
 
 # What a fresh process must not hold after importing the module.
-HEAVY = ("pandas", "duckdb", "dash", "plotly", "cbor2", "orjson", "msgspec", "click")
+HEAVY = ("pandas", "duckdb", "pyarrow", "dash", "plotly", "cbor2", "orjson", "msgspec", "click")
 FORBIDDEN = {
     "pvti": ("numpy", *HEAVY, "sqlite3", "pva"),
     "pvti.schema": ("numpy", *HEAVY, "sqlite3", "pva"),
     "pva": ("numpy", *HEAVY, "simulator", "dashboard"),
-    "pva.report": ("pandas", "duckdb", "dash", "plotly", "click", "simulator", "dashboard"),
+    "pva.report": (
+        "pandas",
+        "duckdb",
+        "pyarrow",
+        "dash",
+        "plotly",
+        "click",
+        "simulator",
+        "dashboard",
+    ),
     "pva.analysis": ("pandas", "dash", "plotly", "click", "simulator", "dashboard"),
     "pva.summary": ("pandas", "dash", "plotly", "click", "simulator", "dashboard"),
     "simulator": ("numpy", *HEAVY, "dashboard", "cli"),

@@ -1,0 +1,210 @@
+"""SQL over a report: the same answers from DuckDB and SQLite, and no file read or written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pva import query, schema
+from pva.dataset import Dataset
+from pva.errors import MissingPackageError, NotRecordedError, QueryError
+from pva.frames import NAMES, Frames
+from pva.report import Report, openReport
+from tests.builders import small_report
+from tests.strategies import datasets
+
+pytest.importorskip("duckdb")
+
+SAMPLES = sorted((Path(__file__).parents[2] / "sample_reports").glob("*/profile.pop"))
+DATA = small_report()
+ENGINES = (query.by_duckdb, query.by_sqlite)
+Engine = Callable[[Dataset, str], pd.DataFrame]
+
+QUERIES = (
+    "select name, bytes from variables where always_live order by bytes desc, name",
+    "select always_live, count(*) as n, sum(bytes) as bytes, avg(bytes) as mean"
+    " from variables group by always_live order by 1",
+    "select category, sum(bytes) as bytes from memory_by_category"
+    " where overlap = 'nonOverlapped' group by category order by bytes desc, category",
+    "select type, cycles, cycles / 7 as whole, cycles / 7.0 as part from steps",
+    "select bytes / (bytes - 8) as some, 1.5 / 0 as none from variables",
+    "select thread_balance, total_data from steps order by thread_balance, total_data, cycles",
+    "select max(thread_balance) as most, min(type) as first from steps",
+    "with worst as (select exchange, max(cycles) as c from exchange_cycles group by exchange)"
+    " select e.exchange, e.tile from exchange_cycles e join worst w"
+    " on e.exchange = w.exchange and e.cycles = w.c order by 1, 2",
+    "select name from variables where name like 'P%' or name like 'p%'",
+    "select a.name, b.name from variables a, variables b where a.bytes < b.bytes order by 1, 2;",
+    "select name, bytes, always_live from variables where name = 'nothing of this name'",
+    "select lowered_from, nullif(lowered_from, -1) as origin from variables -- all",
+    "select nullif(bytes, 8) as bytes, name from variables order by 1, 2",
+    "SELECT Type, COUNT FROM Programs WHERE count > 0 ORDER BY 2",
+    "select name from programs where name <> '' union select name from variables order by name",
+    "select 1 as a, 'b' as b, 2.5 as c union all select 2, null, 3 order by a",
+)  # fmt: skip
+
+
+def agree(data: Dataset, text: str) -> pd.DataFrame:
+    """Ask both engines, which must agree in columns, dtypes and rows."""
+    left, right = (ask(data, text) for ask in ENGINES)
+    pd.testing.assert_frame_equal(left, right)
+    return left
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_both_engines_give_the_same_dataframe(text: str) -> None:
+    agree(DATA, text)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_whole_table_is_the_frame_of_its_name(name: str) -> None:
+    frame = getattr(Frames(DATA), name)()
+    texts = {column: "str" for column in frame.columns if frame[column].dtype == "category"}
+    answer = agree(DATA, f"select * from {name}")
+    pd.testing.assert_frame_equal(answer, frame.astype(texts), check_names=False)
+
+
+@settings(max_examples=15, deadline=None)
+@given(data=datasets(), chosen=st.randoms())
+def test_both_engines_agree_on_any_report_empty_tables_too(data: Dataset, chosen: Any) -> None:
+    for name in chosen.choices([*data.tables, *data.arrays], k=2):
+        agree(data, f"select * from {name}")
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda file: file.parent.name)
+def test_sql_finds_the_worst_tile_that_numpy_finds(sample: Path) -> None:
+    data = openReport(sample).dataset
+    needs = data.column("memory_by_tile", "total_including_gaps")
+    frame = agree(data, "select max(total_including_gaps) as worst from memory_by_tile")
+    assert frame["worst"].tolist() == [needs.max()]
+
+
+@pytest.mark.parametrize("ask", ENGINES)
+def test_whole_numbers_divide_to_whole_numbers(ask: Engine) -> None:
+    frame = ask(DATA, "select 7 / 2 as a, -7 / 2 as b, 7 / 2.0 as c, 7 / 0 as d from target")
+    assert frame[["a", "b", "c"]].values.tolist() == [[3, -3, 3.5]]
+    assert frame["d"].isna().all()
+
+
+@pytest.mark.parametrize("ask", ENGINES)
+def test_a_sum_of_whole_numbers_is_exact(ask: Engine) -> None:
+    variables = DATA.table("variables")
+    large = small_report(variables=variables | {"bytes": [2**53 + 1, 2, *[0] * 5]})
+    assert ask(large, "select sum(bytes) as b from variables")["b"].tolist() == [2**53 + 3]
+
+
+@pytest.mark.parametrize("ask", ENGINES)
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("select * from stepz", "no table stepz; did you mean steps"),
+        ("select * from qwertzuiop", r"no table qwertzuiop; frames.schema\(\) lists"),
+        ("select cycels from steps", "no column cycels; did you mean cycles"),
+        ("select r.xyzzy from runs r", "no column xyzzy; there are name, program, first_step"),
+        ("select cycles frm steps where", "the query is wrong"),
+        ("select nofunction(cycles) from steps", "nofunction"),
+        ("delete from steps", "DELETE|delete"),
+        ("select 1; select 2", "SELECT, then SELECT|one statement"),
+        ("copy (select 1) to 'out.csv'", "COPY|copy"),
+        ("attach 'x.db' as x", "ATTACH|attach"),
+        ("", "nothing|incomplete"),
+    ],
+)
+def test_a_wrong_query_is_told_in_one_line(ask: Engine, text: str, message: str) -> None:
+    with pytest.raises(QueryError, match=message) as caught:
+        ask(DATA, text)
+    assert "\n" not in str(caught.value) and str(caught.value).startswith("report: ")
+
+
+@pytest.mark.parametrize(
+    "source", ["read_csv('{0}')", "read_text('{0}')", "'{0}'", "glob('{0}*')", "sniff_csv('{0}')"]
+)
+def test_a_query_reads_no_file(source: str, tmp_path: Path) -> None:
+    file = tmp_path / "secret.csv"
+    file.write_text("a,b\n1,2\n")
+    for ask in ENGINES:
+        with pytest.raises(QueryError):
+            ask(DATA, f"select * from {source.format(file)}")
+
+
+@pytest.mark.parametrize("ask", ENGINES)
+@pytest.mark.parametrize(
+    "text",
+    ["set threads = 1", "load json", "install httpfs", "pragma database_list",
+     "select load_extension('x')", "select writefile('x', 'y')", "create table x (a int)",
+     "select * from duckdb_secrets() where set_config('threads', 1)"],
+)  # fmt: skip
+def test_a_query_changes_and_loads_nothing(ask: Engine, text: str) -> None:
+    with pytest.raises(QueryError):
+        ask(DATA, text)
+
+
+def test_a_query_sees_no_variable_of_its_caller() -> None:
+    secret = pd.DataFrame({"a": [1]})
+    with pytest.raises(QueryError, match="no table secret"):
+        query.by_duckdb(DATA, "select * from secret")
+    assert len(secret) == 1
+
+
+@pytest.mark.parametrize("ask", ENGINES)
+def test_a_query_leaves_no_file(
+    ask: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ask(DATA, "select * from steps order by cycles")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ask", ENGINES)
+def test_a_table_that_was_not_recorded_names_its_option(ask: Engine) -> None:
+    with pytest.raises(NotRecordedError, match="autoReport.outputExecutionProfile"):
+        ask(DATA.select("graph"), "select * from steps")
+
+
+@pytest.mark.parametrize("ask", ENGINES)
+def test_only_tables_that_the_query_names_are_read(ask: Engine) -> None:
+    class Watched(Dataset):
+        def column(self, table: str, column: str) -> Any:
+            read.add(table)
+            return super().column(table, column)
+
+    read: set[str] = set()
+    data = Watched(DATA)  # type: ignore[arg-type]
+    data._source = DATA._source
+    ask(data, "with runs as (select count(*) as n from compute_sets) select n from runs")
+    assert read == {"compute_sets"}
+
+
+def test_names_of_the_report_are_data_and_never_sql() -> None:
+    names = ["'; drop table steps; --", '"', "x\x00y", *"abcd"]
+    data = small_report(variables=DATA.table("variables") | {"name": names})
+    assert agree(data, "select name from variables")["name"].tolist() == names
+
+
+def test_without_duckdb_small_tables_are_answered_and_large_ones_name_the_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    report = Report.of(DATA)
+    assert report.sql("select count(*) as n from steps")["n"].tolist() == [24]
+    monkeypatch.setattr(query, "SQLITE_ROWS", 23)
+    with pytest.raises(MissingPackageError, match=r"steps has 24 rows.*tilescope\[sql\]"):
+        report.sql("select count(*) from steps")
+
+
+def test_duckdb_reads_an_array_without_its_long_form() -> None:
+    cycles = np.arange(2_000 * 10).reshape(2_000, 10)
+    rows = {c.name: np.zeros(2_000, dtype=object) for c in schema.TABLE["compute_sets"].columns}
+    tables = {"target": DATA.table("target"), "compute_sets": rows}
+    data = Dataset.of(tables, {"measured_compute_set_cycles_by_tile": cycles})
+    text = "select compute_set, sum(cycles) as c from measured_compute_set_cycles_by_tile"
+    frame = query.by_duckdb(data, f"{text} where tile < 5 group by compute_set order by 1")
+    assert frame["c"].tolist() == cycles[:, :5].sum(axis=1).tolist()
