@@ -7,8 +7,8 @@ into the `values` of their column.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from pva import schema
 from pva.errors import InconsistentDataError, NotRecordedError
 
 Values = npt.NDArray[Any]
+T = TypeVar("T")
 
 RUNS_OPTION = "autoReport.executionProfileProgramRunCount"
 
@@ -53,7 +54,7 @@ class Dataset:
         self._source = source
         self._columns: dict[tuple[str, str], Values] = {}
         self._arrays: dict[str, Values] = {}
-        self._orders: dict[tuple[str, str], tuple[Values, Values]] = {}
+        self._kept: dict[object, Any] = {}
 
     @classmethod
     def of(
@@ -105,17 +106,18 @@ class Dataset:
 
     def column(self, table: str, column: str) -> Values:
         """Give one column, one value a row; raises NotRecordedError."""
-        key = (table, column)
-        if key not in self._columns:
+        try:
+            return self._columns[table, column]
+        except KeyError:
             self._require(table, self._source.tables())
-            declared = schema.TABLE[table].column(column)
-            values = self._source.column(table, column)
-            values = values.astype(DTYPES[declared.kind], copy=False)
-            if declared.values:
-                _check_codes(self.name, table, declared, values)
-            self._check_references(table, declared, values)
-            self._columns[key] = _frozen(values)
-        return self._columns[key]
+        declared = schema.TABLE[table].column(column)
+        values = self._source.column(table, column)
+        values = values.astype(DTYPES[declared.kind], copy=False)
+        if declared.values:
+            _check_codes(self.name, table, declared, values)
+        self._check_references(table, declared, values)
+        self._columns[table, column] = _frozen(values)
+        return self._columns[table, column]
 
     def texts(self, table: str, column: str) -> Values:
         """Give a column of codes as the texts that they stand for."""
@@ -139,14 +141,23 @@ class Dataset:
 
     def rows_where(self, table: str, column: str, value: int) -> Values:
         """Find the rows of a table with a value in a column, in order; the first call sorts."""
-        key = (table, column)
-        if key not in self._orders:
-            values = self.column(table, column)
+
+        def sort(data: Dataset) -> tuple[Values, Values]:
+            values = data.column(table, column)
             order = np.argsort(values, kind="stable")
-            self._orders[key] = (order, values[order])
-        order, ordered = self._orders[key]
+            return order, values[order]
+
+        order, ordered = self.kept((table, column), sort)
         first, end = np.searchsorted(ordered, (value, value + 1))
         return order[first:end]
+
+    def kept(self, key: object, make: Callable[[Dataset], T]) -> T:
+        """Give what `make` finds in this dataset; it is called once for a key."""
+        try:
+            found: T = self._kept[key]
+        except KeyError:
+            found = self._kept[key] = make(self)
+        return found
 
     def length(self, table: str) -> int:
         """Count the rows of a table; 0 when it was not recorded."""

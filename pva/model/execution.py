@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +16,7 @@ from pva.model.blocks import Block, blocks
 from pva.model.programs import Program, program
 from pva.model.views import Item, Items, Numbers
 
+TABLE = "steps_by_ipu"
 # Where the cycles by tile of a step are, by its type: the column of its program, and the array.
 CYCLES_BY_TILE = {
     "OnTileExecute": ("compute_set", "compute_set_cycles_by_tile"),
@@ -38,17 +42,57 @@ class CycleRange:
     cyclesTo: Extremes
 
 
-@dataclass(frozen=True, slots=True)
-class IpuStep:
-    """What one IPU did in a step; `dataIn` and `dataOut` are bytes, balances fractions of 1."""
+class IpuStep(Item):
+    """What one IPU did in a step; one that took no part has no cycles, and a place in time."""
 
-    cycles: int
-    activeCycles: CycleRange
-    allCycles: CycleRange
-    tileBalance: float
-    activeTileBalance: float
-    dataIn: int
-    dataOut: int
+    __slots__ = ()
+
+    @property
+    def cycles(self) -> int:
+        """Cycles of the longest running tile of the IPU."""
+        return self._found("cycles", 0)  # type: ignore[no-any-return]
+
+    @property
+    def activeCycles(self) -> CycleRange:
+        """When its active tiles began and ended."""
+        data, row = self._data, self._row
+        if row < 0:
+            at = max(int(data.column("steps", "cycles_from")[~row]), 0)
+            return CycleRange(Extremes(at, at), Extremes(at, at))
+        begin_end = (
+            Extremes(*(int(data.column(TABLE, f"{way}_{which}")[row]) for which in ("min", "max")))
+            for way in ("from", "to")
+        )
+        return CycleRange(*begin_end)
+
+    @property
+    def allCycles(self) -> CycleRange:
+        """When its tiles began and ended."""
+        return self.activeCycles
+
+    @property
+    def tileBalance(self) -> float:
+        """Cycles of all tiles / (cycles * tiles), a fraction of 1."""
+        return self._found("tile_balance", 0.0)  # type: ignore[no-any-return]
+
+    @property
+    def activeTileBalance(self) -> float:
+        """The same over the active tiles alone."""
+        return self._found("active_tile_balance", 0.0)  # type: ignore[no-any-return]
+
+    @property
+    def dataIn(self) -> int:
+        """Bytes that its tiles received."""
+        return max(self._found("bytes_in", 0), 0)
+
+    @property
+    def dataOut(self) -> int:
+        """Bytes that its tiles sent."""
+        return max(self._found("bytes_out", 0), 0)
+
+    def _found(self, column: str, absent: float) -> Any:
+        row = self._row
+        return absent if row < 0 else self._data.column(TABLE, column).item(row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +119,12 @@ class ExecutionStep(Item):
         return int(self._value("steps", "cycles"))
 
     @property
-    def ipus(self) -> Sequence[IpuStep]:
+    def ipus(self) -> Items[IpuStep]:
         """What each IPU of the profiled replica did."""
-        return [_ipu_step(self._data, self._row, ipu) for ipu in range(_num_ipus(self._data))]
+        data = self._data
+        ipus, rows, make = data.kept("rows by IPU", _rows_by_ipu)
+        first = ipus * self._row
+        return Items(rows[first : first + ipus], make)
 
     @property
     def cyclesByTile(self) -> Numbers:
@@ -99,32 +146,18 @@ class ExecutionStep(Item):
         return [ComputeSetStep(name, self.cyclesByTile)]
 
 
-def _num_ipus(data: Dataset) -> int:
-    return data.of_replica("num_ipus")
-
-
-def _ipu_step(data: Dataset, step: int, ipu: int) -> IpuStep:
-    """Find the row of a step and an IPU; rows are in the order of steps."""
-    first, end = np.searchsorted(data.column("steps_by_ipu", "step"), (step, step + 1))
-    mine = np.flatnonzero(data.column("steps_by_ipu", "ipu")[first:end] == ipu)
-    if not len(mine):
-        at = max(int(data.column("steps", "cycles_from")[step]), 0)
-        nothing = CycleRange(Extremes(at, at), Extremes(at, at))
-        return IpuStep(0, nothing, nothing, 0.0, 0.0, 0, 0)
-    row = int(first) + int(mine[0])
-    found = {name: values[row].item() for name, values in data.table("steps_by_ipu").items()}
-    span = CycleRange(
-        Extremes(found["from_min"], found["from_max"]), Extremes(found["to_min"], found["to_max"])
-    )
-    return IpuStep(
-        cycles=found["cycles"],
-        activeCycles=span,
-        allCycles=span,
-        tileBalance=found["tile_balance"],
-        activeTileBalance=found["active_tile_balance"],
-        dataIn=max(found["bytes_in"], 0),
-        dataOut=max(found["bytes_out"], 0),
-    )
+def _rows_by_ipu(data: Dataset) -> tuple[int, Sequence[int], Callable[[int], IpuStep]]:
+    """Find the row of each step on each IPU, [step * IPUs + IPU]; ~step where it took no part."""
+    ipus, make = data.of_replica("num_ipus"), partial(IpuStep, data)
+    count = ipus * data.length("steps")
+    step, ipu = data.column(TABLE, "step"), data.column(TABLE, "ipu")
+    there = np.flatnonzero((step >= 0) & (ipu >= 0) & (ipu < ipus))
+    place = step[there] * ipus + ipu[there]
+    if len(place) == len(step) == count and np.array_equal(place, np.arange(count)):
+        return ipus, range(count), make
+    rows = ~(np.arange(count) // max(ipus, 1))
+    rows[place[::-1]] = there[::-1]
+    return ipus, array("q", rows.tobytes()), make
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,4 +232,4 @@ class ExecutionReport:
 
 def steps(data: Dataset) -> Items[ExecutionStep]:
     """Give the executed steps."""
-    return Items(range(data.length("steps")), lambda row: ExecutionStep(data, row))
+    return Items(range(data.length("steps")), partial(ExecutionStep, data))
