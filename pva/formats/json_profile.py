@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import orjson
 
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError
+from pva.formats import json_numbers
 from pva.formats.document import from_file, to_file
 from pva.formats.files import collector_paused, contents, replaced
 
@@ -21,7 +23,7 @@ WHAT = "a profile as JSON"
 def read(path: str | PathLike[str]) -> Dataset:
     """Read a graph or execution profile, debug information or all in one; raises PvaError."""
     file = Path(path)
-    return from_file(file, decoded(file, contents(file, WHAT)))
+    return from_file(file, _decoded(file, contents(file, WHAT), json_numbers.decoded))
 
 
 def write(dataset: Dataset, path: str | PathLike[str]) -> None:
@@ -31,10 +33,14 @@ def write(dataset: Dataset, path: str | PathLike[str]) -> None:
 
 
 def decoded(file: Path, data: bytes) -> Any:
-    """Decode JSON; raises DamagedFileError with the place of the first fault."""
+    """Decode JSON into plain values; raises DamagedFileError with the place of the first fault."""
+    return _decoded(file, data, msgspec.json.decode)
+
+
+def _decoded(file: Path, data: bytes, decode: Callable[[bytes], Any]) -> Any:
     with collector_paused():
         try:
-            return msgspec.json.decode(data)
+            return decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DamagedFileError(file, str(error), f"{WHAT}, whole") from error
         except RecursionError as error:

@@ -83,12 +83,12 @@ class IpuStep(Item):
     @property
     def dataIn(self) -> int:
         """Bytes that its tiles received."""
-        return max(self._found("bytes_in", 0), 0)
+        return max(int(self._found("bytes_in", 0)), 0)
 
     @property
     def dataOut(self) -> int:
         """Bytes that its tiles sent."""
-        return max(self._found("bytes_out", 0), 0)
+        return max(int(self._found("bytes_out", 0)), 0)
 
     def _found(self, column: str, absent: float) -> Any:
         row = self._row

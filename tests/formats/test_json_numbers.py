@@ -1,0 +1,59 @@
+"""Long lists of whole numbers in JSON are read without a Python object for each."""
+
+import json
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pva.formats import json_numbers
+
+INTS = st.integers(-(2**63), 2**64)
+VALUES = st.recursive(
+    st.none() | st.booleans() | INTS | st.floats(allow_nan=False) | st.text("[],1 -x", max_size=5),
+    lambda inner: st.lists(inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def as_lists(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: as_lists(part) for key, part in value.items()}
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+@given(value=st.lists(VALUES, max_size=4), indent=st.sampled_from([None, 1]))
+def test_what_is_taken_for_numbers_is_what_json_says(value: list[Any], indent: int | None) -> None:
+    found = json_numbers.numbers_in(json.dumps(value, indent=indent).encode())
+    if found is not None:
+        assert found.tolist() == value
+    elif value and all(type(item) is int and abs(item) < 2**63 - 1 for item in value):
+        raise AssertionError("a list of numbers was not taken")
+
+
+@pytest.mark.parametrize("shape", [(3000,), (50, 60)])
+def test_long_lists_become_arrays_wherever_they_stand(shape: tuple[int, ...]) -> None:
+    numbers = np.random.default_rng(0).integers(-(2**40), 2**40, shape)
+    text = json.dumps({"a": {"b": numbers.tolist(), "c": "[1,2]"}, "b": [1, 2]}).encode()
+    found = json_numbers.decoded(text)
+    assert isinstance(found["a"]["b"], np.ndarray)
+    assert as_lists(found) == json.loads(text)
+
+
+@pytest.mark.parametrize("tail", [b'"a" 1}', b'"a": [1,}', b'"a": "\xff"}'])
+def test_a_fault_is_told_by_its_place_in_the_whole_text(tail: bytes) -> None:
+    text = b'{"numbers": {"of": [' + b"1," * 5000 + b"1]}, " + tail
+    faults = []
+    for decode in (json_numbers.decoded, msgspec.json.decode):
+        with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)) as caught:
+            decode(text)
+        faults.append(str(caught.value))
+    assert faults[0] == faults[1]
+
+
+def test_nesting_without_end_is_refused() -> None:
+    with pytest.raises(RecursionError):
+        json_numbers.decoded(b'{"a":' * 200_000)
