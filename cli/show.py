@@ -93,6 +93,7 @@ _HELP = {
     "replica": "Only the tiles of this replica.",
     "step": "A step, counted from 0: of `liveness_curve` for memory, of `steps` for cycles.",
     "run": "Only this run, counted from 0.",
+    "variable": "The row of a variable, as in `largest_variables`.",
     "compute_set": "Only this compute set.",
     "count": "How many.",
 }

@@ -145,6 +145,94 @@ def liveness_overview(report: Report) -> LivenessOverview:
     )
 
 
+def live_at_peak(report: Report) -> pd.DataFrame:
+    """Tell who is live where liveness peaks, largest first: what to make smaller or end earlier.
+
+    Variables live at that program step and, as `always_live`, variables and categories of data that
+    are never dead; `bytes` on all tiles, `share` of all that is live. Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    always = always_live_variables(report)
+    always["category"], always["always_live"] = "", True
+    parts = [always]
+    if data.length("liveness_steps"):
+        peak = int(data.column("liveness_steps", "bytes").argmax())
+        moving = live_variables(report, step=peak)
+        moving["always_live"] = False
+        parts.append(moving)
+    frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+    frame["share"] = frame["bytes"] / max(int(frame["bytes"].sum()), 1)
+    frame = frame[["name", "category", "always_live", "bytes", "share"]]
+    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+
+
+def liveness_by_tile(report: Report) -> pd.DataFrame:
+    """Tell which tiles need the most at their own peak, the most first.
+
+    `always_live` and, at the program step where the tile has most of them, `not_always_live` bytes;
+    `most_live` is their sum, `share` of the tile's memory and `free` the rest. Gaps not included.
+    Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    always, moving = data.array("always_live_bytes"), data.array("not_always_live_max_bytes")
+    capacity = int(data.value("target", "bytes_per_tile"))
+    tiles, live = np.arange(len(always)), always + moving
+    frame = pd.DataFrame(
+        {
+            "tile": tiles,
+            "ipu": tiles // max(int(data.value("target", "tiles_per_ipu")), 1),
+            "most_live": live,
+            "always_live": always,
+            "not_always_live": moving,
+            "share": live / max(capacity, 1),
+            "free": capacity - live,
+        }
+    )
+    return frame.sort_values("most_live", ascending=False, kind="stable", ignore_index=True)
+
+
+def variable_lifetimes(report: Report) -> pd.DataFrame:
+    """Tell which variables are kept the longest for their size, of those that are not always live.
+
+    `steps` is at how many program steps a variable is live, from `first_step` to `last_step` with
+    or without breaks; `byte_steps` is `bytes` times `steps`, the most first. Those `at_peak` are
+    live where liveness peaks. Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    names = ("variable", "begin", "end")
+    variables, begin, end = (data.column("variable_intervals", name) for name in names)
+    count = data.length("variables")
+    live = data.column("liveness_steps", "bytes")
+    peak = int(live.argmax()) if len(live) else -1
+    steps = np.zeros(count, dtype=np.int64)
+    np.add.at(steps, variables, end - begin)
+    first, last = np.full(count, len(live)), np.full(count, -1)
+    np.minimum.at(first, variables, begin)
+    np.maximum.at(last, variables, end - 1)
+    rows = np.flatnonzero(steps > 0)
+    sizes = data.column("variables", "bytes")[rows]
+    frame = pd.DataFrame(
+        {
+            "variable": rows,
+            "name": data.column("variables", "name")[rows],
+            "category": data.texts("variables", "category")[rows],
+            "bytes": sizes,
+            "steps": steps[rows],
+            "first_step": first[rows],
+            "last_step": last[rows],
+            "at_peak": np.isin(rows, variables[(begin <= peak) & (peak < end)]),
+            "byte_steps": sizes * steps[rows],
+        }
+    )
+    return frame.sort_values("byte_steps", ascending=False, kind="stable", ignore_index=True)
+
+
 def depths(parents: Rows) -> Rows:
     """Give how deep each row of a flat tree lies, 0 for the outermost (parent -1).
 

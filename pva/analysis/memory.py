@@ -261,6 +261,99 @@ def memory_by_vertex_type(
     return frame.sort_values("total", ascending=False, kind="stable", ignore_index=True)
 
 
+def memory_by_compute_set(report: Report) -> pd.DataFrame:
+    """Tell which compute sets' vertices take the most memory, on all tiles, largest first.
+
+    `state` is what is held for its `vertices` alone: the sum of the columns after it. `code` counts
+    each vertex type once a tile; other compute sets share it, so that it cannot be added up. Bytes.
+    Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    name = "memory_by_compute_set"
+    parts = {part: data.array(f"{name}_{part}").sum(axis=1) for part in VERTEX_PARTS}
+    vertices = np.zeros(data.length("compute_sets"), dtype=np.int64)
+    rows, counts = (data.column("compute_set_vertices", c) for c in ("compute_set", "count"))
+    np.add.at(vertices, rows, counts)
+    frame = pd.DataFrame(
+        {
+            "compute_set": np.arange(len(vertices)),
+            "name": data.column("compute_sets", "name"),
+            "vertices": vertices,
+            "state": sum(parts.values()),
+            **parts,
+            "code": data.array(f"{name}_code").sum(axis=1),
+        }
+    )
+    return frame.sort_values(["state", "code"], ascending=False, kind="stable", ignore_index=True)
+
+
+def memory_by_region(
+    report: Report, *, ipu: int | None = None, replica: int | None = None
+) -> pd.DataFrame:
+    """Give the bytes in each region of the tiles' memory, and which tile has the most there.
+
+    `gaps` are what alignment and fragmentation leave unused inside the region. Overflowed is what
+    does not fit. Raises SelectionError, NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    tiles = tiles_of(report, ipu=ipu, replica=replica)
+    used, gross = (
+        np.array([data.column("memory_by_tile", f"{name}{suffix}")[tiles] for name in REGIONS])
+        for suffix in ("", "_including_gaps")
+    )
+    fullest = gross.argmax(axis=1)
+    total = used.sum(axis=1)
+    return pd.DataFrame(
+        {
+            "region": [name.replace("_", "-") for name in REGIONS],
+            "bytes": total,
+            "share": total / max(int(total.sum()), 1),
+            "gaps": (gross - used).sum(axis=1),
+            "tiles": (used > 0).sum(axis=1),
+            "fullest_tile": np.where(gross.max(axis=1) > 0, tiles.start + fullest, -1),
+            "fullest_bytes": gross.max(axis=1),
+        }
+    )
+
+
+REGIONS = ("non_interleaved", "interleaved", "overflowed")
+
+
+def memory_by_ipu(report: Report) -> pd.DataFrame:
+    """Tell how full each IPU is, and its fullest tile, the IPU with the fullest tile first.
+
+    `bytes` of data and `bytes_including_gaps`, of which `share` is taken of the IPU's memory; on
+    its fullest tile `fullest_bytes` with gaps, of which `free` are left (negative: lacking).
+    Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    frame = memory_by_tile(report)
+    capacity = int(report.dataset.value("target", "bytes_per_tile"))
+    fullest = frame.loc[frame.groupby("ipu")["total_including_gaps"].idxmax()]
+    by_ipu = frame.groupby("ipu")
+    gross = by_ipu["total_including_gaps"].sum().to_numpy()
+    tiles = by_ipu.size().to_numpy()
+    result = pd.DataFrame(
+        {
+            "ipu": fullest["ipu"].to_numpy(),
+            "tiles": tiles,
+            "bytes": by_ipu["total"].sum().to_numpy(),
+            "bytes_including_gaps": gross,
+            "share": gross / np.maximum(tiles * capacity, 1),
+            "fullest_tile": fullest["tile"].to_numpy(),
+            "fullest_bytes": fullest["total_including_gaps"].to_numpy(),
+            "free": fullest["free"].to_numpy(),
+            "tiles_out_of_memory": (frame["free"] < 0).groupby(frame["ipu"]).sum().to_numpy(),
+        }
+    )
+    return result.sort_values("fullest_bytes", ascending=False, kind="stable", ignore_index=True)
+
+
 _MOST_BINS = 4096
 
 

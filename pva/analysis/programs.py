@@ -102,20 +102,25 @@ def labels(report: Report, programs: Integers) -> Texts:
 
 
 def operations(report: Report) -> Texts:
-    """Name the operation that each program belongs to, and last what an unknown program does.
-
-    Where debug contexts were recorded, it is the outermost one of a library or framework above the
-    program; a program without one, such as a copy that the compiler put in, goes to the operation
-    whose path its name begins with. Otherwise it is the program's path without its last stage.
-    """
+    """Name the operation that each program belongs to, and last what an unknown program does."""
     data = report.dataset
-    names = labels(report, np.arange(data.length("programs") + 1)).tolist()
-    contexts = _outermost(report)
-    given = data.column("programs", "debug_context").tolist() + [-1]
-    known = {contexts[context] for context in given if context in contexts}
+    names = labels(report, np.arange(data.length("programs") + 1))
+    return owners(report, names, np.append(data.column("programs", "debug_context"), -1))
+
+
+def owners(report: Report, names: Texts, contexts: Integers) -> Texts:
+    """Name the operation that each program or variable of a name and a debug context belongs to.
+
+    Where debug contexts were recorded, it is the outermost one of a library or framework above it;
+    what has none, such as a copy that the compiler put in, goes to the operation whose path its
+    name begins with. Otherwise it is the path of the name without its last stage.
+    """
+    scopes = _outermost(report)
+    given = contexts.tolist()
+    known = {scopes[context] for context in given if context in scopes}
     found = [
-        contexts[context] if context in contexts else _by_path(name, known)
-        for name, context in zip(names, given, strict=True)
+        scopes[context] if context in scopes else _by_path(name, known)
+        for name, context in zip(names.tolist(), given, strict=True)
     ]
     return np.array(found, dtype=object)
 

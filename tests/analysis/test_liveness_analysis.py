@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pva.analysis import liveness
 from pva.analysis.selection import SelectionError
+from tests.analysis.samples import every_report, opened, rows
 from tests.builders import small_report
 
 
@@ -103,3 +104,60 @@ def test_depths_of_a_very_deep_tree_and_of_a_circle_end() -> None:
 
 def test_depths_take_a_parent_that_is_not_there_for_none() -> None:
     assert liveness.depths(np.array([-1, 0, 99])).tolist() == [0, 1, 0]
+
+
+@every_report
+def test_what_is_live_at_the_peak_adds_up_to_it(name: str) -> None:
+    frame = liveness.live_at_peak(opened(name))
+    overview = liveness.liveness_overview(opened(name))
+    assert frame["bytes"].sum() == overview.max_live
+    assert frame["bytes"][frame["always_live"]].sum() == overview.always_live
+    assert frame["bytes"].is_monotonic_decreasing
+
+
+def test_who_is_live_at_the_peak_is_named() -> None:
+    frame = liveness.live_at_peak(report()).set_index("name")
+    # Step 6: x and product, 80 bytes each, and the message of 40; stack on ten tiles is largest.
+    assert frame.index[0] == "stack" and frame["bytes"].iloc[0] == 960
+    assert frame["bytes"][~frame["always_live"]].to_dict() == {
+        "x": 80,
+        "product": 80,
+        "message": 40,
+    }
+    assert frame.loc["message", "category"] == "message"
+
+
+@every_report
+def test_liveness_by_tile_is_that_of_a_loop(name: str) -> None:
+    data = opened(name).dataset
+    frame = liveness.liveness_by_tile(opened(name)).sort_values("tile")
+    tiles = range(data.of_replica("num_tiles"))
+    always, most = (
+        data.array(array).tolist() for array in ("always_live_bytes", "not_always_live_max_bytes")
+    )
+    assert frame["most_live"].tolist() == [always[tile] + most[tile] for tile in tiles]
+    capacity = data.value("target", "bytes_per_tile")
+    assert (frame["most_live"] + frame["free"] == capacity).all()
+
+
+@every_report
+def test_lifetimes_are_those_of_a_loop(name: str) -> None:
+    live = {}
+    for span in rows(opened(name), "variable_intervals"):
+        live.setdefault(span["variable"], set()).update(range(span["begin"], span["end"]))
+    frame = liveness.variable_lifetimes(opened(name)).set_index("variable")
+    assert set(frame.index) == {variable for variable, steps in live.items() if steps}
+    for variable, row in zip(frame.index, frame.to_dict("records"), strict=True):
+        steps = live[variable]
+        assert (row["steps"], row["first_step"], row["last_step"]) == (
+            len(steps), min(steps), max(steps),
+        )  # fmt: skip
+    # All variables at all steps are the area under the curve.
+    area = opened(name).dataset.column("liveness_steps", "bytes").sum()
+    assert frame["byte_steps"].sum() == area
+
+
+def test_the_variable_kept_longest_for_its_size_stands_first() -> None:
+    row = liveness.variable_lifetimes(report()).iloc[0]
+    assert row[["name", "bytes", "steps", "first_step", "last_step"]].tolist() == ["x", 80, 8, 2, 9]
+    assert row["byte_steps"] == 640 and row["at_peak"]

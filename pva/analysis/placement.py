@@ -1,0 +1,250 @@
+"""Where variables lie: the largest, how they are spread over the tiles, what lies on one tile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from pva.analysis.programs import layer_of, owners, summed
+from pva.analysis.selection import chosen, tile_count
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pva.report import Report
+
+Integers = npt.NDArray[np.int64]
+Truths = npt.NDArray[np.bool_]
+
+
+def largest_variables(report: Report) -> pd.DataFrame:
+    """Tell which variables take the most bytes on all tiles, the compiler's included.
+
+    `variable` is the row of the table of variables; `share` is of the bytes of all of them, which
+    is more than the memory in use, as variables not live together share it. `at_peak` ones are
+    live where liveness peaks. Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    sizes = data.column("variables", "bytes")
+    frame = pd.DataFrame(
+        {
+            "variable": np.arange(len(sizes)),
+            "name": data.column("variables", "name"),
+            "type": data.column("variables", "type"),
+            "shape": data.column("variables", "shape"),
+            "category": data.texts("variables", "category"),
+            "bytes": sizes,
+            "share": sizes / max(int(sizes.sum()), 1),
+            "always_live": data.column("variables", "always_live"),
+            "at_peak": _at_peak(report),
+        }
+    )
+    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+
+
+def _at_peak(report: Report) -> Truths:
+    """Tell which variables are live at the program step where liveness peaks."""
+    data = report.dataset
+    live: Truths = data.column("variables", "always_live").copy()
+    if data.length("liveness_steps") and data.has("variable_intervals"):
+        peak = int(data.column("liveness_steps", "bytes").argmax())
+        begin, end = (data.column("variable_intervals", name) for name in ("begin", "end"))
+        live[data.column("variable_intervals", "variable")[(begin <= peak) & (peak < end)]] = True
+    return live
+
+
+def memory_by_type(report: Report) -> pd.DataFrame:
+    """Tell what variables of each element type take: what half precision could save, largest first.
+
+    `variables` of the type, their `bytes`, those of them that are `always_live_bytes`, and
+    `peak_bytes`, live where liveness peaks (the always live among them). Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    types, place = np.unique(
+        report.dataset.column("variables", "type").astype(str), return_inverse=True
+    )
+    frame = pd.DataFrame({"type": types.astype(object), **_sums(report, place, len(types))})
+    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+
+
+def memory_by_layer(report: Report) -> pd.DataFrame:
+    """Tell what the variables of each layer take where liveness peaks, and in all, most first.
+
+    A layer is the outermost scope of the path of a variable or of its debug context. `bytes` of all
+    its `variables`, `always_live_bytes` of those never dead, and `peak_bytes` live where liveness
+    peaks (the always live among them), of which `share` is a part. Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    names, contexts = (data.column("variables", name) for name in ("name", "debug_context"))
+    layers = [layer_of(name) for name in owners(report, names, contexts).tolist()]
+    words, place = np.unique(np.array(layers, dtype=str), return_inverse=True)
+    frame = pd.DataFrame({"layer": words.astype(object), **_sums(report, place, len(words))})
+    frame["share"] = frame["peak_bytes"] / max(int(frame["peak_bytes"].sum()), 1)
+    by = ["peak_bytes", "bytes"]
+    return frame.sort_values(by, ascending=False, kind="stable", ignore_index=True)
+
+
+def _sums(report: Report, place: Integers, count: int) -> dict[str, Integers]:
+    """Sum up variables by group: how many, bytes in all, always live, live at the peak."""
+    data = report.dataset
+    sizes = data.column("variables", "bytes")
+    return {
+        "variables": np.bincount(place, minlength=count),
+        "bytes": summed(place, sizes, count),
+        "always_live_bytes": summed(place, sizes * data.column("variables", "always_live"), count),
+        "peak_bytes": summed(place, sizes * _at_peak(report), count),
+    }
+
+
+def variable_spread(report: Report) -> pd.DataFrame:
+    """Tell which variables lie unevenly on the tiles: what a better mapping would take off a tile.
+
+    On `tiles` of them, `most_bytes` on tile `fullest_tile`; `balance` is mean / most over the tiles
+    that it lies on, and `excess_bytes` what the fullest holds above an even share of all tiles, the
+    most first. Raises NotRecordedError without the pieces of variables.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    tiles = tile_count(report)
+    count = data.length("variables")
+    names = ("variable", "tile", "bytes")
+    rows, places, sizes = (data.column("variable_pieces", name) for name in names)
+    keys, group = np.unique(rows * tiles + places, return_inverse=True)
+    on_tile = summed(group, sizes, len(keys))
+    owner, tile = np.divmod(keys, tiles)
+    order = np.lexsort((tile, -on_tile, owner))
+    known, first = np.unique(owner[order], return_index=True)
+    most, fullest = np.zeros(count, dtype=np.int64), np.full(count, -1)
+    most[known], fullest[known] = on_tile[order][first], tile[order][first]
+    lies_on = np.bincount(owner, minlength=count)
+    total = summed(owner, on_tile, count)
+    frame = pd.DataFrame(
+        {
+            "variable": np.arange(count),
+            "name": data.column("variables", "name"),
+            "category": data.texts("variables", "category"),
+            "bytes": total,
+            "tiles": lies_on,
+            "fullest_tile": fullest,
+            "most_bytes": most,
+            "balance": total / np.maximum(lies_on * most, 1),
+            "excess_bytes": most - total // max(tiles, 1),
+        }
+    )
+    frame = frame[lies_on > 0]
+    return frame.sort_values("excess_bytes", ascending=False, kind="stable", ignore_index=True)
+
+
+def variable_by_tile(report: Report, *, variable: int) -> pd.DataFrame:
+    """Tell on which tiles a variable lies, by its row in `largest_variables`, most bytes first.
+
+    `pieces` are contiguous; with their `bytes`, and the `address` of the first. Raises
+    SelectionError, NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    variable = chosen("variable", variable, data.length("variables"))
+    here = data.rows_where("variable_pieces", "variable", variable)
+    tiles, sizes, addresses = (
+        data.column("variable_pieces", name)[here] for name in ("tile", "bytes", "address")
+    )
+    pieces = pd.DataFrame({"tile": tiles, "bytes": sizes, "address": addresses})
+    frame = pieces.groupby("tile", as_index=False).agg(
+        bytes=("bytes", "sum"), pieces=("bytes", "size"), address=("address", "min")
+    )
+    ipus = frame["tile"] // max(int(data.value("target", "tiles_per_ipu")), 1)
+    frame.insert(1, "ipu", ipus)
+    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+
+
+def memory_map(report: Report, *, tile: int | None = None) -> pd.DataFrame:
+    """Lay out what lies on a tile by address, or on the tile that needs the most memory.
+
+    Pieces of variables from `address` to `end`, with their region; those that overlap are not live
+    together: `first_step` and `last_step` are the program steps at which each is (-1 and -1 when
+    that is always). Code and vertex state have no addresses here. Raises SelectionError,
+    NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    if tile is None:
+        tile = int(data.column("memory_by_tile", "total_including_gaps").argmax())
+    tile = chosen("tile", tile, tile_count(report))
+    here = data.rows_where("variable_pieces", "tile", tile)
+    rows, addresses, sizes = (
+        data.column("variable_pieces", name)[here] for name in ("variable", "address", "bytes")
+    )
+    first, last = _lifetime(report)
+    frame = pd.DataFrame(
+        {
+            "tile": np.full(len(here), tile),
+            "address": addresses,
+            "end": addresses + sizes,
+            "bytes": sizes,
+            "region": data.texts("variable_pieces", "region")[here],
+            "name": data.column("variables", "name")[rows],
+            "category": data.texts("variables", "category")[rows],
+            "first_step": first[rows],
+            "last_step": last[rows],
+        }
+    )
+    return frame.sort_values(["address", "end"], kind="stable", ignore_index=True)
+
+
+def _lifetime(report: Report) -> tuple[Integers, Integers]:
+    """Give the first and the last program step at which each variable is live; -1 for always."""
+    data = report.dataset
+    count = data.length("variables")
+    never = data.length("liveness_steps")
+    first, last = np.full(count, never), np.full(count, -1)
+    if data.has("variable_intervals"):
+        rows = data.column("variable_intervals", "variable")
+        np.minimum.at(first, rows, data.column("variable_intervals", "begin"))
+        np.maximum.at(last, rows, data.column("variable_intervals", "end") - 1)
+    return np.where(last < 0, -1, first), last
+
+
+def fragmentation(report: Report) -> pd.DataFrame:
+    """Tell which tiles lose the most memory to gaps, the most first.
+
+    `gaps` are the bytes that a tile needs beyond its data (`bytes`), `gap_share` their part of what
+    it needs: inside the regions, from alignment and from holes that nothing fits, and
+    `between_regions`, where data must lie interleaved and what is below it ends earlier. `free` is
+    the rest of the tile's memory (negative: lacking). Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    inside = {
+        f"{region}_gaps": data.column("memory_by_tile", f"{region}_including_gaps")
+        - data.column("memory_by_tile", region)
+        for region in ("non_interleaved", "interleaved", "overflowed")
+    }
+    used, needed = (
+        data.column("memory_by_tile", name) for name in ("total", "total_including_gaps")
+    )
+    gaps = needed - used
+    tiles = np.arange(len(used))
+    frame = pd.DataFrame(
+        {
+            "tile": tiles,
+            "ipu": tiles // max(int(data.value("target", "tiles_per_ipu")), 1),
+            "bytes": used,
+            "gaps": gaps,
+            "gap_share": gaps / np.maximum(needed, 1),
+            **inside,
+            "between_regions": gaps - sum(inside.values()),
+            "free": data.value("target", "bytes_per_tile") - needed,
+        }
+    )
+    return frame.sort_values("gaps", ascending=False, kind="stable", ignore_index=True)
