@@ -20,8 +20,6 @@ from pva.errors import nearest
 if TYPE_CHECKING:
     import pandas as pd
 
-# Indexes of arrays that are names.
-NAMED = {"category": schema.CATEGORIES, "region": schema.REGIONS, "overlap": schema.OVERLAPS}
 DTYPES = {"int": "int64", "float": "float64", "bool": "bool", "text": "str", "code": "category"}
 NAMES = (*schema.TABLE, *schema.ARRAY)
 
@@ -74,11 +72,6 @@ def frame_of(data: Dataset, name: str, *, copy: bool = True) -> pd.DataFrame:
     return pd.DataFrame(columns, copy=copy)
 
 
-def value_column(array: schema.Array) -> str:
-    """Name the column that holds the values of an array."""
-    return array.unit or "value"
-
-
 def _table_rows() -> Iterator[tuple[str, ...]]:
     for table in schema.TABLES:
         for column in table.columns:
@@ -89,9 +82,9 @@ def _table_rows() -> Iterator[tuple[str, ...]]:
 def _array_rows() -> Iterator[tuple[str, ...]]:
     for array in schema.ARRAYS:
         for index in array.index:
-            dtype = DTYPES["code" if index in NAMED else "int"]
+            dtype = DTYPES["code" if index in schema.INDEX_WORDS else "int"]
             yield array.name, index, dtype, "", f"index: {index}", array.option
-        told = (value_column(array), DTYPES[array.kind], array.unit, array.meaning)
+        told = (array.value_column, DTYPES[array.kind], array.unit, array.meaning)
         yield (array.name, *told, array.option)
 
 
@@ -126,13 +119,15 @@ def _array(data: Dataset, array: schema.Array) -> dict[str, Any]:
     columns: dict[str, Any] = {
         name: _index(name, place) for name, place in zip(array.index, places, strict=True)
     }
-    columns[value_column(array)] = values[places]
+    columns[array.value_column] = values[places]
     return columns
 
 
 def _index(name: str, places: Any) -> Any:
     import pandas as pd
 
-    if name not in NAMED:
+    if name not in schema.INDEX_WORDS:
         return places
-    return pd.Categorical.from_codes(places, categories=pd.Index(NAMED[name], dtype="str"))
+    return pd.Categorical.from_codes(
+        places, categories=pd.Index(schema.INDEX_WORDS[name], dtype="str")
+    )

@@ -21,7 +21,7 @@ import numpy as np
 from pva import schema
 from pva.dataset import Dataset
 from pva.errors import MissingPackageError, QueryError, nearest
-from pva.frames import NAMED, NAMES, frame_of, value_column
+from pva.frames import NAMES, frame_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -144,10 +144,10 @@ def _lend_array(connection: duckdb.DuckDBPyConnection, data: Dataset, array: sch
 
     values = data.array(array.name)
     connection.register(f"_{array.name}", pd.DataFrame({"v": values.reshape(-1)}, copy=False))
-    columns, inner = [f'v AS "{value_column(array)}"'], 1
+    columns, inner = [f'v AS "{array.value_column}"'], 1
     for index, size in reversed(list(zip(array.index, values.shape, strict=True))):
         number = f"i // {inner} % {max(size, 1)}"
-        words = ", ".join(f"'{word}'" for word in NAMED.get(index, ()))
+        words = ", ".join(f"'{word}'" for word in schema.INDEX_WORDS.get(index, ()))
         columns.insert(0, f'{f"[{words}][1 + {number}]" if words else number} AS "{index}"')
         inner *= max(size, 1)
     zeros = " WHERE v <> 0" if values.ndim > 1 else ""
@@ -304,4 +304,4 @@ def _fault(data: Dataset, names: Iterable[str], text: str) -> QueryError:
 def _column_names(name: str) -> list[str]:
     if name in schema.TABLE:
         return [column.name for column in schema.TABLE[name].columns]
-    return [*schema.ARRAY[name].index, value_column(schema.ARRAY[name])]
+    return [*schema.ARRAY[name].index, schema.ARRAY[name].value_column]

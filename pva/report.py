@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pva import schema
 from pva.dataset import Dataset
-from pva.errors import DamagedFileError
+from pva.errors import DamagedFileError, OverwriteError
 from pva.formats import registry
 from pva.frames import Frames
 from pva.model import views
@@ -149,6 +149,52 @@ class Report:
         from pva.query import select
 
         return select(self.dataset, query)
+
+    def check(self) -> pd.DataFrame:
+        """Hold the report against the conservation laws: a row for each law, or for each breach.
+
+        Columns: law, meaning, holds (missing where the report lacks what the law speaks of), where,
+        found, wanted, places (how many break it).
+        """
+        import pandas as pd
+
+        from pva.check import LAWS
+
+        rows = [row for law in LAWS for row in law.verdict(self.dataset)]
+        columns = ["law", "meaning", "holds", "where", "found", "wanted", "places"]
+        return pd.DataFrame(rows, columns=columns).astype({"holds": "boolean", "places": "int64"})
+
+    def to_json(self, path: str | PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the report as JSON; a file named graph, execution or debug holds that part alone.
+
+        The file appears when it is whole. Raises OverwriteError and PvaError.
+        """
+        return self._write(path, "json", overwrite=overwrite)
+
+    def to_cbor(
+        self, path: str | PathLike[str], *, plain: bool = False, overwrite: bool = False
+    ) -> Path:
+        """Write the report as CBOR, as `to_json` does; `plain` has lists in place of typed arrays.
+
+        Raises OverwriteError and PvaError.
+        """
+        return self._write(path, "plain" if plain else "cbor", overwrite=overwrite)
+
+    def to_parquet(self, directory: str | PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write each table and array, as `frames` has it, into a Parquet file of a new directory.
+
+        Units and meanings are metadata of the fields; `openReport` reads the directory.
+        Raises MissingPackageError, OverwriteError and PvaError.
+        """
+        return self._write(directory, "parquet", overwrite=overwrite)
+
+    def _write(self, path: str | PathLike[str], form: str, *, overwrite: bool) -> Path:
+        target = Path(path)
+        if not overwrite and (target.exists() or target.is_symlink()):
+            wanted = "give another name, or overwrite=True to replace it"
+            raise OverwriteError(target, "already there", wanted)
+        registry.write(self.dataset, target, form)
+        return target
 
     @cached_property
     def poplarVersion(self) -> PoplarVersion:

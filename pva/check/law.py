@@ -44,6 +44,20 @@ class Law:
         """Name of the law."""
         return self.find.__name__
 
+    @property
+    def meaning(self) -> str:
+        """What must be, in a sentence."""
+        return (self.find.__doc__ or "").partition("\n")[0]
+
+    def verdict(self, data: Dataset) -> list[tuple[str, str, bool | None, str, str, str, int]]:
+        """Give law, meaning, whether it holds, place, found, wanted, places; a row each breach."""
+        lacking = ", ".join(name for name in self.needs if not data.has(name))
+        if lacking:
+            return [(self.name, self.meaning, None, "", f"no {lacking}", "", 0)]
+        broken = self.broken_by(data)
+        told = [(b.place, b.found, b.wanted, b.count) for b in broken] or [("", "", "", 0)]
+        return [(self.name, self.meaning, not broken, *row) for row in told]
+
     def broken_by(self, data: Dataset) -> list[Violation]:
         """Give the breaches of a dataset; none when it lacks what the law speaks of."""
         if not all(data.has(name) for name in self.needs):

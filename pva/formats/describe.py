@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 from pva import schema
-from pva.formats import document, pop
+from pva.formats import document, parquet, pop
 
 DOCUMENT_KEYS = ", ".join(f"`{key}`" for key in document.COMBINED.values())
 INTRODUCTION = f"""# The report format
@@ -67,6 +67,15 @@ is in chunks, in the table `{pop.CHUNKS}`:
 Codes in chunks are indexes into the values listed. An array marked *replaced* is recorded whole
 each time: its chunks from the latest that begins at row 0 on count. Runs are appended as they end,
 each in one commit, so that a killed program leaves the runs that had ended.
+
+## Parquet
+
+`Report.to_parquet` and `tilescope convert --format parquet` write a directory with one file for
+each table and array, named for it, with the rows of `report.frames`: codes as dictionaries of
+texts, arrays in long form without their zeros. Fields have `unit` and `meaning` as metadata; files
+have `{parquet.PREFIX}name`, `{parquet.PREFIX}format_version`, `{parquet.PREFIX}meaning`,
+`{parquet.PREFIX}recorded_by` and, for an array, `{parquet.PREFIX}shape`. `pva.openReport` takes
+the directory or one of its files.
 """
 
 

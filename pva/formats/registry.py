@@ -15,7 +15,15 @@ from typing import Any
 from pva import schema
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError, NotFoundError, PvaError, UnknownFormatError
-from pva.formats import cbor_profile, debug_cbor, document, json_profile, pop, sqlite_file
+from pva.formats import (
+    cbor_profile,
+    debug_cbor,
+    document,
+    json_profile,
+    parquet,
+    pop,
+    sqlite_file,
+)
 from pva.formats.files import contents
 from pva.formats.pop import ReportWriter
 
@@ -81,6 +89,10 @@ FORMATS: tuple[Format, ...] = (
         "debug", "debug.cbor, the debug information", (), lambda _: False,
         debug_cbor.read, debug_cbor.write,
     ),
+    Format(
+        "parquet", "a directory of tables in Parquet", (parquet.SUFFIX,),
+        lambda head: head.startswith(parquet.MAGIC), parquet.read, parquet.write,
+    ),
 )  # fmt: skip
 BY_NAME = {known.name: known for known in FORMATS}
 DEBUG_STEM = "debug"
@@ -121,6 +133,8 @@ def read(path: str | PathLike[str]) -> Dataset:
     wanted = ("profile", "debug") if "profile" in files else ("graph", "execution", "debug")
     parts = [read(files[name]) for name in wanted if name in files]
     if not parts or not {"profile", "graph", "execution"} & set(files):
+        if parquet.files(where):
+            return parquet.read(where)
         raise NotFoundError(where, "no report in this directory", _below(where))
     return Dataset.joined(parts, str(where))
 

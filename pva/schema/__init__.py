@@ -56,6 +56,7 @@ __all__ = [
     "EXECUTION_OPTION",
     "FORMAT_VERSION",
     "GRAPH_OPTION",
+    "INDEX_WORDS",
     "MISSING",
     "OVERLAPS",
     "PROFILER_MODES",
@@ -97,3 +98,6 @@ DIMENSIONS: dict[str, str | int] = {
     "region": len(REGIONS),
     "overlap": len(OVERLAPS),
 }
+
+# Indexes of arrays that are words.
+INDEX_WORDS = {"category": CATEGORIES, "region": REGIONS, "overlap": OVERLAPS}

@@ -95,6 +95,11 @@ class Array:
     kind: Kind = "int"
     replaced: bool = False
 
+    @property
+    def value_column(self) -> str:
+        """Name the column of the values where the array stands in long form."""
+        return self.unit or "value"
+
 
 def whole(name: str, unit: str, meaning: str, key: str = "", *, optional: bool = False) -> Column:
     return Column(name, "int", unit, meaning, key, optional)

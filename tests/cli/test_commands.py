@@ -90,7 +90,7 @@ def test_show_lists_every_analysis_with_a_whole_sentence() -> None:
 
 def test_an_unknown_format_lists_the_names_to_choose_from(report: Path, tmp_path: Path) -> None:
     text = refusal("convert", report, tmp_path / "new", "--format", "xml")
-    assert text.endswith("new: no format 'xml'; there are pop, json, cbor, plain, debug\n")
+    assert text.endswith("new: no format 'xml'; there are pop, json, cbor, plain, debug, parquet\n")
 
 
 def test_the_version_is_that_of_the_installed_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -138,7 +138,7 @@ def test_a_query_reads_no_file(source: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("ask", ENGINES)
 @pytest.mark.parametrize(
     "text",
-    ["set threads = 1", "load json", "install httpfs", "pragma database_list",
+    ["set threads = 1", "load json", "install httpfs",
      "select load_extension('x')", "select writefile('x', 'y')", "create table x (a int)",
      "select * from duckdb_secrets() where set_config('threads', 1)"],
 )  # fmt: skip

@@ -1,0 +1,343 @@
+"""Tables and arrays in Parquet: a directory with one file for each, as `pva.frames` has them.
+
+Arrays stand in long form, a column for each index; their shape is kept beside them, as zeros are
+left out. Units and meanings are metadata of the fields. pyarrow is an optional package.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pva import schema
+from pva.dataset import Dataset
+from pva.errors import (
+    DamagedFileError,
+    MissingPackageError,
+    NewerVersionError,
+    NotFoundError,
+    OverwriteError,
+    PvaError,
+    UnknownFormatError,
+)
+from pva.formats.values import column_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Values = npt.NDArray[Any]
+
+WHAT = "tables in Parquet"
+MAGIC = b"PAR1"
+SUFFIX = ".parquet"
+INSTALL = "pip install 'tilescope[parquet]'"
+PREFIX = "tilescope."  # of the keys of our metadata
+BATCH = 1 << 20  # values of an array that are turned into rows at once
+ARRAY_LIMIT = 4 << 30  # bytes of a column or an array in memory
+
+
+def files(directory: Path) -> list[Path]:
+    """List the Parquet files of a directory."""
+    return sorted(file for file in directory.glob(f"*{SUFFIX}") if file.is_file())
+
+
+def write(dataset: Dataset, path: str | PathLike[str]) -> None:
+    """Write every table and array into a directory, which appears when it is whole.
+
+    Replaces a directory that holds Parquet files and nothing else.
+    Raises MissingPackageError, OverwriteError and PvaError.
+    """
+    target = Path(path)
+    part = target.with_name(f"{target.name}.part")
+    with _writing(target):
+        _check_replaceable(target)
+        _remove(part)
+        part.mkdir()
+        try:
+            for name in dataset.tables:
+                _write_table(part, dataset, schema.TABLE[name])
+            for name in dataset.arrays:
+                _write_array(part, dataset, schema.ARRAY[name])
+            _swap(part, target)
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
+
+
+def read(path: str | PathLike[str]) -> Dataset:
+    """Open such a directory, or one file of it; columns are read when asked for.
+
+    Raises MissingPackageError, NotFoundError, UnknownFormatError, DamagedFileError and
+    NewerVersionError.
+    """
+    where = Path(path)
+    found = files(where) if where.is_dir() else [where]
+    if not found:
+        raise NotFoundError(where, "no Parquet file in this directory", f"{WHAT} are looked for")
+    _pyarrow(where)
+    named = dict(map(_named, found))
+    return Dataset(_Parquet(named), str(where))
+
+
+@contextmanager
+def _writing(target: Path) -> Iterator[None]:
+    _pyarrow(target)
+    try:
+        yield
+    except OSError as error:
+        found = error.strerror or str(error)
+        raise PvaError(target, found, f"a place where {WHAT} can be written") from error
+
+
+def _pyarrow(path: Path) -> None:
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ImportError as error:
+        raise MissingPackageError(path, "Parquet needs the package pyarrow", INSTALL) from error
+
+
+def _check_replaceable(target: Path) -> None:
+    """Refuse to put a directory in the place of anything but another of its kind."""
+    if not target.exists():
+        return
+    others = (
+        [entry for entry in target.iterdir() if entry.suffix != SUFFIX]
+        if target.is_dir()
+        else [target]
+    )
+    if others:
+        raise OverwriteError(target, f"holds something else: {others[0].name}", "give another name")
+
+
+def _remove(directory: Path) -> None:
+    if directory.exists():
+        _check_replaceable(directory)
+        shutil.rmtree(directory)
+
+
+def _swap(part: Path, target: Path) -> None:
+    old = target.with_name(f"{target.name}.old")
+    if target.exists():
+        _remove(old)
+        os.replace(target, old)
+    os.replace(part, target)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _metadata(declared: schema.Table | schema.Array, **more: str) -> dict[str, str]:
+    told = {
+        "name": declared.name,
+        "format_version": str(schema.FORMAT_VERSION),
+        "meaning": declared.meaning,
+        "recorded_by": declared.option,
+    }
+    return {f"{PREFIX}{key}": value for key, value in (told | more).items()}
+
+
+def _field(name: str, kind: schema.Kind, unit: str, meaning: str) -> pa.Field:
+    import pyarrow as pa
+
+    types = {
+        "int": pa.int64(),
+        "float": pa.float64(),
+        "bool": pa.bool_(),
+        "text": pa.string(),
+        "code": pa.dictionary(pa.int8(), pa.string()),
+    }
+    return pa.field(name, types[kind], metadata={"unit": unit, "meaning": meaning})
+
+
+def _coded(codes: Values, words: tuple[str, ...]) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.DictionaryArray.from_arrays(codes.astype(np.int8), pa.array(words, pa.string()))
+
+
+def _write_table(directory: Path, dataset: Dataset, table: schema.Table) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    fields = [_field(c.name, c.kind, c.unit, c.meaning) for c in table.columns]
+    columns = []
+    for column, field in zip(table.columns, fields, strict=True):
+        values = dataset.column(table.name, column.name)
+        coded = column.kind == "code"
+        columns.append(_coded(values, column.values) if coded else pa.array(values, field.type))
+    rows = pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=_metadata(table)))
+    pq.write_table(rows, directory / f"{table.name}{SUFFIX}", compression="zstd")
+
+
+def _write_array(directory: Path, dataset: Dataset, array: schema.Array) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    values = dataset.array(array.name)
+    kinds: dict[str, schema.Kind] = {
+        name: "code" if name in schema.INDEX_WORDS else "int" for name in array.index
+    }
+    fields = [_field(name, kind, "", f"index: {name}") for name, kind in kinds.items()]
+    fields.append(_field(array.value_column, array.kind, array.unit, array.meaning))
+    metadata = _metadata(array, shape=json.dumps(values.shape))
+    rows = pa.schema(fields, metadata=metadata)
+    with pq.ParquetWriter(directory / f"{array.name}{SUFFIX}", rows, compression="zstd") as writer:
+        for columns in _long(array, values):
+            writer.write_batch(pa.record_batch(columns, schema=rows))
+
+
+def _long(array: schema.Array, values: Values) -> Iterator[list[Any]]:
+    """Give an array in long form, some of its rows at a time."""
+    step = max(BATCH // max(math.prod(values.shape[1:]), 1), 1)
+    for first in range(0, len(values), step):
+        part = values[first : first + step]
+        places = list(np.nonzero(part)) if part.ndim > 1 else [np.arange(len(part))]
+        found = part[tuple(places)]
+        places[0] = places[0] + first
+        yield [*map(_index, array.index, places), found]
+
+
+def _index(name: str, places: Values) -> Any:
+    words = schema.INDEX_WORDS.get(name)
+    return _coded(places, words) if words else places
+
+
+@contextmanager
+def _reading(file: Path, place: str = "") -> Iterator[None]:
+    """Turn what pyarrow raises into one line about the file."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except MemoryError as error:
+        raise DamagedFileError(file, "too large for the memory", place=place) from error
+    except OSError as error:
+        found = error.strerror or str(error)
+        raise DamagedFileError(file, found, f"{WHAT} that can be read", place=place) from error
+    except (pa.ArrowException, ValueError, TypeError, KeyError, OverflowError) as error:
+        found = str(error).partition("\n")[0]
+        raise DamagedFileError(file, found, f"{WHAT}, whole", place=place) from error
+
+
+def _named(file: Path) -> tuple[str, Path]:
+    """Tell which table or array a file holds, by its metadata."""
+    import pyarrow.parquet as pq
+
+    with _reading(file), pq.ParquetFile(file) as opened:
+        found, rows = _told(opened), opened.metadata.num_rows
+    name = found.get("name", "")
+    if name not in schema.TABLE and name not in schema.ARRAY:
+        what = f"holds {name or 'no table of a report'}"
+        raise UnknownFormatError(file, what, "tables are written by Report.to_parquet")
+    version = found.get("format_version", "")
+    if version.isdecimal() and int(version) > schema.FORMAT_VERSION:
+        wanted = f"tables are read up to version {schema.FORMAT_VERSION}: update tilescope"
+        raise NewerVersionError(file, f"format version {version}", wanted)
+    if rows * 8 > ARRAY_LIMIT:
+        raise DamagedFileError(file, f"{rows} rows", f"at most {ARRAY_LIMIT // 8}")
+    return name, file
+
+
+def _told(opened: Any) -> dict[str, str]:
+    metadata: Mapping[bytes, bytes] = opened.schema_arrow.metadata or {}
+    told = {key.decode(): value.decode() for key, value in metadata.items()}
+    return {
+        key.removeprefix(PREFIX): value for key, value in told.items() if key.startswith(PREFIX)
+    }
+
+
+class _Parquet:
+    """The source of a dataset in Parquet files, by name of table or array."""
+
+    def __init__(self, named: Mapping[str, Path]) -> None:
+        self._files = named
+
+    def tables(self) -> Collection[str]:
+        return [name for name in self._files if name in schema.TABLE]
+
+    def arrays(self) -> Collection[str]:
+        return [name for name in self._files if name in schema.ARRAY]
+
+    def column(self, table: str, column: str) -> Values:
+        file, declared = self._files[table], schema.TABLE[table].column(column)
+        values, rows, _ = _column(file, column)
+        if schema.TABLE[table].layout == "object" and rows != 1:
+            raise DamagedFileError(file, f"{rows} rows", "one row", place=column)
+        if values is not None:
+            return _decoded(file, declared, values)
+        if not declared.optional:
+            raise DamagedFileError(file, "no such column", f"{table} has it", place=column)
+        return column_of(file, column, declared, [None] * rows)
+
+    def rows(self, array: str, first: int, stop: int | None) -> Values:
+        declared, file = schema.ARRAY[array], self._files[array]
+        names = [*declared.index, declared.value_column]
+        parts = []
+        for name in names:
+            values, _, told = _column(file, name)
+            if values is None:
+                raise DamagedFileError(file, "no such column", f"{array} has it", place=name)
+            words = schema.INDEX_WORDS.get(name, ())
+            kind = "code" if words else declared.kind if name == names[-1] else "int"
+            parts.append(
+                _decoded(file, schema.Column(name, kind, "", "", "", False, words), values)
+            )
+        return _dense(file, declared, told, parts)[first:stop]
+
+
+def _column(file: Path, name: str) -> tuple[pa.Array | None, int, dict[str, str]]:
+    """Read one column, None when there is none; tell the rows of the file and its metadata."""
+    import pyarrow.parquet as pq
+
+    with _reading(file, name), pq.ParquetFile(file) as opened:
+        told, rows = _told(opened), opened.metadata.num_rows
+        if name not in opened.schema_arrow.names:
+            return None, rows, told
+        values = opened.read(columns=[name]).column(0).combine_chunks()
+        if values.null_count:
+            raise DamagedFileError(file, "null", "no value missing", place=name)
+        return values, rows, told
+
+
+def _decoded(file: Path, column: schema.Column, values: pa.Array) -> Values:
+    with _reading(file, column.name):
+        if column.kind != "code":
+            found = values.to_numpy(zero_copy_only=False)
+            return column_of(file, column.name, column, found)
+        coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
+        words = column_of(file, column.name, column, coded.dictionary.to_pylist())
+        codes: Values = words[coded.indices.to_numpy(zero_copy_only=False)]
+        return codes
+
+
+def _dense(file: Path, array: schema.Array, told: Mapping[str, str], parts: list[Values]) -> Values:
+    """Put the values of an array at their places; the others are zero."""
+    shape = _shape(told.get("shape", ""))
+    if shape is None or len(shape) != len(array.index):
+        wanted = f"a length for each of {list(array.index)}"
+        raise DamagedFileError(file, f"shape {told.get('shape')!r}", wanted)
+    *places, values = parts
+    for name, place, size in zip(array.index, places, shape, strict=True):
+        if len(place) and not 0 <= place.min() <= place.max() < size:
+            raise DamagedFileError(file, "an index out of range", f"0 to {size - 1}", place=name)
+    with _reading(file):
+        found = np.zeros(shape, dtype=values.dtype)
+        found[tuple(places)] = values
+    return found
+
+
+def _shape(text: str) -> tuple[int, ...] | None:
+    with suppress(ValueError, RecursionError):
+        found = json.loads(text)
+        whole = isinstance(found, list) and all(type(n) is int and n >= 0 for n in found)
+        if whole and math.prod(found) * 8 <= ARRAY_LIMIT:
+            return tuple(found)
+    return None
