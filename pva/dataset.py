@@ -141,15 +141,27 @@ class Dataset:
 
     def rows_where(self, table: str, column: str, value: int) -> Values:
         """Find the rows of a table with a value in a column, in order; the first call sorts."""
+        order, ordered = self._sorted(table, column)
+        first, end = np.searchsorted(ordered, (value, value + 1))
+        return order[first:end]
+
+    def rows_among(self, table: str, column: str, values: npt.ArrayLike) -> Values:
+        """Find the rows of a table with any of some values in a column, value after value."""
+        order, ordered = self._sorted(table, column)
+        first = np.searchsorted(ordered, values)
+        counts = np.searchsorted(ordered, values, side="right") - first
+        begins = np.repeat(first - (np.cumsum(counts) - counts), counts)
+        return order[begins + np.arange(len(begins))]
+
+    def _sorted(self, table: str, column: str) -> tuple[Values, Values]:
+        """Give the order of the rows by a column, and the column in that order."""
 
         def sort(data: Dataset) -> tuple[Values, Values]:
             values = data.column(table, column)
             order = np.argsort(values, kind="stable")
             return order, values[order]
 
-        order, ordered = self.kept((table, column), sort)
-        first, end = np.searchsorted(ordered, (value, value + 1))
-        return order[first:end]
+        return self.kept((table, column), sort)
 
     def kept(self, key: object, make: Callable[[Dataset], T]) -> T:
         """Give what `make` finds in this dataset; it is called once for a key."""

@@ -17,6 +17,7 @@ from pva.model import views
 from pva.model.compilation import CompilationReport
 from pva.model.execution import ExecutionReport
 from pva.model.instrumentation import InstrumentationSettings
+from pva.model.show import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
 VIEWS = ("compilation", "execution", "frames", "instrumentationSettings", "poplarVersion")
 
 
-@dataclass(frozen=True, slots=True)
-class PoplarVersion:
+@dataclass(frozen=True, slots=True, repr=False)
+class PoplarVersion(Shown):
     """What wrote the report."""
+
+    _figures = ("string",)
 
     major: int
     minor: int
@@ -36,14 +39,20 @@ class PoplarVersion:
     string: str
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileReportVersion:
+@dataclass(frozen=True, slots=True, repr=False)
+class ProfileReportVersion(Shown):
     """Version of the report format."""
+
+    _figures = ("major", "minor")
 
     major: int
     minor: int
     point: int
     isUnstableFormat: bool
+
+
+# Its name in the documents of earlier SDKs.
+ProfileVersionReport = ProfileReportVersion
 
 
 def openReport(
@@ -56,8 +65,14 @@ def openReport(
     return Report(profileFilename, debugInfoFilename)
 
 
-class Report:
+class Report(Shown):
     """What is known about a program and its runs. May be read from several threads."""
+
+    _figures = (
+        "IPUs=compilation.target.numIPUs",
+        "tiles=compilation.target.numTiles",
+        "runs=execution.runs",
+    )
 
     def __init__(
         self, path: str | PathLike[str], debug_path: str | PathLike[str] | None = None
@@ -219,5 +234,5 @@ class Report:
         """Version of the report format, which older files are read into."""
         return ProfileReportVersion(schema.FORMAT_VERSION, 0, 0, False)
 
-    def __repr__(self) -> str:
-        return f"<Report {self.path.name}>"
+    def _title(self) -> tuple[str, ...]:
+        return (self.path.name,)

@@ -12,6 +12,7 @@ from pva.errors import NotFoundError, PvaError
 from pva.formats.pvti_trace import PvtiFile
 from pva.model.events import Process, Thread, ThreadColumns
 from pva.model.series import Heatmap, Instants, Series
+from pva.model.show import Shown
 from pva.model.trace_content import Anchor, TraceContent
 
 
@@ -23,11 +24,13 @@ def openTrace(path: str | PathLike[str]) -> Trace:
     return Trace(_file(Path(path)))
 
 
-class Trace:
+class Trace(Shown):
     """What a process did on the host. May be read from several threads, and while the file grows.
 
     Objects and arrays keep what they show; `reload` makes new ones.
     """
+
+    _figures = ("processes",)
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self._file = PvtiFile(path)
@@ -117,9 +120,8 @@ class Trace:
         """What was recorded and cannot be shown, a line each."""
         return self._content.problems
 
-    def __repr__(self) -> str:
-        number = len(self.threads)
-        return f"Trace({str(self.path)!r}, {number} thread{'s' * (number != 1)})"
+    def _title(self) -> tuple[str, ...]:
+        return (self.path.name,)
 
 
 def _file(path: Path) -> Path:

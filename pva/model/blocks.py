@@ -12,6 +12,7 @@ class Block(Item):
     """From the begin of a block of the program to its end, or something that the profiler did."""
 
     __slots__ = ()
+    _figures = ("cyclesFrom", "cyclesTo", "tile")
 
     @property
     def name(self) -> str:

@@ -13,13 +13,16 @@ from pva.model.liveness import (
     liveness_steps,
 )
 from pva.model.programs import Program, programs
+from pva.model.show import Shown
 from pva.model.target import IPU, Target, Tile, ipus, tiles
 from pva.model.variables import LoweredVariables, VariableSize
 from pva.model.views import Items
 
 
-class CompilationReport:
+class CompilationReport(Shown):
     """What is known at the end of compilation. Views are made on access, over arrays held once."""
+
+    _figures = ("programs", "computeSets", "tiles")
 
     def __init__(self, data: Dataset) -> None:
         self._data = data
@@ -69,6 +72,13 @@ class CompilationReport:
         return always_live_on_tile(self._data, tile)
 
     @property
+    def tilesWithLivenessInfo(self) -> Items[Tile]:
+        """The tiles of which what is live at a step can be told: all, or none."""
+        everything = tiles(self._data)
+        recorded = self._data.has("variable_pieces") and self._data.has("variable_intervals")
+        return everything if recorded else everything[:0]
+
+    @property
     def loweredVariables(self) -> LoweredVariables:
-        """Variables, the compiler's included."""
+        """What variables, the compiler's included, have on tiles."""
         return LoweredVariables(self._data)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.errors import PvaError
+from pva.model.show import Shown, table
 
 Integers = npt.NDArray[np.int64]
 
@@ -176,9 +177,11 @@ class Names:
     channels: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+@dataclass(frozen=True, slots=True, repr=False)
+class Event(Shown):
     """One event. Times are whole microseconds since the trace began, rounded down."""
+
+    _figures = ("channel", "timestamp", "duration")
 
     _thread: Thread
     _row: int
@@ -221,9 +224,8 @@ class Event:
         """The events directly inside."""
         return Events(self._thread, self._thread.columns.children(self._row))
 
-    def __repr__(self) -> str:
-        times = f"timestamp={self.timestamp}, duration={self.duration}"
-        return f"Event(label={self.label!r}, channel={self.channel!r}, {times})"
+    def _title(self) -> tuple[str, ...]:
+        return (repr(self.label),)
 
 
 class Events(Sequence[Event]):
@@ -250,9 +252,14 @@ class Events(Sequence[Event]):
     def __repr__(self) -> str:
         return f"<{len(self)} events of thread {self._thread.tid}>"
 
+    def _repr_html_(self) -> str:
+        return table(self[:10], max(len(self) - 10, 0))
 
-class Thread:
+
+class Thread(Shown):
     """A thread that recorded something. Its columns are read when first asked for."""
+
+    _figures = ("tid", "events")
 
     def __init__(
         self, pid: int, tid: int, name: str, names: Names, load: Callable[[], ThreadColumns]
@@ -273,13 +280,12 @@ class Thread:
         """Its outermost events."""
         return Events(self, self.columns.children(-1))
 
-    def __repr__(self) -> str:
-        return f"Thread(tid={self.tid}, name={self.name!r})"
 
-
-@dataclass(frozen=True, slots=True)
-class Process:
+@dataclass(frozen=True, slots=True, repr=False)
+class Process(Shown):
     """A process and its threads, in the order in which they first recorded something."""
+
+    _figures = ("pid", "threads")
 
     pid: int
     name: str

@@ -14,6 +14,7 @@ from pva import schema
 from pva.dataset import Dataset
 from pva.model.blocks import Block, blocks
 from pva.model.programs import Program, program
+from pva.model.show import Shown
 from pva.model.views import Item, Items, Numbers
 
 TABLE = "steps_by_ipu"
@@ -26,17 +27,21 @@ CYCLES_BY_TILE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Extremes:
+@dataclass(frozen=True, slots=True, repr=False)
+class Extremes(Shown):
     """The first and the last of the tiles."""
+
+    _figures = ("min", "max")
 
     min: int
     max: int
 
 
-@dataclass(frozen=True, slots=True)
-class CycleRange:
+@dataclass(frozen=True, slots=True, repr=False)
+class CycleRange(Shown):
     """When the tiles began and ended."""
+
+    _figures = ("from=cyclesFrom.min", "to=cyclesTo.max")
 
     cyclesFrom: Extremes
     cyclesTo: Extremes
@@ -46,6 +51,7 @@ class IpuStep(Item):
     """What one IPU did in a step; one that took no part has no cycles, and a place in time."""
 
     __slots__ = ()
+    _figures = ("cycles", "tileBalance", "dataIn", "dataOut")
 
     @property
     def cycles(self) -> int:
@@ -95,9 +101,11 @@ class IpuStep(Item):
         return absent if row < 0 else self._data.column(TABLE, column).item(row)
 
 
-@dataclass(frozen=True, slots=True)
-class ComputeSetStep:
+@dataclass(frozen=True, slots=True, repr=False)
+class ComputeSetStep(Shown):
     """A compute set that was executed in a step."""
+
+    _figures = ("tiles=cyclesByTile",)
 
     name: str
     cyclesByTile: Numbers
@@ -107,6 +115,7 @@ class ExecutionStep(Item):
     """An executed step."""
 
     __slots__ = ()
+    _figures = ("program=program.name", "type=program.type", "cycles")
 
     @property
     def program(self) -> Program:
@@ -160,9 +169,11 @@ def _rows_by_ipu(data: Dataset) -> tuple[int, Sequence[int], Callable[[int], Ipu
     return ipus, array("q", rows.tobytes()), make
 
 
-@dataclass(frozen=True, slots=True)
-class Microseconds:
+@dataclass(frozen=True, slots=True, repr=False)
+class Microseconds(Shown):
     """Begin and end on the host, in microseconds since the epoch."""
+
+    _figures = ("start", "end")
 
     start: float
     end: float
@@ -172,6 +183,7 @@ class Run(Item):
     """One call of Engine.run."""
 
     __slots__ = ()
+    _figures = ("steps", "cycles")
 
     @property
     def name(self) -> str:
@@ -196,15 +208,19 @@ class Run(Item):
         return Microseconds(*(float(self._value("runs", name)) for name in names))
 
 
-@dataclass(frozen=True, slots=True)
-class TotalCycles:
+@dataclass(frozen=True, slots=True, repr=False)
+class TotalCycles(Shown):
     """Cycles of all recorded runs; 0 without an execution."""
+
+    _figures = ("total",)
 
     total: int
 
 
-class ExecutionReport:
+class ExecutionReport(Shown):
     """What was executed; without an execution all of it is empty."""
+
+    _figures = ("runs", "steps", "cycles=totalCycles.total")
 
     def __init__(self, data: Dataset) -> None:
         self._data = data

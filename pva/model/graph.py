@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pva.dataset import Dataset
+from pva.model.show import Shown
 from pva.model.views import Item, Items, Numbers
 
 
-class Graph:
+class Graph(Shown):
     """How large the graph is."""
+
+    _figures = ("numComputeSets", "numVertices", "numVars", "numEdges")
 
     def __init__(self, data: Dataset) -> None:
         self.numComputeSets = int(data.value("graph", "num_compute_sets"))
@@ -22,6 +25,7 @@ class VertexType(Item):
     """A vertex type that is in use."""
 
     __slots__ = ()
+    _figures = ("size",)
 
     @property
     def name(self) -> str:
@@ -38,6 +42,7 @@ class VertexInstances(Item):
     """The vertices of one type in one compute set."""
 
     __slots__ = ()
+    _figures = ("type=type.name", "count")
 
     @property
     def type(self) -> VertexType:
@@ -49,11 +54,17 @@ class VertexInstances(Item):
         """How many there are on all tiles."""
         return int(self._value("compute_set_vertices", "count"))
 
+    @property
+    def countByTile(self) -> Numbers:
+        """How many there are on each tile; raises NotRecordedError."""
+        return Numbers(self._data.array("vertex_count_by_tile")[self._row])
+
 
 class ComputeSet(Item):
     """Vertices that run together."""
 
     __slots__ = ()
+    _figures = ("vertexTypes=vertices",)
 
     @property
     def name(self) -> str:

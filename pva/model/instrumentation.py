@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 
 from pva.dataset import Dataset
+from pva.model.show import Shown
 
 
 class ComputeInstrumentationLevel(enum.Enum):
@@ -34,8 +35,10 @@ COMPUTE_LEVELS = {
 }
 
 
-class InstrumentationSettings:
+class InstrumentationSettings(Shown):
     """What was measured on the device; `Unknown` when the report tells in no way."""
+
+    _figures = ("compute", "externalExchange")
 
     ComputeInstrumentationLevel = ComputeInstrumentationLevel
     ExternalExchangeInstrumentationLevel = ExternalExchangeInstrumentationLevel

@@ -10,13 +10,16 @@ import numpy as np
 from pva import schema
 from pva.dataset import Dataset
 from pva.model.programs import Program, program
+from pva.model.show import Shown
 from pva.model.variables import VariableSize, alive_at, bytes_on_tiles, sized, tile_row
 from pva.model.views import Item, Items, chosen
 
 
-@dataclass(frozen=True, slots=True)
-class LiveMemory:
+@dataclass(frozen=True, slots=True, repr=False)
+class LiveMemory(Shown):
     """Bytes that are live and the variables that they belong to."""
+
+    _figures = ("bytes", "variables")
 
     bytes: int
     variables: Sequence[VariableSize]
@@ -26,6 +29,7 @@ class LivenessProgramStep(Item):
     """A program step, in depth-first order."""
 
     __slots__ = ()
+    _figures = ("program=program.name", "bytes=notAlwaysLiveMemory.bytes")
 
     @property
     def program(self) -> Program:

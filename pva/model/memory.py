@@ -10,20 +10,25 @@ import numpy as np
 from pva import schema
 from pva.dataset import Dataset
 from pva.model.graph import VertexType
+from pva.model.show import Shown
 from pva.model.views import Item, Items
 
 
-@dataclass(frozen=True, slots=True)
-class Gaps:
+@dataclass(frozen=True, slots=True, repr=False)
+class Gaps(Shown):
     """A size with and without the gaps between variables."""
+
+    _figures = ("includingGaps", "excludingGaps")
 
     includingGaps: int
     excludingGaps: int
 
 
-@dataclass(frozen=True, slots=True)
-class Overlaps:
+@dataclass(frozen=True, slots=True, repr=False)
+class Overlaps(Shown):
     """A size by whether the place is shared with what is not live at the same time."""
+
+    _figures = ("nonOverlapped", "overlapped")
 
     nonOverlapped: int
     overlapped: int
@@ -34,9 +39,11 @@ class Overlaps:
         return self.nonOverlapped + self.overlapped
 
 
-@dataclass(frozen=True, slots=True)
-class CategoryMemory:
+@dataclass(frozen=True, slots=True, repr=False)
+class CategoryMemory(Shown):
     """One category of data on a tile, by region."""
+
+    _figures = ("total",)
 
     nonInterleaved: Overlaps
     interleaved: Overlaps
@@ -48,8 +55,10 @@ class CategoryMemory:
         return self.nonInterleaved.total + self.interleaved.total + self.overflowed.total
 
 
-class Categories:
+class Categories(Shown):
     """The categories of data on a tile as attributes: `category.vertexCode.total`."""
+
+    _figures = tuple(f"{name}={name}.total" for name in ("variable", "constant", "vertexCode"))
 
     def __init__(self, data: Dataset, tile: int) -> None:
         self._data = data
@@ -71,6 +80,7 @@ class TileVertexType(Item):
     """A vertex type on a tile; the row is that of the type."""
 
     __slots__ = ("_tile",)
+    _figures = ("codeBytes",)
 
     def __init__(self, data: Dataset, row: int, tile: int) -> None:
         super().__init__(data, row)
@@ -91,6 +101,7 @@ class TileMemory(Item):
     """What is in the memory of a tile."""
 
     __slots__ = ()
+    _figures = ("includingGaps=total.includingGaps", "excludingGaps=total.excludingGaps")
 
     @property
     def total(self) -> Gaps:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from pva import schema
 from pva.dataset import Dataset
+from pva.model.debug import DebugContext, context
 from pva.model.graph import ComputeSet
-from pva.model.variables import LoweredVariable
+from pva.model.variables import LoweredVariable, accessed
 from pva.model.views import Item, Items, Numbers
 
 
@@ -48,6 +50,7 @@ class Program(Item):
     """One program; `name` of a sync without one tells its kind."""
 
     __slots__ = ()
+    _figures = ("type", "children")
     Type = ProgramType
 
     @property
@@ -77,12 +80,26 @@ class Program(Item):
 
     @property
     def vars(self) -> Sequence[LoweredVariable]:
-        """Variables that the program reads or writes; empty when access was not recorded."""
-        if not self._data.has("access"):
-            return []
-        mine = self._data.rows_where("access", "program", self._row)
-        rows = np.unique(self._data.column("access", "variable")[mine]).tolist()
-        return Items(rows, lambda row: LoweredVariable(self._data, row))
+        """What the variables that the program reads or writes have on tiles.
+
+        Empty when access, or where variables lie, was not recorded.
+        """
+        return accessed(self._data, [self._row])
+
+    @property
+    def controlCodeByTile(self) -> Numbers:
+        """Bytes of control code on each tile, that of its children included.
+
+        Raises NotRecordedError.
+        """
+        return Numbers(_control_code(self._data, self._row))
+
+    @property
+    def debugContext(self) -> DebugContext | None:
+        """Where it was made, when that was recorded."""
+        if not self._data.has("debug_contexts"):
+            return None
+        return context(self._data, int(self._value("programs", "debug_context")))
 
     @property
     def count(self) -> int:
@@ -115,6 +132,11 @@ class ExchangeProgram(Program):
     def estimatedCyclesByTile(self) -> Numbers:
         """How long each tile takes part, in cycles."""
         return self._by_tile("cycles")
+
+    @property
+    def codeBytesByTile(self) -> Numbers:
+        """Bytes of code on each tile, which exchanges may share; raises NotRecordedError."""
+        return self._by_tile("code_bytes")
 
     @property
     def bytesSentByTile(self) -> Numbers:
@@ -164,14 +186,101 @@ class StreamCopyEndProgram(Program):
     __slots__ = ()
 
 
-CLASSES: dict[str, type[Program]] = {
-    "OnTileExecute": OnTileExecuteProgram,
-    "DoExchange": DoExchangeProgram,
-    "GlobalExchange": GlobalExchangeProgram,
-    "StreamCopy": StreamCopyMidProgram,
-    "StreamCopyBegin": StreamCopyBeginProgram,
-    "StreamCopyEnd": StreamCopyEndProgram,
-}
+class CopySharedStructureProgram(Program):
+    """A copy of a shared structure, as of a host exchange's packets."""
+
+    __slots__ = ()
+
+
+class SequenceProgram(Program):
+    """Programs that run one after another."""
+
+    __slots__ = ()
+
+
+class RepeatProgram(Program):
+    """A program that runs `count` times."""
+
+    __slots__ = ()
+
+
+class RepeatWhileTrueProgram(Program):
+    """A program that runs while a condition holds."""
+
+    __slots__ = ()
+
+
+class RepeatWhileFalseProgram(Program):
+    """A program that runs while a condition does not hold."""
+
+    __slots__ = ()
+
+
+class RepeatWhileProgram(Program):
+    """A program that runs while a condition, found by another, holds."""
+
+    __slots__ = ()
+
+
+class IfProgram(Program):
+    """A program that runs if a condition holds."""
+
+    __slots__ = ()
+
+
+class IfElseProgram(Program):
+    """Two programs, of which a condition chooses one."""
+
+    __slots__ = ()
+
+
+class SetLocalConsensusFromVarProgram(Program):
+    """A vote of each tile on a condition."""
+
+    __slots__ = ()
+
+
+class SwitchProgram(Program):
+    """Programs, of which a number chooses one."""
+
+    __slots__ = ()
+
+
+class OnEveryTileSwitchProgram(Program):
+    """Programs, of which each tile chooses one."""
+
+    __slots__ = ()
+
+
+class WriteUndefProgram(Program):
+    """A mark that what a variable held is not needed any more."""
+
+    __slots__ = ()
+
+
+class CallProgram(Program):
+    """A call of a function, whose program is no child of it."""
+
+    __slots__ = ()
+
+    @property
+    def target(self) -> Program:
+        """The program that is called."""
+        function = int(self._value("programs", "target"))
+        return program(self._data, int(self._data.column("function_programs", "program")[function]))
+
+
+# Syncs are of no class of their own, as in libpva.
+CLASSES: Mapping[str, type[Program]] = {
+    found.__name__.removesuffix("Program"): found
+    for found in (
+        OnTileExecuteProgram, DoExchangeProgram, GlobalExchangeProgram, StreamCopyBeginProgram,
+        StreamCopyMidProgram, StreamCopyEndProgram, CopySharedStructureProgram, SequenceProgram,
+        RepeatProgram, RepeatWhileTrueProgram, RepeatWhileFalseProgram, RepeatWhileProgram,
+        IfProgram, IfElseProgram, SetLocalConsensusFromVarProgram, SwitchProgram,
+        OnEveryTileSwitchProgram, WriteUndefProgram, CallProgram,
+    )
+} | {"StreamCopy": StreamCopyMidProgram}  # fmt: skip
 
 
 class ProgramVisitor:
@@ -201,3 +310,24 @@ def programs(data: Dataset, rows: range | list[int]) -> Items[Program]:
 
 def _tag(data: Dataset, row: int) -> str:
     return schema.PROGRAM_TYPES[int(data.column("programs", "type")[row])]
+
+
+def _control_code(data: Dataset, row: int) -> npt.NDArray[np.int64]:
+    """Add up by tile the control code of a program and of all below it, each once."""
+    stretches = data.table("control_code")
+    mine = data.rows_among("control_code", "program", _below(data, row))
+    changes = np.zeros(data.of_replica("num_tiles") + 1, dtype=np.int64)
+    for column, sign in (("tile", 1), ("end_tile", -1)):
+        places = np.clip(stretches[column][mine], 0, len(changes) - 1)
+        np.add.at(changes, places, sign * stretches["bytes"][mine])
+    return changes.cumsum()[:-1]
+
+
+def _below(data: Dataset, row: int) -> npt.NDArray[np.int64]:
+    """Find a program and all below it, level by level."""
+    found = level = np.array([row])
+    while len(level):
+        rows = data.rows_among("program_children", "program", level)
+        level = np.setdiff1d(data.column("program_children", "child")[rows], found)
+        found = np.union1d(found, level)
+    return found

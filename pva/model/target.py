@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from pva.dataset import Dataset
 from pva.model.memory import TileMemory
+from pva.model.show import Shown
 from pva.model.views import Item, Items, Numbers
 
 
@@ -34,8 +35,10 @@ class Architecture(enum.Enum):
 ARCHITECTURES = {"ipu1": Architecture.Ipu1, "ipu2": Architecture.Ipu2, "ipu21": Architecture.Ipu21}
 
 
-class Target:
+class Target(Shown):
     """The machine that the program was compiled for. Sizes are bytes, the clock is in Hz."""
+
+    _figures = ("type", "architecture", "numIPUs", "numTiles")
 
     Type = TargetType
 
@@ -67,6 +70,7 @@ class Tile(Item):
     """One tile."""
 
     __slots__ = ()
+    _figures = ("bytes=memory.total.includingGaps",)
 
     @property
     def id(self) -> int:
@@ -83,6 +87,7 @@ class IPU(Item):
     """One IPU."""
 
     __slots__ = ()
+    _figures = ("tiles",)
     Architecture = Architecture
 
     @property

@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.dataset import Dataset
+from pva.model.show import Shown, table
 
 T = TypeVar("T")
 
 _printed = {"items": 10}
 
 
-class Item:
+class Item(Shown):
     """A row of a dataset. Two views of one row are equal, and one key in sets and dicts."""
 
     __slots__ = ("_data", "_row")
@@ -36,9 +37,8 @@ class Item:
     def __hash__(self) -> int:
         return hash((type(self), self._row, id(self._data)))
 
-    def __repr__(self) -> str:
-        name = getattr(self, "name", "")
-        return f"<{type(self).__name__} {self._row}{f' {name!r}' if name else ''}>"
+    def _title(self) -> tuple[str, ...]:
+        return (str(self._row), *super()._title())
 
     def _value(self, table: str, column: str) -> Any:
         """Give the value in this row of a column, as a Python object."""
@@ -76,6 +76,10 @@ class Items(Sequence[T]):
 
     def __repr__(self) -> str:
         return _shown(self)
+
+    def _repr_html_(self) -> str:
+        first = [item for item in self[: _printed["items"]] if isinstance(item, Shown)]
+        return table(first, len(self) - len(first))
 
 
 class Numbers(Sequence[int]):

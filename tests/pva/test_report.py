@@ -177,14 +177,14 @@ def test_always_live_variables_name_categories_too(report: Report) -> None:
     assert len(set(report.compilation.alwaysLiveVariables)) == 8
 
 
-def test_variables_of_a_program(report: Report) -> None:
+def test_variables_of_a_program_are_told_tile_by_tile(report: Report) -> None:
     variables = report.compilation.programs[8].vars
     assert [(v.name, v.bytes, v.alwaysLive) for v in variables] == [
-        ("product", 80, False), ("partials", 32, False),
+        *[("product", 8, False)] * 10, *[("partials", 16, False)] * 2,
     ]  # fmt: skip
-    assert variables[1].unloweredVar == variables[0]
     on_tile = report.compilation.loweredVariables.forTile(9)
     assert [v.name for v in on_tile] == ["x", "w", "product", "message"]
+    assert sum(v.bytes for v in on_tile) == 28
 
 
 def test_lists_are_sequences(report: Report) -> None:

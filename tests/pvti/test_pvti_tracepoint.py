@@ -78,7 +78,7 @@ def test_one_end_without_a_begin_is_said_in_the_singular(
     pvti.Tracepoint.end(channel, "never begun")
     trace = finish()
     assert trace.problems == ("1 end without a begin was left out",)
-    assert repr(trace).endswith("1 thread)")
+    assert repr(trace).endswith("processes 1>")
 
 
 def test_blocks_of_a_disabled_channel_are_no_ends_without_a_begin(
