@@ -13,20 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from urllib.parse import parse_qsl, urlencode
 
-OPERATORS = ("!~", "~", "!=", ">=", "<=", "=", ">", "<")
+from pva.analysis import filters
+from pva.analysis.filters import OPERATORS, Filter
+
+__all__ = ["OPERATORS", "Address", "AddressError", "Filter", "Range", "parse", "write"]
 
 
 class AddressError(ValueError):
     """An address that says nothing: one line with what was found and what would be right."""
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Keep the rows whose column stands to the value as the operator says; `~` is "contains"."""
-
-    column: str
-    operator: str
-    value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +46,11 @@ class Address:
 
 
 def parse_filter(text: str) -> Filter:
-    """Read `name~conv`: the first operator counts, the longest where two begin at one place."""
-    places = {operator: text.find(operator) for operator in OPERATORS}
-    found = [(place, -len(operator), operator) for operator, place in places.items() if place > 0]
-    if not found:
-        raise AddressError(
-            f"filter={text}: no filter; write a column, one of {' '.join(OPERATORS)} and a value, "
-            "as in filter=name~conv"
-        )
-    place, _, operator = min(found)
-    return Filter(text[:place], operator, text[place + len(operator) :])
-
-
-def write_filter(chosen: Filter) -> str:
-    """Write a filter as `parse_filter` reads it."""
-    return f"{chosen.column}{chosen.operator}{chosen.value}"
+    """Read `name~conv`; raises AddressError."""
+    try:
+        return filters.parse_filter(text)
+    except filters.FilterError as error:
+        raise AddressError(f"filter={error}") from None
 
 
 def _number(key: str, text: str) -> int:
@@ -112,7 +96,5 @@ def write(address: Address) -> str:
             continue
         if isinstance(value, Range):
             value = f"{value.begin}-{value.end}"
-        if isinstance(value, Filter):
-            value = write_filter(value)
         pairs.append((field.name, str(value)))
     return address.path + ("?" + urlencode(pairs) if pairs else "")

@@ -12,8 +12,9 @@ import dash_ag_grid as dag
 import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
-from dashboard.address import AddressError, Filter
+from dashboard.address import AddressError
 from pva import units
+from pva.analysis.filters import Filter, matching
 from pva.analysis.selection import SelectionError
 from pva.errors import PvaError
 
@@ -232,32 +233,9 @@ def _column_definition(column: Column) -> dict[str, Any]:
     return definition | size | {"tooltipField": column.field, "cellClass": column.kind}
 
 
-_COMPARISONS: dict[str, Callable[[Any, str], Any]] = {
-    "~": lambda values, text: values.astype(str).str.contains(text, case=False, regex=False),
-    "!~": lambda values, text: ~values.astype(str).str.contains(text, case=False, regex=False),
-    "=": lambda values, text: values.astype(str) == text,
-    "!=": lambda values, text: values.astype(str) != text,
-    ">": lambda values, text: values > float(text),
-    "<": lambda values, text: values < float(text),
-    ">=": lambda values, text: values >= float(text),
-    "<=": lambda values, text: values <= float(text),
-}
-
-
 def filtered(frame: Frame, chosen: Filter | None) -> Frame:
-    """Keep the rows that a filter lets through; raises AddressError when it does not fit."""
-    if chosen is None:
-        return frame
-    if chosen.column not in frame.columns:
-        known = ", ".join(frame.columns)
-        raise AddressError(f"filter={chosen.column}: no such column; known: {known}")
-    try:
-        return frame[_COMPARISONS[chosen.operator](frame[chosen.column], chosen.value)]
-    except (ValueError, TypeError):
-        raise AddressError(
-            f"filter={chosen.column}{chosen.operator}{chosen.value}: "
-            f"{chosen.column} cannot be compared so; use ~ or = with a text"
-        ) from None
+    """Keep the rows that a filter lets through; raises PvaError when it does not fit."""
+    return frame if chosen is None else matching(frame, [chosen])
 
 
 EXPECTED = (PvaError, AddressError, SelectionError)

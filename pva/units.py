@@ -10,6 +10,8 @@ MEGABYTE = 1024 * 1024
 GIGABYTE = 1024 * 1024 * 1024
 
 _BYTE_STEPS = ((GIGABYTE, "GB"), (MEGABYTE, "MB"), (KILOBYTE, "kB"))
+# Of these the longer unit first: every one ends in B or %.
+_READ_STEPS = {"GB": GIGABYTE, "MB": MEGABYTE, "kB": KILOBYTE, "B": 1, "%": 0.01}
 _TIME_STEPS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
@@ -52,3 +54,15 @@ def share(value: float) -> str:
 def frequency(hertz: float) -> str:
     """Write a clock frequency in MHz with one decimal."""
     return f"{hertz / 1e6:,.1f} MHz"
+
+
+def number(text: str) -> float:
+    """Read a number with or without commas, underscores and a unit: B, kB, MB, GB or %.
+
+    Raises ValueError.
+    """
+    head = text.strip()
+    for unit, step in _READ_STEPS.items():
+        if head.endswith(unit):
+            return float(head.removesuffix(unit).strip().replace(",", "")) * step
+    return float(head.replace(",", ""))

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dashboard import components, theme
-from dashboard.address import AddressError, Filter
+from dashboard.address import Filter
 from dashboard.components import Column
 from dashboard.pages import PAGES
 from dashboard.pages.summary import flat_pairs
@@ -20,6 +20,7 @@ from dashboard.store import Store
 from pva.analysis.execution import execution_overview
 from pva.analysis.liveness import liveness_overview
 from pva.analysis.memory import memory_overview
+from pva.errors import PvaError
 from tests.builders import write_report
 
 FRAME = pd.DataFrame({"name": ["conv", "Conv<b>", "add"], "bytes": [10.0, 2048.0, float("nan")]})
@@ -43,13 +44,13 @@ def test_filter_keeps_the_rows_that_it_says(chosen: Filter | None, names: list[s
 @pytest.mark.parametrize(
     ("chosen", "words"),
     [
-        (Filter("colour", "~", "x"), "no such column; known: name, bytes"),
-        (Filter("bytes", ">", "many"), "bytes cannot be compared so"),
-        (Filter("name", ">", "3"), "name cannot be compared so"),
+        (Filter("colour", "~", "x"), "no such column; there are name, bytes"),
+        (Filter("bytes", ">", "many"), "bytes holds numbers"),
+        (Filter("name", ">", "3"), "name holds text"),
     ],
 )
 def test_filter_that_does_not_fit_is_named(chosen: Filter, words: str) -> None:
-    with pytest.raises(AddressError, match=words):
+    with pytest.raises(PvaError, match=words):
         components.filtered(FRAME, chosen)
 
 

@@ -1,0 +1,117 @@
+"""A filter is data: a column, an operator and a value, read by one function, never evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pva import units
+from pva.errors import PvaError, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OPERATORS = ("!~", "~", "!=", ">=", "<=", "==", "=", ">", "<")
+TRUTH = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+
+
+class FilterError(PvaError):
+    """A filter that says nothing, or does not fit the column that it names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Keep the rows whose column stands to the value as the operator says; `~` is "contains"."""
+
+    column: str
+    operator: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.column}{self.operator}{self.value}"
+
+
+def parse_filter(text: str) -> Filter:
+    """Read `name~conv`: the first operator counts, the longest where two begin at one place.
+
+    Spaces around the operator are passed over when one stands before it. Raises FilterError.
+    """
+    places = {operator: text.find(operator) for operator in OPERATORS}
+    found = [(place, -len(operator), operator) for operator, place in places.items() if place > 0]
+    if not found:
+        raise FilterError(
+            text, "no filter", f"write a column, one of {' '.join(OPERATORS)} and a value, as in "
+            "name~conv"
+        )  # fmt: skip
+    place, _, operator = min(found)
+    column, value = text[:place], text[place + len(operator) :]
+    if column.endswith(" "):
+        return Filter(column.strip(), operator, value.strip())
+    return Filter(column, operator, value)
+
+
+def column_of(frame: pd.DataFrame, name: str) -> Any:
+    """Give a column by name; raises PvaError with the nearest names."""
+    if name not in frame.columns:
+        raise PvaError(name, "no such column", nearest(name, map(str, frame.columns)))
+    return frame[name]
+
+
+def matching(frame: pd.DataFrame, filters: Iterable[Filter]) -> pd.DataFrame:
+    """Keep the rows that all filters let through; text is compared whole, `~` without capitals.
+
+    Numbers may have commas, underscores and a unit of `pva.units.number`. What is missing equals
+    nothing. Raises FilterError, and PvaError for an unknown column.
+    """
+    for chosen in filters:
+        values = column_of(frame, chosen.column)
+        frame = frame[_compare(values, chosen)]
+    return frame
+
+
+def _compare(values: Any, chosen: Filter) -> Any:
+    from pandas.api import types
+
+    if chosen.operator in _OF_TEXT:
+        return _OF_TEXT[chosen.operator](values.astype(str), chosen.value)
+    compare = _COMPARISONS[chosen.operator]
+    if types.is_bool_dtype(values):
+        return compare(values, _truth(chosen))
+    if types.is_numeric_dtype(values):
+        return compare(values, _number(chosen))
+    if chosen.operator in ("<", ">", "<=", ">="):
+        wanted = f"{chosen.column} holds text: use =, != or ~"
+        raise FilterError(chosen, "cannot be compared so", wanted)
+    return compare(values.astype(str), chosen.value)
+
+
+def _number(chosen: Filter) -> float:
+    try:
+        return units.number(chosen.value)
+    except ValueError:
+        found = f"{chosen.value!r} is no number"
+        wanted = f"{chosen.column} holds numbers, such as 1000, 64 kB or 25 %"
+        raise FilterError(chosen, found, wanted) from None
+
+
+def _truth(chosen: Filter) -> bool:
+    if chosen.value.lower() not in TRUTH:
+        wanted = f"{chosen.column} is yes or no"
+        raise FilterError(chosen, f"{chosen.value!r} is neither", wanted)
+    return TRUTH[chosen.value.lower()]
+
+
+_OF_TEXT: dict[str, Callable[[Any, str], Any]] = {
+    "~": lambda values, text: values.str.contains(text, case=False, regex=False),
+    "!~": lambda values, text: ~values.str.contains(text, case=False, regex=False),
+}
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "=": lambda values, value: values == value,
+    "==": lambda values, value: values == value,
+    "!=": lambda values, value: values != value,
+    ">": lambda values, value: values > value,
+    "<": lambda values, value: values < value,
+    ">=": lambda values, value: values >= value,
+    "<=": lambda values, value: values <= value,
+}
