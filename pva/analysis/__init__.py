@@ -11,6 +11,7 @@ from typing import Any
 from pva.analysis import (
     balance,
     blocks,
+    code,
     exchanges,
     execution,
     flops,
@@ -36,6 +37,8 @@ CATALOGUE: dict[str, Analysis] = {
         memory.memory_by_ipu,
         memory.memory_by_vertex_type,
         memory.memory_by_compute_set,
+        code.memory_by_operation,
+        code.code_by_program,
         placement.largest_variables,
         placement.memory_by_layer,
         placement.memory_by_type,
@@ -84,5 +87,7 @@ CATALOGUE: dict[str, Analysis] = {
         blocks.blocks,
         host.threads,
         host.label_statistics,
+        host.channel_statistics,
+        host.longest_events,
     )
 }

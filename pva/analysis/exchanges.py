@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.code import code_of_exchanges
 from pva.analysis.programs import (
     EXCHANGES,
     OPERANDS,
@@ -82,40 +83,26 @@ def _of_all_kinds(report: Report, describe: Any) -> pd.DataFrame:
 
 def _names(report: Report, tag: str, count: int) -> Texts:
     """Name each exchange after the first program that runs it."""
-    rows, programs = _first_programs(report, tag, count)
-    names = np.full(count, "", dtype=object)
-    names[rows] = labels(report, programs)
-    return names
-
-
-def _first_programs(report: Report, tag: str, count: int) -> tuple[Integers, Integers]:
-    """Give the exchanges that some program runs, and the first program that does."""
     data = report.dataset
     programs = np.flatnonzero(data.texts("programs", "type") == tag)
     operand = data.column("programs", OPERANDS[tag][0])[programs]
     known = (operand >= 0) & (operand < count)
     rows, first = np.unique(operand[known], return_index=True)
-    return rows, programs[known][first]
+    names = np.full(count, "", dtype=object)
+    names[rows] = labels(report, programs[known][first])
+    return names
 
 
 def _sizes(report: Report, tag: str, received: Integers, sent: Integers) -> dict[str, Any]:
     data = report.dataset
     cycles = data.array(f"{OPERANDS[tag][1]}_cycles").max(axis=1, initial=0)
-    code = np.full(len(received), -1)
-    if data.has("exchange_instructions"):
-        of_program = np.full(data.length("programs"), -1)
-        of_program[data.column("exchange_instructions", "program")] = data.column(
-            "exchange_instructions", "total"
-        )
-        rows, programs = _first_programs(report, tag, len(received))
-        code[rows] = of_program[programs]
     most = np.maximum(received, sent).max(axis=1, initial=0)
     return {
         "bytes_received": received.sum(axis=1),
         "bytes_sent": sent.sum(axis=1),
         "cycles": cycles,
         "bytes_per_cycle": most / np.maximum(cycles, 1),
-        "code_bytes": code,
+        "code_bytes": code_of_exchanges(report, tag),
     }
 
 

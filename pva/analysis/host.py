@@ -46,6 +46,64 @@ def label_statistics(trace: Trace) -> pd.DataFrame:
     return frame.sort_values(["self_ns", "label"], ascending=[False, True], ignore_index=True)
 
 
+def channel_statistics(trace: Trace) -> pd.DataFrame:
+    """Tell which channel the host's time goes to: its events, the most self time first.
+
+    `self_ns` leaves out what the events directly inside took, on this channel or another, so that
+    the rows add up to the time in which threads were inside events; `share` is of that sum.
+    `labels` are the different texts of its events. Times in nanoseconds.
+    """
+    frame = label_statistics(trace)
+    result = frame.groupby("channel", as_index=False).agg(
+        labels=("label", "size"),
+        events=("count", "sum"),
+        self_ns=("self_ns", "sum"),
+        longest_ns=("max_ns", "max"),
+    )
+    result["share"] = result["self_ns"] / max(int(result["self_ns"].sum()), 1)
+    by = ["self_ns", "channel"]
+    return result.sort_values(by, ascending=[False, True], ignore_index=True)
+
+
+def longest_events(trace: Trace, *, count: int = 20) -> pd.DataFrame:
+    """Give the single events on the host that took longest without what is inside them.
+
+    `self_ns` leaves out what the events directly inside took; `begin_ns` counts from the begin of
+    the trace. Times in nanoseconds. `pid` and `tid` name the thread.
+    """
+    import pandas as pd
+
+    parts = [_longest(trace, thread, count) for thread in trace.threads]
+    if not parts:
+        return pd.DataFrame(columns=list(_EVENT_COLUMNS))
+    frame = pd.concat(parts, ignore_index=True)
+    return frame.sort_values(
+        ["self_ns", "begin_ns"], ascending=[False, True], ignore_index=True
+    ).head(count)
+
+
+_EVENT_COLUMNS = ("label", "channel", "pid", "tid", "begin_ns", "duration_ns", "self_ns")
+
+
+def _longest(trace: Trace, thread: Any, count: int) -> pd.DataFrame:
+    """Find the events of one thread with the most self time."""
+    import pandas as pd
+
+    columns = thread.columns
+    rows = np.argsort(-columns.self_ns, kind="stable")[:count]
+    labels = columns.label[rows]
+    values = (
+        np.array(trace.labels, dtype=object)[labels],
+        np.array(trace.channels, dtype=object)[trace.label_channels[labels]],
+        np.full(len(rows), thread.pid),
+        np.full(len(rows), thread.tid),
+        columns.begin_ns[rows],
+        columns.duration_ns[rows],
+        columns.self_ns[rows],
+    )
+    return pd.DataFrame(dict(zip(_EVENT_COLUMNS, values, strict=True)))
+
+
 def threads(trace: Trace) -> pd.DataFrame:
     """Describe each thread: its events, when it was traced, and how long it was inside events.
 

@@ -21,10 +21,10 @@ def test_exchanges_stand_by_the_bytes_that_they_move() -> None:
     frame = exchanges.largest_exchanges(small())
     columns = ["kind", "name", "bytes_received", "bytes_sent", "cycles", "code_bytes"]
     assert frame[columns].to_numpy().tolist() == [
-        ["host", "x/StreamCopy", 80, 0, 7, -1],
+        ["host", "x/StreamCopy", 80, 0, 7, 20],
         ["internal", "multiply/ExchangePre", 40, 40, 49, 40],
-        ["between IPUs", "reduce/GlobalPre/GlobalExchange", 16, 16, 20, -1],
-        ["host", "y/StreamCopy", 0, 4, 5, -1],
+        ["between IPUs", "reduce/GlobalPre/GlobalExchange", 16, 16, 20, 0],
+        ["host", "y/StreamCopy", 0, 4, 5, 4],
     ]
     # The busiest tile of each: 8 bytes in 7 cycles, 4 in 49, 8 in 20, 4 in 5.
     assert frame["bytes_per_cycle"].tolist() == pytest.approx([8 / 7, 4 / 49, 8 / 20, 4 / 5])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pvti
-from pva.analysis.host import label_statistics, threads
+from pva.analysis.host import channel_statistics, label_statistics, longest_events, threads
 from pva.trace import Trace
 
 Finish = Callable[[], Trace]
@@ -59,3 +59,35 @@ def test_a_trace_without_events_has_no_labels(finish: Finish) -> None:
     trace = finish()
     assert len(label_statistics(trace)) == 0
     assert threads(trace)["events"].tolist() == [0]
+
+
+def test_channels_share_out_the_time_inside_events(finish: Finish, clock: Any) -> None:
+    left, right = (pvti.createTraceChannel(name) for name in ("left", "right"))
+    with pvti.Tracepoint(left, "outer"):
+        with pvti.Tracepoint(right, "inner"):
+            clock.skip(5000)
+        with pvti.Tracepoint(left, "more"):
+            pass
+    frame = channel_statistics(finish())
+    # outer lasts 10,000 ns; inside it inner 6,000 and more 1,000.
+    assert frame.to_dict("records") == [
+        {"channel": "right", "labels": 1, "events": 1, "self_ns": 6000, "longest_ns": 6000,
+         "share": 0.6},
+        {"channel": "left", "labels": 2, "events": 2, "self_ns": 4000, "longest_ns": 10000,
+         "share": 0.4},
+    ]  # fmt: skip
+
+
+def test_longest_events_stand_by_their_own_time(
+    finish: Finish, clock: Any, channel: pvti.TraceChannel
+) -> None:
+    for wait in (3000, 9000):
+        with pvti.Tracepoint(channel, "outer"), pvti.Tracepoint(channel, "inner"):
+            clock.skip(wait)
+    frame = longest_events(finish(), count=3)
+    columns = ["label", "duration_ns", "self_ns"]
+    # Entering and leaving inner take 1,000 ns each of outer.
+    assert frame[columns].to_numpy().tolist() == [
+        ["inner", 10000, 10000], ["inner", 4000, 4000], ["outer", 6000, 2000],
+    ]  # fmt: skip
+    assert frame["begin_ns"].tolist() == [9000, 2000, 1000]

@@ -1,0 +1,151 @@
+"""What the code of programs takes, and with it what each operation takes in all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from pva.analysis.memory import VERTEX_PARTS
+from pva.analysis.programs import EXCHANGES, OPERANDS, labels, layer_of, operations, owners, summed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pva.report import Report
+
+Integers = npt.NDArray[np.int64]
+
+
+def code_by_program(report: Report) -> pd.DataFrame:
+    """Tell which programs take the most code, in bytes on all tiles, the most first.
+
+    `control_code` is the program's own, without its children's; `exchange_code` that of its
+    exchange, 0 where it has none. Programs that run one exchange share its code, so that the
+    column may add up to more than there is. `tiles` have control code of it, at most
+    `most_on_a_tile` each. Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    count = data.length("programs")
+    names = ("program", "tile", "end_tile", "bytes")
+    rows, first, end, sizes = (data.column("control_code", name) for name in names)
+    most = np.zeros(count, dtype=np.int64)
+    np.maximum.at(most, rows, sizes)
+    programs = np.arange(count)
+    control, exchange = _control_code(report), _exchange_code(report)
+    frame = pd.DataFrame(
+        {
+            "program": programs,
+            "type": data.texts("programs", "type"),
+            "name": labels(report, programs),
+            "code": control + exchange,
+            "control_code": control,
+            "exchange_code": exchange,
+            "tiles": summed(rows, end - first, count),
+            "most_on_a_tile": most,
+        }
+    )
+    frame = frame[frame["code"] > 0]
+    return frame.sort_values("code", ascending=False, kind="stable", ignore_index=True)
+
+
+def _exchange_code(report: Report) -> Integers:
+    """Give the bytes of each program's exchange code on all tiles; 0 where there is none."""
+    data = report.dataset
+    code = np.zeros(data.length("programs"), dtype=np.int64)
+    for tag in EXCHANGES:
+        of_exchange = code_of_exchanges(report, tag)
+        programs = np.flatnonzero(data.texts("programs", "type") == tag)
+        operand = data.column("programs", OPERANDS[tag][0])[programs]
+        known = (operand >= 0) & (operand < len(of_exchange))
+        code[programs[known]] = np.maximum(of_exchange[operand[known]], 0)
+    return code
+
+
+def code_of_exchanges(report: Report, tag: str) -> Integers:
+    """Give the bytes of code of each exchange of a type on all tiles; -1 where it is not told."""
+    data = report.dataset
+    array = f"{OPERANDS[tag][1]}_code_bytes"
+    if data.has(array):
+        by_exchange: Integers = data.array(array).sum(axis=1)
+        return by_exchange
+    code = np.full(len(data.array(f"{OPERANDS[tag][1]}_bytes_sent")), -1)
+    if data.has("exchange_instructions"):
+        names = ("program", "total")
+        programs, totals = (data.column("exchange_instructions", name) for name in names)
+        of_tag = data.texts("programs", "type")[programs] == tag
+        operand = data.column("programs", OPERANDS[tag][0])[programs]
+        told = of_tag & (operand >= 0) & (operand < len(code))
+        code[operand[told]] = totals[told]
+    return code
+
+
+def memory_by_operation(report: Report) -> pd.DataFrame:
+    """Tell what each operation takes on all tiles: variables, vertices and code, the most first.
+
+    An operation is as in `cycles_by_operation`. `variables` are the bytes of its variables, which
+    share memory when they are not live together; `vertex_state` of its compute sets; `control_code`
+    and `exchange_code` of its programs (an exchange that several run counts for the first). Code of
+    vertices is shared by all, and left out. `bytes` is the sum. Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    of_program = operations(report)[:-1]
+    of_variable = owners(
+        report, *(data.column("variables", name) for name in ("name", "debug_context"))
+    )
+    words, place = np.unique(
+        np.concatenate([of_program, of_variable]).astype(str), return_inverse=True
+    )
+    by_program, by_variable = place[: len(of_program)], place[len(of_program) :]
+    count = len(words)
+    parts = {
+        "variables": summed(by_variable, data.column("variables", "bytes"), count),
+        "vertex_state": summed(by_program, _once(report, ("OnTileExecute",)), count),
+        "control_code": summed(by_program, _control_code(report), count),
+        "exchange_code": summed(by_program, _once(report, EXCHANGES), count),
+    }
+    frame = pd.DataFrame(
+        {
+            "operation": words.astype(object),
+            "layer": [layer_of(word) for word in words.tolist()],
+            "bytes": sum(parts.values()),
+            **parts,
+        }
+    )
+    frame = frame[frame["bytes"] > 0]
+    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+
+
+def _control_code(report: Report) -> Integers:
+    """Give the bytes of control code of each program; 0 where it is not told."""
+    data = report.dataset
+    if not data.has("control_code"):
+        return np.zeros(data.length("programs"), dtype=np.int64)
+    names = ("program", "tile", "end_tile", "bytes")
+    rows, first, end, sizes = (data.column("control_code", name) for name in names)
+    return summed(rows, sizes * (end - first), data.length("programs"))
+
+
+def _once(report: Report, tags: tuple[str, ...]) -> Integers:
+    """Charge each compute set's state or exchange's code to the first program that runs it."""
+    data = report.dataset
+    charged = np.zeros(data.length("programs"), dtype=np.int64)
+    for tag in tags:
+        sizes = _state(report) if tag == "OnTileExecute" else code_of_exchanges(report, tag)
+        programs = np.flatnonzero(data.texts("programs", "type") == tag)
+        operand = data.column("programs", OPERANDS[tag][0])[programs]
+        known = (operand >= 0) & (operand < len(sizes))
+        rows, first = np.unique(operand[known], return_index=True)
+        charged[programs[known][first]] = np.maximum(sizes[rows], 0)
+    return charged
+
+
+def _state(report: Report) -> Integers:
+    """Give the bytes of the vertices of each compute set."""
+    parts = (report.dataset.array(f"memory_by_compute_set_{part}") for part in VERTEX_PARTS)
+    return sum((part.sum(axis=1) for part in parts), np.zeros(1, dtype=np.int64))
