@@ -76,7 +76,7 @@ class Dataset:
             {array: np.asarray(values) for array, values in (arrays or {}).items()},
         )
         dataset = cls(source, name)
-        dataset._check_shapes()
+        dataset._check_shapes({name: values.shape for name, values in source.held.items()})
         return dataset
 
     @classmethod
@@ -248,10 +248,10 @@ class Dataset:
             lengths["vertex"] = self.value("graph", "num_vertices")
         return {name: length for name, length in lengths.items() if length >= 0}
 
-    def _check_shapes(self) -> None:
+    def _check_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         lengths = self.dimensions()
         for name in self.arrays:
-            shape, index = self.array(name).shape, schema.ARRAY[name].index
+            shape, index = shapes[name], schema.ARRAY[name].index
             wanted = tuple(lengths.get(axis, -1) for axis in index)
             if len(shape) != len(index) or any(
                 want not in (-1, size) for size, want in zip(shape, wanted, strict=True)
@@ -268,19 +268,19 @@ class _Memory:
 
     def __init__(self, tables: dict[str, dict[str, Values]], arrays: dict[str, Values]) -> None:
         self._tables = tables
-        self._arrays = arrays
+        self.held = arrays
 
     def tables(self) -> Collection[str]:
         return self._tables.keys()
 
     def arrays(self) -> Collection[str]:
-        return self._arrays.keys()
+        return self.held.keys()
 
     def column(self, table: str, column: str) -> Values:
         return self._tables[table][column]
 
     def rows(self, array: str, first: int, stop: int | None) -> Values:
-        return self._arrays[array][first:stop]
+        return self.held[array][first:stop]
 
 
 class _Joined:

@@ -22,7 +22,8 @@ MAX_DEPTH = 100  # documents keep trees flat
 def read(path: str | PathLike[str]) -> Dataset:
     """Read a graph or execution profile, debug information or all in one; raises PvaError."""
     file = Path(path)
-    return from_file(file, decoded(file, contents(file, WHAT)))
+    with collector_paused():
+        return from_file(file, decoded(file, contents(file, WHAT)))
 
 
 def write(dataset: Dataset, path: str | PathLike[str], *, plain: bool = False) -> None:

@@ -19,7 +19,7 @@ from pva.errors import DamagedFileError, NewerVersionError, UnknownFormatError
 from pva.formats import document_places as places
 from pva.formats.debug_strings import resolved
 from pva.formats.nested import columns_of, look_up, put, rows_of
-from pva.formats.values import Values, array_of, column_of, shown
+from pva.formats.values import Values, column_of, numbers_of, shown
 
 Nested = dict[str, Any]
 Columns = dict[str, Values]
@@ -130,7 +130,7 @@ def _read(
         special = places.READ_ARRAY.get(array.name)
         nested = special(file, root) if special else look_up(file, root, array.place)
         if nested is not None:
-            values = array_of(file, array.place, array.kind, nested, len(array.index))
+            values = numbers_of(file, array.place, array.kind, nested, len(array.index))
             arrays[array.name] = values
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,10 @@ def _lists(file: object, place: str, values: Rows) -> tuple[Values, Values]:
     wrong = next((v for v in values if not isinstance(v, list | np.ndarray | None)), None)
     if wrong is not None:
         raise DamagedFileError(file, f"found {shown(wrong)}", "a list", place=place)
-    parts = [array_of(file, place, "int", [] if part is None else part, 1) for part in values]
-    rows = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    return rows, np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+    lengths = [0 if part is None else len(part) for part in values]
+    joined = list(chain.from_iterable(part for part in values if part is not None))
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    return rows, array_of(file, place, "int", joined, 1)
 
 
 def _write_children(root: Nested, table: schema.Table, dataset: Dataset) -> None:

@@ -23,7 +23,8 @@ WHAT = "a profile as JSON"
 def read(path: str | PathLike[str]) -> Dataset:
     """Read a graph or execution profile, debug information or all in one; raises PvaError."""
     file = Path(path)
-    return from_file(file, _decoded(file, contents(file, WHAT), json_numbers.decoded))
+    with collector_paused():
+        return from_file(file, _decoded(file, contents(file, WHAT), json_numbers.decoded))
 
 
 def write(dataset: Dataset, path: str | PathLike[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -65,18 +66,30 @@ def column_values(file: object, found: Any, place: str, key: str) -> Rows | None
 
     None when an object has no such list. Raises DamagedFileError when there are no rows there.
     """
+    return _columns_at(file, found, place, (key,))[0]
+
+
+def _columns_at(file: object, found: Any, place: str, keys: Sequence[str]) -> list[Rows | None]:
+    """Give the values of several keys, looking at the rows once."""
+    if not isinstance(found, list):
+        return [_list_at(file, found, place, key) for key in keys]
+    wrong = next((row for row in found if not isinstance(row, dict)), None)
+    if wrong is not None:
+        raise DamagedFileError(file, f"found {shown(wrong)}", "a list of values", place=place)
+    columns: list[Rows | None] = []
+    for key in keys:
+        head, _, tail = key.partition(".")
+        values = [row.get(head) for row in found]
+        columns.append([look_up(file, value, tail) for value in values] if tail else values)
+    return columns
+
+
+def _list_at(file: object, found: Any, place: str, key: str) -> Rows | None:
     if isinstance(found, dict):
         values = look_up(file, found, key)
         if values is None or isinstance(values, list | np.ndarray):
             return values
         found, place = values, f"{place}.{key}"
-    elif isinstance(found, list):
-        wrong = next((row for row in found if not isinstance(row, dict)), None)
-        if wrong is None:
-            head, _, tail = key.partition(".")
-            values = [row.get(head) for row in found]
-            return [look_up(file, value, tail) for value in values] if tail else values
-        found = wrong
     raise DamagedFileError(file, f"found {shown(found)}", "a list of values", place=place)
 
 
@@ -88,8 +101,9 @@ def columns_of(file: object, found: Any, table: schema.Table) -> dict[str, Value
     if found is None:
         return None
     place = table.place
-    values = {c.name: column_values(file, found, place, c.document_key) for c in table.columns}
-    lengths = {len(column) for column in values.values() if column is not None}
+    keys = [column.document_key for column in table.columns]
+    given = dict(zip(keys, _columns_at(file, found, place, keys), strict=True))
+    lengths = {len(column) for column in given.values() if column is not None}
     if not lengths:
         return None
     if len(lengths) > 1:
@@ -98,9 +112,7 @@ def columns_of(file: object, found: Any, table: schema.Table) -> dict[str, Value
     rows = lengths.pop()
     columns: dict[str, Values] = {}
     for column in table.columns:
-        given = values[column.name]
-        where = f"{place}.{column.document_key}"
-        columns[column.name] = column_of(
-            file, where, column, [None] * rows if given is None else given
-        )
+        key = column.document_key
+        values = [None] * rows if given[key] is None else given[key]
+        columns[column.name] = column_of(file, f"{place}.{key}", column, values)
     return columns

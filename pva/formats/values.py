@@ -38,6 +38,12 @@ def array_of(file: object, place: str, kind: schema.Kind, values: Any, dimension
 
     Nothing at all is an array of no rows, whatever its dimensions.
     """
+    found = numbers_of(file, place, kind, values, dimensions)
+    return found.astype(DTYPES[kind], copy=False)
+
+
+def numbers_of(file: object, place: str, kind: schema.Kind, values: Any, dimensions: int) -> Values:
+    """Do the same, an array staying of the type that it has, which holds no other values."""
     wanted = f"{dimensions}-dimensional {NUMBERS.get(kind, 'whole numbers')}"
     try:
         found = np.asarray(values)
@@ -53,7 +59,7 @@ def array_of(file: object, place: str, kind: schema.Kind, values: Any, dimension
     if found.ndim != dimensions or not _fits(found, kind):
         what = f"{found.ndim}-dimensional {found.dtype}"
         raise DamagedFileError(file, what, wanted, place=place)
-    return found.astype(DTYPES[kind], copy=False)
+    return found
 
 
 def _fits(found: Values, kind: schema.Kind) -> bool:
