@@ -22,17 +22,29 @@ LIMITS = np.iinfo(np.int64)
 def decoded(data: bytes) -> Any:
     """Decode JSON; raises what msgspec.json.decode raises."""
     try:
-        return _cut(memoryview(data), DEPTH)
+        return _cut_twice(memoryview(data))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return msgspec.json.decode(data)  # its error counts bytes from the begin of the file
+
+
+def _cut_twice(text: memoryview) -> Any:
+    """Cut a file of several documents, which is read over once less so."""
+    try:
+        documents = msgspec.json.decode(text, type=dict[str, dict[str, msgspec.Raw]])
+    except msgspec.ValidationError:
+        return _cut(text, DEPTH)
+    return {name: _parts(parts, DEPTH - 2) for name, parts in documents.items()}
+
+
+def _parts(parts: dict[str, msgspec.Raw], depth: int) -> dict[str, Any]:
+    return {key: _cut(memoryview(part), depth) for key, part in parts.items()}
 
 
 def _cut(text: memoryview, depth: int) -> Any:
     if len(text) >= LONG and depth:
         first = bytes(text[:LONG]).lstrip(SPACE)[:1]
         if first == b"{":
-            parts = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-            return {key: _cut(memoryview(part), depth - 1) for key, part in parts.items()}
+            return _parts(msgspec.json.decode(text, type=dict[str, msgspec.Raw]), depth - 1)
         numbers = numbers_in(bytes(text)) if first == b"[" else None
         if numbers is not None:
             return numbers
@@ -49,17 +61,33 @@ def numbers_in(text: bytes) -> Values | None:
         return None
     if rest:
         text = text.translate(None, SPACE)
-    deep = 2 if text.startswith(b"[[") else 1
-    rows = text.split(b"],[")
-    rows[0] = rows[0][deep:]
-    rows[-1] = rows[-1][:-deep]
-    width = rows[0].count(b",") + 1
-    if any(not row or b"[" in row or b"]" in row or row.count(b",") + 1 != width for row in rows):
+    if text[:2] != b"[[":
+        found = _row(text[1:-1])
+        return None if found is None else _within(found)
+    table: Values | None = None
+    count, begin = text.count(b"],[") + 1, 2
+    for place in range(count):
+        end = text.find(b"]", begin)
+        row = _row(text[begin:end])
+        last = place == count - 1
+        if row is None or text[end : end + 3] != (b"]]" if last else b"],["):
+            return None
+        if table is None:
+            table = np.empty((count, len(row)), dtype=np.int64)
+        if len(row) != table.shape[1]:
+            return None
+        table[place] = row
+        begin = end + 3
+    return None if table is None else _within(table)
+
+
+def _row(text: bytes) -> Values | None:
+    """Read numbers with commas between them."""
+    if not text or b"[" in text or b"]" in text:
         return None
-    found = np.empty((len(rows), width), dtype=np.int64)
-    for place, row in enumerate(rows):
-        found[place] = np.fromstring(row, dtype=np.int64, sep=",")
-    # Numbers that do not fit come out as the limits.
-    if found.min() == LIMITS.min or found.max() == LIMITS.max:
-        return None
-    return found if deep == 2 else found[0]
+    return np.fromstring(text, np.int64, sep=",")
+
+
+def _within(found: Values) -> Values | None:
+    """Refuse the limits: numbers that do not fit come out as these."""
+    return None if found.min() == LIMITS.min or found.max() == LIMITS.max else found

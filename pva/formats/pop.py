@@ -47,7 +47,7 @@ DTYPES = frozenset({"u1", "u2", "u4", "u8", "i4", "i8", "f4", "f8"})
 CHUNK_BYTES = 1 << 20  # so that one row is read without much of the rest
 CHUNK_LIMIT = 16 << 20
 ARRAY_LIMIT = 4 << 30  # bytes of an array in memory
-WORTH_PACKING = 0.75  # a chunk is kept packed when it shrinks to this share or below
+WORTH_PACKING = 0.5  # a chunk is kept packed at this share or below: unpacking takes longer than reading
 CHUNKS = "arrays"
 CHUNK_COLUMNS = ("name", "first_row", "rows", "dtype", "shape", "encoding", "crc32", "data")
 CREATE_CHUNKS = (
@@ -294,12 +294,16 @@ class _Pop:
         count = sum(chunk.rows for chunk in chunks)
         begin, end, _ = slice(first, stop).indices(count)
         wanted = [c for c in chunks if c.first_row < end and begin < c.first_row + c.rows]
-        parts = [
-            self._load(name, chunk)[max(begin - chunk.first_row, 0) : max(end - chunk.first_row, 0)]
-            for chunk in wanted or chunks[:1]
-        ]
+        if len(wanted) < 2:
+            (chunk,) = wanted or chunks[:1]
+            return _cut(self._load(name, chunk), chunk, begin, end)
         with faults(self._database.path, WHAT, name):
-            return np.concatenate(parts) if len(parts) > 1 else parts[0]
+            found = np.empty((end - begin, *chunks[0].shape[1:]), _widest(wanted))
+        for chunk in wanted:
+            place = max(chunk.first_row - begin, 0)
+            part = _cut(self._load(name, chunk), chunk, begin, end)
+            found[place : place + len(part)] = part
+        return found
 
     def _index(self, name: str) -> list[_Chunk]:
         """List the chunks of a column or array in order, each checked against its neighbours."""
@@ -359,6 +363,17 @@ class _Pop:
             wanted = "a file as its program wrote it: make or copy it again"
             raise DamagedFileError(self._database.path, found, wanted, place=place)
         return np.frombuffer(data, dtype=f"<{chunk.dtype}").reshape(chunk.shape)
+
+
+def _widest(chunks: Sequence[_Chunk]) -> np.dtype[Any]:
+    """Give the type of the dataset that holds all chunks; u8 holds more than that."""
+    found = np.result_type(*(chunk.dtype for chunk in chunks))
+    return found if found == np.uint64 else np.dtype("f8" if found.kind == "f" else "i8")
+
+
+def _cut(values: Values, chunk: _Chunk, begin: int, end: int) -> Values:
+    """Give the rows from `begin` to `end` that a chunk holds."""
+    return values[max(begin - chunk.first_row, 0) : max(end - chunk.first_row, 0)]
 
 
 def _check_size(database: Database) -> None:
