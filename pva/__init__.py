@@ -46,7 +46,9 @@ if TYPE_CHECKING:
     from pva.model.programs import RepeatWhileProgram as RepeatWhileProgram
     from pva.model.programs import RepeatWhileTrueProgram as RepeatWhileTrueProgram
     from pva.model.programs import SequenceProgram as SequenceProgram
-    from pva.model.programs import SetLocalConsensusFromVarProgram as SetLocalConsensusFromVarProgram
+    from pva.model.programs import (
+        SetLocalConsensusFromVarProgram as SetLocalConsensusFromVarProgram,
+    )
     from pva.model.programs import StreamCopyBeginProgram as StreamCopyBeginProgram
     from pva.model.programs import StreamCopyEndProgram as StreamCopyEndProgram
     from pva.model.programs import StreamCopyMidProgram as StreamCopyMidProgram

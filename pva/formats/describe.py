@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 from pva import schema
-from pva.formats import document, parquet, pop
+from pva.formats import chunks, document, parquet, pop
 
 DOCUMENT_KEYS = ", ".join(f"`{key}`" for key in document.COMBINED.values())
 INTRODUCTION = f"""# The report format
@@ -58,11 +58,11 @@ is in chunks, in the table `{pop.CHUNKS}`:
 | --- | --- |
 | `name` | an array, or a column as `table.column` |
 | `first_row`, `rows` | which rows of it; chunks follow each other without a gap |
-| `dtype` | {", ".join(sorted(pop.DTYPES))}; little-endian, C order |
+| `dtype` | {", ".join(sorted(chunks.DTYPES))}; little-endian, C order |
 | `shape` | a JSON list, rows first |
 | `encoding` | `raw` or `zlib` |
 | `crc32` | of `data` as it is stored |
-| `data` | at most {pop.CHUNK_LIMIT >> 20} MB when unpacked |
+| `data` | at most {chunks.CHUNK_LIMIT >> 20} MB when unpacked |
 
 Codes in chunks are indexes into the values listed. An array marked *replaced* is recorded whole
 each time: its chunks from the latest that begins at row 0 on count. Runs are appended as they end,

@@ -113,6 +113,8 @@ def columns_of(file: object, found: Any, table: schema.Table) -> dict[str, Value
     columns: dict[str, Values] = {}
     for column in table.columns:
         key = column.document_key
-        values = [None] * rows if given[key] is None else given[key]
-        columns[column.name] = column_of(file, f"{place}.{key}", column, values)
+        values = given[key]
+        columns[column.name] = column_of(
+            file, f"{place}.{key}", column, [None] * rows if values is None else values
+        )
     return columns

@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,15 @@ import numpy.typing as npt
 from pva import schema
 from pva.dataset import Dataset, completed, texts_of
 from pva.errors import DamagedFileError
+from pva.formats.chunks import (
+    ARRAY_LIMIT,
+    CHUNK_LIMIT,
+    DTYPES,
+    Chunk,
+    chunks_of,
+    rows_between,
+    widest,
+)
 from pva.formats.sqlite_file import (
     APPLICATIONS,
     REPORT_ID,
@@ -35,19 +44,13 @@ from pva.formats.sqlite_file import (
     open_writer,
     transaction,
 )
-from pva.formats.values import array_of, column_of, narrowed
+from pva.formats.values import array_of, column_of
 
 Values = npt.NDArray[Any]
 Columns = Mapping[str, npt.ArrayLike]
 
 WHAT = APPLICATIONS[REPORT_ID]
 APPLICATION_ID = REPORT_ID
-SIGNED, UNSIGNED = ("i4", "i8"), ("u1", "u2", "u4", "i8")
-DTYPES = frozenset({"u1", "u2", "u4", "u8", "i4", "i8", "f4", "f8"})
-CHUNK_BYTES = 1 << 20  # so that one row is read without much of the rest
-CHUNK_LIMIT = 16 << 20
-ARRAY_LIMIT = 4 << 30  # bytes of an array in memory
-WORTH_PACKING = 0.5  # a chunk is kept packed at this share or below: unpacking takes longer than reading
 CHUNKS = "arrays"
 CHUNK_COLUMNS = ("name", "first_row", "rows", "dtype", "shape", "encoding", "crc32", "data")
 CREATE_CHUNKS = (
@@ -72,23 +75,6 @@ DECLARATION = Declaration(
     },
     frozenset(schema.TABLE),
 )
-
-
-class _Chunk(NamedTuple):
-    """Where some rows of an array are; `shape` is that of the chunk."""
-
-    rowid: int
-    first_row: int
-    rows: int
-    dtype: str
-    shape: tuple[int, ...]
-    encoding: str
-    crc32: int
-
-    @property
-    def size(self) -> int:
-        """Bytes of the chunk when unpacked."""
-        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
 
 def read(path: str | PathLike[str]) -> Dataset:
@@ -160,7 +146,7 @@ class ReportWriter:
         first = 0 if name in REPLACED else rows.get(name, 0)
         self._connection.executemany(
             f"INSERT INTO arrays ({', '.join(CHUNK_COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            _chunks(name, values, first),
+            chunks_of(name, values, first),
         )
         rows[name] = first + len(values)
 
@@ -186,25 +172,6 @@ def _insert(
     connection.executemany(
         f'INSERT INTO "{table.name}" ({names}) VALUES ({marks})', zip(*columns, strict=True)
     )
-
-
-def _chunks(name: str, values: Values, first_row: int) -> list[tuple[Any, ...]]:
-    """Cut an array by rows; an array of no rows is one empty chunk."""
-    narrow = np.ascontiguousarray(narrowed(values, SIGNED, UNSIGNED))
-    row_bytes = max(narrow[:1].nbytes, 1)
-    step = max(CHUNK_BYTES // row_bytes, 1)
-    return [
-        _chunk(name, first_row + begin, narrow[begin : begin + step])
-        for begin in range(0, max(len(narrow), 1), step)
-    ]
-
-
-def _chunk(name: str, first_row: int, part: Values) -> tuple[Any, ...]:
-    raw = part.tobytes()
-    packed = zlib.compress(raw, 1)
-    encoding, data = ("zlib", packed) if len(packed) <= WORTH_PACKING * len(raw) else ("raw", raw)
-    dtype, shape = part.dtype.str[1:], json.dumps(part.shape)
-    return name, first_row, len(part), dtype, shape, encoding, zlib.crc32(data), data
 
 
 class _Pop:
@@ -296,16 +263,16 @@ class _Pop:
         wanted = [c for c in chunks if c.first_row < end and begin < c.first_row + c.rows]
         if len(wanted) < 2:
             (chunk,) = wanted or chunks[:1]
-            return _cut(self._load(name, chunk), chunk, begin, end)
+            return rows_between(self._load(name, chunk), chunk, begin, end)
         with faults(self._database.path, WHAT, name):
-            found = np.empty((end - begin, *chunks[0].shape[1:]), _widest(wanted))
+            found = np.empty((end - begin, *chunks[0].shape[1:]), widest(wanted))
         for chunk in wanted:
             place = max(chunk.first_row - begin, 0)
-            part = _cut(self._load(name, chunk), chunk, begin, end)
+            part = rows_between(self._load(name, chunk), chunk, begin, end)
             found[place : place + len(part)] = part
         return found
 
-    def _index(self, name: str) -> list[_Chunk]:
+    def _index(self, name: str) -> list[Chunk]:
         """List the chunks of a column or array in order, each checked against its neighbours."""
         statement = (
             "SELECT rowid, first_row, rows, dtype, shape, encoding, crc32 FROM arrays "
@@ -316,7 +283,7 @@ class _Pop:
         if name in REPLACED:
             latest = max((row[0] for row in found if row[1] == 0), default=0)
             found = [row for row in found if row[0] >= latest]
-        chunks: list[_Chunk] = []
+        chunks: list[Chunk] = []
         expected = 0
         for row in found:
             chunk = self._checked(name, row, expected, chunks[:1])
@@ -328,8 +295,8 @@ class _Pop:
         return chunks
 
     def _checked(
-        self, name: str, row: tuple[Any, ...], expected: int, before: Sequence[_Chunk]
-    ) -> _Chunk:
+        self, name: str, row: tuple[Any, ...], expected: int, before: Sequence[Chunk]
+    ) -> Chunk:
         rowid, first_row, rows, dtype, text, encoding, crc32 = row
         shape = _shape(text)
         fits = (
@@ -340,7 +307,7 @@ class _Pop:
             and encoding in ("raw", "zlib")
         )
         if fits and shape is not None:
-            chunk = _Chunk(rowid, first_row, rows, dtype, shape, encoding, crc32)
+            chunk = Chunk(rowid, first_row, rows, dtype, shape, encoding, crc32)
             if chunk.size <= CHUNK_LIMIT:
                 return chunk
         found = (
@@ -349,7 +316,7 @@ class _Pop:
         wanted = f"rows from {expected} on, shaped like the chunk before"
         raise DamagedFileError(self._database.path, found, wanted, place=f"arrays, {name}")
 
-    def _load(self, name: str, chunk: _Chunk) -> Values:
+    def _load(self, name: str, chunk: Chunk) -> Values:
         place = f"arrays, {name}, rows from {chunk.first_row}"
         data = self._database.blob(CHUNKS, "data", chunk.rowid, place=place)
         found = ""
@@ -363,17 +330,6 @@ class _Pop:
             wanted = "a file as its program wrote it: make or copy it again"
             raise DamagedFileError(self._database.path, found, wanted, place=place)
         return np.frombuffer(data, dtype=f"<{chunk.dtype}").reshape(chunk.shape)
-
-
-def _widest(chunks: Sequence[_Chunk]) -> np.dtype[Any]:
-    """Give the type of the dataset that holds all chunks; u8 holds more than that."""
-    found = np.result_type(*(chunk.dtype for chunk in chunks))
-    return found if found == np.uint64 else np.dtype("f8" if found.kind == "f" else "i8")
-
-
-def _cut(values: Values, chunk: _Chunk, begin: int, end: int) -> Values:
-    """Give the rows from `begin` to `end` that a chunk holds."""
-    return values[max(begin - chunk.first_row, 0) : max(end - chunk.first_row, 0)]
 
 
 def _check_size(database: Database) -> None:

@@ -1,0 +1,67 @@
+"""The chunks of `profile.pop`: columns and arrays cut by rows, each of the narrowest type."""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pva.formats.values import Values, narrowed
+
+SIGNED, UNSIGNED = ("i4", "i8"), ("u1", "u2", "u4", "i8")
+DTYPES = frozenset({"u1", "u2", "u4", "u8", "i4", "i8", "f4", "f8"})
+CHUNK_BYTES = 1 << 20  # so that one row is read without much of the rest
+CHUNK_LIMIT = 16 << 20
+ARRAY_LIMIT = 4 << 30  # bytes of an array in memory
+WORTH_PACKING = 0.5  # shrunk to this share or below, a chunk is kept packed: unpacking is slow
+
+
+class Chunk(NamedTuple):
+    """Where some rows of an array are; `shape` is that of the chunk."""
+
+    rowid: int
+    first_row: int
+    rows: int
+    dtype: str
+    shape: tuple[int, ...]
+    encoding: str
+    crc32: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the chunk when unpacked."""
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+
+def chunks_of(name: str, values: Values, first_row: int) -> list[tuple[Any, ...]]:
+    """Cut an array by rows; an array of no rows is one empty chunk."""
+    narrow = np.ascontiguousarray(narrowed(values, SIGNED, UNSIGNED))
+    row_bytes = max(narrow[:1].nbytes, 1)
+    step = max(CHUNK_BYTES // row_bytes, 1)
+    return [
+        _chunk(name, first_row + begin, narrow[begin : begin + step])
+        for begin in range(0, max(len(narrow), 1), step)
+    ]
+
+
+def _chunk(name: str, first_row: int, part: Values) -> tuple[Any, ...]:
+    raw = part.tobytes()
+    packed = zlib.compress(raw, 1)
+    encoding, data = ("zlib", packed) if len(packed) <= WORTH_PACKING * len(raw) else ("raw", raw)
+    dtype, shape = part.dtype.str[1:], json.dumps(part.shape)
+    return name, first_row, len(part), dtype, shape, encoding, zlib.crc32(data), data
+
+
+def widest(chunks: Sequence[Chunk]) -> np.dtype[Any]:
+    """Give the type of the dataset that holds all chunks; u8 holds more than that."""
+    found = np.result_type(*(chunk.dtype for chunk in chunks))
+    return found if found == np.uint64 else np.dtype("f8" if found.kind == "f" else "i8")
+
+
+def rows_between(values: Values, chunk: Chunk, begin: int, end: int) -> Values:
+    """Give the rows from `begin` to `end` that a chunk holds."""
+    return values[max(begin - chunk.first_row, 0) : max(end - chunk.first_row, 0)]
