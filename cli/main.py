@@ -14,10 +14,11 @@ from cli.info import info
 from cli.serve import serve
 from cli.show import show
 from cli.simulate import simulate
+from cli.sql import sql
 from cli.summary import summary
 from cli.trace import trace
 
-COMMANDS = (demo, summary, info, show, trace, serve, check, convert, simulate)
+COMMANDS = (demo, summary, info, show, sql, trace, serve, check, convert, simulate)
 
 EXAMPLES = """
 \b

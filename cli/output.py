@@ -51,8 +51,15 @@ def of_frame(frame: pd.DataFrame) -> Rows:
     """Take the rows of a DataFrame, its index too when that has a name."""
     if frame.index.name:
         frame = frame.reset_index()
-    columns = [frame[name].tolist() for name in frame.columns]
+    columns = [_values(frame[name]) for name in frame.columns]
     return Rows(tuple(frame.columns), zip(*columns, strict=True), len(frame))
+
+
+def _values(column: pd.Series[Any]) -> list[Any]:
+    """Give the values of a column; what is missing, whatever the type, is not a number."""
+    if column.hasnans:
+        column = column.astype(object).where(column.notna(), math.nan)
+    return column.tolist()
 
 
 def of_record(record: Any) -> Rows:
@@ -179,7 +186,12 @@ def _json_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterat
 def _json(value: Any) -> str:
     import json
 
-    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
+    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, default=_listed)
+
+
+def _listed(value: Any) -> Any:
+    """Write what JSON has no type for: an array as a list, a date as text."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def _plain(value: Any) -> Any:

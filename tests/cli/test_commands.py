@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cli.main import COMMANDS, tilescope
+from cli.output import FORMATS
 from cli.summary import _print_profile_summary
 from pva.analysis import CATALOGUE
 from pva.formats import registry
@@ -156,7 +157,7 @@ def test_control_characters_of_a_path_are_spelt_out() -> None:
 
 
 READERS = (
-    ("summary",), ("info",), ("show", "memory_by_tile"), ("check",), ("convert",),
+    ("summary",), ("info",), ("show", "memory_by_tile"), ("check",), ("convert",), ("sql",),
 )  # fmt: skip
 
 
@@ -180,8 +181,8 @@ def test_bad_input_is_one_line_that_names_the_file(
     command: tuple[str, ...], kind: str, tmp_path: Path
 ) -> None:
     file = bad_files(tmp_path)[kind]
-    out = (tmp_path / "out.json",) if command[0] == "convert" else ()
-    assert file.name in refusal(*command, file, *out)
+    more = {"convert": tmp_path / "out.json", "sql": "select * from runs"}.get(command[0])
+    assert file.name in refusal(*command, file, *([more] if more else []))
 
 
 def test_a_report_of_a_newer_version_names_both_versions(tmp_path: Path) -> None:
@@ -200,6 +201,34 @@ def test_convert_writes_what_reads_back_equal(report: Path, tmp_path: Path) -> N
     assert run("convert", report, file).exit_code == 0
     assert registry.read(file).table("steps").keys() == small_report().table("steps").keys()
     assert run("summary", file).stdout == run("summary", report).stdout
+
+
+def test_convert_writes_a_directory_of_tables(report: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    result = run("convert", report, tmp_path / "tables.parquet")
+    files = len(list((tmp_path / "tables.parquet").iterdir()))
+    assert result.stdout.endswith(f"kB in {files} files\n")
+    assert run("summary", tmp_path / "tables.parquet").stdout == run("summary", report).stdout
+
+
+def test_sql_answers_a_query_from_the_command_line_or_from_stdin(report: Path) -> None:
+    query = "select name, bytes from variables where always_live order by bytes desc"
+    expected = '[{"name": "w", "bytes": 80}\n,{"name": "step", "bytes": 4}\n]\n'
+    assert run("sql", report, query, "--format", "json").stdout == expected
+    arguments = ["sql", str(report), "-", "--format", "json"]
+    assert CliRunner().invoke(tilescope, arguments, input=f"{query};\n").stdout == expected
+
+
+def test_sql_writes_null_in_every_form(report: Path) -> None:
+    query = "select nullif(bytes, 4) as bytes from variables order by variables.bytes limit 3"
+    lines = {form: run("sql", report, query, "--format", form).stdout for form in FORMATS}
+    assert [row["bytes"] for row in json.loads(lines["json"])] == [None, None, 32]
+    assert lines["csv"].split() == ["bytes", '""', '""', "32"]
+    assert lines["table"].splitlines() == ["bytes", "", "", "   32"]
+
+
+def test_sql_tells_what_is_wrong_in_one_line(report: Path) -> None:
+    assert "no table step; did you mean steps" in refusal("sql", report, "select * from step")
 
 
 def test_convert_does_not_replace_a_file_unless_told(report: Path, tmp_path: Path) -> None:

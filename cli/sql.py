@@ -1,0 +1,38 @@
+"""`tilescope sql REPORT QUERY`: any question that SQL can ask of a report's tables."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from cli.faults import Command
+from cli.output import format_option, limit_option, write_result
+
+EXAMPLES = """
+\b
+Examples:
+  tilescope sql run/ "select name, bytes from variables order by bytes desc"
+  tilescope sql run/ "select run, sum(cycles) as cycles from steps group by run" --format csv
+  tilescope sql run/ - < question.sql
+  tilescope info run/ --tables         the tables and arrays that there are
+"""
+
+
+@click.command(cls=Command, epilog=EXAMPLES)
+@click.argument("report", metavar="REPORT", type=click.Path())
+@click.argument("query", metavar="QUERY")
+@format_option
+@limit_option
+def sql(report: str, query: str, form: str, limit: int | None) -> None:
+    """Answer one SELECT over the tables and arrays of a report.
+
+    QUERY is SQL, or - to read it from stdin. An array has a column for each index and one for its
+    values, without zeros. Whole numbers divide to whole numbers; what is missing is null. Quote the
+    column "end". DuckDB answers when it is installed (pip install 'tilescope[sql]'), else SQLite,
+    for tables that are not large.
+    """
+    from pva.report import openReport
+
+    text = sys.stdin.read() if query == "-" else query
+    write_result(openReport(report).sql(text), form, limit)
