@@ -46,7 +46,10 @@ _STAGE = re.compile(
     r"(Exchange(Pre|Post)?|Global(Exchange|Pre|Post)|OnTileCopy(Pre|Post)?"
     r"|(Pre|Post)Arrange|StreamCopy(Begin|Mid|End)?)(-\d+)?"
 )
-_POPLAR = "poplar"
+# The layer of variables and compute sets, which are parts of operations; and the layers whose
+# contexts are operations, whatever is above them.
+_PARTS_LAYER = "poplar"
+_OPERATION_LAYERS = frozenset({"popart", "hloinstruction"})
 
 
 def phases(report: Report) -> Integers:
@@ -111,11 +114,12 @@ def operations(report: Report) -> Texts:
 def owners(report: Report, names: Texts, contexts: Integers) -> Texts:
     """Name the operation that each program or variable of a name and a debug context belongs to.
 
-    Where debug contexts were recorded, it is the outermost one of a library or framework above it;
-    what has none, such as a copy that the compiler put in, goes to the operation whose path its
-    name begins with. Otherwise it is the path of the name without its last stage.
+    Where debug contexts were recorded, it is the nearest one above it that is an operation of a
+    framework, else the outermost one of a library; what has none, such as a copy that the compiler
+    put in, goes to the operation whose path its name begins with. Otherwise it is the path of the
+    name without its last stage.
     """
-    scopes = _outermost(report)
+    scopes = _scopes(report)
     given = contexts.tolist()
     known = {scopes[context] for context in given if context in scopes}
     found = [
@@ -130,24 +134,30 @@ def layer_of(operation: str) -> str:
     return operation.partition("/")[0]
 
 
-def _outermost(report: Report) -> dict[int, str]:
-    """Name the operation of each debug context: its outermost library scope, else itself."""
+def _scopes(report: Report) -> dict[int, str]:
+    """Name the operation of each debug context, as libpva's OperationAnalysis finds it."""
     data = report.dataset
     if not data.has("debug_contexts"):
         return {}
     columns = (data.column("debug_contexts", c).tolist() for c in ("id", "parent", "name", "layer"))
     contexts = {number: more for number, *more in zip(*columns, strict=True)}
-    scopes: dict[int, str] = {}
+    nearest: dict[int, str] = {}
+    outermost: dict[int, str] = {}
     for number in contexts:
-        # Each context is walked through once: what is above it has its scope already.
+        # Each context is walked through once: what is above it is known already.
         path: dict[int, None] = {}
-        while number in contexts and number not in scopes and number not in path:
+        while number in contexts and number not in nearest and number not in path:
             path[number] = None
             number = contexts[number][0]
         for below in reversed(path):
             parent, name, layer = contexts[below]
-            scopes[below] = scopes.get(parent, "") or ("" if layer == _POPLAR else name)
-    named = {number: scopes[number] or contexts[number][1] for number in contexts}
+            nearest[below] = name if layer in _OPERATION_LAYERS else nearest.get(parent, "")
+            own = "" if layer == _PARTS_LAYER else name
+            outermost[below] = outermost.get(parent, "") or own
+    named = {
+        number: nearest[number] or outermost[number] or name
+        for number, (_, name, _) in contexts.items()
+    }
     return {number: name for number, name in named.items() if name}
 
 

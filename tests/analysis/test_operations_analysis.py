@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from pva import OperationAnalysis
 from pva.analysis import operations, programs
 from pva.analysis.execution import execution_overview
 from pva.errors import NotRecordedError
@@ -66,6 +67,24 @@ def test_a_copy_of_the_compiler_goes_to_the_operation_of_its_path() -> None:
     table = dict(small().dataset.table("programs"))
     table["name"] = ["multiply/weights/regroup/OnTileCopy-0", *table["name"][1:]]
     assert programs.operations(small(programs=table))[0] == "multiply"
+
+
+def test_the_nearest_operation_of_a_framework_is_the_operation() -> None:
+    contexts = dict(small().dataset.table("debug_contexts"))
+    # reduce (5) is part of multiply (3), an operation of popart that is part of model (1).
+    contexts |= {
+        "parent": [-1, 1, 1, 1, 3, 1],
+        "layer": ["onnx", "poplar", "popart", *["popops"] * 3],
+    }
+    found = programs.operations(small(debug_contexts=contexts)).tolist()
+    assert [found[6], found[9], found[12], found[2]] == ["multiply", "multiply", "model", "model"]
+
+
+@every_report
+def test_operations_are_those_of_the_operation_analysis(name: str) -> None:
+    found = programs.operations(opened(name)).tolist()
+    for operation in OperationAnalysis(opened(name)).operations:
+        assert {found[program._id] for program in operation.programs()} == {operation.name}
 
 
 def test_debug_contexts_that_run_in_a_circle_come_to_an_end() -> None:
