@@ -38,7 +38,7 @@ def blocks(report: Report, *, run: int | None = None) -> pd.DataFrame:
         }
     )
     if run is not None:
-        frame = frame[table["run"] == chosen("run", run, data.length("runs"))]
+        frame = frame[table["run"] == chosen("run", run, len(data.column("runs", "name")))]
     summed = frame.groupby(["name", "kind", "ipu"], as_index=False).agg(
         count=("cycles", "size"),
         total_cycles=("cycles", "sum"),

@@ -29,7 +29,7 @@ def code_by_program(report: Report) -> pd.DataFrame:
     import pandas as pd
 
     data = report.dataset
-    count = data.length("programs")
+    count = len(data.column("programs", "name"))
     names = ("program", "tile", "end_tile", "bytes")
     rows, first, end, sizes = (data.column("control_code", name) for name in names)
     most = np.zeros(count, dtype=np.int64)
@@ -55,7 +55,7 @@ def code_by_program(report: Report) -> pd.DataFrame:
 def _exchange_code(report: Report) -> Integers:
     """Give the bytes of each program's exchange code on all tiles; 0 where there is none."""
     data = report.dataset
-    code = np.zeros(data.length("programs"), dtype=np.int64)
+    code = np.zeros(len(data.column("programs", "name")), dtype=np.int64)
     for tag in EXCHANGES:
         of_exchange = code_of_exchanges(report, tag)
         programs = np.flatnonzero(data.texts("programs", "type") == tag)
@@ -125,16 +125,16 @@ def _control_code(report: Report) -> Integers:
     """Give the bytes of control code of each program; 0 where it is not told."""
     data = report.dataset
     if not data.has("control_code"):
-        return np.zeros(data.length("programs"), dtype=np.int64)
+        return np.zeros(len(data.column("programs", "name")), dtype=np.int64)
     names = ("program", "tile", "end_tile", "bytes")
     rows, first, end, sizes = (data.column("control_code", name) for name in names)
-    return summed(rows, sizes * (end - first), data.length("programs"))
+    return summed(rows, sizes * (end - first), len(data.column("programs", "name")))
 
 
 def _once(report: Report, tags: tuple[str, ...]) -> Integers:
     """Charge each compute set's state or exchange's code to the first program that runs it."""
     data = report.dataset
-    charged = np.zeros(data.length("programs"), dtype=np.int64)
+    charged = np.zeros(len(data.column("programs", "name")), dtype=np.int64)
     for tag in tags:
         sizes = _state(report) if tag == "OnTileExecute" else code_of_exchanges(report, tag)
         programs = np.flatnonzero(data.texts("programs", "type") == tag)

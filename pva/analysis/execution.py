@@ -120,8 +120,9 @@ def cycles_by_vertex_type(report: Report) -> pd.DataFrame:
 def vertices_of_step(report: Report, *, step: int) -> pd.DataFrame:
     """Give the vertex types that an executed step runs, with active cycles, most first."""
     data = report.dataset
-    step = chosen("step", step, data.length("steps"))
-    compute_set = int(data.column("programs", "compute_set")[data.column("steps", "program")[step]])
+    programs = data.column("steps", "program")
+    program = int(programs[chosen("step", step, len(programs))])
+    compute_set = int(data.column("programs", "compute_set")[program]) if program >= 0 else -1
     columns = ["vertex_type", "instances", "cycles"]
     if compute_set < 0:
         return vertices_by_compute_set(report)[columns].head(0)
@@ -139,7 +140,7 @@ def vertices_by_compute_set(report: Report, *, compute_set: int | None = None) -
     names = ("compute_set", "vertex_type", "count")
     rows, types, counts = (data.column("compute_set_vertices", name) for name in names)
     if compute_set is not None:
-        chosen("compute set", compute_set, data.length("compute_sets"))
+        chosen("compute set", compute_set, len(data.column("compute_sets", "name")))
         here = rows == compute_set
         rows, types, counts = rows[here], types[here], counts[here]
     frame = pd.DataFrame(
@@ -193,7 +194,7 @@ def steps(report: Report, *, run: int | None = None) -> pd.DataFrame:
     data = report.dataset
     first, stop = 0, data.length("steps")
     if run is not None:
-        row = chosen("run", run, data.length("runs"))
+        row = chosen("run", run, len(data.column("runs", "name")))
         first, stop = (int(data.column("runs", name)[row]) for name in ("first_step", "end_step"))
     table = {name: values[first:stop] for name, values in data.table("steps").items()}
     types = data.texts("steps", "type")[first:stop]

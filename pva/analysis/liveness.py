@@ -65,7 +65,7 @@ def live_variables(report: Report, *, step: int, tile: int | None = None) -> pd.
     import pandas as pd
 
     data = report.dataset
-    step = chosen("step", step, data.length("liveness_steps"))
+    step = chosen("step", step, len(data.column("liveness_steps", "program")))
     begin, end = (data.column("variable_intervals", name) for name in ("begin", "end"))
     alive = data.column("variable_intervals", "variable")[(begin <= step) & (step < end)]
     rows = np.unique(alive)
@@ -102,7 +102,7 @@ def _sizes_on_tile(report: Report, tile: int) -> Rows:
     data = report.dataset
     tile = chosen("tile", tile, tile_count(report))
     here = data.column("variable_pieces", "tile") == tile
-    sizes = np.zeros(data.length("variables"), dtype=np.int64)
+    sizes = np.zeros(len(data.column("variables", "name")), dtype=np.int64)
     variables, lengths = (data.column("variable_pieces", name) for name in ("variable", "bytes"))
     np.add.at(sizes, variables[here], lengths[here])
     return sizes
@@ -207,7 +207,7 @@ def variable_lifetimes(report: Report) -> pd.DataFrame:
     data = report.dataset
     names = ("variable", "begin", "end")
     variables, begin, end = (data.column("variable_intervals", name) for name in names)
-    count = data.length("variables")
+    count = len(data.column("variables", "name"))
     live = data.column("liveness_steps", "bytes")
     peak = int(live.argmax()) if len(live) else -1
     steps = np.zeros(count, dtype=np.int64)

@@ -273,7 +273,7 @@ def memory_by_compute_set(report: Report) -> pd.DataFrame:
     data = report.dataset
     name = "memory_by_compute_set"
     parts = {part: data.array(f"{name}_{part}").sum(axis=1) for part in VERTEX_PARTS}
-    vertices = np.zeros(data.length("compute_sets"), dtype=np.int64)
+    vertices = np.zeros(len(data.column("compute_sets", "name")), dtype=np.int64)
     rows, counts = (data.column("compute_set_vertices", c) for c in ("compute_set", "count"))
     np.add.at(vertices, rows, counts)
     frame = pd.DataFrame(

@@ -114,7 +114,7 @@ def variable_spread(report: Report) -> pd.DataFrame:
 
     data = report.dataset
     tiles = tile_count(report)
-    count = data.length("variables")
+    count = len(data.column("variables", "name"))
     names = ("variable", "tile", "bytes")
     rows, places, sizes = (data.column("variable_pieces", name) for name in names)
     keys, group = np.unique(rows * tiles + places, return_inverse=True)
@@ -152,7 +152,7 @@ def variable_by_tile(report: Report, *, variable: int) -> pd.DataFrame:
     import pandas as pd
 
     data = report.dataset
-    variable = chosen("variable", variable, data.length("variables"))
+    variable = chosen("variable", variable, len(data.column("variables", "name")))
     here = data.rows_where("variable_pieces", "variable", variable)
     tiles, sizes, addresses = (
         data.column("variable_pieces", name)[here] for name in ("tile", "bytes", "address")
@@ -204,7 +204,7 @@ def memory_map(report: Report, *, tile: int | None = None) -> pd.DataFrame:
 def _lifetime(report: Report) -> tuple[Integers, Integers]:
     """Give the first and the last program step at which each variable is live; -1 for always."""
     data = report.dataset
-    count = data.length("variables")
+    count = len(data.column("variables", "name"))
     never = data.length("liveness_steps")
     first, last = np.full(count, never), np.full(count, -1)
     if data.has("variable_intervals"):

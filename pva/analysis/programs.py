@@ -73,7 +73,7 @@ def executions(report: Report) -> Integers:
     """Count how often each program was executed in the recorded runs."""
     data = report.dataset
     programs = data.column("steps", "program")
-    count = data.length("programs")
+    count = len(data.column("programs", "name"))
     known = programs[(programs >= 0) & (programs < count)]
     return np.bincount(known, minlength=count)
 
@@ -107,7 +107,7 @@ def labels(report: Report, programs: Integers) -> Texts:
 def operations(report: Report) -> Texts:
     """Name the operation that each program belongs to, and last what an unknown program does."""
     data = report.dataset
-    names = labels(report, np.arange(data.length("programs") + 1))
+    names = labels(report, np.arange(len(data.column("programs", "name")) + 1))
     return owners(report, names, np.append(data.column("programs", "debug_context"), -1))
 
 

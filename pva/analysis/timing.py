@@ -31,7 +31,7 @@ def longest_steps(report: Report, *, run: int | None = None, count: int = 20) ->
     cycles = elapsed(report)
     of_run = np.arange(len(cycles))
     if run is not None:
-        row = chosen("run", run, data.length("runs"))
+        row = chosen("run", run, len(data.column("runs", "name")))
         first, end = (int(data.column("runs", name)[row]) for name in ("first_step", "end_step"))
         of_run = of_run[first:end]
     steps = of_run[np.argsort(-cycles[of_run], kind="stable")][:count]

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from pva import schema
 from pva.analysis import CATALOGUE
 from pva.analysis.document import markdown
+from pva.errors import NotRecordedError, PvaError
+from pva.report import Report
+from tests.analysis.samples import NAMES, opened, small
 from tests.builders import small_report
 
 PAGE = Path(__file__).parents[2] / "docs" / "analyses.md"
@@ -21,6 +26,18 @@ OF_REPORTS = [
     for name, analysis in CATALOGUE.items()
     if next(iter(inspect.signature(analysis).parameters)) == "report"
 ]
+PARTS = [*small_report().tables, *small_report().arrays]
+# Of rows like these a report has at least one.
+NEVER_EMPTY = {
+    "report",
+    "target",
+    "graph",
+    "execution",
+    "tile_cycles",
+    "liveness",
+    "memory_by_tile",
+}
+QUESTIONS = {"Add", "Compare", "Count", "Describe", "Give", "Lay", "Sum", "Tell"}
 
 
 def required(analysis: Any) -> dict[str, int]:
@@ -29,16 +46,88 @@ def required(analysis: Any) -> dict[str, int]:
     return {p.name: 0 for p in parameters if p.default is inspect.Parameter.empty}
 
 
+def asked(name: str, report: Report) -> Any:
+    return CATALOGUE[name](report, **required(CATALOGUE[name]))
+
+
+@cache
+def answered(name: str, sample: str) -> Any:
+    """Give the answer on a sample, or the error that says what was not recorded."""
+    try:
+        return asked(name, opened(sample))
+    except NotRecordedError as error:
+        return error
+
+
+@cache
+def without(part: str) -> Any:
+    return small(**{part: None})
+
+
+@cache
+def emptied(table: str) -> Any:
+    return small(**{table: {column.name: [] for column in schema.TABLE[table].columns}})
+
+
+def test_catalogue_has_what_users_ask_for() -> None:
+    assert len(CATALOGUE) >= 30
+    assert all(analysis.__name__ == name for name, analysis in CATALOGUE.items())
+
+
+@pytest.mark.parametrize("sample", NAMES)
 @pytest.mark.parametrize("name", OF_REPORTS)
-def test_every_analysis_answers_with_a_frame_or_a_dataclass(name: str) -> None:
-    report: Any = SimpleNamespace(dataset=small_report())
-    result = CATALOGUE[name](report, **required(CATALOGUE[name]))
+def test_every_analysis_answers_or_says_what_was_not_recorded(name: str, sample: str) -> None:
+    result = answered(name, sample)
+    if isinstance(result, NotRecordedError):
+        assert "\n" not in str(result) and "engine option" in str(result)
+        return
+    assert isinstance(result, pd.DataFrame) or dataclasses.is_dataclass(result)
+
+
+@pytest.mark.parametrize("sample", NAMES)
+@pytest.mark.parametrize("name", OF_REPORTS)
+def test_shares_and_balances_are_fractions(name: str, sample: str) -> None:
+    result = answered(name, sample)
+    if isinstance(result, NotRecordedError):
+        return
+    fields = result if isinstance(result, pd.DataFrame) else dataclasses.asdict(result)
+    for column in fields:
+        if column.endswith(("share", "balance")):
+            values = np.asarray(fields[column], dtype=np.float64)
+            known = values[~np.isnan(values)]
+            assert ((known >= 0) & (known <= 1 + 1e-9)).all(), column
+
+
+@pytest.mark.parametrize("name", OF_REPORTS)
+def test_a_report_with_a_part_missing_is_answered_or_the_part_is_named(name: str) -> None:
+    for part in PARTS:
+        try:
+            asked(name, without(part))
+        except NotRecordedError as error:
+            assert part in str(error), part
+
+
+@pytest.mark.parametrize("name", OF_REPORTS)
+def test_a_report_with_an_empty_table_is_answered(name: str) -> None:
+    for table in set(small_report().tables) - NEVER_EMPTY:
+        try:
+            asked(name, emptied(table))
+        except PvaError as error:
+            assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize("name", OF_REPORTS)
+def test_steps_of_unknown_programs_are_no_fault(name: str) -> None:
+    table = dict(small().dataset.table("steps"))
+    report = small(steps=table | {"program": np.full(len(table["program"]), -1)})
+    result = asked(name, report)
     assert isinstance(result, pd.DataFrame) or dataclasses.is_dataclass(result)
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_every_analysis_says_what_it_gives(name: str) -> None:
     first = (inspect.getdoc(CATALOGUE[name]) or "").splitlines()[0]
+    assert first.split()[0] in QUESTIONS
     assert first.endswith((".", ";", ":")) and len(first) > 20
 
 
