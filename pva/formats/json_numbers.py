@@ -6,12 +6,14 @@ a list of numbers goes to NumPy, which reads it three times as fast and in a qua
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
 from pva.formats.values import Values
+
+if TYPE_CHECKING:
+    import msgspec
 
 LONG = 4096  # bytes of text from which on cutting pays
 DEPTH = 6  # of objects that are cut; each level is read once more
@@ -21,6 +23,8 @@ LIMITS = np.iinfo(np.int64)
 
 def decoded(data: bytes) -> Any:
     """Decode JSON; raises what msgspec.json.decode raises."""
+    import msgspec  # profile.pop does without
+
     try:
         return _cut_twice(memoryview(data))
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -29,6 +33,8 @@ def decoded(data: bytes) -> Any:
 
 def _cut_twice(text: memoryview) -> Any:
     """Cut a file of several documents, which is read over once less so."""
+    import msgspec
+
     try:
         documents = msgspec.json.decode(text, type=dict[str, dict[str, msgspec.Raw]])
     except msgspec.ValidationError:
@@ -41,6 +47,8 @@ def _parts(parts: dict[str, msgspec.Raw], depth: int) -> dict[str, Any]:
 
 
 def _cut(text: memoryview, depth: int) -> Any:
+    import msgspec
+
     if len(text) >= LONG and depth:
         first = bytes(text[:LONG]).lstrip(SPACE)[:1]
         if first == b"{":

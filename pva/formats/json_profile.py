@@ -7,7 +7,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import orjson
 
@@ -35,10 +34,14 @@ def write(dataset: Dataset, path: str | PathLike[str]) -> None:
 
 def decoded(file: Path, data: bytes) -> Any:
     """Decode JSON into plain values; raises DamagedFileError with the place of the first fault."""
+    import msgspec  # profile.pop does without
+
     return _decoded(file, data, msgspec.json.decode)
 
 
 def _decoded(file: Path, data: bytes, decode: Callable[[bytes], Any]) -> Any:
+    import msgspec
+
     with collector_paused():
         try:
             return decode(data)
