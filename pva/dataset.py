@@ -13,13 +13,15 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pva import schema
+from pva import schema, validation
 from pva.errors import InconsistentDataError, NotRecordedError
 
 Values = npt.NDArray[Any]
 T = TypeVar("T")
 
 RUNS_OPTION = "autoReport.executionProfileProgramRunCount"
+
+AXES_OF_TARGET = {"tile": "num_tiles", "ipu": "num_ipus"}
 
 DTYPES: dict[str, type] = {
     "int": np.int64,
@@ -113,9 +115,7 @@ class Dataset:
         declared = schema.TABLE[table].column(column)
         values = self._source.column(table, column)
         values = values.astype(DTYPES[declared.kind], copy=False)
-        if declared.values:
-            _check_codes(self.name, table, declared, values)
-        self._check_references(table, declared, values)
+        validation.check_column(self, table, declared, values)
         self._columns[table, column] = _frozen(values)
         return self._columns[table, column]
 
@@ -180,7 +180,10 @@ class Dataset:
     def array(self, array: str) -> Values:
         """Give a whole array; raises NotRecordedError."""
         if array not in self._arrays:
-            self._arrays[array] = self.rows(array, 0, None)
+            values = self.rows(array, 0, None)
+            validation.check_shape(self, schema.ARRAY[array], values.shape)
+            validation.check_users(self, schema.ARRAY[array], len(values))
+            self._arrays[array] = values
         return self._arrays[array]
 
     def rows(self, array: str, first: int, stop: int | None) -> Values:
@@ -190,6 +193,7 @@ class Dataset:
         if array in self._arrays:
             return self._arrays[array][first:stop]
         values = self._source.rows(array, first, stop)
+        validation.check_array(self, declared, values)
         return _frozen(values.astype(DTYPES[declared.kind], copy=False))
 
     def __eq__(self, other: object) -> bool:
@@ -226,41 +230,29 @@ class Dataset:
         if name not in present:
             raise NotRecordedError(self.name, f"{name} not recorded", self.why_absent(name))
 
-    def _check_references(self, table: str, column: schema.Column, values: Values) -> None:
-        """Refuse references that lead to no row."""
-        refers = referred_table(column)
-        if refers and refers in self._source.tables():
-            last = self.length(refers) - 1
-            _in_range(self.name, table, column, values, (-1, last), f"rows of {refers}")
+    def axis(self, axis: str) -> int:
+        """Tell how long an index of arrays is; -1 when no table tells."""
+        counted = schema.DIMENSIONS.get(axis, "")
+        if isinstance(counted, int):
+            return counted
+        if counted:
+            return self.length(counted) if self.has(counted) else -1
+        if axis == "vertex" and self.has("graph"):
+            return int(self.value("graph", "num_vertices"))
+        if axis == "tile_of_ipu" and self.has("target"):
+            return int(self.value("target", "tiles_per_ipu"))
+        of_target = AXES_OF_TARGET.get(axis, "")
+        return self.of_replica(of_target) if of_target and self.has("target") else -1
 
     def dimensions(self) -> dict[str, int]:
         """Tell how long the index of arrays is, where the tables say so."""
-        lengths: dict[str, int] = {
-            name: size if isinstance(size, int) else self.length(size)
-            for name, size in schema.DIMENSIONS.items()
-            if isinstance(size, int) or self.has(size)
-        }
-        if self.has("target"):
-            lengths["tile"] = self.of_replica("num_tiles")
-            lengths["tile_of_ipu"] = self.value("target", "tiles_per_ipu")
-            lengths["ipu"] = self.of_replica("num_ipus")
-        if self.has("graph"):
-            lengths["vertex"] = self.value("graph", "num_vertices")
+        axes = {axis for array in schema.ARRAYS for axis in array.index}
+        lengths = {axis: self.axis(axis) for axis in axes}
         return {name: length for name, length in lengths.items() if length >= 0}
 
     def _check_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        lengths = self.dimensions()
         for name in self.arrays:
-            shape, index = shapes[name], schema.ARRAY[name].index
-            wanted = tuple(lengths.get(axis, -1) for axis in index)
-            if len(shape) != len(index) or any(
-                want not in (-1, size) for size, want in zip(shape, wanted, strict=True)
-            ):
-                raise InconsistentDataError(
-                    self.name,
-                    f"array {name} is of shape {shape}",
-                    f"{list(index)} calls for {wanted}",
-                )
+            validation.check_shape(self, schema.ARRAY[name], shapes[name])
 
 
 class _Memory:
@@ -320,12 +312,6 @@ def texts_of(column: schema.Column, codes: Values) -> Values:
     return np.array(column.values, dtype=np.object_)[codes]
 
 
-def referred_table(column: schema.Column) -> str:
-    """Name the table whose rows a column counts, or give the empty text."""
-    refers = column.meaning.removeprefix("row of ") if column.kind == "int" else ""
-    return refers if refers in schema.TABLE else ""
-
-
 def completed(name: str, table: str, given: Mapping[str, npt.ArrayLike]) -> dict[str, Values]:
     """Check one table's columns against the schema, and fill in the optional ones.
 
@@ -345,7 +331,8 @@ def completed(name: str, table: str, given: Mapping[str, npt.ArrayLike]) -> dict
     }
     for c in declared:
         if c.values and c.name in columns:
-            _check_codes(name, table, c, columns[c.name])
+            place, last = f"{table}.{c.name}", len(c.values) - 1
+            validation.check_range(name, place, columns[c.name], (0, last), place)
     lengths = {column: len(values) for column, values in columns.items()}
     if len(set(lengths.values())) > 1:
         raise InconsistentDataError(name, f"columns of {table} differ in length: {lengths}")
@@ -354,22 +341,6 @@ def completed(name: str, table: str, given: Mapping[str, npt.ArrayLike]) -> dict
         if c.name not in columns:
             columns[c.name] = np.full(rows, schema.MISSING[c.kind], dtype=DTYPES[c.kind])
     return columns
-
-
-def _check_codes(name: str, table: str, column: schema.Column, values: Values) -> None:
-    """Refuse codes that stand for nothing."""
-    last = len(column.values) - 1
-    _in_range(name, table, column, values, (0, last), f"{table}.{column.name}")
-
-
-def _in_range(
-    name: str, table: str, column: schema.Column, values: Values, limits: tuple[int, int], what: str
-) -> None:
-    first, last = limits
-    wrong = values[(values < first) | (values > last)]
-    if len(wrong):
-        place, wanted = f"{table}.{column.name}", f"{what} are {first} to {last}"
-        raise InconsistentDataError(name, f"found {wrong[0]}", wanted, place=place)
 
 
 def _frozen(values: Values) -> Values:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from pva import schema
-from pva.dataset import Dataset, referred_table
+from pva.dataset import Dataset
+from pva.validation import ARRAY_ROWS, ASCENDING, LENGTHS, limits
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
-FRACTIONS = st.one_of(
-    st.floats(allow_nan=True, allow_infinity=False), st.sampled_from([0.0, 0.5, 1.0])
-)
+FRACTIONS = st.one_of(st.floats(0, 1e18), st.sampled_from([0.0, 0.5, 1.0, 5e-324, float("nan")]))
 # Rows of these stand in the documents at the row that they refer to, and in its order.
 INSIDE = {
     "program_children": "program",
@@ -30,6 +30,29 @@ TOGETHER = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """How long tables and indexes of arrays will be: limits on values are told from these."""
+
+    rows: dict[str, int]
+    axes: dict[str, int]
+
+    def has(self, name: str) -> bool:
+        """Tell whether there will be such a table."""
+        return name in self.rows
+
+    def length(self, table: str) -> int:
+        """Count the rows of a table."""
+        return _count(table, self.rows)
+
+    def axis(self, axis: str) -> int:
+        """Tell how long an index is."""
+        counted = schema.DIMENSIONS.get(axis, "")
+        if isinstance(counted, int):
+            return counted
+        return self.length(counted) if counted in self.rows else self.axes.get(axis, -1)
+
+
 @st.composite
 def datasets(draw: st.DrawFn) -> Dataset:
     """Draw a dataset of few rows that fits the schema; it need not make sense otherwise."""
@@ -40,33 +63,38 @@ def datasets(draw: st.DrawFn) -> Dataset:
     present.add("target")
     rows = {name: draw(st.integers(0, 3)) for name in present if name in schema.TABLE}
     rows |= {name: 1 for name in rows if schema.TABLE[name].layout == "object"}
-    tables = {}
-    for table in schema.TABLES:
-        if table.name in present:
-            count = _count(table.name, rows)
-            tables[table.name] = {
-                c.name: _column(draw, numbers, table, c, count, rows) for c in table.columns
-            }
-            _order(table.name, tables[table.name])
     ipus, per_ipu = draw(st.integers(1, 2)), draw(st.integers(1, 3))
     replicas = draw(st.integers(1, 2))
+    axes = {"ipu": ipus, "tile_of_ipu": per_ipu, "tile": ipus * per_ipu}
+    rows |= {table: axes[axis] for table, axis in LENGTHS.items() if table in rows}
+    if "graph" in rows:
+        counted = [rows.get(table, 1) for table in ("compute_sets", "vertex_types")]
+        axes["vertex"] = draw(st.integers(0, 3)) if all(counted) else 0
+    lengths = Lengths(rows, axes)
+    _empty_what_leads_nowhere(lengths)
+    tables = {
+        table.name: _table(draw, numbers, table, lengths)
+        for table in schema.TABLES
+        if table.name in present
+    }
     tables["target"] |= {
         "num_ipus": [replicas * ipus],
         "tiles_per_ipu": [per_ipu],
         "num_tiles": [replicas * ipus * per_ipu],
         "num_replicas": [replicas],
     }
-    lengths = {
-        axis: size if isinstance(size, int) else _count(size, rows)
-        for axis, size in schema.DIMENSIONS.items()
-        if isinstance(size, int) or size in rows
-    }
-    lengths |= {"ipu": ipus, "tile_of_ipu": per_ipu, "tile": ipus * per_ipu}
     if "graph" in tables:
-        lengths["vertex"] = draw(st.integers(0, 3))
-        tables["graph"]["num_vertices"] = [lengths["vertex"]]
+        tables["graph"]["num_vertices"] = [axes["vertex"]]
     arrays = {a.name: _array(numbers, a, lengths) for a in schema.ARRAYS if a.name in present}
     return Dataset.of(tables, arrays)
+
+
+def _empty_what_leads_nowhere(lengths: Lengths) -> None:
+    """Leave no rows in tables that have to refer to a table without rows, over and over."""
+    for table in [table for table in schema.TABLES if table.name in lengths.rows] * len(INSIDE):
+        numbers = [column for column in table.columns if column.kind == "int"]
+        if any(high < low for low, high in (limits(lengths, table.name, c) for c in numbers)):
+            lengths.rows[table.name] = 0
 
 
 def _count(name: str, rows: dict[str, int]) -> int:
@@ -74,30 +102,44 @@ def _count(name: str, rows: dict[str, int]) -> int:
     return rows[name] if not inside or rows[inside] else 0
 
 
+def _table(
+    draw: st.DrawFn, numbers: np.random.Generator, table: schema.Table, lengths: Lengths
+) -> dict[str, list[Any]]:
+    columns = {c.name: _column(draw, numbers, table, c, lengths) for c in table.columns}
+    _order(table.name, columns)
+    for name, values in columns.items():
+        if f"{table.name}.{name}" in ASCENDING:
+            values.sort()
+    if table.name == "program_children":  # a child comes after what contains it
+        kept = [row for row, pair in enumerate(zip(*columns.values(), strict=True))
+                if pair[0] < pair[1]]  # fmt: skip
+        columns = {name: [values[row] for row in kept] for name, values in columns.items()}
+    if table.name == "liveness_steps":
+        columns["parent"] = [min(p, row - 1) for row, p in enumerate(columns["parent"])]
+    if table.name == "programs":
+        columns["exchange"] = [-1] * len(columns["exchange"])
+    return columns
+
+
 def _column(
     draw: st.DrawFn,
     numbers: np.random.Generator,
     table: schema.Table,
     column: schema.Column,
-    count: int,
-    rows: dict[str, int],
+    lengths: Lengths,
 ) -> list[Any]:
+    count = lengths.length(table.name)
     if column.kind == "text":
         return draw(st.lists(TEXTS, min_size=count, max_size=count, unique=table.name in UNIQUE))
     if column.kind == "float":
         return draw(st.lists(FRACTIONS, min_size=count, max_size=count))
     if column.kind == "bool":
         return (numbers.random(count) < 0.5).tolist()
-    low, high = -1, 2 ** int(numbers.integers(1, 62))
-    if column.kind == "code":
-        low, high = 0, len(column.values)
-    elif referred_table(column) in rows:
-        high = _count(referred_table(column), rows)
-    if INSIDE.get(table.name) == column.name:
-        low = 0
-        if table.name in UNIQUE:
-            return list(range(min(count, high)))[:count] + [0] * max(count - high, 0)
-    return numbers.integers(low, high, size=count).tolist()
+    low, most = limits(lengths, table.name, column)
+    high = min(most + 1, 2 ** int(numbers.integers(1, 62)))
+    if INSIDE.get(table.name) == column.name and table.name in UNIQUE:
+        return list(range(min(count, high)))[:count] + [0] * max(count - high, 0)
+    return numbers.integers(low, high, size=count).tolist() if high > low else [low] * count
 
 
 def _order(name: str, columns: dict[str, list[Any]]) -> None:
@@ -114,8 +156,13 @@ def _order(name: str, columns: dict[str, list[Any]]) -> None:
         columns[column] = [values[row] for row in order]
 
 
-def _array(numbers: np.random.Generator, array: schema.Array, lengths: dict[str, int]) -> Any:
-    shape = tuple(lengths.get(axis, int(numbers.integers(0, 3))) for axis in array.index)
+def _array(numbers: np.random.Generator, array: schema.Array, lengths: Lengths) -> Any:
+    known = [lengths.axis(axis) for axis in array.index]
+    shape = tuple(int(numbers.integers(0, 3)) if length < 0 else length for length in known)
     if shape[0] == 0:  # what no table tells is lost with the last row
-        shape = tuple(lengths.get(axis, 0) for axis in array.index)
-    return numbers.integers(0, 2 ** int(numbers.integers(1, 62)), size=shape)
+        shape = tuple(max(length, 0) for length in known)
+    counted = lengths.axis(ARRAY_ROWS[array.name]) if array.name in ARRAY_ROWS else -1
+    if counted == 0:
+        return np.zeros((0,) * len(shape), dtype=np.int64)
+    most = counted if counted > 0 else 2 ** int(numbers.integers(1, 53))
+    return numbers.integers(0, most, size=shape)

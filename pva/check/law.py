@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.dataset import Dataset
+from pva.errors import InconsistentDataError
 
 Values = npt.NDArray[Any]
 
@@ -59,10 +60,19 @@ class Law:
         return [(self.name, self.meaning, not broken, *row) for row in told]
 
     def broken_by(self, data: Dataset) -> list[Violation]:
-        """Give the breaches of a dataset; none when it lacks what the law speaks of."""
+        """Give the breaches of a dataset; none when it lacks what the law speaks of.
+
+        What the dataset refuses to give is one.
+        """
         if not all(data.has(name) for name in self.needs):
             return []
-        return [replace(violation, law=self.name) for violation in self.find(data)]
+        try:
+            return [replace(violation, law=self.name) for violation in self.find(data)]
+        except InconsistentDataError as error:
+            place = error.place or error.subject
+            return [
+                Violation(place, error.found.removeprefix("found "), error.wanted, law=self.name)
+            ]
 
 
 class Laws(list[Law]):

@@ -1,7 +1,7 @@
 """The declaration of the report is consistent in itself."""
 
 from pva import schema
-from pva.dataset import referred_table
+from pva.validation import referred_table
 from pva.model.programs import OTHER_NAMES, ProgramType
 
 

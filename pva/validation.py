@@ -1,0 +1,214 @@
+"""What the values of a report must be: looked at once, when a column or an array is first read.
+
+Numbers fit where they are used: counts and sizes are no less than 0 (-1: not known), rows lead to
+rows that are there, arrays are as long as what they count, and trees are trees. Whether the figures
+agree with each other is a matter of `pva.check`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pva import schema
+from pva.errors import InconsistentDataError
+
+Values = npt.NDArray[Any]
+
+NUMBER_LIMIT = 1 << 62  # sums of two numbers stay within 64 bits
+SIZE_LIMIT = 1 << 53  # of bytes and cycles: exact as fractions, and sums of a thousand fit 64 bits
+TILE_LIMIT = 1 << 21  # of a machine; what is held by tile is of this length even when it is empty
+LIMITS = {"bytes": SIZE_LIMIT, "cycles": SIZE_LIMIT}
+# What goes below zero, beside what says -1 for not known.
+SIGNED = {
+    "steps.cycles_overlapped", "debug_contexts.id", "debug_contexts.parent",
+    "programs.debug_context", "variables.debug_context",
+}  # fmt: skip
+# Rows that a document need not tell, though the column is not optional.
+UNTOLD = {"steps.program", "steps.run", "blocks.program", "blocks.run", "liveness_steps.parent"}
+# Places among the rows of a table, the end included: half-open intervals.
+BORDERS = {
+    "runs.first_step": "steps",
+    "runs.end_step": "steps",
+    "variable_intervals.begin": "liveness_steps",
+    "variable_intervals.end": "liveness_steps",
+}
+# References that are told in other words than "row of programs".
+ROWS = {
+    "variables.lowered_from": "variables",
+    "programs.target": "function_programs",
+    "blocks.program": "programs",
+    "liveness_steps.parent": "liveness_steps",
+}
+INDEXES = {"variable_pieces.tile": "tile", "steps_by_ipu.ipu": "ipu"}
+MACHINE = {"target.num_ipus", "target.tiles_per_ipu", "target.num_tiles", "target.num_replicas"}
+LENGTHS = {"memory_by_tile": "tile"}
+ASCENDING = {"steps_by_ipu.step"}  # searched by halves
+ARRAY_ROWS = {
+    "vertex_compute_set": "compute_set",
+    "vertex_vertex_type": "vertex_type",
+    "physical_tile": "tile_of_ipu",
+}
+# The programs that count rows of arrays over an axis that no table has.
+USERS = {
+    "exchange": "DoExchange",
+    "external_exchange": "GlobalExchange",
+    "host_exchange": "StreamCopy",
+}
+
+
+class Data(Protocol):
+    """What is known of the rest of the report; a dataset."""
+
+    name: str
+
+    def has(self, name: str) -> bool:
+        """Tell whether a table is there."""
+
+    def length(self, table: str) -> int:
+        """Count the rows of a table."""
+
+    def axis(self, axis: str) -> int:
+        """Tell how long an index of arrays is; -1 when nothing tells."""
+
+    def column(self, table: str, column: str) -> Values:
+        """Give another column."""
+
+
+def limits(data: Data, table: str, column: schema.Column) -> tuple[int, int]:
+    """Give the least and the greatest value of a column of whole numbers or codes."""
+    key = f"{table}.{column.name}"
+    if column.values:
+        return 0, len(column.values) - 1
+    if key in MACHINE:
+        return -1, TILE_LIMIT
+    if key in BORDERS and data.has(BORDERS[key]):
+        return 0, data.length(BORDERS[key])
+    if key in INDEXES and data.axis(INDEXES[key]) >= 0:
+        return 0, data.axis(INDEXES[key]) - 1
+    refers = ROWS.get(key) or referred_table(column)
+    if refers and data.has(refers):
+        return -1 if column.optional or key in UNTOLD else 0, data.length(refers) - 1
+    most = LIMITS.get(column.unit, NUMBER_LIMIT)
+    return -most if key in SIGNED else -1, most
+
+
+def referred_table(column: schema.Column) -> str:
+    """Name the table whose rows a column counts, or give the empty text."""
+    refers = column.meaning.removeprefix("row of ") if column.kind == "int" else ""
+    return refers if refers in schema.TABLE else ""
+
+
+def check_column(data: Data, table: str, column: schema.Column, values: Values) -> None:
+    """Refuse what does not fit; raises InconsistentDataError."""
+    place = f"{table}.{column.name}"
+    if table in LENGTHS:
+        wanted = data.axis(LENGTHS[table])
+        if wanted not in (-1, len(values)):
+            _refuse(data, place, f"{len(values)} rows", f"{LENGTHS[table]}s are {wanted}")
+    if column.kind == "float":
+        _check_fractions(data, place, column, values)
+    elif column.kind in ("int", "code"):
+        refers = ROWS.get(place) or BORDERS.get(place) or referred_table(column)
+        what = f"rows of {refers}" if refers else place
+        check_range(data.name, place, values, limits(data, table, column), what)
+    if place in MACHINE and (values == 0).any():
+        _refuse(data, place, "found 0", "1 or more")
+    if place in ASCENDING and (values[1:] < values[:-1]).any():
+        _refuse(data, place, "rows that are not in order", "ascending numbers")
+    if place in TREES:
+        _check_tree(data, place, values)
+
+
+def check_array(data: Data, array: schema.Array, values: Values) -> None:
+    """Refuse what does not fit in an array, or in some rows of it; raises InconsistentDataError."""
+    check_shape(data, array, (-1, *values.shape[1:]))
+    rows = data.axis(ARRAY_ROWS[array.name]) if array.name in ARRAY_ROWS else -1
+    most = rows - 1 if rows >= 0 else LIMITS.get(array.unit, NUMBER_LIMIT)
+    check_range(data.name, array.name, values, (0, most), array.name)
+
+
+def check_shape(data: Data, array: schema.Array, shape: tuple[int, ...]) -> None:
+    """Refuse a shape that is not that of the tables; raises InconsistentDataError.
+
+    -1 stands for a length that is not looked at.
+    """
+    wanted = tuple(data.axis(axis) for axis in array.index)
+    fits = len(shape) == len(wanted) and all(
+        -1 in (want, size) or want == size for size, want in zip(shape, wanted, strict=True)
+    )
+    if not fits:
+        found = f"array {array.name} is of shape {shape}"
+        raise InconsistentDataError(data.name, found, f"{list(array.index)} calls for {wanted}")
+
+
+def check_users(data: Data, array: schema.Array, rows: int) -> None:
+    """Refuse programs that lead to no row of an array; raises InconsistentDataError."""
+    tag = USERS.get(array.index[0])
+    if tag and data.has("programs"):
+        tags = schema.TABLE["programs"].column("type").values
+        mine = data.column("programs", "type") == tags.index(tag)
+        used = data.column("programs", "exchange")[mine]
+        limits = (-1, rows - 1)
+        check_range(data.name, "programs.exchange", used, limits, f"rows of {array.name}")
+
+
+def check_range(name: str, place: str, values: Values, limits: tuple[int, int], what: str) -> None:
+    """Refuse numbers outside of limits; raises InconsistentDataError."""
+    first, last = limits
+    if not values.size or (values.min() >= first and values.max() <= last):
+        return
+    wrong = values[(values < first) | (values > last)].flat[0]
+    wanted = f"{what} are {first} to {last}" if last >= first else f"{what} are none"
+    raise InconsistentDataError(name, f"found {wrong}", wanted, place=place)
+
+
+def _check_fractions(data: Data, place: str, column: schema.Column, values: Values) -> None:
+    """Fractions are finite where they are known; a clock does not stand still."""
+    wrong = np.isinf(values)
+    if column.unit:
+        wrong |= np.abs(values) > NUMBER_LIMIT
+    if column.unit == "Hz":
+        wrong |= values < 0
+    if wrong.any():
+        _refuse(data, place, f"found {values[wrong][0]}", "a number that can be")
+
+
+def _check_tree(data: Data, place: str, values: Values) -> None:
+    first = first_circular(*TREES[place](data, values))
+    if first is not None:
+        _refuse(data, place, f"row {first} contains itself", "a tree")
+
+
+def first_circular(above: Values, below: Values, count: int) -> int | None:
+    """Find the first of `count` rows that is inside itself, by pairs of rows; None in a tree."""
+    if (below > above).all():
+        return None
+    inside: list[list[int]] = [[] for _ in range(count)]
+    around = np.bincount(below, minlength=count).tolist()
+    for parent, child in zip(above.tolist(), below.tolist(), strict=True):
+        inside[parent].append(child)
+    done = [row for row in range(count) if not around[row]]
+    for row in done:
+        for child in inside[row]:
+            around[child] -= 1
+            if not around[child]:
+                done.append(child)
+    return next((row for row in range(count) if around[row]), None)
+
+
+def _children(data: Data, values: Values) -> tuple[Values, Values, int]:
+    return data.column("program_children", "program"), values, data.length("programs")
+
+
+def _steps(data: Data, values: Values) -> tuple[Values, Values, int]:
+    return values[values >= 0], np.flatnonzero(values >= 0), len(values)
+
+
+TREES = {"program_children.child": _children, "liveness_steps.parent": _steps}
+
+
+def _refuse(data: Data, place: str, found: str, wanted: str) -> None:
+    raise InconsistentDataError(data.name, found, wanted, place=place)

@@ -1,0 +1,116 @@
+"""A value that cannot be is refused by the file, the place and what would be right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pva.check import check
+from pva.dataset import Dataset
+from pva.errors import InconsistentDataError
+from pva.formats import registry
+from pva.report import openReport
+from tests.builders import small_report
+
+
+def changed(table: str, column: str, row: int, value: Any) -> Dataset:
+    """Give the small report with one other value."""
+    columns = {name: values.copy() for name, values in small_report().table(table).items()}
+    columns[column][row] = value
+    return small_report(**{table: columns})
+
+
+def refused(action: Any) -> str:
+    with pytest.raises(InconsistentDataError) as caught:
+        action()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "text"),
+    [
+        ("variables", "bytes", -2, "found -2; variables.bytes are -1 to 9007199254740992"),
+        ("steps", "cycles", 2**60, f"found {2**60}; steps.cycles are -1 to"),
+        ("target", "num_tiles", 0, "target.num_tiles: found 0; 1 or more"),
+        ("target", "num_tiles", 2**22, "target.num_tiles are -1 to 2097152"),
+        ("target", "clock_frequency", -1.0, "target.clock_frequency: found -1.0"),
+        ("target", "clock_frequency", float("inf"), "target.clock_frequency: found inf"),
+        ("variables", "lowered_from", 7, "found 7; rows of variables are -1 to 6"),
+        ("programs", "target", 1, "found 1; rows of function_programs are -1 to 0"),
+        ("compute_set_vertices", "compute_set", -1, "found -1; rows of compute_sets are 0 to 2"),
+        ("variable_pieces", "tile", 10, "found 10; variable_pieces.tile are 0 to 9"),
+        ("steps_by_ipu", "ipu", 2, "found 2; steps_by_ipu.ipu are 0 to 1"),
+        ("steps_by_ipu", "step", 5, "steps_by_ipu.step: rows that are not in order"),
+        ("variable_intervals", "end", 15, "found 15; rows of liveness_steps are 0 to 14"),
+        ("runs", "end_step", 25, "found 25; rows of steps are 0 to 24"),
+        ("program_children", "child", 0, "program_children.child: row 0 contains itself"),
+        ("liveness_steps", "parent", 0, "liveness_steps.parent: row 0 contains itself"),
+    ],
+)
+def test_a_value_that_cannot_be_is_named(table: str, column: str, value: Any, text: str) -> None:
+    assert text in refused(lambda: changed(table, column, 0, value).column(table, column))
+
+
+def test_programs_that_contain_each_other_are_refused() -> None:
+    edges = {"program": [0, 1, 2, 3], "child": [1, 2, 3, 1]}
+    data = small_report(program_children=edges)
+    assert "row 1 contains itself" in refused(lambda: data.column("program_children", "child"))
+
+
+def test_children_may_come_before_their_parents() -> None:
+    data = small_report(program_children={"program": [5, 4, 4], "child": [4, 3, 2]})
+    assert data.column("program_children", "child").tolist() == [4, 3, 2]
+
+
+def test_a_deep_chain_of_programs_is_no_circle() -> None:
+    count = 50_000
+    names = {"type": np.zeros(count, dtype=int), "name": [""] * count}
+    chain = {"program": np.arange(1, count), "child": np.arange(count - 1)}
+    data = Dataset.of({"programs": names, "program_children": chain})
+    assert len(data.column("program_children", "child")) == count - 1
+
+
+@pytest.mark.parametrize(
+    ("array", "values", "text"),
+    [
+        ("exchange_cycles", np.full((1, 10), -1), "exchange_cycles: found -1"),
+        ("exchange_cycles", np.full((1, 10), 2**60), "exchange_cycles are 0 to 9007199254740992"),
+        ("vertex_compute_set", np.full(18, 3), "found 3; vertex_compute_set are 0 to 2"),
+        ("physical_tile", np.full(5, 5), "found 5; physical_tile are 0 to 4"),
+    ],
+)
+def test_an_array_of_what_cannot_be_is_named(array: str, values: Any, text: str) -> None:
+    assert text in refused(lambda: small_report(**{array: values}).array(array))
+
+
+def test_an_array_shorter_than_its_table_is_refused_when_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "report.pop"
+    registry.write(small_report(), path)
+    writer = registry.ReportWriter(path, small_report(exchange_cycles=None))
+    writer.append_run({}, {"exchange_cycles": np.zeros((1, 9))})
+    writer.close()
+    data = openReport(path).dataset
+    assert "is of shape (-1, 9)" in refused(lambda: data.rows("exchange_cycles", 0, 1))
+
+
+def test_a_program_that_counts_no_row_of_an_exchange_is_refused() -> None:
+    data = changed("programs", "exchange", 5, 1)
+    text = refused(lambda: data.array("exchange_cycles"))
+    assert "programs.exchange: found 1; rows of exchange_cycles are -1 to 0" in text
+
+
+def test_memory_of_more_tiles_than_there_are_is_refused() -> None:
+    memory = {name: np.zeros(11) for name in small_report().table("memory_by_tile")}
+    data = small_report(memory_by_tile=memory)
+    assert "11 rows; tiles are 10" in refused(lambda: data.column("memory_by_tile", "total"))
+
+
+def test_a_value_that_cannot_be_breaks_the_laws_about_it() -> None:
+    found = check(changed("steps", "run", 0, 2))
+    assert {(v.place, v.found) for v in found if v.law == "runs_share_out_the_steps"} == {
+        ("steps.run", "2")
+    }
