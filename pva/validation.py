@@ -18,7 +18,7 @@ from pva.errors import InconsistentDataError
 Values = npt.NDArray[Any]
 
 NUMBER_LIMIT = 1 << 62  # sums of two numbers stay within 64 bits
-SIZE_LIMIT = 1 << 53  # of bytes and cycles: exact as fractions, and sums of a thousand fit 64 bits
+SIZE_LIMIT = 1 << 56  # of bytes and cycles: sums of a hundred stay within 64 bits
 TILE_LIMIT = 1 << 21  # of a machine; what is held by tile is of this length even when it is empty
 LIMITS = {"bytes": SIZE_LIMIT, "cycles": SIZE_LIMIT}
 # What goes below zero, beside what says -1 for not known.

@@ -1,8 +1,8 @@
 """The declaration of the report is consistent in itself."""
 
 from pva import schema
-from pva.validation import referred_table
 from pva.model.programs import OTHER_NAMES, ProgramType
+from pva.validation import referred_table
 
 
 def test_names_are_unique() -> None:
