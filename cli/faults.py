@@ -66,17 +66,23 @@ class Command(click.Command):
 class Group(Command, click.Group):
     """A group of commands that answers an unknown name with near matches."""
 
+    member = "command"  # what an error calls one of them
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name the commands in the order of the table that they stand in."""
         return list(self.commands)
+
+    def known_names(self, ctx: click.Context) -> list[str]:
+        """Name what an unknown name may be meant to be."""
+        return self.list_commands(ctx)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that the first argument names."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            known = self.list_commands(ctx)
-            raise click.UsageError(f"no command {args[0]!r}; {nearest(args[0], known)}")
+            known = self.known_names(ctx)
+            raise click.UsageError(f"no {self.member} {args[0]!r}; {nearest(args[0], known)}")
         return super().resolve_command(ctx, args)
 
 

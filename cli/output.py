@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -20,9 +22,11 @@ if TYPE_CHECKING:
 
 PIPE_CLOSED = 141  # as shells have it: 128 + SIGPIPE
 FORMATS = ("table", "json", "csv")
+OBJECT = "object"  # what --json asks for
 # Rows of a table unless told: about a screen. JSON and CSV are for programs and get all.
 TABLE_ROWS = 40
 _WIDEST_CELL = 72
+RECORD_COLUMNS = ("field", "value")  # of a dataclass: a value is written as its field is called
 _SHARES = ("share", "balance")
 _NANOSECONDS = "_ns"
 _DIGITS = 1e6  # numbers from here on are written without decimals
@@ -30,12 +34,28 @@ _NAMES_BY_NUMBER = frozenset({"pid", "tid"})
 _BATCH = 2000
 _LINE_END = "\r\n"
 
-format_option = click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="table", help="How to write the rows."
+
+class FormChoice(click.Choice[str]):
+    """The forms of --format; --json sets the same parameter to OBJECT."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Take one of the choices, or OBJECT."""
+        return value if value == OBJECT else super().convert(value, param, ctx)
+
+
+_OBJECT_HELP = "Write one JSON object: command, of, and what the command found."
+_format_option = click.option(
+    "--format", "form", type=FormChoice(FORMATS), default="table", help="How to write the rows."
 )
+object_option = click.option("--json", "form", flag_value=OBJECT, help=_OBJECT_HELP)
 limit_option = click.option(
     "--limit", type=click.IntRange(min=0), help="Rows at most; 0 for all.  [default: 40 in a table]"
 )
+
+
+def format_option(function: Any) -> Any:
+    """Add --format and --json, which both set `form`."""
+    return _format_option(object_option(function))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +85,7 @@ def _values(column: pd.Series[Any]) -> list[Any]:
 def of_record(record: Any) -> Rows:
     """Take the fields of a dataclass as rows `field`, `value`; nested ones with a dotted name."""
     rows = list(_flat("", dataclasses.asdict(record)))
-    return Rows(("field", "value"), rows, len(rows))
+    return Rows(RECORD_COLUMNS, rows, len(rows))
 
 
 def _flat(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -74,6 +94,17 @@ def _flat(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from _flat(f"{prefix}{name}.", value)
         else:
             yield f"{prefix}{name}", value
+
+
+def write_object(command: str, of: Any, **found: Any) -> None:
+    """Write the one JSON object of --json: the command, what it was given, what it found."""
+    write([_json({"command": command, "of": of, **found})])
+
+
+def records(rows: Rows, limit: int | None = None) -> list[dict[str, Any]]:
+    """Give rows as one dict each, for `write_object`."""
+    shown = islice(rows.rows, limit) if limit else rows.rows
+    return [dict(zip(rows.columns, row, strict=True)) for row in shown]
 
 
 def write_result(result: Any, form: str, limit: int | None = None) -> None:
@@ -87,12 +118,8 @@ def write_result(result: Any, form: str, limit: int | None = None) -> None:
 def _write_record(record: Any, form: str) -> None:
     if form == "json":
         write([_json(dataclasses.asdict(record))])
-        return
-    rows = of_record(record)
-    if form == "table":
-        texts = [(name, _cell(value, name)) for name, value in rows.rows]
-        rows = Rows(rows.columns, texts, rows.count)
-    write_rows(rows, form, 0)
+    else:
+        write_rows(of_record(record), form, 0)
 
 
 def write_rows(rows: Rows, form: str = "table", limit: int | None = None) -> None:
@@ -105,29 +132,64 @@ def write_rows(rows: Rows, form: str = "table", limit: int | None = None) -> Non
     elif form == "csv":
         write(_csv_lines(rows.columns, shown))
     else:
-        write(table_lines(rows.columns, list(shown)))
-        if left_out:
-            write([f"... {left_out:,} more rows; --limit 0 shows all"])
+        lines = list(table_lines(rows.columns, list(shown)))
+        more = [f"... {left_out:,} more rows; --limit 0 shows all"] if left_out else []
+        write_paged([*lines, *more])
+
+
+def write_paged(lines: Sequence[str]) -> None:
+    """Write lines, on a terminal that they are too wide or too long for through its pager."""
+    if not sys.stdout.isatty() or _fits(lines):
+        write(lines)
+        return
+    # For `less`: do not wrap, keep colours, leave the text on the screen.
+    os.environ.setdefault("LESS", "-SRX")
+    click.echo_via_pager("\n".join(lines))
+
+
+def _fits(lines: Sequence[str]) -> bool:
+    size = shutil.get_terminal_size()
+    return len(lines) < size.lines and max(map(len, lines), default=0) <= size.columns
 
 
 def write(lines: Iterable[str], *, colours: bool | None = None) -> None:
     """Write lines to stdout; a reader that goes away ends the command without a word."""
     lines = iter(lines)
-    while batch := list(islice(lines, _BATCH)):
-        try:
+    with ended_by_reader():
+        while batch := list(islice(lines, _BATCH)):
             click.echo("\n".join(batch), color=colours)
-        except BrokenPipeError:
-            # What is still in the buffer must not be written again at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(PIPE_CLOSED)
+
+
+def write_bytes(data: bytes) -> None:
+    """Write bytes to stdout, as `write` does lines."""
+    with ended_by_reader():
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
+@contextmanager
+def ended_by_reader() -> Iterator[None]:
+    """End the process without a word when the reader of its output goes away."""
+    try:
+        yield
+    except BrokenPipeError:
+        # What is still in the buffer must not be written again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(PIPE_CLOSED)
 
 
 def table_lines(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
     """Write a table: numbers to the right with thousands commas, shares as percentages."""
-    cells = [[_cell(value, name) for value, name in zip(row, columns, strict=True)] for row in rows]
+    if tuple(columns) == RECORD_COLUMNS:
+        cells = [[str(name), _cell(value, str(name))] for name, value in rows]
+    else:
+        cells = [[_cell(value, name) for value, name in zip(row, columns, strict=True)]
+                 for row in rows]  # fmt: skip
     heads = [name.removesuffix(_NANOSECONDS) for name in columns]
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
     numeric = [bool(rows) and all(_is_number(row[at]) for row in rows) for at in range(len(widths))]
+    if tuple(columns) == RECORD_COLUMNS:
+        numeric[1] = True
     for texts in (heads, *cells):
         aligned = (
             text.rjust(width) if number else text.ljust(width)
@@ -198,6 +260,8 @@ def _plain(value: Any) -> Any:
     """Make a value JSON can hold: what is not a number becomes null."""
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -1,66 +1,153 @@
-"""`tilescope show NAME REPORT`: one command for each analysis in the catalogue."""
+"""`tilescope show TABLE REPORT`: any analysis, and any table of `report.frames`."""
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
-from collections.abc import Callable
-from typing import Any
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.faults import Command, Group
-from cli.output import format_option, limit_option, write_result
+from cli.output import (
+    OBJECT,
+    Rows,
+    format_option,
+    printable,
+    write_object,
+    write_paged,
+    write_rows,
+)
+from cli.selection import OPTIONS, Selection, write_selected
+from cli.source import open_report, open_trace
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EXAMPLES = """
 \b
 Examples:
-  tilescope show memory_by_category run/
-  tilescope show live_variables run/ --step 12 --tile 3
-  tilescope show cycles_by_program run/ --format csv > programs.csv
+  tilescope show                                           every table and its columns
+  tilescope show fullest_tiles run/                        which tiles are near the limit?
+  tilescope show cycles_by_layer run/ --where 'share > 5 %'
+  tilescope show live_variables run/ --step 12 --tile 3 --sort bytes
+  tilescope show table.steps run/ --where 'type = DoExchange' --format csv > exchanges.csv
+  tilescope show memory_by_tile run/ --format parquet > tiles.parquet
 """
+TABLE = "table."  # before the name of a table that an analysis has, too
 
 
-class Analyses(Group):
-    """The analyses as commands, made when they are asked for."""
+class Shown(Group):
+    """The analyses and the tables as commands, made when they are asked for."""
+
+    member = "table or analysis"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name every analysis of a report."""
+        """Name every analysis; `resolve_command` and the list without arguments have the tables."""
         from pva.analysis import CATALOGUE
 
         return list(CATALOGUE)
 
+    def known_names(self, ctx: click.Context) -> list[str]:
+        """Name every analysis and every table."""
+        return [name for name, *_ in entries()]
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Make the command of one analysis from its signature and docstring."""
+        """Make the command of an analysis, or of a table."""
         from pva.analysis import CATALOGUE
+        from pva.frames import NAMES
 
-        analysis = CATALOGUE.get(cmd_name)
-        return _command(cmd_name, analysis) if analysis else None
+        if cmd_name in CATALOGUE:
+            return _of_analysis(cmd_name, CATALOGUE[cmd_name])
+        table = cmd_name.removeprefix(TABLE)
+        return _of_table(cmd_name, table) if table in NAMES else None
 
 
-def _command(name: str, analysis: Callable[..., Any]) -> click.Command:
-    subject = next(iter(inspect.signature(analysis).parameters))
+def entries() -> Iterator[tuple[str, str, str, dict[str, str]]]:
+    """List what can be shown: name, report or trace, one sentence, units by column."""
+    from pva import schema
+    from pva.analysis import CATALOGUE
+    from pva.analysis.columns import COLUMNS
 
-    def run(report: str, form: str, limit: int | None, **options: int | None) -> None:
+    for name, analysis in CATALOGUE.items():
+        yield name, _subject(analysis), _first_sentence(analysis), COLUMNS.get(name, {})
+    for table in schema.TABLES:
+        units = {column.name: column.unit for column in table.columns}
+        yield _table_name(table.name), "report", f"{_capital(table.meaning)}.", units
+    for array in schema.ARRAYS:
+        units = dict.fromkeys(array.index, "") | {array.value_column: array.unit}
+        yield _table_name(array.name), "report", f"{_capital(array.meaning)}.", units
+
+
+def _table_name(name: str) -> str:
+    from pva.analysis import CATALOGUE
+
+    return f"{TABLE}{name}" if name in CATALOGUE else name
+
+
+def _subject(analysis: Callable[..., Any]) -> str:
+    return next(iter(inspect.signature(analysis).parameters))
+
+
+def _first_sentence(analysis: Callable[..., Any]) -> str:
+    paragraph = (inspect.getdoc(analysis) or "").partition("\n\n")[0]
+    return " ".join(paragraph.split())
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _of_analysis(name: str, analysis: Callable[..., Any]) -> click.Command:
+    subject = _subject(analysis)
+
+    def ask(path: str, options: dict[str, int | None]) -> Any:
         given = {option: value for option, value in options.items() if value is not None}
-        write_result(analysis(_open(report, subject), **given), form, limit)
+        return analysis(open_trace(path) if subject == "trace" else open_report(path), **given)
 
-    parameters: list[click.Parameter] = [
-        click.Argument(["report"], metavar=subject.upper(), type=click.Path()),
-        *_parameters(analysis),
-    ]
-    command = Command(name, callback=run, params=parameters, help=inspect.getdoc(analysis))
-    return limit_option(format_option(command))
+    text = f"{inspect.getdoc(analysis)}{_columns_text(name)}"
+    return _command(name, subject, ask, text, _parameters(analysis))
 
 
-def _open(path: str, subject: str) -> Any:
-    """Open what an analysis takes: a report, or a host trace."""
-    if subject == "trace":
-        from pva.trace import openTrace
+def _of_table(name: str, table: str) -> click.Command:
+    def ask(path: str, options: dict[str, int | None]) -> pd.DataFrame:
+        from pva.frames import frame_of
 
-        return openTrace(path)
-    from pva.report import openReport
+        return frame_of(open_report(path).dataset, table, copy=False)
 
-    return openReport(path)
+    sentence = next(text for known, _, text, _ in entries() if known == _table_name(table))
+    return _command(name, "report", ask, f"{sentence}{_columns_text(_table_name(table))}", [])
+
+
+def _columns_text(name: str) -> str:
+    units = next((units for known, _, _, units in entries() if known == name), {})
+    return f"\n\nColumns: {', '.join(_with_units(units))}." if units else ""
+
+
+def _with_units(units: dict[str, str]) -> list[str]:
+    return [f"{column} ({unit})" if unit else column for column, unit in units.items()]
+
+
+def _command(
+    name: str,
+    subject: str,
+    ask: Callable[[str, dict[str, int | None]], Any],
+    text: str,
+    parameters: list[click.Parameter],
+) -> click.Command:
+    def run(path: str, **chosen: Any) -> None:
+        names = [field.name for field in dataclasses.fields(Selection)]
+        selection = Selection(**{key: chosen.pop(key) for key in names})
+        units = next((units for known, _, _, units in entries() if known == name), {})
+        write_selected(name, path, ask(path, chosen), units, selection)
+
+    argument = click.Argument(["path"], metavar=subject.upper(), type=click.Path())
+    command = Command(name, callback=run, params=[argument, *parameters], help=text)
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
 
 
 def _parameters(analysis: Callable[..., Any]) -> list[click.Parameter]:
@@ -99,6 +186,34 @@ _HELP = {
 }
 
 
-@click.command(cls=Analyses, epilog=EXAMPLES, no_args_is_help=True)
-def show() -> None:
-    """Print one analysis of a report as a table, JSON or CSV."""
+@click.command(cls=Shown, epilog=EXAMPLES, invoke_without_command=True)
+@format_option
+@click.pass_context
+def show(ctx: click.Context, form: str) -> None:
+    """Print an analysis or a table of a report; alone, list them all with columns and units."""
+    if ctx.invoked_subcommand is not None:
+        return
+    if form == "table":
+        write_paged(list(_listed()))
+        return
+    columns = ("name", "of", "meaning", "column", "unit")
+    rows = [
+        (name, subject, meaning, column, unit)
+        for name, subject, meaning, units in entries()
+        for column, unit in (units or {"": ""}).items()
+    ]
+    if form == OBJECT:
+        keys = ("name", "of", "meaning", "columns")
+        listed = [(*rest, [{"name": c, "unit": u} for c, u in units.items()])
+                  for *rest, units in entries()]  # fmt: skip
+        write_object("show", None, tables=[dict(zip(keys, one, strict=True)) for one in listed])
+    else:
+        write_rows(Rows(columns, rows, len(rows)), form)
+
+
+def _listed() -> Iterator[str]:
+    for name, subject, meaning, units in entries():
+        yield f"{name}  ({subject})" if subject != "report" else name
+        yield f"    {printable(meaning)}"
+        columns = ", ".join(_with_units(units))
+        yield from textwrap.wrap(columns, 96, initial_indent=" " * 4, subsequent_indent=" " * 4)

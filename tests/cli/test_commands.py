@@ -136,7 +136,7 @@ def test_show_passes_options_to_the_analysis(report: Path) -> None:
     ("arguments", "message"),
     [
         (("summry", "x"), "no command 'summry'; did you mean summary?"),
-        (("show", "memory_by_tiles", "x"), "no command 'memory_by_tiles'; did you mean"),
+        (("show", "memory_by_tiles", "x"), "no table or analysis 'memory_by_tiles'; did you"),
         (("summary",), "Missing argument 'REPORT'; see tilescope summary --help"),
         (("show", "live_variables", "x"), "Missing option '--step'"),
         (("summary", "x", "--livenes"), "No such option"),

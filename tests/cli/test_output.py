@@ -79,10 +79,10 @@ def test_dataclass_is_fields_in_a_table_and_an_object_in_json(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert printed(capsys, Overview(), "table") == [
-        "field             value",
-        "cycles            1,024",
+        "field              value",
+        "cycles             1,024",
         "compute_share     41.5 %",
-        "tile_cycles.sync  20",
+        "tile_cycles.sync      20",
     ]
     assert json.loads("".join(printed(capsys, Overview(), "json"))) == {
         "cycles": 1024, "compute_share": 0.4148, "tile_cycles": {"sync": 20},

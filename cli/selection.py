@@ -1,0 +1,120 @@
+"""What `show` keeps of a table, in which order, and how it is written."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.output import (
+    FORMATS,
+    OBJECT,
+    FormChoice,
+    limit_option,
+    of_frame,
+    of_record,
+    records,
+    write_bytes,
+    write_object,
+    write_result,
+)
+from pva.errors import MissingPackageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PARQUET = "parquet"
+OPTIONS = (
+    click.option(
+        "--where", multiple=True, metavar="'COLUMN OP VALUE'",
+        help="Only rows of which this holds; OP is = != < <= > >= ~ (contains) or !~. A number may"
+        " have a unit: 64 kB, 25 %.",
+    ),
+    click.option(
+        "--sort", metavar="COLUMN",
+        help="Largest numbers first, texts from A to Z; -COLUMN is the other way round.",
+    ),
+    limit_option,
+    click.option(
+        "--format", "form", type=FormChoice((*FORMATS, PARQUET)), default="table",
+        help="How to write the rows.",
+    ),
+    click.option(
+        "--json", "form", flag_value=OBJECT,
+        help="Write one JSON object: command, of, name, columns (name and unit), count, rows.",
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The OPTIONS by name."""
+
+    where: tuple[str, ...]
+    sort: str | None
+    limit: int | None
+    form: str
+
+
+def write_selected(
+    name: str, path: str, result: Any, units: dict[str, str], chosen: Selection
+) -> None:
+    """Write the rows that are chosen of what an analysis or table gave; raises PvaError."""
+    record = dataclasses.is_dataclass(result) and not isinstance(result, type)
+    if record and (chosen.where or chosen.sort or chosen.form == PARQUET):
+        result, record = frame_of_record(result), False
+    if not record:
+        result = selected(result, chosen)
+    if chosen.form == PARQUET:
+        _write_parquet(result)
+    elif chosen.form == OBJECT:
+        rows = of_record(result) if record else of_frame(result)
+        columns = [{"name": column, "unit": units.get(column, "")} for column in rows.columns]
+        found = records(rows, chosen.limit)
+        write_object("show", path, name=name, columns=columns, count=rows.count, rows=found)
+    else:
+        write_result(result, chosen.form, chosen.limit)
+
+
+def frame_of_record(record: Any) -> pd.DataFrame:
+    """Give the fields of a dataclass as rows, their values as texts."""
+    import pandas as pd
+
+    rows = of_record(record)
+    return pd.DataFrame([(field, str(value)) for field, value in rows.rows], columns=rows.columns)
+
+
+def selected(frame: pd.DataFrame, chosen: Selection) -> pd.DataFrame:
+    """Keep and order rows as the options say; raises PvaError for an unknown column."""
+    from pandas.api.types import is_numeric_dtype
+
+    from pva.analysis.filters import column_of, matching, parse_filter
+
+    if frame.index.name:
+        frame = frame.reset_index()
+    frame = matching(frame, map(parse_filter, chosen.where))
+    if chosen.sort:
+        column = chosen.sort.removeprefix("-")
+        turned = column != chosen.sort
+        rising = turned if is_numeric_dtype(column_of(frame, column)) else not turned
+        frame = frame.sort_values(column, ascending=rising, kind="stable")
+    if chosen.limit and chosen.form == PARQUET:
+        frame = frame.head(chosen.limit)
+    return frame
+
+
+def _write_parquet(frame: pd.DataFrame) -> None:
+    if sys.stdout.isatty():
+        raise click.UsageError("Parquet is not for a terminal; write it to a file with > FILE")
+    data = io.BytesIO()
+    try:
+        frame.to_parquet(data, index=False)
+    except ImportError:
+        raise MissingPackageError(
+            "--format parquet", "needs the package pyarrow", "pip install 'tilescope[parquet]'"
+        ) from None
+    write_bytes(data.getvalue())

@@ -1,0 +1,46 @@
+"""What a command reads: a report or a trace at a path, `-` standing for standard input."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pva.errors import DamagedFileError
+
+if TYPE_CHECKING:
+    from pva.report import Report
+    from pva.trace import Trace
+
+STANDARD_INPUT = "-"
+_NAME = "standard-input"
+
+
+def open_report(path: str) -> Report:
+    """Open a report; raises PvaError."""
+    from pva.report import openReport
+
+    return openReport(source(path))
+
+
+def open_trace(path: str) -> Trace:
+    """Open a host trace; raises PvaError."""
+    from pva.trace import openTrace
+
+    return openTrace(source(path))
+
+
+def source(path: str) -> str:
+    """Give a path to read from: of `-` that of a copy, which goes when the command ends."""
+    if path != STANDARD_INPUT:
+        return path
+    data = sys.stdin.buffer.read()
+    if not data:
+        raise DamagedFileError("standard input", "empty", "send a report to it")
+    folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory())
+    copy = Path(folder) / _NAME
+    copy.write_bytes(data)
+    return str(copy)

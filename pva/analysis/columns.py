@@ -1,0 +1,216 @@
+"""The columns of every analysis with their units; a test holds them against what is given.
+
+Those of a dataclass are its fields. `NAME:UNIT`, a number without a unit is a count, an index or
+an identifier; `*` stands for columns that depend on the report.
+"""
+
+from __future__ import annotations
+
+
+def _column(word: str) -> tuple[str, str]:
+    name, _, unit = word.partition(":")
+    return name, unit.replace("-", " ")
+
+
+_TEXTS: dict[str, str] = {
+    "memory_overview": (
+        "bytes_per_tile:bytes tiles total:bytes total_including_gaps:bytes fullest_tile "
+        "fullest_bytes:bytes fullest_share:fraction fullest_tile_excluding_gaps "
+        "fullest_bytes_excluding_gaps:bytes mean_bytes:bytes tiles_out_of_memory "
+        "largest_category largest_category_bytes:bytes"
+    ),
+    "memory_by_tile": (
+        "tile ipu total:bytes total_including_gaps:bytes interleaved:bytes "
+        "non_interleaved:bytes overflowed:bytes free:bytes"
+    ),
+    "fullest_tiles": "tile ipu bytes:bytes free:bytes",
+    "memory_by_category": "category label not_overlapped:bytes overlapped:bytes total:bytes",
+    "category_by_tile": "tile *:bytes overlapped:bytes",
+    "memory_by_region": (
+        "region bytes:bytes share:fraction gaps:bytes tiles fullest_tile fullest_bytes:bytes"
+    ),
+    "memory_by_ipu": (
+        "ipu tiles bytes:bytes bytes_including_gaps:bytes share:fraction fullest_tile "
+        "fullest_bytes:bytes free:bytes tiles_out_of_memory"
+    ),
+    "memory_by_vertex_type": (
+        "vertex_type vertex_data:bytes edge_pointers:bytes copy_pointers:bytes padding:bytes "
+        "descriptors:bytes code:bytes total:bytes"
+    ),
+    "memory_by_compute_set": (
+        "compute_set name vertices state:bytes vertex_data:bytes edge_pointers:bytes "
+        "copy_pointers:bytes padding:bytes descriptors:bytes code:bytes"
+    ),
+    "memory_by_operation": (
+        "operation layer bytes:bytes variables vertex_state:bytes control_code:bytes "
+        "exchange_code:bytes"
+    ),
+    "code_by_program": (
+        "program type name code:bytes control_code:bytes exchange_code:bytes tiles "
+        "most_on_a_tile:bytes"
+    ),
+    "largest_variables": (
+        "variable name type shape category bytes:bytes share:fraction always_live at_peak"
+    ),
+    "memory_by_layer": (
+        "layer variables bytes:bytes always_live_bytes:bytes peak_bytes:bytes share:fraction"
+    ),
+    "memory_by_type": "type variables bytes:bytes always_live_bytes:bytes peak_bytes:bytes",
+    "variable_spread": (
+        "variable name category bytes:bytes tiles fullest_tile most_bytes:bytes "
+        "balance:fraction excess_bytes:bytes"
+    ),
+    "variable_by_tile": "tile ipu bytes:bytes pieces address:bytes",
+    "memory_map": (
+        "tile address:bytes end:bytes bytes:bytes region name category first_step last_step"
+    ),
+    "fragmentation": (
+        "tile ipu bytes:bytes gaps:bytes gap_share:fraction non_interleaved_gaps:bytes "
+        "interleaved_gaps:bytes overflowed_gaps:bytes between_regions:bytes free:bytes"
+    ),
+    "memory_usage": (
+        "including_gaps:bytes total:bytes non_interleaved:bytes interleaved:bytes "
+        "overflowed:bytes not_overlapped_by_category:bytes overlapped_by_category:bytes"
+    ),
+    "memory_histogram": "low_kb:kB high_kb:kB tiles",
+    "liveness_overview": (
+        "always_live:bytes peak_step peak_type peak_name peak_bytes:bytes max_live:bytes "
+        "largest_variable largest_variable_bytes:bytes"
+    ),
+    "liveness_curve": (
+        "step program type name depth always_live:bytes not_always_live:bytes total:bytes"
+    ),
+    "live_variables": "variable name category bytes:bytes",
+    "always_live_variables": "name bytes:bytes",
+    "live_at_peak": "name category always_live bytes:bytes share:fraction",
+    "liveness_by_tile": (
+        "tile ipu most_live:bytes always_live:bytes not_always_live:bytes share:fraction free:bytes"
+    ),
+    "variable_lifetimes": (
+        "variable name category bytes:bytes steps first_step last_step at_peak "
+        "byte_steps:bytes*steps"
+    ),
+    "execution_overview": (
+        "cycles:cycles seconds:s runs recorded_runs steps time_shares:fraction "
+        "tile_cycles:tile-cycles compute_share:fraction exchange_share:fraction "
+        "host_share:fraction sync_share:fraction idle_share:fraction tile_balance:fraction "
+        "thread_balance:fraction"
+    ),
+    "cycles_by_phase": (
+        "phase steps cycles:cycles share:fraction overlapped_cycles:cycles tile_cycles:tile- "
+        "cycles tile_share:fraction"
+    ),
+    "cycles_by_layer": (
+        "layer steps cycles:cycles share:fraction compute:cycles exchange:cycles "
+        "host_exchange:cycles sync:cycles flops:flop"
+    ),
+    "cycles_by_operation": (
+        "operation layer steps cycles:cycles share:fraction compute:cycles exchange:cycles "
+        "host_exchange:cycles sync:cycles flops:flop"
+    ),
+    "cycles_by_ipu": (
+        "ipu tiles compute_share:fraction exchange_share:fraction "
+        "host_exchange_share:fraction waiting_share:fraction busiest_tile "
+        "busiest_share:fraction"
+    ),
+    "cycles_by_tile": (
+        "tile ipu compute:cycles exchange:cycles host_exchange:cycles busy:cycles "
+        "waiting:cycles busy_share:fraction"
+    ),
+    "tile_balance": (
+        "program type name executions cycles:cycles mean_cycles:cycles tile_balance:fraction "
+        "active_tiles lost_cycles:cycles"
+    ),
+    "thread_balance": (
+        "compute_set name executions vertices active_tiles vertices_per_tile "
+        "tile_cycles:tile-cycles active_cycles:cycles thread_balance:fraction "
+        "idle_cycles:cycles"
+    ),
+    "slowest_tiles": "step name tile ipu cycles:cycles active_cycles:cycles over_mean:cycles",
+    "sync_waits": "sync_type after syncs cycles:cycles share:fraction",
+    "largest_exchanges": (
+        "kind exchange name bytes_received:bytes bytes_sent:bytes cycles:cycles "
+        "bytes_per_cycle:bytes/cycle code_bytes:bytes"
+    ),
+    "exchange_spread": (
+        "kind exchange name fan_out receivers busiest_receiver busiest_receiver_bytes:bytes "
+        "receive_balance:fraction senders busiest_sender busiest_sender_bytes:bytes "
+        "send_balance:fraction"
+    ),
+    "exchange_matrix": (
+        "from_ipu to_ipu bytes_at_least:bytes bytes_at_most:bytes exact share:fraction"
+    ),
+    "traffic_by_tile": (
+        "tile ipu bytes:bytes received:bytes sent:bytes global_received:bytes "
+        "global_sent:bytes from_host:bytes to_host:bytes"
+    ),
+    "exchange_code": (
+        "program name total:bytes delay:bytes exchange:bytes other:bytes "
+        "receive_address:bytes receive_format:bytes receive_mux:bytes send:bytes "
+        "send_with_put_address:bytes send_with_put_format:bytes send_with_put_mux:bytes"
+    ),
+    "stream_bandwidth": (
+        "name executions bytes_in:bytes bytes_out:bytes cycles:cycles exposed_cycles:cycles "
+        "bytes_per_second:bytes/s"
+    ),
+    "cycles_by_vertex_type": (
+        "vertex_type instances cycles_once:cycles cycles:cycles share:fraction"
+    ),
+    "cycles_by_program": (
+        "program type name executions cycles:cycles share:fraction mean_tile_balance:fraction"
+    ),
+    "vertices_by_compute_set": "compute_set name vertex_type instances cycles:cycles",
+    "vertices_of_step": "vertex_type instances cycles:cycles",
+    "flop_utilisation": (
+        "flops:flop cycles:cycles compute_cycles:cycles flops_per_second:flop/s "
+        "float_peak:flop/s half_peak:flop/s float_peak_share:fraction "
+        "half_peak_share:fraction compute_float_peak_share:fraction "
+        "compute_half_peak_share:fraction unknown_compute_sets"
+    ),
+    "flops_by_compute_set": (
+        "compute_set name executions flops:flop cycles:cycles flops_per_cycle:flop/cycle "
+        "float_peak_share:fraction half_peak_share:fraction"
+    ),
+    "estimated_against_measured": (
+        "compute_set name executions estimated_cycles:cycles mean_cycles:cycles "
+        "min_cycles:cycles max_cycles:cycles measured_cycles:cycles excess_cycles:cycles"
+    ),
+    "varying_programs": (
+        "program type name executions min_cycles:cycles mean_cycles:cycles max_cycles:cycles "
+        "longest_step spread_cycles:cycles"
+    ),
+    "overlap": (
+        "ipu io_cycles:cycles compute_cycles:cycles both_cycles:cycles hidden_share:fraction"
+    ),
+    "longest_steps": (
+        "step run type name cycles:cycles all_cycles:cycles cycles_from:cycles active_tiles "
+        "tile_balance:fraction"
+    ),
+    "steps": (
+        "step run name type sync_type program cycles:cycles cycles_from:cycles "
+        "cycles_to:cycles cycles_overlapped:cycles active_tiles tile_balance:fraction "
+        "active_tile_balance:fraction thread_balance:fraction total_data:bytes "
+        "data_balance:fraction"
+    ),
+    "runs": (
+        "run name program first_step end_step cycles_from:cycles cycles:cycles "
+        "start_microseconds:µs end_microseconds:µs trace_begin:ns trace_end:ns steps recorded "
+        "device_microseconds:µs"
+    ),
+    "time_between_runs": (
+        "run name gap_microseconds:µs gap_share:fraction run_microseconds:µs device_microseconds:µs"
+    ),
+    "blocks": (
+        "name kind ipu count total_cycles:cycles mean_cycles:cycles min_cycles:cycles "
+        "max_cycles:cycles"
+    ),
+    "threads": "pid tid name events depth begin_ns:ns end_ns:ns busy_ns:ns",
+    "label_statistics": "label channel count total_ns:ns self_ns:ns mean_ns:ns max_ns:ns",
+    "channel_statistics": "channel labels events self_ns:ns longest_ns:ns share:fraction",
+    "longest_events": "label channel pid tid begin_ns:ns duration_ns:ns self_ns:ns",
+}
+
+
+COLUMNS: dict[str, dict[str, str]] = {
+    analysis: dict(_column(word) for word in text.split()) for analysis, text in _TEXTS.items()
+}

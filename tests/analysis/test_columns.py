@@ -1,0 +1,42 @@
+"""The declared columns of analyses against what they give."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import Any
+
+import pytest
+
+from pva.analysis import CATALOGUE
+from pva.analysis.columns import COLUMNS
+from pva.report import Report
+from pva.trace import openTrace
+from tests.analysis.samples import SAMPLES
+from tests.builders import small_report
+
+
+def given_columns(name: str) -> list[str]:
+    subject, *more = inspect.signature(CATALOGUE[name]).parameters.values()
+    required = {p.name: 0 for p in more if p.default is inspect.Parameter.empty}
+    of_trace = subject.name == "trace"
+    source: Any = openTrace(SAMPLES / "mlp_digits_tiny") if of_trace else Report.of(small_report())
+    result = CATALOGUE[name](source, **required)
+    if dataclasses.is_dataclass(result):
+        return [field.name for field in dataclasses.fields(result)]
+    return list((result.reset_index() if result.index.name else result).columns)
+
+
+def test_every_analysis_declares_its_columns() -> None:
+    assert sorted(set(CATALOGUE) ^ set(COLUMNS)) == [], "add them to pva/analysis/columns.py"
+
+
+@pytest.mark.parametrize("name", sorted(set(COLUMNS) & set(CATALOGUE)))
+def test_declared_columns_are_those_given(name: str) -> None:
+    declared, found = list(COLUMNS[name]), given_columns(name)
+    if "*" in declared:
+        place = declared.index("*")
+        assert found[:place] == declared[:place]
+        assert found[place - len(declared) + 1 :] == declared[place + 1 :]
+    else:
+        assert found == declared, " ".join(found)
