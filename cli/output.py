@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -101,10 +101,19 @@ def write_object(command: str, of: Any, **found: Any) -> None:
     write([_json({"command": command, "of": of, **found})])
 
 
-def records(rows: Rows, limit: int | None = None) -> list[dict[str, Any]]:
-    """Give rows as one dict each, for `write_object`."""
+def write_rows_object(
+    command: str,
+    of: Any,
+    rows: Rows,
+    limit: int | None = None,
+    units: Mapping[str, str] | None = None,
+    **found: Any,
+) -> None:
+    """Write rows as the object of --json: columns with their units, how many rows, the rows."""
+    named = [{"name": name, "unit": (units or {}).get(name, "")} for name in rows.columns]
     shown = islice(rows.rows, limit) if limit else rows.rows
-    return [dict(zip(rows.columns, row, strict=True)) for row in shown]
+    records = [dict(zip(rows.columns, row, strict=True)) for row in shown]
+    write_object(command, of, **found, columns=named, count=rows.count, rows=records)
 
 
 def write_result(result: Any, form: str, limit: int | None = None) -> None:

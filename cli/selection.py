@@ -17,10 +17,9 @@ from cli.output import (
     limit_option,
     of_frame,
     of_record,
-    records,
     write_bytes,
-    write_object,
     write_result,
+    write_rows_object,
 )
 from pva.errors import MissingPackageError
 
@@ -73,9 +72,7 @@ def write_selected(
         _write_parquet(result)
     elif chosen.form == OBJECT:
         rows = of_record(result) if record else of_frame(result)
-        columns = [{"name": column, "unit": units.get(column, "")} for column in rows.columns]
-        found = records(rows, chosen.limit)
-        write_object("show", path, name=name, columns=columns, count=rows.count, rows=found)
+        write_rows_object("show", path, rows, chosen.limit, units, name=name)
     else:
         write_result(result, chosen.form, chosen.limit)
 

@@ -7,7 +7,14 @@ import sys
 import click
 
 from cli.faults import Command
-from cli.output import format_option, limit_option, write_result
+from cli.output import (
+    OBJECT,
+    format_option,
+    limit_option,
+    of_frame,
+    write_result,
+    write_rows_object,
+)
 
 EXAMPLES = """
 \b
@@ -35,4 +42,8 @@ def sql(report: str, query: str, form: str, limit: int | None) -> None:
     from pva.report import openReport
 
     text = sys.stdin.read() if query == "-" else query
-    write_result(openReport(report).sql(text), form, limit)
+    found = openReport(report).sql(text)
+    if form == OBJECT:
+        write_rows_object("sql", report, of_frame(found), limit, query=text)
+    else:
+        write_result(found, form, limit)
