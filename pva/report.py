@@ -56,13 +56,20 @@ ProfileVersionReport = ProfileReportVersion
 
 
 def openReport(
-    profileFilename: str | PathLike[str], debugInfoFilename: str | PathLike[str] | None = None
+    profileFilename: str | PathLike[str] | None = None,
+    debugInfoFilename: str | PathLike[str] | None = None,
+    *,
+    filename: str | PathLike[str] | None = None,
 ) -> Report:
     """Open a report directory, or a profile in a `.pop`, `.json` or `.cbor` file.
 
-    Raises PvaError: NotFoundError, UnknownFormatError, DamagedFileError or NewerVersionError.
+    `filename` is libpva's other name of the first argument. Raises PvaError: NotFoundError,
+    UnknownFormatError, DamagedFileError or NewerVersionError.
     """
-    return Report(profileFilename, debugInfoFilename)
+    path = filename if profileFilename is None else profileFilename
+    if path is None:
+        raise TypeError("openReport: the path of a report is needed")
+    return Report(path, debugInfoFilename)
 
 
 class Report(Shown):

@@ -27,7 +27,7 @@ class DebugContext(Item):
     """A named place of one software layer; `parents` are the places that it was made in."""
 
     __slots__ = ()
-    _figures = ("layer", "id")
+    _figures = ("id", "file=location.fileName", "line=location.lineNumber")
 
     @property
     def id(self) -> int:

@@ -259,7 +259,7 @@ class Events(Sequence[Event]):
 class Thread(Shown):
     """A thread that recorded something. Its columns are read when first asked for."""
 
-    _figures = ("tid", "events")
+    _figures = ("events",)
 
     def __init__(
         self, pid: int, tid: int, name: str, names: Names, load: Callable[[], ThreadColumns]
@@ -280,12 +280,15 @@ class Thread(Shown):
         """Its outermost events."""
         return Events(self, self.columns.children(-1))
 
+    def _title(self) -> tuple[str, ...]:
+        return (str(self.tid), *super()._title())
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Process(Shown):
     """A process and its threads, in the order in which they first recorded something."""
 
-    _figures = ("pid", "threads")
+    _figures = ("threads",)
 
     pid: int
     name: str
@@ -298,3 +301,6 @@ class Process(Shown):
                 return thread
         known = ", ".join(str(thread.tid) for thread in self.threads[:10])
         raise PvaError(f"process {self.pid}", f"no thread {tid}", f"its threads are {known}")
+
+    def _title(self) -> tuple[str, ...]:
+        return (str(self.pid), *Shown._title(self))

@@ -80,7 +80,7 @@ class TileVertexType(Item):
     """A vertex type on a tile; the row is that of the type."""
 
     __slots__ = ("_tile",)
-    _figures = ("codeBytes",)
+    _figures = ("type=type.name", "codeBytes")
 
     def __init__(self, data: Dataset, row: int, tile: int) -> None:
         super().__init__(data, row)

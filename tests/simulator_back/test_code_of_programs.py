@@ -86,3 +86,11 @@ def test_programs_come_from_the_call_that_made_them(tmp_path: Path) -> None:
     add = row_of(report_of(tmp_path), "OnTileExecute")
     assert (programs[add], found[add]) == ("sum/Op/Add", "sum/Op/Add")
     assert set(found[:add]) == {""}
+
+
+def test_an_operation_is_located_at_the_call_of_the_library(tmp_path: Path) -> None:
+    (add, *_) = pva.OperationAnalysis(report_of(tmp_path)).operations
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    location = add.debugContext.location
+    assert (add.name, location.fileName) == ("sum/Op/Add", Path(__file__).name)
+    assert "popops.addInPlace(" in lines[location.lineNumber - 1]
