@@ -18,6 +18,8 @@ def contents(path: Path, what: str) -> bytes:
     try:
         if path.is_dir():
             raise UnknownFormatError(path, "a directory", f"give {what}")
+        if path.exists() and not path.is_file():  # a pipe would be waited for without end
+            raise UnknownFormatError(path, "no file", f"give {what}")
         size = path.stat().st_size
         if size > SIZE_LIMIT:
             raise DamagedFileError(path, f"{size} bytes", f"{what} has at most {SIZE_LIMIT}")

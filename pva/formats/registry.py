@@ -22,7 +22,7 @@ from pva.formats import (
     json_profile,
     parquet,
     pop,
-    sqlite_file,
+    sqlite_outside,
 )
 from pva.formats.files import contents
 from pva.formats.pop import ReportWriter
@@ -74,7 +74,7 @@ def _write_plain(dataset: Dataset, path: Path) -> None:
 FORMATS: tuple[Format, ...] = (
     Format(
         "pop", "profile.pop, an SQLite database", (".pop",),
-        lambda head: head.startswith(sqlite_file.MAGIC), pop.read, pop.write,
+        lambda head: head.startswith(sqlite_outside.MAGIC), pop.read, pop.write,
     ),
     Format(
         "json", "a graph or execution profile as JSON", (".json",), _is_json,
@@ -223,6 +223,8 @@ def _is_directory(path: Path) -> bool:
 
 def _head(file: Path) -> bytes:
     try:
+        if file.exists() and not file.is_file():  # a pipe would be waited for without end
+            raise UnknownFormatError(file, "no file", _known())
         with file.open("rb") as stream:
             return stream.read(HEAD_BYTES)
     except FileNotFoundError:

@@ -20,21 +20,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from pva.errors import (
-    DamagedFileError,
-    NewerVersionError,
-    NotFoundError,
-    PvaError,
-    UnknownFormatError,
-)
+from pva.errors import DamagedFileError, NewerVersionError, PvaError, UnknownFormatError
+from pva.formats.sqlite_outside import check_outside, journal_of
 from pvti.schema import APPLICATION_ID as TRACE_ID
 from pvti.schema import WRITER_PRAGMAS
 
-MAGIC = b"SQLite format 3\x00"
 REPORT_ID = 0x54534350  # "TSCP"
 APPLICATIONS = {REPORT_ID: "a report (profile.pop)", TRACE_ID: "a host trace (.pvti)"}
 BLOB_LIMIT = 64 << 20  # bytes of one value; both formats cut theirs well below
-QUERY_SECONDS = 60.0
+QUERY_SECONDS = 10.0
 BUSY_SECONDS = 5.0
 WRITE_SECONDS = 60.0
 _PROGRESS_STEPS = 100_000  # instructions of SQLite between two looks at the clock
@@ -119,7 +113,7 @@ def open_read_only(path: str | PathLike[str], declaration: Declaration) -> Datab
     Raises NotFoundError, UnknownFormatError (foreign), DamagedFileError, NewerVersionError.
     """
     file = Path(path)
-    _check_magic(file, declaration.what)
+    check_outside(file, declaration.what)
     with faults(file, declaration.what):
         try:
             connection = _connect(file)
@@ -193,25 +187,6 @@ def _damage(path: Path, error: sqlite3.Error) -> str:
     return str(error)
 
 
-def _check_magic(path: Path, what: str) -> None:
-    if path.is_dir():
-        raise UnknownFormatError(path, "a directory", f"give {what}")
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(len(MAGIC))
-    except FileNotFoundError:
-        raise NotFoundError(path, "no such file", f"give the path of {what}") from None
-    except (OSError, ValueError) as error:
-        found = getattr(error, "strerror", None) or str(error)
-        raise PvaError(path, found, f"{what} that can be read") from error
-    if not head:
-        raise DamagedFileError(path, "empty: nothing had been committed", f"{what}")
-    if head != MAGIC[: len(head)]:
-        raise UnknownFormatError(path, f"begins with {head!r}", f"{what} is an SQLite database")
-    if len(head) < len(MAGIC):
-        raise DamagedFileError(path, f"cut short: {len(head)} bytes", f"{what}")
-
-
 class _Connection(sqlite3.Connection):
     """A connection that can be referred to weakly."""
 
@@ -240,7 +215,7 @@ def _connect(path: Path, mode: str = "ro") -> sqlite3.Connection:
 def _needs_recovery(path: Path, error: sqlite3.OperationalError) -> bool:
     """Tell whether a kill left a journal that must be rolled back before the file can be read."""
     refused = _code(error) in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
-    return refused and _journal(path).is_file()
+    return refused and journal_of(path.resolve()).is_file()
 
 
 def _connect_recovered(path: Path) -> sqlite3.Connection:
@@ -248,17 +223,13 @@ def _connect_recovered(path: Path) -> sqlite3.Connection:
     copy = directory / "copy"
     try:
         shutil.copyfile(path, copy)
-        shutil.copyfile(_journal(path), _journal(copy))
+        shutil.copyfile(journal_of(path.resolve()), journal_of(copy))
         connection = _connect(copy, mode="rw")
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
     weakref.finalize(connection, shutil.rmtree, directory, ignore_errors=True)
     return connection
-
-
-def _journal(path: Path) -> Path:
-    return path.with_name(f"{path.name}-journal")
 
 
 def _check_identity(database: Database) -> None:

@@ -74,7 +74,8 @@ def _fits(found: Values, kind: schema.Kind) -> bool:
             kind != "bool" or bool(found.max() <= 1)
         )
     if letter == "f" and kind in ("int", "code"):
-        return bool((np.isfinite(found) & (np.abs(found) < 2.0**53) & (found % 1 == 0)).all())
+        known = bool(np.isfinite(found).all())
+        return known and bool(((np.abs(found) < 2.0**53) & (found % 1 == 0)).all())
     return letter == "f" and kind == "float"
 
 

@@ -1,5 +1,6 @@
 """Files that nobody vouches for are opened safely, and writers lose nothing to readers or kills."""
 
+import os
 import signal
 import sqlite3
 import subprocess
@@ -241,4 +242,79 @@ def test_threads_share_one_database(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert set(results) == {50}
+    database.close()
+
+
+def killed_while_writing(path: Path) -> Path:
+    """Leave a journal beside a file, as a kill does; give the journal."""
+    script = (
+        "import os, sqlite3, sys\n"
+        "c = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "c.execute('PRAGMA cache_size = 1')\n"
+        "c.execute('BEGIN')\n"
+        "c.execute('UPDATE rows SET data = randomblob(5000)')\n"
+        "c.execute('INSERT INTO rows (data) VALUES (randomblob(900000))')\n"
+        "os._exit(9)\n"
+    )
+    subprocess.run([sys.executable, "-c", script, str(path)], check=False)
+    return path.with_name(f"{path.name}-journal")
+
+
+def test_a_journal_cannot_have_another_file_deleted(tmp_path: Path) -> None:
+    # The end of a journal of a commit of several databases: page number, name of a journal of all
+    # of them, its length, its sum and the magic number (SQLite file format, section 3).
+    path, victim = make(tmp_path / "file"), tmp_path / "victim"
+    victim.write_text("precious")
+    name = str(victim).encode()
+    record = (0x40000000 // 4096 + 1).to_bytes(4, "big") + name + len(name).to_bytes(4, "big")
+    record += sum(name).to_bytes(4, "big") + bytes.fromhex("d9d505f920a163d7")
+    with killed_while_writing(path).open("ab") as journal:
+        journal.write(record)
+    with pytest.raises(DamagedFileError, match="file-journal: names another journal"):
+        open_read_only(path, DECLARATION)
+    with pytest.raises(DamagedFileError):
+        open_writer(path, DECLARATION, CREATE)
+    assert victim.read_text() == "precious"
+
+
+def test_a_file_with_a_write_ahead_log_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = make(tmp_path / "file")
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.close()
+    with pytest.raises(DamagedFileError, match="kept with a write-ahead log"):
+        open_read_only(path, DECLARATION)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_log_that_was_put_beside_a_file_is_refused(tmp_path: Path) -> None:
+    path = make(tmp_path / "file")
+    (tmp_path / "file-wal").write_bytes(b"x")
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    for opened in (path, link):  # SQLite looks beside what a link leads to
+        with pytest.raises(DamagedFileError, match="file-wal: a write-ahead log"):
+            open_read_only(opened, DECLARATION)
+    assert not (tmp_path / "file-shm").exists()
+
+
+@pytest.mark.parametrize("name", ["file", "file-journal", "file-wal"])
+def test_a_pipe_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    if name != "file":
+        make(tmp_path / "file")
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(PvaError) as error:
+        open_read_only(tmp_path / "file", DECLARATION)
+    assert str(tmp_path / name) in line(error)
+
+
+def test_a_trigger_of_a_file_is_never_run(tmp_path: Path) -> None:
+    path = make(tmp_path / "file")
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TRIGGER evil AFTER INSERT ON rows BEGIN DELETE FROM rows; END")
+    connection.close()
+    database = open_read_only(path, DECLARATION)
+    assert database.rows("SELECT count(*) FROM rows") == [(3,)]
+    with pytest.raises(PvaError):
+        database.rows("INSERT INTO rows (data) VALUES (x'00')")
     database.close()
