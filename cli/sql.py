@@ -20,7 +20,8 @@ EXAMPLES = """
 \b
 Examples:
   tilescope sql run/ "select name, bytes from variables order by bytes desc"
-  tilescope sql run/ "select run, sum(cycles) as cycles from steps group by run" --format csv
+  tilescope sql run/ "select p.name, sum(s.cycles) as cycles
+    from steps s join programs p on p.row = s.program group by p.name" --format csv
   tilescope sql run/ - < question.sql
   tilescope info run/ --tables         the tables and arrays that there are
 """
@@ -34,8 +35,9 @@ Examples:
 def sql(report: str, query: str, form: str, limit: int | None) -> None:
     """Answer one SELECT over the tables and arrays of a report.
 
-    QUERY is SQL, or - to read it from stdin. An array has a column for each index and one for its
-    values, without zeros. Whole numbers divide to whole numbers; what is missing is null. Quote the
+    QUERY is SQL, or - to read it from stdin. A table has a column row, from 0, that others refer
+    to: steps.program = programs.row. An array has a column for each index and one for its values,
+    without zeros. Whole numbers divide to whole numbers; what is missing is null. Quote the
     column "end". DuckDB answers when it is installed (pip install 'tilescope[sql]'), else SQLite,
     for tables that are not large.
     """

@@ -1,5 +1,7 @@
 """SQL over the tables and arrays of a report, named and typed as in `pva.frames`.
 
+Tables have a column `row` beside theirs, counted from 0, which columns such as `program` refer to.
+
 DuckDB answers when it is installed, and reads the columns where they lie; SQLite answers for small
 tables without it. Both are set so that a query means the same: whole numbers divide to whole
 numbers, a division by zero gives null, numbers that are missing are null, null sorts before all
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 Values = np.ndarray[Any, Any]
 
+ROW = "row"  # the column of a table that a frame has as its index
 SQLITE_ROWS = 200_000  # of one table; DuckDB has no such limit
 INSTALL = "pip install 'tilescope[sql]' brings DuckDB, which has no such limit"
 LISTED = "frames.schema()"
@@ -130,12 +133,16 @@ def _lend_to_duckdb(connection: duckdb.DuckDBPyConnection, data: Dataset, name: 
     if name in schema.ARRAY:
         _lend_array(connection, data, schema.ARRAY[name])
         return
-    connection.register(f"_{name}", frame_of(data, name, copy=False))
+    frame = frame_of(data, name, copy=False)
+    connection.register(f"_{name}", frame)
     columns = ", ".join(
         f'CAST("{column.name}" AS {TYPES[column.kind]}) AS "{column.name}"'
         for column in schema.TABLE[name].columns
     )
-    connection.execute(f'CREATE VIEW "{name}" AS SELECT {columns} FROM "_{name}"')
+    connection.execute(
+        f'CREATE VIEW "{name}" AS SELECT i AS "{ROW}", {columns} FROM '
+        f'"_{name}" POSITIONAL JOIN range({len(frame)}) AS t(i)'
+    )
 
 
 def _lend_array(connection: duckdb.DuckDBPyConnection, data: Dataset, array: schema.Array) -> None:
@@ -225,6 +232,8 @@ def _lend_to_sqlite(connection: sqlite3.Connection, data: Dataset, name: str) ->
         found = f"{name} has {rows:,} rows, and SQLite is asked for up to {SQLITE_ROWS:,}"
         raise MissingPackageError(data.name, found, INSTALL)
     frame = frame_of(data, name)
+    if name in schema.TABLE:
+        frame = frame.reset_index(names=ROW)
     kinds = {"int64": "int", "float64": "float", "bool": "bool"}
     declared = ", ".join(
         f'"{column}" {TYPES[kinds.get(str(dtype), "text")]}'
@@ -303,5 +312,5 @@ def _fault(data: Dataset, names: Iterable[str], text: str) -> QueryError:
 
 def _column_names(name: str) -> list[str]:
     if name in schema.TABLE:
-        return [column.name for column in schema.TABLE[name].columns]
+        return [ROW, *(column.name for column in schema.TABLE[name].columns)]
     return [*schema.ARRAY[name].index, schema.ARRAY[name].value_column]

@@ -164,6 +164,7 @@ class Report(Shown):
     def sql(self, query: str) -> pd.DataFrame:
         """Answer one SELECT over the tables and arrays that `frames` has.
 
+        A table also has a column `row`, from 0, that others refer to: steps.program = programs.row.
         Whole numbers divide to whole numbers; what is missing or divided by zero is null. By DuckDB
         when it is installed, else by SQLite over tables that are not large.
         Raises QueryError, NotRecordedError and MissingPackageError.
