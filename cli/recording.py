@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,8 @@ def recorded(out: Path) -> Iterator[None]:
         yield
     finally:
         pvti.closeTrace()
+        with suppress(OSError):  # there is something in it
+            out.rmdir()
 
 
 def _make_room(out: Path) -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import runpy
-import sys
 from pathlib import Path
 
 import click
 
 from cli.demo import train_digits
 from cli.faults import Command, Group
+from cli.program import run_program, say_where
 from cli.recording import recorded
-from pva import units
 from pva.errors import PvaError
 
 EXAMPLES = """
@@ -20,12 +18,18 @@ Examples:
   tilescope simulate mlp_digits --target mk1 --epochs 2 --out digits/
   tilescope simulate matmul_chain 900x600 600x300 300x200 --out chain/
   tilescope simulate newton_pipeline --tiles 16 --replicas 2 --out pipeline/
-  tilescope simulate examples/fc_mnist.py --target mk1 --out sample/
+  tilescope simulate mine.py --epochs 3 --target bow --ipus 2 --out run/
+  tilescope simulate mine.py --option autoReport.executionProfileProgramRunCount=5
 """
+
+SUFFIX = ".py"
 
 _target = click.option(
     "--target", default="mk2", show_default=True, help="Machine: mk1, mk2, bow or tiny."
 )
+_any_target = click.option("--target", help="Machine that the program gets unless it fixes one.")
+_ipus = click.option("--ipus", type=click.IntRange(min=1), help="IPUs, unless it fixes them.")
+_option = click.option("--option", multiple=True, metavar="KEY=VALUE", help="Engine option.")
 _out = click.option(
     "--out", type=click.Path(path_type=Path), help="Directory of the report.  [default: its name]"
 )
@@ -34,56 +38,85 @@ _out = click.option(
 class Programs(Group):
     """The programs that come with the simulator; the path of a Python file is one more."""
 
+    member = "program"
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Let options stand before the Python file, too."""
+        files = [at for at, argument in enumerate(args) if argument.endswith(SUFFIX)]
+        if files and args[0].startswith("-"):
+            args = [args.pop(files[0]), *args]
+        return super().parse_args(ctx, args)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the program that the first argument names."""
-        if args and args[0].endswith(".py"):
+        if args and args[0].endswith(SUFFIX):
             return args[0], program_of(Path(args[0])), args[1:]
         return super().resolve_command(ctx, args)
 
 
 def program_of(path: Path) -> click.Command:
-    """Make the command that runs a Python file with its arguments, as Python would.
+    """Make the command that runs a Python file with its arguments, as Python would."""
 
-    The file is given `--out` (by default its own name), and `--target` and all else as they stand.
-    """
-
-    def run_file(out: Path | None, arguments: tuple[str, ...]) -> int:
+    def run_file(
+        out: Path | None, target: str | None, ipus: int | None, option: tuple[str, ...],
+        arguments: tuple[str, ...],
+    ) -> int:  # fmt: skip
         if not path.is_file():
             raise PvaError(path, "no such file", "give the path of a program")
         directory = out or Path(path.stem)
+        options = _checked_options(option)
+        wanted = _checked_target(target, ipus)
         with recorded(directory):
-            code = _run_file(path, [*arguments, "--out", str(directory)])
-        if code == 0:
-            _say_where(directory)
+            code = run_program(path, arguments, directory, wanted, options)
+        say_where(directory)
         return code
 
     more = click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)
-    where = click.Option(["--out"], type=click.Path(path_type=Path))
     settings = {"ignore_unknown_options": True, "allow_interspersed_args": True}
-    return Command(path.name, settings, run_file, [where, more], add_help_option=False)
+    command = Command(path.name, settings, run_file, [more], add_help_option=False)
+    for add in (_out, _option, _ipus, _any_target):
+        command = add(command)
+    return command
 
 
-def _run_file(path: Path, arguments: list[str]) -> int:
-    """Run a file as the main program; its folder is the last place to import from."""
-    kept, sys.argv = sys.argv, [str(path), *arguments]
-    sys.path.append(str(path.parent.resolve()))
-    try:
-        runpy.run_path(str(path), run_name="__main__")
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else int(end.code is not None)
-    finally:
-        sys.argv = kept
-        sys.path.pop()
-    return 0
+def _checked_options(pairs: tuple[str, ...]) -> dict[str, str]:
+    """Read KEY=VALUE pairs; raises click.UsageError and InvalidOptionError."""
+    from simulator.graph.option_table import checked
+    from simulator.options import OPTIONS
+
+    wrong = [pair for pair in pairs if "=" not in pair]
+    if wrong:
+        raise click.UsageError(f"--option {wrong[0]}: no value; write KEY=VALUE")
+    options = dict(pair.split("=", 1) for pair in pairs)
+    checked(OPTIONS, options, "--option")
+    return options
+
+
+def _checked_target(part: str | None, ipus: int | None) -> dict[str, object]:
+    """Give the target options for a part and a number of IPUs; raises PoplarError."""
+    from simulator.graph.target import part_name
+    from simulator.graph.target_options import DEFAULT_IPUS, DEFAULT_PART
+
+    found = {DEFAULT_PART: part and part_name("--target", part), DEFAULT_IPUS: ipus}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 @click.group(cls=Programs, epilog=EXAMPLES, no_args_is_help=True)
 def simulate() -> None:
     """Run a program in the simulator and write its report: an example, or a Python file.
 
-    A file takes `--out`, the directory of its report, and what else it likes.
+    \b
+    tilescope simulate PROGRAM.py [ARGS]... [--target PART] [--ipus N]
+                       [--option KEY=VALUE]... [--out DIR]
+
+    The file runs as the main program, unchanged, with ARGS as its arguments; put -- before ARGS
+    that begin like these options. --target (mk1, mk2, bow or tiny) and --ipus are the defaults of
+    poplar.IPUModel() and of the devices of a DeviceManager: a program that fixes its own keeps it.
+    --option sets options of the engine, such as autoReport.executionProfileProgramRunCount=5.
+    Everything reaches the program through POPLAR_ENGINE_OPTIONS and POPLAR_TARGET_OPTIONS. The exit
+    code is the program's; 2 when it makes no Engine.
     """
 
 
@@ -97,7 +130,7 @@ def mlp_digits(target: str, out: Path | None, epochs: int | None) -> None:
     """Train a two-layer network on 1,797 handwritten digits."""
     directory = out or Path("mlp_digits")
     train_digits(directory, target=target, epochs=epochs)
-    _say_where(directory)
+    say_where(directory)
 
 
 @simulate.command("matmul_chain", cls=Command)
@@ -114,7 +147,7 @@ def matmul_chain(shapes: tuple[str, ...], target: str, out: Path | None) -> None
         result = example.run(chain, target=target, out=directory)
     rows, columns = result.product.shape
     click.echo(f"product of {rows:,} x {columns:,}; relative error {result.error:.1e}")
-    _say_where(directory)
+    say_where(directory)
 
 
 @simulate.command("newton_pipeline", cls=Command)
@@ -139,9 +172,4 @@ def newton_pipeline(target: str, out: Path | None, tiles: int | None, replicas: 
         result = example.run(target=target, tiles=tiles or 0, replicas=replicas, out=directory)
     count = f"{result.roots.size:,} roots by {replicas} replica(s)"
     click.echo(f"{count}; relative error {result.error:.1e}")
-    _say_where(directory)
-
-
-def _say_where(out: Path) -> None:
-    size = sum(file.stat().st_size for file in out.iterdir())
-    click.echo(f"report: {out}, {units.size(size)}  (tilescope summary {out})")
+    say_where(directory)

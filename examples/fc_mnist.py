@@ -1,6 +1,6 @@
 """Train one batch of the user guide's sample network in the simulator and write its report.
 
-tilescope simulate examples/fc_mnist.py --target mk1 --out report
+tilescope simulate examples/fc_mnist.py --out report
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import PoplarError
 from simulator.graph.machines import GlobalExchangeConstraint, TargetType
 from simulator.graph.target import TARGETS, Target, make_target, part_name
+from simulator.graph.target_options import DEFAULT_IPUS, DEFAULT_PART, model_defaults
 from simulator.logging import log
 
 MANAGED_PART = "mk2"  # what the manager lists: one system of so many IPUs of this part
@@ -98,7 +99,9 @@ class Device:
 
 @refuse_in
 class DeviceManager:
-    """Lists simulated devices: 16 Mk2 IPUs, alone and in groups of 2, 4, 8 and 16.
+    """Lists simulated devices: 16 IPUs, alone and in groups of 2, 4, 8 and 16.
+
+    They are Mk2, unless POPLAR_TARGET_OPTIONS sets `ipuModel.version`.
 
     Device ids count all groups of one IPU first, then those of two, and so on. Groups overlap, so
     that attaching one makes others unavailable, as `Device.attach` then says. All are IPU Models.
@@ -138,7 +141,8 @@ class DeviceManager:
                 f"DeviceManager: no device {deviceManagerId!r}; there are 0 to {len(_GROUPS) - 1}"
             )
         ipus = _GROUPS[deviceManagerId]
-        target = make_target(MANAGED_PART, options, num_ipus=len(ipus))
+        part = part_name("DeviceManager", str(model_defaults().get(DEFAULT_PART, MANAGED_PART)))
+        target = make_target(part, options, num_ipus=len(ipus))
         return Device(target, int(deviceManagerId), ipus)
 
     def getChildDeviceIds(self, parentId: int, numChildDeviceIpus: int = 1) -> list[int]:
@@ -151,12 +155,14 @@ class DeviceManager:
         ]
 
     def acquireAvailableDevice(
-        self, numIPUs: int = 1, options: Mapping[str, object] | None = None
+        self, numIPUs: int | None = None, options: Mapping[str, object] | None = None
     ) -> Device:
         """Give the first device with so many IPUs that can be attached, attached.
 
-        Raises PoplarError when there is none.
+        Without a number it has one IPU, or as many as POPLAR_TARGET_OPTIONS says
+        (`ipuModel.numIPUs`). Raises PoplarError when there is none.
         """
+        numIPUs = int(model_defaults().get(DEFAULT_IPUS, 1)) if numIPUs is None else numIPUs
         devices = self.getDevices(TargetType.IPU, numIPUs, options)
         for device in devices:
             if device.attach():
@@ -243,17 +249,21 @@ class IPUModel:
     """A part by its name (mk1, mk2, bow, tiny) or version ("ipu1", "ipu2"), maybe with changes.
 
     Members can be given by keyword or set before `createDevice`, as in
-    `IPUModel("mk2", tilesPerIPU=16)` or `model.compileIPUCode = True`. Values that cannot be
-    modelled are logged (WARN): half is always accurate, and one word goes at once to all tiles that
-    want it.
+    `IPUModel("mk2", tilesPerIPU=16)` or `model.compileIPUCode = True`. What is not given is mk2 and
+    one IPU, unless POPLAR_TARGET_OPTIONS sets `ipuModel.version` or `ipuModel.numIPUs`. Values
+    that cannot be modelled are logged (WARN): half is always accurate, and one word goes at once to
+    all tiles that want it.
     """
 
     RelativeSyncDelayType = RelativeSyncDelayType
     ExchangeType = IPUExchangeType
 
-    def __init__(self, name: str = "mk2", /, **members: Any) -> None:
+    def __init__(self, name: str = "", /, **members: Any) -> None:
         self._values: dict[str, Any] = {}
-        self.IPUVersion = members.pop("ipuVersion", name)
+        defaults = model_defaults()
+        self.IPUVersion = members.pop("ipuVersion", name or defaults.get(DEFAULT_PART, "mk2"))
+        if DEFAULT_IPUS in defaults:
+            members.setdefault("numIPUs", defaults[DEFAULT_IPUS])
         for member, value in members.items():
             setattr(self, member, value)
 

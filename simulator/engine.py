@@ -36,6 +36,7 @@ from simulator.runtime.run import Runner, RunRecord
 from simulator.runtime.storage import Storage
 from simulator.runtime.without_values import OPTION as VALUES_OPTION
 from simulator.runtime.without_values import NoValues
+from simulator.watch import Event, tell
 
 if TYPE_CHECKING:
     from simulator.engine_report import Report
@@ -86,6 +87,8 @@ class Engine:
             "PO", "ENGINE", "INFO", f"{self._called} compiled for {_described(graph.device_target)}"
         )
         log_executable(self._executable)
+        self._runs = 0
+        self._tell("compiled")
         self._write_graph_report()
         self._check_memory()
         self._streams = HostStreams(
@@ -101,7 +104,6 @@ class Engine:
         self._runner: Runner | None = None
         self._device: Device | None = None
         self._text: TextIO | None = None
-        self._runs = 0
         self._records: list[RunRecord] = []  # since the execution profile was last reset
 
     def _open_report(self) -> ReportFiles | None:
@@ -216,6 +218,12 @@ class Engine:
         if self._report is not None:
             with _traced("write execution profile"):
                 self._report.append(done)
+        self._tell("ran")
+
+    def _tell(self, kind: Literal["compiled", "ran"]) -> None:
+        target = self._graph.device_target
+        place = (target.name, target.num_ipus, target.tiles_per_ipu)
+        tell(Event(kind, *place, self._runs, self._directory))
 
     # Host
     def connectStream(self, handle: str | Stream, *arguments: Any) -> None:

@@ -203,10 +203,10 @@ def run(*, target: str = "mk1", out: Path | None = None) -> Result:
     engine.run(TRAIN, "train")
     if out is not None:
         facts = {"layers": [PIXELS, HIDDEN, CLASSES], "batch": BATCH, "data": "noise"}
-        describe_application(out, {"application": "fc_mnist", **facts})
+        describe_application(engine.reportDirectory, {"application": "fc_mnist", **facts})
     return Result(
         engine.readTensor("loss"),
         int(engine.readTensor("numCorrect/new")[0]),
         {handle: engine.readTensor(f"{handle}/new") for handle in weights},
-        out,
+        None if out is None else engine.reportDirectory,
     )

@@ -87,5 +87,5 @@ def run(
     error = float(np.abs(product - expected).max() / np.abs(expected).max())
     if out is not None:
         facts = {"application": "matmul_chain", "shapes": [list(shape) for shape in shapes]}
-        describe_application(out, facts)
-    return Result(product, error, out)
+        describe_application(engine.reportDirectory, facts)
+    return Result(product, error, None if out is None else engine.reportDirectory)

@@ -292,7 +292,7 @@ def train(
     accuracy = _evaluate(engine, digits)
     if out is not None:
         describe_application(
-            out,
+            engine.reportDirectory,
             {
                 "application": "mlp_digits",
                 "data": "1,797 handwritten digits of 8 x 8 pixels",
@@ -304,4 +304,4 @@ def train(
             },
         )
     progress(total, total, f"test accuracy {accuracy:.1%}")
-    return Result(losses, accuracy, out)
+    return Result(losses, accuracy, None if out is None else engine.reportDirectory)

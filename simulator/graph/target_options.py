@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from simulator.graph.machines import IpuLinkConfiguration, IpuLinkTopology
-from simulator.graph.option_table import Option, checked, from_environment
+from simulator.graph.option_table import Option, OptionValue, checked, from_environment
 from simulator.logging import enabled, log
 
 ENVIRONMENT = "POPLAR_TARGET_OPTIONS"
@@ -32,6 +32,12 @@ TARGET_OPTIONS: dict[str, Option] = {
         "intraReplicaAndAll", "which groups of IPUs sync", allowed=SYNC_CONFIGURATIONS
     ),
 }
+# By the environment alone: what a program gets that names no part or number of IPUs.
+DEFAULT_PART, DEFAULT_IPUS = "ipuModel.version", "ipuModel.numIPUs"
+MODEL_OPTIONS: dict[str, Option] = {
+    DEFAULT_PART: Option("mk2", "the part of an IPUModel, and of the devices of a DeviceManager"),
+    DEFAULT_IPUS: Option(1, "IPUs of an IPUModel, and of an available device that is acquired"),
+}
 FIELDS = {
     "ipuLinkConfiguration": "link_configuration",
     "ipuLinkTopology": "link_topology",
@@ -49,9 +55,16 @@ def option_fields(given: Mapping[str, object] | None) -> dict[str, Any]:
     Raises InvalidOptionError.
     """
     chosen = {**checked(TARGET_OPTIONS, given or {}, "target options")}
-    chosen |= from_environment(TARGET_OPTIONS, ENVIRONMENT)
+    known = from_environment(TARGET_OPTIONS | MODEL_OPTIONS, ENVIRONMENT)
+    chosen |= {name: value for name, value in known.items() if name in TARGET_OPTIONS}
     if chosen and enabled("PO", "WARN", "TARGET"):
         for name, value in chosen.items():
             if value != TARGET_OPTIONS[name].default:
                 log("PO", "TARGET", "WARN", f"{name} is {value}: kept, but not modelled")
     return {FIELDS[name]: _ENUMS.get(name, type(value))(value) for name, value in chosen.items()}
+
+
+def model_defaults() -> dict[str, OptionValue]:
+    """Give those of MODEL_OPTIONS that the environment sets; raises InvalidOptionError."""
+    known = from_environment(TARGET_OPTIONS | MODEL_OPTIONS, ENVIRONMENT)
+    return {name: value for name, value in known.items() if name in MODEL_OPTIONS}

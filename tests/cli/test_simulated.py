@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -61,19 +62,104 @@ def test_matmul_chain_replaces_the_report_of_an_earlier_run(tmp_path: Path) -> N
     assert openReport(out).dataset.value("target", "num_tiles") == 4
 
 
-def test_a_python_file_is_run_with_its_arguments(tmp_path: Path) -> None:
-    program, out = tmp_path / "mine.py", tmp_path / "out"
-    program.write_text(
-        "import sys\nfrom pathlib import Path\nimport beside\n"
-        "Path(sys.argv[-1], 'app.json').write_text('{}')\n"
-        "print(__name__, *sys.argv[1:-1], beside.WORD)\n"
-        "sys.exit(int('--fail' in sys.argv))\n"
+PROGRAM = """
+import sys
+import beside
+from simulator import poplar
+
+device = poplar.IPUModel().createDevice()
+graph = poplar.Graph(device.getTarget())
+here, there = (graph.addVariable(poplar.FLOAT, [4], name) for name in ("here", "there"))
+graph.setTileMapping(here, 0)
+graph.setTileMapping(there, 1)
+engine = poplar.Engine(graph, poplar.program.Copy(here, there))
+engine.load(device)
+for _ in range(4):
+    engine.run()
+print(__name__, *sys.argv[1:], beside.WORD, "cli" in vars(sys.modules["__main__"]))
+sys.exit(3 if "--fail" in sys.argv else 0)
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    folder = tmp_path / "prógram folder"
+    folder.mkdir()
+    (folder / "beside.py").write_text("WORD = 'found'\n")
+    (folder / "mine.py").write_text(PROGRAM)
+    return folder / "mine.py"
+
+
+def test_a_python_file_is_run_with_its_arguments(program: Path, tmp_path: Path) -> None:
+    out = tmp_path / "my out"
+    result = run("simulate", program, "--epochs", "8", "--target", "tiny", "--out", out)
+    assert result.stdout == "__main__ --epochs 8 found False\n"
+    assert result.exit_code == 0 and f"report: {out}" in result.stderr
+    assert openReport(out).dataset.value("target", "num_tiles") == 4
+    assert run("simulate", program, "--out", out, "--", "--fail", "--out").exit_code == 3
+
+
+def test_target_ipus_and_options_reach_the_program(program: Path, tmp_path: Path) -> None:
+    option = "autoReport.executionProfileProgramRunCount=3"
+    given = ("--ipus", "2", "--option", option, "--out", tmp_path / "out")
+    assert run("simulate", "--target", "bow", program, *given).exit_code == 0
+    report = openReport(tmp_path / "out")
+    assert report.dataset.value("target", "num_ipus") == 2
+    assert report.dataset.value("target", "clock_frequency") == 1.85e9
+    recorded = report.dataset.column("runs", "end_step") > report.dataset.column(
+        "runs", "first_step"
     )
-    (tmp_path / "beside.py").write_text("WORD = 'found'\n")
-    result = run("simulate", program, "--target", "tiny", "--out", out, "8")
-    assert result.stdout.splitlines()[0] == "__main__ --target tiny 8 --out found"
-    assert result.exit_code == 0 and (out / "app.json").is_file()
-    assert run("simulate", program, "--fail", "--out", out).exit_code == 1
+    assert recorded.sum() == 3
+    assert "POPLAR_TARGET_OPTIONS" not in os.environ
+
+
+def test_a_program_that_fixes_its_own_target_keeps_it(program: Path, tmp_path: Path) -> None:
+    program.write_text(PROGRAM.replace("IPUModel()", "IPUModel('tiny')"))
+    result = run("simulate", program, "--target", "mk1", "--out", tmp_path / "out")
+    assert result.exit_code == 0
+    assert f"{program}: fixes its own target, 1 x tiny, not 1 x mk1 as asked for" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("print('nothing')", 2, "mine.py: made no Engine before it ended; nothing was simulated"),
+        ("import sys\nsys.exit('no data')", 2, "no data\ntilescope: "),
+        ("1 / 0", 2, "ZeroDivisionError: division by zero"),
+        (
+            "from simulator import poplar\npoplar.IPUModel('mk9')",
+            2,
+            "mine.py:2: PoplarError: IPUModel: no part 'mk9'",
+        ),
+        (PROGRAM + "raise ValueError('late')", 0, ""),
+    ],
+)
+def test_a_program_without_an_engine_ends_with_two(
+    program: Path, tmp_path: Path, text: str, code: int, message: str
+) -> None:
+    program.write_text(text)
+    result = run("simulate", program, "--target", "tiny", "--out", tmp_path / "out")
+    assert result.exit_code == code and message in result.stderr
+    assert (tmp_path / "out").exists() == (code == 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--target", "mk9"), "--target: no part 'mk9'; known are mk1, mk2, bow, tiny"),
+        (("--option", "autoReport.al=true"), "--option: no option 'autoReport.al'; did you mean"),
+        (("--option", "autoReport.all"), "--option autoReport.all: no value; write KEY=VALUE"),
+        (("--option", "autoReport.all=maybe"), "true or false is needed"),
+    ],
+)
+def test_options_are_refused_before_the_program_runs(
+    program: Path, options: tuple[str, ...], message: str
+) -> None:
+    result = run("simulate", program, *options)
+    assert (result.exit_code, result.stdout) == (2, "") and message in result.stderr
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     missing = run("simulate", tmp_path / "none.py")
     assert missing.exit_code == 2 and "none.py: no such file" in missing.stderr
 

@@ -1,0 +1,140 @@
+"""Run a Python file as the main program, with options and target that reach it unchanged."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import sys
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pva import units
+from pva.errors import PvaError
+
+if TYPE_CHECKING:
+    from simulator.watch import Event
+
+ENGINE, TARGET = "POPLAR_ENGINE_OPTIONS", "POPLAR_TARGET_OPTIONS"
+RAISED = 1  # what Python ends with after an exception
+
+
+def run_program(
+    path: Path, arguments: Sequence[str], out: Path, target: Mapping[str, object],
+    options: Mapping[str, str],
+) -> int:  # fmt: skip
+    """Run a program with a report in `out`; give its exit code, or 2 when it made no engine."""
+    from simulator.watch import listening
+
+    events: list[Event] = []
+    report = {"autoReport.all": True, "autoReport.directory": str(out)}
+    with (
+        _environment(ENGINE, {**report, **options}),
+        _environment(TARGET, target),
+        listening(events.append),
+        listening(_show_progress),
+    ):
+        code = _run_file(path, arguments)
+    compiled = [event for event in events if event.kind == "compiled"]
+    if not compiled:
+        raise PvaError(path, f"made no Engine before it ended{f' with {code}' if code else ''}",
+                       "nothing was simulated, and there is no report")  # fmt: skip
+    _say_what_is_kept(path, compiled, target)
+    return code
+
+
+@contextmanager
+def _environment(variable: str, options: Mapping[str, object]) -> Iterator[None]:
+    """Put options into a variable that holds a JSON object, over those that it has."""
+    before = os.environ.get(variable)
+    try:
+        given = json.loads(before) if before and before.strip() else {}
+    except ValueError:
+        raise PvaError(variable, "not JSON", "a JSON object of options") from None
+    if not isinstance(given, dict):
+        raise PvaError(variable, "no object", "a JSON object of options")
+    os.environ[variable] = json.dumps({**given, **options})
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[variable]
+        else:
+            os.environ[variable] = before
+
+
+def _run_file(path: Path, arguments: Sequence[str]) -> int:
+    """Run a file as the main program; its folder is the last place to import from."""
+    kept, sys.argv = sys.argv, [str(path), *arguments]
+    sys.path.append(str(path.parent.resolve()))
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        click.echo(str(end.code), err=True)
+        return RAISED
+    except Exception as error:
+        return _say_raised(path, error)
+    finally:
+        sys.argv = kept
+        sys.path.pop()
+    return 0
+
+
+def _say_raised(path: Path, error: Exception) -> int:
+    """Say what a program raised: of the simulator one line with the place, else as Python does."""
+    from simulator.graph.errors import PoplarError
+
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [at for at, frame in enumerate(frames) if frame.filename == str(path)]
+    if isinstance(error, PoplarError | PvaError) and own:
+        line = frames[own[-1]].lineno
+        raise PvaError(f"{path}:{line}", f"{type(error).__name__}: {error}") from error
+    # A program that cannot be read has no frame of its own: nothing of ours is worth showing.
+    for _ in range(own[0] if own else len(frames)):
+        assert error.__traceback__ is not None
+        error.__traceback__ = error.__traceback__.tb_next
+    click.echo("".join(traceback.format_exception(error)).rstrip(), err=True)
+    return RAISED
+
+
+def _show_progress(event: Event) -> None:
+    """Say on a terminal what an engine did: compilation, and the runs 1, 2, 4, 8, ..."""
+    if not sys.stderr.isatty():
+        return
+    if event.kind == "compiled":
+        click.echo(f"compiled for {_machine(event.part, event.ipus)}", err=True)
+    elif event.runs & (event.runs - 1) == 0:
+        click.echo(f"run {event.runs:,}", err=True)
+
+
+def _machine(part: str, ipus: int) -> str:
+    return f"{ipus} x {part}"
+
+
+def _say_what_is_kept(path: Path, compiled: Sequence[Event], target: Mapping[str, object]) -> None:
+    from simulator.graph.target_options import DEFAULT_IPUS, DEFAULT_PART
+
+    last = compiled[-1]
+    part, ipus = target.get(DEFAULT_PART, last.part), target.get(DEFAULT_IPUS, last.ipus)
+    if (part, ipus) != (last.part, last.ipus):
+        click.echo(
+            f"{path}: fixes its own target, {_machine(last.part, last.ipus)},"
+            f" not {_machine(str(part), int(str(ipus)))} as asked for",
+            err=True,
+        )
+    same = sum(event.directory == last.directory for event in compiled)
+    if same > 1:
+        click.echo(f"{path}: made {same} engines; the report is that of the last", err=True)
+
+
+def say_where(out: Path) -> None:
+    """Say where the report is, and how large."""
+    size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
+    click.echo(f"report: {out}, {units.size(size)}  (tilescope summary {out})", err=True)
