@@ -66,7 +66,7 @@ NO_COLUMN = (
     re.compile(r'does not have a column named "([^"]+)"'),
     re.compile(r"no such column: (?:\w+\.)*(\w+)"),
 )
-NO_TABLE = re.compile(r"no such table: (?:\w+\.)?(.+)")
+NO_TABLE = re.compile(r"no such table: (?:main\.)?(.+)|Table with name (.+) does not exist!")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +100,10 @@ def by_duckdb(data: Dataset, query: str) -> pd.DataFrame:
         try:
             _settle(connection)
             _check_select(data, connection, query)
-            for found in sorted(connection.get_table_names(query)):
-                names.append(_known(data, found))
-                _lend_to_duckdb(connection, data, names[-1])
             connection.execute("SET lock_configuration = true")
+            while (missing := _missing_from_duckdb(connection, query)) is not None:
+                names.append(_known(data, missing, names))
+                _lend_to_duckdb(connection, data, names[-1])
             return _frame(_answer(connection.sql(query)))
         except duckdb.Error as error:
             raise _fault(data, names, str(error)) from None
@@ -122,9 +122,27 @@ def _check_select(data: Dataset, connection: duckdb.DuckDBPyConnection, query: s
         raise QueryError(data.name, f"the query is {found}", "give one SELECT")
 
 
-def _known(data: Dataset, found: str) -> str:
+def _missing_from_duckdb(connection: duckdb.DuckDBPyConnection, query: str) -> str | None:
+    """Name a table that the query speaks of and that is not there yet.
+
+    `get_table_names` would name them all, but fails at USING when one is not there.
+    """
+    import duckdb
+
+    try:
+        connection.sql(query)
+    except duckdb.CatalogException as error:
+        found = NO_TABLE.search(str(error))
+        if found is None:
+            raise
+        return found[2]
+    return None
+
+
+def _known(data: Dataset, found: str, lent: Iterable[str]) -> str:
+    """Give the name of a table that is not lent yet; raises QueryError."""
     name = found.lower()
-    if name not in NAMES:
+    if name not in NAMES or name in lent:
         raise QueryError(data.name, f"no table {found}", nearest(name, NAMES, LISTED))
     return name
 
@@ -200,8 +218,8 @@ def by_sqlite(data: Dataset, query: str) -> pd.DataFrame:
         try:
             # A view is of one SELECT and nothing else; it also tells types.
             connection.execute(f"CREATE TEMP VIEW result AS {query}")
-            while (missing := _missing_table(connection)) is not None:
-                names.append(_known(data, missing))
+            while (missing := _missing_from_sqlite(connection)) is not None:
+                names.append(_known(data, missing, names))
                 _lend_to_sqlite(connection, data, names[-1])
             told = [str(row[2]) for row in connection.execute("PRAGMA table_info(result)")]
             connection.execute("PRAGMA query_only = ON")
@@ -212,7 +230,7 @@ def by_sqlite(data: Dataset, query: str) -> pd.DataFrame:
             raise _fault(data, names, str(error)) from None
 
 
-def _missing_table(connection: sqlite3.Connection) -> str | None:
+def _missing_from_sqlite(connection: sqlite3.Connection) -> str | None:
     """Name a table that the query speaks of and that is not there yet."""
     import sqlite3
 

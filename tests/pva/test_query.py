@@ -29,6 +29,9 @@ ENGINES = (query.by_duckdb, query.by_sqlite)
 Engine = Callable[[Dataset, str], pd.DataFrame]
 
 QUERIES = (
+    "select tile, cycles, bytes from exchange_cycles join exchange_bytes_received"
+    " using (exchange, tile) order by exchange, tile",
+    "select r.name, t.num_ipus from runs r cross join main.target t order by 1",
     "select p.row, p.name, count(*) as n, sum(s.cycles) as cycles from steps s"
     " join programs p on p.row = s.program group by p.row, p.name order by p.row",
     "select name, bytes from variables where always_live order by bytes desc, name",
@@ -117,6 +120,7 @@ def test_a_sum_of_whole_numbers_is_exact(ask: Engine) -> None:
     [
         ("select * from stepz", "no table stepz; did you mean steps"),
         ("select * from qwertzuiop", r"no table qwertzuiop; frames.schema\(\) lists"),
+        ("select * from other.steps", "other"),
         ("select cycels from steps", "no column cycels; did you mean cycles"),
         ("select r.xyzzy from runs r", "no column xyzzy; there are row, name, program, first_step"),
         ("select cycles frm steps where", "the query is wrong"),
