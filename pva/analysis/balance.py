@@ -120,6 +120,39 @@ def thread_balance(report: Report) -> pd.DataFrame:
     return frame.sort_values("idle_cycles", ascending=False, kind="stable", ignore_index=True)
 
 
+def slowest_vertices(report: Report) -> pd.DataFrame:
+    """Tell which vertices of a compute set take longest, as instrumentation measured each of them.
+
+    Of the `vertices` of one type in one compute set that were executed: the least, mean and most
+    cycles when last executed, and `balance`, mean / most: a tile waits for the longest of its six
+    workers. The most cycles first. Raises NotRecordedError without `debug.instrumentCompute` at
+    the level of vertices.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    cycles = data.array("measured_vertex_cycles")
+    names = ("vertex_compute_set", "vertex_vertex_type")
+    rows, types = (data.array(name)[cycles > 0] for name in names)
+    frame = pd.DataFrame({"row": rows, "type": types, "cycles": cycles[cycles > 0]})
+    grouped = frame.groupby(["row", "type"], as_index=False)["cycles"]
+    found = grouped.agg(["size", "min", "mean", "max"])
+    rows, types = found["row"].to_numpy(), found["type"].to_numpy()
+    table = pd.DataFrame(
+        {
+            "compute_set": rows,
+            "name": data.column("compute_sets", "name")[rows],
+            "vertex_type": data.column("vertex_types", "name")[types],
+            "vertices": found["size"],
+            "min_cycles": found["min"],
+            "mean_cycles": found["mean"],
+            "max_cycles": found["max"],
+            "balance": found["mean"] / found["max"],
+        }
+    )
+    return table.sort_values("max_cycles", ascending=False, kind="stable", ignore_index=True)
+
+
 def slowest_tiles(report: Report, *, step: int | None = None, count: int = 10) -> pd.DataFrame:
     """Tell which tiles an executed step waits for: without `step`, the longest that is no sync.
 

@@ -195,6 +195,37 @@ def liveness_by_tile(report: Report) -> pd.DataFrame:
     return frame.sort_values("most_live", ascending=False, kind="stable", ignore_index=True)
 
 
+def liveness_by_ipu(report: Report) -> pd.DataFrame:
+    """Tell when each IPU needs the most memory: its own peak, the IPU with the most first.
+
+    Bytes on all its tiles: `always_live` and, at the program step `peak_step` of the `name` given,
+    `not_always_live`; `most_live` is their sum. -1 is no step. Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    moving = data.array("liveness_bytes_by_ipu")
+    ipus = data.of_replica("num_ipus")
+    tiles = (tiles_of(report, ipu=ipu) for ipu in range(ipus))
+    always = np.array([data.array("always_live_bytes")[of].sum() for of in tiles], dtype=np.int64)
+    programs = data.column("liveness_steps", "program")
+    steps = moving.argmax(axis=0) if len(moving) else np.full(ipus, -1)
+    most = moving.max(axis=0) if len(moving) else np.zeros(ipus, dtype=np.int64)
+    types, names = program_texts(report, programs[steps] if len(moving) else steps)
+    frame = pd.DataFrame(
+        {
+            "ipu": np.arange(ipus),
+            "most_live": always + most,
+            "always_live": always,
+            "not_always_live": most,
+            "peak_step": steps,
+            "type": types,
+            "name": names,
+        }
+    )
+    return frame.sort_values("most_live", ascending=False, kind="stable", ignore_index=True)
+
+
 def variable_lifetimes(report: Report) -> pd.DataFrame:
     """Tell which variables are kept the longest for their size, of those that are not always live.
 

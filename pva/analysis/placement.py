@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.programs import layer_of, owners, summed
-from pva.analysis.selection import chosen, tile_count
+from pva.analysis.programs import executions, labels, layer_of, owners, summed
+from pva.analysis.selection import chosen, program_texts, tile_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,6 +164,34 @@ def variable_by_tile(report: Report, *, variable: int) -> pd.DataFrame:
     ipus = frame["tile"] // max(int(data.value("target", "tiles_per_ipu")), 1)
     frame.insert(1, "ipu", ipus)
     return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+
+
+def variable_uses(report: Report, *, variable: int) -> pd.DataFrame:
+    """Tell which programs read and write a variable, by its row in `largest_variables`.
+
+    In the order of the programs; `executions` in the recorded runs, -1 where no steps were
+    recorded. What is written by one and read by none could go. Raises SelectionError,
+    NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    variable = chosen("variable", variable, len(data.column("variables", "name")))
+    here = data.rows_where("access", "variable", variable)
+    writes = data.column("access", "write")[here]
+    programs, place = np.unique(data.column("access", "program")[here], return_inverse=True)
+    types, _ = program_texts(report, programs)
+    counts = executions(report)[programs] if data.has("steps") else np.full(len(programs), -1)
+    return pd.DataFrame(
+        {
+            "program": programs,
+            "type": types,
+            "name": labels(report, programs),
+            "reads": np.bincount(place[~writes], minlength=len(programs)) > 0,
+            "writes": np.bincount(place[writes], minlength=len(programs)) > 0,
+            "executions": counts,
+        }
+    )
 
 
 def memory_map(report: Report, *, tile: int | None = None) -> pd.DataFrame:

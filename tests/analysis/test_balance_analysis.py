@@ -131,3 +131,25 @@ def test_syncs_of_the_small_report_follow_the_begin_and_the_addition() -> None:
 def test_cycles_by_tile_that_were_not_recorded_are_named() -> None:
     with pytest.raises(NotRecordedError, match=r"compute_set_cycles_by_tile not recorded"):
         balance.cycles_by_tile(small(compute_set_cycles_by_tile=None))
+
+
+def test_slowest_vertices_are_grouped_by_compute_set_and_type() -> None:
+    frame = balance.slowest_vertices(small())
+    # multiply: 60, 66, ..., 114; reduce: a sum of 24 and two reductions of 48 and 36; add: 30.
+    columns = ["name", "vertex_type", "vertices", "min_cycles", "mean_cycles", "max_cycles"]
+    assert frame[columns].to_numpy().tolist() == [
+        ["multiply", "popops::Multiply<float>", 10, 60, 87, 114],
+        ["reduce", "popops::Reduce<float,float>", 2, 36, 42, 48],
+        ["add", "popops::Add<float>", 5, 30, 30, 30],
+        ["reduce", "popops::Add<float>", 1, 24, 24, 24],
+    ]
+    assert frame["balance"].tolist() == pytest.approx([87 / 114, 42 / 48, 1, 1])
+    with pytest.raises(NotRecordedError, match=r"debug\.instrumentCompute"):
+        balance.slowest_vertices(small(measured_vertex_cycles=None))
+
+
+def test_vertices_that_never_ran_are_left_out() -> None:
+    cycles = small().dataset.array("measured_vertex_cycles").copy()
+    cycles[:10] = 0
+    frame = balance.slowest_vertices(small(measured_vertex_cycles=cycles))
+    assert "multiply" not in set(frame["name"]) and len(frame) == 3

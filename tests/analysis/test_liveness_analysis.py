@@ -161,3 +161,14 @@ def test_the_variable_kept_longest_for_its_size_stands_first() -> None:
     row = liveness.variable_lifetimes(report()).iloc[0]
     assert row[["name", "bytes", "steps", "first_step", "last_step"]].tolist() == ["x", 80, 8, 2, 9]
     assert row["byte_steps"] == 640 and row["at_peak"]
+
+
+@every_report
+def test_liveness_by_ipu_is_the_highest_point_of_its_curve(name: str) -> None:
+    frame = liveness.liveness_by_ipu(opened(name)).set_index("ipu")
+    for ipu, row in frame.iterrows():
+        curve = liveness.liveness_curve(opened(name), ipu=ipu)
+        assert row["most_live"] == curve["total"].max()
+        assert row["peak_step"] == curve["total"].argmax()
+        assert row["name"] == curve["name"][row["peak_step"]]
+    assert len(frame) == opened(name).dataset.of_replica("num_ipus")

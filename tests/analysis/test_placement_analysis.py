@@ -136,3 +136,25 @@ def test_gaps_are_those_of_a_loop_over_tiles(name: str) -> None:
     parts = [column for column in frame if column.endswith("_gaps")]
     assert (frame[[*parts, "between_regions"]].sum(axis=1) == frame["gaps"]).all()
     assert (frame[[*parts, "between_regions"]] >= 0).all(axis=None)
+
+
+def test_uses_of_a_variable_are_its_programs() -> None:
+    frame = placement.variable_uses(small(), variable=2)
+    # product: multiply and add write it, and the exchange between IPUs reads it.
+    assert frame.drop(columns="program").to_numpy().tolist() == [
+        ["OnTileExecute", "multiply", False, True, 4],
+        ["GlobalExchange", "reduce/GlobalPre/GlobalExchange", True, False, 2],
+        ["OnTileExecute", "add", False, True, 4],
+    ]
+    assert placement.variable_uses(small(steps=None), variable=2)["executions"].tolist() == [-1] * 3
+
+
+@every_report
+def test_uses_of_all_variables_are_all_accesses(name: str) -> None:
+    found = set()
+    for variable in range(opened(name).dataset.length("variables")):
+        frame = placement.variable_uses(opened(name), variable=variable)
+        for way, write in (("reads", False), ("writes", True)):
+            found |= {(program, variable, write) for program in frame["program"][frame[way]]}
+    wanted = {(r["program"], r["variable"], r["write"]) for r in rows(opened(name), "access")}
+    assert found == wanted
