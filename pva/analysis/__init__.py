@@ -20,6 +20,7 @@ from pva.analysis import (
     memory,
     operations,
     placement,
+    regions,
     timing,
 )
 
@@ -33,8 +34,8 @@ CATALOGUE: dict[str, Analysis] = {
         memory.fullest_tiles,
         memory.memory_by_category,
         memory.category_by_tile,
-        memory.memory_by_region,
-        memory.memory_by_ipu,
+        regions.memory_by_region,
+        regions.memory_by_ipu,
         memory.memory_by_vertex_type,
         memory.memory_by_compute_set,
         code.memory_by_operation,
@@ -46,7 +47,7 @@ CATALOGUE: dict[str, Analysis] = {
         placement.variable_by_tile,
         placement.variable_uses,
         placement.memory_map,
-        placement.fragmentation,
+        regions.fragmentation,
         memory.memory_usage,
         memory.memory_histogram,
         liveness.liveness_overview,

@@ -18,6 +18,7 @@ from pva.analysis.programs import (
     phases,
 )
 from pva.analysis.selection import chosen, tile_count
+from pva.errors import NotRecordedError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +32,12 @@ _TILE_COLUMNS = {
     "exchange": ("DoExchange", "GlobalExchange"),
     "host_exchange": ("StreamCopy",),
 }
+
+
+_EACH_VERTEX = (
+    "run the program with the engine options debug.instrumentCompute true and "
+    "debug.computeInstrumentationLevel vertex"
+)
 
 
 def tile_balance(report: Report) -> pd.DataFrame:
@@ -125,12 +132,14 @@ def slowest_vertices(report: Report) -> pd.DataFrame:
 
     Of the `vertices` of one type in one compute set that were executed: the least, mean and most
     cycles when last executed, and `balance`, mean / most: a tile waits for the longest of its six
-    workers. The most cycles first. Raises NotRecordedError without `debug.instrumentCompute` at
-    the level of vertices.
+    workers. The most cycles first. Raises NotRecordedError without `debug.instrumentCompute` and
+    `debug.computeInstrumentationLevel` vertex.
     """
     import pandas as pd
 
     data = report.dataset
+    if not data.has("measured_vertex_cycles"):
+        raise NotRecordedError(data.name, "measured_vertex_cycles not recorded", _EACH_VERTEX)
     cycles = data.array("measured_vertex_cycles")
     names = ("vertex_compute_set", "vertex_vertex_type")
     rows, types = (data.array(name)[cycles > 0] for name in names)

@@ -17,9 +17,18 @@ This file is made from their docstrings by `make documents`.
 """
 
 
+_ENTRIES = tuple(CATALOGUE.items())
+
+
 def markdown() -> str:
     """Write the page."""
-    return "\n".join([_HEAD, *(_section(*entry) for entry in CATALOGUE.items())])
+    contents = [f"| [{name}](#{name}) | {_first_line(analysis)} |" for name, analysis in _ENTRIES]
+    table = "\n".join(["| analysis | what it tells |", "| --- | --- |", *contents, ""])
+    return "\n".join([_HEAD, table, *(_section(*entry) for entry in _ENTRIES)])
+
+
+def _first_line(analysis: Analysis) -> str:
+    return (inspect.getdoc(analysis) or "").partition("\n")[0]
 
 
 def _section(name: str, analysis: Analysis) -> str:

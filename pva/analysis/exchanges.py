@@ -38,8 +38,9 @@ def largest_exchanges(report: Report) -> pd.DataFrame:
 
     `kind` is internal (on an IPU), between IPUs, or host; `exchange` the row among its kind. More
     bytes are received than sent where a tile sends to several at once. `cycles` are those of the
-    slowest tile; `bytes_per_cycle` is what the tile that receives or sends most gets through, of
-    4 bytes a cycle that a tile can receive. `code_bytes` are of all tiles, -1 where not told.
+    slowest tile; `bytes_per_cycle` is what the tile that receives or sends most gets through: of
+    an internal exchange at most 4 a cycle (Poplar's Target::getExchangeBytesPerCycle), or 8 where
+    two tiles that share a bus receive the same. `code_bytes` are of all tiles, -1 where not told.
     Raises NotRecordedError without a graph profile.
     """
     frame = _of_all_kinds(report, _sizes)

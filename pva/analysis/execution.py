@@ -50,7 +50,11 @@ class ExecutionOverview:
 
 
 def execution_overview(report: Report) -> ExecutionOverview:
-    """Tell how long the recorded runs took and what the tiles did in that time."""
+    """Tell how long the recorded runs took and what the tiles did in that time.
+
+    Cycles, seconds and fractions of 1; runs not recorded in full are counted and no more. Raises
+    NotRecordedError.
+    """
     data = report.dataset
     cycles = int(data.value("execution", "cycles"))
     spent = {name: int(data.value("tile_cycles", name)) for name in ACTIVITIES}
@@ -95,6 +99,7 @@ def cycles_by_vertex_type(report: Report) -> pd.DataFrame:
 
     `instances` are the vertices of the type in the graph and `cycles_once` what they take when each
     of them runs once, whether or not the program ran them: the table of the profile summary.
+    Raises NotRecordedError.
     """
     import pandas as pd
 
@@ -118,7 +123,10 @@ def cycles_by_vertex_type(report: Report) -> pd.DataFrame:
 
 
 def vertices_of_step(report: Report, *, step: int) -> pd.DataFrame:
-    """Give the vertex types that an executed step runs, with active cycles, most first."""
+    """Give the vertex types that an executed step runs, with active cycles, most first.
+
+    No rows for a step that does not compute. Raises SelectionError, NotRecordedError.
+    """
     data = report.dataset
     programs = data.column("steps", "program")
     program = int(programs[chosen("step", step, len(programs))])
@@ -132,7 +140,8 @@ def vertices_of_step(report: Report, *, step: int) -> pd.DataFrame:
 def vertices_by_compute_set(report: Report, *, compute_set: int | None = None) -> pd.DataFrame:
     """Give the vertices of each compute set, or of one, by type, with their active cycles.
 
-    Cycles are those of one execution; within a compute set the most come first.
+    Cycles are those of one execution, those in which a vertex was run, summed over the tiles;
+    within a compute set the most come first. Raises SelectionError, NotRecordedError.
     """
     import pandas as pd
 
@@ -160,7 +169,8 @@ def vertices_by_compute_set(report: Report, *, compute_set: int | None = None) -
 def cycles_by_program(report: Report) -> pd.DataFrame:
     """Give by how many cycles each program made the recorded runs longer, most first.
 
-    What a step hides behind earlier ones does not count; `share` is of the cycles of all runs.
+    What a step hides behind earlier ones does not count; `share` is of the cycles of all runs, and
+    `mean_tile_balance` of its steps. Raises NotRecordedError.
     """
     import pandas as pd
 
@@ -188,7 +198,11 @@ def cycles_by_program(report: Report) -> pd.DataFrame:
 
 
 def steps(report: Report, *, run: int | None = None) -> pd.DataFrame:
-    """Give the executed steps in order, of all recorded runs or one; -1 for what is unknown."""
+    """Give the executed steps in order, of all recorded runs or one; -1 for what is unknown.
+
+    Columns are those of the table of steps, with the name of the program. Raises SelectionError,
+    NotRecordedError.
+    """
     import pandas as pd
 
     data = report.dataset
@@ -213,7 +227,8 @@ def steps(report: Report, *, run: int | None = None) -> pd.DataFrame:
 def runs(report: Report) -> pd.DataFrame:
     """Give each run of the program: cycles, time on the device, and whether its steps are there.
 
-    On a CPU cycles are -1, and the time on the device is not a number.
+    Times in microseconds, of the host since the epoch, and of the device by its clock. On a CPU
+    cycles are -1, and the time on the device is not a number. Raises NotRecordedError.
     """
     import pandas as pd
 

@@ -67,7 +67,10 @@ class FlopUtilisation:
 def flop_utilisation(report: Report) -> FlopUtilisation:
     """Tell what share of the tiles' peak arithmetic the recorded runs reached.
 
-    Raises NotRecordedError when no compute set tells its operations, or there are no steps.
+    The share is operations / (cycles * tiles * peak). Peaks of a tile in a cycle, for float and for
+    half: 16 and 64 on ipu1 (31.1 and 124.5 TFLOPS; Jia et al., 2019), 32 and 128 on ipu2 (PopLibs,
+    lib/poplin/PerformanceEstimation.hpp). Raises NotRecordedError when no compute set tells its
+    operations, or there are no steps.
     """
     flops = _flops(report)
     runs = executions_of_rows(report, "OnTileExecute", len(flops))

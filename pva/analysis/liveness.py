@@ -34,7 +34,11 @@ class LivenessOverview:
 
 
 def liveness_curve(report: Report, *, ipu: int | None = None) -> pd.DataFrame:
-    """Give the bytes that are live at each program step, on all tiles or one IPU."""
+    """Give the bytes that are live at each program step, on all tiles or one IPU.
+
+    `total` is `always_live`, the same at each step, and `not_always_live`; `depth` is how deep the
+    step's program lies in others. Raises SelectionError, NotRecordedError.
+    """
     import pandas as pd
 
     data = report.dataset
@@ -61,7 +65,11 @@ def liveness_curve(report: Report, *, ipu: int | None = None) -> pd.DataFrame:
 
 
 def live_variables(report: Report, *, step: int, tile: int | None = None) -> pd.DataFrame:
-    """Give the not-always-live variables that are live at a program step, largest first."""
+    """Give the not-always-live variables that are live at a program step, largest first.
+
+    `bytes` on all tiles, or on the one that is named; `variable` is the row of the table of
+    variables. Raises SelectionError, NotRecordedError.
+    """
     import pandas as pd
 
     data = report.dataset
@@ -109,7 +117,10 @@ def _sizes_on_tile(report: Report, tile: int) -> Rows:
 
 
 def always_live_variables(report: Report) -> pd.DataFrame:
-    """Give what is never dead, by name, largest first: variables and categories of data."""
+    """Give what is never dead, by name, largest first: variables and categories of data.
+
+    `bytes` on all tiles. Raises NotRecordedError.
+    """
     import pandas as pd
 
     data = report.dataset
@@ -120,7 +131,10 @@ def always_live_variables(report: Report) -> pd.DataFrame:
 
 
 def liveness_overview(report: Report) -> LivenessOverview:
-    """Tell how much is live at most, at which step, and which variable is the largest there."""
+    """Tell how much is live at most, at which step, and which variable is the largest there.
+
+    Bytes on all tiles; the variable is of those that are not always live. Raises NotRecordedError.
+    """
     data = report.dataset
     always = int(data.array("always_live_bytes").sum())
     live = data.column("liveness_steps", "bytes")

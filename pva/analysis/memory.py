@@ -76,7 +76,11 @@ def category_label(category: str) -> str:
 
 
 def memory_by_tile(report: Report) -> pd.DataFrame:
-    """Give the bytes of each tile by region, and what is free (negative: out of memory)."""
+    """Give the bytes of each tile by region, and what is free (negative: out of memory).
+
+    `total` is data without gaps, the sum of the regions; `free` is what gaps leave. In the order of
+    the tiles. Raises NotRecordedError.
+    """
     import pandas as pd
 
     data = report.dataset
@@ -101,7 +105,12 @@ def _categories(report: Report) -> Bytes:
 
 
 def memory_by_category(report: Report, *, tile: int | None = None) -> pd.DataFrame:
-    """Give the bytes of each category, on all tiles or one; overlapped data shares its place."""
+    """Give the bytes of each category, on all tiles or one; overlapped data shares its place.
+
+    `total` is the sum of `not_overlapped` and `overlapped`, each item in full: with data that
+    shares its place, categories add up to more than the tiles hold. Those not in use are left out;
+    the largest stand first. Raises SelectionError, NotRecordedError.
+    """
     import pandas as pd
 
     by_tile = _categories(report)
@@ -137,6 +146,7 @@ def category_by_tile(report: Report) -> pd.DataFrame:
 
     The column `overlapped` is the memory shared by data that is not live at the same time: it has
     no single category. The other columns are the bytes that share their place with nothing.
+    Raises NotRecordedError.
     """
     import pandas as pd
 
@@ -151,7 +161,11 @@ def category_by_tile(report: Report) -> pd.DataFrame:
 def memory_overview(
     report: Report, *, ipu: int | None = None, replica: int | None = None
 ) -> MemoryOverview:
-    """Tell how full the tiles are, which one is fullest, and what takes the most."""
+    """Tell how full the tiles are, which one is fullest, and what takes the most.
+
+    Bytes, with gaps unless it says without; shares are of one tile's memory. Raises SelectionError,
+    NotRecordedError.
+    """
     data = report.dataset
     tiles = tiles_of(report, ipu=ipu, replica=replica)
     total = data.column("memory_by_tile", "total")[tiles]
@@ -180,7 +194,10 @@ def memory_overview(
 def fullest_tiles(
     report: Report, *, count: int = 10, ipu: int | None = None, replica: int | None = None
 ) -> pd.DataFrame:
-    """Give the tiles that need the most memory, and how much is free there (negative: lacking)."""
+    """Give the tiles that need the most memory, and how much is free there (negative: lacking).
+
+    `bytes` and `free`, gaps included, of `count` tiles. Raises SelectionError, NotRecordedError.
+    """
     frame = memory_by_tile(report).iloc[tiles_of(report, ipu=ipu, replica=replica)]
     frame = frame.rename(columns={"total_including_gaps": "bytes"})[
         ["tile", "ipu", "bytes", "free"]
@@ -219,7 +236,11 @@ class MemoryUsage:
 def memory_usage(
     report: Report, *, ipu: int | None = None, replica: int | None = None
 ) -> MemoryUsage:
-    """Add up the bytes by region and by category, on all tiles, one IPU or one replica."""
+    """Add up the bytes by region and by category, on all tiles, one IPU or one replica.
+
+    As in the profile summary: overlapped data shares its place. Raises SelectionError,
+    NotRecordedError.
+    """
     tiles = tiles_of(report, ipu=ipu, replica=replica)
 
     def region(name: str) -> int:
@@ -247,7 +268,11 @@ VERTEX_PARTS = ("vertex_data", "edge_pointers", "copy_pointers", "padding", "des
 def memory_by_vertex_type(
     report: Report, *, ipu: int | None = None, replica: int | None = None
 ) -> pd.DataFrame:
-    """Give the bytes of each vertex type: its code once a tile, its data by part, largest first."""
+    """Give the bytes of each vertex type: its code once a tile, its data by part, largest first.
+
+    Summed over the tiles; `total` is the sum of the other columns. Raises SelectionError,
+    NotRecordedError.
+    """
     import pandas as pd
 
     tiles = tiles_of(report, ipu=ipu, replica=replica)
@@ -289,71 +314,6 @@ def memory_by_compute_set(report: Report) -> pd.DataFrame:
     return frame.sort_values(["state", "code"], ascending=False, kind="stable", ignore_index=True)
 
 
-def memory_by_region(
-    report: Report, *, ipu: int | None = None, replica: int | None = None
-) -> pd.DataFrame:
-    """Give the bytes in each region of the tiles' memory, and which tile has the most there.
-
-    `gaps` are what alignment and fragmentation leave unused inside the region. Overflowed is what
-    does not fit. Raises SelectionError, NotRecordedError.
-    """
-    import pandas as pd
-
-    data = report.dataset
-    tiles = tiles_of(report, ipu=ipu, replica=replica)
-    used, gross = (
-        np.array([data.column("memory_by_tile", f"{name}{suffix}")[tiles] for name in REGIONS])
-        for suffix in ("", "_including_gaps")
-    )
-    fullest = gross.argmax(axis=1)
-    total = used.sum(axis=1)
-    return pd.DataFrame(
-        {
-            "region": [name.replace("_", "-") for name in REGIONS],
-            "bytes": total,
-            "share": total / max(int(total.sum()), 1),
-            "gaps": (gross - used).sum(axis=1),
-            "tiles": (used > 0).sum(axis=1),
-            "fullest_tile": np.where(gross.max(axis=1) > 0, tiles.start + fullest, -1),
-            "fullest_bytes": gross.max(axis=1),
-        }
-    )
-
-
-REGIONS = ("non_interleaved", "interleaved", "overflowed")
-
-
-def memory_by_ipu(report: Report) -> pd.DataFrame:
-    """Tell how full each IPU is, and its fullest tile, the IPU with the fullest tile first.
-
-    `bytes` of data and `bytes_including_gaps`, of which `share` is taken of the IPU's memory; on
-    its fullest tile `fullest_bytes` with gaps, of which `free` are left (negative: lacking).
-    Raises NotRecordedError.
-    """
-    import pandas as pd
-
-    frame = memory_by_tile(report)
-    capacity = int(report.dataset.value("target", "bytes_per_tile"))
-    fullest = frame.loc[frame.groupby("ipu")["total_including_gaps"].idxmax()]
-    by_ipu = frame.groupby("ipu")
-    gross = by_ipu["total_including_gaps"].sum().to_numpy()
-    tiles = by_ipu.size().to_numpy()
-    result = pd.DataFrame(
-        {
-            "ipu": fullest["ipu"].to_numpy(),
-            "tiles": tiles,
-            "bytes": by_ipu["total"].sum().to_numpy(),
-            "bytes_including_gaps": gross,
-            "share": gross / np.maximum(tiles * capacity, 1),
-            "fullest_tile": fullest["tile"].to_numpy(),
-            "fullest_bytes": fullest["total_including_gaps"].to_numpy(),
-            "free": fullest["free"].to_numpy(),
-            "tiles_out_of_memory": (frame["free"] < 0).groupby(frame["ipu"]).sum().to_numpy(),
-        }
-    )
-    return result.sort_values("fullest_bytes", ascending=False, kind="stable", ignore_index=True)
-
-
 _MOST_BINS = 4096
 
 
@@ -362,7 +322,8 @@ def memory_histogram(
 ) -> pd.DataFrame:
     """Count the tiles by the kilobytes of data (without gaps) that they hold.
 
-    A row is 1 kB wide, or the power of two that keeps the table below 4,097 rows.
+    A row is 1 kB wide, or the power of two that keeps the table below 4,097 rows. Raises
+    SelectionError, NotRecordedError.
     """
     import pandas as pd
 

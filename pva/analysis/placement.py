@@ -240,39 +240,3 @@ def _lifetime(report: Report) -> tuple[Integers, Integers]:
         np.minimum.at(first, rows, data.column("variable_intervals", "begin"))
         np.maximum.at(last, rows, data.column("variable_intervals", "end") - 1)
     return np.where(last < 0, -1, first), last
-
-
-def fragmentation(report: Report) -> pd.DataFrame:
-    """Tell which tiles lose the most memory to gaps, the most first.
-
-    `gaps` are the bytes that a tile needs beyond its data (`bytes`), `gap_share` their part of what
-    it needs: inside the regions, from alignment and from holes that nothing fits, and
-    `between_regions`, where data must lie interleaved and what is below it ends earlier. `free` is
-    the rest of the tile's memory (negative: lacking). Raises NotRecordedError.
-    """
-    import pandas as pd
-
-    data = report.dataset
-    inside = {
-        f"{region}_gaps": data.column("memory_by_tile", f"{region}_including_gaps")
-        - data.column("memory_by_tile", region)
-        for region in ("non_interleaved", "interleaved", "overflowed")
-    }
-    used, needed = (
-        data.column("memory_by_tile", name) for name in ("total", "total_including_gaps")
-    )
-    gaps = needed - used
-    tiles = np.arange(len(used))
-    frame = pd.DataFrame(
-        {
-            "tile": tiles,
-            "ipu": tiles // max(int(data.value("target", "tiles_per_ipu")), 1),
-            "bytes": used,
-            "gaps": gaps,
-            "gap_share": gaps / np.maximum(needed, 1),
-            **inside,
-            "between_regions": gaps - sum(inside.values()),
-            "free": data.value("target", "bytes_per_tile") - needed,
-        }
-    )
-    return frame.sort_values("gaps", ascending=False, kind="stable", ignore_index=True)

@@ -92,17 +92,17 @@ def estimated_against_measured(report: Report) -> pd.DataFrame:
     """Compare the cycles estimated at compile time with those taken, for each compute set that ran.
 
     `estimated_cycles` are those of the slowest tile; `mean_cycles`, `min_cycles` and `max_cycles`
-    what its steps took; `measured_cycles` what instrumentation saw last (not a number without
-    `debug.instrumentCompute`). `excess_cycles` is what all `executions` took above the estimate,
-    the farthest from it first. Without steps the columns of steps are empty, and compute sets
-    measured stand in their place. Raises NotRecordedError when there is neither.
+    what its steps took; `measured_cycles` what `debug.instrumentCompute` of tiles, IPUs or devices
+    saw last, not a number without. `excess_cycles` is what all `executions` took above the
+    estimate, the farthest from it first. Without steps, measurements stand in their place: one
+    execution of each compute set measured. Raises NotRecordedError when there is neither.
     """
     import pandas as pd
 
     data = report.dataset
     estimated = data.array("compute_set_cycles_by_tile").max(axis=1, initial=0)
     measured = _measured(report, len(estimated))
-    if data.has("steps") or not data.has("measured_compute_set_cycles"):
+    if data.has("steps") or not any(data.has(name) for name in _MEASURED):
         runs, least, mean, most = _taken(report, len(estimated))
     else:
         runs = (measured > 0).astype(np.int64)
@@ -131,10 +131,20 @@ def estimated_against_measured(report: Report) -> pd.DataFrame:
 def _measured(report: Report, count: int) -> Floats:
     """Give what instrumentation measured of each compute set, not a number for never."""
     data = report.dataset
-    if not data.has("measured_compute_set_cycles"):
-        return np.full(count, np.nan)
-    cycles = data.array("measured_compute_set_cycles")
-    return np.where(cycles > 0, cycles, np.nan)
+    for name in _MEASURED:
+        if data.has(name):
+            cycles = data.array(name)
+            cycles = cycles.max(axis=1, initial=0) if cycles.ndim > 1 else cycles
+            return np.where(cycles > 0, cycles, np.nan)
+    return np.full(count, np.nan)
+
+
+# By the level of instrumentation: device, IPU or tile.
+_MEASURED = (
+    "measured_compute_set_cycles",
+    "measured_compute_set_cycles_by_ipu",
+    "measured_compute_set_cycles_by_tile",
+)
 
 
 def _taken(report: Report, count: int) -> tuple[Integers, Floats, Floats, Floats]:

@@ -14,7 +14,7 @@ from pva import schema
 from pva.analysis import memory
 from pva.analysis.selection import SelectionError
 from pva.errors import PvaError
-from tests.analysis.samples import every_report, opened, rows
+from tests.analysis.samples import every_report, opened
 from tests.builders import TILES, replicated_report, small_report
 
 
@@ -137,41 +137,6 @@ def test_largest_category_never_counts_a_byte_twice() -> None:
     by_category[schema.CATEGORIES.index("message"), 0, 1] += 4096
     overview = memory.memory_overview(report(memory_by_category=by_category))
     assert overview.largest_category_bytes <= overview.total
-
-
-@every_report
-def test_regions_are_those_of_a_loop_over_tiles(name: str) -> None:
-    table = rows(opened(name), "memory_by_tile")
-    for region in memory.memory_by_region(opened(name)).to_dict("records"):
-        column = region["region"].replace("-", "_")
-        assert region["bytes"] == sum(row[column] for row in table)
-        gross = [row[f"{column}_including_gaps"] for row in table]
-        assert region["gaps"] == sum(gross) - region["bytes"]
-        assert region["fullest_bytes"] == max(gross)
-        assert region["fullest_tile"] == (gross.index(max(gross)) if max(gross) else -1)
-
-
-def test_regions_of_one_ipu_are_of_its_tiles_alone() -> None:
-    frame = memory.memory_by_region(report(), ipu=1).set_index("region")
-    # Tile 5 alone has partials on IPU 1.
-    assert frame.loc["interleaved", ["bytes", "tiles", "fullest_tile"]].tolist() == [16, 1, 5]
-    assert frame.loc["overflowed", ["bytes", "fullest_tile"]].tolist() == [0, -1]
-
-
-@every_report
-def test_ipus_are_those_of_a_loop_over_tiles(name: str) -> None:
-    data = opened(name).dataset
-    each, capacity = (data.value("target", c) for c in ("tiles_per_ipu", "bytes_per_tile"))
-    table = rows(opened(name), "memory_by_tile")
-    frame = memory.memory_by_ipu(opened(name)).set_index("ipu")
-    assert len(frame) == len(table) // each
-    for ipu, row in frame.iterrows():
-        gross = [tile["total_including_gaps"] for tile in table[ipu * each : (ipu + 1) * each]]
-        assert row["bytes_including_gaps"] == sum(gross)
-        assert row["share"] == pytest.approx(sum(gross) / (each * capacity))
-        assert row["fullest_tile"] == ipu * each + gross.index(max(gross))
-        assert row["free"] == capacity - max(gross)
-    assert frame["bytes"].sum() == sum(tile["total"] for tile in table)
 
 
 def test_vertices_of_a_compute_set_take_their_state_and_shared_code() -> None:

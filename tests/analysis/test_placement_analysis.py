@@ -121,23 +121,6 @@ def test_map_of_the_fullest_tile_tells_when_its_pieces_are_live() -> None:
     assert frame.set_index("name").loc["w", ["first_step", "last_step"]].tolist() == [-1, -1]
 
 
-def test_gaps_are_told_by_where_they_are() -> None:
-    row = placement.fragmentation(small()).set_index("tile").loc[0]
-    # Tile 0 holds 474 bytes: 458 below address 548, then 16 from 1024 on.
-    assert row[["bytes", "gaps", "non_interleaved_gaps"]].tolist() == [474, 1040 - 474, 548 - 458]
-    assert (row["between_regions"], row["free"]) == (1024 - 548, 2048 - 1040)
-
-
-@every_report
-def test_gaps_are_those_of_a_loop_over_tiles(name: str) -> None:
-    frame = placement.fragmentation(opened(name)).sort_values("tile")
-    table = rows(opened(name), "memory_by_tile")
-    assert frame["gaps"].tolist() == [row["total_including_gaps"] - row["total"] for row in table]
-    parts = [column for column in frame if column.endswith("_gaps")]
-    assert (frame[[*parts, "between_regions"]].sum(axis=1) == frame["gaps"]).all()
-    assert (frame[[*parts, "between_regions"]] >= 0).all(axis=None)
-
-
 def test_uses_of_a_variable_are_its_programs() -> None:
     frame = placement.variable_uses(small(), variable=2)
     # product: multiply and add write it, and the exchange between IPUs reads it.

@@ -72,16 +72,19 @@ def test_what_steps_took_above_their_estimate_is_told() -> None:
     assert (row["measured_cycles"], row["excess_cycles"]) == (114, 40 - 4)
 
 
-def test_measurements_stand_in_where_no_steps_were_recorded() -> None:
-    cycles = np.array([120, 0, 30])
-    report = small(steps=None, measured_compute_set_cycles=cycles)
-    frame = timing.estimated_against_measured(report)
+@pytest.mark.parametrize("level", ["", "_by_ipu", "_by_tile"])
+def test_measurements_stand_in_where_no_steps_were_recorded(level: str) -> None:
+    names = [f"measured_compute_set_cycles{each}" for each in ("", "_by_ipu", "_by_tile")]
+    cycles = {"": [120, 0, 30], "_by_ipu": [[120, 9], [0, 0], [8, 30]],
+              "_by_tile": [[*[7] * 9, 120], [0] * 10, [*[30] * 5, *[0] * 5]]}  # fmt: skip
+    measured = dict.fromkeys(names) | {f"measured_compute_set_cycles{level}": cycles[level]}
+    frame = timing.estimated_against_measured(small(steps=None, **measured))
     assert frame[["name", "estimated_cycles", "measured_cycles"]].to_numpy().tolist() == [
         ["multiply", 114, 120], ["add", 30, 30],
     ]  # fmt: skip
     assert frame["mean_cycles"].isna().all() and frame["excess_cycles"].tolist() == [6, 0]
     with pytest.raises(NotRecordedError, match=r"autoReport\.outputExecutionProfile"):
-        timing.estimated_against_measured(small(steps=None, measured_compute_set_cycles=None))
+        timing.estimated_against_measured(small(steps=None, **dict.fromkeys(names)))
 
 
 @every_report
