@@ -42,7 +42,7 @@ _TEXTS: dict[str, str] = {
         "copy_pointers:bytes padding:bytes descriptors:bytes code:bytes"
     ),
     "memory_by_operation": (
-        "operation layer bytes:bytes variables vertex_state:bytes control_code:bytes "
+        "operation layer bytes:bytes variables:bytes vertex_state:bytes control_code:bytes "
         "exchange_code:bytes"
     ),
     "code_by_program": (
@@ -61,6 +61,7 @@ _TEXTS: dict[str, str] = {
         "balance:fraction excess_bytes:bytes"
     ),
     "variable_by_tile": "tile ipu bytes:bytes pieces address:bytes",
+    "variable_uses": "program type name reads writes executions",
     "memory_map": (
         "tile address:bytes end:bytes bytes:bytes region name category first_step last_step"
     ),
@@ -83,6 +84,9 @@ _TEXTS: dict[str, str] = {
     "live_variables": "variable name category bytes:bytes",
     "always_live_variables": "name bytes:bytes",
     "live_at_peak": "name category always_live bytes:bytes share:fraction",
+    "liveness_by_ipu": (
+        "ipu most_live:bytes always_live:bytes not_always_live:bytes peak_step type name"
+    ),
     "liveness_by_tile": (
         "tile ipu most_live:bytes always_live:bytes not_always_live:bytes share:fraction free:bytes"
     ),
@@ -97,8 +101,8 @@ _TEXTS: dict[str, str] = {
         "thread_balance:fraction"
     ),
     "cycles_by_phase": (
-        "phase steps cycles:cycles share:fraction overlapped_cycles:cycles tile_cycles:tile- "
-        "cycles tile_share:fraction"
+        "phase steps cycles:cycles share:fraction overlapped_cycles:cycles "
+        "tile_cycles:tile-cycles tile_share:fraction"
     ),
     "cycles_by_layer": (
         "layer steps cycles:cycles share:fraction compute:cycles exchange:cycles "
@@ -123,10 +127,14 @@ _TEXTS: dict[str, str] = {
     ),
     "thread_balance": (
         "compute_set name executions vertices active_tiles vertices_per_tile "
-        "tile_cycles:tile-cycles active_cycles:cycles thread_balance:fraction "
-        "idle_cycles:cycles"
+        "tile_cycles:tile-cycles active_cycles:tile-cycles thread_balance:fraction "
+        "idle_cycles:tile-cycles"
     ),
-    "slowest_tiles": "step name tile ipu cycles:cycles active_cycles:cycles over_mean:cycles",
+    "slowest_vertices": (
+        "compute_set name vertex_type vertices min_cycles:cycles mean_cycles:cycles "
+        "max_cycles:cycles balance:fraction"
+    ),
+    "slowest_tiles": "step name tile ipu cycles:cycles active_cycles:cycles over_mean",
     "sync_waits": "sync_type after syncs cycles:cycles share:fraction",
     "largest_exchanges": (
         "kind exchange name bytes_received:bytes bytes_sent:bytes cycles:cycles "

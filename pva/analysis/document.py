@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import textwrap
 
 from pva.analysis import CATALOGUE, Analysis
+from pva.analysis.columns import COLUMNS
 
 _HEAD = """# Analyses
 
@@ -40,11 +42,22 @@ def _section(name: str, analysis: Analysis) -> str:
         "",
         inspect.getdoc(analysis) or "",
         "",
+        _columns(name, analysis),
+        "",
         f"    {analysis.__module__}.{name}({call})",
         f"    {command}",
         "",
     )
     return "\n".join(lines)
+
+
+def _columns(name: str, analysis: Analysis) -> str:
+    """Name the columns, or the fields of a dataclass, with their units."""
+    of_frame = inspect.signature(analysis).return_annotation == "pd.DataFrame"
+    columns = COLUMNS[name].items()
+    texts = (f"{column} ({unit})" if unit else column for column, unit in columns)
+    text = ", ".join(texts).replace("*", "one for each that there is")
+    return "\n".join(textwrap.wrap(f"{'Columns' if of_frame else 'Fields'}: {text}.", 100))
 
 
 def _argument(keyword: inspect.Parameter) -> str:

@@ -76,9 +76,9 @@ def cycles_by_operation(report: Report) -> pd.DataFrame:
     """Give by how many cycles each operation made the recorded runs longer, most first.
 
     An operation is a call of a library or framework as debug contexts tell; without them, the path
-    of a program's name without its last stage. `layer` is its outermost scope. The columns of
-    PHASES add up to `cycles`, and these to the cycles of all steps, of which `share` is a part.
-    `flops` are the floating-point operations executed, as far as the compute sets tell. A program
+    of a program's name without its last stage. `layer` is its outermost scope. Compute,
+    exchange, host exchange and sync add up to `cycles`, and these to the cycles of all steps, of
+    which `share` is a part. `flops` are those executed, as far as the compute sets tell. A program
     without a name is an operation by itself, such as `(Sync)`. Raises NotRecordedError.
     """
     frame = _spent(report, operations(report))
