@@ -53,6 +53,7 @@ class Dataset:
 
     def __init__(self, source: Source, name: str = "report") -> None:
         self.name = name
+        self.foreign = False  # told by another writer, whose documents leave things out
         self._source = source
         self._columns: dict[tuple[str, str], Values] = {}
         self._arrays: dict[str, Values] = {}
@@ -84,7 +85,9 @@ class Dataset:
     @classmethod
     def joined(cls, parts: Sequence[Dataset], name: str = "report") -> Dataset:
         """Make one dataset of several; what two of them hold comes from the earlier."""
-        return cls(_Joined(parts), name)
+        joined = cls(_Joined(parts), name)
+        joined.foreign = any(part.foreign for part in parts)
+        return joined
 
     def select(self, *documents: schema.Document) -> Dataset:
         """Give what belongs to the documents named, from graph, execution and debug."""

@@ -17,6 +17,7 @@ from pva.formats.files import collector_paused, contents, replaced
 
 WHAT = "a profile as CBOR"
 MAX_DEPTH = 100  # documents keep trees flat
+SELF_DESCRIBED = b"\xd9\xd9\xf7"  # a tag without meaning (RFC 8949, section 3.4.6)
 
 
 def read(path: str | PathLike[str]) -> Dataset:
@@ -40,7 +41,10 @@ def decoded(file: Path, data: bytes) -> Any:
     with collector_paused():
         try:
             return cbor2.loads(
-                data, tag_hook=_array, semantic_decoders=REFUSED, max_depth=MAX_DEPTH
+                data.removeprefix(SELF_DESCRIBED),
+                tag_hook=_array,
+                semantic_decoders=REFUSED,
+                max_depth=MAX_DEPTH,
             )
         except (cbor2.CBORError, ValueError, TypeError, OverflowError, RecursionError) as error:
             raise DamagedFileError(file, str(error), f"{WHAT}, whole") from error

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Iterator
 
 from pva import schema
-from pva.formats import chunks, document, parquet, pop
+from pva.formats import chunks, document, document_steps, parquet, pop
 
+VERSION_KEY = document_steps.VERSION_KEY
 DOCUMENT_KEYS = ", ".join(f"`{key}`" for key in document.COMBINED.values())
 INTRODUCTION = f"""# The report format
 
@@ -23,7 +24,7 @@ of the profiles.
 
 The graph profile and the execution profile have the keys, nesting, index orders and units of the
 chapter "Profiling" of the Poplar and PopLibs user guide; what that chapter leaves open is added
-beside its keys. Each document has `{document.VERSION_KEY}`; a newer one than is known is refused.
+beside its keys. Each document has `{VERSION_KEY}`; a newer one than is known is refused.
 A file named `graph`, `execution` or `debug` holds that document, any other file holds them all,
 under the keys {DOCUMENT_KEYS}.
 
@@ -44,6 +45,11 @@ under the keys {DOCUMENT_KEYS}.
   without. `memory.byCategory.<category>.total` is the sum of its regions.
 * **Syncs** have `type` and `syncType` alone among the steps; their other columns are in
   `simulation.syncs`, one list a column, beside `step`, the row of steps.
+* **Documents of other writers**, which have no `{VERSION_KEY}`, may have the keys of the chapter
+  alone. What these determine is worked out when asked for: redundant figures of the target, the
+  peak of liveness, one run of all steps, and, by replaying the clocks of the tiles, what syncs
+  took, `steps_by_ipu`, `tile_clock`, idle tile cycles, and all steps where there is only
+  `programTrace`.
 * **Liveness** may also be told by a list `variables` (rows of `variables`) at each liveness step,
   in place of `variables.intervals`.
 

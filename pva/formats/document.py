@@ -18,13 +18,13 @@ from pva.dataset import Dataset
 from pva.errors import DamagedFileError, NewerVersionError, UnknownFormatError
 from pva.formats import document_places as places
 from pva.formats.debug_strings import resolved
+from pva.formats.document_steps import VERSION_KEY
 from pva.formats.nested import columns_of, look_up, put, rows_of
 from pva.formats.values import Values, column_of, numbers_of, shown
 
 Nested = dict[str, Any]
 Columns = dict[str, Values]
 
-VERSION_KEY = "formatVersion"
 INDEX_LIMIT = 1 << 30  # of an array without values; what does not fit is then refused
 # A file may hold several documents; Engine::getProfile names the first two so.
 COMBINED: dict[schema.Document, str] = {
@@ -82,14 +82,18 @@ def from_file(file: object, root: object) -> Dataset:
         parts = {_told(file, root): root}
     tables: dict[str, Columns] = {}
     arrays: dict[str, Values] = {}
+    foreign = False
     for document, part in parts.items():
         if not isinstance(part, Mapping):
             place, wanted = COMBINED[document], "an object"
             raise DamagedFileError(file, f"found {shown(part)}", wanted, place=place)
         _check_version(file, part)
+        foreign |= VERSION_KEY not in part and document != "debug"
         known = resolved(file, part) if document == "debug" else part
         _read(file, document, known, tables, arrays)
-    return _made(file, tables, arrays)
+    data = _made(file, tables, arrays)
+    data.foreign = foreign
+    return data
 
 
 def _told(file: object, root: Mapping[str, Any]) -> schema.Document:

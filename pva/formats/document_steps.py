@@ -31,6 +31,7 @@ STEP_KEYS = {
 SYNC = "Sync"
 KEPT = ("type", "sync_type")  # all that the chapter has of a sync; the trace has its program
 TRACE = "programTrace"
+VERSION_KEY = "formatVersion"  # documents of other writers have none
 SYNCS = replace(
     schema.TABLE["steps"],
     place="simulation.syncs",
@@ -92,6 +93,9 @@ def _sync_columns(dataset: Dataset, syncs: Values) -> Nested:
 def read_steps(file: object, root: Mapping[str, Any], table: schema.Table) -> Columns | None:
     """Read the steps; programs that they do not tell are those of the trace."""
     columns = columns_of(file, look_up(file, root, table.place), table)
+    if columns is None and VERSION_KEY not in root:
+        trace = root.get(TRACE)
+        return None if trace is None else columns_of(file, {"program": trace}, table)
     if columns is None:
         return columns
     _read_syncs(file, root, columns)

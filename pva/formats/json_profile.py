@@ -17,6 +17,7 @@ from pva.formats.document import from_file, to_file
 from pva.formats.files import collector_paused, contents, replaced
 
 WHAT = "a profile as JSON"
+MARK = b"\xef\xbb\xbf"  # a byte order mark, which editors put before UTF-8
 
 
 def read(path: str | PathLike[str]) -> Dataset:
@@ -44,7 +45,7 @@ def _decoded(file: Path, data: bytes, decode: Callable[[bytes], Any]) -> Any:
 
     with collector_paused():
         try:
-            return decode(data)
+            return decode(data.removeprefix(MARK))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DamagedFileError(file, str(error), f"{WHAT}, whole") from error
         except RecursionError as error:

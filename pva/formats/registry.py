@@ -18,6 +18,7 @@ from pva.errors import DamagedFileError, NotFoundError, PvaError, UnknownFormatE
 from pva.formats import (
     cbor_profile,
     debug_cbor,
+    derived,
     document,
     json_profile,
     parquet,
@@ -57,14 +58,19 @@ class Format:
 
 
 def _is_json(head: bytes) -> bool:
-    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+    return head.removeprefix(json_profile.MARK).lstrip().startswith(b"{")
 
 
 def _is_cbor(head: bytes) -> bool:
-    """Tell a CBOR map, behind the tag of self-described CBOR or not (RFC 8949, section 3.4.6)."""
-    return head.removeprefix(b"\xd9\xd9\xf7")[:1] in [
+    """Tell a CBOR map, behind the tag of self-described CBOR or not."""
+    return head.removeprefix(cbor_profile.SELF_DESCRIBED)[:1] in [
         bytes([b]) for b in (*range(0xA0, 0xBC), 0xBF)
     ]
+
+
+def _tells_nothing(head: bytes) -> bool:
+    """Tell whether a document may follow: of blanks, or of a CBOR tag that is not known."""
+    return not head.strip() or 0xC0 <= head[0] <= 0xDB
 
 
 def _write_plain(dataset: Dataset, path: Path) -> None:
@@ -110,28 +116,34 @@ DIRECTORY: dict[str, tuple[str, ...]] = {
 
 
 def detect(path: str | PathLike[str]) -> Format:
-    """Find the format of a file, by its first bytes before its suffix.
+    """Find the format of a file by its first bytes; where these tell nothing, by its suffix.
 
     Raises NotFoundError, UnknownFormatError (which lists the formats) and DamagedFileError (empty).
     """
     file = Path(path)
     head = _head(file)
-    found = [known for known in FORMATS if known.begins(head)]
-    if found:
-        return found[0]
     if not head:
         raise DamagedFileError(file, "empty", _known())
+    found = [known for known in FORMATS if known.begins(head)]
+    if _tells_nothing(head):
+        found += [known for known in FORMATS if file.suffix.lower() in known.suffixes]
+    if found:
+        return found[0]
     raise UnknownFormatError(file, f"begins with {head[:8]!r}", _known())
 
 
 def read(path: str | PathLike[str]) -> Dataset:
     """Read a report: a file of any format, or a report directory; raises PvaError."""
-    where = Path(path)
+    told = _told(Path(path))
+    return derived.completed(told) if told.foreign else told
+
+
+def _told(where: Path) -> Dataset:
     if not _is_directory(where):
         return detect(where).read(where)
     files = directory_files(where)
     wanted = ("profile", "debug") if "profile" in files else ("graph", "execution", "debug")
-    parts = [read(files[name]) for name in wanted if name in files]
+    parts = [_told(files[name]) for name in wanted if name in files]
     if not parts or not {"profile", "graph", "execution"} & set(files):
         if parquet.files(where):
             return parquet.read(where)
@@ -174,7 +186,8 @@ def of_values(**documents: Mapping[str, Any] | None) -> Dataset:
         for name in document.COMBINED
         if documents.get(name)
     }
-    return document.from_file("profile", parts)
+    told = document.from_file("profile", parts)
+    return derived.completed(told) if told.foreign else told
 
 
 def encoded(value: Any, format: str, *, pretty: bool = False) -> bytes:

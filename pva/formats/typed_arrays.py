@@ -81,7 +81,12 @@ def decoded(tag: CBORTag) -> Any:
         return np.frombuffer(tag.value, dtype=DTYPES[tag.tag])
     if tag.tag in (MULTI_DIMENSIONAL, COLUMN_MAJOR):
         return _shaped(tag)
-    return tag.value if tag.tag == HOMOGENEOUS else tag
+    return _as_lists(tag.value) if tag.tag == HOMOGENEOUS else tag
+
+
+def _as_lists(value: Any) -> Any:
+    """Turn tuples, which cbor2 makes of what is inside a tag, into lists again."""
+    return [_as_lists(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _shaped(tag: CBORTag) -> Values:

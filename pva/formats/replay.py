@@ -1,0 +1,147 @@
+"""The clocks of the tiles, replayed from the steps of documents that do not tell what IPUs did.
+
+Each tile has its own clock. A step adds what its compute set or exchange costs on the tile; a sync
+brings tiles together: each sends its request half of its sync delay ahead, the last one to arrive
+counts, and the release takes the other half. Where a document tells when the step behind a sync
+began, the sync ends at that time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pva import schema
+from pva.dataset import Dataset
+from pva.formats.values import Values
+
+# What a step of a type costs by tile: the column of its program, and arrays, the best first.
+COSTS = {
+    "OnTileExecute": (
+        "compute_set",
+        ("measured_compute_set_cycles_by_tile", "compute_set_cycles_by_tile"),
+    ),
+    "DoExchange": ("exchange", ("exchange_cycles",)),
+    "GlobalExchange": (
+        "exchange",
+        ("measured_external_exchange_cycles", "external_exchange_cycles"),
+    ),
+    "StreamCopy": ("exchange", ("measured_host_exchange_cycles", "host_exchange_cycles")),
+}
+SINGLE = "measured_compute_set_cycles"  # one figure for all tiles
+MOVED = {
+    "DoExchange": "exchange",
+    "GlobalExchange": "external_exchange",
+    "StreamCopy": "host_exchange",
+}
+INTERNAL = schema.SYNC_TYPES.index("Internal")
+SYNCS = ("Sync", "SyncAns", "Sans")
+CODES = {tag: code for code, tag in enumerate(schema.STEP_TYPES)}
+EXTENTS = ("from_min", "from_max", "to_min", "to_max", "cycles", "spent", "active")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replay:
+    """What the steps did.
+
+    begin, end   latest clock of any tile before and after each step
+    by_ipu       [figure of EXTENTS][step][IPU]; times are of active tiles, 0 without one
+    snapshots    [1,024 steps][tile] clock before the step
+    compute_sets [step] its compute set, -1 for none
+    """
+
+    begin: Values
+    end: Values
+    by_ipu: Values
+    snapshots: Values
+    compute_sets: Values
+
+    def figure(self, name: str) -> Values:
+        """Give a figure of EXTENTS, [step][IPU]."""
+        return self.by_ipu[EXTENTS.index(name)]  # type: ignore[no-any-return]
+
+
+def step_types(data: Dataset) -> Values:
+    """Give the types of steps, as texts; those of a mere trace are the types of its programs."""
+    types = data.column("steps", "type")
+    if types.any() or (data.column("steps", "cycles") >= 0).any():
+        return data.texts("steps", "type")
+    return data.texts("programs", "type")[data.column("steps", "program")]
+
+
+def _costs(data: Dataset, types: Values) -> tuple[list[Values], Values]:
+    """Give rows of cycles by tile, each once, and for each step its row; row 0 costs nothing."""
+    programs, tiles = data.column("steps", "program"), data.of_replica("num_tiles")
+    tables = [np.zeros((1, tiles), dtype=np.int64)]
+    place = np.zeros(len(types), dtype=np.int64)
+    for tag, (column, names) in COSTS.items():
+        table = _table(data, tag, names, tiles)
+        here = np.flatnonzero((types == tag) & (programs >= 0))
+        rows = data.column("programs", column)[programs[here]]
+        if table is not None:
+            known = (rows >= 0) & (rows < len(table))
+            place[here[known]] = sum(map(len, tables)) + rows[known]
+            tables.append(table)
+    return [row for table in tables for row in table], place
+
+
+def _table(data: Dataset, tag: str, names: tuple[str, ...], tiles: int) -> Values | None:
+    name = next((name for name in names if data.has(name)), None)
+    if tag == "OnTileExecute" and data.has(SINGLE) and not data.has(names[0]):
+        return np.repeat(data.array(SINGLE)[:, None], tiles, axis=1)
+    return None if name is None else data.array(name)
+
+
+def replay(data: Dataset) -> Replay:
+    """Run the clocks through the steps of a dataset; it needs `steps`, `target` and `programs`."""
+    ipus, tiles = data.of_replica("num_ipus"), data.of_replica("num_tiles")
+    types, programs = step_types(data), data.column("steps", "program")
+    rows, place = _costs(data, types)
+    is_sync = np.isin(types, SYNCS)
+    external = data.column("steps", "sync_type") != INTERNAL
+    known = _known_after(data.column("steps", "cycles_from"), is_sync)
+    delay = np.full(tiles, max(int(data.value("target", "min_sync_delay")), 0))
+    if data.has("relative_sync_delay"):
+        delay += np.tile(data.array("relative_sync_delay"), ipus)
+    request, release = (delay + 1) // 2, delay // 2
+    clock = np.zeros(tiles, dtype=np.int64)
+    frontier = np.zeros(len(place) + 1, dtype=np.int64)
+    by_ipu = np.zeros((len(EXTENTS), len(place), ipus), dtype=np.int64)
+    snapshots = []
+    # A step begins where the one before it ended, so that they are taken in turn.
+    for step in range(len(place)):
+        if step % schema.CLOCK_INTERVAL == 0:
+            snapshots.append(clock)
+        if is_sync[step]:
+            arrived = (clock + request).reshape(ipus, -1).max(axis=1, keepdims=True)
+            arrived = np.full_like(arrived, arrived.max()) if external[step] else arrived
+            after = (arrived + release.reshape(ipus, -1)).reshape(-1)
+            after += max(int(known[step]) - int(after.max()), 0)
+        else:
+            after = clock + rows[place[step]]
+        _extents(by_ipu[:, step], clock.reshape(ipus, -1), after.reshape(ipus, -1))
+        clock = after
+        frontier[step + 1] = clock.max()
+    stack = np.stack(snapshots) if snapshots else np.zeros((0, tiles), dtype=np.int64)
+    computes = (types == "OnTileExecute") & (programs >= 0)
+    compute_sets = np.where(computes, data.column("programs", "compute_set")[programs], -1)
+    return Replay(frontier[:-1], frontier[1:], by_ipu, stack, compute_sets)
+
+
+def _known_after(begin: Values, is_sync: Values) -> Values:
+    """Give for each sync when the step behind it began; -1 where that is not known."""
+    behind = np.append(begin[1:], -1)
+    return np.where(is_sync & ~np.append(is_sync[1:], True), behind, -1)
+
+
+def _extents(found: Values, before: Values, after: Values) -> None:
+    """Fill in [figure][IPU] of one step, from clocks [IPU][tile]."""
+    cycles = after - before
+    active = cycles > 0
+    late = np.iinfo(np.int64).max
+    for row, clock in ((0, before), (2, after)):
+        found[row] = np.where(active, clock, late).min(axis=1)
+        found[row + 1] = np.where(active, clock, -1).max(axis=1)
+    found[:4, ~active.any(axis=1)] = 0
+    found[4], found[5], found[6] = cycles.max(axis=1), cycles.sum(axis=1), active.sum(axis=1)
