@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from cli.check import check
+from cli.compare import compare
 from cli.convert import convert
 from cli.demo import demo
 from cli.faults import Group
@@ -18,7 +19,7 @@ from cli.sql import sql
 from cli.summary import summary
 from cli.trace import trace
 
-COMMANDS = (demo, summary, info, show, sql, trace, serve, check, convert, simulate)
+COMMANDS = (demo, summary, info, show, sql, compare, trace, serve, check, convert, simulate)
 
 EXAMPLES = """
 \b

@@ -31,6 +31,7 @@ _SHARES = ("share", "balance")
 _NANOSECONDS = "_ns"
 _DIGITS = 1e6  # numbers from here on are written without decimals
 _NAMES_BY_NUMBER = frozenset({"pid", "tid"})
+_CHANGE = "change"
 _BATCH = 2000
 _LINE_END = "\r\n"
 
@@ -187,8 +188,13 @@ def ended_by_reader() -> Iterator[None]:
         sys.exit(PIPE_CLOSED)
 
 
-def table_lines(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
-    """Write a table: numbers to the right with thousands commas, shares as percentages."""
+def table_lines(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], right: Sequence[int] = ()
+) -> Iterator[str]:
+    """Write a table: numbers to the right with thousands commas, shares as percentages.
+
+    `right` are further columns that go to the right.
+    """
     if tuple(columns) == RECORD_COLUMNS:
         cells = [[str(name), _cell(value, str(name))] for name, value in rows]
     else:
@@ -197,8 +203,8 @@ def table_lines(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterat
     heads = [name.removesuffix(_NANOSECONDS) for name in columns]
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
     numeric = [bool(rows) and all(_is_number(row[at]) for row in rows) for at in range(len(widths))]
-    if tuple(columns) == RECORD_COLUMNS:
-        numeric[1] = True
+    for at in (1,) if tuple(columns) == RECORD_COLUMNS else right:
+        numeric[at] = True
     for texts in (heads, *cells):
         aligned = (
             text.rjust(width) if number else text.ljust(width)
@@ -226,10 +232,17 @@ def _cell(value: Any, column: str) -> str:
         return f"{value:,.6g}" if abs(value) < _DIGITS else f"{value:,.0f}"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, int) and column == _CHANGE:
+        return signed(value)
     if isinstance(value, int):
         return str(value) if column in _NAMES_BY_NUMBER else f"{value:,}"
     text = printable(str(value))
     return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"
+
+
+def signed(number: float) -> str:
+    """Write a change: +1,234, -5 or 0."""
+    return f"{number:+,.0f}" if number else "0"
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:

@@ -1,6 +1,7 @@
 """Questions to a report or a host trace; each function gives a DataFrame or a dataclass.
 
 `CATALOGUE` names them all; `tilescope show NAME REPORT` and `docs/analyses.md` come from it.
+`COMPARISONS` names those of two reports, for `tilescope compare A B`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pva.analysis import (
     balance,
     blocks,
     code,
+    compare,
     exchanges,
     execution,
     flops,
@@ -93,5 +95,18 @@ CATALOGUE: dict[str, Analysis] = {
         host.label_statistics,
         host.channel_statistics,
         host.longest_events,
+    )
+}
+
+# Questions to two reports, before and after.
+COMPARISONS: dict[str, Analysis] = {
+    comparison.__name__: comparison
+    for comparison in (
+        compare.compare_figures,
+        compare.compare_categories,
+        compare.compare_variables,
+        compare.compare_layers,
+        compare.compare_operations,
+        compare.compare_programs,
     )
 }

@@ -1,0 +1,76 @@
+"""Two reports compared: matched by name, signed, adding up."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from pva.analysis import COMPARISONS, compare
+from pva.analysis.compare import total_of
+from pva.report import Report
+from tests.analysis.samples import opened, small
+from tests.builders import small_report
+
+SAMPLES = ("matmul_chain_tiny", "matmul_chain_mk2", "mlp_digits_tiny", "newton_pipeline_replicas")
+
+
+def figure(frame: object, name: str, column: str) -> float:
+    rows = frame.set_index("figure")  # type: ignore[attr-defined]
+    return float(rows.loc[name, column])
+
+
+@pytest.mark.parametrize("after", SAMPLES)
+def test_changes_add_up_to_the_change_of_the_total(after: str) -> None:
+    first, second = opened("matmul_chain_tiny"), opened(after)
+    figures = compare.compare_figures(first, second)
+    for compared in (compare.compare_layers, compare.compare_operations, compare.compare_programs):
+        before, now, change = total_of(compared(first, second))
+        assert (before, now) == (
+            figure(figures, "total_cycles", "before"), figure(figures, "total_cycles", "after"),
+        )  # fmt: skip
+        assert change == now - before
+    memory = total_of(compare.compare_categories(first, second))
+    assert memory[2] == figure(figures, "total_memory", "change")
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_a_report_and_itself_have_no_change(name: str) -> None:
+    report = opened("mlp_digits_tiny")
+    frame = COMPARISONS[name](report, report)
+    assert (frame["change"] == 0).all() and len(frame)
+
+
+def test_rows_are_matched_by_name_and_the_largest_change_is_first() -> None:
+    more = small_report().table("variables")
+    names = [*more["name"]]
+    sizes = more["bytes"].copy()
+    names[names.index("message")] = "letter"
+    sizes[names.index("w")] -= 50
+    frame = compare.compare_variables(
+        small(), small(variables=dict(more) | {"name": names, "bytes": sizes})
+    )
+    rows = frame.set_index("name")
+    assert rows.loc["w", ["before", "after", "change"]].tolist() == [80, 30, -50]
+    assert rows.loc["letter", ["before", "after", "change", "in"]].tolist() == [0, 40, 40, "after"]
+    assert math.isnan(rows.loc["letter", "ratio"]) and rows.loc["message", "in"] == "before"
+    assert frame["name"].tolist()[:3] == ["w", "letter", "message"]
+
+
+def test_names_that_occur_twice_are_added_up() -> None:
+    more = small_report().table("variables")
+    names = ["x" if name == "w" else name for name in more["name"]]
+    frame = compare.compare_variables(small(), small(variables=dict(more) | {"name": names}))
+    assert frame.set_index("name").loc["x", ["before", "after"]].tolist() == [80, 160]
+
+
+def test_figures_that_one_report_lacks_are_left_out() -> None:
+    gone = Report.of(small_report().select("graph"))
+    names = compare.compare_figures(small(), gone)["figure"].tolist()
+    assert names == [
+        "largest_tile",
+        "total_memory",
+        "tiles_out_of_memory",
+        "always_live",
+        "max_live",
+    ]
