@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -15,14 +15,28 @@ from pva.model.variables import VariableSize, alive_at, bytes_on_tiles, sized, t
 from pva.model.views import Item, Items, chosen
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class LiveMemory(Shown):
-    """Bytes that are live and the variables that they belong to."""
+    """Bytes that are live and the variables that they belong to, which are found when asked for."""
 
+    __slots__ = ("_find", "bytes")
     _figures = ("bytes", "variables")
 
-    bytes: int
-    variables: Sequence[VariableSize]
+    def __init__(self, size: int, find: Callable[[], Sequence[VariableSize]]) -> None:
+        self.bytes = size
+        self._find = find
+
+    @property
+    def variables(self) -> Sequence[VariableSize]:
+        """The variables, those without bytes left out."""
+        return self._find()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LiveMemory):
+            return NotImplemented
+        return (self.bytes, self.variables) == (other.bytes, other.variables)
+
+    def __hash__(self) -> int:
+        return hash(self.bytes)
 
 
 class LivenessProgramStep(Item):
@@ -39,11 +53,7 @@ class LivenessProgramStep(Item):
     @property
     def notAlwaysLiveMemory(self) -> LiveMemory:
         """What is live beside the always-live, on all tiles of one replica."""
-        size = int(self._value("liveness_steps", "bytes"))
-        if not self._data.has("variable_intervals"):
-            return LiveMemory(size, [])
-        alive, sizes = alive_at(self._data, self._row), self._data.column("variables", "bytes")
-        return LiveMemory(size, sized(self._data, alive, sizes))
+        return LiveMemory(int(self._value("liveness_steps", "bytes")), self._everywhere)
 
     def notAlwaysLiveMemoryForTile(self, tile: int) -> LiveMemory:
         """Tell the same of one tile; raises NotRecordedError when variables were not recorded."""
@@ -58,9 +68,14 @@ class LivenessProgramStep(Item):
         return self._on(row * tiles, (row + 1) * tiles)
 
     def _on(self, first: int, end: int) -> LiveMemory:
-        sizes = bytes_on_tiles(self._data, first, end)
-        alive = alive_at(self._data, self._row)
-        return LiveMemory(int(sizes[alive].sum()), sized(self._data, alive, sizes))
+        sizes, alive = bytes_on_tiles(self._data, first, end), alive_at(self._data, self._row)
+        return LiveMemory(int(sizes[alive].sum()), partial(sized, self._data, alive, sizes))
+
+    def _everywhere(self) -> Sequence[VariableSize]:
+        data = self._data
+        if not data.has("variable_intervals"):
+            return []
+        return sized(data, alive_at(data, self._row), data.column("variables", "bytes"))
 
 
 def liveness_steps(data: Dataset) -> Items[LivenessProgramStep]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from pva import schema
 from pva.dataset import Dataset
+from pva.errors import NotRecordedError
 from pva.model.debug import DebugContext, context
 from pva.model.graph import ComputeSet
 from pva.model.variables import LoweredVariable, accessed
@@ -43,7 +45,11 @@ class ProgramType(enum.Enum):
     OnEveryTileSwitch = enum.auto()
 
 
-OTHER_NAMES = {"StreamCopy": ProgramType.StreamCopyMid}
+# By the codes of the column `type`: the type, and the method of visitors that is called.
+TYPES = [
+    ProgramType.__members__.get(tag, ProgramType.StreamCopyMid) for tag in schema.PROGRAM_TYPES
+]
+METHODS = [f"visit{kind.name}" for kind in TYPES]
 
 
 class Program(Item):
@@ -51,6 +57,7 @@ class Program(Item):
 
     __slots__ = ()
     _figures = ("type", "children")
+    _method = ""  # of visitors, where the class tells it
     Type = ProgramType
 
     @property
@@ -61,8 +68,7 @@ class Program(Item):
     @property
     def type(self) -> ProgramType:
         """What the program does."""
-        tag = _tag(self._data, self._row)
-        return OTHER_NAMES.get(tag) or ProgramType[tag]
+        return TYPES[_code(self._data, self._row)]
 
     @property
     def name(self) -> str:
@@ -106,9 +112,17 @@ class Program(Item):
         """Times that a Repeat runs its body; -1 for others."""
         return int(self._value("programs", "count"))
 
+    def _operand(self, column: str) -> int:
+        """Give what the program works on, a row; raises NotRecordedError when it has none."""
+        row = int(self._value("programs", column))
+        if row < 0:
+            found = f"program {self._row} ({self.type.name}) without {column}"
+            raise NotRecordedError(self._data.name, found, "the report's writer did not tell it")
+        return row
+
     def accept(self, visitor: ProgramVisitor) -> None:
         """Call the visitor's method for this type of program, such as `visitDoExchange`."""
-        getattr(visitor, f"visit{self.type.name}")(self)
+        getattr(visitor, self._method or METHODS[_code(self._data, self._row)])(self)
 
 
 class OnTileExecuteProgram(Program):
@@ -119,7 +133,7 @@ class OnTileExecuteProgram(Program):
     @property
     def computeset(self) -> ComputeSet:
         """The compute set that is run."""
-        return ComputeSet(self._data, int(self._value("programs", "compute_set")))
+        return ComputeSet(self._data, self._operand("compute_set"))
 
 
 class ExchangeProgram(Program):
@@ -149,8 +163,7 @@ class ExchangeProgram(Program):
         return self._by_tile("bytes_received")
 
     def _by_tile(self, what: str) -> Numbers:
-        row = int(self._value("programs", "exchange"))
-        return Numbers(self._data.array(f"{self._lists}_{what}")[row])
+        return Numbers(self._data.array(f"{self._lists}_{what}")[self._operand("exchange")])
 
 
 class DoExchangeProgram(ExchangeProgram):
@@ -266,21 +279,22 @@ class CallProgram(Program):
     @property
     def target(self) -> Program:
         """The program that is called."""
-        function = int(self._value("programs", "target"))
-        return program(self._data, int(self._data.column("function_programs", "program")[function]))
+        programs = self._data.column("function_programs", "program")
+        return program(self._data, int(programs[self._operand("target")]))
 
 
-# Syncs are of no class of their own, as in libpva.
-CLASSES: Mapping[str, type[Program]] = {
-    found.__name__.removesuffix("Program"): found
-    for found in (
-        OnTileExecuteProgram, DoExchangeProgram, GlobalExchangeProgram, StreamCopyBeginProgram,
-        StreamCopyMidProgram, StreamCopyEndProgram, CopySharedStructureProgram, SequenceProgram,
-        RepeatProgram, RepeatWhileTrueProgram, RepeatWhileFalseProgram, RepeatWhileProgram,
-        IfProgram, IfElseProgram, SetLocalConsensusFromVarProgram, SwitchProgram,
-        OnEveryTileSwitchProgram, WriteUndefProgram, CallProgram,
-    )
-} | {"StreamCopy": StreamCopyMidProgram}  # fmt: skip
+_CLASSES = (
+    OnTileExecuteProgram, DoExchangeProgram, GlobalExchangeProgram, StreamCopyBeginProgram,
+    StreamCopyMidProgram, StreamCopyEndProgram, CopySharedStructureProgram, SequenceProgram,
+    RepeatProgram, RepeatWhileTrueProgram, RepeatWhileFalseProgram, RepeatWhileProgram, IfProgram,
+    IfElseProgram, SetLocalConsensusFromVarProgram, SwitchProgram, OnEveryTileSwitchProgram,
+    WriteUndefProgram, CallProgram,
+)  # fmt: skip
+_CLASS_OF_TYPE = {found.__name__.removesuffix("Program"): found for found in _CLASSES}
+for _class in _CLASSES:
+    _class._method = f"visit{_class.__name__.removesuffix('Program')}"
+# By the codes of the column `type`; syncs are of no class of their own, as in libpva.
+CLASSES: Sequence[type[Program]] = [_CLASS_OF_TYPE.get(kind.name, Program) for kind in TYPES]
 
 
 class ProgramVisitor:
@@ -300,34 +314,38 @@ for _member in ProgramType:
 
 def program(data: Dataset, row: int) -> Program:
     """Make the view of a program, of the class of its type."""
-    return CLASSES.get(_tag(data, row), Program)(data, row)
+    return CLASSES[_code(data, row)](data, row)
 
 
 def programs(data: Dataset, rows: range | list[int]) -> Items[Program]:
     """Make views of programs on access."""
-    return Items(rows, lambda row: program(data, row))
+    if not len(rows):
+        return Items(rows, partial(program, data))
+    code = data.column("programs", "type").item
+    return Items(rows, lambda row: CLASSES[code(row)](data, row))
 
 
-def _tag(data: Dataset, row: int) -> str:
-    return schema.PROGRAM_TYPES[int(data.column("programs", "type")[row])]
+def _code(data: Dataset, row: int) -> int:
+    return data.column("programs", "type").item(row)  # type: ignore[no-any-return]
 
 
 def _control_code(data: Dataset, row: int) -> npt.NDArray[np.int64]:
     """Add up by tile the control code of a program and of all below it, each once."""
-    stretches = data.table("control_code")
     mine = data.rows_among("control_code", "program", _below(data, row))
     changes = np.zeros(data.of_replica("num_tiles") + 1, dtype=np.int64)
+    sizes = data.column("control_code", "bytes")[mine]
     for column, sign in (("tile", 1), ("end_tile", -1)):
-        places = np.clip(stretches[column][mine], 0, len(changes) - 1)
-        np.add.at(changes, places, sign * stretches["bytes"][mine])
+        places = data.column("control_code", column)[mine]
+        np.add.at(changes, np.clip(places, 0, len(changes) - 1), sign * sizes)
     return changes.cumsum()[:-1]
 
 
 def _below(data: Dataset, row: int) -> npt.NDArray[np.int64]:
     """Find a program and all below it, level by level."""
     found = level = np.array([row])
-    while len(level):
+    while True:
         rows = data.rows_among("program_children", "program", level)
         level = np.setdiff1d(data.column("program_children", "child")[rows], found)
+        if not len(level):
+            return found
         found = np.union1d(found, level)
-    return found

@@ -154,10 +154,10 @@ class LoweredVariables(Shown):
         data = self._data
         if not data.has(PIECES):
             return []
-        owner = data.column(PIECES, "variable")
+        owner = data.column(PIECES, "variable").item
         of_variable = data.kept("equivalence classes", _equivalence_classes)
         rows = range(data.length(PIECES))
-        return Items(rows, lambda row: BriefVariable(data, row, of_variable[owner[row]]))
+        return Items(rows, lambda row: BriefVariable(data, row, of_variable[owner(row)]))
 
     def forTile(self, tile: int) -> Sequence[LoweredVariable]:
         """Give those on a tile; raises IndexError."""
@@ -218,8 +218,7 @@ def tile_row(data: Dataset, tile: int) -> int:
 
 def bytes_on_tiles(data: Dataset, first: int, end: int) -> Rows:
     """Give the bytes of each variable on tiles `first` to `end` (exclusive)."""
-    tile = data.column(PIECES, "tile")
-    here = (tile >= first) & (tile < end)
+    here = data.rows_among(PIECES, "tile", np.arange(first, end))
     rows = data.column(PIECES, "variable")[here]
     sizes = np.zeros(data.length("variables"), dtype=np.int64)
     np.add.at(sizes, rows, data.column(PIECES, "bytes")[here])

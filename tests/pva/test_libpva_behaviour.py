@@ -163,6 +163,15 @@ def test_code_of_an_exchange_by_tile(report: Report) -> None:
     assert exchange.estimatedCyclesByTile[9] == 49
 
 
+def test_a_program_that_does_not_tell_what_it_works_on_is_no_other() -> None:
+    tables = small_report().table("programs")
+    blank = {name: [-1] * 14 for name in ("compute_set", "exchange", "target")}
+    programs = Report.of(small_report(programs=tables | blank)).compilation.programs
+    for row, name in ((6, "computeset"), (5, "codeBytesByTile"), (7, "target")):
+        with pytest.raises(NotRecordedError, match=f"program {row} "):
+            getattr(programs[row], name)
+
+
 def test_vertices_by_tile(report: Report) -> None:
     reduce = report.compilation.computeSets[1]
     assert [list(v.countByTile) for v in reduce.vertices] == [
@@ -251,6 +260,17 @@ def test_what_is_live_on_a_tile_is_what_its_variables_are(folder: Path) -> None:
             live = step.notAlwaysLiveMemoryForTile(tile)
             variables = sum(v.size for v in always) + sum(v.size for v in live.variables)
             assert variables == tiles[tile].memory.alwaysLiveBytes + live.bytes
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_graph_variables_of_a_tile_are_among_what_is_live_there(folder: Path) -> None:
+    compilation = pva.openReport(folder).compilation
+    sizes = {v: v.size for v in compilation.alwaysLiveVariablesForTile(0)}
+    for step in compilation.livenessProgramSteps:
+        sizes |= {v: v.size for v in step.notAlwaysLiveMemoryForTile(0).variables}
+    of_graph = [v for v in compilation.loweredVariables.forTile(0) if v.hasUnloweredVar]
+    assert [sizes[v.unloweredVar] for v in of_graph] == [v.bytes for v in of_graph]
+    assert len(of_graph) >= 2
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
