@@ -231,6 +231,7 @@ class Faces:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.report = openReport(path)
+        self._texts: dict[str, list[tuple[str, str]]] = {}
 
     def command(self, *arguments: str) -> str:
         result = CliRunner().invoke(tilescope, [*arguments])
@@ -267,11 +268,12 @@ class Faces:
 
     def page(self, module: str, label: str) -> str:
         """Read a card of a page, or its headline without a label."""
-        store = Store([self.path])
-        page = import_module(f"dashboard.pages.{module}")
-        laid_out = page.layout(store, Address(page.PATH, store.keys[0]))
+        if module not in self._texts:
+            store, page = Store([self.path]), import_module(f"dashboard.pages.{module}")
+            parts = elements(page.layout(store, Address(page.PATH, store.keys[0])))
+            self._texts[module] = [(class_of(part), text_of(part)) for part in parts]
         name = "card" if label else "headlines"
-        texts = [text_of(part) for part in elements(laid_out) if class_of(part) == name]
+        texts = [text for kind, text in self._texts[module] if kind == name]
         return next(text for text in texts if text.startswith(label)).replace("\xa0", " ")
 
 
