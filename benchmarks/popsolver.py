@@ -51,8 +51,8 @@ def model() -> tuple[popsolver.Model, popsolver.Variable, popsolver.Variable]:
         tiles = made.product([tiles, split])
     made.lessOrEqual(tiles, TILES)
     parts = [made.ceildiv(size, split) for size, split in zip(SIZES, splits, strict=True)]
-    cost = made.call(parts, cycles, "cycles", arrays=True)
-    memory = made.call(parts, lambda columns: columns[3] * columns[6] + columns[1], arrays=True)
+    cost = made.call(parts, cycles, "cycles")
+    memory = made.call(parts, lambda columns: columns[3] * columns[6] + columns[1])
     return made, cost, memory
 
 

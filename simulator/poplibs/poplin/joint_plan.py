@@ -124,7 +124,7 @@ def _joint(
         return np.where(fits, np.add.reduce(every), -1)
 
     inputs = [*largest, *parts]
-    solution = model.minimize(model.call(inputs, cycles, "cycles", arrays=True))
+    solution = model.minimize(model.call(inputs, cycles, "cycles"))
     if not solution.validSolution():
         return None
     values = [np.array([solution[variable]]) for variable in inputs]

@@ -205,8 +205,8 @@ def _solve(
         return estimate(target, problem, method, blocks, shares)
 
     inputs = [*largest, sums]
-    cost = model.call(inputs, lambda arrays: _sum(priced(arrays)), "cycles", arrays=True)
-    held = model.call(inputs, lambda arrays: priced(arrays).bytes, "bytes", arrays=True)
+    cost = model.call(inputs, lambda arrays: _sum(priced(arrays)), "cycles")
+    held = model.call(inputs, lambda arrays: priced(arrays).bytes, "bytes")
     if not by_memory:
         model.lessOrEqual(held, limit)
     solution = model.minimize([held, cost] if by_memory else [cost, held])
