@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pva.analysis.programs import (
     OPERANDS,
     PHASES,
     SYNC,
+    Integers,
     elapsed,
     executions,
     executions_of_rows,
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
-Integers = npt.NDArray[np.int64]
 
 _TILE_COLUMNS = {
     "compute": ("OnTileExecute",),

@@ -5,17 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from pva.analysis.memory import VERTEX_PARTS
-from pva.analysis.programs import EXCHANGES, OPERANDS, labels, layer_of, operations, owners, summed
+from pva.analysis.programs import (
+    EXCHANGES,
+    OPERANDS,
+    Integers,
+    labels,
+    layer_of,
+    moved_bytes,
+    operations,
+    owners,
+    summed,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from pva.report import Report
-
-Integers = npt.NDArray[np.int64]
 
 
 def code_by_program(report: Report) -> pd.DataFrame:
@@ -72,7 +79,7 @@ def code_of_exchanges(report: Report, tag: str) -> Integers:
     if data.has(array):
         by_exchange: Integers = data.array(array).sum(axis=1)
         return by_exchange
-    code = np.full(len(data.array(f"{OPERANDS[tag][1]}_bytes_sent")), -1)
+    code = np.full(len(moved_bytes(report, tag)[0]), -1)
     if data.has("exchange_instructions"):
         names = ("program", "total")
         programs, totals = (data.column("exchange_instructions", name) for name in names)

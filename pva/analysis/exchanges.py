@@ -9,16 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pva.analysis.code import code_of_exchanges
 from pva.analysis.programs import (
     EXCHANGES,
     OPERANDS,
+    Integers,
     Texts,
     elapsed,
     executions_of_rows,
     labels,
+    moved_bytes,
     summed,
 )
 from pva.analysis.selection import tile_count
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
-Integers = npt.NDArray[np.int64]
 
 KINDS = {"DoExchange": "internal", "GlobalExchange": "between IPUs", "StreamCopy": "host"}
 
@@ -54,8 +54,8 @@ def exchange_spread(report: Report) -> pd.DataFrame:
 
     `fan_out` is bytes received / bytes sent: to how many tiles a byte goes on average (0 for data
     from or to the host). `receive_balance` and `send_balance` are mean / most over the tiles that
-    receive or send; tiles that stand out are hot spots. One execution each, the largest
-    `busiest_receiver_bytes` first; -1 is no tile. Raises NotRecordedError.
+    receive or send; tiles that stand out are hot spots. One execution each, that of the busiest
+    tile first; -1 is no tile. Raises NotRecordedError.
     """
     frame = _of_all_kinds(report, _spread)
     most = frame[["busiest_receiver_bytes", "busiest_sender_bytes"]].max(axis=1)
@@ -67,12 +67,9 @@ def _of_all_kinds(report: Report, describe: Any) -> pd.DataFrame:
     """Describe the exchanges of each kind; those that no program runs have no name."""
     import pandas as pd
 
-    data = report.dataset
     parts = []
     for tag in EXCHANGES:
-        received, sent = (
-            data.array(f"{OPERANDS[tag][1]}_bytes_{way}") for way in ("received", "sent")
-        )
+        received, sent = moved_bytes(report, tag)
         head = {
             "kind": np.full(len(received), KINDS[tag], dtype=object),
             "exchange": np.arange(len(received)),
@@ -95,8 +92,9 @@ def _names(report: Report, tag: str, count: int) -> Texts:
 
 
 def _sizes(report: Report, tag: str, received: Integers, sent: Integers) -> dict[str, Any]:
-    data = report.dataset
-    cycles = data.array(f"{OPERANDS[tag][1]}_cycles").max(axis=1, initial=0)
+    cycles = np.zeros(len(received), dtype=np.int64)
+    if len(received):
+        cycles = report.dataset.array(f"{OPERANDS[tag][1]}_cycles").max(axis=1, initial=0)
     most = np.maximum(received, sent).max(axis=1, initial=0)
     return {
         "bytes_received": received.sum(axis=1),
@@ -138,12 +136,13 @@ def exchange_matrix(report: Report) -> pd.DataFrame:
 
     data = report.dataset
     ipus = max(int(data.of_replica("num_ipus")), 1)
-    inside = _on_ipus(data.array("exchange_bytes_received"), ipus).sum(axis=2)
+    inside = _on_ipus(moved_bytes(report, "DoExchange")[0], ipus).sum(axis=2)
     within = np.diag(executions_of_rows(report, "DoExchange", len(inside)) @ inside)
     low, high = _between(report, ipus)
     counts = executions_of_rows(report, "GlobalExchange", len(low))
     least, most = (within + np.tensordot(counts, bound, axes=1) for bound in (low, high))
-    total = int(within.sum() + (counts @ data.array("external_exchange_bytes_received")).sum())
+    between, _ = moved_bytes(report, "GlobalExchange")
+    total = int(within.sum() + (counts @ between).sum())
     source, target = np.nonzero(most)
     frame = pd.DataFrame(
         {
@@ -170,14 +169,12 @@ def _between(report: Report, ipus: int) -> tuple[Integers, Integers]:
     An IPU gets no more from another than that sends, to as many tiles as receive, and no less than
     what all others together cannot have sent.
     """
-    data = report.dataset
-    by_tile = _on_ipus(data.array("external_exchange_bytes_received"), ipus)
-    received = by_tile.sum(axis=2)
-    sent = _on_ipus(data.array("external_exchange_bytes_sent"), ipus).sum(axis=2)
+    by_tile, by_sender = (_on_ipus(of, ipus) for of in moved_bytes(report, "GlobalExchange"))
+    received, sent = by_tile.sum(axis=2), by_sender.sum(axis=2)
     copied = (sent.sum(axis=1) < received.sum(axis=1))[:, None]
     copies = np.where(copied, np.maximum((by_tile > 0).sum(axis=2), 1), 1)
     most = np.minimum(sent[:, :, None] * copies[:, None, :], received[:, None, :])
-    if int(data.value("target", "num_replicas")) <= 1:
+    if int(report.dataset.value("target", "num_replicas")) <= 1:
         most = most * (1 - np.eye(ipus, dtype=np.int64))
     others = most.sum(axis=1, keepdims=True) - most
     return np.minimum(np.maximum(received[:, None, :] - others, 0), most), most
@@ -199,8 +196,7 @@ def traffic_by_tile(report: Report) -> pd.DataFrame:
     }
     moved: dict[str, Integers] = {}
     for tag, columns in names.items():
-        for column, way in zip(columns, ("received", "sent"), strict=True):
-            each = data.array(f"{OPERANDS[tag][1]}_bytes_{way}")
+        for column, each in zip(columns, moved_bytes(report, tag), strict=True):
             counts = executions_of_rows(report, tag, len(each))
             moved[column] = counts @ each if len(each) else np.zeros(tile_count(report), np.int64)
     tiles = np.arange(tile_count(report))
@@ -247,14 +243,15 @@ def stream_bandwidth(report: Report) -> pd.DataFrame:
     import pandas as pd
 
     data = report.dataset
+    received, sent = moved_bytes(report, "StreamCopy")
     steps = np.flatnonzero(data.texts("steps", "type") == "StreamCopy")
     programs = data.column("steps", "program")[steps]
     rows = np.where(programs >= 0, data.column("programs", "exchange")[programs], -1)
     clock = float(data.value("target", "clock_frequency"))
     names, place = np.unique(labels(report, programs).astype(str), return_inverse=True)
     values = {
-        "bytes_in": _of_rows(data.array("host_exchange_bytes_received"), rows),
-        "bytes_out": _of_rows(data.array("host_exchange_bytes_sent"), rows),
+        "bytes_in": _of_rows(received, rows),
+        "bytes_out": _of_rows(sent, rows),
         "cycles": np.maximum(data.column("steps", "cycles")[steps], 0),
         "exposed_cycles": elapsed(report)[steps],
     }

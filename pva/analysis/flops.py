@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.programs import elapsed, executions_of_rows, phases
+from pva.analysis.programs import Integers, elapsed, executions_of_rows, phases
 from pva.analysis.selection import tile_count
 from pva.errors import NotRecordedError
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pva.report import Report
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from pva.analysis.programs import (
     PHASES,
+    Integers,
     Texts,
     elapsed,
     executions,
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
-Integers = npt.NDArray[np.int64]
 IDLE = "idle at end"
 
 # Which figures of `tile_cycles` make up a phase.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.programs import executions, labels, layer_of, owners, summed
+from pva.analysis.programs import Integers, executions, labels, layer_of, owners, summed
 from pva.analysis.selection import chosen, program_texts, tile_count
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
-Integers = npt.NDArray[np.int64]
 Truths = npt.NDArray[np.bool_]
 
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.selection import tile_count
+
 if TYPE_CHECKING:
     from pva.report import Report
 
@@ -88,6 +90,21 @@ def executions_of_rows(report: Report, tag: str, rows: int) -> Integers:
     return summed(operand[known], counts[known], rows)
 
 
+def moved_bytes(report: Report, tag: str) -> tuple[Integers, Integers]:
+    """Give what every tile receives and sends in each exchange of a type of program.
+
+    There are none where no program is of that type and no exchange was written. Raises
+    NotRecordedError when the programs are there and the bytes are not.
+    """
+    data = report.dataset
+    names = [f"{OPERANDS[tag][1]}_bytes_{way}" for way in ("received", "sent")]
+    if not any(data.has(name) for name in names) and tag not in data.texts("programs", "type"):
+        none = np.zeros((0, tile_count(report)), dtype=np.int64)
+        return none, none
+    received, sent = (data.array(name) for name in names)
+    return received, sent
+
+
 def summed(groups: Integers, values: npt.NDArray[Any], count: int) -> Integers:
     """Sum whole numbers by group; exact while sums are below 2**53."""
     return np.bincount(groups, weights=values, minlength=count).astype(np.int64)
@@ -146,9 +163,10 @@ def _scopes(report: Report) -> dict[int, str]:
     for number in contexts:
         # Each context is walked through once: what is above it is known already.
         path: dict[int, None] = {}
-        while number in contexts and number not in nearest and number not in path:
-            path[number] = None
-            number = contexts[number][0]
+        above = number
+        while above in contexts and above not in nearest and above not in path:
+            path[above] = None
+            above = contexts[above][0]
         for below in reversed(path):
             parent, name, layer = contexts[below]
             nearest[below] = name if layer in _OPERATION_LAYERS else nearest.get(parent, "")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.programs import PHASES, elapsed, executions_of_rows, labels, phases
+from pva.analysis.programs import PHASES, Integers, elapsed, executions_of_rows, labels, phases
 from pva.analysis.selection import chosen, program_texts
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
-Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 

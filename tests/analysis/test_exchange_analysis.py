@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from pva import schema
 from pva.analysis import exchanges
 from pva.dataset import Dataset
 from pva.errors import NotRecordedError
@@ -76,6 +77,7 @@ def of_five_ipus(received: list[int], sent: list[int]) -> set[tuple[int, ...]]:
             | {"target": target},
             {
                 "exchange_bytes_received": np.zeros((1, 10), dtype=int),
+                "exchange_bytes_sent": np.zeros((1, 10), dtype=int),
                 "external_exchange_bytes_received": [received],
                 "external_exchange_bytes_sent": [sent],
             },
@@ -147,3 +149,15 @@ def test_code_of_exchanges_is_told_by_kind_of_instruction() -> None:
     assert row["name"] == "multiply/ExchangePre"
     with pytest.raises(NotRecordedError, match="exchange_instructions not recorded"):
         exchanges.exchange_code(small(exchange_instructions=None))
+
+
+def test_a_kind_of_exchange_that_no_program_runs_need_not_be_recorded() -> None:
+    table = dict(small().dataset.table("programs"))
+    table["type"] = table["type"].copy()
+    table["type"][8] = schema.PROGRAM_TYPES.index("WriteUndef")  # was the exchange between IPUs
+    names = ("bytes_received", "bytes_sent", "cycles", "code_bytes")
+    report = small(programs=table, **{f"external_exchange_{name}": None for name in names})
+    assert set(exchanges.largest_exchanges(report)["kind"]) == {"internal", "host"}
+    assert len(exchanges.exchange_spread(report)) == 3
+    assert exchanges.exchange_matrix(report)["bytes_at_most"].tolist() == [80, 80]
+    assert exchanges.traffic_by_tile(report)["global_received"].sum() == 0
