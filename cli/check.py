@@ -1,43 +1,127 @@
-"""`tilescope check REPORT`: hold a report against the conservation laws."""
+"""`tilescope check REPORT`: hold a report against the conservation laws, and against budgets."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.faults import Command
-from cli.output import Rows, format_option, limit_option, write_rows
+from cli.output import (
+    OBJECT,
+    Rows,
+    counted,
+    format_option,
+    limit_option,
+    write,
+    write_object,
+    write_rows,
+)
+from cli.source import open_report
+from pva import units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pva.report import Report
 
 EXAMPLES = """
 \b
 Examples:
-  tilescope check run/                  bytes, cycles and steps that must add up
-  tilescope check run/ --format json    what is broken, for a program to read
+  tilescope check run/                          bytes, cycles and steps that must add up
+  tilescope check run/ --budget budgets.toml    and figures that must stay within limits
+  tilescope check run/ --format json            what is broken, for a program to read
+\b
+A file of budgets names figures with what they may be at most, or at least:
+  largest_tile = "560 kB"
+  always_live = "300 MB"
+  total_cycles = 2_100_000
+  tile_balance = {min = "10 %"}
+\b
+The others are total_memory, max_live, tiles_out_of_memory, recorded_runs and steps.
+Any number of an analysis of `tilescope show` can be one, too:
+  [[budget]]
+  analysis = "cycles_by_layer"
+  where = ["layer = Layer1"]
+  column = "cycles"
+  take = "sum"              # of the rows: max (unless told), min, sum or mean
+  max = 700_000
 """
 BROKEN = 1
+COLUMNS = ("law", "place", "found", "wanted", "places")
 
 
 @click.command(cls=Command, epilog=EXAMPLES)
 @click.argument("report", metavar="REPORT", type=click.Path())
+@click.option(
+    "--budget", "--budgets", "budget", type=click.Path(), help="Limits that figures must keep."
+)
 @format_option
 @limit_option
 @click.pass_context
-def check(ctx: click.Context, report: str, form: str, limit: int | None) -> None:
-    """Check that the figures of a report add up; exit code 1 if not."""
+def check(
+    ctx: click.Context, report: str, budget: str | None, form: str, limit: int | None
+) -> None:
+    """Check that the figures of a report add up and keep their budgets; exit code 1 if not."""
     from pva.check import LAWS
-    from pva.report import openReport
 
-    data = openReport(report).dataset
+    opened = open_report(report)
+    data = opened.dataset
     held = [law for law in LAWS if all(data.has(name) for name in law.needs)]
     broken = [violation for law in held for violation in law.broken_by(data)]
-    if broken or form != "table":
-        rows = [
-            (found.law, found.place, found.found, found.wanted, found.count) for found in broken
-        ]
-        write_rows(
-            Rows(("law", "place", "found", "wanted", "places"), rows, len(rows)), form, limit
-        )
+    budgets = None if budget is None else _budgets(opened, budget)
+    over = [] if budgets is None else _over(budgets)
+    rows = [(one.law, one.place, one.found, one.wanted, one.count) for one in broken] + over
+    if form == OBJECT:
+        found: dict[str, Any] = {
+            "ok": not rows,
+            "laws": {"held": len(held), "not_applicable": len(LAWS) - len(held)},
+            "budgets": [] if budgets is None else budgets.to_dict("records"),
+            "broken": [dict(zip(COLUMNS, row, strict=True)) for row in rows],
+        }
+        write_object("check", report, **found)
+    elif rows or form != "table":
+        write_rows(Rows(COLUMNS, rows, len(rows)), form, limit)
     else:
-        left_out = len(LAWS) - len(held)
-        more = f"; {left_out} need what this report does not hold" if left_out else ""
-        click.echo(f"{report}: keeps all {len(held)} laws that apply{more}")
-    ctx.exit(BROKEN if broken else 0)
+        write(_kept(report, len(held), len(LAWS) - len(held), budgets))
+    ctx.exit(BROKEN if rows else 0)
+
+
+def _budgets(report: Report, path: str) -> pd.DataFrame:
+    from pva.analysis.budgets import check_budgets, read_budgets
+
+    return check_budgets(report, read_budgets(path))
+
+
+def _over(budgets: pd.DataFrame) -> list[tuple[Any, ...]]:
+    """Give the budgets that are not kept as rows of COLUMNS."""
+    return [
+        ("budget", name, f"{found:,.6g}" if found < 1 else f"{found:,.0f}", _wanted(found, least, most), 1)
+        for name, found, least, most, kept in budgets.itertuples(index=False)
+        if not kept
+    ]  # fmt: skip
+
+
+def _wanted(found: float, least: float, most: float) -> str:
+    if found != found:
+        return "a row that the filter lets through"
+    limit, word = (most, "at most") if found > most else (least, "at least")
+    by = f", by {units.share(abs(found - limit) / limit)}" if limit else ""
+    return f"{word} {limit:,.6g}{by}" if limit < 1 else f"{word} {limit:,.0f}{by}"
+
+
+def _kept(report: str, held: int, left_out: int, budgets: pd.DataFrame | None) -> list[str]:
+    more = f"; {left_out} need what this report does not hold" if left_out else ""
+    lines = [f"{report}: keeps all {held} laws that apply{more}"]
+    if budgets is not None:
+        tightest = max(
+            ((found / most, name) for name, found, _, most, _ in budgets.itertuples(index=False)
+             if most > 0), default=None,
+        )  # fmt: skip
+        nearest = (
+            f"; nearest its limit is {tightest[1]}, at {units.share(tightest[0])}"
+            if tightest
+            else ""
+        )
+        lines.append(f"{report}: keeps {counted(len(budgets), 'budget')}{nearest}")
+    return lines

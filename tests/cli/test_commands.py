@@ -267,3 +267,19 @@ def test_check_of_a_report_that_does_not_add_up_names_the_law(tmp_path: Path) ->
     broken = json.loads(result.stdout)
     assert "regions_sum_to_the_total" in {row["law"] for row in broken}
     assert "tile 3" in broken[0]["place"]
+
+
+def test_check_holds_a_report_against_budgets(report: Path, tmp_path: Path) -> None:
+    file = tmp_path / "my budgets.toml"
+    file.write_text("largest_tile = 1040\ntotal_cycles = 1000")
+    result = run("check", report, "--budget", file)
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[1:] == [
+        "budget  total_cycles  1,024  at most 1,000, by 2.4 %       1"
+    ]
+    found = json.loads(run("check", report, "--budget", file, "--json").stdout)
+    assert (found["ok"], [row["kept"] for row in found["budgets"]]) == (False, [True, False])
+    file.write_text("largest_tile = 1040")
+    result = run("check", report, "--budget", file)
+    assert result.exit_code == 0
+    assert result.stdout.endswith("keeps 1 budget; nearest its limit is largest_tile, at 100.0 %\n")

@@ -1,0 +1,104 @@
+"""Budgets: read from TOML, held against a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pva.analysis.budgets import BudgetError, check_budgets, read_budgets
+from pva.errors import NotRecordedError, PvaError
+from pva.report import Report
+from tests.analysis.samples import small
+from tests.builders import small_report
+
+
+def held(tmp_path: Path, text: str, report: Report | None = None) -> dict[str, tuple[float, bool]]:
+    """Check the small report; give what was found and whether it is kept, by budget."""
+    file = tmp_path / "budgets.toml"
+    file.write_text(text)
+    frame = check_budgets(report or small(), read_budgets(file))
+    return {row.budget: (row.found, row.kept) for row in frame.itertuples()}
+
+
+def test_figures_have_limits_at_most_and_at_least(tmp_path: Path) -> None:
+    text = "largest_tile = 1039\ntotal_cycles = 1024\nrecorded_runs = {min = 3}"
+    assert held(tmp_path, text) == {
+        "largest_tile": (1040, False), "total_cycles": (1024, True), "recorded_runs": (2, False),
+    }  # fmt: skip
+
+
+def test_a_limit_may_have_a_unit(tmp_path: Path) -> None:
+    assert held(tmp_path, 'largest_tile = "1.1 kB"')["largest_tile"] == (1040, True)
+
+
+def test_any_number_of_the_catalogue_can_be_one(tmp_path: Path) -> None:
+    text = """
+    [[budget]]
+    name = "second IPU"
+    analysis = "fullest_tiles"
+    where = ["ipu = 1", "tile > 5"]
+    column = "bytes"
+    max = 540
+    [[budget]]
+    analysis = "fullest_tiles"
+    column = "bytes"
+    options = {count = 2}
+    take = "sum"
+    max = 2079
+    [[budget]]
+    analysis = "execution_overview"
+    column = "tile_cycles.compute"
+    min = 1
+    """
+    found = held(tmp_path, text)
+    assert found["second IPU"] == (540, True)
+    assert found["fullest_tiles.bytes"] == (2080, False)
+    assert found["execution_overview.tile_cycles.compute"][1]
+
+
+def test_rows_that_are_not_there_keep_no_limit_but_a_sum(tmp_path: Path) -> None:
+    section = (
+        '[[budget]]\nanalysis = "fullest_tiles"\nwhere = "ipu = 7"\ncolumn = "bytes"\nmax = 9\n'
+    )
+    assert not held(tmp_path, section)["fullest_tiles.bytes where ipu = 7"][1]
+    kept = held(tmp_path, f'{section}take = "sum"')["fullest_tiles.bytes where ipu = 7"]
+    assert kept == (0, True)
+
+
+def test_a_figure_that_was_not_recorded_is_an_error(tmp_path: Path) -> None:
+    graph = Report.of(small_report().select("graph"))
+    with pytest.raises(NotRecordedError):
+        held(tmp_path, "total_cycles = 5", graph)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no budget; write one, such as largest_tile"),
+        ("largest_tiles = 5", "no figure 'largest_tiles'; did you mean largest_tile"),
+        ("largest_tile = 'much'", "largest_tile: 'much' is no limit; write a number"),
+        ("largest_tile = {maximum = 3}", "no key 'maximum'; did you mean max"),
+        ("largest_tile = {}", "no limit; give max or min"),
+        ("largest_tile =", "not TOML"),
+        ("budget = 5", "budget is no list of tables"),
+        ("[[budget]]\nanalysis = 'cycles_by_layers'\ncolumn = 'x'", "did you mean cycles_by_layer"),
+        ("[[budget]]\nanalysis = 'runs'\ncolumn = 'x'\ntake = 'most'", "take = 'most'; one of max"),
+        ("[[budget]]\nanalysis = 'runs'\ncolumn = 'cycle'\nmax = 1", "did you mean cycles"),
+        ("[[budget]]\nanalysis = 'runs'\ncolumn = 'name'\nmax = 1", "holds no numbers"),
+        ("[[budget]]\nanalysis = 'memory_overview'\ncolumn = 'tile'\nmax = 1", "no field 'tile'"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(PvaError) as raised:
+        held(tmp_path, text)
+    assert message in str(raised.value)
+
+
+def test_no_file_and_no_text_are_named(tmp_path: Path) -> None:
+    with pytest.raises(PvaError, match="no such file; give a file of budgets"):
+        read_budgets(tmp_path / "none.toml")
+    (tmp_path / "x.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(PvaError, match="not a text"):
+        read_budgets(tmp_path / "x.toml")
+    assert issubclass(BudgetError, PvaError)
