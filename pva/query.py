@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +101,6 @@ def by_duckdb(data: Dataset, query: str) -> pd.DataFrame:
         try:
             _settle(connection)
             _check_select(data, connection, query)
-            connection.execute("SET lock_configuration = true")
             while (missing := _missing_from_duckdb(connection, query)) is not None:
                 names.append(_known(data, missing, names))
                 _lend_to_duckdb(connection, data, names[-1])
@@ -110,9 +110,11 @@ def by_duckdb(data: Dataset, query: str) -> pd.DataFrame:
 
 
 def _settle(connection: duckdb.DuckDBPyConnection) -> None:
-    known = f"SELECT count(*) FROM duckdb_settings() WHERE name = '{DIVISION}'"
-    if connection.execute(known).fetchall() == [(1,)]:
+    import duckdb
+
+    with suppress(duckdb.CatalogException):
         connection.execute(f"SET {DIVISION} = false")
+    connection.execute("SET lock_configuration = true")
 
 
 def _check_select(data: Dataset, connection: duckdb.DuckDBPyConnection, query: str) -> None:
@@ -210,7 +212,6 @@ def by_sqlite(data: Dataset, query: str) -> pd.DataFrame:
     Raises QueryError, NotRecordedError and MissingPackageError.
     """
     import sqlite3
-    from contextlib import closing
 
     names: list[str] = []
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:

@@ -214,11 +214,19 @@ def test_without_duckdb_small_tables_are_answered_and_large_ones_name_the_packag
         report.sql("select count(*) from steps")
 
 
-def test_duckdb_reads_an_array_without_its_long_form() -> None:
-    cycles = np.arange(2_000 * 10).reshape(2_000, 10)
-    rows = {c.name: np.zeros(2_000, dtype=object) for c in schema.TABLE["compute_sets"].columns}
-    tables = {"target": DATA.table("target"), "compute_sets": rows}
+def test_duckdb_reads_a_large_array_without_its_long_form() -> None:
+    rows = 30_000  # times ten: more than DuckDB reads at once, in one thread
+    cycles = np.arange(rows * 10).reshape(rows, 10)
+    columns = {c.name: np.zeros(rows, dtype=object) for c in schema.TABLE["compute_sets"].columns}
+    tables = {"target": DATA.table("target"), "compute_sets": columns}
     data = Dataset.of(tables, {"measured_compute_set_cycles_by_tile": cycles})
     text = "select compute_set, sum(cycles) as c from measured_compute_set_cycles_by_tile"
     frame = query.by_duckdb(data, f"{text} where tile < 5 group by compute_set order by 1")
     assert frame["c"].tolist() == cycles[:, :5].sum(axis=1).tolist()
+
+
+def test_rows_of_a_large_table_are_numbered_in_order() -> None:
+    columns = {c.name: np.arange(300_000) for c in schema.TABLE["memory_by_tile"].columns}
+    data = Dataset.of({"memory_by_tile": columns})
+    frame = query.by_duckdb(data, "select count(*) as n from memory_by_tile where row <> total")
+    assert frame["n"].tolist() == [0]
