@@ -33,6 +33,7 @@ _DIGITS = 1e6  # numbers from here on are written without decimals
 _NAMES_BY_NUMBER = frozenset({"pid", "tid"})
 _CHANGE = "change"
 _BATCH = 2000
+_BUFFER = 1 << 16  # characters
 _LINE_END = "\r\n"
 
 
@@ -168,6 +169,20 @@ def write(lines: Iterable[str], *, colours: bool | None = None) -> None:
     with ended_by_reader():
         while batch := list(islice(lines, _BATCH)):
             click.echo("\n".join(batch), color=colours)
+
+
+def write_texts(texts: Iterable[str]) -> None:
+    """Write texts to stdout as they are, the first at once, the others as they come."""
+    held: list[str] = []
+    size = most = 0
+    with ended_by_reader():
+        for text in texts:
+            held.append(text)
+            size += len(text)
+            if size > most:
+                click.echo("".join(held), nl=False, color=True)
+                held, size, most = [], 0, _BUFFER
+        click.echo("".join(held), nl=False, color=True)
 
 
 def write_bytes(data: bytes) -> None:

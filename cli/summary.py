@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from cli.faults import Command
-from cli.output import write
+from cli.output import write_texts
 
 EXAMPLES = """
 \b
@@ -17,6 +17,7 @@ Examples:
   tilescope summary run/                    what fits, and where the cycles went
   tilescope summary run/ --liveness         which variables are live at each program step
   tilescope summary run/ --steps | less     every executed step
+  tilescope summary graph.json execution.json    two documents
 """
 
 _OPTIONS = (
@@ -37,11 +38,17 @@ _OPTIONS = (
         help="Show what the compiler says about its own work.",
     ),
     click.option(
+        "--exchange-instructions", "--showExchangeInstructionBreakdown",
+        "show_exchange_instruction_breakdown", is_flag=True,
+        help="Show what the code of internal exchanges consists of.",
+    ),
+    click.option(
         "--colours/--no-colours", default=None,
         help="Use colours; CLICOLOR=0 and CLICOLOR_FORCE=1 overrule this."
         "  [default: on a terminal]",
     ),
     click.argument("report", metavar="REPORT", type=click.Path()),
+    click.argument("execution", metavar="[EXECUTION]", type=click.Path(), required=False),
 )  # fmt: skip
 
 
@@ -51,21 +58,26 @@ def _options(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
-def write_summary(path: str, colours: bool | None = None, **sections: bool) -> None:
-    """Print the summary of the report at `path`; `sections` are those of `profile_summary`."""
-    from pva.report import openReport
-    from pva.summary import profile_summary, use_colours
+def write_summary(
+    path: str, execution: str | None = None, colours: bool | None = None, **sections: bool
+) -> None:
+    """Print the summary of the report at `path`; `sections` are those of `profile_texts`."""
+    from pva.report import Report
+    from pva.summary import is_terminal, profile_texts, use_colours
 
-    paint = use_colours(colours, sys.stdout.isatty())
-    text = profile_summary(openReport(path), colours=paint, **sections)
-    write([text.removesuffix("\n")], colours=paint)
+    paint = use_colours(colours, is_terminal(sys.stdout))
+    write_texts(profile_texts(Report.of_profiles(path, execution), colours=paint, **sections))
 
 
 @click.command(cls=Command, epilog=EXAMPLES)
 @_options
-def summary(report: str, colours: bool | None, **sections: bool) -> None:
-    """Print the profile summary: memory, liveness, cycles."""
-    write_summary(report, colours, **sections)
+def summary(report: str, execution: str | None, colours: bool | None, **sections: bool) -> None:
+    """Print the profile summary: memory, liveness, cycles.
+
+    REPORT is a report directory, a profile.pop, or a profile as JSON or CBOR. A graph profile may
+    have its EXECUTION profile in a second file.
+    """
+    write_summary(report, execution, colours, **sections)
 
 
 @click.command(
@@ -74,9 +86,14 @@ def summary(report: str, colours: bool | None, **sections: bool) -> None:
     epilog=EXAMPLES.replace("tilescope summary", "printProfileSummary"),
 )
 @_options
-def _print_profile_summary(report: str, colours: bool | None, **sections: bool) -> None:
-    """Print the summary of REPORT: a directory, a profile.pop, or a JSON or CBOR profile."""
-    write_summary(report, colours, **sections)
+def _print_profile_summary(
+    report: str, execution: str | None, colours: bool | None, **sections: bool
+) -> None:
+    """Print the summary of REPORT: a directory, a profile.pop, or a JSON or CBOR profile.
+
+    A graph profile may have its EXECUTION profile in a second file.
+    """
+    write_summary(report, execution, colours, **sections)
 
 
 def print_profile_summary() -> Any:

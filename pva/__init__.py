@@ -68,6 +68,9 @@ if TYPE_CHECKING:
     from pva.report import ProfileVersionReport as ProfileVersionReport
     from pva.report import Report as Report
     from pva.report import openReport as openReport
+    from pva.summary.printing import printExecutionSummary as printExecutionSummary
+    from pva.summary.printing import printGraphSummary as printGraphSummary
+    from pva.summary.printing import printProfileSummary as printProfileSummary
     from pva.trace import Trace as Trace
     from pva.trace import openTrace as openTrace
 
@@ -97,6 +100,7 @@ _HOME = {
         "BriefVariable EquivalenceClass Interval LoweredVariable LoweredVariables VariableSize"
     ),
     "report": "PoplarVersion ProfileReportVersion ProfileVersionReport Report openReport",
+    "summary.printing": "printExecutionSummary printGraphSummary printProfileSummary",
     "trace": "Trace openTrace",
 }
 _MODULES = {name: module for module, names in _HOME.items() for name in names.split()}

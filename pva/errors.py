@@ -9,6 +9,7 @@ PvaError                    all that `pva` raises on purpose (a RuntimeError, as
 ├── NotRecordedError        the report has no such table, because nobody asked to record it
 ├── MissingPackageError     the work needs an optional package
 ├── QueryError              an SQL query asks for what is not there, or is no query
+├── OptionError             an option of the summary is unknown, or neither true nor false
 ├── OverwriteError          there is something already where a file is to be written
 └── SelectionError          a tile, step, IPU or run was asked for that is not there; it stands in
                             `pva.analysis.selection`
@@ -57,6 +58,10 @@ class NotRecordedError(PvaError):
 
 class MissingPackageError(PvaError):
     """The work needs an optional package."""
+
+
+class OptionError(PvaError):
+    """An option of the summary is unknown, or neither true nor false."""
 
 
 class QueryError(PvaError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pva import schema
 from pva.dataset import Dataset
-from pva.errors import DamagedFileError, OverwriteError
+from pva.errors import DamagedFileError, OverwriteError, UnknownFormatError
 from pva.formats import registry
 from pva.frames import Frames
 from pva.model import views
@@ -21,6 +22,9 @@ from pva.model.show import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# The value of a document, as an engine gives it, or where one is filed.
+Profile = Mapping[str, Any] | str | PathLike[str]
 
 # What a report makes once from its dataset.
 VIEWS = ("compilation", "execution", "frames", "instrumentationSettings", "poplarVersion")
@@ -72,6 +76,18 @@ def openReport(
     return Report(path, debugInfoFilename)
 
 
+def _profile(document: schema.Document, profile: Profile) -> Dataset:
+    """Read a profile that holds one document; raises PvaError when it does not."""
+    if isinstance(profile, Mapping):
+        found = registry.of_values(**{document: profile})
+    else:
+        found = registry.read(profile)
+    part = found.select(document)
+    if not (part.tables or part.arrays):
+        raise UnknownFormatError(found.name, f"holds no {document} profile", "give one that does")
+    return found if document == "graph" else part
+
+
 class Report(Shown):
     """What is known about a program and its runs. May be read from several threads."""
 
@@ -96,6 +112,20 @@ class Report(Shown):
         report.path, report._debug_path = Path(dataset.name), None
         report.dataset = report._held = dataset
         return report
+
+    @classmethod
+    def of_profiles(cls, graph: Profile, execution: Profile | None = None) -> Report:
+        """Make the report of a graph profile and an execution profile.
+
+        Each is the value of its document, a file of any format or a report directory; without the
+        second, the first may hold both. Raises PvaError.
+        """
+        if execution is None and not isinstance(graph, Mapping):
+            return cls(graph)
+        parts = [_profile("graph", graph)]
+        if execution is not None:
+            parts = [_profile("execution", execution), parts[0].select("graph", "debug")]
+        return cls.of(Dataset.joined(parts, parts[-1].name))
 
     def _read(self) -> Dataset:
         if self._held is not None:

@@ -51,7 +51,7 @@ TABLE = {
     "pva.report": Row((*MIDDLE, *READERS, "pva.query"), ("pandas",)),
     "pva.trace": Row((*MIDDLE, *READERS, "pvti.schema"), ("pandas",)),
     "pva.analysis": Row(("pva.errors", "pva.report", "pva.trace", "pva.units"), ("pandas",)),
-    "pva.summary": Row(("pva.analysis", "pva.report", "pva.units")),
+    "pva.summary": Row(("pva.analysis", "pva.errors", "pva.report", "pva.units")),
     "simulator": Row((*MIDDLE, "pva.formats.registry", "pvti")),
     "simulator.engine_report": Row(("simulator", "pva.report", "pva.summary", "pva.errors")),
     "dashboard": Row(("dash", "plotly", "pva", "waitress", "flask", "werkzeug", "orjson")

@@ -52,7 +52,8 @@ class ExecutionOverview:
 def execution_overview(report: Report) -> ExecutionOverview:
     """Tell how long the recorded runs took and what the tiles did in that time.
 
-    Cycles, seconds and fractions of 1; runs not recorded in full are counted and no more. Raises
+    Cycles, seconds and fractions of 1; runs not recorded in full are counted and no more. Documents
+    may have neither runs nor steps: `runs` is then 0, and `time_shares` is empty. Raises
     NotRecordedError.
     """
     data = report.dataset
@@ -60,14 +61,16 @@ def execution_overview(report: Report) -> ExecutionOverview:
     spent = {name: int(data.value("tile_cycles", name)) for name in ACTIVITIES}
     all_cycles = cycles * tile_count(report)
     exchange = spent["do_exchange"] + spent["global_exchange"] + spent["copy_shared_structure"]
-    first, end = (data.column("runs", name) for name in ("first_step", "end_step"))
+    recorded = np.zeros(0, dtype=bool)
+    if data.has("runs"):
+        recorded = data.column("runs", "end_step") > data.column("runs", "first_step")
     return ExecutionOverview(
         cycles=cycles,
         seconds=_fraction(cycles, float(data.value("target", "clock_frequency"))),
-        runs=len(first),
-        recorded_runs=int((end > first).sum()),
+        runs=len(recorded),
+        recorded_runs=int(recorded.sum()),
         steps=data.length("steps"),
-        time_shares=_time_shares(report),
+        time_shares=_time_shares(report) if data.has("steps") else {},
         tile_cycles=spent,
         compute_share=_fraction(spent["compute"], all_cycles),
         exchange_share=_fraction(exchange, all_cycles),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pva.report import Report
 
 Rows = npt.NDArray[np.int64]
+Names = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +91,41 @@ def live_variables(report: Report, *, step: int, tile: int | None = None) -> pd.
     return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
 
 
-def live_names(report: Report) -> Iterator[list[tuple[str, int]]]:
-    """Give, for each program step, what is live beside the always-live: bytes by name, sorted."""
+def live_by_name(report: Report, names: Names) -> tuple[Names, Iterator[tuple[Rows, Rows]]]:
+    """Follow what is live beside the always-live, by a name for each variable.
+
+    Give the different names, sorted, and at each program step which of them are live (rows of those
+    names) with their bytes on all tiles, variables of one name added up.
+    """
     data = report.dataset
-    names, code = np.unique(data.column("variables", "name").astype(str), return_inverse=True)
+    different, code = np.unique(names, return_inverse=True)
     sizes = data.column("variables", "bytes")
-    variables, begin, end = (
+    variable, begin, end = (
         data.column("variable_intervals", name) for name in ("variable", "begin", "end")
     )
-    for step in range(data.length("liveness_steps")):
-        alive = np.unique(variables[(begin <= step) & (step < end)])
-        live = np.bincount(code[alive], weights=sizes[alive], minlength=len(names))
-        rows = np.flatnonzero(live)
-        yield list(zip(names[rows].tolist(), live[rows].astype(int).tolist(), strict=True))
+    lives = begin < end
+    variable = variable[lives]
+    when = np.concatenate((begin[lives], end[lives]))
+    rows = np.tile(code[variable], 2)
+    change = np.concatenate((sizes[variable], -sizes[variable]))
+    return different, _followed(data.length("liveness_steps"), len(different), when, rows, change)
+
+
+def _followed(
+    steps: int, names: int, when: Rows, rows: Rows, change: Rows
+) -> Iterator[tuple[Rows, Rows]]:
+    """Apply changes of the bytes of names at the steps where they happen."""
+    order = np.argsort(when, kind="stable")
+    rows, change = rows[order], change[order]
+    ends = np.searchsorted(when[order], np.arange(steps), side="right").tolist()
+    live, sizes, first = np.zeros(names, dtype=bool), np.zeros(names, dtype=np.int64), 0
+    for end in ends:
+        changed = rows[first:end]
+        np.add.at(sizes, changed, change[first:end])
+        live[changed] = sizes[changed] > 0
+        first = end
+        found = np.flatnonzero(live)
+        yield found, sizes[found]
 
 
 def _sizes_on_tile(report: Report, tile: int) -> Rows:

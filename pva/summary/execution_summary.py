@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pva.analysis import execution
-from pva.summary.layout import left, vertex_lines
+from pva.summary.layout import descending, left, vertex_lines
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -23,7 +23,12 @@ _TOTALS = (
     ("Total sync cycles", "sync"),
 )
 _SYNCS = frozenset({"Sync", "SyncAns", "Sans"})
-_WITH_OVERLAP = frozenset({"OnTileExecute", "DoExchange"})
+# The types that have cyclesOverlapped, by the chapter "Profiling".
+_WITH_OVERLAP = frozenset({"OnTileExecute", "DoExchange", "CopySharedStructure"})
+_VERTEX_CYCLES = (
+    "compute_set_active_cycles_by_vertex_type", "compute_set_vertices", "vertex_types",
+    "compute_sets", "programs", "steps",
+)  # fmt: skip
 Step = Mapping[str, Any]
 VertexRows = list[tuple[str, int, int]]
 
@@ -55,14 +60,14 @@ def execution_lines(report: Report) -> Iterator[str]:
 
 def _vertex_type_lines(report: Report) -> Iterator[str]:
     """Write every vertex of the graph once, as the sample does, whether or not it ran."""
-    if not report.dataset.has("compute_set_active_cycles_by_vertex_type"):
+    if not all(map(report.dataset.has, _VERTEX_CYCLES)):
         yield "  Cycles by vertex type: this report has no cycle estimates"
         return
     yield "  Cycles by vertex type:"
     frame = execution.cycles_by_vertex_type(report)
-    frame = frame.sort_values("cycles_once", ascending=False, kind="stable")
+    frame = frame[frame["instances"] > 0]
     columns = (frame[name].tolist() for name in ("vertex_type", "instances", "cycles_once"))
-    yield from vertex_lines(4, list(zip(*columns, strict=True)))
+    yield from vertex_lines(4, descending(list(zip(*columns, strict=True)), 2))
 
 
 def step_lines(report: Report) -> Iterator[str]:
@@ -89,14 +94,14 @@ def _sync(kind: str) -> str:
 
 def _vertices(report: Report) -> dict[int, VertexRows]:
     """Group the vertices of each compute set by type."""
-    if not report.dataset.has("compute_set_active_cycles_by_vertex_type"):
+    if not all(map(report.dataset.has, _VERTEX_CYCLES)):
         return {}
     frame = execution.vertices_by_compute_set(report)
     names = ("compute_set", "vertex_type", "instances", "cycles")
     groups: dict[int, VertexRows] = {}
     for compute_set, *row in zip(*(frame[name].tolist() for name in names), strict=True):
         groups.setdefault(compute_set, []).append((row[0], row[1], row[2]))
-    return groups
+    return {compute_set: descending(rows, 2) for compute_set, rows in groups.items()}
 
 
 def _fields(step: Step, tiles: int, vertices: VertexRows) -> Iterator[str]:

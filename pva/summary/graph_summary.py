@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pva.analysis import memory
-from pva.summary.layout import histogram, left, names, right
+from pva.analysis import exchanges, memory
+from pva.summary.layout import descending, histogram, left, names, right
 from pva.units import KILOBYTE, MEGABYTE
 
 if TYPE_CHECKING:
@@ -83,6 +83,16 @@ def optimization_lines(report: Report) -> Iterator[str]:
         yield left(2, metric, f"{value:,.10g}", COUNT_END)
 
 
+def exchange_instruction_lines(report: Report) -> Iterator[str]:
+    """Write the code of all internal exchanges by kind of instruction."""
+    yield "Exchange Instruction Breakdown:"
+    frame = exchanges.exchange_code(report)
+    for kind in frame.columns.drop(["program", "name", "total"]).tolist():
+        if size := int(frame[kind].sum()):
+            yield right(2, kind.replace("_", " ").title(), size, COUNT_END, " B")
+    yield right(2, "Total", int(frame["total"].sum()), COUNT_END, " B")
+
+
 def memory_lines(report: Report) -> Iterator[str]:
     """Write the memory of all IPUs; of a replicated graph, that of one replica."""
     replicas = int(report.dataset.value("target", "num_replicas"))
@@ -152,7 +162,7 @@ def _vertex_lines(report: Report, ipu: int | None, replica: int | None) -> Itera
     yield from (right(10, label, parts[part], VERTEX_END, " B") for label, part in VERTEX_PARTS)
     yield "        By Type:"
     rows = list(zip(frame["vertex_type"].tolist(), frame["total"].tolist(), strict=True))
-    yield from names(10, rows, gap=15, unit=" B")
+    yield from names(10, descending(rows, 1), gap=15, unit=" B")
 
 
 def _fullest_lines(report: Report, ipu: int | None, replica: int | None) -> Iterator[str]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 NAME_GAP = 14
 LONGEST_NAME = 160
 BAR_WIDTH = 40
-# Runs of more empty rows than this become one row, so that a histogram stays readable.
-MOST_EMPTY_ROWS = 10
+Row = TypeVar("Row", bound=tuple[Any, ...])
 
 _RESET = "\x1b[0m"
 _COLOURS: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -24,6 +24,12 @@ _COLOURS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"^ +--- .* ---$"), "\x1b[2m"),
     (re.compile(r"^ +[^:]*:$"), "\x1b[1m"),
 )
+
+
+def is_terminal(stream: object) -> bool:
+    """Tell whether a stream ends on a terminal that knows colours."""
+    isatty = getattr(stream, "isatty", None)
+    return bool(isatty and isatty()) and os.environ.get("TERM") != "dumb"
 
 
 def use_colours(option: bool | None, terminal: bool) -> bool:
@@ -53,10 +59,17 @@ def printable(line: str) -> str:
     )
 
 
-def document(lines: Iterable[str], *, colours: bool) -> str:
-    """Join lines to the text of a summary."""
-    plain = (printable(line).rstrip() for line in lines)
-    return "\n".join(map(coloured, plain) if colours else plain) + "\n"
+class Block(str):
+    """Several lines that are printable already and have nothing to colour."""
+
+
+def texts(lines: Iterable[str], *, colours: bool) -> Iterator[str]:
+    """Write lines and blocks of them as they are to be printed, each with its line end."""
+    for line in lines:
+        if not isinstance(line, Block):
+            line = printable(line).rstrip()
+            line = coloured(line) if colours else line
+        yield f"{line}\n"
 
 
 def left(indent: int, label: str, value: str, column: int) -> str:
@@ -80,6 +93,11 @@ def names(
         yield f"{'':{indent}}{name:<{width}}{value:>{gap},}{unit}"
 
 
+def descending(rows: Sequence[Row], column: int) -> list[Row]:
+    """Sort rows that begin with a name, the largest number in a column first, equals by name."""
+    return sorted(rows, key=lambda row: (-row[column], row[0]))
+
+
 def longest(texts: Iterable[str]) -> int:
     """Give the width of a column of names."""
     return min(max(map(len, texts), default=0), LONGEST_NAME)
@@ -97,25 +115,9 @@ def histogram(rows: Sequence[tuple[int, int, int]]) -> Iterator[str]:
     """Write a histogram of (low, high, tiles), one star for so many tiles that 40 are enough."""
     most = max((tiles for _, _, tiles in rows), default=0)
     each = max(-(-most // BAR_WIDTH), 1)
-    rows = list(_merged(rows))
     digits = max([2, *(len(str(high)) for _, high, _ in rows)])
     head = "    Range (KB)".ljust(12 + digits)
     yield f"{head} {'Histogram (Excluding Gaps)':<{BAR_WIDTH}} Count (tiles)"
     for low, high, tiles in rows:
         stars = "*" * -(-tiles // each)
         yield f"{low:>9} - {high:>{digits}} {stars:<{BAR_WIDTH}}{tiles:>7,}"
-
-
-def _merged(rows: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
-    """Make one row of a long run of empty ones."""
-    empty: list[tuple[int, int, int]] = []
-    for row in (*rows, None):
-        if row is not None and row[2] == 0:
-            empty.append(row)
-            continue
-        if len(empty) > MOST_EMPTY_ROWS:
-            empty = [(empty[0][0], empty[-1][1], 0)]
-        yield from empty
-        empty = []
-        if row is not None:
-            yield row

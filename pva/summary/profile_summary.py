@@ -1,20 +1,26 @@
-"""The profile summary as text, in the layout of the user guide ("Profile summary output")."""
+"""The profile summary as text, in the layout of the user guide ("Profile summary output").
+
+`docs/summary.md` has the rules, line by line. Texts come as they are written, each with its line
+end, so that the first is there before the last has been worked out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from pva.summary.execution_summary import execution_lines, execution_profiled, step_lines
 from pva.summary.graph_summary import (
+    exchange_instruction_lines,
     graph_lines,
     ipu_memory_lines,
     memory_lines,
     optimization_lines,
     target_lines,
 )
-from pva.summary.layout import document
+from pva.summary.layout import texts
 from pva.summary.liveness_summary import liveness_lines
 
 if TYPE_CHECKING:
@@ -38,6 +44,9 @@ _MEMORY = ("target", "memory_by_tile", "memory_by_category")
 TARGET = Section("Target", ("target",), target_lines, gap=0)
 GRAPH = Section("Graph", ("graph",), graph_lines)
 OPTIMIZATIONS = Section("Optimization Details", ("optimization_info",), optimization_lines)
+EXCHANGE_INSTRUCTIONS = Section(
+    "Exchange Instruction Breakdown", ("exchange_instructions",), exchange_instruction_lines
+)
 MEMORY = Section("Memory on all IPUs", _MEMORY, memory_lines)
 IPU_MEMORY = Section("Memory on each IPU", _MEMORY, ipu_memory_lines)
 LIVENESS = Section(
@@ -48,7 +57,7 @@ LIVENESS = Section(
 )
 EXECUTION = Section(
     "Execution",
-    ("target", "execution", "tile_cycles", "runs", "steps"),
+    ("target", "execution", "tile_cycles"),
     execution_lines,
 )
 STEPS = Section("Steps", ("target", "programs", "steps"), step_lines, gap=0)
@@ -74,54 +83,65 @@ def _on_cpu(report: Report) -> bool:
     return data.has("target") and bool(data.texts("target", "type")[0] == "CPU")
 
 
-def _write(report: Report, sections: list[Section], colours: bool) -> str:
+def _texts(report: Report, sections: list[Section], colours: bool) -> Iterator[str]:
     lines = (line for section in sections for line in _section_lines(report, section))
-    return document(lines, colours=colours)
+    return texts(lines, colours=colours)
 
 
-def _graph_sections(
-    show_var_storage: bool, show_optimizations: bool, show_per_ipu_memory_usage: bool
-) -> list[Section]:
-    return [
+def graph_texts(
+    report: Report,
+    *,
+    show_var_storage: bool = False,
+    show_optimizations: bool = False,
+    show_exchange_instruction_breakdown: bool = False,
+    show_per_ipu_memory_usage: bool = False,
+    colours: bool = False,
+) -> Iterator[str]:
+    """Write what compilation found: target, graph, memory and, on request, liveness."""
+    sections = [
         TARGET,
         GRAPH,
         *([OPTIMIZATIONS] if show_optimizations else []),
+        *([EXCHANGE_INSTRUCTIONS] if show_exchange_instruction_breakdown else []),
         MEMORY,
         *([IPU_MEMORY] if show_per_ipu_memory_usage else []),
         *([LIVENESS] if show_var_storage else []),
     ]
+    return _texts(report, sections, colours)
 
 
-def graph_summary(
-    report: Report,
-    *,
-    show_var_storage: bool = False,
-    show_optimizations: bool = False,
-    show_per_ipu_memory_usage: bool = False,
-    colours: bool = False,
-) -> str:
-    """Write what compilation found: target, graph, memory and, on request, liveness."""
-    sections = _graph_sections(show_var_storage, show_optimizations, show_per_ipu_memory_usage)
-    return _write(report, sections, colours)
-
-
-def execution_summary(
+def execution_texts(
     report: Report, *, show_execution_steps: bool = False, colours: bool = False
-) -> str:
+) -> Iterator[str]:
     """Write what running found: cycles and, on request, every executed step."""
-    return _write(report, [EXECUTION, *([STEPS] if show_execution_steps else [])], colours)
+    steps = show_execution_steps and execution_profiled(report)
+    return _texts(report, [EXECUTION, *([STEPS] if steps else [])], colours)
 
 
-def profile_summary(
-    report: Report,
-    *,
-    show_var_storage: bool = False,
-    show_optimizations: bool = False,
-    show_execution_steps: bool = False,
-    show_per_ipu_memory_usage: bool = False,
-    colours: bool = False,
-) -> str:
-    """Write the summary of a report, sections that it cannot fill as one line each."""
-    sections = _graph_sections(show_var_storage, show_optimizations, show_per_ipu_memory_usage)
-    sections += [EXECUTION, *([STEPS] if show_execution_steps else [])]
-    return _write(report, sections, colours)
+def profile_texts(
+    report: Report, *, show_execution_steps: bool = False, colours: bool = False, **graph: bool
+) -> Iterator[str]:
+    """Write the summary of a report, sections that it cannot fill as one line each.
+
+    `graph` are the options of the graph summary.
+    """
+    steps = show_execution_steps
+    return chain(
+        graph_texts(report, colours=colours, **graph),
+        execution_texts(report, show_execution_steps=steps, colours=colours),
+    )
+
+
+def graph_summary(report: Report, **options: bool) -> str:
+    """Give `graph_texts` as one text."""
+    return "".join(graph_texts(report, **options))
+
+
+def execution_summary(report: Report, **options: bool) -> str:
+    """Give `execution_texts` as one text."""
+    return "".join(execution_texts(report, **options))
+
+
+def profile_summary(report: Report, **options: bool) -> str:
+    """Give `profile_texts` as one text."""
+    return "".join(profile_texts(report, **options))

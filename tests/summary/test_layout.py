@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from pva.summary import layout
@@ -84,12 +86,13 @@ def test_histogram_of_the_sample() -> None:
     assert {len(line) for line in lines[1:]} == {62}
 
 
-def test_histogram_makes_one_row_of_many_empty_ones() -> None:
-    rows = [(3, 4, 5), *((low, low + 1, 0) for low in range(4, 120)), (120, 121, 1)]
-    assert list(layout.histogram(rows))[1:] == [
-        "        3 -   4 *****                                         5",
-        "        4 - 120                                               0",
-        "      120 - 121 *                                             1",
+def test_histogram_has_every_row_and_room_for_wide_ones() -> None:
+    rows = [(98, 99, 5), (99, 100, 0), (100, 101, 1)]
+    assert list(layout.histogram(rows)) == [
+        "    Range (KB)  Histogram (Excluding Gaps)               Count (tiles)",
+        "       98 -  99 *****                                         5",
+        "       99 - 100                                               0",
+        "      100 - 101 *                                             1",
     ]
 
 
@@ -128,6 +131,21 @@ def test_colours_add_nothing_but_colours() -> None:
     import re
 
     lines = ["Target:", "  Total:", "        3 -  4 ***    824", "    2 tile(s) out of memory"]
-    painted = layout.document(lines, colours=True)
+    painted = "".join(layout.texts(lines, colours=True))
     assert painted.count("\x1b[0m") == len(lines)
-    assert re.sub(r"\x1b\[[\d;]*m", "", painted) == layout.document(lines, colours=False)
+    assert re.sub(r"\x1b\[[\d;]*m", "", painted) == "".join(layout.texts(lines, colours=False))
+
+
+def test_a_block_is_written_as_it_is() -> None:
+    block = layout.Block("    a:\n    b:")
+    assert list(layout.texts([block], colours=True)) == ["    a:\n    b:\n"]
+
+
+@pytest.mark.parametrize(("term", "expected"), [("xterm-256color", True), ("dumb", False)])
+def test_a_dumb_terminal_has_no_colours(
+    term: str, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    assert layout.is_terminal(SimpleNamespace(isatty=lambda: True)) is expected
+    assert layout.is_terminal(SimpleNamespace(isatty=lambda: False)) is False
+    assert layout.is_terminal(object()) is False

@@ -93,20 +93,26 @@ def test_balances_of_the_sample() -> None:
     assert "\n  Total thread balance:                          91.5%\n" in text
 
 
-@pytest.mark.parametrize("table", ["tile_cycles", "steps", "runs"])
-def test_missing_part_of_the_execution_is_said_in_one_line(table: str) -> None:
-    text = execution_summary(report(**{table: None}))
+def test_missing_totals_of_the_execution_are_said_in_one_line() -> None:
+    text = execution_summary(report(tile_cycles=None))
     assert text.strip() == (
-        f"Execution: no {table} in this report; the program has none, or its writer does not tell; "
-        f"{schema.EXECUTION_OPTION} was on"
+        "Execution: no tile_cycles in this report; "
+        f"the program has none, or its writer does not tell; {schema.EXECUTION_OPTION} was on"
     )
+
+
+def test_steps_and_runs_are_not_needed_for_the_totals() -> None:
+    text = execution_summary(report(steps=None, runs=None), show_execution_steps=True)
+    assert text.startswith("\nExecution:\n\n  Total cycles: ")
+    assert text.splitlines()[-2] == "  Cycles by vertex type: this report has no cycle estimates"
+    assert text.splitlines()[-1].startswith("Steps: no steps in this report; ")
 
 
 @pytest.mark.parametrize("execution", [None, {"profiler_mode": [0], "cycles": [0]}])
 def test_execution_that_was_not_profiled_is_said_in_one_line(execution: Any) -> None:
     assert schema.PROFILER_MODES[0] == "NONE"
-    text = execution_summary(report(execution=execution))
-    assert text.strip() == "Execution profiling not enabled"
+    text = execution_summary(report(execution=execution), show_execution_steps=True)
+    assert text == "\nExecution profiling not enabled\n"
 
 
 def test_missing_memory_and_liveness_are_said_in_one_line_each() -> None:
@@ -173,5 +179,9 @@ def test_runs_without_steps_are_counted() -> None:
 def test_names_that_are_not_unique_or_not_given_are_added_up() -> None:
     names = np.array(["x", "w", "", "", "partials", "y", "step"], dtype=object)
     text = graph_summary(report(**changed("variables", name=names)), show_var_storage=True)
-    # Step 6: product (80) and message (40) have no name.
-    assert "\n              <anon>           120\n              x                 80\n" in text
+    # Step 6: product (80) and message (40) have no name, and what they are is told instead.
+    assert "\n".join((
+        "              <anon>                    80",
+        "              <message:anon>            40",
+        "              x                         80",
+    )) in text  # fmt: skip

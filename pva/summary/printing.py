@@ -1,0 +1,86 @@
+"""The functions of the user guide that print a summary to a stream."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import TextIO
+
+from pva.errors import OptionError
+from pva.report import Profile, Report
+from pva.summary.layout import is_terminal, use_colours
+from pva.summary.profile_summary import execution_texts, graph_texts, profile_texts
+
+Options = Mapping[str, object] | None
+
+COLOURS = "colours"
+GRAPH_OPTIONS = {
+    "showVarStorage": "show_var_storage",
+    "showOptimizations": "show_optimizations",
+    "showExchangeInstructionBreakdown": "show_exchange_instruction_breakdown",
+    "showPerIpuMemoryUsage": "show_per_ipu_memory_usage",
+}
+EXECUTION_OPTIONS = {"showExecutionSteps": "show_execution_steps"}
+OPTIONS = GRAPH_OPTIONS | EXECUTION_OPTIONS
+_SWITCHES = {"true": True, "false": False}
+
+
+def printProfileSummary(
+    stream: TextIO | None,
+    graphProfile: Profile,
+    executionProfile: Profile | None = None,
+    options: Options = None,
+) -> None:
+    """Print the summary of a graph profile and of an execution profile to a stream or stdout.
+
+    A profile is the value of its document, or a file of any format, or a report directory; a file
+    or directory may hold both. Options are those of the guide; raises PvaError.
+    """
+    _print(profile_texts, stream, _report(graphProfile, executionProfile), options, OPTIONS)
+
+
+def printGraphSummary(
+    stream: TextIO | None, graphProfile: Profile, options: Options = None
+) -> None:
+    """Print the summary of a graph profile; raises PvaError."""
+    _print(graph_texts, stream, _report(graphProfile), options, GRAPH_OPTIONS)
+
+
+def printExecutionSummary(
+    stream: TextIO | None,
+    graphProfile: Profile,
+    executionProfile: Profile | None = None,
+    options: Options = None,
+) -> None:
+    """Print the summary of an execution profile, with the graph's beside it; raises PvaError."""
+    report = _report(graphProfile, executionProfile)
+    _print(execution_texts, stream, report, options, EXECUTION_OPTIONS)
+
+
+def _report(graph: Profile, execution: Profile | None = None) -> Report:
+    return Report.of_profiles(graph, execution or None)
+
+
+def _print(
+    texts: Callable[..., Iterator[str]],
+    stream: TextIO | None,
+    report: Report,
+    options: Options,
+    taken: Mapping[str, str],
+) -> None:
+    """Print a summary with those of the options that it takes."""
+    out = stream or sys.stdout
+    chosen = {name: _switch(name, value) for name, value in (options or {}).items()}
+    colours = use_colours(chosen.get(COLOURS), is_terminal(out))
+    keywords = {taken[name]: value for name, value in chosen.items() if name in taken}
+    out.writelines(texts(report, colours=colours, **keywords))
+
+
+def _switch(name: str, value: object) -> bool:
+    if name not in (COLOURS, *OPTIONS):
+        known = ", ".join([*OPTIONS, COLOURS])
+        raise OptionError("profile summary", f"no option {name!r}", f"known are {known}")
+    switched = _SWITCHES.get(str(value).lower())
+    if switched is None:
+        raise OptionError("profile summary", f"{name} is {value!r}", "it must be true or false")
+    return switched
