@@ -10,6 +10,7 @@ import click
 
 from cli.faults import Command
 from cli.output import write_texts
+from cli.source import source
 
 EXAMPLES = """
 \b
@@ -17,7 +18,7 @@ Examples:
   tilescope summary run/                    what fits, and where the cycles went
   tilescope summary run/ --liveness         which variables are live at each program step
   tilescope summary run/ --steps | less     every executed step
-  tilescope summary graph.json execution.json    two documents
+  tilescope summary graph.json execution.json
 """
 
 _OPTIONS = (
@@ -65,8 +66,9 @@ def write_summary(
     from pva.report import Report
     from pva.summary import is_terminal, profile_texts, use_colours
 
+    report = Report.of_profiles(source(path), source(execution) if execution else None)
     paint = use_colours(colours, is_terminal(sys.stdout))
-    write_texts(profile_texts(Report.of_profiles(path, execution), colours=paint, **sections))
+    write_texts(profile_texts(report, colours=paint, **sections))
 
 
 @click.command(cls=Command, epilog=EXAMPLES)
