@@ -210,6 +210,7 @@ PUBLIC = [
     "StreamCopyBeginProgram", "StreamCopyEndProgram", "StreamCopyMidProgram", "SwitchProgram",
     "Target", "Thread", "Tile", "TileMemory", "Trace", "VariableSize", "VertexInstances",
     "VertexType", "WriteUndefProgram", "openReport", "openTrace",
+    "printExecutionSummary", "printGraphSummary", "printProfileSummary",
 ]  # fmt: skip
 
 
