@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from pva import schema
 from pva.dataset import Dataset
-from pva.errors import DamagedFileError, OverwriteError, UnknownFormatError
+from pva.errors import DamagedFileError, OverwriteError
 from pva.formats import registry
+from pva.formats.registry import Profile as Profile
 from pva.frames import Frames
 from pva.model import views
 from pva.model.compilation import CompilationReport
@@ -22,9 +23,6 @@ from pva.model.show import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# The value of a document, as an engine gives it, or where one is filed.
-Profile = Mapping[str, Any] | str | PathLike[str]
 
 # What a report makes once from its dataset.
 VIEWS = ("compilation", "execution", "frames", "instrumentationSettings", "poplarVersion")
@@ -76,18 +74,6 @@ def openReport(
     return Report(path, debugInfoFilename)
 
 
-def _profile(document: schema.Document, profile: Profile) -> Dataset:
-    """Read a profile that holds one document; raises PvaError when it does not."""
-    if isinstance(profile, Mapping):
-        found = registry.of_values(**{document: profile})
-    else:
-        found = registry.read(profile)
-    part = found.select(document)
-    if not (part.tables or part.arrays):
-        raise UnknownFormatError(found.name, f"holds no {document} profile", "give one that does")
-    return found if document == "graph" else part
-
-
 class Report(Shown):
     """What is known about a program and its runs. May be read from several threads."""
 
@@ -122,10 +108,7 @@ class Report(Shown):
         """
         if execution is None and not isinstance(graph, Mapping):
             return cls(graph)
-        parts = [_profile("graph", graph)]
-        if execution is not None:
-            parts = [_profile("execution", execution), parts[0].select("graph", "debug")]
-        return cls.of(Dataset.joined(parts, parts[-1].name))
+        return cls.of(registry.of_profiles(graph, execution))
 
     def _read(self) -> Dataset:
         if self._held is not None:

@@ -36,6 +36,7 @@ __all__ = [
     "directory_files",
     "encoded",
     "load_json",
+    "of_profiles",
     "of_values",
     "read",
     "value_of",
@@ -43,6 +44,8 @@ __all__ = [
 ]
 
 HEAD_BYTES = 64
+# The value of a document, as an engine gives it, or where a report is.
+Profile = Mapping[str, Any] | str | PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +191,33 @@ def of_values(**documents: Mapping[str, Any] | None) -> Dataset:
     }
     told = document.from_file("profile", parts)
     return derived.completed(told) if told.foreign else told
+
+
+def of_profiles(graph: Profile, execution: Profile | None = None) -> Dataset:
+    """Read a graph profile and an execution profile as one report; raises PvaError."""
+    given: dict[schema.Document, Profile] = {"graph": graph}
+    if execution is not None:
+        given["execution"] = execution
+    told = {name: _profile(name, profile) for name, profile in given.items()}
+    parts = list(told.values())
+    if execution is not None:
+        parts = [parts[0].select("graph", "debug"), parts[1].select("execution")]
+    joined = Dataset.joined(parts, told["graph"].name)
+    foreign = any(part.foreign for part in told.values())
+    return derived.completed(joined) if foreign else joined
+
+
+def _profile(name: schema.Document, profile: Profile) -> Dataset:
+    if isinstance(profile, Mapping):
+        found = document.from_file(f"{name} profile", profile)
+    else:
+        found = _told(Path(profile))
+    part = found.select(name)
+    if not part.tables and not part.arrays:
+        other = "execution" if name == "graph" else "graph"
+        wanted = "give the graph profile first, then its execution profile"
+        raise UnknownFormatError(found.name, f"no {name} profile, but one of the {other}", wanted)
+    return found
 
 
 def encoded(value: Any, format: str, *, pretty: bool = False) -> bytes:
