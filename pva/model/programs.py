@@ -45,6 +45,8 @@ class ProgramType(enum.Enum):
     OnEveryTileSwitch = enum.auto()
 
 
+# As libpva shows it: `<Type.Sync: 6>`.
+ProgramType.__name__, ProgramType.__qualname__ = "Type", "Program.Type"
 # By the codes of the column `type`: the type, and the method of visitors that is called.
 TYPES = [
     ProgramType.__members__.get(tag, ProgramType.StreamCopyMid) for tag in schema.PROGRAM_TYPES

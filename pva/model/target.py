@@ -20,6 +20,7 @@ class TargetType(enum.Enum):
     Unknown = enum.auto()
 
 
+TargetType.__name__, TargetType.__qualname__ = "Type", "Target.Type"  # as libpva shows it
 TYPES = {"IPU": TargetType.Ipu, "IPU_MODEL": TargetType.IpuModel, "CPU": TargetType.Cpu}
 
 
@@ -32,6 +33,7 @@ class Architecture(enum.Enum):
     Unknown = enum.auto()
 
 
+Architecture.__qualname__ = "IPU.Architecture"
 ARCHITECTURES = {"ipu1": Architecture.Ipu1, "ipu2": Architecture.Ipu2, "ipu21": Architecture.Ipu21}
 
 

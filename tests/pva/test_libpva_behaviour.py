@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 import typing
@@ -44,7 +45,7 @@ def f(r: pva.Report, e: pva.Event, p: pva.Program.Type, t: pva.Target.Type) -> p
 print(f.__annotations__['p'].__name__, pva.pva_core.Program.Type is pva.Program.Type)
 print(pva.pva_core.ExecutionStep.__name__)
 """
-    assert run(script).split() == ["ProgramType", "True", "ExecutionStep"]
+    assert run(script).split() == ["Type", "True", "ExecutionStep"]
 
 
 def test_names_are_imported_one_by_one_and_all_at_once() -> None:
@@ -88,6 +89,28 @@ def test_members_of_both_levels_are_exported_and_the_latter_wins() -> None:
     assert repr(settings.Device) == "<ComputeInstrumentationLevel.Device: 4>"
     external = settings.ExternalExchangeInstrumentationLevel
     assert (settings.Off, settings.Tile, settings.Unknown) == tuple(external)
+
+
+def test_members_are_shown_and_kept_as_members_of_their_class() -> None:
+    for member in (pva.Program.Type.Sync, pva.Target.Type.IpuModel, pva.IPU.Architecture.Ipu2):
+        assert pickle.loads(pickle.dumps(member)) is member
+    assert str(pva.Program.Type.Sync) == "Type.Sync"
+    assert repr(pva.Target.Type.Cpu).startswith("<Type.Cpu: ")
+
+
+class WithoutSuper(pva.ProgramVisitor):
+    def __init__(self) -> None:
+        self.syncs = 0
+
+    def visitSync(self, sync: Any) -> None:
+        self.syncs += 1
+
+
+def test_a_visitor_need_not_call_the_one_it_derives_from(report: Report) -> None:
+    visitor = WithoutSuper()
+    for program in report.compilation.programs:
+        program.accept(visitor)
+    assert visitor.syncs == 2
 
 
 class NoInit(pva.ProgramVisitor):
