@@ -43,7 +43,9 @@ SUFFIX = ".parquet"
 INSTALL = "pip install 'tilescope[parquet]'"
 PREFIX = "tilescope."  # of the keys of our metadata
 BATCH = 1 << 20  # values of an array that are turned into rows at once
-ARRAY_LIMIT = 4 << 30  # bytes of a column or an array in memory
+ARRAY_LIMIT = 4 << 30  # bytes of an array in memory, where zeros take none until they are read
+# A file of any size may hold this many rows, others so many a byte; those we write have about two.
+ROWS_OF_ANY_FILE, ROWS_A_BYTE = 1 << 24, 32
 
 
 def files(directory: Path) -> list[Path]:
@@ -232,7 +234,7 @@ def _named(file: Path) -> tuple[str, Path]:
     import pyarrow.parquet as pq
 
     with _reading(file), pq.ParquetFile(file) as opened:
-        found, rows = _told(opened), opened.metadata.num_rows
+        found, rows, size = _told(opened), opened.metadata.num_rows, file.stat().st_size
     name = found.get("name", "")
     if name not in schema.TABLE and name not in schema.ARRAY:
         what = f"holds {name or 'no table of a report'}"
@@ -241,8 +243,9 @@ def _named(file: Path) -> tuple[str, Path]:
     if version.isdecimal() and int(version) > schema.FORMAT_VERSION:
         wanted = f"tables are read up to version {schema.FORMAT_VERSION}: update tilescope"
         raise NewerVersionError(file, f"format version {version}", wanted)
-    if rows * 8 > ARRAY_LIMIT:
-        raise DamagedFileError(file, f"{rows} rows", f"at most {ARRAY_LIMIT // 8}")
+    most = max(ROWS_OF_ANY_FILE, ROWS_A_BYTE * size)
+    if rows > most:
+        raise DamagedFileError(file, f"{rows} rows in {size} bytes", f"at most {most} rows")
     return name, file
 
 

@@ -155,6 +155,16 @@ def test_a_flipped_byte_gives_an_error_of_one_line_or_other_values(
             assert "\n" not in str(error)
 
 
+def test_a_small_file_with_very_many_rows_is_refused(
+    tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "ROWS_OF_ANY_FILE", 1000)
+    many = pa.DictionaryArray.from_arrays(pa.array([0] * 500_000, pa.int8()), [0])
+    file = changed(tables, tmp_path, "control_programs", program=many)
+    with pytest.raises(DamagedFileError, match=r"500000 rows in \d+ bytes; at most \d+ rows"):
+        parquet.read(file)
+
+
 def test_a_foreign_parquet_file_is_refused(tmp_path: Path) -> None:
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(UnknownFormatError, match="holds no table of a report"):
