@@ -140,10 +140,11 @@ class ExecutionStep(Item):
         """Cycles of each tile of the profiled replica; empty for syncs."""
         kind = schema.STEP_TYPES[self._value("steps", "type")]
         table, array = CYCLES_BY_TILE.get(kind, ("", ""))
+        nothing = Numbers(np.zeros(0, dtype=np.int64))
         if not array:
-            return Numbers(np.zeros(0, dtype=np.int64))
-        row = self._data.column("programs", table)[int(self._value("steps", "program"))]
-        return Numbers(self._data.array(array)[row])
+            return nothing
+        row = int(self._data.column("programs", table)[self.program._id])
+        return Numbers(self._data.array(array)[row]) if row >= 0 else nothing
 
     @property
     def computeSets(self) -> Sequence[ComputeSetStep]:

@@ -315,7 +315,12 @@ for _member in ProgramType:
 
 
 def program(data: Dataset, row: int) -> Program:
-    """Make the view of a program, of the class of its type."""
+    """Make the view of a program, of the class of its type.
+
+    Raises NotRecordedError for the row -1, by which a step says that it does not tell.
+    """
+    if row < 0:
+        raise NotRecordedError(data.name, "a step without a program", "its writer did not tell it")
     return CLASSES[_code(data, row)](data, row)
 
 

@@ -383,6 +383,15 @@ def test_balance_and_data_of_a_step(report: Report) -> None:
     assert report.execution.steps[3].ipus[0].dataIn == 0
 
 
+def test_a_step_that_does_not_tell_its_program_is_of_no_other() -> None:
+    steps, programs = (small_report().table(name) for name in ("steps", "programs"))
+    report = Report.of(small_report(steps=steps | {"program": [-1] * 24}))
+    with pytest.raises(NotRecordedError, match="a step without a program"):
+        _ = report.execution.steps[3].program
+    report = Report.of(small_report(programs=programs | {"exchange": [-1] * 14}))
+    assert len(report.execution.steps[1].cyclesByTile) == 0
+
+
 def test_blocks_of_a_tile(report: Report) -> None:
     multiply, copy = report.execution.blocks(4)
     assert (multiply.program.name, multiply.cyclesFrom, multiply.cyclesTo) == ("multiply", 90, 180)
