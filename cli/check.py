@@ -96,10 +96,14 @@ def _budgets(report: Report, path: str) -> pd.DataFrame:
 def _over(budgets: pd.DataFrame) -> list[tuple[Any, ...]]:
     """Give the budgets that are not kept as rows of COLUMNS."""
     return [
-        ("budget", name, f"{found:,.6g}" if found < 1 else f"{found:,.0f}", _wanted(found, least, most), 1)
+        ("budget", name, _number(found), _wanted(found, least, most), 1)
         for name, found, least, most, kept in budgets.itertuples(index=False)
         if not kept
-    ]  # fmt: skip
+    ]
+
+
+def _number(value: float) -> str:
+    return f"{value:,.6g}" if abs(value) < 1 else f"{value:,.0f}"
 
 
 def _wanted(found: float, least: float, most: float) -> str:
@@ -107,7 +111,7 @@ def _wanted(found: float, least: float, most: float) -> str:
         return "a row that the filter lets through"
     limit, word = (most, "at most") if found > most else (least, "at least")
     by = f", by {units.share(abs(found - limit) / limit)}" if limit else ""
-    return f"{word} {limit:,.6g}{by}" if limit < 1 else f"{word} {limit:,.0f}{by}"
+    return f"{word} {_number(limit)}{by}"
 
 
 def _kept(report: str, held: int, left_out: int, budgets: pd.DataFrame | None) -> list[str]:

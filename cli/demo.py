@@ -37,7 +37,7 @@ def demo(out: Path, served: bool, port: int) -> None:
     """
     train_digits(out)
     write_summary(str(out))
-    click.echo(f"\nreport: {out}  (tilescope info {out}, tilescope trace {out})")
+    click.echo(f"\nreport: {out}  (tilescope info {out}, tilescope trace show {out})")
     if served:
         serve_paths([out], "127.0.0.1", port)
 

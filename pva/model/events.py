@@ -152,6 +152,17 @@ class ThreadColumns:
         return self.nesting.self_ns
 
     @property
+    def overlapping(self) -> npt.NDArray[np.bool_]:
+        """Whether an event, or one that is open at some time with it, lies across another's end.
+
+        The others hold each other, or lie apart; of these there is no two at once at a depth.
+        """
+        around = np.maximum(self.parent, 0)
+        across = (self.parent >= 0) & (self.end_ns > self.end_ns[around])
+        component = np.cumsum(self.depth == 0)
+        return np.isin(component, component[across])
+
+    @property
     def duration_ns(self) -> Integers:
         """End less begin."""
         return self.end_ns - self.begin_ns

@@ -140,7 +140,9 @@ def test_show_passes_options_to_the_analysis(report: Path) -> None:
         (("summary",), "Missing argument 'REPORT'; see tilescope summary --help"),
         (("show", "live_variables", "x"), "Missing option '--step'"),
         (("summary", "x", "--livenes"), "No such option"),
-        (("trace", "x", "--format", "csv"), "add --only threads or labels"),
+        (("trace", "show", "x", "--format", "csv"), "add --only threads or labels"),
+        (("trace", "convert", "x", "-o", "x.txt"), "no form has this suffix; add --to"),
+        (("trace", "convert", "x", "-o", "-", "--to", "chrom"), "did you mean chrome?"),
     ],
 )
 def test_wrong_use_is_one_line(arguments: tuple[str, ...], message: str) -> None:

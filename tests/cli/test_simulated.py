@@ -42,7 +42,7 @@ def test_demo_leaves_a_report_that_adds_up_and_a_trace(demo: tuple[Path, Result]
     out = demo[0]
     assert {"profile", "debug", "trace"} <= set(openReport(out).files)
     assert run("check", out).exit_code == 0
-    labels = run("trace", out, "--only", "labels", "--limit", "0").stdout
+    labels = run("trace", "show", out, "--only", "labels", "--limit", "0").stdout
     assert "Engine::run" in labels and "epoch 10" in labels
     assert openTrace(out).is_finished
 

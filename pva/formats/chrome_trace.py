@@ -1,0 +1,145 @@
+"""Write host traces as the JSON of the Trace Event Format, for chrome://tracing and its like.
+
+Events that hold each other are complete events (`X`), those that lie across another's end are
+asynchronous pairs (`b`, `e`), instants are `i`, series are counters (`C`). Times are microseconds
+since the trace began; `otherData` tells when that was. Heatmaps have no place in the format.
+Source: "Trace Event Format", the document of the Catapult project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, repeat
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+Integers = npt.NDArray[np.int64]
+
+BATCH = 1 << 18  # events that are written at once
+_END = b"},\n"
+
+
+def write(trace: Any, out: BinaryIO) -> None:
+    """Write a `pva.trace.Trace` to a stream of bytes."""
+    out.write(b'{"displayTimeUnit":"ns","traceEvents":[\n')
+    for process in trace.processes:
+        out.write(_named("process_name", process.pid, 0, process.name))
+    for thread in trace.threads:
+        out.write(_named("thread_name", thread.pid, thread.tid, thread.name))
+        out.writelines(_events(trace, thread))
+    out.writelines(_instants(trace))
+    out.writelines(_counters(trace))
+    # What ends the list takes no comma: the trace itself, as an instant at its end.
+    pid = trace.processes[0].pid if trace.processes else 0
+    last = {"ph": "i", "s": "g", "pid": pid, "tid": 0, "name": "end of the trace"}
+    out.write(orjson.dumps({**last, "ts": trace.duration_ns / 1000}))
+    other = {"wall_clock_ns": trace.anchor.wall_ns, "finished": trace.is_finished}
+    out.write(b'\n],"otherData":' + orjson.dumps(other) + b"}\n")
+
+
+def _named(kind: str, pid: int, tid: int, name: str) -> bytes:
+    event = {"ph": "M", "pid": pid, "tid": tid, "name": kind, "args": {"name": name}}
+    return orjson.dumps(event) + b",\n"
+
+
+def _events(trace: Any, thread: Any) -> Iterator[bytes]:
+    columns = thread.columns
+    ends = _ends(columns)
+    across = columns.overlapping
+    for first in range(0, len(columns), BATCH):
+        rows = np.arange(first, min(first + BATCH, len(columns)))
+        yield from _complete(trace, thread, rows[~across[rows]], ends)
+        yield from _pairs(trace, thread, rows[across[rows]], ends)
+
+
+def _complete(trace: Any, thread: Any, rows: Integers, ends: dict[int, bytes]) -> Iterator[bytes]:
+    columns = thread.columns
+    heads = _heads(trace, columns.label[rows], f'{{"ph":"X","pid":{thread.pid},"tid":{thread.tid}')
+    begin, took = _microseconds(columns.begin_ns[rows]), _microseconds(columns.duration_ns[rows])
+    tails = [ends.get(row, _END) for row in rows.tolist()] if ends else repeat(_END)
+    parts = zip(heads, begin, repeat(b',"dur":'), took, tails, strict=False)
+    yield b"".join(chain.from_iterable(parts))
+
+
+def _pairs(trace: Any, thread: Any, rows: Integers, ends: dict[int, bytes]) -> Iterator[bytes]:
+    columns = thread.columns
+    for phase, times in (("b", columns.begin_ns), ("e", columns.end_ns)):
+        start = f'{{"ph":"{phase}","pid":{thread.pid},"tid":{thread.tid}'
+        heads = _heads(trace, columns.label[rows], start)
+        numbers = (b',"id":"%d.%d"' % (thread.tid, row) for row in rows.tolist())
+        tails = (ends.get(row, _END) if phase == "b" else _END for row in rows.tolist())
+        parts = zip(heads, _microseconds(times[rows]), numbers, tails, strict=True)
+        yield b"".join(chain.from_iterable(parts))
+
+
+def _heads(trace: Any, labels: npt.NDArray[np.int32], start: str) -> Iterable[bytes]:
+    """Give what each event begins with, up to its time; made once a label."""
+    used, place = np.unique(labels, return_inverse=True)
+    texts = np.empty(len(used), dtype=object)
+    channels = trace.label_channels
+    for at, label in enumerate(used.tolist()):
+        name = orjson.dumps(trace.labels[label])
+        channel = orjson.dumps(trace.channels[channels[label]])
+        texts[at] = start.encode() + b',"name":' + name + b',"cat":' + channel + b',"ts":'
+    heads: list[bytes] = texts[place].tolist()
+    return heads
+
+
+def _microseconds(nanoseconds: Integers) -> Sequence[bytes]:
+    """Write times as numbers with up to three decimals."""
+    if not len(nanoseconds):
+        return []
+    return orjson.dumps(nanoseconds / 1000, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].split(b",")
+
+
+def _ends(columns: Any) -> dict[int, bytes]:
+    """Give the ends of those events that have metadata or were open, by row."""
+    arguments: dict[int, dict[str, Any]] = {
+        row: {"open": True} for row in np.flatnonzero(columns.is_open).tolist()
+    }
+    for (begin, label), text in columns.metadata.items():
+        first, stop = np.searchsorted(columns.begin_ns, [begin, begin + 1])
+        found = np.flatnonzero(columns.label[first:stop] == label)
+        for row in (first + found[:1]).tolist():
+            arguments.setdefault(row, {})["metadata"] = plain(text)
+    return {row: b',"args":' + orjson.dumps(args) + _END for row, args in arguments.items()}
+
+
+def plain(text: str) -> Any:
+    """Give what metadata says, or its text where that is no JSON."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+
+
+def _instants(trace: Any) -> Iterator[bytes]:
+    instants = trace.instants
+    columns = (instants.time_ns, instants.label, instants.channel, instants.thread)
+    rows = zip(*(column.tolist() for column in columns), instants.metadata.tolist(), strict=True)
+    for time, label, channel, thread, metadata in rows:
+        owner = trace.threads[thread]
+        event = {
+            "ph": "i", "s": "t", "pid": owner.pid, "tid": owner.tid, "name": trace.labels[label],
+            "cat": trace.channels[channel], "ts": time / 1000,
+        }  # fmt: skip
+        if metadata is not None:
+            event["args"] = {"metadata": plain(metadata)}
+        yield orjson.dumps(event) + b",\n"
+
+
+def _counters(trace: Any) -> Iterator[bytes]:
+    pid = trace.processes[0].pid if trace.processes else 0
+    for series in trace.series:
+        known = np.isfinite(series.value)
+        name = orjson.dumps(f"{series.graph} ({series.unit})" if series.unit else series.graph)
+        head = b'{"ph":"C","pid":%d,"tid":0,"name":%b,"ts":' % (pid, name)
+        middle = b',"args":{' + orjson.dumps(series.name) + b":"
+        values = orjson.dumps(series.value[known], option=orjson.OPT_SERIALIZE_NUMPY)[1:-1]
+        times = _microseconds(series.time_ns[known])
+        parts = zip(repeat(head), times, repeat(middle), values.split(b","), repeat(b"}},\n"),
+                    strict=False)  # fmt: skip
+        yield b"".join(chain.from_iterable(parts))
