@@ -15,11 +15,15 @@ import numpy as np
 import pytest
 
 from pva import schema
+from pva.dataset import Dataset
+from pva.report import Report, openReport
 from pva.summary import execution_summary, graph_summary, profile_summary
 from pva.summary.graph_summary import CATEGORY_ORDER
 from tests.builders import replicated_report, small_report
 
 GOLDEN = Path(__file__).parent / "golden"
+SAMPLES = Path(__file__).parents[2] / "sample_reports"
+STEP_CHARACTERS = 4_000
 
 
 def report(**changes: Any) -> Any:
@@ -31,22 +35,57 @@ def changed(table: str, **columns: Any) -> dict[str, Any]:
     return {table: dict(small_report().table(table)) | columns}
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("plain", {}),
-        ("liveness", {"show_var_storage": True}),
-        ("steps", {"show_execution_steps": True}),
-        ("per_ipu", {"show_per_ipu_memory_usage": True, "show_optimizations": True}),
-        ("colours", {"colours": True}),
-    ],
-)
-def test_summary_is_the_golden_text(name: str, options: dict[str, bool]) -> None:
-    text = profile_summary(report(), **options)
+def golden(name: str, text: str) -> str:
+    """Give the golden text of a name; write it first when that is asked for."""
     file = GOLDEN / f"{name}.txt"
     if os.environ.get("UPDATE_GOLDEN"):
         file.write_text(text, encoding="utf-8")
-    assert text == file.read_text(encoding="utf-8")
+    return file.read_text(encoding="utf-8")
+
+
+OPTIONS = {
+    "plain": {},
+    "liveness": {"show_var_storage": True},
+    "steps": {"show_execution_steps": True},
+    "per_ipu": {"show_per_ipu_memory_usage": True},
+    "optimizations": {"show_optimizations": True},
+    "exchange_instructions": {"show_exchange_instruction_breakdown": True},
+    "colours": {"colours": True},
+}
+ALL = {name: True for options in OPTIONS.values() for name in options if name != "colours"}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_summary_is_the_golden_text(name: str) -> None:
+    text = profile_summary(report(), **OPTIONS[name])
+    assert text == golden(name, text)
+
+
+def overfull() -> Dataset:
+    """Make the hand-made report with seven tiles that need more than they have."""
+    needed = small_report().column("memory_by_tile", "total_including_gaps") + 1_600
+    return small_report(**changed("memory_by_tile", total_including_gaps=needed))
+
+
+CASES = {
+    "replicas": lambda: replicated_report(2),
+    "out_of_memory": overfull,
+    "not_profiled": lambda: small_report(execution={"profiler_mode": [0], "cycles": [0]}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_summary_of_a_case_is_the_golden_text(name: str) -> None:
+    text = profile_summary(Report.of(CASES[name]()), **ALL)
+    assert text == golden(name, text)
+
+
+@pytest.mark.parametrize("name", sorted(f.parent.name for f in SAMPLES.glob("*/profile.pop")))
+def test_summary_of_a_sample_report_is_the_golden_text(name: str) -> None:
+    # With all options, and of the steps the first lines.
+    text = profile_summary(openReport(SAMPLES / name), **ALL)
+    text = "".join(text[: text.index("\nSteps\n") + STEP_CHARACTERS].splitlines(keepends=True)[:-1])
+    assert text == golden(name, text)
 
 
 def test_summary_is_the_graph_summary_and_the_execution_summary() -> None:
