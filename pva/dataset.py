@@ -19,6 +19,7 @@ from pva.errors import InconsistentDataError, NotRecordedError
 Values = npt.NDArray[Any]
 T = TypeVar("T")
 
+SIZE = 1 << 30  # limit of an index of an array without values
 RUNS_OPTION = "autoReport.executionProfileProgramRunCount"
 
 AXES_OF_TARGET = {"tile": "num_tiles", "ipu": "num_ipus"}
@@ -196,6 +197,11 @@ class Dataset:
         if array in self._arrays:
             return self._arrays[array][first:stop]
         values = self._source.rows(array, first, stop)
+        if not len(values):  # lists of nothing, in a document of its own, tell no shape
+            inner = zip(declared.index[1:], values.shape[1:], strict=False)
+            values = values.reshape(
+                0, *(size or min(max(self.axis(a), 0), SIZE) for a, size in inner)
+            )
         validation.check_array(self, declared, values)
         return _frozen(values.astype(DTYPES[declared.kind], copy=False))
 

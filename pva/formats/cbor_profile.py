@@ -78,10 +78,11 @@ def _without_arrays(value: Any, plain: bool) -> Any:
     if isinstance(value, dict):
         return {key: _without_arrays(part, plain) for key, part in value.items()}
     numbers = None if plain else typed_arrays.numbers_in(value)
-    if numbers is not None:
+    if numbers is not None and numbers.size > typed_arrays.SHORT:
         return typed_arrays.encoded(numbers)
     if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, list) and value and isinstance(value[0], dict | list | np.ndarray):
+        listed = value.tolist()
+        return _without_arrays(listed, plain=True) if value.dtype.kind == "f" else listed
+    if isinstance(value, list) and value and isinstance(value[0], dict | list | np.ndarray | float):
         return [_without_arrays(part, plain) for part in value]
     return None if isinstance(value, float) and value != value else value

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 from pva import schema
-from pva.formats import chunks, document, document_steps, parquet, pop
+from pva.formats import chunks, document, document_steps, parquet, pop, typed_arrays
 
 VERSION_KEY = document_steps.VERSION_KEY
 DOCUMENT_KEYS = ", ".join(f"`{key}`" for key in document.COMBINED.values())
@@ -36,7 +36,8 @@ under the keys {DOCUMENT_KEYS}.
 * **Codes** are written as the texts listed with them. Readers also take `sync` for `Sync` and
   `SharedStructureCopy` for `CopySharedStructure`.
 * **JSON** is plain: arrays are nested lists, what is not a number is null. **CBOR** has RFC 8746
-  typed arrays of the narrowest integer type, tag 40 for shapes; the format `plain` has lists in
+  typed arrays of the narrowest integer type where there are more than {typed_arrays.SHORT}
+  numbers, tag 40 for shapes; the format `plain` has lists in
   their place. Readers take every mixture.
 * **`debug.cbor`** keeps `name`, `location.fileName` and `location.functionName` as indexes into a
   list `stringTable`; the keys of the column `json` stand beside the others.

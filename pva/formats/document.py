@@ -32,11 +32,18 @@ COMBINED: dict[schema.Document, str] = {
     "execution": "executionProfile",
     "debug": "debugInfo",
 }
-# A document is told by any of these keys; the graph profile is asked for last.
+# A document of another writer is told by any of these keys; the graph profile is asked for last.
 TELLING: dict[schema.Document, tuple[str, ...]] = {
     "execution": ("profilerMode", "simulation", "programTrace"),
     "debug": ("contexts",),
     "graph": ("target", "graph", "memory", "programs", "computeSets", "vertexTypes"),
+}
+
+ITEMS: tuple[schema.Table | schema.Array, ...] = (*schema.TABLES, *schema.ARRAYS)
+# One of ours may have any of the schema's.
+OWN_KEYS = {
+    document: {item.place.split(".")[0] for item in ITEMS if item.document == document} - {""}
+    for document in TELLING
 }
 
 
@@ -98,8 +105,11 @@ def from_file(file: object, root: object) -> Dataset:
 
 def _told(file: object, root: Mapping[str, Any]) -> schema.Document:
     for document, keys in TELLING.items():
-        if any(key in root for key in keys):
+        own = OWN_KEYS[document] if VERSION_KEY in root else set()
+        if any(key in root for key in (*keys, *own)):
             return document
+    if set(root) == {VERSION_KEY}:
+        return "graph"  # of nothing, as any document of nothing
     found = ", ".join(shown(key) for key in list(root)[:5]) or "none"
     wanted = "a graph profile has target or programs, an execution profile profilerMode"
     raise UnknownFormatError(file, f"an object with the keys {found}", wanted)

@@ -24,8 +24,8 @@ BY_CATEGORY = schema.ARRAY["memory_by_category"].place
 
 def _lists(file: object, place: str, values: Rows) -> tuple[Values, Values]:
     """Join lists of whole numbers, one a row, None for none; give row numbers and values."""
-    wrong = next((v for v in values if not isinstance(v, list | np.ndarray | None)), None)
-    if wrong is not None:
+    if set(map(type, values)) - {list, np.ndarray, type(None)}:
+        wrong = next(v for v in values if not isinstance(v, list | np.ndarray | None))
         raise DamagedFileError(file, f"found {shown(wrong)}", "a list", place=place)
     lengths = [0 if part is None else len(part) for part in values]
     joined = list(chain.from_iterable(part for part in values if part is not None))
@@ -147,7 +147,7 @@ def _read_by_ipu(file: object, root: Mapping[str, Any]) -> Any:
     if found is None:
         return None
     sizes = column_values(file, found, LIVENESS_STEPS, "bytesByIpu")
-    if isinstance(sizes, list) and any(part is None for part in sizes):
+    if isinstance(sizes, list) and type(None) in map(type, sizes):
         return None
     return sizes
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -73,13 +74,16 @@ def _columns_at(file: object, found: Any, place: str, keys: Sequence[str]) -> li
     """Give the values of several keys, looking at the rows once."""
     if not isinstance(found, list):
         return [_list_at(file, found, place, key) for key in keys]
-    wrong = next((row for row in found if not isinstance(row, dict)), None)
-    if wrong is not None:
+    if set(map(type, found)) - {dict}:
+        wrong = next(row for row in found if type(row) is not dict)
         raise DamagedFileError(file, f"found {shown(wrong)}", "a list of values", place=place)
     columns: list[Rows | None] = []
     for key in keys:
         head, _, tail = key.partition(".")
-        values = [row.get(head) for row in found]
+        try:
+            values = list(map(itemgetter(head), found))
+        except KeyError:
+            values = [row.get(head) for row in found]
         columns.append([look_up(file, value, tail) for value in values] if tail else values)
     return columns
 

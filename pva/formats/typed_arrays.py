@@ -16,6 +16,7 @@ from pva.formats.values import Values, narrowed
 
 SIGNED = ("i1", "i2", "i4", "i8")
 UNSIGNED = ("u1", "u2", "u4", "i8")
+SHORT = 16  # numbers; up to so many a list is smaller and quicker
 MULTI_DIMENSIONAL, COLUMN_MAJOR, HOMOGENEOUS = 40, 1040, 41
 
 

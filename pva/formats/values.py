@@ -81,9 +81,10 @@ def _fits(found: Values, kind: schema.Kind) -> bool:
 
 def _texts(file: object, place: str, values: Rows) -> Values:
     found = np.empty(len(values), dtype=np.object_)
-    found[:] = ["" if value is None else value for value in values]
-    wrong = next((value for value in found if not isinstance(value, str)), None)
-    if wrong is not None:
+    kinds = set(map(type, values))
+    found[:] = values if kinds <= {str} else ["" if value is None else value for value in values]
+    if kinds - {str, type(None)}:
+        wrong = next(value for value in found if type(value) is not str)
         raise DamagedFileError(file, f"found {shown(wrong)}", "texts", place=place)
     return found
 
