@@ -5,8 +5,8 @@ Tables have a column `row` beside theirs, counted from 0, which columns such as 
 DuckDB answers when it is installed, and reads the columns where they lie; SQLite answers for small
 tables without it. Both are set so that a query means the same: whole numbers divide to whole
 numbers, a division by zero gives null, numbers that are missing are null, null sorts before all
-else, LIKE tells capitals. SQLite knows no types of expressions: what is true comes as 1, and a
-column of nothing but nulls as float64.
+else, LIKE tells capitals. SQLite knows no types of expressions: what is true comes as 1, and an
+expression that has no value in any row as float64.
 
 The connection is in memory, holds only what the query names, and opens no file.
 """
