@@ -39,16 +39,18 @@ def cycles_by_phase(report: Report) -> pd.DataFrame:
     """Tell which phase the time goes to: compute, exchange, host exchange or sync, longest first.
 
     `cycles` is by how many the phase's `steps` made the recorded runs longer, `share` of all of
-    them; `overlapped_cycles` went on behind earlier steps. `tile_cycles` counts each tile by
-    itself, with a last row for tiles that had ended before their run; `tile_share` is of all tiles
-    in all cycles. Exchange is on an IPU and between IPUs. Raises NotRecordedError without steps.
+    them; `overlapped_cycles` are more cycles of their slowest tiles, behind earlier steps (of a
+    sync, the longest wait). `tile_cycles` counts each tile by itself, with a last row for tiles
+    that had ended before their run; `tile_share` is of all tiles in all cycles. Exchange is on an
+    IPU and between IPUs. Raises NotRecordedError without steps.
     """
     import pandas as pd
 
     data = report.dataset
     phase = phases(report)
-    hidden = np.maximum(data.column("steps", "cycles_overlapped"), 0)
-    cycles, overlapped = (summed(phase, of, len(PHASES)) for of in (elapsed(report), hidden))
+    longer = elapsed(report)
+    hidden = np.maximum(data.column("steps", "cycles") - longer, 0)
+    cycles, overlapped = (summed(phase, of, len(PHASES)) for of in (longer, hidden))
     by_tile = np.array(
         [
             sum(int(data.value("tile_cycles", activity)) for activity in _ACTIVITIES[word])

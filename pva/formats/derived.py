@@ -239,7 +239,8 @@ def _by_ipu(data: Dataset, what: str, ipus: int) -> Values:
         if data.has(f"{name}_{what}"):
             table = data.array(f"{name}_{what}")
             here = np.flatnonzero((types == tag) & (exchange >= 0) & (exchange < len(table)))
-            found[here] = table.reshape(len(table), ipus, -1).sum(axis=2)[exchange[here]]
+            if len(here):
+                found[here] = table.reshape(len(table), ipus, -1).sum(axis=2)[exchange[here]]
     return found
 
 

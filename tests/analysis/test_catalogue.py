@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,10 @@ from pva import schema
 from pva.analysis import CATALOGUE
 from pva.analysis.document import markdown
 from pva.errors import NotRecordedError, PvaError
-from pva.report import Report
+from pva.report import Report, openReport
 from tests.analysis.samples import NAMES, opened, small
 from tests.builders import small_report
+from tests.pva import chapter
 
 PAGE = Path(__file__).parents[2] / "docs" / "analyses.md"
 OF_REPORTS = [
@@ -96,6 +98,37 @@ def test_shares_and_balances_are_fractions(name: str, sample: str) -> None:
             values = np.asarray(fields[column], dtype=np.float64)
             known = values[~np.isnan(values)]
             assert ((known >= 0) & (known <= 1 + 1e-9)).all(), column
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """Open a sample as documents with the keys of the user guide's chapter alone."""
+    data = opened("matmul_chain_tiny").dataset
+    folder = tmp_path_factory.mktemp("old")
+    documents = {"graph": chapter.graph_profile(data), "execution": chapter.execution_profile(data)}
+    for document, content in documents.items():
+        (folder / f"{document}.json").write_text(json.dumps(content))
+    return openReport(folder)
+
+
+@pytest.mark.parametrize("name", OF_REPORTS)
+def test_old_documents_are_answered_or_the_part_is_named(name: str, old: Report) -> None:
+    try:
+        result = asked(name, old)
+    except NotRecordedError as error:
+        assert "not recorded" in str(error)
+        return
+    assert isinstance(result, pd.DataFrame) or dataclasses.is_dataclass(result)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["cycles_by_phase", "cycles_by_tile", "cycles_by_ipu", "tile_balance", "thread_balance",
+     "sync_waits", "traffic_by_tile", "exchange_matrix", "stream_bandwidth", "overlap",
+     "longest_steps", "fragmentation", "memory_by_ipu", "memory_by_region"],
+)  # fmt: skip
+def test_old_documents_give_the_same_figures(name: str, old: Report) -> None:
+    pd.testing.assert_frame_equal(asked(name, old), asked(name, opened("matmul_chain_tiny")))
 
 
 @pytest.mark.parametrize("name", OF_REPORTS)

@@ -14,6 +14,7 @@ from pva.check import check
 from pva.dataset import Dataset
 from pva.formats import registry
 from pva.summary.profile_summary import profile_summary
+from tests.analysis.samples import SAMPLES
 from tests.builders import small_report
 from tests.pva import chapter
 
@@ -145,3 +146,13 @@ def test_nothing_is_added_to_documents_of_our_own(tmp_path: Path) -> None:
     data = small_report(steps_by_ipu=None, tile_clock=None, runs=None)
     registry.write(data, tmp_path / "profile.json")
     assert registry.read(tmp_path / "profile.json") == data
+
+
+def test_documents_without_exchanges_of_some_kind_tell_the_bytes_of_each_ipu(
+    tmp_path: Path,
+) -> None:
+    data = registry.read(SAMPLES / "matmul_chain_tiny")
+    old = opened(tmp_path, chapter.graph_profile(data), chapter.execution_profile(data))
+    for column in ("bytes_in", "bytes_out"):
+        found = old.column("steps_by_ipu", column)
+        assert found.tolist() == data.column("steps_by_ipu", column).tolist()
