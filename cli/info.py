@@ -1,14 +1,28 @@
-"""`tilescope info REPORT`: what a report is and what is in it."""
+"""`tilescope info PATH`: what a file or directory is and what is in it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.faults import Command
-from cli.output import Rows, counted, format_option, limit_option, printable, write, write_rows
+from cli.output import (
+    OBJECT,
+    Rows,
+    counted,
+    format_option,
+    limit_option,
+    printable,
+    write,
+    write_object,
+    write_rows,
+    write_rows_object,
+)
+from cli.source import open_report, open_trace, source
+from cli.trace import write_trace_info
 from pva import units
 
 if TYPE_CHECKING:
@@ -19,28 +33,128 @@ EXAMPLES = """
 Examples:
   tilescope info run/                 does it fit, how long did it take, what was recorded
   tilescope info run/ --tables        every table and array, and the option that records it
+  tilescope info run.pvti             a host trace
 """
 _LABEL_WIDTH = 12
+_NAMED = 3  # of the tables that a part lacks
+
+# What the tables and arrays of an engine option are called together.
+PARTS = {
+    "autoReport.outputGraphProfile": "graph profile",
+    "autoReport.outputExecutionProfile": "execution profile",
+    "autoReport.outputDebugInfo": "debug information",
+    "debug.instrumentCompute": "measured compute cycles",
+    "debug.instrumentExternalExchange": "measured exchange cycles",
+    "profiler.blocks.filter": "blocks",
+}
 
 
 @click.command(cls=Command, epilog=EXAMPLES)
-@click.argument("report", metavar="REPORT", type=click.Path())
+@click.argument("path", metavar="PATH", type=click.Path())
 @click.option("--tables", is_flag=True, help="List every table and array that a report may hold.")
 @format_option
 @limit_option
-def info(report: str, tables: bool, form: str, limit: int | None) -> None:
-    """Print what a report is, whether it fits, how long it took."""
-    from pva.report import openReport
+def info(path: str, tables: bool, form: str, limit: int | None) -> None:
+    """Print what a file or directory is, whether it fits, how long it took, what was recorded.
 
-    opened = openReport(report)
-    if tables:
-        write_rows(_tables(opened), form, 0 if limit is None else limit)
+    PATH is a report directory, a profile in any encoding, or a host trace.
+    """
+    place = source(path)
+    if _is_trace(Path(place)):
+        write_trace_info(open_trace(place), path, OBJECT if form == OBJECT else None)
         return
-    facts = list(_facts(opened))
-    if form == "table":
-        write(f"{label:<{_LABEL_WIDTH}}{printable(text)}" for label, text in facts)
+    opened = open_report(place)
+    if tables and form == OBJECT:
+        write_rows_object("info", path, _tables(opened), limit)
+    elif tables:
+        write_rows(_tables(opened), form, 0 if limit is None else limit)
+    elif form == OBJECT:
+        write_object("info", path, **_object(opened))
+    elif form == "table":
+        write(f"{label:<{_LABEL_WIDTH}}{printable(text)}" for label, text in _facts(opened))
     else:
+        facts = list(_facts(opened))
         write_rows(Rows(("fact", "text"), facts, len(facts)), form, limit)
+
+
+def _is_trace(path: Path) -> bool:
+    """Tell a host trace, or a directory that holds one and no report."""
+    from pva.formats import registry
+    from pvti.schema import APPLICATION_ID
+
+    if path.is_dir():
+        files = registry.directory_files(path)
+        return "trace" in files and not {"profile", "graph", "execution", "debug"} & set(files)
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(72)
+    # Where SQLite keeps the application id: www.sqlite.org/fileformat.html, section 1.3.
+    return head.startswith(b"SQLite format 3\0") and head[68:72] == APPLICATION_ID.to_bytes(
+        4, "big"
+    )
+
+
+def _object(report: Report) -> dict[str, Any]:
+    recorded, missing = _parts(report)
+    return {
+        "kind": _kind(report),
+        "files": [{"name": name, "bytes": size} for name, size in _files(report)],
+        "facts": dict(_facts(report)),
+        "recorded": recorded,
+        "missing": missing,
+    }
+
+
+def _kind(report: Report) -> str:
+    from pva.formats import registry
+
+    if report.path.is_dir():
+        return "a report directory"
+    return registry.detect(report.path).what
+
+
+def _files(report: Report) -> list[tuple[str, int]]:
+    """Name the files of a report with their bytes."""
+    return [
+        (file.name, sum(f.stat().st_size for f in (file.iterdir() if file.is_dir() else [file])))
+        for file in report.files.values()
+    ]
+
+
+def _parts(report: Report) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Give the names of tables and arrays that are there, and that are not, by option."""
+    from pva import schema
+
+    parts: tuple[dict[str, list[str]], dict[str, list[str]]] = ({}, {})
+    everything: tuple[schema.Table | schema.Array, ...] = (*schema.TABLES, *schema.ARRAYS)
+    for declared in everything:
+        side = parts[0 if report.dataset.has(declared.name) else 1]
+        side.setdefault(declared.option, []).append(declared.name)
+    return parts
+
+
+def _recorded(report: Report) -> str:
+    recorded, missing = _parts(report)
+    parts = [
+        f"{PARTS.get(option, option)}{' in part' if option in missing else ''}"
+        for option in recorded
+    ]
+    traces = ["host trace"] if report.trace_path else []
+    return ", ".join([*parts, *traces]) or "nothing"
+
+
+def _missing(report: Report) -> str:
+    """Say which option records what is not there; of a part that is there in part, what lacks."""
+    recorded, missing = _parts(report)
+    texts = []
+    for option, names in missing.items():
+        few = ", ".join(names[:_NAMED]) + (
+            f" and {len(names) - _NAMED} more" * (len(names) > _NAMED)
+        )
+        what = few if option in recorded else PARTS.get(option, option)
+        texts.append(f"{what} ({option})")
+    return "; ".join(texts) or "nothing"
 
 
 def _tables(report: Report) -> Rows:
@@ -68,11 +182,13 @@ def _tables(report: Report) -> Rows:
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:
-    yield "report", str(report.path)
-    yield "files", ", ".join(path.name for path in report.files.values())
+    yield "report", f"{report.path}: {_kind(report)}"
+    yield "files", ", ".join(f"{name} {units.size(size)}" for name, size in _files(report))
     for label, needs, words in _FACTS:
         absent = [name for name in needs if not report.dataset.has(name)]
         yield label, _absent(report, absent) if absent else words(report)
+    yield "recorded", _recorded(report)
+    yield "missing", _missing(report)
 
 
 def _absent(report: Report, absent: list[str]) -> str:

@@ -16,6 +16,7 @@ from cli.output import (
     format_option,
     limit_option,
     of_frame,
+    printable,
     write,
     write_bytes,
     write_object,
@@ -74,21 +75,26 @@ def info(file: str, form: str | None) -> None:
 
     FILE is a .pvti file, or a report directory that holds one.
     """
-    opened = open_trace(file)
+    write_trace_info(open_trace(file), file, form)
+
+
+def write_trace_info(opened: Trace, of: str, form: str | None) -> None:
+    """Write what a trace holds, as lines or as one object."""
     facts = trace_facts(opened)
     if form == OBJECT:
-        write_object("trace info", file, **facts)
+        write_object("trace info", of, **facts)
         return
-    write([headline(opened), *opened.problems])
     lines = {
+        "trace": headline(opened),
+        "began": facts["began"],
         "processes": ", ".join(f"{p['name']} ({p['pid']})" for p in facts["processes"]),
         "channels": ", ".join(facts["channels"]),
-        "began": facts["began"],
         "beside": f"{counted(facts['instants'], 'instant event')},"
         f" {counted(len(facts['series']), 'series', 'series')},"
         f" {counted(len(facts['heatmaps']), 'heatmap')}",
+        "problems": "; ".join(opened.problems) or "none",
     }
-    write(f"{name:<12}{text}" for name, text in lines.items())
+    write(f"{name:<12}{printable(text)}" for name, text in lines.items())
 
 
 def trace_facts(opened: Trace) -> dict[str, Any]:

@@ -66,7 +66,9 @@ def test_colours_are_forced_by_the_environment(
 
 def test_info_tells_machine_memory_and_cycles(report: Path) -> None:
     lines = run("info", report).stdout.splitlines()
-    assert lines[1] == "files       profile.pop, debug.cbor, framework.json, app.json"
+    assert lines[0] == f"report      {report}: a report directory"
+    names = [file.split()[0] for file in lines[1].removeprefix("files").split(",")]
+    assert names == ["profile.pop", "debug.cbor", "framework.json", "app.json"]
     assert lines[3] == "machine     IPU_MODEL tiny: 2 IPUs x 5 tiles x 2.0 kB at 1,000.0 MHz"
     assert lines[5].startswith("memory      fits: tile 0 needs 1.0 kB (50.8 %)")
     assert lines[7].startswith("execution   1,024 cycles (1.0 µs): 62.7 % compute")
@@ -113,6 +115,34 @@ def test_info_tells_the_cycles_of_runs_that_were_not_recorded_in_full(tmp_path: 
     execution = {"execution": {"profiler_mode": [0], "cycles": [-1]}}
     directory = write_report(tmp_path / "runs", small_report(**gone, **execution))
     assert "execution   1,024 cycles in 2 runs; no steps in" in run("info", directory).stdout
+
+
+def test_info_names_what_is_missing_and_the_option_that_records_it(tmp_path: Path) -> None:
+    lacking = small_report(variables=None).select("graph", "execution")
+    (tmp_path / "run").mkdir()
+    registry.write(lacking, tmp_path / "run" / "profile.pop")
+    lines = run("info", tmp_path / "run").stdout.splitlines()
+    assert lines[-2] == (
+        "recorded    graph profile in part, execution profile, blocks, measured compute cycles,"
+        " measured exchange cycles"
+    )
+    assert lines[-1] == (
+        "missing     variables (autoReport.outputGraphProfile);"
+        " debug information (autoReport.outputDebugInfo)"
+    )
+    found = json.loads(run("info", tmp_path / "run", "--json").stdout)
+    assert found["missing"]["autoReport.outputDebugInfo"] == ["debug_contexts"]
+    assert found["files"][0]["bytes"] == (tmp_path / "run" / "profile.pop").stat().st_size
+
+
+def test_info_tells_a_host_trace_from_a_report(tmp_path: Path) -> None:
+    sample = Path(__file__).parents[2] / "sample_reports" / "mlp_digits_tiny" / "host.pvti"
+    copy = tmp_path / "no suffix"
+    copy.write_bytes(sample.read_bytes())
+    assert ": 337 events on 1 thread in " in run("info", copy).stdout
+    copy.rename(tmp_path / "alone.pvti")
+    assert "channels    Drivers, Poplar, Framework, mlp_digits" in run("info", tmp_path).stdout
+    assert json.loads(run("info", tmp_path, "--json").stdout)["events"] == 337
 
 
 def test_info_counts_the_rows_of_tables(report: Path) -> None:
