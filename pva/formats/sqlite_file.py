@@ -7,9 +7,7 @@ the first query. Each fault is a `PvaError` of one line.
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
-import tempfile
 import threading
 import time
 import weakref
@@ -219,6 +217,9 @@ def _needs_recovery(path: Path, error: sqlite3.OperationalError) -> bool:
 
 
 def _connect_recovered(path: Path) -> sqlite3.Connection:
+    import shutil  # after a kill alone
+    import tempfile
+
     directory = Path(tempfile.mkdtemp(prefix="recovered-"))
     copy = directory / "copy"
     try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any, ClassVar
 
 from pva.errors import PvaError
@@ -57,6 +56,8 @@ def table(objects: Iterable[Shown], more: int = 0) -> str:
 
 
 def _row(cell: str, texts: Sequence[str]) -> str:
+    from html import escape  # only notebooks need it
+
     return f"<tr>{''.join(f'<{cell}>{escape(text)}</{cell}>' for text in texts)}</tr>"
 
 
