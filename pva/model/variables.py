@@ -180,7 +180,7 @@ def _equivalence_classes(data: Dataset) -> list[EquivalenceClass]:
 
 def _lives(data: Dataset) -> list[list[Interval]]:
     """List the intervals of each variable, in order."""
-    lives: list[list[Interval]] = [[] for _ in range(data.length("variables"))]
+    lives: list[list[Interval]] = [[] for _ in data.column("variables", "bytes")]
     if not data.has(INTERVALS):
         return lives
     columns = [data.column(INTERVALS, name) for name in ("end", "begin", "variable")]
@@ -220,7 +220,7 @@ def bytes_on_tiles(data: Dataset, first: int, end: int) -> Rows:
     """Give the bytes of each variable on tiles `first` to `end` (exclusive)."""
     here = data.rows_among(PIECES, "tile", np.arange(first, end))
     rows = data.column(PIECES, "variable")[here]
-    sizes = np.zeros(data.length("variables"), dtype=np.int64)
+    sizes = np.zeros_like(data.column("variables", "bytes"))
     np.add.at(sizes, rows, data.column(PIECES, "bytes")[here])
     return sizes
 

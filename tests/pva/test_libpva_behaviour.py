@@ -268,6 +268,14 @@ def test_without_places_of_variables_lists_are_empty() -> None:
     assert len(compilation.tilesWithLivenessInfo) == 0
 
 
+def test_places_of_variables_that_are_not_told_say_so() -> None:
+    compilation = Report.of(small_report(variables=None)).compilation
+    with pytest.raises(NotRecordedError, match="variables not recorded"):
+        compilation.livenessProgramSteps[6].notAlwaysLiveMemoryForTile(3)
+    with pytest.raises(NotRecordedError, match="variables not recorded"):
+        _ = compilation.loweredVariables.allBriefVars
+
+
 def test_tiles_with_liveness_are_all_of_them(report: Report) -> None:
     compilation = report.compilation
     assert list(compilation.tilesWithLivenessInfo) == list(compilation.tiles)
