@@ -145,7 +145,7 @@ def _command(
 
     argument = click.Argument(["path"], metavar=subject.upper(), type=click.Path())
     command = Command(name, callback=run, params=[argument, *parameters], help=text)
-    for option in reversed(OPTIONS):
+    for option in OPTIONS:
         command = option(command)
     return command
 
@@ -186,11 +186,19 @@ _HELP = {
 }
 
 
-@click.command(cls=Shown, epilog=EXAMPLES, invoke_without_command=True)
+@click.command(
+    cls=Shown, epilog=EXAMPLES, invoke_without_command=True,
+    subcommand_metavar="[NAME REPORT [OPTIONS]]",
+)  # fmt: skip
 @format_option
 @click.pass_context
 def show(ctx: click.Context, form: str) -> None:
-    """Print an analysis or a table of a report; alone, list them all with columns and units."""
+    """Print an analysis or a table of a report; alone, list them all with columns and units.
+
+    Tables have the names of report.frames; one that is also an analysis is table.NAME. Rows are
+    chosen by --where, ordered by --sort and written by --format, as `tilescope show NAME --help`
+    tells, which also has the options of an analysis, such as --tile or --step.
+    """
     if ctx.invoked_subcommand is not None:
         return
     if form == "table":

@@ -76,7 +76,7 @@ def program_of(path: Path) -> click.Command:
     more = click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)
     settings = {"ignore_unknown_options": True, "allow_interspersed_args": True}
     command = Command(path.name, settings, run_file, [more], add_help_option=False)
-    for add in (_out, _option, _ipus, _any_target):
+    for add in (_any_target, _ipus, _option, _out):
         command = add(command)
     return command
 
@@ -103,7 +103,9 @@ def _checked_target(part: str | None, ipus: int | None) -> dict[str, object]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-@click.group(cls=Programs, epilog=EXAMPLES, no_args_is_help=True)
+@click.group(
+    cls=Programs, epilog=EXAMPLES, no_args_is_help=True, subcommand_metavar="PROGRAM [ARGS]..."
+)
 def simulate() -> None:
     """Run a program in the simulator and write its report: an example, or a Python file.
 

@@ -1,0 +1,102 @@
+"""`docs/cli.md`, made from the help texts. A test compares the file with what this gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from cli.main import COMMANDS, tilescope
+
+WIDTH = 96  # columns of the help texts
+SAMPLE = "fullest_tiles"  # what stands for all that `show` can show
+LISTED_ELSEWHERE = {
+    "show": "[analyses.md](analyses.md) and `tilescope show` list what there is to show."
+}
+
+_HEAD = """# The command line
+
+One command for each question. This file is made from the help texts by `make documents`; every one
+of them is also printed by `tilescope COMMAND --help`.
+
+## Exit codes
+
+| code | meaning |
+| --- | --- |
+| 0 | done; what was checked holds |
+| 1 | checked and false: `tilescope check` found a broken law or budget |
+| 2 | bad input or use: one line on stderr says what, where, and what would be right |
+| 130, 141 | ended by Ctrl-C; the reader of the output went away |
+
+`tilescope simulate PROGRAM.py` ends with the code of the program (1 after an exception), and with 2
+when it makes no Engine.
+
+## Input and output
+
+Data goes to stdout, messages to stderr. A report is a directory or a file in any encoding; `-`
+reads one from stdin. What is wider or longer than the terminal goes through its pager (`PAGER`;
+`less` does not wrap); to a pipe or a file everything is written at once.
+
+`--format json` writes a list of rows, one object each; `--json` writes one object, whatever the
+command:
+
+| key | what it holds |
+| --- | --- |
+| `command` | the command, such as `show` or `trace info` |
+| `of` | the path or paths that it was given |
+| `columns`, `count`, `rows` | of a table: names and units; rows before `--limit`; an object a row |
+| `name` | `show`: the table or analysis |
+| `tables` | `show` alone: name, of, meaning, columns |
+| `kind`, `files`, `facts`, `recorded`, `missing` | `info`: the last two by engine option |
+| `figures`; `categories` to `programs` | `compare`: before, after, change; null: not recorded |
+| `ok`, `laws`, `budgets`, `broken` | `check` |
+| `query` | `sql` |
+| `threads`, `labels` | `trace show`; `trace info` has its facts by name |
+
+## Completion
+
+Put one of these into the file that the shell reads at its start:
+
+    eval "$(_TILESCOPE_COMPLETE=bash_source tilescope)"                          # ~/.bashrc
+    eval "$(_TILESCOPE_COMPLETE=zsh_source tilescope)"                           # ~/.zshrc
+    _TILESCOPE_COMPLETE=fish_source tilescope | source      # ~/.config/fish/config.fish
+
+It completes commands, options and the names of analyses.
+"""
+
+
+def markdown() -> str:
+    """Write the page."""
+    sections = [section for command in COMMANDS for section in _sections(command, "tilescope")]
+    return "\n".join([_HEAD, *sections])
+
+
+def _sections(command: click.Command, above: str) -> Iterator[str]:
+    path = f"{above} {command.name}"
+    yield f"## {path}\n\n```text\n{help_text(command, path)}\n```\n"
+    if command.name in LISTED_ELSEWHERE and isinstance(command, click.Group):
+        yield f"{LISTED_ELSEWHERE[command.name]} One of them:\n"
+        shown = command.get_command(click.Context(command), SAMPLE)
+        assert shown is not None
+        yield from _sections(shown, path)
+    elif isinstance(command, click.Group):
+        for below in command.commands.values():
+            yield from _sections(below, path)
+
+
+def help_text(command: click.Command, path: str) -> str:
+    """Give the help of a command as on a terminal of WIDTH columns."""
+    parent = click.Context(tilescope, info_name="tilescope")
+    settings: dict[str, Any] = {"terminal_width": WIDTH, "max_content_width": WIDTH}
+    name = path.removeprefix("tilescope ")
+    context = click.Context(command, parent=parent, info_name=name, **settings)
+    text = command.get_help(context)
+    if command.name in LISTED_ELSEWHERE:
+        head, _, rest = text.partition("\nCommands:\n")
+        text = head + "\n" + rest.partition("\n\n")[2]
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")
