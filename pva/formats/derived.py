@@ -6,36 +6,54 @@ of tiles; `simulation` may be left out, being redundant. Documents of our own ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
 from pva import schema
 from pva.dataset import DTYPES, Dataset
-from pva.formats.replay import CODES, MOVED, Replay, replay, step_types
+from pva.formats.replay import (
+    CODES,
+    MOVED,
+    Replay,
+    is_mere_trace,
+    is_replayable,
+    operands,
+    replay,
+    step_types,
+)
 from pva.formats.values import Values
 
 Columns = dict[str, Values]
+Derived = tuple[tuple[str, ...], Callable[[Dataset], Columns]]
 ACTIVITIES = {
     "OnTileExecute": "compute", "DoExchange": "do_exchange", "GlobalExchange": "global_exchange",
     "StreamCopy": "stream_copy", "CopySharedStructure": "copy_shared_structure", "Sync": "sync",
 }  # fmt: skip
 CLOCK = "tile_clock"
+ACTIVE = "compute_set_active_cycles_by_tile"
 
 
 def completed(told: Dataset) -> Dataset:
     """Add what can be derived to what documents of other writers tell."""
-    return Dataset(_Completed(told), told.name)
+    figures = Dataset(_Completed(told, FIGURES), told.name)
+    if not figures.has("programs") and figures.has("steps") and is_mere_trace(figures):
+        return Dataset(_Completed(figures, {}, frozenset({"steps"})), told.name)
+    can_be_replayed = all(figures.has(name) for name in NEEDS) and is_replayable(figures)
+    return Dataset(_Completed(figures, STEPS), told.name) if can_be_replayed else figures
 
 
 class _Completed:
     """The source of a dataset in which what is missing is worked out when it is asked for."""
 
-    def __init__(self, told: Dataset) -> None:
+    def __init__(
+        self, told: Dataset, derived: Mapping[str, Derived], hidden: frozenset[str] = frozenset()
+    ) -> None:
         self._told = told
+        self._hidden = hidden
         self._make = {
             name: make
-            for name, (needs, make) in DERIVED.items()
+            for name, (needs, make) in derived.items()
             if all(told.has(need) for need in needs)
         }
         if "runs" in self._make and (told.column("steps", "run") >= 0).any():
@@ -43,7 +61,7 @@ class _Completed:
         self._clocked = "steps_by_ipu" in self._make and not told.has(CLOCK)
 
     def tables(self) -> Collection[str]:
-        return {*self._told.tables, *self._make}
+        return {*self._told.tables, *self._make} - self._hidden
 
     def arrays(self) -> Collection[str]:
         return {*self._told.arrays, *([CLOCK] if self._clocked else [])}
@@ -139,12 +157,7 @@ def _tile_cycles(data: Dataset) -> Columns:
     types, done = step_types(data), _replayed(data)
     spent = done.figure("spent").sum(axis=1)
     found = {name: int(spent[types == tag].sum()) for tag, name in ACTIVITIES.items()}
-    active = "compute_set_active_cycles_by_tile"
-    found["active_compute"] = (
-        int(data.array(active).sum(axis=1)[done.compute_sets[done.compute_sets >= 0]].sum())
-        if data.has(active)
-        else -1
-    )
+    found["active_compute"] = _active_compute(data, done.compute_sets)
     told = {name: int(data.value("tile_cycles", name)) for name in ACTIVITIES.values()
             if data.has("tile_cycles")}  # fmt: skip
     busy = sum(
@@ -152,6 +165,13 @@ def _tile_cycles(data: Dataset) -> Columns:
     )
     idle = _cycles(data) * data.of_replica("num_tiles") - busy
     return _one(**found, idle_at_end=max(idle, -1))
+
+
+def _active_compute(data: Dataset, compute_sets: Values) -> int:
+    if not data.has(ACTIVE):
+        return -1
+    by_set = data.array(ACTIVE).sum(axis=1)
+    return int(by_set[compute_sets[(compute_sets >= 0) & (compute_sets < len(by_set))]].sum())
 
 
 def _steps(data: Dataset) -> Columns:
@@ -188,19 +208,20 @@ def _share(part: Values, whole: Values) -> Values:
 
 
 def _thread_balance(data: Dataset, done: Replay) -> Values:
-    names = ("compute_set_active_cycles_by_tile", "compute_set_cycles_by_tile")
+    names = (ACTIVE, "compute_set_cycles_by_tile")
     found = np.full(len(done.begin), np.nan)
-    if all(data.has(name) for name in names):
-        active, cycles = (data.array(name).sum(axis=1) for name in names)
-        here = done.compute_sets >= 0
-        found[here] = _share(active, cycles)[done.compute_sets[here]]
+    arrays = [data.array(name).sum(axis=1) for name in names if data.has(name)]
+    if len(arrays) == 2 and len(arrays[0]) == len(arrays[1]):
+        shares = _share(*arrays)
+        here = (done.compute_sets >= 0) & (done.compute_sets < len(shares))
+        found[here] = shares[done.compute_sets[here]]
     return found
 
 
 def _moved(data: Dataset, types: Values) -> Columns:
     """Give half of what all tiles sent and received, and how evenly."""
     total, balance = np.full(len(types), -1), np.full(len(types), np.nan)
-    exchange = data.column("programs", "exchange")[data.column("steps", "program")]
+    exchange = operands(data, "exchange")
     for tag, name in MOVED.items():
         arrays = [f"{name}_bytes_sent", f"{name}_bytes_received"]
         here = np.flatnonzero((types == tag) & (exchange >= 0))
@@ -233,7 +254,7 @@ def _steps_by_ipu(data: Dataset) -> Columns:
 def _by_ipu(data: Dataset, what: str, ipus: int) -> Values:
     """Give what the tiles of each IPU received or sent, [step][IPU]."""
     types = step_types(data)
-    exchange = data.column("programs", "exchange")[data.column("steps", "program")]
+    exchange = operands(data, "exchange")
     found = np.zeros((len(types), ipus), dtype=np.int64)
     for tag, name in MOVED.items():
         if data.has(f"{name}_{what}"):
@@ -244,14 +265,15 @@ def _by_ipu(data: Dataset, what: str, ipus: int) -> Values:
     return found
 
 
-Make = Callable[[Dataset], Columns]
 NEEDS = ("steps", "programs", "target")
 # Each table that values are derived for, what that takes, and who finds them.
-DERIVED: dict[str, tuple[tuple[str, ...], Make]] = {
+FIGURES: dict[str, Derived] = {
     "target": (("target",), _target),
     "graph": (("compute_sets", "compute_set_vertices"), _graph),
     "memory_by_tile": (("memory_by_tile",), _memory_by_tile),
     "liveness": (("liveness_steps",), _liveness),
+}
+STEPS: dict[str, Derived] = {
     "execution": (("execution", *NEEDS), _execution),
     "tile_cycles": (NEEDS, _tile_cycles),
     "runs": (NEEDS, _runs),

@@ -35,6 +35,8 @@ MOVED = {
     "GlobalExchange": "external_exchange",
     "StreamCopy": "host_exchange",
 }
+LIMIT = 1 << 30  # of steps times tiles, a step weighing as much as so many tiles by itself
+TILES_A_STEP = 2000
 INTERNAL = schema.SYNC_TYPES.index("Internal")
 SYNCS = ("Sync", "SyncAns", "Sans")
 CODES = {tag: code for code, tag in enumerate(schema.STEP_TYPES)}
@@ -62,23 +64,45 @@ class Replay:
         return self.by_ipu[EXTENTS.index(name)]  # type: ignore[no-any-return]
 
 
+def is_replayable(data: Dataset) -> bool:
+    """Tell whether the machine and the cost of steps are known, and a replay takes seconds."""
+    ipus, tiles = data.of_replica("num_ipus"), data.of_replica("num_tiles")
+    arrays = [name for _, names in COSTS.values() for name in (*names, SINGLE) if data.has(name)]
+    known = (
+        min(ipus, tiles) > 0 and tiles % ipus == 0 and any(len(data.rows(a, 0, 1)) for a in arrays)
+    )
+    return known and data.length("steps") * (TILES_A_STEP + tiles) <= LIMIT
+
+
+def is_mere_trace(data: Dataset) -> bool:
+    """Tell whether nothing is known of steps but their programs."""
+    types, cycles = data.column("steps", "type"), data.column("steps", "cycles")
+    return not types.any() and not (cycles >= 0).any()
+
+
 def step_types(data: Dataset) -> Values:
     """Give the types of steps, as texts; those of a mere trace are the types of its programs."""
-    types = data.column("steps", "type")
-    if types.any() or (data.column("steps", "cycles") >= 0).any():
+    if not is_mere_trace(data):
         return data.texts("steps", "type")
-    return data.texts("programs", "type")[data.column("steps", "program")]
+    types = np.append(data.texts("programs", "type"), "")  # the last for program -1
+    return types[data.column("steps", "program")]
+
+
+def operands(data: Dataset, column: str) -> Values:
+    """Give for each step what a column of `programs` has of its program; -1 for none."""
+    found: Values = np.append(data.column("programs", column), -1)[data.column("steps", "program")]
+    return found
 
 
 def _costs(data: Dataset, types: Values) -> tuple[list[Values], Values]:
     """Give rows of cycles by tile, each once, and for each step its row; row 0 costs nothing."""
-    programs, tiles = data.column("steps", "program"), data.of_replica("num_tiles")
+    tiles = data.of_replica("num_tiles")
     tables = [np.zeros((1, tiles), dtype=np.int64)]
     place = np.zeros(len(types), dtype=np.int64)
     for tag, (column, names) in COSTS.items():
         table = _table(data, tag, names, tiles)
-        here = np.flatnonzero((types == tag) & (programs >= 0))
-        rows = data.column("programs", column)[programs[here]]
+        here = np.flatnonzero(types == tag)
+        rows = operands(data, column)[here]
         if table is not None:
             known = (rows >= 0) & (rows < len(table))
             place[here[known]] = sum(map(len, tables)) + rows[known]
@@ -96,7 +120,7 @@ def _table(data: Dataset, tag: str, names: tuple[str, ...], tiles: int) -> Value
 def replay(data: Dataset) -> Replay:
     """Run the clocks through the steps of a dataset; it needs `steps`, `target` and `programs`."""
     ipus, tiles = data.of_replica("num_ipus"), data.of_replica("num_tiles")
-    types, programs = step_types(data), data.column("steps", "program")
+    types = step_types(data)
     rows, place = _costs(data, types)
     is_sync = np.isin(types, SYNCS)
     external = data.column("steps", "sync_type") != INTERNAL
@@ -124,8 +148,7 @@ def replay(data: Dataset) -> Replay:
         clock = after
         frontier[step + 1] = clock.max()
     stack = np.stack(snapshots) if snapshots else np.zeros((0, tiles), dtype=np.int64)
-    computes = (types == "OnTileExecute") & (programs >= 0)
-    compute_sets = np.where(computes, data.column("programs", "compute_set")[programs], -1)
+    compute_sets = np.where(types == "OnTileExecute", operands(data, "compute_set"), -1)
     return Replay(frontier[:-1], frontier[1:], by_ipu, stack, compute_sets)
 
 

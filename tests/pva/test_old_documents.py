@@ -156,3 +156,39 @@ def test_documents_without_exchanges_of_some_kind_tell_the_bytes_of_each_ipu(
     for column in ("bytes_in", "bytes_out"):
         found = old.column("steps_by_ipu", column)
         assert found.tolist() == data.column("steps_by_ipu", column).tolist()
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {"numIPUs": 3, "tilesPerIPU": 5, "numTiles": 10},
+        {"numIPUs": 2, "tilesPerIPU": 5, "numTiles": 10**12},
+        {"numIPUs": 0, "tilesPerIPU": 0, "numTiles": 0},
+        {},
+    ],
+)
+def test_a_machine_that_cannot_be_is_no_reason_to_fail_otherwise(
+    tmp_path: Path, target: dict[str, int]
+) -> None:
+    data = small_report()
+    graph = chapter.graph_profile(data) | {"target": {"type": "IPU"} | target}
+    execution = chapter.execution_profile(data)
+    try:
+        old = opened(tmp_path, graph, execution)
+        for table in old.tables:
+            old.table(table)
+    except pva.PvaError as error:
+        assert "\n" not in str(error)
+
+
+def test_a_trace_without_programs_is_nothing() -> None:
+    old = registry.of_values(execution={"profilerMode": "IPU_MODEL", "programTrace": [0, 1]})
+    assert old.tables == ("execution",)
+
+
+def test_steps_of_no_program_took_no_time_that_is_known(tmp_path: Path) -> None:
+    data = small_report()
+    execution = {"profilerMode": "IPU_MODEL", "programTrace": [6, -1, 6]}
+    old = opened(tmp_path, chapter.graph_profile(data), execution)
+    assert old.column("steps", "cycles").tolist() == [114, 0, 114]
+    old.table("tile_cycles"), old.table("steps_by_ipu"), old.table("steps")
