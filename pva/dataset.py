@@ -59,6 +59,7 @@ class Dataset:
         self._columns: dict[tuple[str, str], Values] = {}
         self._arrays: dict[str, Values] = {}
         self._kept: dict[object, Any] = {}
+        self._rows: dict[str, tuple[str, int]] = {}  # by index, of the first array read
 
     @classmethod
     def of(
@@ -187,6 +188,7 @@ class Dataset:
             values = self.rows(array, 0, None)
             validation.check_shape(self, schema.ARRAY[array], values.shape)
             validation.check_users(self, schema.ARRAY[array], len(values))
+            self._check_same_length(array, len(values))
             self._arrays[array] = values
         return self._arrays[array]
 
@@ -204,6 +206,15 @@ class Dataset:
             )
         validation.check_array(self, declared, values)
         return _frozen(values.astype(DTYPES[declared.kind], copy=False))
+
+    def row(self, array: str, row: int) -> Values:
+        """Give one row of an array; raises NotRecordedError, InconsistentDataError."""
+        found = self.rows(array, max(row, 0), row + 1)
+        if not len(found):
+            wanted = "each row that is used"
+            raise InconsistentDataError(self.name, f"no row {row}", wanted, place=array)
+        first: Values = found[0]
+        return first
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Dataset):
@@ -258,6 +269,15 @@ class Dataset:
         axes = {axis for array in schema.ARRAYS for axis in array.index}
         lengths = {axis: self.axis(axis) for axis in axes}
         return {name: length for name, length in lengths.items() if length >= 0}
+
+    def _check_same_length(self, array: str, rows: int) -> None:
+        """Refuse an array that is longer or shorter than others with the same index."""
+        axis = schema.ARRAY[array].index[0]
+        other, wanted = self._rows.setdefault(axis, (array, rows))
+        if rows != wanted:
+            raise InconsistentDataError(
+                self.name, f"{rows} rows", f"{other} has {wanted}", place=array
+            )
 
     def _check_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         for name in self.arrays:

@@ -214,7 +214,7 @@ def _cycles_of_step(report: Report, step: int) -> dict[str, Any]:
             "bytes_received": f"{name}_bytes_received",
             "bytes_sent": f"{name}_bytes_sent",
         }
-    return {key: data.rows(array, row, row + 1)[0] for key, array in names.items()}
+    return {key: data.row(array, row) for key, array in names.items()}
 
 
 def cycles_by_tile(report: Report) -> pd.DataFrame:

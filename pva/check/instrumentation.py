@@ -86,7 +86,13 @@ def a_compute_set_lasts_as_long_as_on_its_slowest_ipu(data: Dataset) -> Iterator
     yield from equal(found, slowest, "measured_compute_set_cycles", "compute set")
 
 
-@LAWS.needing("vertex_compute_set", "vertex_vertex_type", "compute_set_vertices")
+@LAWS.needing(
+    "vertex_compute_set",
+    "vertex_vertex_type",
+    "compute_set_vertices",
+    "compute_sets",
+    "vertex_types",
+)
 def measured_vertices_are_those_of_the_compute_sets(data: Dataset) -> Iterator[Violation]:
     """There are as many vertices of each type in each compute set as are counted."""
     shape = (data.length("compute_sets"), data.length("vertex_types"))

@@ -51,17 +51,22 @@ def to_document(dataset: Dataset, document: schema.Document) -> Nested:
     """Turn what belongs to one document into nested dicts; arrays stay NumPy arrays."""
     root: Nested = {VERSION_KEY: schema.FORMAT_VERSION}
     for table in schema.TABLES:
-        if table.document == document and dataset.has(table.name):
+        if table.document == document and _has(dataset, table.name):
             write = places.WRITE_TABLE.get(table.name) or WRITE_LAYOUT[table.layout]
             write(root, table, dataset)
     for array in schema.ARRAYS:
-        if array.document == document and dataset.has(array.name):
+        if array.document == document and _has(dataset, array.name):
             values = dataset.array(array.name)
             if array.name in places.WRITE_ARRAY:
                 places.WRITE_ARRAY[array.name](root, values)
             else:
                 put(root, array.place, values)
     return root
+
+
+def _has(dataset: Dataset, name: str) -> bool:
+    """Tell whether there is a table or array, and what it stands in."""
+    return dataset.has(name) and dataset.has(places.INSIDE.get(name, name))
 
 
 def to_file(dataset: Dataset, stem: str) -> Nested:

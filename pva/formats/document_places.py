@@ -199,6 +199,13 @@ def _check_rows(file: object, place: str, rows: Values, count: int) -> None:
         raise DamagedFileError(file, f"found {wrong[0]}", f"0 to {count - 1}", place=place)
 
 
+# What stands inside a table is lost with it.
+INSIDE = {
+    "program_children": "programs",
+    "exchange_instructions": "programs",
+    "compute_set_vertices": "compute_sets",
+    "liveness_bytes_by_ipu": "liveness_steps",
+}
 WRITE_TABLE: dict[str, Callable[[Nested, schema.Table, Dataset], None]] = {
     "program_children": _write_children,
     "exchange_instructions": _write_instructions,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from pva.errors import NotRecordedError
 from pva.summary.execution_summary import execution_lines, execution_profiled, step_lines
 from pva.summary.graph_summary import (
     exchange_instruction_lines,
@@ -75,7 +76,10 @@ def _section_lines(report: Report, section: Section) -> Iterator[str]:
         what = f"no {', '.join(absent)} in this report"
         yield f"{section.title}: {what}; {report.dataset.why_absent(absent[0])}"
     else:
-        yield from section.lines(report)
+        try:
+            yield from section.lines(report)
+        except NotRecordedError as error:  # what a part of the section needs
+            yield f"{section.title}: {error.found}; {error.wanted}"
 
 
 def _on_cpu(report: Report) -> bool:

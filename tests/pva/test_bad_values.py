@@ -103,6 +103,13 @@ def test_a_program_that_counts_no_row_of_an_exchange_is_refused() -> None:
     assert "programs.exchange: found 1; rows of exchange_cycles are -1 to 0" in text
 
 
+def test_what_an_exchange_sends_and_receives_is_as_long() -> None:
+    data = small_report(exchange_bytes_sent=np.zeros((2, 10)))
+    data.array("exchange_cycles")
+    text = refused(lambda: data.array("exchange_bytes_sent"))
+    assert "exchange_bytes_sent: 2 rows; exchange_cycles has 1" in text
+
+
 def test_memory_of_more_tiles_than_there_are_is_refused() -> None:
     memory = {name: np.zeros(11) for name in small_report().table("memory_by_tile")}
     data = small_report(memory_by_tile=memory)

@@ -1,0 +1,33 @@
+"""A short run of the fuzzer that is guided by coverage; by hand it may run for hours."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RUNS = 150
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("atheris") is None,
+    reason=f"atheris has no wheel for this Python ({sys.version.split()[0]}): not fuzzed",
+)
+def test_inputs_guided_by_coverage_give_lines_of_pva_errors(tmp_path: Path) -> None:
+    options = [f"-runs={RUNS}", "-seed=1", "-timeout=10", "-rss_limit_mb=1024"]
+    options.append(f"-artifact_prefix={tmp_path}/")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.fuzz.fuzz_readers", *options],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    cases = re.search(r"Done (\d+) runs", done.stderr)
+    assert cases
+    assert int(cases[1]) >= RUNS
