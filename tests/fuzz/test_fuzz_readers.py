@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-RUNS = 150
+RUNS = 100
 ROOT = Path(__file__).parents[2]
 
 

@@ -19,7 +19,7 @@ from tests.fuzz.isolated import Isolated
 from tests.fuzz.mutations import spoilt
 from tests.fuzz.seeds import Seed, seeds
 
-CASES = 25  # of each of the seeds
+CASES = 15  # of each of the seeds
 CHOICES = st.lists(st.integers(0, 2**32 - 1), min_size=40, max_size=40)
 
 
