@@ -234,6 +234,7 @@ def test_a_reference_that_leads_nowhere_is_named(tmp_path: Path) -> None:
         ({"target": {}, "memory": {"byTile": {"total": [1, "x"]}}}, "memory.byTile.total"),
         ({"target": {}, "memory": {"byTile": {"total": [1], "overflowed": [1, 2]}}}, "byTile"),
         ({"target": {}, "programs": [5]}, "programs"),
+        ({"target": {}, "programs": [{"type": "Sequence"}, None]}, "programs"),
         ({"target": {}, "programs": [{"type": "Foo"}]}, "programs.type"),
         ({"target": {}, "programs": [{"type": "Sequence", "children": 5}]}, "children"),
         ({"target": {}, "exchanges": {"cyclesByTile": [[1], [2, 3]]}}, "exchanges.cyclesByTile"),
