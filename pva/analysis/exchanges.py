@@ -22,7 +22,7 @@ from pva.analysis.programs import (
     moved_bytes,
     summed,
 )
-from pva.analysis.selection import tile_count
+from pva.analysis.selection import alike, tile_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,16 +92,19 @@ def _names(report: Report, tag: str, count: int) -> Texts:
 
 
 def _sizes(report: Report, tag: str, received: Integers, sent: Integers) -> dict[str, Any]:
-    cycles = np.zeros(len(received), dtype=np.int64)
+    data, name = report.dataset, OPERANDS[tag][1]
+    parts = ("bytes_received", "cycles", "code_bytes")
+    alike(report, *filter(data.has, (f"{name}_{part}" for part in parts)))
+    cycles = np.zeros(0, dtype=np.int64)
     if len(received):
-        cycles = report.dataset.array(f"{OPERANDS[tag][1]}_cycles").max(axis=1, initial=0)
+        cycles = data.array(f"{name}_cycles").max(axis=1, initial=0)
     most = np.maximum(received, sent).max(axis=1, initial=0)
     return {
         "bytes_received": received.sum(axis=1),
         "bytes_sent": sent.sum(axis=1),
         "cycles": cycles,
         "bytes_per_cycle": most / np.maximum(cycles, 1),
-        "code_bytes": code_of_exchanges(report, tag),
+        "code_bytes": code_of_exchanges(report, tag)[: len(received)],
     }
 
 
@@ -246,7 +249,8 @@ def stream_bandwidth(report: Report) -> pd.DataFrame:
     received, sent = moved_bytes(report, "StreamCopy")
     steps = np.flatnonzero(data.texts("steps", "type") == "StreamCopy")
     programs = data.column("steps", "program")[steps]
-    rows = np.where(programs >= 0, data.column("programs", "exchange")[programs], -1)
+    exchanges = np.append(data.column("programs", "exchange"), -1)
+    rows = exchanges[np.where(programs < len(exchanges), programs, -1)]
     clock = float(data.value("target", "clock_frequency"))
     names, place = np.unique(labels(report, programs).astype(str), return_inverse=True)
     values = {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.selection import tile_count
+from pva.analysis.selection import alike, tile_count
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -101,13 +101,15 @@ def moved_bytes(report: Report, tag: str) -> tuple[Integers, Integers]:
     if not any(data.has(name) for name in names) and tag not in data.texts("programs", "type"):
         none = np.zeros((0, tile_count(report)), dtype=np.int64)
         return none, none
-    received, sent = (data.array(name) for name in names)
+    received, sent = alike(report, *names)
     return received, sent
 
 
 def summed(groups: Integers, values: npt.NDArray[Any], count: int) -> Integers:
-    """Sum whole numbers by group; exact while sums are below 2**53."""
-    return np.bincount(groups, weights=values, minlength=count).astype(np.int64)
+    """Sum whole numbers by group."""
+    sums = np.zeros(count, dtype=np.int64)
+    np.add.at(sums, groups, values)
+    return sums
 
 
 def labels(report: Report, programs: Integers) -> Texts:

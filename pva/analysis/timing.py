@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.execution import device_microseconds
 from pva.analysis.programs import PHASES, Integers, elapsed, executions_of_rows, labels, phases
 from pva.analysis.selection import chosen, program_texts
 
@@ -99,6 +100,7 @@ def estimated_against_measured(report: Report) -> pd.DataFrame:
     import pandas as pd
 
     data = report.dataset
+    names = data.column("compute_sets", "name")
     estimated = data.array("compute_set_cycles_by_tile").max(axis=1, initial=0)
     measured = _measured(report, len(estimated))
     if data.has("steps") or not any(data.has(name) for name in _MEASURED):
@@ -110,7 +112,7 @@ def estimated_against_measured(report: Report) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "compute_set": np.arange(len(estimated)),
-            "name": data.column("compute_sets", "name"),
+            "name": names,
             "executions": runs,
             "estimated_cycles": estimated,
             "mean_cycles": mean,
@@ -178,20 +180,19 @@ def time_between_runs(report: Report) -> pd.DataFrame:
 
     data = report.dataset
     start, end = (data.column("runs", f"{name}_microseconds") for name in ("start", "end"))
-    cycles = data.column("runs", "cycles")
-    clock = float(data.value("target", "clock_frequency"))
     gaps = np.full(len(start), np.nan)
     gaps[1:] = start[1:] - end[:-1]
     period = np.full(len(start), np.nan)
     period[1:] = start[1:] - start[:-1]
+    timed = period >= 1e-3  # no clock of a host tells less than a nanosecond
     frame = pd.DataFrame(
         {
             "run": np.arange(len(start)),
             "name": data.column("runs", "name"),
             "gap_microseconds": gaps,
-            "gap_share": np.where(period > 0, gaps / np.where(period > 0, period, 1), np.nan),
+            "gap_share": np.where(timed, gaps / np.where(timed, period, 1), np.nan),
             "run_microseconds": end - start,
-            "device_microseconds": np.where(cycles >= 0, cycles, np.nan) / (clock or np.inf) * 1e6,
+            "device_microseconds": device_microseconds(report),
         }
     )
     return frame.sort_values("gap_microseconds", ascending=False, kind="stable", ignore_index=True)

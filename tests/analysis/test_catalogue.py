@@ -12,15 +12,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
 
 from pva import schema
 from pva.analysis import CATALOGUE
 from pva.analysis.document import markdown
-from pva.errors import NotRecordedError, PvaError
+from pva.dataset import Dataset
+from pva.errors import InconsistentDataError, NotRecordedError, PvaError
 from pva.report import Report, openReport
 from tests.analysis.samples import NAMES, opened, small
 from tests.builders import small_report
 from tests.pva import chapter
+from tests.strategies import datasets
 
 PAGE = Path(__file__).parents[2] / "docs" / "analyses.md"
 OF_REPORTS = [
@@ -155,6 +158,26 @@ def test_steps_of_unknown_programs_are_no_fault(name: str) -> None:
     report = small(steps=table | {"program": np.full(len(table["program"]), -1)})
     result = asked(name, report)
     assert isinstance(result, pd.DataFrame) or dataclasses.is_dataclass(result)
+
+
+@settings(max_examples=40, deadline=None)
+@given(datasets())
+def test_any_report_is_answered_or_refused_in_one_line(data: Dataset) -> None:
+    for name in OF_REPORTS:
+        try:
+            asked(name, Report.of(data))
+        except PvaError as error:
+            assert "\n" not in str(error)
+
+
+def test_arrays_of_unequal_length_are_refused() -> None:
+    data = small().dataset
+    arrays = {f"exchange_bytes_{way}": np.zeros((2, 10), dtype=int) for way in ("received", "sent")}
+    tables = {name: data.table(name) for name in ("programs", "steps", "target")}
+    one = {"exchange_cycles": np.zeros((1, 10), dtype=int)}
+    report = Report.of(Dataset.of(tables, arrays | one))
+    with pytest.raises(InconsistentDataError, match="exchange_cycles 1; as many each"):
+        CATALOGUE["largest_exchanges"](report)
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
