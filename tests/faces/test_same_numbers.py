@@ -263,7 +263,7 @@ class Faces:
         yield "sql on the command line", self.rows("sql", str(self.path), figure.sql)[0]["value"]
         yield "objects", figure.objects(self.report)
         yield "frames", figure.frames(self.report.frames)
-        yield "SQL by DuckDB", query.by_duckdb(self.report.dataset, figure.sql)["value"][0]
+        yield "SQL in a notebook", self.report.sql(figure.sql)["value"][0]
         yield "SQL by SQLite", query.by_sqlite(self.report.dataset, figure.sql)["value"][0]
 
     def page(self, module: str, label: str) -> str:
