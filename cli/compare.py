@@ -88,7 +88,8 @@ def _lines(reports: tuple[Report, Report], by: str | None, limit: int | None) ->
         yield ""
         yield from _figure_lines(_comparison(reports, "compare_figures"))
     for name in FIRST if by is None else [by]:
-        yield ""
+        if by is None:
+            yield ""
         try:
             yield from _table(reports, name, limit)
         except NotRecordedError as error:

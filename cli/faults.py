@@ -67,6 +67,7 @@ class Group(Command, click.Group):
     """A group of commands that answers an unknown name with near matches."""
 
     member = "command"  # what an error calls one of them
+    lists = ""  # what lists them, when they are too many for an error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name the commands in the order of the table that they stand in."""
@@ -82,7 +83,8 @@ class Group(Command, click.Group):
         """Find the command that the first argument names."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             known = self.known_names(ctx)
-            raise click.UsageError(f"no {self.member} {args[0]!r}; {nearest(args[0], known)}")
+            hint = nearest(args[0], known, self.lists)
+            raise click.UsageError(f"no {self.member} {args[0]!r}; {hint}")
         return super().resolve_command(ctx, args)
 
 

@@ -36,6 +36,7 @@ Examples:
   tilescope show table.steps run/ --where 'type = DoExchange' --format csv > exchanges.csv
   tilescope show memory_by_tile run/ --format parquet > tiles.parquet
 """
+ROW = "row"  # the number that other tables refer to, as in SQL
 TABLE = "table."  # before the name of a table that an analysis has, too
 
 
@@ -43,6 +44,7 @@ class Shown(Group):
     """The analyses and the tables as commands, made when they are asked for."""
 
     member = "table or analysis"
+    lists = "tilescope show"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name every analysis; `resolve_command` and the list without arguments have the tables."""
@@ -74,7 +76,7 @@ def entries() -> Iterator[tuple[str, str, str, dict[str, str]]]:
     for name, analysis in CATALOGUE.items():
         yield name, _subject(analysis), _first_sentence(analysis), COLUMNS.get(name, {})
     for table in schema.TABLES:
-        units = {column.name: column.unit for column in table.columns}
+        units = {ROW: ""} | {column.name: column.unit for column in table.columns}
         yield _table_name(table.name), "report", f"{_capital(table.meaning)}.", units
     for array in schema.ARRAYS:
         units = dict.fromkeys(array.index, "") | {array.value_column: array.unit}
@@ -113,9 +115,13 @@ def _of_analysis(name: str, analysis: Callable[..., Any]) -> click.Command:
 
 def _of_table(name: str, table: str) -> click.Command:
     def ask(path: str, options: dict[str, int | None]) -> pd.DataFrame:
+        from pva import schema
         from pva.frames import frame_of
 
-        return frame_of(open_report(path).dataset, table, copy=False)
+        frame = frame_of(open_report(path).dataset, table, copy=False)
+        if table in schema.TABLE:
+            frame.insert(0, ROW, range(len(frame)))
+        return frame
 
     sentence = next(text for known, _, text, _ in entries() if known == _table_name(table))
     return _command(name, "report", ask, f"{sentence}{_columns_text(_table_name(table))}", [])

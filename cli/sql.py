@@ -15,6 +15,7 @@ from cli.output import (
     write_result,
     write_rows_object,
 )
+from cli.source import open_report
 
 EXAMPLES = """
 \b
@@ -41,10 +42,8 @@ def sql(report: str, query: str, form: str, limit: int | None) -> None:
     column "end". DuckDB answers when it is installed (pip install 'tilescope[sql]'), else SQLite,
     for tables that are not large.
     """
-    from pva.report import openReport
-
     text = sys.stdin.read() if query == "-" else query
-    found = openReport(report).sql(text)
+    found = open_report(report).sql(text)
     if form == OBJECT:
         write_rows_object("sql", report, of_frame(found), limit, query=text)
     else:

@@ -27,12 +27,12 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def test_what_changed_is_signed_and_the_rest_counted(pair: tuple[Path, Path]) -> None:
     lines = run(*pair, "--by", "variables").stdout.splitlines()
-    assert lines[1] == "Variables: 320 bytes -> 320 bytes, 0"
-    assert [line.split() for line in lines[3:5]] == [
+    assert lines[0] == "Variables: 320 bytes -> 320 bytes, 0"
+    assert [line.split() for line in lines[2:4]] == [
         ["letter", "0", "40", "+40", "after"],
         ["message", "40", "0", "-40", "before"],
     ]
-    assert lines[5] == "6 of 8 rows are the same in both"
+    assert lines[4] == "6 of 8 rows are the same in both"
 
 
 def test_rows_left_out_are_added_up(pair: tuple[Path, Path]) -> None:

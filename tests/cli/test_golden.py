@@ -1,0 +1,26 @@
+"""Every command prints what its golden file holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.main import COMMANDS
+from tests.cli.golden_calls import CALLS, GOLDEN, answers, inputs
+
+# Those whose output is that of the simulator, the browser or the summary have tests of their own.
+ELSEWHERE = {"demo", "simulate", "serve", "summary"}
+
+
+def test_every_command_has_a_golden_file() -> None:
+    assert {command.name for command in COMMANDS} - ELSEWHERE == set(CALLS)
+
+
+@pytest.mark.parametrize("command", CALLS)
+def test_command_prints_what_its_golden_file_holds(command: str, tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    with inputs(tmp_path):
+        found = answers(command)
+    wanted = (GOLDEN / f"{command}.txt").read_text(encoding="utf-8")
+    assert found == wanted, "python -m tests.cli.golden_calls writes it again"
