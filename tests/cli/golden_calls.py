@@ -57,7 +57,8 @@ CALLS: dict[str, tuple[str, ...]] = {
         "sql run 'select name, bytes from variables where bytes > 40 order by bytes desc'",
         "sql run 'select nam from variables'",
     ),
-    "convert": ("convert run new.json", "convert run new.json", "convert run new.xml"),
+    "convert": ("convert run -o new.json", "convert run -o new.json", "convert run new.xml",
+        "convert run -o - --to xml", "convert run"),
     "trace": (
         "trace info host.pvti", "trace show host.pvti", "trace convert host.pvti -o - --to chrome",
         "trace convert host.pvti -o host.json", "trace info run",

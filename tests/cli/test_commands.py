@@ -239,7 +239,7 @@ def test_convert_writes_a_directory_of_tables(report: Path, tmp_path: Path) -> N
     pytest.importorskip("pyarrow")
     result = run("convert", report, tmp_path / "tables.parquet")
     files = len(list((tmp_path / "tables.parquet").iterdir()))
-    assert result.stdout.endswith(f"kB in {files} files\n")
+    assert result.stderr.endswith(f"kB in {files} files\n")
     assert run("summary", tmp_path / "tables.parquet").stdout == run("summary", report).stdout
 
 
@@ -315,3 +315,25 @@ def test_check_holds_a_report_against_budgets(report: Path, tmp_path: Path) -> N
     result = run("check", report, "--budget", file)
     assert result.exit_code == 0
     assert result.stdout.endswith("keeps 1 budget; nearest its limit is largest_tile, at 100.0 %\n")
+
+
+@pytest.mark.parametrize("form", ["json", "cbor", "pop"])
+def test_convert_writes_to_standard_output_and_reads_from_standard_input(
+    report: Path, form: str
+) -> None:
+    data = run("convert", report, "-o", "-", "--to", form).stdout_bytes
+    arguments = ["summary", "-", "--no-colours"]
+    piped = CliRunner().invoke(tilescope, arguments, input=data)
+    assert piped.stdout == run("summary", report, "--no-colours").stdout
+    assert (piped.exit_code, piped.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [("info", "-"), ("check", "-"), ("sql", "-", "select 1"), ("compare", "-", "REPORT")],
+)
+def test_dash_is_standard_input(report: Path, call: tuple[str, ...]) -> None:
+    arguments = [str(report) if word == "REPORT" else word for word in call]
+    data = (report / "profile.pop").read_bytes()
+    result = CliRunner().invoke(tilescope, arguments, input=data)
+    assert (result.exit_code, result.stderr) == (0, "")
