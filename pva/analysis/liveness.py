@@ -91,41 +91,28 @@ def live_variables(report: Report, *, step: int, tile: int | None = None) -> pd.
     return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
 
 
-def live_by_name(report: Report, names: Names) -> tuple[Names, Iterator[tuple[Rows, Rows]]]:
-    """Follow what is live beside the always-live, by a name for each variable.
+def live_changes(report: Report, names: Names) -> tuple[Names, Rows, Rows, Rows]:
+    """Tell when what is live beside the always-live changes, by a name for each variable.
 
-    Give the different names, sorted, and at each program step which of them are live (rows of those
-    names) with their bytes on all tiles, variables of one name added up.
+    Give the different names, sorted, and by step: the step, which of the names changes there, and
+    its bytes on all tiles from then on, variables of one name added up.
     """
     data = report.dataset
     different, code = np.unique(names, return_inverse=True)
-    sizes = data.column("variables", "bytes")
     variable, begin, end = (
         data.column("variable_intervals", name) for name in ("variable", "begin", "end")
     )
     lives = begin < end
-    variable = variable[lives]
+    sizes = data.column("variables", "bytes")[variable[lives]]
     when = np.concatenate((begin[lives], end[lives]))
-    rows = np.tile(code[variable], 2)
-    change = np.concatenate((sizes[variable], -sizes[variable]))
-    return different, _followed(data.length("liveness_steps"), len(different), when, rows, change)
-
-
-def _followed(
-    steps: int, names: int, when: Rows, rows: Rows, change: Rows
-) -> Iterator[tuple[Rows, Rows]]:
-    """Apply changes of the bytes of names at the steps where they happen."""
-    order = np.argsort(when, kind="stable")
-    rows, change = rows[order], change[order]
-    ends = np.searchsorted(when[order], np.arange(steps), side="right").tolist()
-    live, sizes, first = np.zeros(names, dtype=bool), np.zeros(names, dtype=np.int64), 0
-    for end in ends:
-        changed = rows[first:end]
-        np.add.at(sizes, changed, change[first:end])
-        live[changed] = sizes[changed] > 0
-        first = end
-        found = np.flatnonzero(live)
-        yield found, sizes[found]
+    rows = np.tile(code[variable[lives]], 2)
+    change = np.concatenate((sizes, -sizes))
+    # The changes of a name sum to nothing, so that sums need not begin anew with each name.
+    order = np.lexsort((when, rows))
+    when, rows, live = when[order], rows[order], np.cumsum(change[order])
+    last = np.append((np.diff(when) != 0) | (np.diff(rows) != 0), True)[: len(when)]
+    order = np.flatnonzero(last)[np.argsort(when[last], kind="stable")]
+    return different, when[order], rows[order], live[order]
 
 
 def _sizes_on_tile(report: Report, tile: int) -> Rows:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
-from itertools import repeat
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,10 +17,7 @@ from pva.summary.layout import LONGEST_NAME, NAME_GAP, Block, names, printable
 if TYPE_CHECKING:
     from pva.report import Report
 
-Rows = npt.NDArray[np.int64]
 Texts = npt.NDArray[np.object_]
-# The lines of the names, and the bytes that each line gives, by the width of the names.
-Lines = dict[int, tuple[Texts, Rows]]
 
 ANONYMOUS = "<anon>"
 # What variables of these categories are called that have no name; the others have their category.
@@ -53,26 +52,69 @@ def _always_live(report: Report) -> list[tuple[str, int]]:
 def _step_lines(report: Report) -> Iterator[str]:
     curve = liveness.liveness_curve(report)
     columns = (curve[name].tolist() for name in ("type", "name", "depth", "not_always_live"))
-    live: Iterator[tuple[Rows, Rows]] = repeat((np.zeros(0, dtype=np.int64),) * 2)
-    labels: list[str] = []
+    live: Iterator[list[str]] = repeat([])
     if report.dataset.has("variable_intervals"):
-        known, live = liveness.live_by_name(report, _labels(report))
-        labels = [printable(name) for name in known.tolist()]
+        live = _live_lines(report, len(curve))
     else:
         yield "    Live Vars: this report does not say when each variable is live"
-    widths = np.minimum([len(label) for label in labels], LONGEST_NAME).astype(np.int64)
-    lines: Lines = {}
     for type_, name, depth, size in zip(*columns, strict=True):
         indent = 4 + 2 * depth
-        rows, sizes = next(live)
+        lines = next(live)
         yield f"{'':{indent}}{type_}: {name}" if name else f"{'':{indent}}{type_}"
         if type_ in _SILENT:
             continue
         yield f"{'':{indent + 2}}Live Bytes (excluding always-live): {size:,}"
-        if len(rows):
+        if lines:
             yield f"{'':{indent + 2}}Live Vars (excluding always-live):"
-            width = int(widths[rows].max())
-            yield _indented(indent + 4, _lines(lines, width, labels, rows, sizes))
+            head = " " * (indent + 4)
+            yield Block(head + f"\n{head}".join(lines))
+
+
+def _live_lines(report: Report, steps: int) -> Iterator[list[str]]:
+    """Give the names and bytes of what is live at each step: one list, changed from step to step.
+
+    As wide as the longest name of the step; only what changes is written anew.
+    """
+    names, when, rows, sizes = liveness.live_changes(report, _labels(report))
+    labels = [printable(name) for name in names.tolist()]
+    ends = np.searchsorted(when, np.arange(steps), side="right").tolist()
+    held: dict[int, int] = {}
+    live: list[int] = []
+    lines: list[str] = []
+    width, widths = -1, Counter[int]()
+    for first, end in pairwise([0, *ends]):
+        changed = list(zip(rows[first:end].tolist(), sizes[first:end].tolist(), strict=True))
+        for row, size in changed:
+            _hold(held, widths, row, size, min(len(labels[row]), LONGEST_NAME))
+        before, width = width, max(widths, default=0)
+        if width != before:
+            live = sorted(held)
+            lines[:] = (f"{labels[row]:<{width}}{held[row]:>{NAME_GAP},}" for row in live)
+            changed = []
+        for row, size in changed:
+            text = f"{labels[row]:<{width}}{size:>{NAME_GAP},}" if size > 0 else ""
+            _place(live, lines, row, text)
+        yield lines
+
+
+def _hold(held: dict[int, int], widths: Counter[int], row: int, size: int, width: int) -> None:
+    """Set the bytes of a name, and count how many names are as wide as it is."""
+    if row in held:
+        widths[width] -= 1
+        del held[row]
+    if size > 0:
+        widths[width] += 1
+        held[row] = size
+    if not widths[width]:
+        del widths[width]
+
+
+def _place(live: list[int], lines: list[str], row: int, line: str) -> None:
+    """Put the line of a name in its place among those that are live; none takes it away."""
+    at = bisect_left(live, row)
+    there = at < len(live) and live[at] == row
+    live[at : at + there] = [row] if line else []
+    lines[at : at + there] = [line] if line else []
 
 
 def _labels(report: Report) -> Texts:
@@ -83,21 +125,3 @@ def _labels(report: Report) -> Texts:
     for row, category in zip(bare.tolist(), data.texts("variables", "category")[bare], strict=True):
         given[row] = _ANONYMOUS.get(category, f"<{category}:anon>")
     return given
-
-
-def _lines(made: Lines, width: int, labels: list[str], rows: Rows, sizes: Rows) -> list[str]:
-    """Give the lines of names and bytes; a line is made anew when its bytes have changed."""
-    if width not in made:
-        made[width] = np.empty(len(labels), dtype=np.object_), np.full(len(labels), -1)
-    lines, known = made[width]
-    stale = known[rows] != sizes
-    for row, size in zip(rows[stale].tolist(), sizes[stale].tolist(), strict=True):
-        lines[row] = f"{labels[row]:<{width}}{size:>{NAME_GAP},}"
-    known[rows] = sizes
-    chosen: list[str] = lines[rows].tolist()
-    return chosen
-
-
-def _indented(indent: int, lines: list[str]) -> Block:
-    head = " " * indent
-    return Block(head + f"\n{head}".join(lines))
