@@ -191,6 +191,12 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
     yield "missing", _missing(report)
 
 
+def verdict(report: Report) -> Iterator[tuple[str, str]]:
+    """Tell whether the program fits and how long it took, as far as the report holds it."""
+    chosen = ("memory", "execution")
+    return ((label, text) for label, text in _facts(report) if label in chosen)
+
+
 def _absent(report: Report, absent: list[str]) -> str:
     return f"no {', '.join(absent)} in this report; {report.dataset.why_absent(absent[0])}"
 

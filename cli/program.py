@@ -8,12 +8,13 @@ import runpy
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from cli.output import printable
 from pva import units
 from pva.errors import PvaError
 
@@ -135,6 +136,12 @@ def _say_what_is_kept(path: Path, compiled: Sequence[Event], target: Mapping[str
 
 
 def say_where(out: Path) -> None:
-    """Say where the report is, and how large."""
+    """Say where the report is, how large, whether the program fits and how long it took."""
+    from cli.info import verdict
+    from pva.report import openReport
+
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
     click.echo(f"report: {out}, {units.size(size)}  (tilescope summary {out})", err=True)
+    with suppress(PvaError):  # of engines with names there is one in each folder below
+        for label, text in verdict(openReport(out)):
+            click.echo(f"{label}: {printable(text)}", err=True)

@@ -226,8 +226,23 @@ def show(ctx: click.Context, form: str) -> None:
 
 
 def _listed() -> Iterator[str]:
+    before = ""
     for name, subject, meaning, units in entries():
+        kind = _kind(name)
+        if kind != before:
+            yield f"{kind}\n" if not before else f"\n{kind}\n"
+        before = kind
         yield f"{name}  ({subject})" if subject != "report" else name
         yield f"    {printable(meaning)}"
         columns = ", ".join(_with_units(units))
         yield from textwrap.wrap(columns, 96, initial_indent=" " * 4, subsequent_indent=" " * 4)
+
+
+def _kind(name: str) -> str:
+    from pva import schema
+    from pva.analysis import CATALOGUE
+
+    if name in CATALOGUE:
+        return "ANALYSES: questions that have been asked before"
+    table = name.removeprefix(TABLE) in schema.TABLE
+    return "TABLES of report.frames" if table else "ARRAYS of report.frames, a row for each place"

@@ -119,3 +119,19 @@ def test_csv_and_json_give_every_value_back(rows: list[tuple[str, int]]) -> None
     lines = "\n".join(output._csv_lines(columns, rows)) + "\n"
     back = list(csv.reader(io.StringIO(lines, newline="")))
     assert [(name, int(value)) for name, value in back[1:]] == rows
+
+
+def test_what_does_not_fit_on_a_terminal_is_paged(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paged: list[str] = []
+    monkeypatch.setattr(output.click, "echo_via_pager", paged.append)
+    monkeypatch.setattr(output.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("LINES", "5")
+    monkeypatch.delenv("LESS", raising=False)
+    output.write_paged(["short"] * 4)
+    assert paged == [] and capsys.readouterr().out == "short\n" * 4
+    output.write_paged(["short"] * 5)
+    output.write_paged(["x" * 21])
+    assert paged == ["\n".join(["short"] * 5), "x" * 21]
