@@ -17,7 +17,7 @@ from pva.analysis.programs import (
     labels,
     phases,
 )
-from pva.analysis.selection import alike, chosen, tile_count
+from pva.analysis.selection import chosen, tile_count
 from pva.errors import NotRecordedError
 
 if TYPE_CHECKING:
@@ -140,8 +140,7 @@ def slowest_vertices(report: Report) -> pd.DataFrame:
     if not data.has("measured_vertex_cycles"):
         raise NotRecordedError(data.name, "measured_vertex_cycles not recorded", _EACH_VERTEX)
     names = ("measured_vertex_cycles", "vertex_compute_set", "vertex_vertex_type")
-    measured = alike(report, *names)
-    cycles, rows, types = (array[measured[0] > 0] for array in measured)
+    cycles, rows, types = (data.array(name)[data.array(names[0]) > 0] for name in names)
     frame = pd.DataFrame({"row": rows, "type": types, "cycles": cycles})
     grouped = frame.groupby(["row", "type"], as_index=False)["cycles"]
     found = grouped.agg(["size", "min", "mean", "max"])

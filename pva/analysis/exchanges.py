@@ -22,7 +22,7 @@ from pva.analysis.programs import (
     moved_bytes,
     summed,
 )
-from pva.analysis.selection import alike, tile_count
+from pva.analysis.selection import tile_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,8 +93,6 @@ def _names(report: Report, tag: str, count: int) -> Texts:
 
 def _sizes(report: Report, tag: str, received: Integers, sent: Integers) -> dict[str, Any]:
     data, name = report.dataset, OPERANDS[tag][1]
-    parts = ("bytes_received", "cycles", "code_bytes")
-    alike(report, *filter(data.has, (f"{name}_{part}" for part in parts)))
     cycles = np.zeros(0, dtype=np.int64)
     if len(received):
         cycles = data.array(f"{name}_cycles").max(axis=1, initial=0)

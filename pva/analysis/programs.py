@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.selection import alike, tile_count
+from pva.analysis.selection import tile_count
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -101,7 +101,7 @@ def moved_bytes(report: Report, tag: str) -> tuple[Integers, Integers]:
     if not any(data.has(name) for name in names) and tag not in data.texts("programs", "type"):
         none = np.zeros((0, tile_count(report)), dtype=np.int64)
         return none, none
-    received, sent = alike(report, *names)
+    received, sent = (data.array(name) for name in names)
     return received, sent
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from pva.errors import InconsistentDataError, PvaError
+from pva.errors import PvaError
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -28,16 +28,6 @@ def chosen(what: str, number: int, count: int) -> int:
 def tile_count(report: Report) -> int:
     """Count the tiles of one replica: what is held by tile is of one, as all are alike."""
     return report.dataset.of_replica("num_tiles")
-
-
-def alike(report: Report, *names: str) -> list[npt.NDArray[Any]]:
-    """Give arrays that have a row for each of the same things; raises InconsistentDataError."""
-    arrays = [report.dataset.array(name) for name in names]
-    lengths = [len(array) for array in arrays]
-    if len(set(lengths)) > 1:
-        found = ", ".join(f"{name} {rows:,}" for name, rows in zip(names, lengths, strict=True))
-        raise InconsistentDataError(report.dataset.name, f"rows of arrays: {found}", "as many each")
-    return arrays
 
 
 def program_texts(report: Report, programs: npt.NDArray[np.int64]) -> tuple[list[str], list[str]]:

@@ -18,7 +18,7 @@ from pva import schema
 from pva.analysis import CATALOGUE
 from pva.analysis.document import markdown
 from pva.dataset import Dataset
-from pva.errors import InconsistentDataError, NotRecordedError, PvaError
+from pva.errors import NotRecordedError, PvaError
 from pva.report import Report, openReport
 from tests.analysis.samples import NAMES, opened, small
 from tests.builders import small_report
@@ -168,16 +168,6 @@ def test_any_report_is_answered_or_refused_in_one_line(data: Dataset) -> None:
             asked(name, Report.of(data))
         except PvaError as error:
             assert "\n" not in str(error)
-
-
-def test_arrays_of_unequal_length_are_refused() -> None:
-    data = small().dataset
-    arrays = {f"exchange_bytes_{way}": np.zeros((2, 10), dtype=int) for way in ("received", "sent")}
-    tables = {name: data.table(name) for name in ("programs", "steps", "target")}
-    one = {"exchange_cycles": np.zeros((1, 10), dtype=int)}
-    report = Report.of(Dataset.of(tables, arrays | one))
-    with pytest.raises(InconsistentDataError, match="exchange_cycles 1; as many each"):
-        CATALOGUE["largest_exchanges"](report)
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
