@@ -85,8 +85,9 @@ def datasets(draw: st.DrawFn) -> Dataset:
     }
     if "graph" in tables:
         tables["graph"]["num_vertices"] = [axes["vertex"]]
-    arrays = {a.name: _array(numbers, a, lengths) for a in schema.ARRAYS if a.name in present}
-    return Dataset.of(tables, arrays)
+    found = [array for array in schema.ARRAYS if array.name in present]
+    drawn = {a.index[0]: 0 for a in found if _refers_to_nothing(a, lengths)}
+    return Dataset.of(tables, {a.name: _array(numbers, a, lengths, drawn) for a in found})
 
 
 def _empty_what_leads_nowhere(lengths: Lengths) -> None:
@@ -156,13 +157,24 @@ def _order(name: str, columns: dict[str, list[Any]]) -> None:
         columns[column] = [values[row] for row in order]
 
 
-def _array(numbers: np.random.Generator, array: schema.Array, lengths: Lengths) -> Any:
+def _refers_to_nothing(array: schema.Array, lengths: Lengths) -> bool:
+    """Tell whether an array refers to rows of a table that has none."""
+    return array.name in ARRAY_ROWS and lengths.axis(ARRAY_ROWS[array.name]) == 0
+
+
+def _array(
+    numbers: np.random.Generator, array: schema.Array, lengths: Lengths, drawn: dict[str, int]
+) -> Any:
+    """Draw an array; `drawn` are lengths of indexes that no table tells, alike for all arrays."""
     known = [lengths.axis(axis) for axis in array.index]
-    shape = tuple(int(numbers.integers(0, 3)) if length < 0 else length for length in known)
+    shape = tuple(
+        drawn.setdefault(axis, int(numbers.integers(0, 3))) if length < 0 else length
+        for axis, length in zip(array.index, known, strict=True)
+    )
     if shape[0] == 0:  # what no table tells is lost with the last row
         shape = tuple(max(length, 0) for length in known)
     counted = lengths.axis(ARRAY_ROWS[array.name]) if array.name in ARRAY_ROWS else -1
-    if counted == 0:
+    if _refers_to_nothing(array, lengths):
         return np.zeros((0,) * len(shape), dtype=np.int64)
     most = counted if counted > 0 else 2 ** int(numbers.integers(1, 53))
     return numbers.integers(0, most, size=shape)
