@@ -32,16 +32,21 @@ def run_program(
     """Run a program with a report in `out`; give its exit code, or 2 when it made no engine."""
     from simulator.watch import listening
 
-    events: list[Event] = []
-    report = {"autoReport.all": True, "autoReport.directory": str(out)}
+    compiled: list[Event] = []
+
+    def note(event: Event) -> None:
+        if event.kind == "compiled":
+            compiled.append(event)
+        _show_progress(event)
+
+    # The program may go to another directory.
+    report = {"autoReport.all": True, "autoReport.directory": str(out.resolve())}
     with (
         _environment(ENGINE, {**report, **options}),
         _environment(TARGET, target),
-        listening(events.append),
-        listening(_show_progress),
+        listening(note),
     ):
         code = _run_file(path, arguments)
-    compiled = [event for event in events if event.kind == "compiled"]
     if not compiled:
         raise PvaError(path, f"made no Engine before it ended{f' with {code}' if code else ''}",
                        "nothing was simulated, and there is no report")  # fmt: skip
@@ -71,6 +76,7 @@ def _environment(variable: str, options: Mapping[str, object]) -> Iterator[None]
 
 def _run_file(path: Path, arguments: Sequence[str]) -> int:
     """Run a file as the main program; its folder is the last place to import from."""
+    directory = Path.cwd()
     kept, sys.argv = sys.argv, [str(path), *arguments]
     sys.path.append(str(path.parent.resolve()))
     try:
@@ -85,6 +91,7 @@ def _run_file(path: Path, arguments: Sequence[str]) -> int:
     finally:
         sys.argv = kept
         sys.path.pop()
+        os.chdir(directory)
     return 0
 
 

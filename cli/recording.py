@@ -30,7 +30,7 @@ def recorded(out: Path) -> Iterator[None]:
     _make_room(out)
     import pvti
 
-    pvti.startTrace(out)
+    pvti.startTrace(out.resolve())
     try:
         yield
     finally:

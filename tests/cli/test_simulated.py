@@ -114,6 +114,17 @@ def test_target_ipus_and_options_reach_the_program(program: Path, tmp_path: Path
     assert "POPLAR_TARGET_OPTIONS" not in os.environ
 
 
+def test_a_program_may_go_to_another_directory(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    program.write_text(f"import os\nos.chdir('/')\n{PROGRAM}")
+    result = run("simulate", program, "--target", "tiny", "--out", "here")
+    assert result.exit_code == 0
+    assert {"profile", "trace"} <= set(openReport(tmp_path / "here").files)
+    assert Path.cwd() == tmp_path
+
+
 def test_a_program_that_fixes_its_own_target_keeps_it(program: Path, tmp_path: Path) -> None:
     program.write_text(PROGRAM.replace("IPUModel()", "IPUModel('tiny')"))
     result = run("simulate", program, "--target", "mk1", "--out", tmp_path / "out")
