@@ -48,6 +48,7 @@ command:
 | `columns`, `count`, `rows` | of a table: names and units; rows before `--limit`; an object a row |
 | `name` | `show`: the table or analysis |
 | `tables` | `show` alone: name, of, meaning, columns |
+| `target`, `graph`; analyses by name | `summary`: what it is written from; null: not recorded |
 | `kind`, `files`, `facts`, `recorded`, `missing` | `info`: the last two by engine option |
 | `figures`; `categories` to `programs` | `compare`: before, after, change; null: not recorded |
 | `ok`, `laws`, `budgets`, `broken` | `check` |

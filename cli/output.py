@@ -126,6 +126,14 @@ def write_result(result: Any, form: str, limit: int | None = None) -> None:
         write_rows(of_frame(result), form, limit)
 
 
+def plain_result(result: Any) -> Any:
+    """Give what an analysis gave as plain values: an object, or a list of one object a row."""
+    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+        return dataclasses.asdict(result)
+    rows = of_frame(result)
+    return [dict(zip(rows.columns, row, strict=True)) for row in rows.rows]
+
+
 def _write_record(record: Any, form: str) -> None:
     if form == "json":
         write([_json(dataclasses.asdict(record))])

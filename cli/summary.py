@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.faults import Command
-from cli.output import write_texts
+from cli.output import OBJECT, object_option, plain_result, write_object, write_texts
 from cli.source import source
+
+if TYPE_CHECKING:
+    from pva.report import Report
+
+# What --json gives by the option that asks for it: analyses and tables, as `show` has them.
+RESULTS = {
+    "": (
+        "target", "graph", "memory_usage", "memory_overview", "memory_histogram",
+        "memory_by_vertex_type", "execution_overview", "cycles_by_vertex_type",
+    ),
+    "show_var_storage": ("liveness_overview", "always_live_variables", "liveness_curve"),
+    "show_optimizations": ("optimization_info",),
+    "show_exchange_instruction_breakdown": ("exchange_code",),
+    "show_per_ipu_memory_usage": ("memory_by_ipu",),
+    "show_execution_steps": ("steps",),
+}  # fmt: skip
 
 EXAMPLES = """
 \b
@@ -48,6 +64,7 @@ _OPTIONS = (
         help="Use colours; CLICOLOR=0 and CLICOLOR_FORCE=1 overrule this."
         "  [default: on a terminal]",
     ),
+    object_option,
     click.argument("report", metavar="REPORT", type=click.Path()),
     click.argument("execution", metavar="[EXECUTION]", type=click.Path(), required=False),
 )  # fmt: skip
@@ -60,20 +77,46 @@ def _options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def write_summary(
-    path: str, execution: str | None = None, colours: bool | None = None, **sections: bool
+    path: str,
+    execution: str | None = None,
+    colours: bool | None = None,
+    form: str | None = None,
+    **sections: bool,
 ) -> None:
     """Print the summary of the report at `path`; `sections` are those of `profile_texts`."""
     from pva.report import Report
     from pva.summary import is_terminal, profile_texts, use_colours
 
     report = Report.of_profiles(source(path), source(execution) if execution else None)
+    if form == OBJECT:
+        write_object(
+            "summary", [path, execution] if execution else path, **_found(report, sections)
+        )
+        return
     paint = use_colours(colours, is_terminal(sys.stdout))
     write_texts(profile_texts(report, colours=paint, **sections))
 
 
+def _found(report: Report, sections: dict[str, bool]) -> dict[str, Any]:
+    """Give what the text is written from, by name; None where it was not recorded."""
+    from pva.analysis import CATALOGUE
+    from pva.errors import NotRecordedError
+
+    found: dict[str, Any] = {}
+    for section, names in RESULTS.items():
+        for name in names if sections.get(section, True) else ():
+            try:
+                analysis = CATALOGUE.get(name)
+                result = analysis(report) if analysis else getattr(report.frames, name)()
+                found[name] = plain_result(result)
+            except NotRecordedError:
+                found[name] = None
+    return found
+
+
 @click.command(cls=Command, epilog=EXAMPLES)
 @_options
-def summary(report: str, execution: str | None, colours: bool | None, **sections: bool) -> None:
+def summary(report: str, execution: str | None, colours: bool | None, **sections: Any) -> None:
     """Print the profile summary: memory, liveness, cycles.
 
     REPORT is a report directory, a profile.pop, or a profile as JSON or CBOR. A graph profile may
@@ -89,7 +132,7 @@ def summary(report: str, execution: str | None, colours: bool | None, **sections
 )
 @_options
 def _print_profile_summary(
-    report: str, execution: str | None, colours: bool | None, **sections: bool
+    report: str, execution: str | None, colours: bool | None, **sections: Any
 ) -> None:
     """Print the summary of REPORT: a directory, a profile.pop, or a JSON or CBOR profile.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -69,6 +70,19 @@ def test_standard_input_stands_for_a_file(folder: Path) -> None:
         run(folder / "graph.cbor", "-", input=(folder / "execution.cbor").read_bytes()).stdout
         == whole
     )
+
+
+def test_json_is_one_object_of_what_the_text_is_written_from(folder: Path) -> None:
+    plain = json.loads(run(folder / "run", "--json").stdout)
+    assert (plain["command"], plain["of"]) == ("summary", str(folder / "run"))
+    assert (plain["target"][0]["type"], plain["graph"][0]["num_vertices"]) == ("IPU_MODEL", 18)
+    assert plain["memory_usage"]["including_gaps"] == 6_400
+    assert plain["execution_overview"]["cycles"] == 1_024
+    assert "steps" not in plain
+    whole = json.loads(run(folder / "graph.json", *FLAGS, "--json").stdout)
+    assert whole["steps"] is None and whole["execution_overview"] is None
+    assert whole["optimization_info"] == [{"name": "exchanges.merged", "value": 3.0}]
+    assert len(whole["liveness_curve"]) == 14
 
 
 def test_a_graph_profile_alone_has_no_execution(folder: Path) -> None:
