@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from cli.faults import Command
-from pva.errors import MissingPackageError, NotFoundError
+from pva.errors import MissingPackageError, NotFoundError, PvaError
 
 EXAMPLES = """
 \b
@@ -16,6 +16,7 @@ Examples:
   tilescope serve run/                  one report, with its host trace
   tilescope serve before/ after/        two reports
   tilescope serve run.pvti --port 9000
+  tilescope serve                       what is in this directory
 """
 PORT = 8050
 
@@ -43,14 +44,37 @@ def _announce(url: str) -> None:
 
 
 @click.command(cls=Command, epilog=EXAMPLES)
-@click.argument(
-    "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @port_option
 def serve(paths: tuple[Path, ...], host: str, port: int) -> None:
-    """Show reports and traces in the browser."""
+    """Show reports and traces in the browser.
+
+    Without PATH those of this directory, or else of the directories in it.
+    """
     for path in paths:
         if not path.exists():
             raise NotFoundError(path, "no such file or directory", "give a report or a trace")
-    serve_paths(paths, host, port)
+    serve_paths(paths or reports_below(Path()), host, port)
+
+
+def reports_below(directory: Path) -> list[Path]:
+    """Find the report of a directory, or those of the directories in it; raises PvaError."""
+    if _holds_report(directory):
+        return [directory]
+    found = [path for path in sorted(directory.iterdir()) if path.is_dir() and _holds_report(path)]
+    if not found:
+        wanted = "give the path of a report or a trace"
+        raise NotFoundError(directory.resolve(), "no report here or in a directory below", wanted)
+    return found
+
+
+def _holds_report(directory: Path) -> bool:
+    from pva.formats import registry
+
+    try:
+        return bool(
+            {"profile", "graph", "execution", "trace"} & set(registry.directory_files(directory))
+        )
+    except PvaError:  # one that may not be read
+        return False

@@ -28,7 +28,7 @@ class Figure:
     def of(self, report: Report) -> float:
         """Give the number; raises NotRecordedError, also where it is held as unknown."""
         value: float = getattr(self.analysis(report), self.field)
-        if value < 0 and self.unit != "":
+        if value < 0:
             raise NotRecordedError(report.path, f"no {self.field} in this report")
         return value
 

@@ -275,6 +275,22 @@ def test_serve_refuses_a_path_that_leads_to_nothing(tmp_path: Path) -> None:
     assert "nothing" in refusal("serve", tmp_path / "nothing")
 
 
+def test_serve_without_a_path_takes_what_is_in_the_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: list[object] = []
+    monkeypatch.setattr("cli.serve.serve_paths", lambda paths, *more: served.append(list(paths)))
+    monkeypatch.chdir(tmp_path)
+    assert "no report here or in a directory below" in refusal("serve")
+    for name in ("b", "a"):
+        write_report(tmp_path / name)
+    (tmp_path / "other").mkdir()
+    assert run("serve").exit_code == 0
+    monkeypatch.chdir(tmp_path / "b")
+    assert run("serve").exit_code == 0
+    assert served == [[Path("a"), Path("b")], [Path()]]
+
+
 def test_a_run_leaves_a_directory_of_other_things_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("precious")
     for command in (("demo", "--no-serve"), ("simulate", "matmul_chain")):
