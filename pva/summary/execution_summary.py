@@ -84,7 +84,7 @@ def step_lines(report: Report) -> Iterator[str]:
             kind = step["type"] if step["type"] != "Sync" else _sync(step["sync_type"])
             yield f"  --- {kind} ---"
             continue
-        compute_set = int(compute_sets[step["program"]])
+        compute_set = compute_sets[step["program"]] if step["program"] >= 0 else -1
         yield from _fields(step, tiles, vertices.get(compute_set, []))
 
 

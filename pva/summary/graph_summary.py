@@ -34,6 +34,10 @@ VERTEX_PARTS = (
     ("Padding", "padding"),
     ("Descriptors", "descriptors"),
 )
+VERTEX_MEMORY = (
+    "vertex_types",
+    *(f"memory_by_vertex_type_{part}" for _, part in (*VERTEX_PARTS, ("", "code"), ("", "total"))),
+)
 
 
 def target_lines(report: Report) -> Iterator[str]:
@@ -152,7 +156,7 @@ def _category_lines(categories: dict[str, int]) -> Iterator[str]:
 
 
 def _vertex_lines(report: Report, ipu: int | None, replica: int | None) -> Iterator[str]:
-    if not report.dataset.has("memory_by_vertex_type_total"):
+    if not all(map(report.dataset.has, VERTEX_MEMORY)):
         yield "      Vertex Data: this report has no memory by vertex type"
         return
     frame = memory.memory_by_vertex_type(report, ipu=ipu, replica=replica)

@@ -46,7 +46,9 @@ TARGET = Section("Target", ("target",), target_lines, gap=0)
 GRAPH = Section("Graph", ("graph",), graph_lines)
 OPTIMIZATIONS = Section("Optimization Details", ("optimization_info",), optimization_lines)
 EXCHANGE_INSTRUCTIONS = Section(
-    "Exchange Instruction Breakdown", ("exchange_instructions",), exchange_instruction_lines
+    "Exchange Instruction Breakdown",
+    ("exchange_instructions", "programs"),
+    exchange_instruction_lines,
 )
 MEMORY = Section("Memory on all IPUs", _MEMORY, memory_lines)
 IPU_MEMORY = Section("Memory on each IPU", _MEMORY, ipu_memory_lines)

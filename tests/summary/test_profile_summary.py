@@ -186,6 +186,15 @@ def test_missing_details_are_said_within_their_section() -> None:
     assert "\n  Cycles by vertex type: this report has no cycle estimates\n" in text
 
 
+@pytest.mark.parametrize("name", [*schema.TABLE, *schema.ARRAY])
+def test_whatever_is_missing_the_other_sections_are_written(name: str) -> None:
+    text = profile_summary(report(**{name: None}), **ALL)
+    titles = ("Target", "Graph", "Memory on all", "  Variable Storage", "Execution")
+    assert [title for title in titles if f"\n{title}" not in f"\n{text}"] == []
+    if not name.startswith(("target", "memory_by_tile", "memory_by_category")):
+        assert text.count(" tile(s) out of memory\n") == 3
+
+
 def test_every_category_has_its_place() -> None:
     assert sorted(CATEGORY_ORDER) == sorted(schema.CATEGORIES)
 
