@@ -16,7 +16,9 @@ SIGNED, UNSIGNED = ("i4", "i8"), ("u1", "u2", "u4", "i8")
 DTYPES = frozenset({"u1", "u2", "u4", "u8", "i4", "i8", "f4", "f8"})
 CHUNK_BYTES = 1 << 20  # so that one row is read without much of the rest
 CHUNK_LIMIT = 16 << 20
-ARRAY_LIMIT = 4 << 30  # bytes of an array in memory
+# Bytes of an array in memory. Single bytes come as eight, and packing saves as much again; a small
+# file that would fill the memory with zeros is refused.
+ARRAY_LEAST, TIMES_THE_FILE, ARRAY_LIMIT = 256 << 20, 64, 4 << 30
 WORTH_PACKING = 0.5  # shrunk to this share or below, a chunk is kept packed: unpacking is slow
 
 

@@ -26,9 +26,11 @@ from pva import schema
 from pva.dataset import Dataset, completed, texts_of
 from pva.errors import DamagedFileError
 from pva.formats.chunks import (
+    ARRAY_LEAST,
     ARRAY_LIMIT,
     CHUNK_LIMIT,
     DTYPES,
+    TIMES_THE_FILE,
     Chunk,
     chunks_of,
     rows_between,
@@ -181,7 +183,8 @@ class _Pop:
         self._database = database
         weakref.finalize(self, database.close)
         with database.snapshot():
-            _check_size(database)
+            size = _check_size(database)
+            self._array_limit = min(max(ARRAY_LEAST, TIMES_THE_FILE * size), ARRAY_LIMIT)
             found = {str(name) for (name,) in database.rows("SELECT name FROM sqlite_master")}
             chunked = {str(name) for (name,) in database.rows("SELECT DISTINCT name FROM arrays")}
             first = {table.name: f"{table.name}.{table.columns[0].name}" for table in schema.TABLES}
@@ -289,9 +292,10 @@ class _Pop:
             chunk = self._checked(name, row, expected, chunks[:1])
             chunks.append(chunk)
             expected += chunk.rows
-        if sum(math.prod(chunk.shape) for chunk in chunks) * 8 > ARRAY_LIMIT:
-            limit = f"at most {ARRAY_LIMIT} bytes"
-            raise DamagedFileError(self._database.path, "too large an array", limit, place=name)
+        needed = sum(math.prod(chunk.shape) for chunk in chunks) * 8
+        if needed > self._array_limit:
+            limit = f"at most {self._array_limit} in a file of this size"
+            raise DamagedFileError(self._database.path, f"{needed} bytes", limit, place=name)
         return chunks
 
     def _checked(
@@ -332,14 +336,18 @@ class _Pop:
         return np.frombuffer(data, dtype=f"<{chunk.dtype}").reshape(chunk.shape)
 
 
-def _check_size(database: Database) -> None:
-    """Refuse a file that was cut short: SQLite reads half of a last page as if it were whole."""
+def _check_size(database: Database) -> int:
+    """Refuse a file that was cut short: SQLite reads half of a last page as if it were whole.
+
+    Gives its bytes.
+    """
     ((pages,),), ((page,),) = (database.rows(f"PRAGMA page_{of}") for of in ("count", "size"))
     with faults(database.path, WHAT):
         found = database.path.stat().st_size
     if found < pages * page:
         wanted = f"it had {pages * page}: make or copy it again"
         raise DamagedFileError(database.path, f"cut short: {found} bytes", wanted)
+    return found
 
 
 def _shape(text: object) -> tuple[int, ...] | None:

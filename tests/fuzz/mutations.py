@@ -187,7 +187,7 @@ def in_database(change: Callable[[sqlite3.Connection, Below], None]) -> Callable
             path = Path(directory) / "changed"
             path.write_bytes(content)
             with (
-                suppress(sqlite3.Error, OverflowError, UnicodeError),
+                suppress(sqlite3.Error, OverflowError, TypeError, ValueError, zlib.error),
                 closing(sqlite3.connect(path, isolation_level=None)) as database,
             ):
                 database.execute("PRAGMA synchronous = OFF")

@@ -10,7 +10,7 @@ import pytest
 
 from pva.check import check
 from pva.dataset import Dataset
-from pva.errors import InconsistentDataError
+from pva.errors import DamagedFileError, InconsistentDataError
 from pva.formats import registry
 from pva.report import openReport
 from tests.builders import small_report
@@ -95,6 +95,16 @@ def test_an_array_shorter_than_its_table_is_refused_when_it_is_read(tmp_path: Pa
     writer.close()
     data = openReport(path).dataset
     assert "is of shape (-1, 9)" in refused(lambda: data.rows("exchange_cycles", 0, 1))
+
+
+def test_a_small_file_cannot_fill_the_memory(tmp_path: Path) -> None:
+    path = tmp_path / "report.pop"
+    writer = registry.ReportWriter(path, small_report(tile_clock=None))
+    for _ in range(4):  # 12 million zeros each: 115 kB packed, 384 MB in all
+        writer.append_run({}, {"tile_clock": np.zeros((1_200_000, 10), dtype=np.uint8)})
+    writer.close()
+    with pytest.raises(DamagedFileError, match="tile_clock: 384000000 bytes; at most 268435456"):
+        openReport(path).dataset.array("tile_clock")
 
 
 def test_a_program_that_counts_no_row_of_an_exchange_is_refused() -> None:
