@@ -63,7 +63,7 @@ Put one of these into the file that the shell reads at its start:
     eval "$(_TILESCOPE_COMPLETE=zsh_source tilescope)"                           # ~/.zshrc
     _TILESCOPE_COMPLETE=fish_source tilescope | source      # ~/.config/fish/config.fish
 
-It completes commands, options and the names of analyses.
+It completes commands, options and the names of analyses and tables.
 """
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from cli.faults import Command, Group
 from cli.output import (
@@ -55,6 +56,16 @@ class Shown(Group):
     def known_names(self, ctx: click.Context) -> list[str]:
         """Name every analysis and every table."""
         return [name for name, *_ in entries()]
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete options, analyses and tables."""
+        listed = self.list_commands(ctx)
+        tables = [
+            CompletionItem(name)
+            for name in self.known_names(ctx)
+            if name.startswith(incomplete) and name not in listed
+        ]
+        return [*super().shell_complete(ctx, incomplete), *tables]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Make the command of an analysis, or of a table."""
@@ -128,8 +139,14 @@ def _of_table(name: str, table: str) -> click.Command:
 
 
 def _columns_text(name: str) -> str:
-    units = next((units for known, _, _, units in entries() if known == name), {})
+    units = _units(name)
     return f"\n\nColumns: {', '.join(_with_units(units))}." if units else ""
+
+
+def _units(name: str) -> dict[str, str]:
+    """Give the units of the columns of an analysis, or of a table under either of its names."""
+    known = {entry: units for entry, _, _, units in entries()}
+    return known.get(name) or known.get(name.removeprefix(TABLE), {})
 
 
 def _with_units(units: dict[str, str]) -> list[str]:
@@ -146,7 +163,7 @@ def _command(
     def run(path: str, **chosen: Any) -> None:
         names = [field.name for field in dataclasses.fields(Selection)]
         selection = Selection(**{key: chosen.pop(key) for key in names})
-        units = next((units for known, _, _, units in entries() if known == name), {})
+        units = _units(name)
         write_selected(name, path, ask(path, chosen), units, selection)
 
     argument = click.Argument(["path"], metavar=subject.upper(), type=click.Path())

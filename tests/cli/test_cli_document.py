@@ -60,6 +60,7 @@ def test_keys_of_json_objects_are_on_the_page(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "offered"),
     [("tilescope sho", "show"), ("tilescope show fullest", "fullest_tiles"),
+     ("tilescope show table.st", "table.steps"),
      ("tilescope compare --b", "--by")],
 )  # fmt: skip
 def test_the_shell_completes_commands_analyses_and_options(words: str, offered: str) -> None:

@@ -107,3 +107,13 @@ def test_dash_reads_standard_input(report: Path) -> None:
 def test_a_dataclass_can_be_filtered_too(report: Path) -> None:
     shown = rows("memory_overview", report, "--where", "field ~ fullest")
     assert [row["field"] for row in shown][:2] == ["fullest_tile", "fullest_bytes"]
+
+
+@pytest.mark.parametrize("name", ["table.steps", "steps", "variables", "table.variables"])
+def test_units_go_with_the_columns_of_a_table(report: Path, name: str) -> None:
+    found = json.loads(run(name, report, "--json", "--limit", "1").stdout)
+    units = {column["name"]: column["unit"] for column in found["columns"]}
+    assert list(units) == list(found["rows"][0])
+    wanted = {"cycles": "cycles"} if "steps" in name else {"bytes": "bytes"}
+    assert wanted.items() <= units.items()
+    assert ("row" in units) == (name != "steps")
