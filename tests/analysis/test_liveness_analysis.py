@@ -59,13 +59,16 @@ def test_a_step_that_is_not_there_is_refused(step: int) -> None:
         liveness.live_variables(report(), step=step)
 
 
-def test_names_live_at_each_step_are_those_of_its_variables() -> None:
-    names = report().dataset.column("variables", "name").astype(str)
-    different, steps = liveness.live_by_name(report(), names)
-    for step, (found, sizes) in enumerate(steps):
+def test_changes_by_name_lead_to_the_variables_of_each_step() -> None:
+    names = report().dataset.column("variables", "name")
+    different, when, changed, sizes = liveness.live_changes(report(), names)
+    live: dict[str, int] = {}
+    for step in liveness.liveness_curve(report())["step"]:
+        here = when == step
+        live |= zip(different[changed[here]], sizes[here], strict=True)
         frame = liveness.live_variables(report(), step=step)
-        told = list(zip(different[found], sizes, strict=True))
-        assert told == sorted(zip(frame["name"], frame["bytes"], strict=True))
+        told = {name: size for name, size in live.items() if size}
+        assert told == dict(zip(frame["name"], frame["bytes"], strict=True))
 
 
 def test_overview_names_the_peak_and_its_largest_variable() -> None:
@@ -175,3 +178,15 @@ def test_liveness_by_ipu_is_the_highest_point_of_its_curve(name: str) -> None:
         assert row["peak_step"] == curve["total"].argmax()
         assert row["name"] == curve["name"][row["peak_step"]]
     assert len(frame) == opened(name).dataset.of_replica("num_ipus")
+
+
+def test_changes_of_what_is_live_add_up_variables_of_one_name() -> None:
+    # Lives, by hand: x of 80 in 2-9, product 80 in 6-11, message 40 in 5-6, partials 32 in 11-12,
+    # y 4 in 12-13; message and partials get one name, and so do product and x.
+    names = np.array(["p", "w", "p", "m", "m", "y", "s"], dtype=object)
+    different, when, changed, live = liveness.live_changes(report(), names)
+    changes = [(w, different[r], b) for w, r, b in zip(when, changed, live, strict=True)]
+    assert changes == [
+        (2, "p", 80), (5, "m", 40), (6, "p", 160), (7, "m", 0), (10, "p", 80), (11, "m", 32),
+        (12, "p", 0), (12, "y", 4), (13, "m", 0), (14, "y", 0),
+    ]  # fmt: skip
