@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from cli.faults import Command
+from cli.output import printable
 from pva.errors import MissingPackageError, NotFoundError, PvaError
 
 EXAMPLES = """
@@ -55,7 +56,28 @@ def serve(paths: tuple[Path, ...], host: str, port: int) -> None:
     for path in paths:
         if not path.exists():
             raise NotFoundError(path, "no such file or directory", "give a report or a trace")
-    serve_paths(paths or reports_below(Path()), host, port)
+    chosen = paths or reports_below(Path())
+    for fault in filter(None, map(_fault, chosen)):
+        click.echo(f"tilescope: {printable(fault)}", err=True)
+    serve_paths(chosen, host, port)
+
+
+def _fault(path: Path) -> str:
+    """Say why a path cannot be shown now; it is served all the same, and may yet be written."""
+    from pva.errors import UnknownFormatError
+    from pva.report import openReport
+    from pva.trace import openTrace
+
+    try:
+        openReport(path)
+    except (NotFoundError, UnknownFormatError) as error:
+        try:
+            openTrace(path)
+        except PvaError:
+            return str(error)
+    except PvaError as error:
+        return str(error)
+    return ""
 
 
 def reports_below(directory: Path) -> list[Path]:

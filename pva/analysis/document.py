@@ -13,7 +13,8 @@ _HEAD = """# Analyses
 Each is a function of `pva.analysis` that takes a report (or a host trace) and gives a DataFrame or
 a small frozen dataclass. They are in `pva.analysis.CATALOGUE` by name, and on the command line:
 
-    tilescope show NAME REPORT [--format table|json|csv] [--limit N] [OPTIONS]
+    tilescope show NAME REPORT [OPTIONS] [--where 'COLUMN OP VALUE'] [--sort COLUMN] [--limit N]
+                               [--format table|json|csv|parquet]
 
 This file is made from their docstrings by `make documents`.
 """

@@ -107,6 +107,19 @@ def test_a_trace_may_have_any_name(command: str, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.stderr
 
 
+@pytest.mark.parametrize("kind", ["truncated", "empty", "directory", "text"])
+def test_serve_says_what_it_cannot_show(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cli.serve.serve_paths", lambda *given: None)
+    write_trace(tmp_path / "whole.pvti")
+    registry.write(small_report(), tmp_path / "whole.pop")
+    path = bad(kind, tmp_path, (tmp_path / "whole.pop").read_bytes(), ".pop")
+    whole = [str(tmp_path / f"whole{suffix}") for suffix in (".pop", ".pvti")]
+    result = CliRunner().invoke(tilescope, ["serve", *whole, str(path)])
+    assert result.stderr.count("\n") == 1 and path.name in result.stderr
+
+
 def test_a_report_is_no_trace_and_a_trace_no_report(tmp_path: Path) -> None:
     write_trace(tmp_path / "t.pvti")
     registry.write(small_report(), tmp_path / "r.pop")
