@@ -14,6 +14,7 @@ from cli.output import (
     FORMATS,
     OBJECT,
     FormChoice,
+    Rows,
     limit_option,
     of_frame,
     of_record,
@@ -71,10 +72,16 @@ def write_selected(
     if chosen.form == PARQUET:
         _write_parquet(result)
     elif chosen.form == OBJECT:
-        rows = of_record(result) if record else of_frame(result)
+        rows = _with_units(of_record(result), units) if record else of_frame(result)
         write_rows_object("show", path, rows, chosen.limit, units, name=name)
     else:
         write_result(result, chosen.form, chosen.limit)
+
+
+def _with_units(rows: Rows, units: dict[str, str]) -> Rows:
+    """Add to each field of a dataclass its unit."""
+    fields = [(name, value, units.get(name.partition(".")[0], "")) for name, value in rows.rows]
+    return Rows((*rows.columns, "unit"), fields, rows.count)
 
 
 def frame_of_record(record: Any) -> pd.DataFrame:

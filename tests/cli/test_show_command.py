@@ -117,3 +117,9 @@ def test_units_go_with_the_columns_of_a_table(report: Path, name: str) -> None:
     wanted = {"cycles": "cycles"} if "steps" in name else {"bytes": "bytes"}
     assert wanted.items() <= units.items()
     assert ("row" in units) == (name != "steps")
+
+
+def test_fields_of_a_dataclass_have_their_units(report: Path) -> None:
+    found = json.loads(run("memory_overview", report, "--json").stdout)["rows"]
+    assert found[0] == {"field": "bytes_per_tile", "value": 2048, "unit": "bytes"}
+    assert found[1] == {"field": "tiles", "value": 10, "unit": ""}
