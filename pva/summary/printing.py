@@ -27,20 +27,20 @@ _SWITCHES = {"true": True, "false": False}
 
 def printProfileSummary(
     stream: TextIO | None,
-    graphProfile: Profile,
+    graphProfile: Report | Profile,
     executionProfile: Profile | None = None,
     options: Options = None,
 ) -> None:
     """Print the summary of a graph profile and of an execution profile to a stream or stdout.
 
-    A profile is the value of its document, or a file of any format, or a report directory; a file
-    or directory may hold both. Options are those of the guide; raises PvaError.
+    A profile is the value of its document, or a file of any format, or a report directory; a file,
+    a directory or an opened report may hold both. Options are those of the guide; raises PvaError.
     """
     _print(profile_texts, stream, _report(graphProfile, executionProfile), options, OPTIONS)
 
 
 def printGraphSummary(
-    stream: TextIO | None, graphProfile: Profile, options: Options = None
+    stream: TextIO | None, graphProfile: Report | Profile, options: Options = None
 ) -> None:
     """Print the summary of a graph profile; raises PvaError."""
     _print(graph_texts, stream, _report(graphProfile), options, GRAPH_OPTIONS)
@@ -48,7 +48,7 @@ def printGraphSummary(
 
 def printExecutionSummary(
     stream: TextIO | None,
-    graphProfile: Profile,
+    graphProfile: Report | Profile,
     executionProfile: Profile | None = None,
     options: Options = None,
 ) -> None:
@@ -57,8 +57,12 @@ def printExecutionSummary(
     _print(execution_texts, stream, report, options, EXECUTION_OPTIONS)
 
 
-def _report(graph: Profile, execution: Profile | None = None) -> Report:
-    return Report.of_profiles(graph, execution or None)
+def _report(graph: Report | Profile, execution: Profile | None = None) -> Report:
+    if not isinstance(graph, Report):
+        return Report.of_profiles(graph, execution or None)
+    if execution:
+        raise OptionError("profile summary", "a report and a profile", "a report holds both")
+    return graph
 
 
 def _print(

@@ -44,6 +44,7 @@ def printed(function: Any, *arguments: Any, stream: io.StringIO | None = None) -
 def test_a_report_is_printed_whole_or_by_halves(run: Path) -> None:
     report = pva.openReport(run)
     assert printed(pva.printProfileSummary, run) == profile_summary(report)
+    assert printed(pva.printProfileSummary, report) == profile_summary(report)
     assert printed(pva.printGraphSummary, run) == graph_summary(report)
     assert printed(pva.printExecutionSummary, run) == execution_summary(report)
 
@@ -82,6 +83,11 @@ def test_an_option_that_is_wrong_is_refused(run: Path, options: Any, fault: str)
     with pytest.raises(OptionError, match=re.escape(f"profile summary: {fault}")):
         pva.printProfileSummary(stream, run, options=options)
     assert stream.getvalue() == ""
+
+
+def test_a_report_has_no_second_profile(run: Path) -> None:
+    with pytest.raises(OptionError, match="a report and a profile; a report holds both"):
+        pva.printProfileSummary(io.StringIO(), pva.openReport(run), run)
 
 
 def test_without_a_stream_it_is_printed_to_stdout(run: Path, capsys: Any) -> None:
