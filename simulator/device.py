@@ -261,7 +261,8 @@ class IPUModel:
     def __init__(self, name: str = "", /, **members: Any) -> None:
         self._values: dict[str, Any] = {}
         defaults = model_defaults()
-        self.IPUVersion = members.pop("ipuVersion", name or defaults.get(DEFAULT_PART, "mk2"))
+        part = defaults.get(DEFAULT_PART, "mk2") if name == "" else name
+        self.IPUVersion = members.pop("ipuVersion", part)
         if DEFAULT_IPUS in defaults:
             members.setdefault("numIPUs", defaults[DEFAULT_IPUS])
         for member, value in members.items():

@@ -51,7 +51,9 @@ def layout(store: Store, chosen: Address) -> Element:
     overview = analysis.execution_overview(report)
     question, answer = components.title("Where do the cycles go?"), execution_sentence(overview)
     if not overview.steps:
-        return html.Div([question, components.headline(answer)])
+        data = report.dataset
+        absent = "" if data.has("steps") else f"No steps: {data.why_absent('steps')}."
+        return html.Div([question, components.headline(answer, more=absent)])
     view = dmc.SegmentedControl(
         id="execution-show",
         data=[{"value": value, "label": label} for value, label in LAYERS],
