@@ -18,6 +18,7 @@ from pva.analysis import (
     execution,
     flops,
     host,
+    insights,
     liveness,
     memory,
     operations,
@@ -31,6 +32,8 @@ Analysis = Callable[..., Any]
 CATALOGUE: dict[str, Analysis] = {
     analysis.__name__: analysis
     for analysis in (
+        insights.insights,
+        insights.unchecked_rules,
         memory.memory_overview,
         memory.memory_by_tile,
         memory.fullest_tiles,

@@ -13,6 +13,11 @@ def _column(word: str) -> tuple[str, str]:
 
 
 _TEXTS: dict[str, str] = {
+    "insights": (
+        "rule about severity what where amount unit advice saving of saving_share:fraction show "
+        "tile step variable"
+    ),
+    "unchecked_rules": "rule about tells why",
     "memory_overview": (
         "bytes_per_tile:bytes tiles total:bytes total_including_gaps:bytes fullest_tile "
         "fullest_bytes:bytes fullest_share:fraction fullest_tile_excluding_gaps "

@@ -1,0 +1,101 @@
+"""What stands out in a report: rules, each a function from a report to findings.
+
+`RULES` names them by what they are about; `insights` asks them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from pva.analysis.insights import lives, space, speed
+from pva.analysis.insights.finding import UNITS, Finding, part
+from pva.errors import NotRecordedError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pva.report import Report
+
+Rule = Callable[["Report"], list[Finding]]
+
+MEMORY, TIME = "memory", "time"
+RULES: dict[str, tuple[Rule, ...]] = {
+    MEMORY: (
+        space.does_it_fit,
+        space.uneven_tiles,
+        space.gaps_on_fullest_tile,
+        space.variable_on_few_tiles,
+        lives.largest_at_peak,
+        lives.idle_at_peak,
+        lives.full_precision_at_peak,
+        lives.mostly_always_live,
+        space.code_of_exchanges,
+        space.many_vertices,
+    ),
+    TIME: (
+        speed.uneven_work,
+        speed.bound_by_sync,
+        speed.bound_by_exchange,
+        speed.bound_by_host,
+        speed.one_thread_busy,
+        speed.poor_use_of_matrix_units,
+        speed.many_tiny_steps,
+    ),
+}
+_ORDER = {"problem": 0, "cost": 1, "note": 2}
+_COLUMNS = (
+    "rule", "about", "severity", "what", "where", "amount", "unit", "advice", "saving", "of",
+    "saving_share", "show", "tile", "step", "variable",
+)  # fmt: skip
+
+
+def insights(report: Report) -> pd.DataFrame:
+    """Tell what stands out: does it fit, what fills the tiles, what the runs wait for.
+
+    A row is a finding: `what`, `where`, how much (`amount`), what to try (`advice`) and the most
+    that this could save: `saving`, of what `of` says (one tile, all tiles, the peak of liveness,
+    the recorded runs), of which `saving_share` is a part. Savings do not add up. `unit` is bytes
+    or cycles; `show` is the analysis that has the details, with tile, step and variable (-1: none).
+    `severity` is problem, cost or note; problems come first, then what could save most. What was
+    not recorded is not looked at; `unchecked_rules` lists it.
+    """
+    import pandas as pd
+
+    rows = []
+    for about, rule in _rules():
+        try:
+            found = rule(report)
+        except NotRecordedError:
+            continue
+        rows += [_row(rule.__name__, about, finding) for finding in found]
+    rows.sort(key=lambda row: (_ORDER[str(row["severity"])], -float(str(row["saving_share"]))))
+    return pd.DataFrame(rows, columns=list(_COLUMNS))
+
+
+def unchecked_rules(report: Report) -> pd.DataFrame:
+    """Tell which rules of `insights` could not be checked, as the report lacks what they need."""
+    import pandas as pd
+
+    rows = []
+    for about, rule in _rules():
+        try:
+            rule(report)
+        except NotRecordedError as error:
+            text = " ".join((rule.__doc__ or "").split())
+            rows.append((rule.__name__, about, text, str(error)))
+    return pd.DataFrame(rows, columns=["rule", "about", "tells", "why"])
+
+
+def _rules() -> Iterator[tuple[str, Rule]]:
+    for about, rules in RULES.items():
+        for rule in rules:
+            yield about, rule
+
+
+def _row(rule: str, about: str, finding: Finding) -> dict[str, object]:
+    values = asdict(finding)
+    whole = values.pop("whole")
+    share = min(part(finding.saving, whole), 1.0)
+    return {"rule": rule, "about": about, "unit": UNITS[finding.of], "saving_share": share} | values

@@ -1,0 +1,42 @@
+"""What a rule finds: what, where, how much, what to try and what that would save."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["problem", "cost", "note"]
+
+# What a saving is a part of, with its unit.
+FULLEST_TILE, AT_PEAK, ALL_TILES = "the fullest tile", "the peak of liveness", "all tiles"
+RECORDED_RUNS = "the recorded runs"
+UNITS = {FULLEST_TILE: "bytes", AT_PEAK: "bytes", ALL_TILES: "bytes", RECORDED_RUNS: "cycles"}
+NOWHERE = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing worth knowing about a report, in words and figures.
+
+    `amount` and `saving` are of `of`, in bytes or cycles as UNITS says; `whole` is all of it. A
+    saving is an upper bound, worked out for the change in `advice` alone. `show` is the analysis
+    that has the details; tile, step and variable are what to choose there, -1 for none.
+    """
+
+    severity: Severity
+    what: str
+    where: str
+    amount: float
+    of: str
+    whole: float
+    advice: str = ""
+    saving: float = 0
+    show: str
+    tile: int = NOWHERE
+    step: int = NOWHERE
+    variable: int = NOWHERE
+
+
+def part(value: float, whole: float) -> float:
+    """Give a share, nothing of nothing being 0."""
+    return value / whole if whole else 0.0

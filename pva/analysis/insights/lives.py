@@ -1,0 +1,216 @@
+"""Rules about the peak of liveness: who is live there, and what would lower it.
+
+Each takes a report and gives findings, none when there is nothing to say. Raises NotRecordedError.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from pva.analysis.insights.finding import AT_PEAK, Finding, part
+from pva.analysis.liveness import LivenessOverview, liveness_overview
+from pva.analysis.memory import CATEGORY_LABELS
+from pva.units import count, share, size
+
+if TYPE_CHECKING:
+    from pva.report import Report
+
+Bytes = npt.NDArray[np.int64]
+
+WORTH_A_LOOK = 0.05  # of the peak
+MOSTLY = 0.8
+FULL_PRECISION = "float"
+
+
+def largest_at_peak(report: Report) -> list[Finding]:
+    """Tell which variable that comes and goes takes the most where liveness peaks."""
+    live, here = _peak(report)
+    if not len(here):
+        return []
+    sizes = report.dataset.column("variables", "bytes")
+    largest = int(here[sizes[here].argmax()])
+    amount = int(sizes[largest])
+    if amount <= WORTH_A_LOOK * live.max_live:
+        return []
+    alone = np.zeros(len(sizes), dtype=bool)
+    alone[largest] = True
+    name = str(report.dataset.column("variables", "name")[largest])
+    return [
+        Finding(
+            severity="cost",
+            what=f"{name} takes {share(part(amount, live.max_live))} of what is live at the peak",
+            where=_place(live),
+            amount=amount,
+            of=AT_PEAK,
+            whole=live.max_live,
+            advice="Make it smaller, work on a part of it at a time, or end its life earlier.",
+            saving=_saved(report, _bytes_by_step(report, alone)),
+            show="live_at_peak",
+            step=live.peak_step,
+            variable=largest,
+        )
+    ]
+
+
+def idle_at_peak(report: Report) -> list[Finding]:
+    """Tell what is kept over the peak of liveness, used before and after but not there."""
+    live, here = _peak(report)
+    first, last = _idle_stretch(report, here, live.peak_step)
+    idle = here[first <= last]
+    if not len(idle):
+        return []
+    sizes = report.dataset.column("variables", "bytes")
+    steps = len(report.dataset.column("liveness_steps", "bytes"))
+    begin, end = first[first <= last], last[first <= last] + 1
+    saving = _saved(report, _added(begin, end, sizes[idle], steps))
+    if saving <= WORTH_A_LOOK * live.max_live:
+        return []
+    largest = int(idle[sizes[idle].argmax()])
+    held = int(sizes[idle].sum())
+    name = str(report.dataset.column("variables", "name")[largest])
+    what = "1 variable is" if len(idle) == 1 else f"{count(len(idle))} variables are"
+    return [
+        Finding(
+            severity="cost",
+            what=f"{what} kept over the peak without being used there, the largest {name}",
+            where=f"{_place(live)}: {size(held)}",
+            amount=held,
+            of=AT_PEAK,
+            whole=live.max_live,
+            advice="Recompute them after the peak, or stream them out and in again.",
+            saving=saving,
+            show="variable_lifetimes",
+            step=live.peak_step,
+            variable=largest,
+        )
+    ]
+
+
+def _idle_stretch(report: Report, variables: Bytes, peak: int) -> tuple[Bytes, Bytes]:
+    """Give the first and last step around the peak at which variables are live and not used.
+
+    `variables` ascend. Empty (last before first) for those that the step itself uses, or that
+    nothing uses before or after: a life that begins too early or ends too late is another matter.
+    """
+    data = report.dataset
+    steps = data.column("liveness_steps", "program")
+    order = np.argsort(steps, kind="stable")
+    mine = np.isin(data.column("access", "variable"), variables)
+    program, used = (data.column("access", name)[mine] for name in ("program", "variable"))
+    low, high = (np.searchsorted(steps[order], program, side=side) for side in ("left", "right"))
+    lengths = high - low
+    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    when = order[np.repeat(low, lengths) + within]
+    whose = np.searchsorted(variables, np.repeat(used, lengths))
+    before = np.full(len(variables), -1)
+    after = np.full(len(variables), len(steps))
+    np.maximum.at(before, whose[when <= peak], when[when <= peak])
+    np.minimum.at(after, whose[when >= peak], when[when >= peak])
+    both = (before >= 0) & (after < len(steps))
+    return np.where(both, before + 1, 1), np.where(both, after - 1, 0)
+
+
+def full_precision_at_peak(report: Report) -> list[Finding]:
+    """Tell what float variables take where liveness peaks, and what half precision would save."""
+    data = report.dataset
+    live, here = _peak(report)
+    of_type = data.column("variables", "type") == FULL_PRECISION
+    always = data.column("variables", "always_live") & of_type
+    sizes = data.column("variables", "bytes")
+    kept = int(sizes[always].sum())
+    amount = kept + int(sizes[here][of_type[here]].sum())
+    if amount <= 2 * WORTH_A_LOOK * live.max_live:
+        return []
+    moving = _bytes_by_step(report, of_type & ~always) if live.peak_step >= 0 else np.zeros(0)
+    named = np.concatenate((here[of_type[here]], np.flatnonzero(always)))
+    largest = int(named[sizes[named].argmax()])
+    name = str(data.column("variables", "name")[largest])
+    return [
+        Finding(
+            severity="cost",
+            what=f"Variables of type float take {share(part(amount, live.max_live))} of what is "
+            f"live at the peak, the largest {name}",
+            where=_place(live),
+            amount=amount,
+            of=AT_PEAK,
+            whole=live.max_live,
+            advice="Hold them as half where the model allows it.",
+            saving=kept // 2 + _saved(report, moving.astype(np.int64) // 2),
+            show="memory_by_type",
+            step=live.peak_step,
+            variable=largest,
+        )
+    ]
+
+
+def mostly_always_live(report: Report) -> list[Finding]:
+    """Tell when little comes and goes, so that shortening lives cannot help."""
+    live = liveness_overview(report)
+    if live.always_live <= MOSTLY * live.max_live or not live.max_live:
+        return []
+    data = report.dataset
+    names, sizes = (data.column("always_live_variables", name) for name in ("name", "bytes"))
+    if not len(sizes):
+        return []
+    largest = int(sizes.argmax())
+    what = CATEGORY_LABELS.get(str(names[largest]), str(names[largest]))
+    return [
+        Finding(
+            severity="note",
+            what=f"{share(part(live.always_live, live.max_live))} of what is live at the peak is "
+            f"always live, most of it {what}",
+            where=f"{what} takes {size(sizes[largest])}",
+            amount=live.always_live,
+            of=AT_PEAK,
+            whole=live.max_live,
+            advice="Shorter lives of variables save no more than the rest: look at code, stacks "
+            "and weights first.",
+            saving=live.max_live - live.always_live,
+            show="always_live_variables",
+            step=live.peak_step,
+        )
+    ]
+
+
+def _peak(report: Report) -> tuple[LivenessOverview, Bytes]:
+    """Give the peak, and the variables that are live there, without the always-live ones."""
+    live = liveness_overview(report)
+    data = report.dataset
+    begin, end = (data.column("variable_intervals", name) for name in ("begin", "end"))
+    alive = data.column("variable_intervals", "variable")
+    here = (begin <= live.peak_step) & (live.peak_step < end)
+    return live, np.unique(alive[here])
+
+
+def _place(live: LivenessOverview) -> str:
+    return f"step {live.peak_step:,}, {live.peak_name or live.peak_type}"
+
+
+def _bytes_by_step(report: Report, chosen: npt.NDArray[np.bool_]) -> Bytes:
+    """Give the bytes that the chosen variables have live at each program step."""
+    data = report.dataset
+    variable, begin, end = (
+        data.column("variable_intervals", name) for name in ("variable", "begin", "end")
+    )
+    mine = chosen[variable]
+    sizes = data.column("variables", "bytes")[variable[mine]]
+    return _added(begin[mine], end[mine], sizes, data.length("liveness_steps"))
+
+
+def _added(begin: Bytes, end: Bytes, sizes: Bytes, steps: int) -> Bytes:
+    """Add up sizes over half-open intervals of steps."""
+    changes = np.zeros(steps + 1, dtype=np.int64)
+    np.add.at(changes, np.clip(begin, 0, steps), sizes)
+    np.add.at(changes, np.clip(end, 0, steps), -sizes)
+    return np.cumsum(changes)[:-1]
+
+
+def _saved(report: Report, less: Bytes) -> int:
+    """Tell by how much the peak falls when each step has so much less live."""
+    live = report.dataset.column("liveness_steps", "bytes")
+    if not len(live):
+        return 0
+    return int(live.max() - (live - less).max())

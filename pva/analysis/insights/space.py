@@ -1,0 +1,196 @@
+"""Rules about memory: does it fit, what is in the way, what could be smaller.
+
+Each takes a report and gives findings, none when there is nothing to say. Raises NotRecordedError.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pva.analysis.exchanges import largest_exchanges
+from pva.analysis.insights.finding import ALL_TILES, FULLEST_TILE, Finding, part
+from pva.analysis.memory import (
+    memory_by_compute_set,
+    memory_by_tile,
+    memory_overview,
+    memory_usage,
+)
+from pva.analysis.placement import variable_spread
+from pva.units import count, share, size
+
+if TYPE_CHECKING:
+    from pva.report import Report
+
+NEARLY_FULL = 0.9  # of a tile's memory
+EVEN_ENOUGH = 0.75  # mean tile / fullest tile
+MATTERS = 0.5  # of a tile's memory: a fullest tile below it has room anyway
+WORTH_A_LOOK = 0.05  # of what a saving is a part of
+WORKERS = 6  # threads of a tile that run vertices
+EXCHANGE_CODE = ("internalExchangeCode", "globalExchangeCode", "hostExchangeCode")
+
+
+def does_it_fit(report: Report) -> list[Finding]:
+    """Tell whether every tile has enough memory, and what is spare or lacking on the fullest."""
+    memory = memory_overview(report)
+    spare = memory.bytes_per_tile - memory.fullest_bytes
+    tile = f"tile {memory.fullest_tile:,}"
+    of = f"{size(memory.fullest_bytes)} of {size(memory.bytes_per_tile)}"
+    base: dict[str, Any] = {
+        "of": FULLEST_TILE, "whole": memory.fullest_bytes, "show": "fullest_tiles",
+        "tile": memory.fullest_tile,
+    }  # fmt: skip
+    if memory.tiles_out_of_memory:
+        even = int(memory.fullest_bytes - memory.mean_bytes)
+        fits = memory.mean_bytes <= memory.bytes_per_tile
+        advice = (
+            "Spread the data: the mean tile would fit."
+            if fits
+            else "Use more IPUs, a smaller batch or half precision: the mean tile does not fit."
+        )
+        what = f"Out of memory: {_tiles(memory.tiles_out_of_memory)} too little"
+        return [Finding(severity="problem", what=what, where=f"{tile} needs {of}", amount=-spare,
+                        advice=advice, saving=even if fits else 0, **base)]  # fmt: skip
+    full = memory.fullest_share > NEARLY_FULL
+    what = f"Fits, with {share(part(spare, memory.bytes_per_tile))} spare on the fullest tile"
+    return [Finding(severity="cost" if full else "note", what=what, where=f"{tile} uses {of}",
+                    amount=spare, **base)]  # fmt: skip
+
+
+def _tiles(number: int) -> str:
+    return "1 tile has" if number == 1 else f"{count(number)} tiles have"
+
+
+def uneven_tiles(report: Report) -> list[Finding]:
+    """Tell when the fullest tile needs far more than the mean one."""
+    memory = memory_overview(report)
+    if memory.mean_bytes >= EVEN_ENOUGH * memory.fullest_bytes:
+        return []
+    over = memory.fullest_bytes - int(memory.mean_bytes)
+    return [
+        Finding(
+            severity="cost" if memory.fullest_share > MATTERS else "note",
+            what=f"Uneven: the fullest tile needs {memory.fullest_bytes / memory.mean_bytes:.1f} "
+            "times what the mean tile does",
+            where=f"tile {memory.fullest_tile:,}, {size(memory.fullest_bytes)}; the mean is "
+            f"{size(memory.mean_bytes)}",
+            amount=over,
+            of=FULLEST_TILE,
+            whole=memory.fullest_bytes,
+            advice="Map its variables and vertices to more tiles.",
+            saving=over,
+            show="memory_by_tile",
+            tile=memory.fullest_tile,
+        )
+    ]
+
+
+def gaps_on_fullest_tile(report: Report) -> list[Finding]:
+    """Tell when gaps take a part of the fullest tile."""
+    memory = memory_overview(report)
+    row = memory_by_tile(report).iloc[memory.fullest_tile]
+    gaps = int(row["total_including_gaps"] - row["total"])
+    if gaps <= WORTH_A_LOOK * memory.bytes_per_tile:
+        return []
+    return [
+        Finding(
+            severity="cost" if memory.fullest_share > MATTERS else "note",
+            what=f"Gaps take {share(part(gaps, memory.fullest_bytes))} of the fullest tile",
+            where=f"tile {memory.fullest_tile:,}: {size(gaps)} of {size(memory.fullest_bytes)}",
+            amount=gaps,
+            of=FULLEST_TILE,
+            whole=memory.fullest_bytes,
+            advice="Fewer variables that must lie interleaved, or of smaller alignment, leave "
+            "smaller gaps.",
+            saving=gaps,
+            show="fragmentation",
+            tile=memory.fullest_tile,
+        )
+    ]
+
+
+def variable_on_few_tiles(report: Report) -> list[Finding]:
+    """Tell which variable fills one tile more than an even share of it would."""
+    capacity = int(report.dataset.value("target", "bytes_per_tile"))
+    spread = variable_spread(report)
+    if not len(spread) or spread["excess_bytes"].iloc[0] <= WORTH_A_LOOK * capacity:
+        return []
+    row = spread.iloc[0]
+    tile = int(row["fullest_tile"])
+    needed = int(memory_by_tile(report)["total_including_gaps"].iloc[tile])
+    return [
+        Finding(
+            severity="cost",
+            what=f"{row['name']} lies on {count(row['tiles'])} tiles only"
+            if row["tiles"] > 1
+            else f"{row['name']} lies on one tile",
+            where=f"tile {tile:,} holds {size(row['most_bytes'])} of it",
+            amount=int(row["most_bytes"]),
+            of=FULLEST_TILE,
+            whole=max(needed, int(row["most_bytes"])),
+            advice="Map it evenly over all tiles.",
+            saving=int(row["excess_bytes"]),
+            show="variable_spread",
+            tile=tile,
+            variable=int(row["variable"]),
+        )
+    ]
+
+
+def code_of_exchanges(report: Report) -> list[Finding]:
+    """Tell when the code that moves data takes a part of memory."""
+    usage = memory_usage(report)
+    by_category = usage.not_overlapped_by_category
+    code = sum(by_category.get(category, 0) for category in EXCHANGE_CODE)
+    if code <= 2 * WORTH_A_LOOK * usage.total:
+        return []
+    table = largest_exchanges(report).sort_values("code_bytes", ascending=False, kind="stable")
+    told = len(table) and table["code_bytes"].iloc[0] > 0
+    row = table.iloc[0] if told else None
+    return [
+        Finding(
+            severity="cost",
+            what=f"Exchange code takes {share(part(code, usage.total))} of memory",
+            where=f"most in {row['name'] or 'an exchange without a name'}, "
+            f"{size(row['code_bytes'])}"
+            if row is not None
+            else "on all tiles",
+            amount=code,
+            of=ALL_TILES,
+            whole=usage.total,
+            advice="Lay the operands of that operation out the way it reads them, so that it moves "
+            "fewer, longer pieces."
+            if row is not None
+            else "Move fewer, longer pieces.",
+            saving=int(row["code_bytes"]) if row is not None else 0,
+            show="largest_exchanges",
+        )
+    ]
+
+
+def many_vertices(report: Report) -> list[Finding]:
+    """Tell which compute set has so many small vertices that their state takes memory."""
+    total = memory_overview(report).total
+    table = memory_by_compute_set(report)
+    tiles = (report.dataset.array("compute_set_cycles_by_tile") > 0).sum(axis=1)
+    per_tile = table["vertices"].to_numpy() / np.maximum(tiles[table["compute_set"].to_numpy()], 1)
+    state = table["state"].to_numpy()
+    saving = np.where(per_tile > WORKERS, state * (1 - WORKERS / np.maximum(per_tile, 1)), 0)
+    if not len(saving) or saving.max() <= WORTH_A_LOOK * total:
+        return []
+    worst = int(saving.argmax())
+    return [
+        Finding(
+            severity="cost",
+            what=f"{table['name'].iloc[worst]} has {count(table['vertices'].iloc[worst])} vertices "
+            f"of {size(state[worst])} state, {per_tile[worst]:,.1f} a tile",
+            where=f"{share(part(state[worst], total))} of memory",
+            amount=int(state[worst]),
+            of=ALL_TILES,
+            whole=total,
+            advice=f"Fewer, larger vertices do: {WORKERS} a tile keep its workers busy.",
+            saving=int(saving[worst]),
+            show="memory_by_compute_set",
+        )
+    ]

@@ -1,0 +1,194 @@
+"""Each rule on a report in which it must fire, with savings by hand, and on one where it must not.
+
+The small report: 10 tiles of 2,048 bytes, 3,382 bytes always live, at most 200 beside them (at step
+6: x 80, product 80, message 40); 1,024 cycles, of which 642 compute, 218 exchange, 140 sync and 24
+host exchange.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pva import schema
+from pva.analysis import CATALOGUE
+from pva.analysis.insights import RULES, insights, unchecked_rules
+from tests.analysis.samples import every_report, opened, small
+from tests.builders import COMPUTE_CYCLES, TILES, small_report
+
+DATA = small_report()
+
+
+def table(table: str, /, **columns: Any) -> dict[str, Any]:
+    """Give a table of the small report with columns replaced."""
+    return {table: dict(DATA.table(table)) | columns}
+
+
+def capacity(size: int) -> dict[str, Any]:
+    return table("target", bytes_per_tile=[size])
+
+
+def needed(values: Any) -> dict[str, Any]:
+    return table("memory_by_tile", total_including_gaps=values)
+
+
+def lasting(cycles: int, *types: str) -> dict[str, Any]:
+    """Have every step of the types make its run longer by so many cycles."""
+    here = np.isin(DATA.texts("steps", "type"), types)
+    begin, end = (DATA.column("steps", name) for name in ("cycles_from", "cycles_to"))
+    return table("steps", cycles_to=np.where(here, begin + cycles, end))
+
+
+def spread(**pieces: int) -> dict[str, Any]:
+    """Give every piece of a variable so many bytes."""
+    names = DATA.column("variables", "name")[DATA.column("variable_pieces", "variable")]
+    sizes = DATA.column("variable_pieces", "bytes")
+    for name, size in pieces.items():
+        sizes = np.where(names == name, size, sizes)
+    return table("variable_pieces", bytes=sizes)
+
+
+# Only w (80 bytes) and the constant (4) are always live: the peak is 284 bytes.
+LITTLE_ALWAYS = {"always_live_bytes": np.full(TILES, 8) + 4 * (np.arange(TILES) == 0)}
+
+
+def kept_over_the_peak() -> dict[str, Any]:
+    """Have add (step 9) read x in place of multiply (step 6): nothing uses it in steps 6 to 8."""
+    programs = DATA.column("access", "program").copy()
+    moved = (programs == 6) & (DATA.column("access", "variable") == 0)
+    programs[moved] = 12
+    return LITTLE_ALWAYS | table("access", program=programs)
+
+
+def vertices(count: int) -> dict[str, Any]:
+    """Give multiply so many vertices on its 10 tiles, of 440 bytes of state in all."""
+    counts = DATA.column("compute_set_vertices", "count").copy()
+    counts[0] = count
+    data = DATA.array("memory_by_compute_set_vertex_data").copy()
+    data[0] = 40
+    return table("compute_set_vertices", count=counts) | {"memory_by_compute_set_vertex_data": data}
+
+
+def convolution(flops: int) -> dict[str, Any]:
+    """Have multiply run on the matrix units."""
+    names = ["poplin::ConvPartial1x1Out<float>", *DATA.column("vertex_types", "name")[1:]]
+    return table("vertex_types", name=names) | table("compute_sets", flops=[flops, 8, 10])
+
+
+def no_exchange_code() -> dict[str, Any]:
+    sizes = DATA.array("memory_by_category").copy()
+    sizes[[schema.CATEGORIES.index(f"{kind}ExchangeCode") for kind in ("internal", "host")]] = 0
+    return {"memory_by_category": sizes}
+
+
+EVEN_CYCLES = {"compute_set_cycles_by_tile": np.full((3, TILES), 50)}
+ALL_THREADS = {"compute_set_active_cycles_by_tile": COMPUTE_CYCLES}
+# rule: a report in which it fires, its amount and its saving; a report in which it does not.
+CASES: dict[str, tuple[dict[str, Any], float, float, dict[str, Any]]] = {
+    # 1,040 bytes on the fullest tile, 640 on the mean one
+    "uneven_tiles": ({}, 400, 400, needed([540] * TILES)),
+    "gaps_on_fullest_tile": ({}, 1040 - 474, 566, needed(DATA.column("memory_by_tile", "total"))),
+    # 300 bytes on each of 2 tiles, where 60 on each of 10 would do
+    "variable_on_few_tiles": (spread(partials=300), 300, 240, {}),
+    # without x, step 6 has 120 bytes live: product and message
+    "largest_at_peak": (LITTLE_ALWAYS, 80, 80, {}),
+    # without x in steps 6 to 8, the peak is at step 9: x and product, 160 bytes
+    "idle_at_peak": (kept_over_the_peak(), 80, 40, LITTLE_ALWAYS),
+    "full_precision_at_peak": (
+        LITTLE_ALWAYS, 284, 142, LITTLE_ALWAYS | table("variables", type=["half"] * 7)
+    ),
+    "mostly_always_live": ({}, 3382, 200, LITTLE_ALWAYS),
+    # 40 bytes of internal exchange code and 24 for the host on each tile; multiply's is the most
+    "code_of_exchanges": ({}, 640, 40, no_exchange_code()),
+    # 12 a tile where 6 would do
+    "many_vertices": (vertices(120), 440, 220, vertices(60)),
+    # multiply 4 * (114 - 87), reduce 2 * (48 - 8.4), add 4 * (30 - 15)
+    "uneven_work": ({}, 247, 247, EVEN_CYCLES),
+    "bound_by_sync": (lasting(200, "Sync"), 800, 400, {}),
+    # 4 * 300 and 24 between IPUs; uneven by 4 * (49 - 44.5) and 2 * (20 - 4)
+    "bound_by_exchange": (lasting(300, "DoExchange"), 1224, 50, {}),
+    # 4 * 200, of which compute can hide 642
+    "bound_by_host": (lasting(200, "StreamCopy"), 800, 642, {}),
+    # 5/6 of 4 * 114 and of 4 * 30, and 66/84 of 2 * 48
+    "one_thread_busy": ({}, 672, 555, ALL_THREADS),
+    # 4 * 114 cycles, in which 10 tiles could do 32 operations a cycle each
+    "poor_use_of_matrix_units": (convolution(20), 456, 456, convolution(114 * 320)),
+    # 10 steps of 10 cycles, where a sync takes 35: 5 syncs less
+    "many_tiny_steps": (lasting(10, "OnTileExecute"), 100, 175, {}),
+}  # fmt: skip
+
+
+def found(rule: str, **changes: Any) -> Any:
+    frame = insights(small(**changes))
+    return frame[frame["rule"] == rule]
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_rule_fires_with_amount_and_saving_worked_out_by_hand(rule: str) -> None:
+    changes, amount, saving, _ = CASES[rule]
+    finding = found(rule, **changes)
+    assert finding[["amount", "saving"]].to_numpy().tolist() == [[amount, saving]]
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_rule_says_nothing_where_there_is_nothing(rule: str) -> None:
+    assert not len(found(rule, **CASES[rule][-1]))
+
+
+@pytest.mark.parametrize(
+    ("size", "severity", "amount", "saving", "what"),
+    [
+        (2048, "note", 1008, 0, "Fits, with 49.2 % spare on the fullest tile"),
+        (1100, "cost", 60, 0, "Fits, with 5.5 % spare on the fullest tile"),
+        (1000, "problem", 40, 400, "Out of memory: 2 tiles have too little"),
+        (600, "problem", 440, 0, "Out of memory: 2 tiles have too little"),
+    ],
+)
+def test_program_fits_or_not(
+    size: int, severity: str, amount: int, saving: int, what: str
+) -> None:  # fmt: skip
+    row = found("does_it_fit", **capacity(size)).iloc[0]
+    assert (row["severity"], row["amount"], row["saving"], row["what"]) == (
+        severity, amount, saving, what,
+    )  # fmt: skip
+    assert row["tile"] == 0
+
+
+def test_every_rule_has_its_tests() -> None:
+    names = {rule.__name__ for rules in RULES.values() for rule in rules}
+    assert names == {*CASES, "does_it_fit"}
+
+
+@every_report
+def test_findings_are_ordered_and_lead_to_an_analysis(name: str) -> None:
+    frame = insights(opened(name))
+    order = [("problem", "cost", "note").index(severity) for severity in frame["severity"]]
+    assert order == sorted(order) and len(frame)
+    assert set(frame["show"]) <= set(CATALOGUE)
+    assert frame["saving_share"].between(0, 1).all()
+    assert not frame["what"].str.contains("\n").any()
+
+
+def test_rules_without_their_tables_are_listed_with_the_reason() -> None:
+    report = small(steps=None, variable_intervals=None)
+    missing = unchecked_rules(report).set_index("rule")["why"]
+    assert "steps not recorded" in missing["bound_by_sync"]
+    assert "variable_intervals" in missing["largest_at_peak"]
+    assert "does_it_fit" not in missing
+
+
+def test_finding_names_where_to_look() -> None:
+    row = found("largest_at_peak", **LITTLE_ALWAYS).iloc[0]
+    assert (row["step"], row["variable"], row["show"]) == (6, 0, "live_at_peak")
+    assert row["what"] == "x takes 28.2 % of what is live at the peak"
+    assert row["where"] == "step 6, multiply"
+
+
+def test_program_without_a_name_is_called_by_its_type() -> None:
+    names = DATA.column("programs", "name").copy()
+    names[6] = ""
+    assert (
+        "(OnTileExecute)" in found("uneven_work", **table("programs", name=names))["where"].iat[0]
+    )
