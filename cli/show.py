@@ -116,7 +116,7 @@ def _capital(text: str) -> str:
 def _of_analysis(name: str, analysis: Callable[..., Any]) -> click.Command:
     subject = _subject(analysis)
 
-    def ask(path: str, options: dict[str, int | None]) -> Any:
+    def ask(path: str, options: dict[str, Any]) -> Any:
         given = {option: value for option, value in options.items() if value is not None}
         return analysis(open_trace(path) if subject == "trace" else open_report(path), **given)
 
@@ -125,7 +125,7 @@ def _of_analysis(name: str, analysis: Callable[..., Any]) -> click.Command:
 
 
 def _of_table(name: str, table: str) -> click.Command:
-    def ask(path: str, options: dict[str, int | None]) -> pd.DataFrame:
+    def ask(path: str, options: dict[str, Any]) -> pd.DataFrame:
         from pva import schema
         from pva.frames import frame_of
 
@@ -156,7 +156,7 @@ def _with_units(units: dict[str, str]) -> list[str]:
 def _command(
     name: str,
     subject: str,
-    ask: Callable[[str, dict[str, int | None]], Any],
+    ask: Callable[[str, dict[str, Any]], Any],
     text: str,
     parameters: list[click.Parameter],
 ) -> click.Command:
@@ -185,13 +185,14 @@ def _parameters(analysis: Callable[..., Any]) -> list[click.Parameter]:
 
 def _parameter(keyword: inspect.Parameter) -> click.Parameter:
     # A default of None, given to click, would count as a value of a required option.
-    given = {} if keyword.default in (inspect.Parameter.empty, None) else {
+    given = {} if keyword.default in (inspect.Parameter.empty, None, ()) else {
         "default": keyword.default, "show_default": True,
     }  # fmt: skip
     return click.Option(
         [f"--{keyword.name.replace('_', '-')}"],
         type=click.IntRange(min=0),
         required=keyword.default is inspect.Parameter.empty,
+        multiple=keyword.default == (),
         help=_HELP[keyword.name],
         **given,
     )
@@ -201,6 +202,8 @@ _HELP = {
     "tile": "Only this tile.",
     "ipu": "Only this IPU.",
     "replica": "Only the tiles of this replica.",
+    "steps": "A program step, counted from 0 as in `liveness_curve`; once for each.",
+    "variables": "The row of a variable, as in `largest_variables`; once for each.",
     "step": "A step, counted from 0: of `liveness_curve` for memory, of `steps` for cycles.",
     "run": "Only this run, counted from 0.",
     "variable": "The row of a variable, as in `largest_variables`.",

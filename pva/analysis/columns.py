@@ -99,6 +99,12 @@ _TEXTS: dict[str, str] = {
         "variable name category bytes:bytes steps first_step last_step at_peak "
         "byte_steps:bytes*steps"
     ),
+    "live_at_steps": "variable name category * change:bytes",
+    "vertices_at_steps": "vertex_type state:bytes * change",
+    "cycle_estimates": (
+        "step type name cycles:cycles mean_cycles:cycles active_tiles slowest_tile"
+    ),
+    "lifetime_intervals": "variable name bytes:bytes begin end",
     "execution_overview": (
         "cycles:cycles seconds:s runs recorded_runs steps time_shares:fraction "
         "tile_cycles:tile-cycles compute_share:fraction exchange_share:fraction "

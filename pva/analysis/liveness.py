@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.memory import CATEGORY_LABELS
+from pva.analysis.programs import summed
 from pva.analysis.selection import chosen, program_texts, tile_count, tiles_of
 
 if TYPE_CHECKING:
@@ -33,8 +35,10 @@ class LivenessOverview:
     largest_variable_bytes: int
 
 
-def liveness_curve(report: Report, *, ipu: int | None = None) -> pd.DataFrame:
-    """Give the bytes that are live at each program step, on all tiles or one IPU.
+def liveness_curve(
+    report: Report, *, ipu: int | None = None, tile: int | None = None
+) -> pd.DataFrame:
+    """Give the bytes that are live at each program step, on all tiles, one IPU or one tile.
 
     `total` is `always_live`, the same at each step, and `not_always_live`; `depth` is how deep the
     step's program lies in others. Raises SelectionError, NotRecordedError.
@@ -43,12 +47,13 @@ def liveness_curve(report: Report, *, ipu: int | None = None) -> pd.DataFrame:
 
     data = report.dataset
     programs = data.column("liveness_steps", "program")
-    always: Rows = data.array("always_live_bytes")
-    if ipu is None:
-        moving = data.column("liveness_steps", "bytes")
-    else:
-        always = always[tiles_of(report, ipu=ipu)]
+    always: Rows = data.array("always_live_bytes")[_chosen_tiles(report, ipu, tile)]
+    if tile is not None:
+        moving = bytes_by_step(report, sizes_on(report, tile=tile))
+    elif ipu is not None:
         moving = data.array("liveness_bytes_by_ipu")[:, ipu]
+    else:
+        moving = data.column("liveness_steps", "bytes")
     types, names = program_texts(report, programs)
     return pd.DataFrame(
         {
@@ -64,11 +69,13 @@ def liveness_curve(report: Report, *, ipu: int | None = None) -> pd.DataFrame:
     )
 
 
-def live_variables(report: Report, *, step: int, tile: int | None = None) -> pd.DataFrame:
+def live_variables(
+    report: Report, *, step: int, ipu: int | None = None, tile: int | None = None
+) -> pd.DataFrame:
     """Give the not-always-live variables that are live at a program step, largest first.
 
-    `bytes` on all tiles, or on the one that is named; `variable` is the row of the table of
-    variables. Raises SelectionError, NotRecordedError.
+    `bytes` on all tiles, one IPU or one tile; `variable` is the row of the table of variables.
+    Raises SelectionError, NotRecordedError.
     """
     import pandas as pd
 
@@ -77,13 +84,12 @@ def live_variables(report: Report, *, step: int, tile: int | None = None) -> pd.
     begin, end = (data.column("variable_intervals", name) for name in ("begin", "end"))
     alive = data.column("variable_intervals", "variable")[(begin <= step) & (step < end)]
     rows = np.unique(alive)
-    sizes = data.column("variables", "bytes") if tile is None else _sizes_on_tile(report, tile)
     frame = pd.DataFrame(
         {
             "variable": rows,
             "name": data.column("variables", "name")[rows],
             "category": data.texts("variables", "category")[rows],
-            "bytes": sizes[rows],
+            "bytes": sizes_on(report, ipu=ipu, tile=tile)[rows],
         }
     )
     frame = frame[frame["bytes"] > 0]
@@ -114,29 +120,81 @@ def live_changes(report: Report, names: Names) -> tuple[Names, Rows, Rows, Rows]
     return different, when[order], rows[order], live[order]
 
 
-def _sizes_on_tile(report: Report, tile: int) -> Rows:
-    """Give the bytes of each variable on one tile."""
+def _chosen_tiles(report: Report, ipu: int | None, tile: int | None) -> slice:
+    """Give the tiles that are meant: one, those of an IPU, or all; raises SelectionError."""
+    if tile is None:
+        return tiles_of(report, ipu=ipu)
+    first = chosen("tile", tile, tile_count(report))
+    return slice(first, first + 1)
+
+
+def sizes_on(report: Report, *, ipu: int | None = None, tile: int | None = None) -> Rows:
+    """Give the bytes of each variable on all tiles, one IPU or one tile; raises SelectionError."""
     data = report.dataset
-    tile = chosen("tile", tile, tile_count(report))
-    here = data.column("variable_pieces", "tile") == tile
-    sizes = np.zeros(len(data.column("variables", "name")), dtype=np.int64)
-    variables, lengths = (data.column("variable_pieces", name) for name in ("variable", "bytes"))
-    np.add.at(sizes, variables[here], lengths[here])
-    return sizes
+    if tile is None and ipu is None:
+        everywhere: Rows = data.column("variables", "bytes")
+        return everywhere
+    tiles = _chosen_tiles(report, ipu, tile)
+    names = ("variable", "tile", "bytes")
+    variables, places, lengths = (data.column("variable_pieces", name) for name in names)
+    here = (places >= tiles.start) & (places < tiles.stop)
+    return summed(variables[here], lengths[here], data.length("variables"))
 
 
-def always_live_variables(report: Report) -> pd.DataFrame:
+def bytes_by_step(report: Report, sizes: Rows) -> Rows:
+    """Give what is live at each program step, of variables of these sizes by row."""
+    data = report.dataset
+    names = ("variable", "begin", "end")
+    variables, begin, end = (data.column("variable_intervals", name) for name in names)
+    return added_up(begin, end, sizes[variables], data.length("liveness_steps"))
+
+
+def added_up(begin: Rows, end: Rows, sizes: Rows, steps: int) -> Rows:
+    """Add up sizes over half-open intervals of steps."""
+    changes = np.zeros(steps + 1, dtype=np.int64)
+    np.add.at(changes, np.clip(begin, 0, steps), sizes)
+    np.add.at(changes, np.clip(end, 0, steps), -sizes)
+    return np.cumsum(changes)[:-1]
+
+
+def always_live_variables(
+    report: Report, *, ipu: int | None = None, tile: int | None = None
+) -> pd.DataFrame:
     """Give what is never dead, by name, largest first: variables and categories of data.
 
-    `bytes` on all tiles. Raises NotRecordedError.
+    `bytes` on all tiles, one IPU or one tile. Raises SelectionError, NotRecordedError.
     """
     import pandas as pd
 
     data = report.dataset
-    frame = pd.DataFrame(
-        {name: data.column("always_live_variables", name) for name in ("name", "bytes")}
-    )
+    if ipu is None and tile is None:
+        columns = {name: data.column("always_live_variables", name) for name in ("name", "bytes")}
+    else:
+        columns = _always_live_on(report, ipu, tile)
+    frame = pd.DataFrame(columns)
     return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+
+
+def _always_live_on(report: Report, ipu: int | None, tile: int | None) -> dict[str, Any]:
+    """Give what is never dead on some tiles: the categories that are so as a whole, and variables.
+
+    That a category is always live follows from its being in the table of what is on all tiles.
+    """
+    data = report.dataset
+    tiles = _chosen_tiles(report, ipu, tile)
+    by_category = data.array("memory_by_category")[..., tiles].sum(axis=(1, 2, 3))
+    of_category = dict(zip(CATEGORY_LABELS, by_category.tolist(), strict=True))
+    known = [
+        name
+        for name in dict.fromkeys(data.column("always_live_variables", "name").tolist())
+        if name in of_category
+    ]
+    sizes = sizes_on(report, ipu=ipu, tile=tile)
+    rows = np.flatnonzero(data.column("variables", "always_live") & (sizes > 0))
+    names = [*known, *data.column("variables", "name")[rows].tolist()]
+    values = [*(of_category[name] for name in known), *sizes[rows].tolist()]
+    kept = [place for place, size in enumerate(values) if size]
+    return {"name": [names[k] for k in kept], "bytes": np.array([values[k] for k in kept], int)}
 
 
 def liveness_overview(report: Report) -> LivenessOverview:

@@ -190,3 +190,32 @@ def test_changes_of_what_is_live_add_up_variables_of_one_name() -> None:
         (2, "p", 80), (5, "m", 40), (6, "p", 160), (7, "m", 0), (10, "p", 80), (11, "m", 32),
         (12, "p", 0), (12, "y", 4), (13, "m", 0), (14, "y", 0),
     ]  # fmt: skip
+
+
+@every_report
+def test_always_live_of_the_tiles_and_of_all_is_one_sum(name: str) -> None:
+    found = opened(name)
+    by_tile = found.dataset.array("always_live_bytes")
+    for tile in {0, len(by_tile) - 1}:
+        frame = liveness.always_live_variables(found, tile=tile)
+        assert frame["bytes"].sum() == by_tile[tile] and (frame["bytes"] > 0).all()
+    ipus = found.dataset.of_replica("num_ipus")
+    sums = [liveness.always_live_variables(found, ipu=i)["bytes"].sum() for i in range(ipus)]
+    assert sum(sums) == by_tile.sum()
+
+
+@every_report
+def test_curve_of_a_tile_peaks_where_the_report_says(name: str) -> None:
+    found = opened(name)
+    peaks = found.dataset.array("not_always_live_max_bytes")
+    for tile in {0, int(peaks.argmax()), len(peaks) - 1}:
+        curve = liveness.liveness_curve(found, tile=tile)
+        assert curve["not_always_live"].max() == peaks[tile]
+        assert (curve["always_live"] == found.dataset.array("always_live_bytes")[tile]).all()
+
+
+def test_live_variables_of_an_ipu_are_the_pieces_on_its_tiles() -> None:
+    frame = liveness.live_variables(report(), step=6, ipu=1)
+    assert frame[["name", "bytes"]].to_numpy().tolist() == [
+        ["x", 40], ["product", 40], ["message", 20],
+    ]  # fmt: skip

@@ -11,7 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.insights.finding import AT_PEAK, Finding, part
-from pva.analysis.liveness import LivenessOverview, liveness_overview
+from pva.analysis.liveness import (
+    LivenessOverview,
+    added_up,
+    bytes_by_step,
+    liveness_overview,
+)
 from pva.analysis.memory import CATEGORY_LABELS
 from pva.units import count, share, size
 
@@ -35,8 +40,7 @@ def largest_at_peak(report: Report) -> list[Finding]:
     amount = int(sizes[largest])
     if amount <= WORTH_A_LOOK * live.max_live:
         return []
-    alone = np.zeros(len(sizes), dtype=bool)
-    alone[largest] = True
+    alone = np.where(np.arange(len(sizes)) == largest, sizes, 0)
     name = str(report.dataset.column("variables", "name")[largest])
     return [
         Finding(
@@ -47,7 +51,7 @@ def largest_at_peak(report: Report) -> list[Finding]:
             of=AT_PEAK,
             whole=live.max_live,
             advice="Make it smaller, work on a part of it at a time, or end its life earlier.",
-            saving=_saved(report, _bytes_by_step(report, alone)),
+            saving=_saved(report, bytes_by_step(report, alone)),
             show="live_at_peak",
             step=live.peak_step,
             variable=largest,
@@ -65,7 +69,7 @@ def idle_at_peak(report: Report) -> list[Finding]:
     sizes = report.dataset.column("variables", "bytes")
     steps = len(report.dataset.column("liveness_steps", "bytes"))
     begin, end = first[first <= last], last[first <= last] + 1
-    saving = _saved(report, _added(begin, end, sizes[idle], steps))
+    saving = _saved(report, added_up(begin, end, sizes[idle], steps))
     if saving <= WORTH_A_LOOK * live.max_live:
         return []
     largest = int(idle[sizes[idle].argmax()])
@@ -124,7 +128,7 @@ def full_precision_at_peak(report: Report) -> list[Finding]:
     amount = kept + int(sizes[here][of_type[here]].sum())
     if amount <= 2 * WORTH_A_LOOK * live.max_live:
         return []
-    moving = _bytes_by_step(report, of_type & ~always) if live.peak_step >= 0 else np.zeros(0)
+    moving = bytes_by_step(report, np.where(of_type & ~always, sizes, 0))
     named = np.concatenate((here[of_type[here]], np.flatnonzero(always)))
     largest = int(named[sizes[named].argmax()])
     name = str(data.column("variables", "name")[largest])
@@ -138,7 +142,7 @@ def full_precision_at_peak(report: Report) -> list[Finding]:
             of=AT_PEAK,
             whole=live.max_live,
             advice="Hold them as half where the model allows it.",
-            saving=kept // 2 + _saved(report, moving.astype(np.int64) // 2),
+            saving=kept // 2 + _saved(report, moving // 2),
             show="memory_by_type",
             step=live.peak_step,
             variable=largest,
@@ -187,25 +191,6 @@ def _peak(report: Report) -> tuple[LivenessOverview, Bytes]:
 
 def _place(live: LivenessOverview) -> str:
     return f"step {live.peak_step:,}, {live.peak_name or live.peak_type}"
-
-
-def _bytes_by_step(report: Report, chosen: npt.NDArray[np.bool_]) -> Bytes:
-    """Give the bytes that the chosen variables have live at each program step."""
-    data = report.dataset
-    variable, begin, end = (
-        data.column("variable_intervals", name) for name in ("variable", "begin", "end")
-    )
-    mine = chosen[variable]
-    sizes = data.column("variables", "bytes")[variable[mine]]
-    return _added(begin[mine], end[mine], sizes, data.length("liveness_steps"))
-
-
-def _added(begin: Bytes, end: Bytes, sizes: Bytes, steps: int) -> Bytes:
-    """Add up sizes over half-open intervals of steps."""
-    changes = np.zeros(steps + 1, dtype=np.int64)
-    np.add.at(changes, np.clip(begin, 0, steps), sizes)
-    np.add.at(changes, np.clip(end, 0, steps), -sizes)
-    return np.cumsum(changes)[:-1]
 
 
 def _saved(report: Report, less: Bytes) -> int:
