@@ -158,9 +158,9 @@ def _ordered(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     values = frame[columns].to_numpy() if columns else np.zeros((len(frame), 1), dtype=np.int64)
     frame["change"] = values[:, -1] - values[:, 0]
     keys = {"moved": frame["change"].abs(), "most": values.max(axis=1)}
-    order = frame.assign(**keys).sort_values([*keys], ascending=False, kind="stable").index
-    there = order[values[order].any(axis=1)]
-    return frame.loc[there].reset_index(drop=True)
+    frame = frame.assign(**keys)[keys["most"] > 0]
+    frame = frame.sort_values([*keys], ascending=False, kind="stable", ignore_index=True)
+    return frame.drop(columns=[*keys])
 
 
 def _inside(report: Report, step: int) -> Rows:
