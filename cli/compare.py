@@ -38,9 +38,16 @@ Examples:
 # What --by names: the comparison, its unit, its heading.
 TABLES = {
     "categories": ("compare_categories", "bytes", "Memory by category"),
+    "tiles": ("compare_tiles", "bytes", "Memory by tile, with gaps"),
     "variables": ("compare_variables", "bytes", "Variables"),
+    "vertex-types": ("compare_vertex_types", "bytes", "Memory by vertex type"),
+    "compute-sets": ("compare_compute_sets", "bytes", "Vertex state by compute set"),
+    "always-live": ("compare_always_live", "bytes", "Always live"),
+    "peak": ("compare_live_at_peak", "bytes", "Not always live, at the peak"),
+    "phases": ("compare_phases", "cycles", "Cycles by phase"),
     "layers": ("compare_layers", "cycles", "Cycles by layer"),
     "operations": ("compare_operations", "cycles", "Cycles by operation"),
+    "operation-memory": ("compare_operation_memory", "bytes", "Memory by operation"),
     "programs": ("compare_programs", "cycles", "Cycles by program"),
 }
 FIRST, ROWS = ("categories", "operations"), 10

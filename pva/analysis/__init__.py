@@ -112,9 +112,16 @@ COMPARISONS: dict[str, Analysis] = {
     for comparison in (
         compare.compare_figures,
         compare.compare_categories,
+        compare.compare_tiles,
         compare.compare_variables,
+        compare.compare_vertex_types,
+        compare.compare_compute_sets,
+        compare.compare_always_live,
+        compare.compare_live_at_peak,
+        compare.compare_phases,
         compare.compare_layers,
         compare.compare_operations,
+        compare.compare_operation_memory,
         compare.compare_programs,
     )
 }

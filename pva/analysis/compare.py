@@ -8,20 +8,29 @@ says so.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pva.analysis.code import memory_by_operation
 from pva.analysis.execution import cycles_by_program
 from pva.analysis.figures import FIGURES, figures
-from pva.analysis.memory import category_by_tile, category_label
-from pva.analysis.operations import cycles_by_layer, cycles_by_operation
+from pva.analysis.liveness import always_live_variables, live_variables
+from pva.analysis.memory import (
+    category_by_tile,
+    category_label,
+    memory_by_compute_set,
+    memory_by_tile,
+    memory_by_vertex_type,
+)
+from pva.analysis.operations import cycles_by_layer, cycles_by_operation, cycles_by_phase
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from pva.report import Report
 
+Dataset = Any  # that of a report
 BOTH, BEFORE, AFTER = "both", "before", "after"
 
 
@@ -39,9 +48,58 @@ def compare_categories(before: Report, after: Report) -> pd.DataFrame:
     return _matched(_categories(before), _categories(after), ["category"], "bytes")
 
 
+def compare_tiles(before: Report, after: Report) -> pd.DataFrame:
+    """Compare the bytes that each tile needs, with its gaps, by the number of the tile."""
+    parts = (memory_by_tile(before), memory_by_tile(after))
+    return _matched(*parts, ["tile"], "total_including_gaps")
+
+
+def compare_vertex_types(before: Report, after: Report) -> pd.DataFrame:
+    """Compare the bytes of vertices by type: their code once a tile, and their data."""
+    parts = (memory_by_vertex_type(before), memory_by_vertex_type(after))
+    return _matched(*parts, ["vertex_type"], "total")
+
+
+def compare_compute_sets(before: Report, after: Report) -> pd.DataFrame:
+    """Compare the bytes that the vertices of each compute set hold for it alone, by name."""
+    parts = (memory_by_compute_set(before), memory_by_compute_set(after))
+    return _matched(*parts, ["name"], "state")
+
+
+def compare_always_live(before: Report, after: Report) -> pd.DataFrame:
+    """Compare what is never dead, by name; the changes add up to that of `always_live`."""
+    parts = (always_live_variables(before), always_live_variables(after))
+    return _matched(*parts, ["name"], "bytes")
+
+
+def compare_live_at_peak(before: Report, after: Report) -> pd.DataFrame:
+    """Compare what comes and goes, each report where its own liveness peaks, by name.
+
+    The changes add up to that of `max_live` less that of `always_live`. Raises NotRecordedError.
+    """
+    return _matched(_at_peak(before), _at_peak(after), ["name"], "bytes")
+
+
 def compare_variables(before: Report, after: Report) -> pd.DataFrame:
     """Compare the bytes of variables by name; variables may share memory, so their sum is more."""
     return _matched(_variables(before), _variables(after), ["name"], "bytes")
+
+
+def compare_phases(before: Report, after: Report) -> pd.DataFrame:
+    """Compare by how many cycles compute, exchange, host exchange and sync made the runs longer.
+
+    The changes add up to that of `total_cycles`. Raises NotRecordedError.
+    """
+    return _matched(cycles_by_phase(before), cycles_by_phase(after), ["phase"], "cycles")
+
+
+def compare_operation_memory(before: Report, after: Report) -> pd.DataFrame:
+    """Compare the bytes of each operation: variables, vertices and code, as `memory_by_operation`.
+
+    Raises NotRecordedError.
+    """
+    parts = (memory_by_operation(before), memory_by_operation(after))
+    return _matched(*parts, ["operation"], "bytes")
 
 
 def compare_layers(before: Report, after: Report) -> pd.DataFrame:
@@ -70,6 +128,42 @@ def compare_programs(before: Report, after: Report) -> pd.DataFrame:
     return _matched(*parts, ["type", "name"], "cycles")
 
 
+def compare_settings(before: Report, after: Report) -> pd.DataFrame:
+    """Compare target, graph, version and engine options: about, name, before and after, as texts.
+
+    Those that differ come first, marked `differs`; a setting that one report lacks is empty there.
+    """
+    import pandas as pd
+
+    parts = (_settings(before), _settings(after))
+    keys = dict.fromkeys([*parts[0], *parts[1]])
+    rows = [(*key, parts[0].get(key, ""), parts[1].get(key, "")) for key in keys]
+    frame = pd.DataFrame(rows, columns=["about", "name", BEFORE, AFTER])
+    frame["differs"] = frame[BEFORE] != frame[AFTER]
+    return frame.sort_values("differs", ascending=False, kind="stable", ignore_index=True)
+
+
+def _settings(report: Report) -> dict[tuple[str, str], str]:
+    """Give the rows that a report has one of, and its options, as texts."""
+    data = report.dataset
+    found = {}
+    for table, words in (("target", "target"), ("graph", "graph"), ("report", "version")):
+        if data.has(table):
+            for name in data.table(table):
+                found[words, name.replace("_", " ")] = _text(data, table, name)
+    if data.has("engine_options"):
+        columns = (data.column("engine_options", name).tolist() for name in ("name", "value"))
+        found |= {("option", name): value for name, value in zip(*columns, strict=True)}
+    return found
+
+
+def _text(data: Dataset, table: str, name: str) -> str:
+    if table == "target" and name == "type":
+        return str(data.texts(table, name)[0])
+    value = data.value(table, name)
+    return value if isinstance(value, str) else f"{value:,.15g}"
+
+
 def total_of(frame: pd.DataFrame) -> tuple[int, int, int]:
     """Add up a table of this module: before, after, change."""
     return tuple(int(frame[column].sum()) for column in (BEFORE, AFTER, "change"))  # type: ignore[return-value]
@@ -81,6 +175,15 @@ def _categories(report: Report) -> pd.DataFrame:
     sums = category_by_tile(report).sum()
     labels = [category_label(category) for category in sums.index]
     return pd.DataFrame({"category": labels, "bytes": sums.to_numpy()})
+
+
+def _at_peak(report: Report) -> pd.DataFrame:
+    import pandas as pd
+
+    live = report.dataset.column("liveness_steps", "bytes")
+    if not len(live):
+        return pd.DataFrame({"name": [], "bytes": []})
+    return live_variables(report, step=int(live.argmax()))
 
 
 def _variables(report: Report) -> pd.DataFrame:

@@ -74,3 +74,53 @@ def test_figures_that_one_report_lacks_are_left_out() -> None:
         "always_live",
         "max_live",
     ]
+
+
+@pytest.mark.parametrize("after", SAMPLES)
+def test_changes_of_what_is_live_add_up_to_those_of_the_figures(after: str) -> None:
+    first, second = opened("matmul_chain_tiny"), opened(after)
+    figures = compare.compare_figures(first, second)
+    always = total_of(compare.compare_always_live(first, second))
+    moving = total_of(compare.compare_live_at_peak(first, second))
+    for place, column in enumerate(("before", "after", "change")):
+        assert always[place] == figure(figures, "always_live", column)
+        assert always[place] + moving[place] == figure(figures, "max_live", column)
+
+
+@pytest.mark.parametrize("after", SAMPLES)
+def test_changes_of_phases_and_tiles_add_up(after: str) -> None:
+    first, second = opened("matmul_chain_tiny"), opened(after)
+    figures = compare.compare_figures(first, second)
+    phases = total_of(compare.compare_phases(first, second))
+    assert phases[2] == figure(figures, "total_cycles", "change")
+    gaps = [r.dataset.column("memory_by_tile", "total_including_gaps").sum()
+            for r in (first, second)]  # fmt: skip
+    assert total_of(compare.compare_tiles(first, second)) == (*gaps, gaps[1] - gaps[0])
+
+
+def test_tiles_that_one_report_has_are_told() -> None:
+    rows = compare.compare_tiles(small(), opened("matmul_chain_mk2")).set_index("tile")
+    assert rows.loc[10, "in"] == "after" and rows.loc[9, "in"] == "both"
+    assert rows.loc[0, "before"] == 1040
+
+
+def test_vertices_are_matched_by_type_and_by_compute_set() -> None:
+    names = ["multiply", "reduce", "sum"]
+    other = small(compute_sets=dict(small_report().table("compute_sets")) | {"name": names})
+    rows = compare.compare_compute_sets(small(), other).set_index("name")
+    # add is called sum in the other report: 5 vertices of 8 bytes
+    assert rows.loc["add", ["before", "after", "change", "in"]].tolist() == [40, 0, -40, "before"]
+    assert rows.loc["sum", ["before", "after", "change", "in"]].tolist() == [0, 40, 40, "after"]
+    assert (compare.compare_vertex_types(small(), other)["change"] == 0).all()
+
+
+def test_settings_that_differ_come_first() -> None:
+    target = dict(small_report().table("target")) | {"bytes_per_tile": [4096]}
+    options = {"name": ["autoReport.all", "debug.instrument"], "value": ["true", "false"]}
+    frame = compare.compare_settings(small(), small(target=target, engine_options=options))
+    assert frame[frame["differs"]].drop(columns="differs").to_numpy().tolist() == [
+        ["target", "bytes per tile", "2,048", "4,096"],
+        ["option", "debug.instrument", "", "false"],
+    ]
+    rows = frame.set_index("name")
+    assert rows.loc["type", "before"] == "IPU_MODEL" and rows.loc["version", "after"] == "1.2.3"
