@@ -1,15 +1,24 @@
 """Who may ask, and what a page may load: headers on every answer, checks on every request.
 
-No URL ever holds a path of the machine: reports are named by their key in the store.
+A request must name the address served in its Host header. Where that is another than this machine,
+it must also bring the token: once in the link that the command printed, then in a cookie. No URL
+ever holds a path of the machine: reports are named by their key in the store. What goes wrong is
+answered in a line; the log has the details.
 """
 
 from __future__ import annotations
 
+import hmac
+import logging
+import re
+import socket
 from collections.abc import Sequence
 from ipaddress import ip_address
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
-from flask import Flask, Response, request
+from flask import Flask, Response, redirect, request
+from werkzeug.exceptions import HTTPException
+from werkzeug.wrappers import Response as AnyResponse
 
 # Plotly, Mantine and AG Grid write style elements as they run; scripts come from here alone.
 _POLICY = {
@@ -34,14 +43,42 @@ _HEADERS = {
 }
 
 
+TOKEN = "token"  # the key in the link that the command prints
+_COOKIE = "tilescope-token"
+_ANY = ("0.0.0.0", "::")
+MOST_BYTES = 4_000_000  # of a request
+
+
 def is_loopback(host: str) -> bool:
     """Tell whether a host name or address is this machine and no other."""
     if host == "localhost":
         return True
+    return _is_address(host) and ip_address(host.strip("[]")).is_loopback
+
+
+def _is_address(host: str) -> bool:
     try:
-        return ip_address(host.strip("[]")).is_loopback
+        ip_address(host.strip("[]"))
     except ValueError:
         return False
+    return True
+
+
+def is_served(named: str, host: str) -> bool:
+    """Tell whether the Host header of a request names the address that is served.
+
+    A foreign name that was made to lead here reads nothing (DNS rebinding). The port may be
+    another: a tunnel changes it.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9._-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?", named):
+        return False
+    name = (urlsplit(f"//{named}").hostname or "").rstrip(".").lower()
+    if is_loopback(host):
+        return is_loopback(name)
+    if host in _ANY:
+        own = {socket.gethostname().lower(), socket.getfqdn().lower()}
+        return _is_address(name) or name in own or is_loopback(name)
+    return name == host.strip("[]").lower()
 
 
 def content_security_policy(script_hashes: Sequence[str]) -> str:
@@ -50,26 +87,55 @@ def content_security_policy(script_hashes: Sequence[str]) -> str:
     return policy.format(scripts=" ".join(script_hashes))
 
 
-def protect(server: Flask, script_hashes: Sequence[str], *, loopback_only: bool) -> None:
-    """Add the headers to every answer, and refuse what another site made a browser ask.
+def _line(text: str, status: int) -> Response:
+    return Response(f"{text}\n", status, mimetype="text/plain")
 
-    With `loopback_only` a request must name this machine in its Host header, so that a foreign name
-    which resolves to 127.0.0.1 reads nothing.
+
+def protect(server: Flask, script_hashes: Sequence[str], *, host: str, token: str = "") -> None:
+    """Add the headers to every answer; refuse foreign names, other sites, and who has no token.
+
+    Raises ValueError when another address than this machine's is served without a token.
     """
+    if not (token or is_loopback(host)):
+        raise ValueError(f"{host}: serving other machines needs a token")
     policy = content_security_policy(script_hashes)
 
-    def refuse() -> Response | None:
-        host = urlsplit(f"//{request.host}").hostname or ""
-        if loopback_only and not is_loopback(host):
-            return Response("This dashboard answers to 127.0.0.1 and localhost only.\n", 403)
+    def refuse() -> AnyResponse | None:
+        if not is_served(request.host or "", host):
+            served = "127.0.0.1 and localhost" if is_loopback(host) else host
+            return _line(f"This dashboard answers to {served} only.", 403)
         if request.method != "GET" and request.headers.get("Sec-Fetch-Site") == "cross-site":
-            return Response("This request comes from another site.\n", 403)
-        return None
+            return _line("This request comes from another site.", 403)
+        return _without_token(token) if token else None
 
     def add_headers(response: Response) -> Response:
         response.headers["Content-Security-Policy"] = policy
         response.headers.update(_HEADERS)
         return response
 
-    server.before_request(refuse)
+    server.config["MAX_CONTENT_LENGTH"] = MOST_BYTES
+    server.before_request_funcs.setdefault(None, []).insert(0, refuse)
     server.after_request(add_headers)
+    server.register_error_handler(Exception, _failed)
+
+
+def _without_token(token: str) -> AnyResponse | None:
+    """Refuse who does not know the token; who brings it in the link gets it as a cookie."""
+    brought = request.args.get(TOKEN, "")
+    if request.method == "GET" and hmac.compare_digest(brought.encode(), token.encode()):
+        rest = urlencode([pair for pair in request.args.items(multi=True) if pair[0] != TOKEN])
+        answer = redirect("/" + request.path.lstrip("/") + (f"?{rest}" if rest else ""))
+        answer.set_cookie(_COOKIE, token, httponly=True, samesite="Strict")
+        return answer
+    known = request.cookies.get(_COOKIE, "")
+    if hmac.compare_digest(known.encode(), token.encode()):
+        return None
+    return _line("Open the address that `tilescope serve` printed, with its token.", 401)
+
+
+def _failed(problem: Exception) -> Response:
+    """Answer what nobody expected with a line, never with a stack trace."""
+    if isinstance(problem, HTTPException):
+        return _line(f"{problem.code} {problem.name}", problem.code or 500)
+    logging.getLogger("tilescope").error("the dashboard failed", exc_info=problem)
+    return _line("the dashboard failed here; its log has the details", 500)

@@ -1,22 +1,30 @@
 """The state of the view as a URL, and back: a copied link opens the same view.
 
     /liveness?report=training&step=18&filter=name~conv
+    /memory?report=training&tile=3,17,100-120&tab=variables&breakdown=region
 
-`report` is the key of a report in the store, `tile`, `step` and `event` are numbers, `range` is a
-half-open window (cycles or nanoseconds), `filter` a column, an operator and a value, `show` an
-option of the page. Nothing of it is evaluated.
+`report` is the key of a report in the store and `against` that of the one it is compared with,
+`tile` and `step` are numbers and ranges of them, `ipu` and `event` are numbers, `range` is a
+half-open window (cycles or nanoseconds), `filter` a column, an operator and a value. Every other
+key is an option of the page (`tab`, `order`, ...), which reads it by `option`, with what it may be,
+or by `text`. Nothing of it is evaluated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from urllib.parse import parse_qsl, urlencode
 
 from pva.analysis import filters
 from pva.analysis.filters import OPERATORS, Filter
 
-__all__ = ["OPERATORS", "Address", "AddressError", "Filter", "Range", "parse", "write"]
+__all__ = ["OPERATORS", "Address", "AddressError", "Filter", "Range", "parse", "ranges", "write"]
+
+MOST_CHOSEN = 20_000  # tiles or steps of one address
+LONGEST_OPTION = 2000  # letters
+_OPTION = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 
 
 class AddressError(ValueError):
@@ -33,16 +41,40 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """What a link holds. None and the empty text stand for "not chosen"."""
+    """What a link holds. None and the empty text or tuple stand for "not chosen"."""
 
     path: str = "/"
     report: str = ""
-    tile: int | None = None
-    step: int | None = None
+    against: str = ""
+    tiles: tuple[int, ...] = ()
+    ipu: int | None = None
+    steps: tuple[int, ...] = ()
     event: int | None = None
     range: Range | None = None
     filter: Filter | None = None
     show: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def tile(self) -> int | None:
+        """Give the first of the chosen tiles."""
+        return self.tiles[0] if self.tiles else None
+
+    @property
+    def step(self) -> int | None:
+        """Give the first of the chosen steps."""
+        return self.steps[0] if self.steps else None
+
+    def text(self, key: str, default: str = "") -> str:
+        """Give an option of the page as it stands in the link."""
+        return dict(self.options).get(key, default)
+
+    def option(self, key: str, known: Sequence[str]) -> str:
+        """Give an option that may be one of these, the first unless chosen; raises AddressError."""
+        found = self.text(key, known[0])
+        if found not in known:
+            raise AddressError(f"{key}={found}: not there; known: {', '.join(known)}")
+        return found
 
 
 def parse_filter(text: str) -> Filter:
@@ -69,32 +101,72 @@ def _range(text: str) -> Range:
     return window
 
 
+def _numbers(key: str, text: str) -> tuple[int, ...]:
+    """Read numbers and ranges of them, both ends included, each number once, as in the text."""
+    chosen: dict[int, None] = {}
+    for part in filter(None, text.replace(" ", "").split(",")):
+        first, dash, last = part.partition("-")
+        if not first:
+            raise AddressError(f"{key}={text}: no {key}; write a whole number, as in {key}=12")
+        begin = _number(key, first)
+        end = _number(key, last) if dash else begin
+        if end < begin:
+            raise AddressError(f"{key}={part}: empty; write the smaller number first")
+        if end - begin + len(chosen) >= MOST_CHOSEN:
+            raise AddressError(f"{key}={part}: too many; choose at most {MOST_CHOSEN:,}")
+        chosen.update(dict.fromkeys(range(begin, end + 1)))
+    return tuple(chosen)
+
+
 _READERS: dict[str, Callable[[str], object]] = {
     "report": str,
-    "tile": lambda text: _number("tile", text),
-    "step": lambda text: _number("step", text),
+    "against": str,
+    "tile": lambda text: _numbers("tile", text),
+    "ipu": lambda text: _number("ipu", text),
+    "step": lambda text: _numbers("step", text),
     "event": lambda text: _number("event", text),
     "range": _range,
     "filter": parse_filter,
     "show": str,
 }
+_FIELDS = {"tile": "tiles", "step": "steps"}  # where the name of the field is not the key
+_KEYS = {field: key for key, field in _FIELDS.items()}
 
 
 def parse(path: str | None, search: str | None) -> Address:
-    """Read an address; unknown keys and empty values are passed over. Raises AddressError."""
+    """Read an address; empty values and what can be no key are passed over. Raises AddressError."""
     pairs = parse_qsl((search or "").removeprefix("?"))
-    known = {key: _READERS[key](text) for key, text in pairs if key in _READERS}
-    return Address(path=path or "/", **known)  # type: ignore[arg-type]
+    known = {_FIELDS.get(key, key): _READERS[key](text) for key, text in pairs if key in _READERS}
+    options = {
+        key: text[:LONGEST_OPTION]
+        for key, text in pairs
+        if key not in _READERS and _OPTION.fullmatch(key)
+    }
+    return Address(path=path or "/", **known, options=tuple(sorted(options.items())))  # type: ignore[arg-type]
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Write numbers as `3,17,100-120`; neighbours that follow each other become a range."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
 
 
 def write(address: Address) -> str:
     """Write an address as a link within the dashboard."""
     pairs = []
-    for field in fields(address)[1:]:
+    for field in fields(address)[1:-1]:
         value = getattr(address, field.name)
-        if value in (None, ""):
+        if value in (None, "", ()):
             continue
         if isinstance(value, Range):
             value = f"{value.begin}-{value.end}"
-        pairs.append((field.name, str(value)))
-    return address.path + ("?" + urlencode(pairs) if pairs else "")
+        if isinstance(value, tuple):
+            value = ranges(value)
+        pairs.append((_KEYS.get(field.name, field.name), str(value)))
+    pairs += address.options
+    return address.path + ("?" + urlencode(pairs, safe=",") if pairs else "")

@@ -8,9 +8,8 @@ from typing import Any
 
 from dash import ClientsideFunction, Dash, Input, Output, State, ctx, no_update
 from dash.exceptions import PreventUpdate
-from flask import request
 
-from dashboard import access, address, components, theme
+from dashboard import access, address, components, controls, downloads, preferences, theme, view
 from dashboard.address import Address
 from dashboard.figures.axes import warm
 from dashboard.pages import PAGES
@@ -37,8 +36,11 @@ _INDEX = """<!DOCTYPE html>
 </html>"""
 
 
-def create_app(paths: Sequence[Path | str], *, loopback_only: bool = True) -> Dash:
-    """Make the application for the reports at these paths; nothing is opened yet."""
+def create_app(paths: Sequence[Path | str], *, host: str = "127.0.0.1", token: str = "") -> Dash:
+    """Make the application for the reports at these paths; nothing is opened yet.
+
+    A host that is not this machine needs a token; raises ValueError.
+    """
     store = Store([Path(path) for path in paths])
     warm()
     app = Dash(
@@ -52,72 +54,112 @@ def create_app(paths: Sequence[Path | str], *, loopback_only: bool = True) -> Da
         meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
         add_log_handler=False,
     )
-    app.layout = lambda: shell(store, chosen_theme())
+    app.layout = lambda: shell(store, preferences.chosen_theme())
+    preferences.follow(app.server)
     _register(app, store)
+    controls.register(app)
+    view.register(app)
     for page in PAGES:
         page.register(app, store)
     endpoint.register(app.server, store)
-    access.protect(app.server, app.csp_hashes(), loopback_only=loopback_only)
+    downloads.register(app.server, store)
+    access.protect(app.server, app.csp_hashes(), host=host, token=token)
     return app
 
 
-def chosen_theme() -> theme.Theme:
-    """Give the theme that the browser asks for; assets/early.js keeps it in a cookie."""
-    wanted = request.cookies.get("tilescope-theme", "")
-    return next((name for name in theme.THEMES if name == wanted), theme.THEMES[0])
-
-
 def _register(app: Dash, store: Store) -> None:
-    def route(path: str, search: str, _watch: int, shown: dict[str, Any] | None) -> Any:
-        return show(store, path, search, shown, ctx.triggered_id)
+    def route(
+        path: str, search: str, _watch: int, _reload: int, writing: Any, shown: Shown
+    ) -> tuple[Any, ...]:
+        return show(store, path, search, shown, ctx.triggered_id, writing)
 
     app.callback(
         Output("page", "children"),
         Output("navigation", "children"),
         Output("report-name", "children"),
         Output("target", "children"),
+        Output("notice", "children"),
         Output("shown", "data"),
         Input("address", "pathname"),
         Input("address", "search"),
         Input("watch", "n_intervals"),
+        Input("reload", "n_clicks"),
+        Input("writing", "data"),
         State("shown", "data"),
+        running=[(Output("busy", "className"), "busy", "idle")],
     )(route)
     for function, output, inputs in (
         ("switchTheme", [Output("theme", "data"), Output("provider", "forceColorScheme")],
          [Input("theme-switch", "n_clicks")]),
         ("openReport", [], [Input("report-choice", "value")]),
         ("showReport", [Output("report-choice", "value")], [Input("shown", "data")]),
+        ("remember", [Output("recent", "data")],
+         [Input("shown", "data"), State("recent", "data")]),
+        ("setWriting", [Output("writing", "data")],
+         [Input("sizes-choice", "value"), Input("cycles-choice", "value"),
+          State("writing", "data")]),
     ):  # fmt: skip
         app.clientside_callback(
             ClientsideFunction("tilescope", function), *output, *inputs, prevent_initial_call=True
         )
 
 
-def show(
-    store: Store, path: str, search: str, shown: dict[str, Any] | None, asked_by: str | None = None
-) -> tuple[Any, ...]:
-    """Give page, navigation, report name, target and what is now shown.
+Shown = dict[str, Any] | None
 
-    The page stays as it is while path, report and files are the same: its own callbacks follow
-    what else the address says.
+
+def show(
+    store: Store,
+    path: str,
+    search: str,
+    shown: Shown,
+    asked_by: str | None = None,
+    writing: object = None,
+) -> tuple[Any, ...]:
+    """Give page, navigation, report name, target, notice and what is now shown.
+
+    The page stays as it is while path, report, files and units are the same: its own callbacks
+    follow what else the address says.
     """
     try:
         chosen = address.parse(path, search)
         key = chosen.report or (store.keys or [""])[0]
-        now = {"path": chosen.path, "report": key, "stamp": str(store.stamp(key))}
+        now = {"path": chosen.path, "report": key, "asked": chosen.report,
+               "against": chosen.against, "stamp": _stamps(store, chosen),
+               "writing": writing}  # fmt: skip
     except components.EXPECTED as problem:
-        return components.fault(str(problem)), navigation(PAGES, store, Address(path)), "", "", None
+        links = navigation(PAGES, store, Address(path))
+        return components.fault(str(problem)), links, "", "", None, None
     if shown == now and asked_by == "watch":
         raise PreventUpdate
+    if asked_by == "reload":
+        store.forget(chosen.report)
     links = navigation(PAGES, store, chosen)
-    if shown == now:
-        return no_update, links, no_update, no_update, no_update
-    return _page(store, chosen), links, key, _target(store, key), now
+    if shown == now and asked_by != "reload":
+        return no_update, links, no_update, no_update, None, no_update
+    note = _notice(key, asked_by, changed=(shown or {}).get("stamp") != now["stamp"])
+    return _page(store, chosen), links, key, _target(store, key), note, now
+
+
+def _stamps(store: Store, chosen: Address) -> str:
+    """Give what changes when a file of the report, or of the one it is compared with, does."""
+    stamps = [store.stamp(chosen.report)]
+    stamps += [store.stamp(chosen.against)] if chosen.against else []
+    return str(stamps)
+
+
+def _notice(key: str, asked_by: str | None, *, changed: bool) -> str | None:
+    """Say that what is on the page was read again."""
+    if asked_by == "watch" and changed:
+        return f"The files of {key} have changed; this page shows them as they are now."
+    if asked_by == "reload":
+        return f"The files of {key} were read again{'; they have changed' if changed else ''}."
+    return None
 
 
 def _page(store: Store, chosen: Address) -> Any:
     """Lay out a page, or the message that takes its place."""
     page = next((page for page in PAGES if chosen.path == page.PATH), None)
+    preferences.clocked(store, chosen.report)
     if page is None:
         return components.fault(f"{chosen.path}: no such page; choose one of the pages at the left")
     return components.or_fault(page.layout)(store, chosen)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import dash_ag_grid as dag
 import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
+from dash.exceptions import PreventUpdate
 
 from dashboard.address import AddressError
 from pva import units
@@ -37,7 +38,7 @@ PLOT_CONFIG = {
 FORMATS: dict[str, Callable[[Any], str]] = {
     "number": units.count,
     "bytes": units.size,
-    "cycles": units.count,
+    "cycles": units.cycles_or_time,
     "share": units.share,
     "nanoseconds": lambda value: units.duration(value / 1e9),
 }
@@ -181,7 +182,7 @@ def table(identifier: str, frame: Frame, columns: Sequence[Column]) -> Element:
     grid = dag.AgGrid(
         id=identifier,
         rowData=rows,
-        columnDefs=[_column_definition(column) for column in columns],
+        columnDefs=[column_definition(column) for column in columns],
         defaultColDef={"resizable": True, "sortable": True, "suppressMovable": True},
         dashGridOptions={
             "rowHeight": ROW_PIXELS,
@@ -202,8 +203,12 @@ def table(identifier: str, frame: Frame, columns: Sequence[Column]) -> Element:
 
 def records(frame: Frame, columns: Sequence[Column]) -> list[dict[str, Any]]:
     """Give the rows of a table; a number comes with its text, which `pva.units` writes."""
-    chosen = frame[[column.field for column in columns]].head(MAX_ROWS)
-    rows: list[dict[str, Any]] = chosen.to_dict("records")
+    return formatted(frame.head(MAX_ROWS), columns)
+
+
+def formatted(frame: Frame, columns: Sequence[Column]) -> list[dict[str, Any]]:
+    """Give all rows of a frame, a number with its text beside it."""
+    rows: list[dict[str, Any]] = frame[[column.field for column in columns]].to_dict("records")
     for column in columns:
         write = FORMATS.get(column.kind)
         if write is None:
@@ -216,13 +221,14 @@ def records(frame: Frame, columns: Sequence[Column]) -> list[dict[str, Any]]:
     return rows
 
 
-def _column_definition(column: Column) -> dict[str, Any]:
+def column_definition(column: Column) -> dict[str, Any]:
+    """Describe a column for AG Grid."""
     definition: dict[str, Any] = {"field": column.field, "headerName": column.title}
     if column.kind in FORMATS:
         return definition | {
             "type": "rightAligned",
             "width": column.width,
-            "valueFormatter": {"function": f"params.data.{column.field}_text"},
+            "valueFormatter": {"function": f"params.data && params.data.{column.field}_text"},
             "cellClass": f"ag-right-aligned-cell {column.kind}",
             "cellStyle": {"function": "({'--part': params.value})"}
             if column.kind == "share"
@@ -245,20 +251,26 @@ Callback = Callable[..., Any]
 
 def or_fault(make: Callback) -> Callback:
     """Give what a callback makes, or in its place the line that says what is wrong."""
-    return _guarded(make, fault)
+    return or_else(make, _same, fault)
 
 
 def or_nothing(make: Callback) -> Callback:
     """Give what a callback makes, or leave its output as it is; `or_fault` beside it says why."""
-    return _guarded(make, lambda _: no_update)
+    return or_else(make, _same, lambda _: no_update)
 
 
-def _guarded(make: Callback, instead: Callable[[str], Any]) -> Callback:
+def _same(made: Any) -> Any:
+    return made
+
+
+def or_else(make: Callback, then: Callable[[Any], Any], instead: Callable[[str], Any]) -> Callback:
     """Be the one error boundary of the dashboard: what is not expected goes to the log."""
 
     def answer(*arguments: Any) -> Any:
         try:
-            return make(*arguments)
+            return then(make(*arguments))
+        except PreventUpdate:
+            raise
         except EXPECTED as problem:
             return instead(str(problem))
         except Exception:

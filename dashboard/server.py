@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import waitress
 
-from dashboard.access import is_loopback
+from dashboard.access import TOKEN, is_loopback
 from dashboard.app import create_app
 
 PORTS_TRIED = 100
@@ -38,12 +39,17 @@ def serve(
     port: int = 8050,
     announce: Callable[[str], None] = print,
 ) -> None:
-    """Serve the reports at these paths until interrupted; `announce` is told the URL."""
-    app = create_app(paths, loopback_only=is_loopback(host))
+    """Serve the reports at these paths until interrupted; `announce` is told the URL.
+
+    Another host than this machine is served to those alone who have the token of the URL.
+    """
+    token = "" if is_loopback(host) else secrets.token_urlsafe(24)
+    app = create_app(paths, host=host, token=token)
     bound = free_socket(host, port)
     server = waitress.create_server(app.server, sockets=[bound], threads=THREADS, ident=None)
     name = f"[{host}]" if ":" in host else host
-    announce(f"http://{name}:{bound.getsockname()[1]}/")
+    link = f"http://{name}:{bound.getsockname()[1]}/"
+    announce(f"{link}?{TOKEN}={token}" if token else link)
     try:
         server.run()
     finally:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from dashboard import address
+from dashboard import address, keys, preferences
 from dashboard.address import Address
 from dashboard.components import Element
 from dashboard.store import Store
@@ -17,6 +17,7 @@ from dashboard.theme import FONT, Theme
 from pva.errors import PvaError
 
 WATCH_MILLISECONDS = 5000  # how often the files of the report are looked at
+BUSY = "Opening the report"  # shown while an answer takes longer than a moment
 
 
 class Page(Protocol):
@@ -36,66 +37,96 @@ class Page(Protocol):
 
 
 def shell(store: Store, theme: Theme) -> Element:
-    """Lay out the whole window; the router fills `page`, `navigation` and `target`."""
+    """Lay out the whole window; the router fills `page`, `navigation`, `target` and `notice`."""
     return dmc.MantineProvider(
         [
             dcc.Location(id="address", refresh=False),
             dcc.Store(id="theme", data=theme),
+            dcc.Store(id="writing", data={"sizes": preferences.sizes(),
+                                          "cycles": preferences.cycles()}),
             dcc.Store(id="shown"),
+            dcc.Store(id="recent", storage_type="local"),
             dcc.Interval(id="watch", interval=WATCH_MILLISECONDS),
             html.A("Skip to the page", href="#page", className="skip"),
             _header(store),
-            html.Div(
-                [
-                    html.Div(
-                        html.Nav(
-                            id="navigation", className="navigation", **{"aria-label": "Pages"}
-                        ),
-                        className="side",
-                    ),
-                    html.Main(id="page", className="page", tabIndex="-1"),
-                ],
-                className="body",
-            ),
+            html.Div(html.Div(BUSY, className="busy-words"), id="busy", className="idle",
+                     role="status"),
+            html.Div([_side(), html.Main(id="page", className="page", tabIndex="-1")],
+                     className="body"),
+            html.Div(id="notice", className="notice", role="status"),
+            keys.sheet(),
         ],
         id="provider",
         forceColorScheme=theme,
         theme={"fontFamily": FONT, "primaryColor": "blue", "defaultRadius": "sm"},
-    )
+    )  # fmt: skip
+
+
+def _side() -> Element:
+    menu = html.Nav(id="navigation", className="navigation", **{"aria-label": "Pages"})
+    return html.Div(menu, className="side")
 
 
 def _header(store: Store) -> Element:
-    keys = store.keys
+    names = store.keys
     choice: Element = dmc.Select(
         id="report-choice",
-        data=keys,
+        data=names,
         allowDeselect=False,
         size="xs",
-        searchable=len(keys) > 8,
+        searchable=len(names) > 8,
         className="report-choice",
         **{"aria-label": "Report"},
     )
     return html.Header(
         [
-            html.Span([html.Span(className="mark"), "tilescope"], className="brand"),
-            html.Div(choice, className="report-choices" if len(keys) > 1 else "hidden"),
+            dcc.Link([html.Span(className="mark"), "tilescope"], href="/", className="brand",
+                     title="Start"),
+            html.Div(choice, className="report-choices" if len(names) > 1 else "hidden"),
             html.Span(id="report-name", className="report-name"),
             html.Span(id="target", className="target"),
-            html.Button(
-                html.Span(className="theme-icon"),
-                id="theme-switch",
-                className="icon-button",
-                title="Light or dark",
-                **{"aria-label": "Switch between light and dark"},
+            html.Div(
+                [_preferences(),
+                 _button("Read again", id="reload", title="Read the files of the report again (r)"),
+                 _button("?", title="Keys (?)", **{"data-sheet": "open", "aria-label": "Keys"}),
+                 _button(html.Span(className="theme-icon"), id="theme-switch",
+                         title="Light or dark (l)",
+                         **{"aria-label": "Switch between light and dark"})],
+                className="header-tools",
             ),
         ],
         className="header",
+    )  # fmt: skip
+
+
+def _button(words: Element, **properties: Any) -> Element:
+    return html.Button(words, className="icon-button", **properties)
+
+
+def _preferences() -> Element:
+    """Choose how all pages write bytes and cycles."""
+    choices = (
+        ("sizes-choice", "Bytes in", preferences.SIZE_WORDS, preferences.sizes()),
+        ("cycles-choice", "Cycles as", preferences.CYCLE_WORDS, preferences.cycles()),
     )
+    groups = [
+        dmc.RadioGroup(
+            [dmc.Radio(label=words, value=value, size="xs") for value, words in known.items()],
+            id=identifier,
+            label=label,
+            value=now,
+            size="xs",
+            className="preference",
+        )
+        for identifier, label, known, now in choices
+    ]
+    summary = html.Summary("Units", title="How bytes and cycles are written (u)")
+    return html.Details([summary, html.Div(groups, className="menu")], className="preferences")
 
 
 def navigation(pages: Sequence[Page], store: Store, chosen: Address) -> list[Element]:
-    """List the pages that this report can fill; the link keeps the report and the tile."""
-    kept = Address(report=chosen.report, tile=chosen.tile)
+    """List the pages that this report can fill; the link keeps the reports and the tiles."""
+    kept = Address(report=chosen.report, against=chosen.against, tiles=chosen.tiles)
     return [
         dcc.Link(
             page.TITLE,

@@ -1,18 +1,52 @@
 """Numbers as text: the one place that formats bytes, cycles, times and shares.
 
-Bytes are bytes. kB and MB are 1024-based, as in the user guide ("Profile summary output").
+Bytes are bytes. kB and MB are 1024-based, as in the user guide ("Profile summary output"), unless
+`write_as` chose otherwise for what runs in this context (a request of the dashboard).
 """
 
 from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
 
 KILOBYTE = 1024
 MEGABYTE = 1024 * 1024
 GIGABYTE = 1024 * 1024 * 1024
 
-_BYTE_STEPS = ((GIGABYTE, "GB"), (MEGABYTE, "MB"), (KILOBYTE, "kB"))
+ByteSteps = tuple[tuple[int, str], ...]
+
+# The manners of writing bytes: name, words, units from the largest on.
+BYTE_STEPS: dict[str, ByteSteps] = {
+    "kB": ((GIGABYTE, "GB"), (MEGABYTE, "MB"), (KILOBYTE, "kB"), (1, "B")),
+    "KiB": ((GIGABYTE, "GiB"), (MEGABYTE, "MiB"), (KILOBYTE, "KiB"), (1, "B")),
+    "SI": ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "B")),
+    "B": ((1, "B"),),
+}
 # Of these the longer unit first: every one ends in B or %.
 _READ_STEPS = {"GB": GIGABYTE, "MB": MEGABYTE, "kB": KILOBYTE, "B": 1, "%": 0.01}
 _TIME_STEPS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """How numbers are written: a key of BYTE_STEPS, and cycles as time when the clock is known."""
+
+    sizes: str = "kB"
+    clock: float = 0.0  # Hz; 0 writes cycles
+
+
+_AS_IN_THE_SUMMARY = Writing()
+_writing: ContextVar[Writing] = ContextVar("writing", default=_AS_IN_THE_SUMMARY)
+
+
+def write_as(writing: Writing) -> None:
+    """Choose how the functions below write, in this context alone."""
+    _writing.set(writing)
+
+
+def byte_steps() -> ByteSteps:
+    """Give the units in which bytes are written now, the largest first."""
+    return BYTE_STEPS[_writing.get().sizes]
 
 
 def count(value: float) -> str:
@@ -22,7 +56,7 @@ def count(value: float) -> str:
 
 def size(value: float) -> str:
     """Write a number of bytes in the largest unit that keeps it at 1 or above, with one decimal."""
-    for step, unit in _BYTE_STEPS:
+    for step, unit in byte_steps()[:-1]:
         if abs(value) >= step:
             return f"{value / step:,.1f} {unit}"
     return f"{value:,.0f} B"
@@ -44,6 +78,12 @@ def duration(seconds: float) -> str:
 def cycles(value: float, clock_frequency: float) -> str:
     """Write cycles with the time beside them; `clock_frequency` is in Hz."""
     return f"{value:,.0f} ({duration(value / clock_frequency)})"
+
+
+def cycles_or_time(value: float) -> str:
+    """Write cycles, as time where `write_as` was given a clock."""
+    clock = _writing.get().clock
+    return duration(value / clock) if clock else count(value)
 
 
 def share(value: float) -> str:

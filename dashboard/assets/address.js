@@ -9,7 +9,7 @@
       if (value === null || value === undefined || value === "") search.delete(key);
       else search.set(key, String(value));
     }
-    const text = search.toString();
+    const text = search.toString().replace(/%2C/g, ",");
     const next = text ? "?" + text : "";
     if (next === window.location.search) return;
     const link = window.location.pathname + next;
@@ -51,6 +51,26 @@
     };
   }
 
+  /** Open the same page of another report; what was chosen in this one means nothing there. */
+  function openReport(key) {
+    const kept = new URLSearchParams(window.location.search);
+    const chosen = new Set(["tile", "step", "event", "range", "filter", "ipu"]);
+    const changes = { report: key };
+    for (const name of kept.keys()) if (chosen.has(name)) changes[name] = null;
+    go(changes);
+  }
+
+  const MOST_RECENT = 12;
+
+  /** Keep the names of the reports opened last, in this browser. */
+  function remember(shown, recent) {
+    const none = window.dash_clientside.no_update;
+    if (!shown || !shown.report) return none;
+    const last = (recent || []).filter((key) => key !== shown.report);
+    if (recent && recent[0] === shown.report) return none;
+    return [shown.report, ...last].slice(0, MOST_RECENT);
+  }
+
   // The choice of reports follows the page, which Dash reports as a change, too.
   let shownReport = null;
 
@@ -75,6 +95,7 @@
     shownStep: () => number("step"),
     shownName: () => filterText("name"),
     shownLabel: () => filterText("label"),
+    remember,
     switchTheme: (clicks) => {
       const now = document.documentElement.getAttribute("data-mantine-color-scheme");
       return setTheme(now === "dark" ? "light" : "dark");
@@ -82,7 +103,7 @@
     openReport: (key) => {
       if (!key || key === shownReport) return;
       shownReport = key;
-      go({ tile: null, step: null, event: null, range: null, filter: null, report: key });
+      openReport(key);
     },
     showReport: (shown) => {
       if (!shown) return window.dash_clientside.no_update;

@@ -16,7 +16,6 @@ Figure = go.Figure
 
 LONGEST_NAME = 60  # letters of a name beside the pointer; tables have it in full
 MAX_POINTS = 3000  # of a line: more is not seen, and SVG grows slow
-_STEPS = ((units.GIGABYTE, "GB"), (units.MEGABYTE, "MB"), (units.KILOBYTE, "kB"), (1, "B"))
 
 
 def warm() -> None:
@@ -39,8 +38,9 @@ def nice_step(extent: float, ticks: int = 5) -> float:
 
 
 def byte_axis(top: float) -> dict[str, Any]:
-    """Make a vertical axis from 0 to `top` bytes whose ticks are round in a unit of 1024."""
-    scale, unit = next((pair for pair in _STEPS if top >= pair[0]), _STEPS[-1])
+    """Make a vertical axis from 0 to `top` bytes whose ticks are round in their unit."""
+    steps = units.byte_steps()
+    scale, unit = next((pair for pair in steps if top >= pair[0]), steps[-1])
     step = max(nice_step(top / scale), 1 if unit == "B" else 0)
     marks = [step * number for number in range(ceil(top / scale / step) + 1)]
     digits = 0 if all(mark == round(mark) for mark in marks) else 1

@@ -7,7 +7,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, html
 
-from dashboard import address, components
+from dashboard import address, components, downloads
 from dashboard.address import Address
 from dashboard.components import Column, Element, card, section
 from dashboard.figures import memory as figures
@@ -136,6 +136,11 @@ def register(app: Dash, store: Store) -> None:
         chosen = address.parse(PATH, search)
         return tile_details(store.report(chosen.report), chosen.tile)
 
+    downloads.offer(
+        app, "memory-by-tile", lambda store, chosen: components.filtered(
+            analysis.memory_by_tile(store.report(chosen.report)), chosen.filter
+        ),
+    )  # fmt: skip
     app.callback(
         Output("memory-plot", "figure"), Input("address", "search"), Input("theme", "data")
     )(components.or_nothing(draw))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dashboard.access import is_loopback
+from dashboard import server
+from dashboard.access import is_loopback, is_served
 from dashboard.app import create_app
 from tests.builders import write_report
 
@@ -25,7 +27,10 @@ def test_page_may_load_from_its_own_host_only(client: Any) -> None:
         part.split(" ", 1) for part in answer.headers["Content-Security-Policy"].split("; ")
     )
     assert policy["default-src"] == "'self'"
-    assert "unsafe" not in policy["script-src"]
+    assert re.fullmatch(r"'self'( 'sha256-[A-Za-z0-9+/=]+')+", policy["script-src"])
+    assert policy["style-src"] == "'self' 'unsafe-inline'"
+    assert policy["img-src"] == "'self' data: blob:"
+    assert policy["frame-ancestors"] == "'none'"
     assert not any("http" in value or "*" in value for value in policy.values())
     assert "//" not in answer.text.replace("<!DOCTYPE html>", "")
 
@@ -49,15 +54,143 @@ def test_request_from_another_site_is_refused(client: Any) -> None:
     assert answer.status_code == 403
 
 
-def test_other_addresses_may_ask_when_the_user_serves_them(tmp_path: Path) -> None:
-    report = write_report(tmp_path / "small")
-    client = create_app([report], loopback_only=False).server.test_client()
-    assert client.get("/", headers={"Host": "machine.example:8050"}).status_code == 200
+@pytest.fixture(scope="module")
+def far(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Give a server that other machines may ask."""
+    report = write_report(tmp_path_factory.mktemp("far") / "small")
+    return create_app([report], host="machine.example", token="secret").server
 
 
-def test_no_file_outside_the_assets_is_served(client: Any) -> None:
-    for link in ("/assets/../app.py", "/assets/%2e%2e/app.py", "/timeline/../app.py"):
-        assert b"create_app" not in client.get(link).data
+HOST = {"Host": "machine.example:8050"}
+
+
+@pytest.mark.parametrize(
+    "link",
+    ["/", "/memory", "/timeline/device", "/download/memory-by-tile.csv", "/_dash-layout",
+     "/?token=wrong", "/assets/parts.css"],
+)  # fmt: skip
+def test_other_machine_without_the_token_is_refused(far: Any, link: str) -> None:
+    answer = far.test_client().get(link, headers=HOST)
+    assert answer.status_code == 401
+    assert "token" in answer.text
+
+
+def test_token_in_the_link_lets_in_and_leaves_the_address(far: Any) -> None:
+    client = far.test_client()
+    first = client.get("/memory?tile=3&token=secret", base_url="http://machine.example:8050")
+    assert (first.status_code, first.headers["Location"]) == (302, "/memory?tile=3")
+    cookie = first.headers["Set-Cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert client.get("/memory", base_url="http://machine.example:8050").status_code == 200
+
+
+def test_token_in_the_link_leads_to_no_other_site(far: Any) -> None:
+    answer = far.test_client().get("//evil.example/?token=secret", headers=HOST)
+    assert not answer.headers.get("Location", "/").startswith(("//", "http"))
+
+
+def test_other_machine_under_another_name_is_refused(far: Any) -> None:
+    for host in ("evil.example", "127.0.0.1", "machine.example.evil.example"):
+        answer = far.test_client().get("/?token=secret", headers={"Host": host})
+        assert answer.status_code == 403
+
+
+def test_other_host_without_a_token_is_not_served(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="0.0.0.0: serving other machines needs a token"):
+        create_app([tmp_path], host="0.0.0.0")
+
+
+@pytest.mark.parametrize(
+    ("named", "host", "served"),
+    [
+        ("127.0.0.1:1", "127.0.0.1", True),
+        ("[::1]:8050", "127.0.0.1", True),
+        ("10.0.0.5", "127.0.0.1", False),
+        ("10.0.0.5:8050", "0.0.0.0", True),
+        ("evil.example", "0.0.0.0", False),
+        ("127.0.0.1", "machine.example", False),
+        ("MACHINE.example.", "machine.example", True),
+        ("127.0.0.1@evil.example", "127.0.0.1", False),
+        ("evil.example#127.0.0.1", "127.0.0.1", False),
+        ("", "127.0.0.1", False),
+    ],
+)
+def test_host_named_must_be_the_one_served(named: str, host: str, served: bool) -> None:
+    assert is_served(named, host) is served
+
+
+def test_server_listens_on_this_machine_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    bound: dict[str, Any] = {}
+    monkeypatch.setattr(server.waitress, "create_server", lambda _, **k: bound.update(k) or Idle())
+    told: list[str] = []
+    server.serve([], port=0, announce=told.append)
+    assert bound["sockets"][0].getsockname()[0] == "127.0.0.1"
+    assert "token" not in told[0]
+    bound["sockets"][0].close()
+
+
+def test_link_of_another_host_has_a_new_token_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server.waitress, "create_server", lambda _, **k: Idle(k["sockets"]))
+    told: list[str] = []
+    for _ in range(2):
+        server.serve([], host="0.0.0.0", port=0, announce=told.append)
+    tokens = [link.partition("?token=")[2] for link in told]
+    assert all(len(token) >= 32 for token in tokens)
+    assert tokens[0] != tokens[1]
+
+
+class Idle:
+    """Stand in for the server of waitress: it ends at once."""
+
+    def __init__(self, sockets: Any = ()) -> None:
+        self.sockets = sockets
+
+    def run(self) -> None:
+        """Serve nothing."""
+
+    def close(self) -> None:
+        """Close what was bound."""
+        for each in self.sockets:
+            each.close()
+
+
+@pytest.mark.parametrize("up", ["..", "%2e%2e", "%252e%252e", "..%2f..", "..%5c..", "..\\.."])
+@pytest.mark.parametrize("start", ["/assets", "/timeline", "/download", ""])
+def test_no_file_outside_the_assets_is_served(client: Any, start: str, up: str) -> None:
+    for name in ("app.py", "pyproject.toml", "etc/passwd"):
+        answer = client.get(f"{start}/{up}/{name}").text
+        assert not any(words in answer for words in ("create_app", "[build-system]", "root:x"))
+
+
+@pytest.mark.parametrize("report", ["..", "%2e%2e", "/etc", "small%2f..", "..%2f..%2fetc%2fpasswd"])
+@pytest.mark.parametrize("link", ["/timeline/device", "/download/memory-by-tile.csv"])
+def test_report_is_named_by_its_key_never_by_a_path(client: Any, link: str, report: str) -> None:
+    answer = client.get(f"{link}?report={report}")
+    assert answer.status_code == 404
+    assert "not there; known: small" in answer.text
+
+
+def test_failure_is_answered_without_a_stack_trace(client: Any) -> None:
+    for body in ("{", "[]", '{"output":"x.y","inputs":[]}', '{"output":{}}'):
+        answer = client.post("/_dash-update-component", data=body, content_type="application/json")
+        assert "Traceback" not in answer.text
+        assert ".py" not in answer.text
+        assert len(answer.text) < 200
+
+
+def test_no_debug_mode_and_no_pickle() -> None:
+    app = create_app([])
+    assert not app.server.debug
+    assert not app._dev_tools.ui
+    sources = Path(server.__file__).parent.rglob("*.py")
+    assert not any("pickle" in path.read_text(encoding="utf-8") for path in sources)
+
+
+def test_filter_is_data(client: Any) -> None:
+    link = "/download/memory-by-tile.csv?filter=__import__('os').system('true')~x"
+    assert client.get(link).status_code == 404
+    assert "no such column" in client.get(link).text
 
 
 def test_loopback_is_told_from_the_rest() -> None:

@@ -24,6 +24,12 @@ filters = st.builds(
     Filter, columns, st.sampled_from(OPERATORS), values.filter(lambda v: v[0] != "=")
 )
 
+chosen = st.lists(st.integers(0, 10**6), max_size=5, unique=True).map(tuple)
+options = st.dictionaries(
+    st.sampled_from(["tab", "order", "breakdown"]),
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20),
+).map(lambda pairs: tuple(sorted(pairs.items())))
+
 
 @settings(max_examples=80, deadline=None)
 @given(
@@ -31,12 +37,15 @@ filters = st.builds(
         Address,
         path=st.sampled_from(["/", "/memory", "/liveness"]),
         report=texts,
-        tile=numbers,
-        step=numbers,
+        against=texts,
+        tiles=chosen,
+        ipu=numbers,
+        steps=chosen,
         event=numbers,
         range=st.none() | ranges,
         filter=st.none() | filters,
         show=texts,
+        options=options,
     )
 )
 def test_written_address_is_read_back(chosen: Address) -> None:
@@ -45,7 +54,7 @@ def test_written_address_is_read_back(chosen: Address) -> None:
 
 
 def test_address_is_short_and_readable() -> None:
-    chosen = Address("/liveness", "training", step=18, filter=Filter("name", "~", "conv"))
+    chosen = Address("/liveness", "training", steps=(18,), filter=Filter("name", "~", "conv"))
     assert address.write(chosen) == "/liveness?report=training&step=18&filter=name~conv"
 
 
@@ -54,14 +63,31 @@ def test_nothing_chosen_is_the_bare_path() -> None:
     assert address.parse("/memory", None) == Address("/memory")
 
 
-def test_unknown_keys_are_passed_over() -> None:
-    assert address.parse("/", "?colour=red&tile=4") == Address("/", tile=4)
+def test_keys_of_a_page_are_its_options() -> None:
+    chosen = address.parse("/", "?order=physical&tile=4&NO%20KEY=1")
+    assert chosen == Address("/", tiles=(4,), options=(("order", "physical"),))
+    assert chosen.option("order", ("software", "physical")) == "physical"
+    assert chosen.option("tab", ("details", "variables")) == "details"
+
+
+def test_option_that_is_not_known_is_named() -> None:
+    with pytest.raises(AddressError, match="tab=x: not there; known: details, variables"):
+        address.parse("/", "tab=x").option("tab", ("details", "variables"))
+
+
+def test_tiles_are_numbers_and_ranges() -> None:
+    chosen = address.parse("/memory", "tile=3, 17,100-102,17")
+    assert chosen.tiles == (3, 17, 100, 101, 102)
+    assert address.write(chosen) == "/memory?tile=3,17,100-102"
 
 
 @pytest.mark.parametrize(
     ("search", "words"),
     [
         ("tile=-1", "tile=-1: no tile; write a whole number"),
+        ("tile=3,x", "tile=x: no tile"),
+        ("tile=9-3", "tile=9-3: empty; write the smaller number first"),
+        ("tile=0-99999999", "tile=0-99999999: too many; choose at most 20,000"),
         ("step=1e3", "step=1e3: no step"),
         ("step=99999999999999999999", "no step"),
         ("range=5", "range=5: no range; write begin and end"),

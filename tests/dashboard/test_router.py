@@ -39,7 +39,7 @@ def words(element: Any) -> str:
 
 
 def test_first_visit_lays_the_page_out(store: Store) -> None:
-    page, links, name, target, shown = show(store, "/", "", None)
+    page, links, name, target, _, shown = show(store, "/", "", None)
     assert "Does it fit" in words(page)
     assert words(links) == "Summary Memory Liveness Execution"
     assert (name, target) == ("small", "IPU Model, tiny, 2 IPUs, 10 tiles")
@@ -62,7 +62,8 @@ def test_watch_changes_nothing_while_the_files_stay(store: Store) -> None:
 def test_watch_lays_the_page_out_when_a_file_changed(store: Store) -> None:
     shown = show(store, "/", "", None)[-1]
     os.utime(store.path() / "profile.pop", ns=(1, 1))
-    page, *_, after = show(store, "/", "", shown, "watch")
+    page, *_, note, after = show(store, "/", "", shown, "watch")
+    assert note == "The files of small have changed; this page shows them as they are now."
     assert "Does it fit" in words(page)
     assert after != shown
 
@@ -81,7 +82,7 @@ def test_summary_of_a_cpu_says_what_it_is_and_why_there_is_no_more(tmp_path: Pat
     cpu = target | {"type": [schema.TABLE["target"].column("type").values.index("CPU")]}
     gone = dict.fromkeys(("memory_by_tile", "tile_cycles", "steps", "steps_by_ipu"))
     store = Store([write_report(tmp_path / "cpu", small_report(target=cpu, **gone))])
-    page, _, _, target_shown, _ = show(store, "/", "", None)
+    page, _, _, target_shown, *_ = show(store, "/", "", None)
     assert target_shown == "CPU"
     assert "Memory not known: a CPU runs values without a model" in words(page)
     assert "Execution not known: a CPU runs values" in words(page)
@@ -127,8 +128,10 @@ def test_page_that_fails_says_so_without_a_traceback(
 def test_peak_is_shown_until_a_step_is_chosen(store: Store) -> None:
     report = store.report()
     assert "Live at step 6 (the peak)" in words(liveness.step_details(report, Address()))
-    assert "Nothing but the always-live" in words(liveness.step_details(report, Address(step=0)))
-    nothing = Address(step=6, filter=Filter("name", "~", "zzz"))
+    assert "Nothing but the always-live" in words(
+        liveness.step_details(report, Address(steps=(0,)))
+    )
+    nothing = Address(steps=(6,), filter=Filter("name", "~", "zzz"))
     assert "No variable fits the filter." in words(liveness.step_details(report, nothing))
 
 

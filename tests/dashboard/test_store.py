@@ -71,3 +71,44 @@ def test_path_that_is_not_there_is_reported_when_opened(tmp_path: Path) -> None:
 
 def test_report_without_trace_has_none(tmp_path: Path) -> None:
     assert Store([write_report(tmp_path / "small")]).trace() is None
+
+
+def test_nested_reports_of_one_name_are_told_apart_by_their_place(tmp_path: Path) -> None:
+    for run in ("one", "two"):
+        write_report(tmp_path / run / "training")
+    assert Store([tmp_path]).keys == ["training", "two/training"]
+
+
+def test_report_that_comes_later_is_found(tmp_path: Path) -> None:
+    write_report(tmp_path / "a")
+    store = Store([tmp_path])
+    write_report(tmp_path / "runs" / "b")
+    store.scan()
+    assert store.keys == ["a", "b"]
+
+
+def test_report_is_found_by_its_path_below_the_given_one(tmp_path: Path) -> None:
+    path = write_report(tmp_path / "given" / "deep" / "deeper" / "small")
+    store = Store([tmp_path / "given"])
+    assert store.find("deep/deeper/small") == store.find(str(path)) == "small"
+
+
+@pytest.mark.parametrize("text", ["", "../other", "/etc", "link", "small/../../other", "none"])
+def test_path_that_leads_out_of_the_given_one_is_not_opened(tmp_path: Path, text: str) -> None:
+    write_report(tmp_path / "other")
+    write_report(tmp_path / "given" / "small")
+    (tmp_path / "given" / "link").symlink_to(tmp_path / "other")
+    store = Store([tmp_path / "given"])
+    with pytest.raises(NotFoundError, match="no report there"):
+        store.find(text)
+    assert store.keys == ["small"]
+
+
+def test_file_that_is_a_link_to_elsewhere_is_not_read(tmp_path: Path) -> None:
+    other = write_report(tmp_path / "other")
+    (tmp_path / "given" / "small").mkdir(parents=True)
+    (tmp_path / "given" / "small" / "profile.pop").symlink_to(other / "profile.pop")
+    store = Store([tmp_path / "given"])
+    for ask in (store.report, store.stamp, store.trace):
+        with pytest.raises(PvaError, match=r"profile.pop: a link out of the paths given"):
+            ask("small")

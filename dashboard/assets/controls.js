@@ -1,0 +1,197 @@
+// Controls write the address and follow it; downloads, saving plots, the grip, preferences, keys.
+(function () {
+  "use strict";
+
+  const { go, read } = window.tilescope;
+  const none = () => window.dash_clientside.no_update;
+  const client = window.dash_clientside.tilescope;
+
+  /** The id of the control that changed, with its new value; null when several are new at once. */
+  function changed() {
+    const context = window.dash_clientside.callback_context;
+    if (!context || context.triggered.length !== 1) return null;
+    const one = context.triggered[0];
+    const place = one.prop_id.lastIndexOf(".");
+    return { id: JSON.parse(one.prop_id.slice(0, place)), value: one.value };
+  }
+
+  function filterText(column) {
+    const text = read("filter") || "";
+    return text.startsWith(column + "~") ? text.slice(column.length + 1) : "";
+  }
+
+  function boxText(id) {
+    if (id.column) return filterText(id.column);
+    const text = read(id.box) || "";
+    return id.box === "tile" || id.box === "step" ? text.replace(/,\s*/g, ", ") : text;
+  }
+
+  Object.assign(client, {
+    setChoice: () => {
+      const one = changed();
+      if (!one || one.value === null || one.value === undefined) return;
+      const key = one.id.address;
+      if ((read(key) || one.id.default) === one.value) return;
+      go({ [key]: one.value === one.id.default ? null : one.value }, key !== "tab");
+    },
+    setSwitch: () => {
+      const one = changed();
+      if (!one || typeof one.value !== "boolean") return;
+      const text = one.value ? "on" : "off";
+      if ((read(one.id.switch) || one.id.default) === text) return;
+      go({ [one.id.switch]: text === one.id.default ? null : text }, true);
+    },
+    setBox: (submits, blurs, values, ids) => {
+      const one = changed();
+      if (!one || !one.value) return;
+      const at = ids.findIndex((id) => id.box === one.id.box && id.column === one.id.column);
+      const typed = (values[at] || "").trim();
+      if (typed === boxText(one.id).trim()) return;
+      if (one.id.column) return go({ filter: typed ? one.id.column + "~" + typed : null }, true);
+      const numbers = one.id.box === "tile" || one.id.box === "step";
+      go({ [one.id.box]: (numbers ? typed.replace(/\s+/g, "") : typed) || null }, !numbers);
+    },
+    showChoices: (search, ids) => ids.map((id) => read(id.address) || id.default),
+    showSwitches: (search, ids) => ids.map((id) => (read(id.switch) || id.default) === "on"),
+    showBoxes: (search, ids) => ids.map(boxText),
+    setWriting: (sizes, cycles, now) => {
+      if (now && now.sizes === sizes && now.cycles === cycles) return none();
+      const kept = "; path=/; max-age=31536000; samesite=strict";
+      document.cookie = "tilescope-units=" + sizes + kept;
+      document.cookie = "tilescope-cycles=" + cycles + kept;
+      return { sizes, cycles };
+    },
+    reload: (clicks) => clicks || none(),
+  });
+
+  // Downloads carry the address of the view; plots are saved as they are seen.
+
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-download]");
+    if (link) link.href = link.href.split("?")[0] + window.location.search;
+    const save = event.target.closest("button[data-save]");
+    if (save) savePlot(save.dataset.plot, save.dataset.save);
+    document.querySelectorAll("details.exports[open], details.preferences[open]").forEach((menu) => {
+      if (!menu.contains(event.target) || link || save) menu.open = false;
+    });
+  });
+
+  function savePlot(identifier, format) {
+    const plot = document.querySelector(`#${CSS.escape(identifier)} .js-plotly-plot`);
+    if (!plot) return;
+    const paper = getComputedStyle(document.documentElement).getPropertyValue("--surface").trim();
+    const figure = { data: plot.data, layout: Object.assign({}, plot.layout, { paper_bgcolor: paper }) };
+    const size = { width: plot.offsetWidth, height: plot.offsetHeight, scale: format === "png" ? 2 : 1 };
+    window.Plotly.downloadImage(figure, Object.assign({ format, filename: identifier }, size));
+  }
+
+  // The grip: the height of the upper pane is kept in this browser.
+
+  function setHeight(split, height) {
+    const pixels = Math.min(Math.max(height, 120), window.innerHeight * 2);
+    split.style.setProperty("--above", pixels + "px");
+    split.querySelector(".grip").setAttribute("aria-valuenow", String(Math.round(pixels)));
+    localStorage.setItem("tilescope-split-" + split.dataset.split, String(Math.round(pixels)));
+    window.dispatchEvent(new Event("resize"));
+  }
+
+  const heightOf = (split) => split.querySelector(".pane-above").getBoundingClientRect().height;
+
+  document.addEventListener("pointerdown", (event) => {
+    const grip = event.target.closest(".grip");
+    if (!grip) return;
+    const split = grip.parentElement;
+    const begin = heightOf(split) - event.clientY;
+    const move = (moved) => setHeight(split, begin + moved.clientY);
+    grip.setPointerCapture(event.pointerId);
+    grip.addEventListener("pointermove", move);
+    grip.addEventListener("pointerup", () => grip.removeEventListener("pointermove", move), { once: true });
+    event.preventDefault();
+  });
+
+  const restored = new WeakSet();
+
+  function restore() {
+    document.querySelectorAll(".split").forEach((split) => {
+      if (restored.has(split)) return;
+      restored.add(split);
+      const kept = Number(localStorage.getItem("tilescope-split-" + split.dataset.split));
+      if (kept) setHeight(split, kept);
+    });
+  }
+
+  let waiting = false;
+  new MutationObserver(() => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      restore();
+    });
+  }).observe(document.documentElement, { childList: true, subtree: true });
+
+  // Keys. dashboard/keys.py lists them for the sheet.
+
+  const typing = (target) =>
+    target.closest && target.closest("input, textarea, select, [contenteditable=true], [role=combobox]");
+
+  function tab(by) {
+    const found = [...document.querySelectorAll(".tabs [role=tab]:not([disabled])")];
+    const now = found.findIndex((one) => one.getAttribute("aria-selected") === "true");
+    if (found.length) found[(now + by + found.length) % found.length].click();
+  }
+
+  const press = (selector) => {
+    const found = document.querySelector(selector);
+    if (found) found.click();
+    return Boolean(found);
+  };
+  const focus = (selector) => {
+    const found = document.querySelector(selector);
+    if (found) found.focus();
+    return Boolean(found);
+  };
+
+  const KEYS = {
+    "?": () => toggleSheet(),
+    "/": () => focus("input[id*='\"box\":\"filter\"'], input[id*='filter'], input[id*='\"box\"']"),
+    t: () => focus("input[id*='\"box\":\"tile\"'], input[id*='\"box\":\"step\"'], .number-choice input"),
+    "[": () => tab(-1),
+    "]": () => tab(1),
+    l: () => press("#theme-switch"),
+    r: () => press("#reload"),
+    p: () => focus("#page .plot[data-picks]"),
+    o: () => focus("input#report-choice"),
+    u: () => press(".preferences > summary"),
+    e: () => press(".exports > summary"),
+    c: () => go({ tile: null, step: null, event: null, ipu: null }),
+  };
+
+  function toggleSheet() {
+    const sheet = document.getElementById("keys-sheet");
+    if (!sheet) return;
+    if (sheet.open) sheet.close();
+    else sheet.showModal();
+  }
+
+  document.addEventListener("keydown", (event) => {
+    const grip = event.target.closest && event.target.closest(".grip");
+    const by = { ArrowUp: -24, ArrowDown: 24 }[event.key];
+    if (grip && by) {
+      event.preventDefault();
+      return setHeight(grip.parentElement, heightOf(grip.parentElement) + by);
+    }
+    if (event.altKey || event.ctrlKey || event.metaKey || typing(event.target)) return;
+    const link = /^[1-9]$/.test(event.key) && document.querySelectorAll(".nav-link")[event.key - 1];
+    if (link) return link.click();
+    const canvas = event.target.closest && event.target.closest(".timeline");
+    if (canvas && event.key.length === 1 && event.key !== "?") return;
+    if (KEYS[event.key]) {
+      event.preventDefault();
+      KEYS[event.key]();
+    }
+  });
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-sheet]")) toggleSheet();
+  });
+})();

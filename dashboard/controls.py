@@ -1,0 +1,187 @@
+"""Controls whose value is a key of the address: no page needs a callback for them.
+
+    controls.choice("breakdown", (("none", "None"), ("region", "By region")), chosen)
+    controls.select("order", CHOICES, chosen, label="Order")  # a drop-down, for many choices
+    controls.switch("gaps", "Include gaps", chosen)            # gaps=off (or on) in the link
+    controls.box("tile", "Tiles, e.g. 3, 17, 100-120", chosen) # as typed, on Enter
+    controls.filter_box("name", "Filter variables", chosen)    # filter=name~typed
+    controls.tabs(TABS, chosen)                                # tab=...; the page fills a panel
+    controls.split(above, below)                               # two panes and a grip between them
+    controls.exports("memory-by-tile", "memory-plot")          # the data as CSV and Parquet (see
+                                                               # `downloads`), the plot as PNG, SVG
+
+What is chosen by default does not stand in the link. The page reads it with `chosen.option(key,
+known)` and passes the same choices here. Going back in the history sets the controls back, too.
+A tab takes (value, words, why not): with a reason it is grey, and the reason shows on hover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import ALL, ClientsideFunction, Dash, Input, Output, State, html
+
+from dashboard.address import Address, ranges
+from dashboard.components import Element
+
+Choices = Sequence[tuple[str, str]]
+
+
+def _data(choices: Choices) -> list[dict[str, str]]:
+    return [{"value": value, "label": words} for value, words in choices]
+
+
+def _now(chosen: Address, key: str, default: str) -> str:
+    """Give what the link says of a key, of the default without it."""
+    return (chosen.show if key == "show" else chosen.text(key)) or default
+
+
+def choice(key: str, choices: Choices, chosen: Address, *, label: str = "") -> Element:
+    """Choose one of a few, which stand beside each other; the first is the default."""
+    default = choices[0][0]
+    return dmc.SegmentedControl(
+        id={"address": key, "default": default},
+        data=_data(choices),
+        value=_now(chosen, key, default),
+        size="xs",
+        **{"aria-label": label or key},
+    )
+
+
+def select(key: str, choices: Choices, chosen: Address, *, label: str, width: int = 150) -> Element:
+    """Choose one of many from a drop-down with a search; the first is the default."""
+    default = choices[0][0]
+    return dmc.Select(
+        id={"address": key, "default": default},
+        data=_data(choices),
+        value=_now(chosen, key, default),
+        allowDeselect=False,
+        searchable=len(choices) > 8,
+        size="xs",
+        w=width,
+        **{"aria-label": label},
+    )
+
+
+def switch(key: str, words: str, chosen: Address, *, on: bool = False) -> Element:
+    """Choose on or off; `on` is the default."""
+    default = "on" if on else "off"
+    return dmc.Switch(
+        id={"switch": key, "default": default},
+        label=words,
+        checked=_now(chosen, key, default) == "on",
+        size="xs",
+    )
+
+
+def box(key: str, words: str, chosen: Address, *, width: int = 210, column: str = "") -> Element:
+    """Type the value of a key; it is taken on Enter and when the box is left."""
+    return dmc.TextInput(
+        id={"box": key, "column": column},
+        value=typed(chosen, key, column),
+        placeholder=words,
+        debounce=True,
+        size="xs",
+        w=width,
+        **{"aria-label": words},
+    )
+
+
+def typed(chosen: Address, key: str, column: str = "") -> str:
+    """Give the text of a box as the link has it."""
+    if column:
+        kept = chosen.filter
+        return kept.value if kept and (kept.column, kept.operator) == (column, "~") else ""
+    numbers = {"tile": chosen.tiles, "step": chosen.steps}
+    if key in numbers:
+        return ranges(numbers[key]).replace(",", ", ")
+    return chosen.text(key)
+
+
+def filter_box(column: str, words: str, chosen: Address, *, width: int = 190) -> Element:
+    """Type a text that rows must have in a column; the key `/` leads here."""
+    return box("filter", words, chosen, width=width, column=column)
+
+
+Tab = tuple[str, str] | tuple[str, str, str]
+
+
+def tabs(choices: Sequence[Tab], chosen: Address, *, key: str = "tab") -> Element:
+    """List tabs; the page fills its panel with what `chosen.option(key, values)` names."""
+    default = choices[0][0]
+    return dmc.Tabs(
+        dmc.TabsList([_tab(*each) for each in choices]),
+        id={"address": key, "default": default},
+        value=_now(chosen, key, default),
+        className="tabs",
+    )
+
+
+def _tab(value: str, words: str, why_not: str = "") -> Element:
+    if not why_not:
+        return dmc.TabsTab(words, value=value)
+    return dmc.TabsTab(html.Span(words, title=why_not), value=value, disabled=True)
+
+
+def split(above: Element, below: Element, *, name: str = "split") -> Element:
+    """Put one pane above the other; the grip between them is dragged, or moved by the keys."""
+    grip = html.Div(
+        className="grip", tabIndex="0", role="separator", title="Drag to resize",
+        **{"aria-label": "Height of the upper pane", "aria-orientation": "horizontal"},
+    )  # fmt: skip
+    return html.Div(
+        [html.Div(above, className="pane-above"), grip, html.Div(below, className="pane-below")],
+        className="split",
+        **{"data-split": name},
+    )
+
+
+def exports(data: str = "", plot: str = "") -> Element:
+    """Offer the data of a view as CSV and Parquet, and its plot as PNG and SVG."""
+    entries: list[Element] = []
+    if data:
+        entries += [
+            html.A(words, href=f"/download/{data}.{suffix}", **{"data-download": data})
+            for suffix, words in (("csv", "Data as CSV"), ("parquet", "Data as Parquet"))
+        ]
+    if plot:
+        entries += [
+            html.Button(words, **{"data-save": kind, "data-plot": plot})
+            for kind, words in (("png", "Plot as PNG"), ("svg", "Plot as SVG"))
+        ]
+    return html.Details(
+        [html.Summary("Save", title="Save data or plot"), html.Div(entries, className="menu")],
+        className="exports",
+    )
+
+
+def row(items: Iterable[Element]) -> Element:
+    """Put controls beside each other."""
+    return html.Div(list(items), className="tools-row")
+
+
+def register(app: Dash) -> None:
+    """Have controls write the address, and follow it."""
+    address = Input("address", "search")
+    controls: Any = {"address": ALL, "default": ALL}
+    switches: Any = {"switch": ALL, "default": ALL}
+    boxes: Any = {"box": ALL, "column": ALL}
+    for function, inputs in (
+        ("setChoice", [Input(controls, "value")]),
+        ("setSwitch", [Input(switches, "checked")]),
+        ("setBox", [Input(boxes, "n_submit"), Input(boxes, "n_blur"), State(boxes, "value"),
+                    State(boxes, "id")]),
+    ):  # fmt: skip
+        app.clientside_callback(
+            ClientsideFunction("tilescope", function), *inputs, prevent_initial_call=True
+        )
+    for function, output, inputs in (
+        ("showChoices", Output(controls, "value"), [address, State(controls, "id")]),
+        ("showSwitches", Output(switches, "checked"), [address, State(switches, "id")]),
+        ("showBoxes", Output(boxes, "value"), [address, State(boxes, "id")]),
+    ):
+        app.clientside_callback(
+            ClientsideFunction("tilescope", function), output, *inputs, prevent_initial_call=True
+        )

@@ -1,0 +1,83 @@
+"""The data of a view as a file: /download/NAME.csv and /download/NAME.parquet, by its address.
+
+A page offers what it shows, and puts `controls.exports(NAME)` beside the view; the link carries the
+address of the view, so that the file holds what is chosen and filtered there:
+
+    register:  downloads.offer(app, "memory-by-tile", frame)   # frame(store, chosen) -> DataFrame
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from dash import Dash
+from flask import Flask, Response, request
+
+from dashboard import address
+from dashboard.address import Address
+from dashboard.components import EXPECTED, FAILED, Frame
+from dashboard.store import Store
+
+MakeFrame = Callable[[Store, Address], Frame]
+_OFFERED = "tilescope-downloads"
+
+
+def offer(app: Dash, name: str, make: MakeFrame) -> None:
+    """Offer the frame of a view under a name."""
+    app.server.extensions.setdefault(_OFFERED, {})[name] = make
+
+
+def offered(server: Flask) -> dict[str, MakeFrame]:
+    """Give what the pages offer, by name."""
+    found: dict[str, MakeFrame] = server.extensions.get(_OFFERED, {})
+    return found
+
+
+def _csv(frame: Frame) -> bytes:
+    text: str = frame.to_csv(index=False)
+    return text.encode()
+
+
+def _parquet(frame: Frame) -> bytes:
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+KINDS: dict[str, tuple[Callable[[Frame], bytes], str]] = {
+    "csv": (_csv, "text/csv; charset=utf-8"),
+    "parquet": (_parquet, "application/vnd.apache.parquet"),
+}
+
+
+def _fault(text: str, status: int) -> Response:
+    return Response(f"{text}\n", status, mimetype="text/plain")
+
+
+def register(server: Flask, store: Store) -> None:
+    """Add the address to the server."""
+
+    def download(name: str, kind: str) -> Response:
+        make, chosen_kind = offered(server).get(name), KINDS.get(kind)
+        if make is None or chosen_kind is None:
+            return _fault(f"{name}.{kind}: no such download", 404)
+        encode, mimetype = chosen_kind
+        try:
+            chosen = address.parse("/", request.query_string.decode("utf-8", "replace"))
+            body = encode(make(store, chosen))
+        except EXPECTED as problem:
+            return _fault(str(problem), 404)
+        except ImportError:
+            return _fault("Parquet needs pyarrow: pip install 'tilescope[parquet]'", 501)
+        except Exception:
+            logging.getLogger("tilescope").exception("the dashboard failed")
+            return _fault(FAILED, 500)
+        answer = Response(body, mimetype=mimetype)
+        answer.headers["Content-Disposition"] = f'attachment; filename="{name}.{kind}"'
+        return answer
+
+    rule: Any = "/download/<name>.<kind>"
+    server.add_url_rule(rule, "download", download)

@@ -1,0 +1,54 @@
+"""The keys, and the sheet that `?` shows; assets/controls.js acts on them."""
+
+from __future__ import annotations
+
+from dash import html
+
+from dashboard.components import Element
+
+# Keys and what they do, by where they work.
+SHORTCUTS: dict[str, tuple[tuple[str, str], ...]] = {
+    "Everywhere": (
+        ("1 … 9", "Open a page of the menu"),
+        ("[  ]", "Previous and next tab"),
+        ("/", "Filter"),
+        ("t", "Type tiles or steps, as in 3, 17, 100-120"),
+        ("c", "Clear what is chosen"),
+        ("o", "Choose a report"),
+        ("e", "Save data or plot"),
+        ("u", "Units"),
+        ("l", "Light or dark"),
+        ("r", "Read the files again"),
+        ("?", "Show or hide this sheet"),
+    ),
+    "In a plot": (
+        ("p", "Go to the plot"),
+        ("←  →", "Choose the previous or the next"),
+        ("Shift ←  →", "Add it to what is chosen"),
+        ("Click, Shift click", "Choose one, add one"),
+        ("Drag", "Choose a range; with Shift, add it"),
+        ("Double click", "Show all again after zooming"),
+    ),
+    "On the grip between two panes": (("↑  ↓", "Move it"),),
+    "In a timeline": (
+        ("w  s", "Zoom in and out"),
+        ("a  d", "Move to earlier and later"),
+        ("Home", "Show all"),
+        ("n  p", "Choose the next and the previous"),
+        ("Esc", "Let go of what is chosen"),
+    ),
+}
+
+
+def sheet() -> Element:
+    """Lay the keys out in a dialog."""
+    parts: list[Element] = []
+    for where, keys in SHORTCUTS.items():
+        rows = [html.Tr([html.Th(html.Kbd(key), scope="row"), html.Td(does)]) for key, does in keys]
+        parts.append(html.Div([html.H3(where), html.Table(html.Tbody(rows), className="keys")]))
+    close = html.Button("Close", className="button", **{"data-sheet": "close"})
+    head = html.Div([html.H2("Keys"), close], className="sheet-head")
+    return html.Dialog(
+        [head, html.Div(parts, className="sheet-body")], id="keys-sheet", className="sheet",
+        **{"aria-label": "Keys"},
+    )  # fmt: skip

@@ -1,0 +1,55 @@
+"""What each reader chooses for all pages: light or dark, the units of bytes, cycles or time.
+
+Kept in cookies, so that the first answer already has them. `apply` runs before every request and
+`pva.units` then writes as chosen: pages and figures need to do nothing. The clock that turns cycles
+into time is that of the report of the request; `clocked` sets it.
+"""
+
+from __future__ import annotations
+
+from flask import Flask, has_request_context, request
+
+from dashboard import theme
+from dashboard.store import Store
+from pva.units import BYTE_STEPS, Writing, write_as
+
+SIZES, CYCLES = "tilescope-units", "tilescope-cycles"  # the cookies; assets/controls.js writes them
+SIZE_WORDS = {
+    "kB": "kB, 1,024 bytes",
+    "KiB": "KiB, 1,024 bytes",
+    "SI": "kB, 1,000 bytes",
+    "B": "bytes",
+}
+CYCLE_WORDS = {"cycles": "cycles", "time": "time"}
+
+
+def sizes() -> str:
+    """Give the key of the units of bytes that the browser asks for."""
+    wanted = request.cookies.get(SIZES, "")
+    return wanted if wanted in BYTE_STEPS else Writing().sizes
+
+
+def cycles() -> str:
+    """Tell whether the browser asks for `cycles` or `time`."""
+    wanted = request.cookies.get(CYCLES, "")
+    return wanted if wanted in CYCLE_WORDS else "cycles"
+
+
+def chosen_theme() -> theme.Theme:
+    """Give the theme that the browser asks for; assets/early.js keeps it in a cookie."""
+    wanted = request.cookies.get("tilescope-theme", "")
+    return next((name for name in theme.THEMES if name == wanted), theme.THEMES[0])
+
+
+def clocked(store: Store, report: str) -> None:
+    """Have cycles of this report written as time, if that is what the browser asks for."""
+    if not has_request_context() or cycles() != "time" or not store.has_report(report):
+        return
+    data = store.report(report).dataset
+    if data.has("target"):
+        write_as(Writing(sizes(), float(data.value("target", "clock_frequency"))))
+
+
+def follow(server: Flask) -> None:
+    """Have every request write as its cookies say."""
+    server.before_request(lambda: write_as(Writing(sizes())))

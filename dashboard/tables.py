@@ -1,0 +1,178 @@
+"""Tables for what `components.table` is too small for: long tables, trees with columns.
+
+`paged` shows a frame of any length: the browser asks for the hundred rows that it shows, and the
+server sorts. The page registers where the rows come from, once:
+
+    layout:    tables.paged("memory-variables", COLUMNS)
+    register:  tables.serve(app, store, PATH, "memory-variables", COLUMNS, frame)
+
+with `frame(store, chosen) -> DataFrame`, already filtered. Put the element into a panel that
+follows the keys that the frame depends on, and it asks again when they change. A row that is
+clicked can set a key of the address: `picks=("variable", "name")` puts the clicked row's `name`
+into `variable`.
+
+`tree` is a small table of nested rows (`Row`: path, words, cells), each of which can be folded;
+what is folded stands in the address (`folded=a/b,c`). All cells are text: names stay as they are.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dash_ag_grid as dag
+from dash import ClientsideFunction, Dash, Input, Output, State, html
+from dash.exceptions import PreventUpdate
+
+from dashboard import address, preferences
+from dashboard.address import Address
+from dashboard.components import (
+    EXPECTED,
+    FAILED,
+    HEADER_PIXELS,
+    ROW_PIXELS,
+    Column,
+    Element,
+    Frame,
+    column_definition,
+    formatted,
+)
+from dashboard.store import Store
+
+BLOCK = 100  # rows sent at a time
+MakeFrame = Callable[[Store, Address], Frame]
+
+
+def paged(
+    identifier: str,
+    columns: Sequence[Column],
+    *,
+    rows: int = 12,
+    picks: tuple[str, str] | None = None,
+    sort: str = "",
+) -> Element:
+    """Make room for a long table of `rows` visible rows; `serve` sends what is shown.
+
+    `sort` is the field that is sorted by at first, the largest on top.
+    """
+    definitions = [column_definition(column) for column in columns]
+    for definition in definitions:
+        if definition["field"] == sort:
+            definition["sort"] = "desc"
+    grid = dag.AgGrid(
+        id=identifier,
+        rowModelType="infinite",
+        columnDefs=definitions,
+        defaultColDef={"resizable": True, "sortable": True, "suppressMovable": True},
+        dashGridOptions={
+            "rowHeight": ROW_PIXELS,
+            "headerHeight": HEADER_PIXELS,
+            "cacheBlockSize": BLOCK,
+            "maxBlocksInCache": 10,
+            "infiniteInitialRowCount": 1,
+            "enableCellTextSelection": True,
+            "animateRows": False,
+            "tooltipShowDelay": 300,
+        },
+        className="table",
+        style={"height": f"{HEADER_PIXELS + rows * ROW_PIXELS + 2}px"},
+    )
+    data = {"data-picks-key": picks[0], "data-picks-field": picks[1]} if picks else {}
+    note = html.Div(id=f"{identifier}-note", className="note", role="status")
+    return html.Div([grid, note], className="paged", **data)
+
+
+def serve(
+    app: Dash,
+    store: Store,
+    path: str,
+    identifier: str,
+    columns: Sequence[Column],
+    make: MakeFrame,
+) -> None:
+    """Send the rows of a paged table as the browser asks for them."""
+
+    def answer(asked: dict[str, Any] | None, search: str) -> tuple[Any, str]:
+        if not asked:
+            raise PreventUpdate
+        empty = {"rowData": [], "rowCount": 0}
+        try:
+            chosen = address.parse(path, search)
+            preferences.clocked(store, chosen.report)
+            frame = make(store, chosen)
+            return rows_asked(frame, columns, asked), counted_rows(len(frame))
+        except EXPECTED as problem:
+            return empty, str(problem)
+        except Exception:
+            logging.getLogger("tilescope").exception("the dashboard failed")
+            return empty, FAILED
+
+    app.callback(
+        Output(identifier, "getRowsResponse"),
+        Output(f"{identifier}-note", "children"),
+        Input(identifier, "getRowsRequest"),
+        State("address", "search"),
+    )(answer)
+    app.clientside_callback(
+        ClientsideFunction("tilescope", "pickRow"),
+        Input(identifier, "cellClicked"),
+        State(identifier, "id"),
+        prevent_initial_call=True,
+    )
+
+
+def counted_rows(number: int) -> str:
+    """Say how long a table is."""
+    return "1 row" if number == 1 else f"{number:,} rows"
+
+
+def rows_asked(frame: Frame, columns: Sequence[Column], asked: dict[str, Any]) -> dict[str, Any]:
+    """Sort a frame and give the rows that the browser asks for, as AG Grid wants them."""
+    known = {column.field for column in columns}
+    order = [each for each in asked.get("sortModel") or [] if each.get("colId") in known]
+    if order:
+        frame = frame.sort_values(
+            [each["colId"] for each in order],
+            ascending=[each.get("sort") == "asc" for each in order],
+            kind="stable",
+        )
+    begin = max(int(asked.get("startRow") or 0), 0)
+    end = min(max(int(asked.get("endRow") or BLOCK), begin), begin + 10 * BLOCK)
+    return {"rowData": formatted(frame.iloc[begin:end], columns), "rowCount": len(frame)}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a tree: its place (`a/b` lies in `a`), its words, and a text for each column."""
+
+    path: str
+    words: str
+    cells: tuple[str, ...]
+    note: str = ""
+
+
+def tree(headings: Sequence[str], rows: Sequence[Row], chosen: Address, *, name: str) -> Element:
+    """Show nested rows, each with a cell for each heading after the first; folded as chosen."""
+    folded = set(filter(None, chosen.text("folded").split(",")))
+    parents = {row.path.rpartition("/")[0] for row in rows}
+    head = html.Tr([html.Th(words, scope="col") for words in headings])
+    body = [
+        _tree_row(row, is_parent=row.path in parents, folded=row.path in folded)
+        for row in rows
+        if not any(row.path.startswith(f"{path}/") for path in folded)
+    ]
+    grid = html.Table([html.Thead(head), html.Tbody(body)], className="tree")
+    return html.Div(grid, className="tree-scroller", id=name)
+
+
+def _tree_row(row: Row, *, is_parent: bool, folded: bool) -> Element:
+    level = row.path.count("/")
+    fold = html.Button(
+        className="fold closed" if folded else "fold",
+        **{"data-fold": row.path, "aria-expanded": str(not folded).lower(),
+           "aria-label": f"{row.words}: {'show' if folded else 'hide'} what is in it"},
+    ) if is_parent else html.Span(className="fold-none")  # fmt: skip
+    first = html.Th([fold, row.words], scope="row", title=row.note or None, className=f"in-{level}")
+    return html.Tr([first, *(html.Td(cell) for cell in row.cells)], className=f"level-{level}")
