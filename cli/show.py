@@ -186,11 +186,11 @@ def _parameters(analysis: Callable[..., Any]) -> list[click.Parameter]:
 def _parameter(keyword: inspect.Parameter) -> click.Parameter:
     # A default of None, given to click, would count as a value of a required option.
     given = {} if keyword.default in (inspect.Parameter.empty, None, ()) else {
-        "default": keyword.default, "show_default": True,
+        "default": keyword.default, "show_default": keyword.default != "",
     }  # fmt: skip
     return click.Option(
         [f"--{keyword.name.replace('_', '-')}"],
-        type=click.IntRange(min=0),
+        type=click.STRING if isinstance(keyword.default, str) else click.IntRange(min=0),
         required=keyword.default is inspect.Parameter.empty,
         multiple=keyword.default == (),
         help=_HELP[keyword.name],
@@ -209,6 +209,9 @@ _HELP = {
     "variable": "The row of a variable, as in `largest_variables`.",
     "compute_set": "Only this compute set.",
     "count": "How many.",
+    "program": "The row of a program, as in `program_tree`.",
+    "operation": "An operation of the layer, as in `operation_costs`; else what costs most.",
+    "layer": "A software layer, as in `software_layers`.",
 }
 
 

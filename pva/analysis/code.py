@@ -42,7 +42,7 @@ def code_by_program(report: Report) -> pd.DataFrame:
     most = np.zeros(count, dtype=np.int64)
     np.maximum.at(most, rows, sizes)
     programs = np.arange(count)
-    control, exchange = _control_code(report), _exchange_code(report)
+    control, exchange = control_code_by_program(report), _exchange_code(report)
     frame = pd.DataFrame(
         {
             "program": programs,
@@ -112,9 +112,9 @@ def memory_by_operation(report: Report) -> pd.DataFrame:
     count = len(words)
     parts = {
         "variables": summed(by_variable, data.column("variables", "bytes"), count),
-        "vertex_state": summed(by_program, _once(report, ("OnTileExecute",)), count),
-        "control_code": summed(by_program, _control_code(report), count),
-        "exchange_code": summed(by_program, _once(report, EXCHANGES), count),
+        "vertex_state": summed(by_program, once_by_program(report, ("OnTileExecute",)), count),
+        "control_code": summed(by_program, control_code_by_program(report), count),
+        "exchange_code": summed(by_program, once_by_program(report, EXCHANGES), count),
     }
     frame = pd.DataFrame(
         {
@@ -128,7 +128,7 @@ def memory_by_operation(report: Report) -> pd.DataFrame:
     return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
 
 
-def _control_code(report: Report) -> Integers:
+def control_code_by_program(report: Report) -> Integers:
     """Give the bytes of control code of each program; 0 where it is not told."""
     data = report.dataset
     if not data.has("control_code"):
@@ -138,7 +138,7 @@ def _control_code(report: Report) -> Integers:
     return summed(rows, sizes * (end - first), len(data.column("programs", "name")))
 
 
-def _once(report: Report, tags: tuple[str, ...]) -> Integers:
+def once_by_program(report: Report, tags: tuple[str, ...]) -> Integers:
     """Charge each compute set's state or exchange's code to the first program that runs it."""
     data = report.dataset
     charged = np.zeros(len(data.column("programs", "name")), dtype=np.int64)

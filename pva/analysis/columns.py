@@ -123,6 +123,41 @@ _TEXTS: dict[str, str] = {
         "operation layer steps cycles:cycles share:fraction compute:cycles exchange:cycles "
         "host_exchange:cycles sync:cycles flops:flop"
     ),
+    "software_layers": "layer label operations programs contexts",
+    "operation_costs": (
+        "operation programs steps cycles:cycles share:fraction compute:cycles exchange:cycles "
+        "host_exchange:cycles sync:cycles estimated_cycles:cycles flops:flop code:bytes "
+        "control_code:bytes exchange_code:bytes vertex_code:bytes vertex_state:bytes "
+        "variables:bytes peak_bytes:bytes"
+    ),
+    "operation_totals": "figure unit operations outside elsewhere whole",
+    "operation_compute_sets": (
+        "compute_set name vertices executions cycles:cycles estimated_cycles:cycles flops:flop "
+        "float_peak_share:fraction"
+    ),
+    "operation_by_tile": (
+        "tile ipu compute:cycles exchange:cycles host_exchange:cycles control_code:bytes "
+        "exchange_code:bytes vertex_state:bytes"
+    ),
+    "operation_contexts": "context layer name file line function json programs",
+    "program_stages": "role line type name executions cycles:cycles share:fraction",
+    "program_tree": (
+        "program parent depth end part number type name sync_type count function executions "
+        "cycles:cycles share:fraction estimated_cycles:cycles first_step liveness_step"
+    ),
+    "program_figures": (
+        "program type name operand operand_name count sync_type executions cycles:cycles "
+        "share:fraction min_cycles:cycles mean_cycles:cycles max_cycles:cycles "
+        "estimated_cycles:cycles active_tiles bytes_received:bytes bytes_sent:bytes vertices "
+        "flops:flop control_code:bytes exchange_code:bytes vertex_state:bytes first_step "
+        "longest_step liveness_step"
+    ),
+    "program_by_tile": (
+        "tile ipu cycles:cycles active_cycles:cycles bytes_received:bytes bytes_sent:bytes"
+    ),
+    "vertices_of_program": "vertex_type vertices tiles cycles:cycles state:bytes",
+    "variables_of_program": "variable name type shape access bytes:bytes always_live",
+    "contexts_of_program": "context layer name file line function json",
     "cycles_by_ipu": (
         "ipu tiles compute_share:fraction exchange_share:fraction "
         "host_exchange_share:fraction waiting_share:fraction busiest_tile "

@@ -76,7 +76,7 @@ def flop_utilisation(report: Report) -> FlopUtilisation:
     spent = elapsed(report)
     cycles, compute = int(spent.sum()), int(spent[phases(report) == 0].sum())
     clock = float(report.dataset.value("target", "clock_frequency"))
-    peak, tiles = _peak(report), tile_count(report)
+    peak, tiles = peak_of_tile(report), tile_count(report)
     return FlopUtilisation(
         flops=done,
         cycles=cycles,
@@ -106,7 +106,7 @@ def flops_by_compute_set(report: Report) -> pd.DataFrame:
     flops = _flops(report)
     cycles = data.array("compute_set_cycles_by_tile").max(axis=1, initial=0)
     runs = executions_of_rows(report, "OnTileExecute", len(flops))
-    peak, tiles = _peak(report), tile_count(report)
+    peak, tiles = peak_of_tile(report), tile_count(report)
     frame = pd.DataFrame(
         {
             "compute_set": np.arange(len(flops)),
@@ -134,7 +134,8 @@ def _flops(report: Report) -> Integers:
     return flops
 
 
-def _peak(report: Report) -> Peak:
+def peak_of_tile(report: Report) -> Peak:
+    """Give what a tile can do in a cycle; nothing for an architecture that is not known."""
     return PEAKS.get(str(report.dataset.value("target", "architecture")), Peak(0, 0))
 
 

@@ -39,13 +39,13 @@ def largest_variables(report: Report) -> pd.DataFrame:
             "bytes": sizes,
             "share": sizes / max(int(sizes.sum()), 1),
             "always_live": data.column("variables", "always_live"),
-            "at_peak": _at_peak(report),
+            "at_peak": live_at_peak_truths(report),
         }
     )
     return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
 
 
-def _at_peak(report: Report) -> Truths:
+def live_at_peak_truths(report: Report) -> Truths:
     """Tell which variables are live at the program step where liveness peaks."""
     data = report.dataset
     live: Truths = data.column("variables", "always_live").copy()
@@ -98,7 +98,7 @@ def _sums(report: Report, place: Integers, count: int) -> dict[str, Integers]:
         "variables": np.bincount(place, minlength=count),
         "bytes": summed(place, sizes, count),
         "always_live_bytes": summed(place, sizes * data.column("variables", "always_live"), count),
-        "peak_bytes": summed(place, sizes * _at_peak(report), count),
+        "peak_bytes": summed(place, sizes * live_at_peak_truths(report), count),
     }
 
 

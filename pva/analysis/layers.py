@@ -1,0 +1,189 @@
+"""Operations as each software layer sees them: PopLibs, PopART, ONNX, TensorFlow, user scopes.
+
+One program is part of a call of PopLibs, which is part of an operation of PopART, which stands for
+one of ONNX; debug contexts tell which. What no context of a layer is around is OUTSIDE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from pva.analysis.programs import Integers, Texts, labels, layer_of, operations, owners
+from pva.analysis.selection import SelectionError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pva.report import Report
+
+OUTSIDE = "(outside)"
+DEFAULT = "operation"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A software layer: the words of debug contexts that are of it, and which of them counts.
+
+    `outermost` takes the call that the program was made for, otherwise it is the nearest.
+    """
+
+    label: str
+    words: frozenset[str] = frozenset()
+    outermost: bool = False
+
+
+# PopLibs is the family of libraries of Poplar; the words of frameworks are those of Graphcore's
+# forks: popart's builder, popxl, and the layers of the TensorFlow driver.
+LAYERS = {
+    DEFAULT: Layer("Operations"),
+    "scope": Layer("User scope"),
+    "onnx": Layer("ONNX", frozenset({"onnx"})),
+    "popart": Layer("PopART", frozenset({"popart", "popartbuilder", "popxl"})),
+    "tensorflow": Layer(
+        "TensorFlow",
+        frozenset({"hloinstruction", "xla_op", "xlaop", "tensorflow", "poplar_driver"}),
+    ),
+    "poplibs": Layer(
+        "PopLibs",
+        frozenset({"poplibs", "popops", "poplin", "popnn", "poprand", "popsolver", "poputil",
+                   "popsparse", "popfft", "popfloat"}),
+        outermost=True,
+    ),
+    "poplar": Layer("Poplar"),
+}  # fmt: skip
+
+
+def software_layers(report: Report) -> pd.DataFrame:
+    """Tell by which software layers operations can be counted, and what each of them covers.
+
+    `operations` of the layer and the `programs` that are parts of them; `contexts` are its debug
+    contexts. The layer `operation` takes for each program the nearest of a framework, else of a
+    library; `scope` the outermost part of that path; `poplar` the program's own name. The others
+    are there where debug contexts name them. Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    rows = []
+    for layer, entry in LAYERS.items():
+        contexts = len(_contexts_of(report, entry)) if entry.words else 0
+        if entry.words and not contexts:
+            continue
+        names = owners_in(report, layer)[:-1]
+        inside = names[names != OUTSIDE]
+        rows.append((layer, entry.label, len(set(inside.tolist())), len(inside), contexts))
+    columns = ["layer", "label", "operations", "programs", "contexts"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def owners_in(report: Report, layer: str) -> Texts:
+    """Name the operation of a layer that each program is part of, and last an unknown program's.
+
+    Raises SelectionError for a layer that there is not.
+    """
+    data = report.dataset
+    count = len(data.column("programs", "name"))
+    if _known(layer) == "poplar":
+        return labels(report, np.arange(count + 1))
+    if layer in (DEFAULT, "scope"):
+        names = operations(report)
+        return names if layer == DEFAULT else _scopes(names)
+    names = labels(report, np.arange(count + 1))
+    contexts = np.append(data.column("programs", "debug_context"), -1)
+    return _inside(report, LAYERS[layer], names, contexts)
+
+
+def variable_owners_in(report: Report, layer: str) -> Texts:
+    """Name the operation of a layer that each variable is part of; raises SelectionError."""
+    data = report.dataset
+    names, contexts = (data.column("variables", name) for name in ("name", "debug_context"))
+    if _known(layer) == "poplar":
+        return names
+    if layer in (DEFAULT, "scope"):
+        found = owners(report, names, contexts)
+        return found if layer == DEFAULT else _scopes(found)
+    return _inside(report, LAYERS[layer], names, contexts)
+
+
+def _known(layer: str) -> str:
+    if layer not in LAYERS:
+        raise SelectionError(f"layer {layer}", "not there", f"known: {', '.join(LAYERS)}")
+    return layer
+
+
+def _scopes(names: Texts) -> Texts:
+    return np.array([layer_of(name) for name in names.tolist()], dtype=object)
+
+
+def _contexts_of(report: Report, layer: Layer) -> Integers:
+    """Give the rows of the debug contexts of a layer."""
+    data = report.dataset
+    if not data.has("debug_contexts"):
+        return np.zeros(0, dtype=np.int64)
+    words = data.column("debug_contexts", "layer").tolist()
+    return np.flatnonzero([word.lower() in layer.words for word in words])
+
+
+def _inside(report: Report, layer: Layer, names: Texts, contexts: Integers) -> Texts:
+    """Name the operation of a layer around each context, or that its path begins with."""
+    owner = _owner_rows(report, layer)
+    found = np.full(len(names), OUTSIDE, dtype=object)
+    if len(owner):
+        data = report.dataset
+        rows = _rows_of(data.column("debug_contexts", "id"), contexts)
+        told = (rows >= 0) & (owner[rows] >= 0)
+        found[told] = data.column("debug_contexts", "name")[owner[rows[told]]]
+    found[found == ""] = OUTSIDE
+    known = {name for name in found.tolist() if name != OUTSIDE}
+    for place in np.flatnonzero(found == OUTSIDE).tolist() if known else ():
+        found[place] = _by_path(names[place], known)
+    return found
+
+
+def _by_path(name: str, known: set[str]) -> str:
+    while name and name not in known:
+        name = name.rpartition("/")[0]
+    return name or OUTSIDE
+
+
+def _owner_rows(report: Report, layer: Layer) -> Integers:
+    """Give for each debug context the row of the layer's context around it, -1 for none.
+
+    Each round doubles how far a row has looked up, so that deep contexts need few rounds and
+    contexts in a circle end as well.
+    """
+    data = report.dataset
+    mine = _contexts_of(report, layer)
+    if not len(mine):
+        return np.zeros(0, dtype=np.int64)
+    ids, parents = (data.column("debug_contexts", name) for name in ("id", "parent"))
+    parent = _rows_of(ids, parents)
+    is_mine = np.zeros(len(ids), dtype=bool)
+    is_mine[mine] = True
+    rows = np.arange(len(ids))
+    up = np.where(is_mine | (parent < 0), rows, parent)
+    nearest = _ends(up)
+    nearest = np.where(is_mine[nearest], nearest, -1)
+    if not layer.outermost:
+        return nearest
+    higher = np.where(parent >= 0, nearest[parent], -1)
+    top = _ends(np.where(is_mine & (higher >= 0), higher, rows))
+    return np.where(nearest >= 0, top[nearest], -1)
+
+
+def _ends(up: Integers) -> Integers:
+    """Follow each row upward until nothing changes, or a circle is known to be one."""
+    for _ in range(len(up).bit_length() + 1):
+        up = up[up]
+    return up
+
+
+def _rows_of(ids: npt.NDArray[np.int64], wanted: Integers) -> Integers:
+    """Find the row of each id, -1 for those that are not there."""
+    order = np.argsort(ids, kind="stable")
+    place = np.minimum(np.searchsorted(ids[order], wanted), len(ids) - 1)
+    rows: Integers = order[place] if len(ids) else np.zeros(len(wanted), dtype=np.int64)
+    return np.where((wanted >= 0) & (ids[rows] == wanted), rows, -1) if len(ids) else rows - 1
