@@ -12,7 +12,7 @@ from dash.exceptions import PreventUpdate
 from dashboard import access, address, components, controls, downloads, preferences, theme, view
 from dashboard.address import Address
 from dashboard.figures.axes import warm
-from dashboard.pages import PAGES
+from dashboard.pages import PAGES, start
 from dashboard.pages.targets import target_words
 from dashboard.shell import navigation, shell
 from dashboard.store import Store
@@ -142,6 +142,9 @@ def show(
 
 def _stamps(store: Store, chosen: Address) -> str:
     """Give what changes when a file of the report, or of the one it is compared with, does."""
+    if chosen.path == start.PATH:
+        store.scan()
+        return str(store.keys)
     stamps = [store.stamp(chosen.report)]
     stamps += [store.stamp(chosen.against)] if chosen.against else []
     return str(stamps)

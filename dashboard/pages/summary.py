@@ -20,7 +20,7 @@ from pva.analysis.liveness import liveness_overview
 from pva.analysis.memory import category_label, memory_overview
 from pva.errors import NotRecordedError
 
-PATH, TITLE = "/", "Summary"
+PATH, TITLE = "/summary", "Summary"
 
 FILE_MEANINGS = {
     "profile.pop": "graph and execution profile",

@@ -11,14 +11,15 @@ from tests.browser.names import LABEL, VARIABLE, Opener
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 PAGES = {
-    "/": "Fits: the fullest tile (tile 0) uses 1.0 kB of 2.0 kB (50.8 %).",
+    "/": "4 reports under the paths given.",
+    "/summary": "Fits: the fullest tile (tile 0) uses 1.0 kB of 2.0 kB (50.8 %).",
     "/memory": "Fits: the fullest tile (tile 0) uses 1.0 kB of 2.0 kB (50.8 %).",
     "/liveness": "At most 3.5 kB are live at once, at step 6 (multiply); 3.3 kB of it always.",
     "/execution": "2 recorded runs took",
     "/trace": "40 events on 1 thread.",
 }
 DEMO_ANSWERS = {
-    "/": "Fits: the fullest tile (tile 0) uses",
+    "/summary": "Fits: the fullest tile (tile 0) uses",
     "/memory": "Fits: the fullest tile (tile 0) uses",
     "/liveness": "at step 12 (Layer1/Fwd/Conv_1/Convolve)",
     "/execution": "2 recorded runs took 2,045,444 cycles",
@@ -59,7 +60,7 @@ def test_page_opens_and_answers_its_question(open_page: Opener, path: str, theme
     assert page.locator(".fault").count() == 0
     assert page.locator("html").get_attribute("data-mantine-color-scheme") == theme
     assert page.locator(".nav-link").all_inner_texts() == [
-        "Summary", "Memory", "Liveness", "Execution", "Host trace",
+        "Start", "Summary", "Memory", "Liveness", "Execution", "Host trace",
     ]  # fmt: skip
 
 
@@ -201,11 +202,11 @@ def test_names_that_look_like_markup_are_shown_as_they_are(open_page: Opener) ->
     ("link", "words"),
     [
         ("/nowhere", "/nowhere: no such page"),
-        ("/?report=other", "report=other: not there; known: small, torn, trace.pvti"),
+        ("/summary?report=other", "report=other: not there; known: small, torn, trace.pvti"),
         ("/liveness?step=99", "step 99: not there; the report has steps 0 to 13"),
         ("/memory?tile=x", "tile=x: no tile; write a whole number"),
         ("/execution?step=99", "step 99: not there"),
-        ("/?report=torn", "profile.pop"),
+        ("/summary?report=torn", "profile.pop"),
     ],
 )
 def test_wrong_link_is_answered_with_one_line(open_page: Opener, link: str, words: str) -> None:
@@ -217,7 +218,7 @@ def test_wrong_link_is_answered_with_one_line(open_page: Opener, link: str, word
 
 
 def test_another_report_is_chosen_in_the_header(open_page: Opener) -> None:
-    page = open_page("/")
+    page = open_page("/summary")
     page.get_by_label("Report").first.click()
     page.click("[role=option] >> text=torn")
     page.wait_for_selector(".fault")
@@ -225,10 +226,10 @@ def test_another_report_is_chosen_in_the_header(open_page: Opener) -> None:
 
 
 def test_trace_without_report_leads_to_its_page(open_page: Opener) -> None:
-    page = open_page("/?report=trace.pvti")
+    page = open_page("/summary?report=trace.pvti")
     page.click("text=Open the host trace")
     ready_canvas(page)
-    assert page.locator(".nav-link").all_inner_texts() == ["Host trace"]
+    assert page.locator(".nav-link").all_inner_texts() == ["Start", "Host trace"]
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,9 @@ def words(element: Any) -> str:
 
 
 def test_first_visit_lays_the_page_out(store: Store) -> None:
-    page, links, name, target, _, shown = show(store, "/", "", None)
+    page, links, name, target, _, shown = show(store, "/summary", "", None)
     assert "Does it fit" in words(page)
-    assert words(links) == "Summary Memory Liveness Execution"
+    assert words(links) == "Start Summary Memory Liveness Execution"
     assert (name, target) == ("small", "IPU Model, tiny, 2 IPUs, 10 tiles")
     assert shown["report"] == "small"
 
@@ -50,19 +50,19 @@ def test_chosen_tile_changes_the_links_alone(store: Store) -> None:
     shown = show(store, "/memory", "", None)[-1]
     page, links, *_ = show(store, "/memory", "?tile=3&step=9", shown)
     assert page is no_update
-    assert links[2].href == "/liveness?tile=3"
+    assert links[3].href == "/liveness?tile=3"
 
 
 def test_watch_changes_nothing_while_the_files_stay(store: Store) -> None:
-    shown = show(store, "/", "", None)[-1]
+    shown = show(store, "/summary", "", None)[-1]
     with pytest.raises(PreventUpdate):
-        show(store, "/", "", shown, "watch")
+        show(store, "/summary", "", shown, "watch")
 
 
 def test_watch_lays_the_page_out_when_a_file_changed(store: Store) -> None:
-    shown = show(store, "/", "", None)[-1]
+    shown = show(store, "/summary", "", None)[-1]
     os.utime(store.path() / "profile.pop", ns=(1, 1))
-    page, *_, note, after = show(store, "/", "", shown, "watch")
+    page, *_, note, after = show(store, "/summary", "", shown, "watch")
     assert note == "The files of small have changed; this page shows them as they are now."
     assert "Does it fit" in words(page)
     assert after != shown
@@ -73,7 +73,7 @@ def test_page_without_its_tables_is_not_in_the_menu(tmp_path: Path) -> None:
         tmp_path / "compiled", small_report(steps=None, steps_by_ipu=None, runs=None)
     )
     store = Store([path])
-    assert words(show(store, "/memory", "", None)[1]) == "Summary Memory Liveness"
+    assert words(show(store, "/memory", "", None)[1]) == "Start Summary Memory Liveness"
     assert "autoReport.outputExecutionProfile" in words(show(store, "/execution", "", None)[0])
 
 
@@ -82,7 +82,7 @@ def test_summary_of_a_cpu_says_what_it_is_and_why_there_is_no_more(tmp_path: Pat
     cpu = target | {"type": [schema.TABLE["target"].column("type").values.index("CPU")]}
     gone = dict.fromkeys(("memory_by_tile", "tile_cycles", "steps", "steps_by_ipu"))
     store = Store([write_report(tmp_path / "cpu", small_report(target=cpu, **gone))])
-    page, _, _, target_shown, *_ = show(store, "/", "", None)
+    page, _, _, target_shown, *_ = show(store, "/summary", "", None)
     assert target_shown == "CPU"
     assert "Memory not known: a CPU runs values without a model" in words(page)
     assert "Execution not known: a CPU runs values" in words(page)
@@ -92,7 +92,7 @@ def test_summary_of_a_cpu_says_what_it_is_and_why_there_is_no_more(tmp_path: Pat
 def test_summary_without_a_graph_profile_names_the_option(tmp_path: Path) -> None:
     path = tmp_path / "profile.pop"
     registry.write(small_report().select("execution"), path)
-    page = words(show(Store([path]), "/", "", None)[0])
+    page = words(show(Store([path]), "/summary", "", None)[0])
     assert "Memory not known: run the program with the engine option" in page
     assert "profile.pop" in page
 
@@ -101,7 +101,7 @@ def test_summary_tells_how_long_runs_took_whose_steps_were_not_recorded(tmp_path
     execution = {"profiler_mode": [0], "cycles": [-1]}
     gone = dict.fromkeys(("tile_cycles", "steps", "steps_by_ipu", "tile_clock"))
     data = small_report(execution=execution, **gone)
-    page = words(show(Store([write_report(tmp_path / "runs", data)]), "/", "", None)[0])
+    page = words(show(Store([write_report(tmp_path / "runs", data)]), "/summary", "", None)[0])
     assert "2 runs took 1,024 cycles (1.0\u00a0µs). Execution not known: no run was rec" in page
 
 
@@ -110,7 +110,7 @@ def test_report_without_a_run_says_that_none_has_ended(tmp_path: Path) -> None:
     empty = {name: {column: values[:0] for column, values in data.table(name).items()}
              for name in ("runs", "steps", "steps_by_ipu", "blocks")}  # fmt: skip
     store = Store([write_report(tmp_path / "early", small_report(**empty, tile_clock=None))])
-    assert "No run has ended." in words(show(store, "/", "", None)[0])
+    assert "No run has ended." in words(show(store, "/summary", "", None)[0])
     page = words(show(store, "/execution", "", None)[0])
     assert page == "Where do the cycles go? No run has ended. "
 
