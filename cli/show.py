@@ -207,6 +207,7 @@ _HELP = {
     "step": "A step, counted from 0: of `liveness_curve` for memory, of `steps` for cycles.",
     "run": "Only this run, counted from 0.",
     "variable": "The row of a variable, as in `largest_variables`.",
+    "program": "The row of a program, as in `code_by_program`.",
     "compute_set": "Only this compute set.",
     "count": "How many.",
     "program": "The row of a program, as in `program_tree`.",

@@ -67,6 +67,8 @@ _TEXTS: dict[str, str] = {
     ),
     "variable_by_tile": "tile ipu bytes:bytes pieces address:bytes",
     "variable_uses": "program type name reads writes executions",
+    "graph_nodes": "key kind name bytes:bytes reads writes",
+    "graph_edges": "source source_name target target_name bytes:bytes",
     "memory_map": (
         "tile address:bytes end:bytes bytes:bytes region name category first_step last_step"
     ),
