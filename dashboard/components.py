@@ -22,10 +22,21 @@ from pva.errors import PvaError
 Element = Any
 Frame = Any  # a pandas DataFrame
 Tone = Literal["plain", "good", "bad"]
-Kind = Literal["text", "name", "number", "bytes", "cycles", "share", "nanoseconds"]
+Kind = Literal[
+    "text",
+    "name",
+    "number",
+    "bytes",
+    "cycles",
+    "share",
+    "nanoseconds",
+    "change",
+    "bytes change",
+    "cycles change",
+]
 
 NO_BREAK_SPACE = "\u00a0"
-MAX_ROWS = 2000  # of a table; the filter reaches the others
+MAX_ROWS = 500  # of a table; the filter reaches the others, and `tables.paged` has them all
 ROW_PIXELS, HEADER_PIXELS, SHOWN_ROWS = 32, 36, 12
 PLOT_CONFIG = {
     "displaylogo": False,
@@ -35,12 +46,31 @@ PLOT_CONFIG = {
     "responsive": True,
 }
 
+GREW, SHRANK = "▲", "▼"
+
+
+def changed(value: float, write: Callable[[float], str] = units.count) -> str:
+    """Write a difference with its sign and an arrow, so that colour is not needed to tell it."""
+    if not value:
+        return write(0)
+    return f"{GREW} +{write(value)}" if value > 0 else f"{SHRANK} −{write(-value)}"
+
+
 FORMATS: dict[str, Callable[[Any], str]] = {
     "number": units.count,
     "bytes": units.size,
     "cycles": units.cycles_or_time,
     "share": units.share,
     "nanoseconds": lambda value: units.duration(value / 1e9),
+    "change": changed,
+    "bytes change": lambda value: changed(value, units.size),
+    "cycles change": lambda value: changed(value, units.cycles_or_time),
+}
+_CHANGE_COLOUR = (
+    "({'color': params.value > 0 ? 'var(--bad)' : params.value < 0 ? 'var(--good)' : ''})"
+)
+_STYLES = {"share": "({'--part': params.value})"} | {
+    kind: _CHANGE_COLOUR for kind in ("change", "bytes change", "cycles change")
 }
 
 
@@ -175,10 +205,16 @@ def show_filter(app: Dash, identifier: str, function: str) -> None:
     )
 
 
-def table(identifier: str, frame: Frame, columns: Sequence[Column]) -> Element:
-    """Show a frame as a table: sortable, numbers at the right, names exactly as they are."""
+def table(
+    identifier: str, frame: Frame, columns: Sequence[Column], *, total: Frame = None
+) -> Element:
+    """Show a frame as a table: sortable, numbers at the right, names exactly as they are.
+
+    `total` is a frame of one row that stays on top.
+    """
     rows = records(frame, columns)
-    visible = min(max(len(rows), 1), SHOWN_ROWS)
+    pinned = [] if total is None else formatted(total, columns)
+    visible = min(max(len(rows), 1), SHOWN_ROWS) + len(pinned)
     grid = dag.AgGrid(
         id=identifier,
         rowData=rows,
@@ -187,6 +223,7 @@ def table(identifier: str, frame: Frame, columns: Sequence[Column]) -> Element:
         dashGridOptions={
             "rowHeight": ROW_PIXELS,
             "headerHeight": HEADER_PIXELS,
+            "pinnedTopRowData": pinned,
             "enableCellTextSelection": True,
             "ensureDomOrder": True,
             "animateRows": False,
@@ -229,10 +266,8 @@ def column_definition(column: Column) -> dict[str, Any]:
             "type": "rightAligned",
             "width": column.width,
             "valueFormatter": {"function": f"params.data && params.data.{column.field}_text"},
-            "cellClass": f"ag-right-aligned-cell {column.kind}",
-            "cellStyle": {"function": "({'--part': params.value})"}
-            if column.kind == "share"
-            else None,
+            "cellClass": f"ag-right-aligned-cell {column.kind.replace(' ', '-')}",
+            "cellStyle": {"function": _STYLES[column.kind]} if column.kind in _STYLES else None,
             "sortingOrder": ["desc", "asc", None],
         }
     size = {"flex": 1, "minWidth": 160} if column.kind == "name" else {"width": column.width}

@@ -61,6 +61,20 @@ def test_rows_of_a_table_carry_numbers_and_their_texts() -> None:
     assert rows[2] == {"name": "add", "bytes": None, "bytes_text": "–"}
 
 
+def test_change_is_told_by_arrow_and_sign() -> None:
+    frame = pd.DataFrame({"more": [2048, -512, 0]})
+    rows = components.records(frame, (Column("more", "Change", "bytes change"),))
+    assert [row["more_text"] for row in rows] == ["▲ +2.0 kB", "▼ −512 B", "0 B"]
+
+
+def test_total_stays_on_top_of_its_table() -> None:
+    columns = (Column("name", "Name", "name"), Column("bytes", "Bytes", "bytes"))
+    total = pd.DataFrame({"name": ["Total"], "bytes": [2058.0]})
+    grid = components.table("of-bytes", FRAME, columns, total=total).children[0]
+    wanted = [{"name": "Total", "bytes": 2058.0, "bytes_text": "2.0 kB"}]
+    assert grid.dashGridOptions["pinnedTopRowData"] == wanted
+
+
 def test_small_report_is_described_in_sentences(tmp_path: Path) -> None:
     report = Store([write_report(tmp_path / "small")]).report()
     memory = memory_overview(report)
