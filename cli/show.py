@@ -210,7 +210,6 @@ _HELP = {
     "program": "The row of a program, as in `code_by_program`.",
     "compute_set": "Only this compute set.",
     "count": "How many.",
-    "program": "The row of a program, as in `program_tree`.",
     "operation": "An operation of the layer, as in `operation_costs`; else what costs most.",
     "layer": "A software layer, as in `software_layers`.",
 }

@@ -163,6 +163,14 @@ def plot(identifier: str, height: int = 340) -> Element:
     )
 
 
+def drawn(figure: Any, identifier: str, height: int = 260) -> Element:
+    """Show a figure that is already drawn, in a panel that is made as a whole."""
+    graph = dcc.Graph(
+        figure=figure, id=identifier, config=PLOT_CONFIG, responsive=True, className="plot-inner"
+    )
+    return html.Div(graph, className="plot", style={"height": f"{height}px"})
+
+
 def filter_box(identifier: str, words: str) -> Element:
     """Make a box whose text becomes the filter of the address, on Enter or when it is left."""
     return dmc.TextInput(

@@ -37,6 +37,7 @@ TOKENS: dict[str, tuple[str, str]] = {
     "run": ("#3a414c", "#d5dae1"),
     "layer": ("#fbd0d8", "#a8626f"),
     "idle": ("#eeeff1", "#20252d"),
+    "related": ("#fdf3c4", "#4a431f"),
 }
 
 # Type of an executed step: (words, light, dark).
@@ -52,6 +53,23 @@ STEP_COLOURS: dict[str, tuple[str, str, str]] = {
     "SyncAns": ("Sync, answered later", "#d8c9a0", "#a3935c"),
     "Sans": ("Sync answer", "#c9c2b4", "#8a8372"),
 }
+
+# Type of a program that holds or steers others: (words, light, dark).
+PROGRAM_COLOURS: dict[str, tuple[str, str, str]] = {
+    "Sequence": ("Sequence", "#78c473", "#62ad5e"),
+    "Repeat": ("Repeat", "#a78bd4", "#9a80c8"),
+    "RepeatWhile": ("Repeat while", "#a78bd4", "#9a80c8"),
+    "RepeatWhileTrue": ("Repeat while true", "#a78bd4", "#9a80c8"),
+    "RepeatWhileFalse": ("Repeat while false", "#a78bd4", "#9a80c8"),
+    "If": ("If", "#c98f4e", "#c08a4e"),
+    "IfElse": ("If, else", "#c98f4e", "#c08a4e"),
+    "Switch": ("Switch", "#c98f4e", "#c08a4e"),
+    "OnEveryTileSwitch": ("Switch on every tile", "#c98f4e", "#c08a4e"),
+    "Call": ("Call", "#3f9fa8", "#4fb0b8"),
+    "SetLocalConsensusFromVar": ("Local consensus", "#b4b9c0", "#7d848e"),
+    "WriteUndef": ("Write undefined", "#d5d8dc", "#8d949e"),
+}
+_OF_KINDS = STEP_COLOURS | PROGRAM_COLOURS
 
 # Channels of a host trace take these in order.
 SERIES = (
@@ -77,14 +95,14 @@ def token(name: str, theme: Theme) -> str:
 
 
 def step_colour(kind: str, theme: Theme) -> str:
-    """Give the colour of a type of step; grey for a type that is not known."""
-    known = STEP_COLOURS.get(kind)
+    """Give the colour of a type of step or program; grey for a type that is not known."""
+    known = _OF_KINDS.get(kind)
     return known[1 + THEMES.index(theme)] if known else token("quiet", theme)
 
 
 def step_words(kind: str) -> str:
-    """Give the words for a type of step; the type itself when it is not known."""
-    known = STEP_COLOURS.get(kind)
+    """Give the words for a type of step or program; the type itself when it is not known."""
+    known = _OF_KINDS.get(kind)
     return known[0] if known else kind
 
 
@@ -99,7 +117,7 @@ def css() -> str:
     blocks = []
     for theme in THEMES:
         tokens = {name: token(name, theme) for name in TOKENS}
-        tokens |= {f"step-{kind}": step_colour(kind, theme) for kind in STEP_COLOURS}
+        tokens |= {f"step-{kind}": step_colour(kind, theme) for kind in _OF_KINDS}
         tokens |= {f"series-{number}": colour for number, colour in enumerate(SERIES)}
         lines = "".join(f"--{name}:{colour};" for name, colour in tokens.items())
         blocks.append(f':root[data-mantine-color-scheme="{theme}"]{{color-scheme:{theme};{lines}}}')

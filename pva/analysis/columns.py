@@ -142,7 +142,7 @@ _TEXTS: dict[str, str] = {
         "exchange_code:bytes vertex_state:bytes"
     ),
     "operation_contexts": "context layer name file line function json programs",
-    "program_stages": "role line type name executions cycles:cycles share:fraction",
+    "program_stages": "role line program type name executions cycles:cycles share:fraction",
     "program_tree": (
         "program parent depth end part number type name sync_type count function executions "
         "cycles:cycles share:fraction estimated_cycles:cycles first_step liveness_step"

@@ -33,7 +33,7 @@ def program_stages(report: Report) -> pd.DataFrame:
     recorded = bool((tree["cycles"] >= 0).any())
     tree["cycles"] = tree["cycles" if recorded else "estimated_cycles"]
     tree["line"] = np.arange(len(tree))
-    columns = ["line", "type", "name", "executions", "cycles"]
+    columns = ["line", "program", "type", "name", "executions", "cycles"]
     control = tree[(tree["parent"] < 0) & (tree["part"] == CONTROL)]
     if not len(control):
         return _framed(tree[columns].head(0), tree[columns].head(0), 0)
@@ -45,7 +45,7 @@ def program_stages(report: Report) -> pd.DataFrame:
     parts["name"] = parts["name"].where(~unnamed, "(" + parts["type"] + ")")
     keys = parts["line"].where(~unnamed, -1)
     grouped = parts.groupby([keys, "type", "name"], sort=False, as_index=False).agg(
-        {"line": "first", "executions": "sum", "cycles": "sum"}
+        {"line": "first", "program": "first", "executions": "sum", "cycles": "sum"}
     )
     parts = grouped.sort_values("line")[columns]
     return _framed(tree.loc[around, columns], parts, int(tree["cycles"][first]))
@@ -56,7 +56,7 @@ def _framed(around: pd.DataFrame, parts: pd.DataFrame, total: int) -> pd.DataFra
 
     frame = pd.concat([around.assign(role=AROUND), parts.assign(role=PART)], ignore_index=True)
     frame["share"] = frame["cycles"] / max(total, 1)
-    return frame[["role", "line", "type", "name", "executions", "cycles", "share"]]
+    return frame[["role", "line", "program", "type", "name", "executions", "cycles", "share"]]
 
 
 def _way_down(tree: pd.DataFrame, line: int) -> list[int]:

@@ -41,7 +41,7 @@ def words(element: Any) -> str:
 def test_first_visit_lays_the_page_out(store: Store) -> None:
     page, links, name, target, _, shown = show(store, "/summary", "", None)
     assert "Does it fit" in words(page)
-    assert words(links) == "Start Summary Memory Liveness Execution"
+    assert words(links) == "Start Summary Memory Liveness Program tree Execution"
     assert (name, target) == ("small", "IPU Model, tiny, 2 IPUs, 10 tiles")
     assert shown["report"] == "small"
 
@@ -73,7 +73,9 @@ def test_page_without_its_tables_is_not_in_the_menu(tmp_path: Path) -> None:
         tmp_path / "compiled", small_report(steps=None, steps_by_ipu=None, runs=None)
     )
     store = Store([path])
-    assert words(show(store, "/memory", "", None)[1]) == "Start Summary Memory Liveness"
+    assert (
+        words(show(store, "/memory", "", None)[1]) == "Start Summary Memory Liveness Program tree"
+    )
     assert "autoReport.outputExecutionProfile" in words(show(store, "/execution", "", None)[0])
 
 

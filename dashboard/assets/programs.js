@@ -1,0 +1,120 @@
+// The tree of programs: what a line looks like, folding, the keys, and going to a line.
+(function () {
+  "use strict";
+
+  const { go, read } = window.tilescope;
+  const GRID = "programs-tree";
+  const INDENT = 16;
+  const ROW = 26; // pixels, as in dashboard/pages/programs.py
+  const DEEPEST = 24; // levels that are drawn further in
+
+  const grid = () => {
+    try {
+      return window.dash_ag_grid.getApi(GRID);
+    } catch {
+      return null; // not on this page
+    }
+  };
+
+  /** Turn a program over: open or closed, other than its level would have it. */
+  function turn(program) {
+    const now = (read("turned") || "").split(",").filter(Boolean);
+    const one = String(program);
+    go({ turned: (now.includes(one) ? now.filter((other) => other !== one) : [...now, one]).join(",") }, true);
+  }
+
+  // React is there once Dash is; components are looked up when the first line is drawn.
+  window.dashAgGridComponentFunctions = window.dashAgGridComponentFunctions || {};
+  window.dashAgGridComponentFunctions.ProgramLine = function (props) {
+    const make = window.React.createElement;
+    const line = props.data;
+    if (!line) return make("span", { className: "quiet" }, "…");
+    const folds = line.fold
+      ? make("button", {
+          className: line.fold === "open" ? "fold" : "fold closed",
+          tabIndex: -1,
+          "aria-expanded": line.fold === "open",
+          "aria-label": line.fold === "open" ? "Close" : "Open",
+          // A listener of the element itself, so that the grid does not take it for a choice.
+          ref: (button) => {
+            if (button) button.onclick = (event) => (event.stopPropagation(), turn(line.program));
+          },
+        })
+      : make("span", { className: "fold-none" });
+    return make(
+      "div",
+      { className: "program-line", style: { paddingLeft: Math.min(line.depth, DEEPEST) * INDENT } },
+      folds,
+      make("span", { className: "program-tick", style: { background: `var(--step-${line.type}, var(--quiet))` } }),
+      make("span", { className: "program-kind" }, line.words),
+      make("span", { className: "program-name" }, line.name)
+    );
+  };
+
+  const known = new WeakSet();
+  let asked = 0;
+
+  /** Show the lines again, and the chosen one among them. */
+  function showLine(place) {
+    if (!place || !place.props) return;
+    const mine = ++asked;
+    const line = Number(place.props["data-line"]);
+    const count = Number(place.props["data-lines"]);
+    const began = Date.now();
+    (function wait() {
+      if (mine !== asked || Date.now() - began > 5000) return;
+      const api = grid();
+      const ready = api && api.getDisplayedRowAtIndex(0) && api.getDisplayedRowAtIndex(0).data;
+      // A grid that has just been made asks for its lines itself; a link may lead here before.
+      if (ready && !known.has(api)) known.add(api);
+      else if (ready && mine !== refreshed) {
+        refreshed = mine;
+        api.refreshInfiniteCache();
+      }
+      if (!ready || api.getDisplayedRowCount() !== count) return setTimeout(wait, 30);
+      refreshed = mine;
+      if (line >= 0 && !seen(api, line)) api.ensureIndexVisible(line, "middle");
+    })();
+  }
+  let refreshed = 0;
+
+  function seen(api, line) {
+    const range = api.getVerticalPixelRange();
+    return line * ROW >= range.top && (line + 1) * ROW <= range.bottom;
+  }
+
+  function pickProgram(cell) {
+    const api = cell && grid();
+    const row = api && api.getDisplayedRowAtIndex(cell.rowIndex);
+    if (row && row.data) go({ program: row.data.program });
+  }
+
+  function goTo(changes) {
+    if (changes) go(changes, true);
+  }
+
+  document.addEventListener(
+    "keydown",
+    (event) => {
+      if (!event.target.closest || event.altKey || event.ctrlKey || event.metaKey) return;
+      const box = event.target.closest("input[id*='\"box\":\"find\"']");
+      if (box && event.key === "Enter" && event.shiftKey) {
+        document.getElementById("programs-previous").click();
+        event.stopPropagation();
+      }
+      const api = event.target.closest(`#${GRID} .ag-cell`) && grid();
+      const focused = api && api.getFocusedCell();
+      const row = focused && api.getDisplayedRowAtIndex(focused.rowIndex);
+      if (!row || !row.data) return;
+      const turns = { ArrowRight: "closed", ArrowLeft: "open" }[event.key];
+      if (turns && row.data.fold === turns) turn(row.data.program);
+      else if (event.key === "Enter" || event.key === " ") go({ program: row.data.program });
+      if (!turns && event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      event.stopPropagation();
+    },
+    true
+  );
+
+  Object.assign(window.dash_clientside.tilescope, { showLine, pickProgram, goTo });
+})();

@@ -1,0 +1,68 @@
+"""What something costs each tile: one line, or several stacked, over the tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import plotly.graph_objects as go
+
+from dashboard.figures.axes import byte_axis, number_axis, shown_places, widened
+from dashboard.theme import SERIES, Theme, plot_layout, step_colour
+from pva import units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HEADROOM = 1.08
+Unit = Literal["cycles", "bytes"]
+
+# column: (words, type of step whose colour it takes, or number of a colour of SERIES)
+PARTS: dict[str, tuple[str, str | int]] = {
+    "cycles": ("Cycles", "OnTileExecute"),
+    "active_cycles": ("Running a vertex", 0),
+    "bytes_received": ("Received", 0),
+    "bytes_sent": ("Sent", 1),
+    "compute": ("Compute", "OnTileExecute"),
+    "exchange": ("Exchange", "DoExchange"),
+    "host_exchange": ("Exchange with the host", "StreamCopy"),
+    "control_code": ("Control code", 2),
+    "exchange_code": ("Exchange code", 0),
+    "vertex_state": ("State of vertices", 3),
+}
+
+
+def by_tile(
+    frame: pd.DataFrame, columns: Sequence[str], *, unit: Unit, stacked: bool, theme: Theme
+) -> go.Figure:
+    """Draw columns of a frame over its tiles; `stacked` adds them up, otherwise they lie over."""
+    values = {column: frame[column].to_numpy() for column in columns}
+    total = frame[list(columns)].to_numpy().sum(axis=1) if stacked else values[columns[0]]
+    x, places = widened(shown_places(total), len(frame))
+    write = units.size if unit == "bytes" else units.cycles_or_time
+    figure = go.Figure()
+    for column in columns:
+        words, colour = PARTS[column]
+        hue = SERIES[colour] if isinstance(colour, int) else step_colour(colour, theme)
+        shown = values[column][places]
+        filled = {"stackgroup": "all", "fillcolor": hue} if stacked else {}
+        figure.add_scatter(
+            x=x,
+            y=shown,
+            name=words,
+            mode="lines",
+            line={"shape": "hvh", "width": 0.5 if stacked else 1.4, "color": hue},
+            customdata=[write(value) for value in shown.tolist()],
+            hovertemplate=f"{words}: %{{customdata}}<extra></extra>",
+            **filled,
+        )
+    layout = plot_layout(theme)
+    top = max(float(each.max(initial=0)) for each in ([total] if stacked else values.values()))
+    if unit == "bytes":
+        layout["yaxis"] = layout["yaxis"] | byte_axis(top * HEADROOM)
+    else:
+        layout["yaxis"] = layout["yaxis"] | {"range": [0, max(top * HEADROOM, 1)],
+                                             "tickformat": ",d", "fixedrange": True}  # fmt: skip
+    layout["xaxis"] = layout["xaxis"] | number_axis("Tile", len(frame))
+    figure.update_layout(layout).update_xaxes(title_text="Tile")
+    return figure.update_layout(showlegend=len(columns) > 1)

@@ -1,0 +1,271 @@
+"""The lower pane of the program tree: what one step is, costs, uses, and where it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from dash import Dash, dcc, html
+
+from dashboard import address, components, controls, view
+from dashboard.address import Address
+from dashboard.components import Column, Element, facts
+from dashboard.figures.tiles import by_tile
+from dashboard.pages.words import counted
+from dashboard.store import Report, Store
+from dashboard.theme import Theme, step_words
+from pva import units
+from pva.analysis import program_parts as parts
+from pva.analysis.layers import owners_in
+from pva.analysis.program_parts import ProgramFigures
+from pva.analysis.program_tree import program_tree
+from pva.errors import NotRecordedError
+
+VERTEX_COLUMNS = (
+    Column("vertex_type", "Vertex type", "name"),
+    Column("vertices", "Vertices", "number", 110),
+    Column("tiles", "Tiles", "number", 90),
+    Column("cycles", "Active cycles", "cycles", 140),
+    Column("state", "State", "bytes", 110),
+)
+VARIABLE_COLUMNS = (
+    Column("name", "Variable", "name"),
+    Column("access", "Access", "text", 100),
+    Column("type", "Type", "text", 120),
+    Column("shape", "Shape", "text", 120),
+    Column("bytes", "Bytes", "bytes", 110),
+    Column("always", "Live", "text", 120),
+)
+CONTEXT_COLUMNS = (
+    Column("layer", "Layer", "text", 110),
+    Column("name", "Name", "name"),
+    Column("place", "Source", "text", 240),
+    Column("function", "Function", "text", 140),
+    Column("json", "Further", "name"),
+)
+CHOOSE = "Choose a step in the tree to see its details."
+CHOOSE_HINT = "Click one, search for one, or go to one with the arrow keys and press Enter."
+TABS = (
+    ("details", "Details"),
+    ("tiles", "Tiles"),
+    ("vertices", "Vertices"),
+    ("variables", "Variables"),
+    ("debug", "Debug"),
+)
+
+
+def register(app: Dash, store: Store, identifier: str) -> None:
+    """Have the panel follow the chosen program."""
+    view.fill(app, store, identifier, details)
+
+
+def details(store: Store, chosen: Address, theme: Theme) -> Element:
+    """Show the chosen program; raises PvaError."""
+    text = chosen.text("program")
+    if not text.isdigit():
+        return components.message(CHOOSE, hint=CHOOSE_HINT)
+    report = store.report(chosen.report)
+    figures = parts.program_figures(report, program=int(text))
+    tabs = _tabs(report, figures)
+    known = [tab[0] for tab in tabs if len(tab) == 2]
+    now = chosen.option("tab", [value for value, _ in TABS])
+    show = _PANES[now if now in known else "details"]
+    return html.Div(
+        [
+            _head(report, chosen, figures),
+            controls.tabs(tabs, chosen),
+            show(store, chosen, figures, theme),
+        ]
+    )
+
+
+def _tabs(report: Report, figures: ProgramFigures) -> list[Any]:
+    """Grey the tabs that say nothing of this kind of step."""
+    data = report.dataset
+    is_compute = figures.type == "OnTileExecute"
+    why = {
+        "tiles": "" if figures.operand >= 0 else "It takes the same on every tile, or nothing",
+        "vertices": "" if is_compute else "Only compute runs vertices",
+        "variables": "" if data.has("access") else f"Not recorded: {data.why_absent('access')}",
+        "debug": "" if data.has("debug_contexts") else data.why_absent("debug_contexts"),
+    }
+    return [(value, words, *([why[value]] if why.get(value) else [])) for value, words in TABS]
+
+
+def _head(report: Report, chosen: Address, figures: ProgramFigures) -> Element:
+    """Name the step, and lead to where else it is seen."""
+    kept = Address(report=chosen.report, tiles=chosen.tiles)
+    operation = str(owners_in(report, "operation")[figures.program])
+    links = [
+        ("Live at this step", "/liveness", figures.liveness_step, {}),
+        ("In the execution", "/execution", figures.first_step, {}),
+        ("Longest execution", "/execution", figures.longest_step, {}),
+        (f"Operation {operation}", "/operations", -1, {"operation": operation}),
+    ]
+    if figures.longest_step == figures.first_step:
+        links.pop(2)
+    shown = [
+        dcc.Link(
+            words,
+            href=address.write(
+                replace(
+                    kept,
+                    path=path,
+                    steps=() if step < 0 else (step,),
+                    options=tuple(options.items()),
+                )
+            ),
+            className="button",
+        )
+        for words, path, step, options in links
+        if step >= 0 or options
+    ]
+    name = "" if figures.name.startswith("(") else figures.name
+    return html.Div(
+        [
+            html.Div(
+                [
+                    html.Span(
+                        className="program-tick",
+                        style={"background": f"var(--step-{figures.type}, var(--quiet))"},
+                    ),
+                    html.H2([step_words(figures.type), " ", html.Span(name, className="quiet")]),
+                ],
+                className="details-head",
+            ),
+            html.Div(shown, className="details-links"),
+        ],
+        className="details-top",
+    )
+
+
+def _details(store: Store, chosen: Address, figures: ProgramFigures, theme: Theme) -> Element:
+    del theme
+    report = store.report(chosen.report)
+    clock = float(report.dataset.value("target", "clock_frequency"))
+    tree = store.derived(chosen.report, "program_tree", lambda: program_tree(report))
+    line: Lines = tree[tree["program"] == figures.program].iloc[:1].to_dict("records")
+    columns = [_identity(figures, line), _time(figures, line, clock), _space(figures)]
+    return html.Div([facts(pairs) for pairs in columns if pairs], className="facts-columns")
+
+
+Pairs = list[tuple[str, str]]
+Lines = Any  # the line of a program as a dict, in a list; none of what is in no tree
+
+
+def _known(name: str, value: float, write: Callable[[Any], str]) -> Pairs:
+    return [(name, write(value))] if value == value and value >= 0 else []
+
+
+def _identity(figures: ProgramFigures, line: Lines) -> Pairs:
+    """Say what the step is, by its kind."""
+    pairs = [("Type", figures.type), ("Program", f"{figures.program:,}")]
+    if figures.type == "OnTileExecute":
+        pairs += [("Compute set", figures.operand_name or "–")]
+        pairs += _known("Number of the compute set", figures.operand, units.count)
+    elif figures.operand >= 0:
+        pairs += _known("Number of the exchange", figures.operand, units.count)
+    if figures.type == "StreamCopy":
+        pairs += [("Host side", _host_side(figures))]
+    if figures.sync_type:
+        words = {"External": "external: with the host or other IPUs", "Internal": "on the IPU"}
+        pairs += [("Kind of sync", words.get(figures.sync_type, figures.sync_type))]
+    pairs += _known("Runs its body", figures.count, lambda count: counted(count, "time"))
+    if line:
+        words = {"control": "control program"}.get(line[0]["part"], line[0]["part"])
+        pairs += [("Part of", f"{words} {line[0]['number']}")]
+    return pairs
+
+
+def _host_side(figures: ProgramFigures) -> str:
+    """Say what goes to the host and what comes from it."""
+    ways = (("from the host", figures.bytes_received), ("to the host", figures.bytes_sent))
+    texts = [f"{units.size(moved)} {way}" for way, moved in ways if moved > 0]
+    return ", ".join(texts) or "nothing"
+
+
+def _time(figures: ProgramFigures, line: Lines, clock: float) -> Pairs:
+    """Say how often it ran and how long it took."""
+    whole = line[0] if line else {}
+    ran = int(whole.get("executions", -1))
+    cycles = int(whole.get("cycles", figures.cycles))
+    pairs = _known("Ran in the recorded runs", max(ran, figures.executions), units.count)
+    pairs += _known("Cycles in all", cycles, lambda value: units.cycles(value, clock))
+    pairs += _known("Of all cycles", whole.get("share", figures.share), units.share)
+    if figures.min_cycles < figures.max_cycles:
+        span = f"{figures.min_cycles:,} to {figures.max_cycles:,}, mean {figures.mean_cycles:,.0f}"
+        pairs += [("Cycles of one execution", span)]
+    elif figures.max_cycles >= 0:
+        pairs += [("Cycles of one execution", units.cycles(figures.max_cycles, clock))]
+    estimate = int(whole.get("estimated_cycles", figures.estimated_cycles))
+    return pairs + _known("Estimate of one execution", estimate, units.count)
+
+
+def _space(figures: ProgramFigures) -> Pairs:
+    """Say what it moves, computes and takes."""
+    return [
+        *_known("Active tiles", figures.active_tiles, units.count),
+        *_known("Vertices", figures.vertices, units.count),
+        *_known("Floating-point operations", figures.flops, units.count),
+        *_known("Bytes received", figures.bytes_received, units.size),
+        *_known("Bytes sent", figures.bytes_sent, units.size),
+        *_known("Control code", figures.control_code, units.size),
+        *_known("Exchange code", figures.exchange_code, units.size),
+        *_known("State of its vertices", figures.vertex_state, units.size),
+    ]
+
+
+def _tiles(store: Store, chosen: Address, figures: ProgramFigures, theme: Theme) -> Element:
+    frame = parts.program_by_tile(store.report(chosen.report), program=figures.program)
+    is_compute = figures.type == "OnTileExecute"
+    first = ("cycles", "active_cycles") if is_compute else ("cycles",)
+    drawn = [by_tile(frame, first, unit="cycles", stacked=False, theme=theme)]
+    if not is_compute:
+        moved = ("bytes_received", "bytes_sent")
+        drawn.append(by_tile(frame, moved, unit="bytes", stacked=False, theme=theme))
+    graphs = [components.drawn(figure, f"program-tiles-{n}") for n, figure in enumerate(drawn)]
+    return html.Div([html.P("One execution, by tile", className="note"), *graphs])
+
+
+def _vertices(store: Store, chosen: Address, figures: ProgramFigures, theme: Theme) -> Element:
+    del theme
+    frame = parts.vertices_of_program(store.report(chosen.report), program=figures.program)
+    frame["tiles"] = frame["tiles"].where(frame["tiles"] >= 0)
+    return components.table("program-vertices", frame, VERTEX_COLUMNS)
+
+
+def _variables(store: Store, chosen: Address, figures: ProgramFigures, theme: Theme) -> Element:
+    del theme
+    frame = parts.variables_of_program(store.report(chosen.report), program=figures.program)
+    frame["always"] = frame["always_live"].map({True: "always", False: "at times"})
+    if not len(frame):
+        return components.message("It reads and writes no variable.")
+    return components.table("program-variables", frame, VARIABLE_COLUMNS)
+
+
+def _debug(store: Store, chosen: Address, figures: ProgramFigures, theme: Theme) -> Element:
+    del theme
+    try:
+        frame = parts.contexts_of_program(store.report(chosen.report), program=figures.program)
+    except NotRecordedError as absent:
+        return components.message(str(absent))
+    if not len(frame):
+        return components.message("The compiler put it in: no debug context tells of it.")
+    return contexts_table("program-contexts", frame)
+
+
+def contexts_table(identifier: str, frame: Any) -> Element:
+    """List debug contexts with their place in the source."""
+    place = frame["file"] + ":" + frame["line"].astype(str)
+    frame = frame.assign(place=place.where(frame["file"] != "", "–"))
+    return components.table(identifier, frame, CONTEXT_COLUMNS)
+
+
+_PANES: dict[str, Callable[[Store, Address, ProgramFigures, Theme], Element]] = {
+    "details": _details,
+    "tiles": _tiles,
+    "vertices": _vertices,
+    "variables": _variables,
+    "debug": _debug,
+}

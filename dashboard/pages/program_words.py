@@ -1,0 +1,132 @@
+"""The program tree in words: its headline, its stages in order, what stands on a line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dash import dcc, html
+
+from dashboard import address
+from dashboard.address import Address
+from dashboard.components import Element, Frame
+from dashboard.pages.words import counted
+from dashboard.theme import SERIES, step_words
+from pva import units
+from pva.analysis.program_stages import AROUND, PART
+
+MOST_STAGES = 6  # of a sentence
+MOST_IN_BAR = 24
+_SYNC = "(Sync)"
+
+
+def line_words(lines: Frame) -> Any:
+    """Say what each line does: its type in words, with how often, or which function."""
+    words = lines["type"].map(step_words)
+    count, called = lines["count"], lines["function"]
+    words = words.where(count < 0, words + " " + count.map("{:,}".format) + " times")
+    words = words.where(called < 0, words + " function " + called.astype(str))
+    sync = (lines["type"] == "Sync") & (lines["sync_type"] != "None")
+    return words.where(~sync, words + ", " + lines["sync_type"].str.lower())
+
+
+def stages_sentence(stages: Frame, *, recorded: bool) -> str:
+    """Say what takes the time, and what it does, in order."""
+    around, parts = stages[stages["role"] == AROUND], stages[stages["role"] == PART]
+    if not len(around):
+        return "The report has no programs."
+    whole, body = around.iloc[0], around.iloc[-1]
+    total = f"{units.count(whole['cycles'])} cycles"
+    total = f"all {total}" if recorded else f"an estimated {total} for one execution"
+    named = around[around["name"] != ""]
+    what = named.iloc[-1]["name"] if len(named) else step_words(body["type"])
+    often = f", run {body['executions']:,} times," if body["executions"] > 1 else ""
+    part = f"{units.share(body['share'])} of " if body["share"] < 0.9995 else ""
+    head = f"{what}{often} takes {part}{total}"
+    order = _in_order(parts)
+    return f"{head}: {order}." if order else f"{head}."
+
+
+def _in_order(parts: Frame) -> str:
+    """List the stages that take most, in the order in which they run."""
+    named = parts[parts["name"] != _SYNC]
+    named = named[named["share"] >= 0.0005]
+    most = named.nlargest(MOST_STAGES, "cycles").sort_values("line")
+    texts = [f"{_stage(row)} {units.share(row['share'])}" for row in most.to_dict("records")]
+    rest = len(named) - len(most)
+    if rest:
+        others = named["share"].sum() - most["share"].sum()
+        texts.append(f"{counted(rest, 'other part')} {units.share(max(others, 0))}")
+    syncs = parts[parts["name"] == _SYNC]["share"].sum()
+    if syncs >= 0.0005:
+        texts.append(f"syncs between them {units.share(syncs)}")
+    return ", ".join(texts)
+
+
+def _stage(row: dict[str, Any]) -> str:
+    name = str(row["name"])
+    return step_words(row["type"]).lower() if name.startswith("(") else name
+
+
+def more_words(tree: Frame) -> str:
+    """Say how large the tree is, and which single program takes most."""
+    roots = tree[tree["parent"] < 0]
+    functions = int((roots["part"] == "function").sum())
+    size = (
+        f"{counted(len(tree), 'program')} in {counted(len(roots) - functions, 'control program')}"
+        f" and {counted(functions, 'function')}."
+    )
+    leaves = tree[(tree["end"] == tree.index + 1) & (tree["function"] < 0)]
+    leaves = leaves[leaves["cycles"] > 0]
+    if not len(leaves):
+        return size
+    most = leaves.loc[leaves["cycles"].idxmax()]
+    name = most["name"] or step_words(most["type"])
+    return f"Longest by itself: {name}, {units.share(most['share'])} of the cycles. {size}"
+
+
+def stage_shares(stages: Frame, chosen: Address) -> Element:
+    """Draw the stages in order as one bar, each a link to its line."""
+    parts = stages[(stages["role"] == PART) & (stages["cycles"] > 0)]
+    most = parts.nlargest(MOST_IN_BAR, "cycles").sort_values("line")
+    if len(most) < 2:
+        return None
+    whole = float(parts["cycles"].sum())
+    rows = most.to_dict("records")
+    colours = {row["line"]: _colour(number, row) for number, row in enumerate(rows)}
+    bar = [
+        dcc.Link(
+            "",
+            href=_to(chosen, row),
+            className="bar-part",
+            title=f"{_stage(row)}: {units.share(row['cycles'] / whole)}",
+            style={
+                "width": f"{100 * row['cycles'] / whole:.4f}%",
+                "background": colours[row["line"]],
+            },
+        )
+        for row in rows
+    ]
+    shown = sorted(rows, key=lambda row: -row["cycles"])[:8]
+    key = [
+        html.Li(
+            [
+                html.Span(className="swatch", style={"background": colours[row["line"]]}),
+                dcc.Link(_stage(row), href=_to(chosen, row)),
+                html.Span(units.share(row["cycles"] / whole), className="key-value"),
+            ]
+        )
+        for row in sorted(shown, key=lambda row: row["line"])
+    ]
+    return html.Div(
+        [html.Div(bar, className="bar"), html.Ul(key, className="key")], className="stages"
+    )
+
+
+def _colour(number: int, row: dict[str, Any]) -> str:
+    return "var(--step-Sync)" if row["name"] == _SYNC else SERIES[number % (len(SERIES) - 1)]
+
+
+def _to(chosen: Address, row: dict[str, Any]) -> str:
+    options = dict(chosen.options) | {"program": str(row["program"])}
+    return address.write(replace(chosen, path="/programs", options=tuple(sorted(options.items()))))

@@ -1,0 +1,199 @@
+"""The program tree: its lines, its search and its details, called as functions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dash import Dash
+
+from dashboard import tables
+from dashboard.address import AddressError, parse
+from dashboard.pages import program_details, programs
+from dashboard.store import Store
+from pva.analysis.program_stages import program_stages
+from pva.analysis.program_tree import program_tree
+from tests.builders import small_report, write_report
+
+MARKUP = "<script>alert('x')</script>"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Give a store of the small report."""
+    return Store([write_report(tmp_path / "small")])
+
+
+def shown(store: Store, search: str) -> Any:
+    return programs.shown_lines(store, parse(programs.PATH, search))
+
+
+def words(element: Any) -> str:
+    """Collect the texts of a layout."""
+    if isinstance(element, list | tuple):
+        return " ".join(map(words, element))
+    return element if isinstance(element, str) else words(getattr(element, "children", ""))
+
+
+def rows(element: Any) -> list[dict[str, Any]]:
+    """Find the rows of the first table of a layout."""
+    if hasattr(element, "rowData"):
+        return element.rowData
+    children = getattr(element, "children", None)
+    parts = children if isinstance(children, list | tuple) else [children]
+    return next(filter(None, (rows(part) for part in parts if part is not None)), [])
+
+
+def details(store: Store, search: str) -> Any:
+    return program_details.details(store, parse(programs.PATH, search), "light")
+
+
+def test_every_line_is_seen_at_first(store: Store) -> None:
+    frame = shown(store, "")
+    assert frame["program"].tolist() == program_tree(store.report())["program"].tolist()
+    assert frame["words"].tolist()[:4] == [
+        "Sequence", "Sync, external", "Stream copy", "Repeat 2 times",
+    ]  # fmt: skip
+    assert frame["words"][7] == "Call function 0"
+    assert frame["fold"].tolist()[:4] == ["open", "", "", "open"]
+
+
+def test_lines_follow_level_part_turned_and_syncs(store: Store) -> None:
+    assert shown(store, "level=1")["program"].tolist() == [0, 11]
+    assert shown(store, "level=1&turned=11")["program"].tolist() == [0, 11, 12]
+    assert shown(store, "part=function-0")["program"].tolist() == [11, 12]
+    assert shown(store, "syncs=off&turned=3")["program"].tolist() == [0, 2, 3, 8, 9, 10, 11, 12]
+    with pytest.raises(AddressError, match="level=9: not there"):
+        shown(store, "level=9")
+
+
+def test_the_chosen_line_and_those_of_its_operation_are_marked(store: Store) -> None:
+    marks = shown(store, "program=6").set_index("program")["mark"]
+    assert marks[marks != ""].to_dict() == {6: "chosen", 5: "related"}
+
+
+def test_the_place_of_the_chosen_line_is_among_those_that_are_seen(store: Store) -> None:
+    def place(search: str) -> Any:
+        return programs.place(store, parse(programs.PATH, search), "light").to_plotly_json()[
+            "props"
+        ]
+
+    assert place("program=8&turned=3")["data-line"] == "5"
+    assert place("program=6&turned=3")["data-line"] == "-1"
+    assert place("turned=3")["children"] == "10 of 14 lines"
+
+
+def test_search_goes_on_and_opens_what_the_step_lies_in(store: Store) -> None:
+    def go(search: str, **options: bool) -> Any:
+        chosen = parse(programs.PATH, search)
+        return programs.go_on(store, chosen, "multiply", **{"backwards": False} | options)
+
+    assert go("level=1") == {"find": "multiply", "program": "5", "turned": "0,3,4"}
+    assert go("program=5")["program"] == "6"
+    assert go("program=5", backwards=True)["program"] == "6"
+    # Of another part, it leaves the choice of a part.
+    assert go("part=function-0")["part"] == ""
+    assert programs.go_on(store, parse(programs.PATH, ""), "no", backwards=False) == {"find": "no"}
+
+
+def test_search_says_how_many_it_found(store: Store) -> None:
+    def say(search: str) -> str:
+        return programs.search_words(store, parse(programs.PATH, search), "light")
+
+    assert [say(""), say("find=multiply"), say("find=multiply&program=6")] == [
+        "", "2 found", "2 of 2",
+    ]  # fmt: skip
+
+
+def test_rows_sent_are_few(store: Store) -> None:
+    frame = shown(store, "")
+    sent = tables.rows_asked(frame, programs.SENT, {"startRow": 3, "endRow": 5})
+    assert [row["program"] for row in sent["rowData"]] == [3, 4]
+    assert sent["rowCount"] == 14
+    assert sent["rowData"][0]["cycles_text"] == "740"
+
+
+@pytest.mark.parametrize(
+    ("program", "texts"),
+    [
+        (6, ("Compute", "multiply", "OnTileExecute", "444", "Floating-point operations", "120 B")),
+        (5, ("Internal exchange", "Bytes received", "40 B", "Exchange code")),
+        (2, ("Stream copy", "80 B from the host")),
+        (10, ("4 B to the host",)),
+        (1, ("Sync", "external: with the host or other IPUs")),
+        (3, ("Repeat", "2 times", "740")),
+        (12, ("function 0",)),
+    ],
+)
+def test_details_are_those_of_the_kind_of_step(
+    store: Store, program: int, texts: tuple[str, ...]
+) -> None:
+    found = words(details(store, f"program={program}"))
+    assert all(text in found for text in texts), found
+
+
+def test_links_lead_to_where_the_step_is_seen(store: Store) -> None:
+    top = details(store, "program=6&tile=3").children[0].children[1].children
+    assert [link.href for link in top] == [
+        "/liveness?tile=3&step=6", "/execution?tile=3&step=3",
+        "/operations?tile=3&operation=multiply",
+    ]  # fmt: skip
+
+
+def test_tabs_show_vertices_variables_and_source(store: Store) -> None:
+    assert [row["vertices"] for row in rows(details(store, "program=6&tab=vertices"))] == [10]
+    names = [row["name"] for row in rows(details(store, "program=6&tab=variables"))]
+    assert set(names) == {"x", "w", "product", "message"}
+    sources = [row["place"] for row in rows(details(store, "program=6&tab=debug"))]
+    assert sources == ["model.py:10", "model.py:12"]
+
+
+def test_a_tab_that_says_nothing_of_a_step_gives_way_to_its_details(store: Store) -> None:
+    assert "2 times" in words(details(store, "program=3&tab=vertices"))
+    assert "The compiler put it in" in words(details(store, "program=3&tab=debug"))
+
+
+def test_nothing_chosen_says_what_to_do(store: Store) -> None:
+    assert "Choose a step in the tree" in words(details(store, ""))
+
+
+def test_names_like_markup_stay_texts(tmp_path: Path) -> None:
+    table = dict(small_report().table("programs"))
+    table["name"] = [MARKUP, *table["name"][1:]]
+    store = Store([write_report(tmp_path / "small", small_report(programs=table))])
+    frame = shown(store, "find=script&program=0")
+    assert frame["name"][0] == MARKUP
+    page = programs.layout(store, parse(programs.PATH, ""))
+    assert MARKUP in words(page)
+
+
+def test_without_execution_the_estimates_stand_in_the_sentence(tmp_path: Path) -> None:
+    data = small_report(steps=None, steps_by_ipu=None, runs=None)
+    store = Store([write_report(tmp_path / "compiled", data)])
+    assert "an estimated 538 cycles for one execution" in words(
+        programs.layout(store, parse(programs.PATH, ""))
+    )
+    assert shown(store, "")["cycles"].isna().all()
+
+
+def test_the_sentence_names_what_takes_the_time_and_its_parts_in_order() -> None:
+    sample = Path(__file__).parents[2] / "sample_reports" / "mlp_digits_tiny"
+    store = Store([sample])
+    stages = program_stages(store.report())
+    share = stages.set_index("name")["share"]
+    sentence = words(programs.layout(store, parse(programs.PATH, "")).children[1])
+    assert sentence.startswith("epoch, run ")
+    order = [sentence.index(word) for word in ("Fwd", "Bwd", "Wu", "syncs between them")]
+    assert order == sorted(order)
+    assert f"Fwd {100 * share['Fwd']:.1f}\u00a0%" in sentence
+
+
+def test_callbacks_have_their_places(store: Store) -> None:
+    app = Dash("test", suppress_callback_exceptions=True)
+    programs.register(app, store)
+    layout = programs.layout(store, parse(programs.PATH, ""))
+    layout = str(layout)
+    for output in ("programs-tree", "programs-place", "programs-found", "programs-details"):
+        assert f"'{output}'" in layout
+        assert any(output in key for key in app.callback_map)
