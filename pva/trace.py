@@ -1,27 +1,39 @@
-"""Host traces: processes, threads and events as objects, and the same as arrays."""
+"""Host traces: processes, threads and events as objects, and the same as arrays and tables."""
 
 from __future__ import annotations
 
-from os import PathLike
+from collections.abc import Sequence
+from functools import cached_property
+from os import PathLike, fspath
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from pva.errors import NotFoundError, PvaError
-from pva.formats.pvti_trace import PvtiFile
+from pva.formats import trace_files
 from pva.model.events import Process, Thread, ThreadColumns
 from pva.model.series import Heatmap, Instants, Series
 from pva.model.show import Shown
 from pva.model.trace_content import Anchor, TraceContent
+from pva.trace_frames import TraceFrames
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TracePath = str | PathLike[str]
+Align = Literal["wall", "start"]
 
 
-def openTrace(path: str | PathLike[str]) -> Trace:
-    """Open a `.pvti` file, or a directory that holds exactly one.
+def openTrace(path: TracePath | Sequence[TracePath], *, align: Align = "wall") -> Trace:
+    """Open a host trace: a `.pvti` file, Chrome trace JSON (`.gz` too), or a directory with one.
 
-    Raises PvaError: NotFoundError, UnknownFormatError, DamagedFileError or NewerVersionError.
+    Several paths make one trace of all their processes. They lie as the wall clock of each tells,
+    or, with `align="start"`, all begin together. Raises PvaError: NotFoundError,
+    UnknownFormatError, DamagedFileError or NewerVersionError.
     """
-    return Trace(_file(Path(path)))
+    return Trace(path, align=align)
 
 
 class Trace(Shown):
@@ -32,15 +44,24 @@ class Trace(Shown):
 
     _figures = ("processes",)
 
-    def __init__(self, path: str | PathLike[str]) -> None:
-        self._file = PvtiFile(path)
+    def __init__(self, path: TracePath | Sequence[TracePath], *, align: Align = "wall") -> None:
+        if align not in ("wall", "start"):
+            raise PvaError(f"align={align!r}", "no such way", "wall or start")
+        given = [path] if isinstance(path, str | PathLike) else list(path)
+        self.paths = tuple(_file(Path(fspath(one))) for one in given)
+        self._file = trace_files.open_files(self.paths, by_wall_clock=align == "wall")
         self.path = self._file.path
-        self._content = TraceContent(self._file)
+        try:
+            self._content = TraceContent(self._file)
+        except BaseException:
+            self._file.close()
+            raise
 
     def reload(self) -> bool:
         """Take in what was written since; tell whether there was something."""
         before = self._content
         self._content = TraceContent(self._file)
+        self.__dict__.pop("frames", None)
         after = self._content
         return (after.duration_ns, after.finished) != (before.duration_ns, before.finished)
 
@@ -78,7 +99,7 @@ class Trace(Shown):
     @property
     def label_channels(self) -> npt.NDArray[np.int32]:
         """Index into `channels` of each label."""
-        return self._content.label_channels
+        return self._content.names.label_channels
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -120,16 +141,33 @@ class Trace(Shown):
         """What was recorded and cannot be shown, a line each."""
         return self._content.problems
 
+    @cached_property
+    def frames(self) -> TraceFrames:
+        """Every table as a DataFrame."""
+        return TraceFrames(self._content)
+
+    def window(self, begin_ns: int, end_ns: int) -> pd.DataFrame:
+        """Give the events that are open at some time from `begin_ns` to before `end_ns`.
+
+        Reads nothing else of the file. Columns as in `frames.events()`: thread, begin_ns,
+        duration_ns, depth (among these events), label, channel, open. Raises PvaError.
+        """
+        from pva.trace_frames import window
+
+        return window(self._content, begin_ns, end_ns)
+
     def _title(self) -> tuple[str, ...]:
         return (self.path.name,)
 
 
 def _file(path: Path) -> Path:
-    if not path.is_dir():
+    """Give the trace at a path: the file itself, or the only `.pvti` of a directory."""
+    if not trace_files.is_directory(path):
         return path
     found = sorted(path.glob("*.pvti"))
     if not found:
         raise NotFoundError(path, "no .pvti file in this directory", "give the path of a trace")
     if len(found) > 1:
-        raise PvaError(path, f"{len(found)} traces", f"give one of them, such as {found[-1].name}")
+        wanted = f"give one of them, such as {found[-1].name}, or a list of all"
+        raise PvaError(path, f"{len(found)} traces", wanted)
     return found[0]

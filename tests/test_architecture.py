@@ -28,7 +28,7 @@ class Row:
 
 
 MIDDLE = ("pva.errors", "pva.units", "pva.schema", "pva.validation", "pva.dataset")
-READERS = ("pva.formats.registry", "pva.formats.pvti_trace", "pva.model", "pva.frames", "pva.check")
+READERS = ("pva.formats.registry", "pva.model", "pva.frames", "pva.check")
 
 # The longest prefix that matches a module is its row. A package may always import from itself.
 TABLE = {
@@ -49,7 +49,8 @@ TABLE = {
     "pva.check": Row(MIDDLE),
     "pva.query": Row((*MIDDLE, "pva.frames"), ("pandas", "duckdb")),
     "pva.report": Row((*MIDDLE, *READERS, "pva.query"), ("pandas",)),
-    "pva.trace": Row((*MIDDLE, *READERS, "pvti.schema"), ("pandas",)),
+    "pva.trace": Row((*MIDDLE, "pva.formats.trace_files", "pva.model", "pva.trace_frames"), ("pandas", "pva.query")),
+    "pva.trace_frames": Row((*MIDDLE, "pva.model", "pva.frames"), ("pandas",)),
     "pva.analysis": Row(("pva.errors", "pva.report", "pva.trace", "pva.units"), ("pandas",)),
     "pva.summary": Row(("pva.analysis", "pva.errors", "pva.report", "pva.units")),
     "simulator": Row((*MIDDLE, "pva.formats.registry", "pvti")),

@@ -101,7 +101,7 @@ def event_details(trace: Trace, event: int | None) -> Element:
     columns = thread.columns
     begin, duration = int(columns.begin_ns[row]), int(columns.duration_ns[row])
     label = int(columns.label[row])
-    metadata = columns.metadata.get((begin, label), "")
+    metadata = columns.metadata.of(row)
     pairs = [
         ("Channel", trace.channels[int(columns.channel[row])]),
         ("Thread", thread_name(thread, trace)),

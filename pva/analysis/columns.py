@@ -261,7 +261,10 @@ _TEXTS: dict[str, str] = {
         "max_cycles:cycles"
     ),
     "threads": "pid tid name events depth begin_ns:ns end_ns:ns busy_ns:ns",
-    "label_statistics": "label channel count total_ns:ns self_ns:ns mean_ns:ns max_ns:ns",
+    "label_statistics": (
+        "label channel count total_ns:ns self_ns:ns mean_ns:ns min_ns:ns p50_ns:ns p90_ns:ns "
+        "p99_ns:ns max_ns:ns"
+    ),
     "channel_statistics": "channel labels events self_ns:ns longest_ns:ns share:fraction",
     "longest_events": "label channel pid tid begin_ns:ns duration_ns:ns self_ns:ns",
 }

@@ -2,12 +2,14 @@
 
 Events that hold each other are complete events (`X`), those that lie across another's end are
 asynchronous pairs (`b`, `e`), instants are `i`, series are counters (`C`). Times are microseconds
-since the trace began; `otherData` tells when that was. Heatmaps have no place in the format.
+since the trace began; `otherData` tells when that was. Heatmaps are counters too, with a value for
+each bin.
 Source: "Trace Event Format", the document of the Catapult project.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from typing import Any, BinaryIO
@@ -18,7 +20,7 @@ import orjson
 
 Integers = npt.NDArray[np.int64]
 
-BATCH = 1 << 18  # events that are written at once
+BATCH = 1 << 16  # events that are written at once
 _END = b"},\n"
 
 
@@ -42,7 +44,7 @@ def write(trace: Any, out: BinaryIO) -> None:
 
 def _named(kind: str, pid: int, tid: int, name: str) -> bytes:
     event = {"ph": "M", "pid": pid, "tid": tid, "name": kind, "args": {"name": name}}
-    return orjson.dumps(event) + b",\n"
+    return _encoded(event) + b",\n"
 
 
 def _events(trace: Any, thread: Any) -> Iterator[bytes]:
@@ -81,8 +83,8 @@ def _heads(trace: Any, labels: npt.NDArray[np.int32], start: str) -> Iterable[by
     texts = np.empty(len(used), dtype=object)
     channels = trace.label_channels
     for at, label in enumerate(used.tolist()):
-        name = orjson.dumps(trace.labels[label])
-        channel = orjson.dumps(trace.channels[channels[label]])
+        name = _encoded(trace.labels[label])
+        channel = _encoded(trace.channels[channels[label]])
         texts[at] = start.encode() + b',"name":' + name + b',"cat":' + channel + b',"ts":'
     heads: list[bytes] = texts[place].tolist()
     return heads
@@ -97,15 +99,11 @@ def _microseconds(nanoseconds: Integers) -> Sequence[bytes]:
 
 def _ends(columns: Any) -> dict[int, bytes]:
     """Give the ends of those events that have metadata or were open, by row."""
-    arguments: dict[int, dict[str, Any]] = {
-        row: {"open": True} for row in np.flatnonzero(columns.is_open).tolist()
-    }
-    for (begin, label), text in columns.metadata.items():
-        first, stop = np.searchsorted(columns.begin_ns, [begin, begin + 1])
-        found = np.flatnonzero(columns.label[first:stop] == label)
-        for row in (first + found[:1]).tolist():
-            arguments.setdefault(row, {})["metadata"] = plain(text)
-    return {row: b',"args":' + orjson.dumps(args) + _END for row, args in arguments.items()}
+    told = zip(columns.metadata.rows.tolist(), columns.metadata.texts, strict=True)
+    arguments: dict[int, dict[str, Any]] = {row: {"open": True} for row in columns.open_rows}
+    for row, text in told:
+        arguments[row] = arguments.get(row, {}) | {"metadata": plain(text)}
+    return {row: b',"args":' + _encoded(args) + _END for row, args in arguments.items()}
 
 
 def plain(text: str) -> Any:
@@ -128,18 +126,36 @@ def _instants(trace: Any) -> Iterator[bytes]:
         }  # fmt: skip
         if metadata is not None:
             event["args"] = {"metadata": plain(metadata)}
-        yield orjson.dumps(event) + b",\n"
+        yield _encoded(event) + b",\n"
 
 
 def _counters(trace: Any) -> Iterator[bytes]:
-    pid = trace.processes[0].pid if trace.processes else 0
     for series in trace.series:
         known = np.isfinite(series.value)
-        name = orjson.dumps(f"{series.graph} ({series.unit})" if series.unit else series.graph)
-        head = b'{"ph":"C","pid":%d,"tid":0,"name":%b,"ts":' % (pid, name)
-        middle = b',"args":{' + orjson.dumps(series.name) + b":"
+        head = _counter(series.graph, series.unit, series.pid)
+        middle = b',"args":{' + _encoded(series.name) + b":"
         values = orjson.dumps(series.value[known], option=orjson.OPT_SERIALIZE_NUMPY)[1:-1]
         times = _microseconds(series.time_ns[known])
         parts = zip(repeat(head), times, repeat(middle), values.split(b","), repeat(b"}},\n"),
                     strict=False)  # fmt: skip
         yield b"".join(chain.from_iterable(parts))
+    for heatmap in trace.heatmaps:
+        head = _counter(heatmap.name, "", heatmap.pid)
+        names, counts = zip(*heatmap.bins(), strict=True)
+        columns = zip(*(count.tolist() for count in counts), strict=True)
+        for time, column in zip(_microseconds(heatmap.time_ns), columns, strict=True):
+            cells = _encoded(dict(zip(names, column, strict=True)))
+            yield head + time + b',"args":' + cells + b"},\n"
+
+
+def _counter(name: str, unit: str, pid: int) -> bytes:
+    named = _encoded(f"{name} ({unit})" if unit else name)
+    return b'{"ph":"C","pid":%d,"tid":0,"name":%b,"ts":' % (pid, named)
+
+
+def _encoded(value: Any) -> bytes:
+    """Encode a value; of texts that UTF-8 cannot hold, spell out what it cannot."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return json.dumps(value).encode()

@@ -1,14 +1,19 @@
-"""Write host traces for Perfetto (ui.perfetto.dev), by the package `perfetto`.
+"""Write host traces for Perfetto (ui.perfetto.dev), as packets of its protocol buffers.
 
 Every thread is a track; events that lie across another's end have tracks of their own below it, one
-a depth. Instants stand on the track of their thread, series are counters; heatmaps have no place.
-Timestamps are nanoseconds since 1970.
-Source: perfetto.dev/docs/reference/synthetic-track-event.
+a depth. Instants stand on the track of their thread. A series is a counter, and so is each bin of a
+heatmap. Timestamps are nanoseconds since 1970.
+
+What there is one of for each thread or name, the package `perfetto` encodes. Packets of events are
+arrays of bytes of one length, thousands at a time: a number may be written with more bytes than it
+needs. Labels and channels are told once and referred to by number.
+Sources: perfetto.dev/docs/reference/synthetic-track-event, protobuf.dev/programming-guides/encoding
+(the numbers of fields are those of perfetto_trace.proto).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -17,144 +22,272 @@ import numpy.typing as npt
 from pva.errors import MissingPackageError
 
 Integers = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
 
 SEQUENCE = 1
 INSTALL = "pip install 'tilescope[perfetto]'"
 WHAT = "Perfetto's format"
+BLOCK = 1 << 15  # events that are written at once
+BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4  # TrackEvent.Type
+CLEARED, NEEDED = 1, 2  # TracePacket.SequenceFlags
+TID_LIMIT = 1 << 31
+_LONGEST = 10  # bytes of a number
+_SHORT = 1 << 7  # numbers below take one byte
 
 
 def write(trace: Any, out: BinaryIO) -> None:
     """Write a `pva.trace.Trace` to a stream of bytes; raises MissingPackageError."""
     try:
         from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
-        from perfetto.trace_builder.proto_builder import TraceProtoBuilder
     except ImportError as error:
         raise MissingPackageError(WHAT, f"needs the package {error.name}", INSTALL) from None
-    builder, event = TraceProtoBuilder(), protos.TrackEvent
-    tracks = _Tracks(builder)
-    for thread in trace.threads:
-        _write_thread(trace, thread, tracks, event)
-    _write_instants(trace, tracks, event)
-    _write_counters(trace, tracks, event)
-    out.write(builder.serialize())
+    tracks = _Tracks(protos, out)
+    tracks.names(trace)
+    processes = {id(t): process for process in trace.processes for t in process.threads}
+    owners = {process.pid: tracks.process(process) for process in trace.processes}
+    numbers = [tracks.thread(t, owners[processes[id(t)].pid]) for t in trace.threads]
+    packets = _Packets(trace)
+    for thread, track in zip(trace.threads, numbers, strict=True):
+        for part in _thread(thread, track, tracks, packets):
+            out.write(part)
+    for part in _instants(trace, np.array(numbers, np.int64), packets):
+        out.write(part)
+    for name, unit, times, values in _counted(trace):
+        track = tracks.counter(name, unit)
+        for first in range(0, len(times), BLOCK):
+            block = slice(first, first + BLOCK)
+            out.write(packets.counted(times[block], track, values[block]))
 
 
 class _Tracks:
-    """The tracks that have been described, by what they stand for; packets of their events."""
+    """What is told once: names and tracks."""
 
-    def __init__(self, builder: Any) -> None:
-        self._builder = builder
-        self._numbers: dict[tuple[Any, ...], int] = {}
+    def __init__(self, protos: Any, out: BinaryIO) -> None:
+        self._protos = protos
+        self._out = out
+        self._count = 0
+        self._taken: set[tuple[int, int]] = set()  # process and thread
 
-    def packet(self) -> Any:
-        """Add an empty packet."""
-        packet = self._builder.add_packet()
-        packet.trusted_packet_sequence_id = SEQUENCE
+    def names(self, trace: Any) -> None:
+        """Tell labels and channels, from number 1."""
+        packet = self._protos.TracePacket(sequence_flags=CLEARED)
+        texts = (
+            (packet.interned_data.event_names, trace.labels),
+            (packet.interned_data.event_categories, trace.channels),
+        )
+        for told, names in texts:
+            for number, name in enumerate(names, 1):
+                told.add(iid=number, name=_text(name))
+        self._packet(packet)
+
+    def process(self, process: Any) -> int:
+        """Describe a process; give the number of its track."""
+        described = self._new()
+        described.track_descriptor.process.pid = process.pid % TID_LIMIT
+        described.track_descriptor.process.process_name = _text(process.name)
+        return self._packet(described)
+
+    def thread(self, thread: Any, process: int) -> int:
+        """Describe a thread; give the number of its track."""
+        described = self._new(parent=process)
+        pid, tid = thread.pid % TID_LIMIT, thread.tid % TID_LIMIT
+        while (pid, tid) in self._taken:  # another of the same 31 bits
+            tid = (tid + 1) % TID_LIMIT
+        self._taken.add((pid, tid))
+        described.track_descriptor.thread.pid = pid
+        described.track_descriptor.thread.tid = tid
+        described.track_descriptor.thread.thread_name = _text(thread.name)
+        return self._packet(described)
+
+    def below(self, thread: Any, parent: int) -> int:
+        """Describe a track for overlapping events; give its number."""
+        described = self._new(parent=parent)
+        described.track_descriptor.name = _text(f"{thread.name}, overlapping")
+        return self._packet(described)
+
+    def counter(self, name: str, unit: str) -> int:
+        """Describe a counter; give the number of its track."""
+        described = self._new()
+        described.track_descriptor.name = _text(name)
+        described.track_descriptor.counter.unit_name = _text(unit)
+        return self._packet(described)
+
+    def _new(self, parent: int = 0) -> Any:
+        self._count += 1
+        packet = self._protos.TracePacket()
+        packet.track_descriptor.uuid = self._count
+        if parent:
+            packet.track_descriptor.parent_uuid = parent
         return packet
 
-    def event(self, kind: int, time: int, track: int) -> Any:
-        """Add an event of a kind."""
-        packet = self.packet()
-        packet.timestamp = time
-        packet.track_event.type = kind
-        packet.track_event.track_uuid = track
-        return packet.track_event
-
-    def thread(self, thread: Any) -> int:
-        """Give the number of a thread's track."""
-        key = ("thread", thread.pid, thread.tid, thread.name)
-        described = self._new(key)
-        if described is not None:
-            described.thread.pid, described.thread.tid = thread.pid, thread.tid & 0x7FFFFFFF
-            described.thread.thread_name = thread.name
-        return self._numbers[key]
-
-    def below(self, thread: Any, depth: int) -> int:
-        """Give the number of the track for overlapping events of a depth."""
-        parent = self.thread(thread)
-        described = self._new((parent, depth))
-        if described is not None:
-            described.parent_uuid, described.name = parent, f"{thread.name}, overlapping"
-        return self._numbers[parent, depth]
-
-    def counter(self, series: Any) -> int:
-        """Give the number of the track of a series."""
-        key = ("series", series.graph, series.name)
-        described = self._new(key)
-        if described is not None:
-            described.name = f"{series.graph}: {series.name}"
-            described.counter.unit_name = series.unit
-        return self._numbers[key]
-
-    def _new(self, key: tuple[Any, ...]) -> Any:
-        if key in self._numbers:
-            return None
-        self._numbers[key] = len(self._numbers) + 1
-        descriptor = self.packet().track_descriptor
-        descriptor.uuid = self._numbers[key]
-        return descriptor
+    def _packet(self, packet: Any) -> int:
+        packet.trusted_packet_sequence_id = SEQUENCE
+        self._out.write(self._protos.Trace(packet=[packet]).SerializeToString())
+        return self._count
 
 
-def _write_thread(trace: Any, thread: Any, tracks: _Tracks, event: Any) -> None:
-    columns, start = thread.columns, trace.anchor.wall_ns
-    main, across = tracks.thread(thread), columns.overlapping
-    depths = np.unique(columns.depth[across]).tolist()
-    parts = [(main, np.flatnonzero(~across))]
-    parts += [
-        (tracks.below(thread, depth), np.flatnonzero(across & (columns.depth == depth)))
-        for depth in depths
-    ]
-    for track, rows in parts:
-        for row, time in _begins_and_ends(columns, rows):
-            if row < 0:
-                tracks.event(event.TYPE_SLICE_END, start + time, track)
-                continue
-            begun = tracks.event(event.TYPE_SLICE_BEGIN, start + time, track)
-            label = int(columns.label[row])
-            begun.name = trace.labels[label]
-            begun.categories.append(trace.channels[trace.label_channels[label]])
-            _annotate(begun, columns.metadata.get((time, label)))
+def _text(text: str) -> str:
+    """Spell out what UTF-8 cannot hold."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _begins_and_ends(columns: Any, rows: Integers) -> Iterator[tuple[int, int]]:
-    """Give row and begin of each event, and -1 and the end, as they follow each other.
+class _Packets:
+    """Packets of events as bytes. Each is a begin of some fields, and they have all one length."""
 
-    The library takes one event at a time: there is nothing to be done in bulk.
-    """
-    begins, ends = columns.begin_ns[rows].tolist(), columns.end_ns[rows].tolist()
-    depths = columns.depth[rows].tolist()
-    waiting: list[tuple[int, int]] = []  # depth and end of the events around
-    for row, begin, end, depth in zip(rows.tolist(), begins, ends, depths, strict=True):
-        while waiting and waiting[-1][0] >= depth:
-            yield -1, waiting.pop()[1]
-        yield row, begin
-        waiting.append((depth, end))
-    while waiting:
-        yield -1, waiting.pop()[1]
+    def __init__(self, trace: Any) -> None:
+        self._base = trace.anchor.wall_ns
+        self._channels = trace.label_channels.astype(np.int64)
+        self._name_bytes = _bytes_of(len(trace.labels))
+        self._category_bytes = _bytes_of(len(trace.channels))
+
+    def named(
+        self, kind: int, times: Integers, tracks: Integers, labels: npt.NDArray[np.int32]
+    ) -> Bytes:
+        """Give begins of events, or instants: one a row."""
+        names = _field(10, labels.astype(np.int64) + 1, self._name_bytes)
+        categories = _field(3, self._channels[labels] + 1, self._category_bytes)
+        return self._packets(times, kind, [_field(11, tracks, 4), categories, names])
+
+    def ends(self, times: Integers, tracks: Integers) -> Bytes:
+        """Give ends of events: as long as their begins, for which the track takes more bytes."""
+        more = self._name_bytes + self._category_bytes + 2
+        most = min(more, _LONGEST - 4)
+        return self._packets(times, END, [_field(11, tracks, 4 + most)], more - most)
+
+    def counted(self, times: Integers, track: int, values: npt.NDArray[np.float64]) -> bytes:
+        """Give points of a counter."""
+        numbers = values.astype("<f8").view(np.uint8).reshape(-1, 8)
+        tag = np.broadcast_to(np.frombuffer(b"\xe1\x02", np.uint8), (len(values), 2))
+        tracks = np.full(len(values), track)
+        return self._packets(times, COUNTER, [_field(11, tracks, 4), tag, numbers]).tobytes()
+
+    def _packets(self, times: Integers, kind: int, fields: list[Bytes], more: int = 0) -> Bytes:
+        count = len(times)
+        event = [_same(count, b"\x48" + _number(kind)), *fields]
+        absolute = np.maximum(times + self._base, 0)
+        packet = [
+            _field(8, absolute, 9),
+            _same(count, b"\x50" + _number(SEQUENCE, 1 + more)),
+            _same(count, b"\x68" + _number(NEEDED)),
+            _same(count, b"\x5a" + _number(_width(event))),
+            *event,
+        ]
+        return np.concatenate([_same(count, b"\x0a" + _number(_width(packet))), *packet], axis=1)
 
 
-def _write_instants(trace: Any, tracks: _Tracks, event: Any) -> None:
+def annotated(packet: bytes, text: str) -> bytes:
+    """Add metadata to a packet that ends with its event, both of a length of one byte."""
+    value = text.encode("utf-8", "backslashreplace")
+    note = b"\x52\x08metadata\x32" + _number(len(value)) + value
+    note = b"\x22" + _number(len(note)) + note
+    # Up to the length of the event: its time, sequence, flags and tag.
+    at = packet.index(b"\x68\x02\x5a") + 3
+    inside = packet[2:at] + _number(packet[at] + len(note)) + packet[at + 1 :] + note
+    return b"\x0a" + _number(len(inside)) + inside
+
+
+def _bytes_of(greatest: int) -> int:
+    """Tell how many bytes a number up to this one takes."""
+    return max(-(-greatest.bit_length() // 7), 1)
+
+
+def _number(value: int, size: int = 0) -> bytes:
+    """Encode a number, in `size` bytes or as few as it takes."""
+    size = size or _bytes_of(value)
+    low = [value >> 7 * place & 0x7F for place in range(size)]
+    return bytes([*(part | 0x80 for part in low[:-1]), low[-1]])
+
+
+def _same(count: int, content: bytes) -> Bytes:
+    return np.broadcast_to(np.frombuffer(content, np.uint8), (count, len(content)))
+
+
+def _field(field: int, values: Integers, size: int) -> Bytes:
+    """Encode a field of whole numbers, each in `size` bytes behind its tag."""
+    found = np.empty((len(values), size + 1), np.uint8)
+    found[:, 0] = field << 3
+    for place in range(size):
+        found[:, place + 1] = (values >> 7 * place & 0x7F) | (0x80 if place + 1 < size else 0)
+    return found
+
+
+def _width(parts: Sequence[Bytes]) -> int:
+    return sum(part.shape[1] for part in parts)
+
+
+def _thread(thread: Any, main: int, tracks: _Tracks, packets: _Packets) -> Iterator[bytes]:
+    """Give the begins and ends of a thread's events in the order in which they happen."""
+    columns = thread.columns
+    if not len(columns):
+        return
+    track = np.zeros(int(columns.depth.max()) + 1, np.int64)  # of overlapping events, by depth
+    across = columns.overlapping
+    for depth in np.unique(columns.depth[across]).tolist():
+        track[depth] = tracks.below(thread, main)
+    for rows, at, closed, closed_at in _brackets(columns.begin_ns, columns.end_ns):
+        on, off = (np.where(across[some], track[columns.depth[some]], main)
+                   for some in (rows, closed))  # fmt: skip
+        begins = packets.named(BEGIN, columns.begin_ns[rows], on, columns.label[rows])
+        both = np.empty((len(rows) + len(closed), begins.shape[1]), np.uint8)
+        both[at] = begins
+        both[closed_at] = packets.ends(columns.end_ns[closed], off)
+        told = np.searchsorted(columns.metadata.rows, (rows[0], rows[-1] + 1))
+        places = at[columns.metadata.rows[slice(*told)] - rows[0]]
+        yield from _with_metadata(both, places, columns.metadata.texts[slice(*told)])
+
+
+def _brackets(
+    begin: Integers, end: Integers
+) -> Iterator[tuple[Integers, Integers, Integers, Integers]]:
+    """Give some rows that begin, and those that end before any other begins, with their order."""
+    waiting = np.zeros(0, np.int64)
+    start = 0
+    while start < len(begin):
+        stop = min(start + max(BLOCK, len(waiting)), len(begin))
+        rows = np.arange(start, stop)
+        waiting = np.concatenate((waiting, rows))
+        # As in `pva.model.nesting`: an event of no duration is around what begins with it.
+        ends = np.maximum(end[waiting], begin[waiting] + 1)
+        closes = ends <= begin[stop] if stop < len(begin) else np.ones(len(ends), np.bool_)
+        closed, times = waiting[closes], ends[closes]
+        order = np.lexsort((-closed, times))
+        closed, times = closed[order], times[order]
+        begins = begin[start:stop]
+        at = np.arange(len(rows)) + np.searchsorted(times, begins, side="right")
+        closed_at = np.arange(len(closed)) + np.searchsorted(begins, times)
+        yield rows, at, closed, closed_at
+        waiting, start = waiting[~closes], stop
+
+
+def _with_metadata(rows: Bytes, places: Integers, texts: Sequence[str]) -> Iterator[bytes]:
+    """Give packets, with metadata added to some."""
+    done = 0
+    for place, text in zip(places.tolist(), texts, strict=True):
+        yield rows[done:place].tobytes()
+        yield annotated(rows[place].tobytes(), text)
+        done = place + 1
+    yield rows[done:].tobytes()
+
+
+def _instants(trace: Any, tracks: Integers, packets: _Packets) -> Iterator[bytes]:
     instants = trace.instants
-    columns = (instants.time_ns, instants.label, instants.channel, instants.thread)
-    rows = zip(*(column.tolist() for column in columns), instants.metadata.tolist(), strict=True)
-    for time, label, channel, thread, metadata in rows:
-        track = tracks.thread(trace.threads[thread])
-        told = tracks.event(event.TYPE_INSTANT, trace.anchor.wall_ns + time, track)
-        told.name = trace.labels[label]
-        told.categories.append(trace.channels[channel])
-        _annotate(told, metadata)
+    for first in range(0, len(instants), BLOCK):
+        block = slice(first, first + BLOCK)
+        rows = packets.named(
+            INSTANT, instants.time_ns[block], tracks[instants.thread[block]], instants.label[block]
+        )
+        texts = instants.metadata[block]
+        places = [place for place, text in enumerate(texts) if text is not None]
+        told = [texts[place] for place in places]
+        yield from _with_metadata(rows, np.array(places, np.int64), told)
 
 
-def _write_counters(trace: Any, tracks: _Tracks, event: Any) -> None:
+def _counted(trace: Any) -> Iterator[tuple[str, str, Integers, npt.NDArray[np.float64]]]:
+    """Give name, unit, times and values of each series and of each bin of a heatmap."""
     for series in trace.series:
-        track, known = tracks.counter(series), np.isfinite(series.value)
-        points = zip(series.time_ns[known].tolist(), series.value[known].tolist(), strict=True)
-        for time, value in points:
-            counted = tracks.event(event.TYPE_COUNTER, trace.anchor.wall_ns + time, track)
-            counted.double_counter_value = value
-
-
-def _annotate(event: Any, metadata: str | None) -> None:
-    if metadata is not None:
-        note = event.debug_annotations.add()
-        note.name, note.string_value = "metadata", metadata
+        known = np.isfinite(series.value)
+        name = f"{series.graph}: {series.name}"
+        yield name, series.unit, series.time_ns[known], series.value[known]
+    for heatmap in trace.heatmaps:
+        for name, counts in heatmap.bins():
+            yield f"{heatmap.name}: {name}", "", heatmap.time_ns, counts.astype(np.float64)

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +32,11 @@ Columns = dict[str, npt.NDArray[Any]]
 
 DECLARATION = Declaration(APPLICATIONS[APPLICATION_ID], APPLICATION_ID, FORMAT_VERSION, COLUMNS)
 RECORD_TYPE = np.dtype([("begin", "<u8"), ("duration", "<u4"), ("label", "<u4")])
-TIME_LIMIT = 1 << 62  # nanoseconds: sums of two times stay within 64 bits
-_BATCH_RECORDS = 4 * CHUNK_RECORDS  # read at once
+# Nanoseconds: all sums of a begin, a duration and what moves a clock stay within 64 bits.
+TIME_LIMIT = 1 << 60
+WALL_LIMIT = 1 << 62
+_BATCH_RECORDS = 1 << 16  # read at once
+_LARGE, _FEW = 1 << 10, 16  # records of a chunk; chunks
 
 # What each SQL type comes as: the dtype, and the Python types that may stand in the column.
 _TYPES: dict[str, tuple[Any, tuple[type, ...]]] = {
@@ -45,8 +47,7 @@ _TYPES: dict[str, tuple[Any, tuple[type, ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RawEvents:
+class RawEvents(NamedTuple):
     """Ended events in the order of their end. Times in nanoseconds of the monotonic clock."""
 
     begin: Integers
@@ -54,12 +55,11 @@ class RawEvents:
     label: npt.NDArray[np.int32]  # rows of `labels`
     kind: npt.NDArray[np.uint8]  # index into pvti.schema.KINDS
 
-    def __len__(self) -> int:
-        return len(self.begin)
-
 
 class PvtiFile:
     """An open trace. Reads what is committed when it is asked; never holds a lock in between."""
+
+    problems: tuple[str, ...] = ()
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self._database: Database = open_read_only(path, DECLARATION)
@@ -71,7 +71,7 @@ class PvtiFile:
             return {table.name: self._table(table.name) for table in TABLES}
 
     def events(self, chunks: Columns) -> RawEvents:
-        """Read the events of these rows of `event_chunks`, in their order.
+        """Read the events of these rows of `event_chunks`, of one thread, in their order.
 
         Raises DamagedFileError for a chunk whose length, CRC or times do not fit.
         """
@@ -79,14 +79,13 @@ class PvtiFile:
         begin, end = np.empty(total, np.int64), np.empty(total, np.int64)
         label, kind = np.empty(total, np.int32), np.empty(total, np.uint8)
         place = 0
-        for number, records in self._records(chunks):
+        for rows, records in self._records(chunks):
             part = slice(place, place + len(records))
-            if records["begin"].max() >= TIME_LIMIT:
-                raise self._damaged(number, "a begin beyond the clock", f"below {TIME_LIMIT} ns")
             begin[part] = records["begin"]
-            end[part] = records["begin"] + records["duration"]
+            np.add(begin[part], records["duration"], out=end[part])
             label[part] = records["label"] & LABEL_MASK
             kind[part] = records["label"] >> LABEL_BITS
+            self._check_times(chunks, rows, begin[part], end[part])
             place = part.stop
         if total and int(kind.max()) >= len(KINDS):
             found = f"an event of kind {int(kind.max())}"
@@ -97,49 +96,75 @@ class PvtiFile:
         """Let go of the file."""
         self._database.close()
 
-    def _records(self, chunks: Columns) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-        """Read the chunks, some at a time, and check each."""
-        numbers = chunks["id"].tolist()
-        expected = dict(
-            zip(numbers, zip(chunks["records"], chunks["crc32"], strict=True), strict=True)
-        )
+    def _records(self, chunks: Columns) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+        """Read the chunks, some at a time, each compared with its CRC."""
         batches = np.cumsum(chunks["records"]) // _BATCH_RECORDS
-        cuts = np.flatnonzero(np.diff(batches)) + 1
-        for batch in np.split(chunks["id"], cuts):
-            for number, data in self._data(batch.tolist()):
-                records, crc = expected[number]
-                if len(data) != records * RECORD.size:
-                    found = f"{len(data)} bytes for {records} records"
+        cuts = [0, *(np.flatnonzero(np.diff(batches)) + 1).tolist(), len(batches)]
+        for first, stop in zip(cuts, cuts[1:], strict=False):
+            rows = slice(first, stop)
+            data = self._data({name: column[rows] for name, column in chunks.items()})
+            sums = zip(data, *(chunks[key][rows].tolist() for key in ("records", "crc32", "id")),
+                       strict=True)  # fmt: skip
+            for packed, records, crc, number in sums:
+                if len(packed) != records * RECORD.size:
+                    found = f"{len(packed)} bytes for {records} records"
                     raise self._damaged(number, found, f"{RECORD.size} bytes a record")
-                if zlib.crc32(data) != crc:
+                if zlib.crc32(packed) != crc:
                     raise self._damaged(number, "its bytes have changed", f"the CRC-32 {crc:#x}")
-                yield number, np.frombuffer(data, RECORD_TYPE)
+            if data:
+                yield rows, np.frombuffer(b"".join(data), RECORD_TYPE)
 
-    def _data(self, numbers: list[int]) -> list[tuple[int, bytes]]:
-        if not numbers:
-            return []
+    def _data(self, chunks: Columns) -> list[bytes]:
+        """Read the blobs of chunks of one thread: large ones one by one, which is faster."""
+        numbers = chunks["id"].tolist()
+        if len(numbers) <= _FEW or chunks["records"].mean() >= _LARGE:
+            return [self._database.blob("event_chunks", "data", number) for number in numbers]
+        few = np.unique(chunks["thread"]).tolist()
+        marks = ", ".join("?" * len(few))
         rows = self._database.rows(
-            "SELECT id, data FROM event_chunks WHERE id BETWEEN ? AND ? ORDER BY id",
-            (numbers[0], numbers[-1]),
+            f"SELECT id, data FROM event_chunks WHERE id BETWEEN ? AND ? AND thread IN ({marks})",
+            (numbers[0], numbers[-1], *few),
             place="event_chunks",
         )
-        wanted = set(numbers)
-        return [(number, data) for number, data in rows if number in wanted]
+        found = dict(rows)
+        gone = [number for number in numbers if not isinstance(found.get(number), bytes)]
+        if gone:
+            raise self._damaged(gone[0], "is no longer there", "a trace that only grows")
+        return [found[number] for number in numbers]
+
+    def _check_times(self, chunks: Columns, rows: slice, begin: Integers, end: Integers) -> None:
+        """Compare the times of chunks with what is said of them, by which windows are read."""
+        stops = np.cumsum(chunks["records"][rows])
+        starts = stops - chunks["records"][rows]
+        least, most = np.minimum.reduceat(begin, starts), np.maximum.reduceat(end, starts)
+        wrong = (least < chunks["begin_ns"][rows]) | (most > chunks["end_ns"][rows])
+        if wrong.any():
+            bad = int(wrong.argmax())
+            found = f"events from {least[bad]} to {most[bad]} ns"
+            told = (int(chunks[key][rows][bad]) for key in ("begin_ns", "end_ns"))
+            wanted = f"those of the chunk, {' to '.join(map(str, told))}"
+            raise self._damaged(int(chunks["id"][rows][bad]), found, wanted)
 
     def _table(self, name: str) -> Columns:
+        """Read a table, some rows at a time: as Python objects they take many times the memory."""
         declared = next(table for table in TABLES if table.name == name)
         chunked = name == "event_chunks"
-        names = [c.name for c in declared.columns if not (chunked and c.name == "data")]
-        types = [c.type for c in declared.columns if c.name in names]
-        wanted = [*names, "coalesce(length(data), -1)"] if chunked else names
-        rows = self._database.rows(f"SELECT {', '.join(wanted)} FROM {name} ORDER BY rowid")
-        columns = list(zip(*rows, strict=True)) if rows else [()] * len(wanted)
-        table = {
-            column: self._column(f"{name}.{column}", sql, values)
-            for column, sql, values in zip(names, types, columns, strict=False)
-        }
+        columns = [c for c in declared.columns if not (chunked and c.name == "data")]
+        wanted = [c.name for c in columns] + ["coalesce(length(data), -1)"] * chunked
+        parts: list[list[npt.NDArray[Any]]] = [[] for _ in wanted]
+        for rows in self._database.batches(
+            f"SELECT {', '.join(wanted)} FROM {name} ORDER BY rowid"
+        ):
+            for part, values, c in zip(parts, zip(*rows, strict=True), [*columns, None],
+                                       strict=False):  # fmt: skip
+                place, sql = (f"{name}.{c.name}", c.type) if c else (f"{name}.data", "INTEGER")
+                part.append(self._column(place, sql, values))
+        dtypes = [_TYPES[c.type.split()[0]][0] for c in columns] + [np.int64] * chunked
+        arrays = [np.concatenate(part) if part else np.zeros(0, dtype)
+                  for part, dtype in zip(parts, dtypes, strict=True)]  # fmt: skip
+        table = {c.name: values for c, values in zip(columns, arrays, strict=False)}
         if chunked:
-            self._check_lengths(table, columns[-1])
+            self._check_lengths(table, arrays[-1])
         return table
 
     def _column(self, place: str, sql: str, values: Sequence[Any]) -> npt.NDArray[Any]:
@@ -151,17 +176,17 @@ class PvtiFile:
             raise DamagedFileError(self.path, found, sql, place=place)
         column = np.empty(len(values), dtype)
         column[:] = values
-        if place.endswith("_ns") and len(column) and np.abs(column).max() >= TIME_LIMIT:
-            raise DamagedFileError(
-                self.path, "a time beyond the clock", f"below {TIME_LIMIT} ns", place=place
-            )
+        limit = WALL_LIMIT if place == "processes.wall_ns" else TIME_LIMIT
+        if place.endswith("_ns") and not (column.min() >= 0 and column.max() < limit):
+            wanted = f"from 0 to below {limit} ns"
+            raise DamagedFileError(self.path, "a time beyond the clock", wanted, place=place)
         return column
 
-    def _check_lengths(self, chunks: Columns, lengths: Sequence[int]) -> None:
+    def _check_lengths(self, chunks: Columns, lengths: Integers) -> None:
         """Compare lengths before memory is taken."""
         records = chunks["records"]
         fit = (records > 0) & (records <= CHUNK_RECORDS)
-        fit &= records * RECORD.size == np.array(lengths, np.int64)
+        fit &= records * RECORD.size == lengths
         if not fit.all():
             bad = int(np.argmin(fit))
             found = f"{lengths[bad]} bytes for {records[bad]} records"

@@ -64,6 +64,13 @@ class Database:
         with self._guarded(place):
             return self._connection.execute(statement, parameters).fetchall()
 
+    def batches(self, statement: str, *, size: int = 1 << 14) -> Iterator[list[tuple[Any, ...]]]:
+        """Fetch the rows of a query some at a time, inside a snapshot."""
+        with self._guarded(""):
+            cursor = self._connection.execute(statement)
+            while rows := cursor.fetchmany(size):
+                yield rows
+
     def blob(self, table: str, column: str, rowid: int, *, place: str = "") -> bytes:
         """Read one blob whole, without the rest of its row."""
         with (

@@ -2,104 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from pva.errors import PvaError
+from pva.model.nesting import Nesting, nest, self_times
 from pva.model.show import Shown, table
 
 Integers = npt.NDArray[np.int64]
 
 NANOSECONDS_A_MICROSECOND = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Nesting:
-    """How the events of one thread lie in each other; rows are in the order of their begin."""
-
-    depth: npt.NDArray[np.int32]  # 0 for roots
-    parent: Integers  # row of the event around it, -1 for roots
-    self_ns: Integers  # duration without that of the events directly inside
-
-
-def begin_order(begin: Integers) -> Integers:
-    """Sort events, given in the order of their end, by begin; of equal begins the longest first."""
-    order: Integers = len(begin) - 1 - np.argsort(begin[::-1], kind="stable")
-    return order
-
-
-def nest(begin: Integers, end: Integers) -> Nesting:
-    """Find depth, parent and self time of events sorted by `begin_order`.
-
-    An event is inside another that has not ended when it begins. Events that overlap without one
-    holding the other (a program may begin and end in any order) go by the same rule, the later on
-    top; a depth never holds two events at once.
-    """
-    depth = _open_at_begin(begin, end)
-    parent, nested = _parents(depth, end)
-    if not nested.all():
-        component = np.cumsum(depth == 0)
-        _sweep(np.flatnonzero(np.isin(component, component[~nested])), begin, end, depth, parent)
-    return Nesting(depth.astype(np.int32), parent, _self_times(begin, end, parent))
-
-
-def _open_at_begin(begin: Integers, end: Integers) -> Integers:
-    """Count the earlier events that have not ended when each begins."""
-    instant = begin == end
-    # An event of no duration has ended for what begins later, not for what begins with it.
-    ended = np.searchsorted(np.sort(end[~instant]), begin, side="right")
-    if instant.any():
-        ended += np.searchsorted(np.sort(end[instant]), begin, side="left")
-    return np.subtract(np.arange(len(begin)), ended, out=ended)
-
-
-def _parents(depth: Integers, end: Integers) -> tuple[Integers, npt.NDArray[np.bool_]]:
-    """Find the last event before each that is one less deep, and whether it holds the event."""
-    # Of 16-bit numbers NumPy sorts by radix: many times as fast.
-    small = depth.astype(np.int16) if depth.max(initial=0) < 1 << 15 else depth
-    by_depth = np.argsort(small, kind="stable")
-    # An event one deeper than its predecessor is the first inside it; the next ones of that depth
-    # are inside it too, until there is another first. A depth's first event is always such a one.
-    first = np.zeros(len(depth), np.bool_)
-    first[1:] = small[1:] > small[:-1]
-    group = np.where(first[by_depth], np.arange(len(depth)), 0)
-    np.maximum.accumulate(group, out=group)
-    parent = np.empty(len(depth), np.int64)
-    parent[by_depth] = by_depth[group] - 1
-    parent[depth == 0] = -1
-    return parent, (parent < 0) | (end[parent] >= end)
-
-
-def _sweep(
-    rows: Integers, begin: Integers, end: Integers, depth: Integers, parent: Integers
-) -> None:
-    """Nest these rows one after another; for the few stretches of a thread that overlap."""
-    begins, ends = begin[rows].tolist(), end[rows].tolist()
-    stack: list[int] = []
-    depths, parents = [], []
-    for place, now in enumerate(begins):
-        while stack and (ends[stack[-1]] < now or begins[stack[-1]] < ends[stack[-1]] == now):
-            stack.pop()
-        depths.append(len(stack))
-        parents.append(stack[-1] if stack else -1)
-        stack.append(place)
-    depth[rows] = depths
-    found = np.array(parents, np.int64)
-    parent[rows] = np.where(found >= 0, rows[found], -1)
-
-
-def _self_times(begin: Integers, end: Integers, parent: Integers) -> Integers:
-    child = np.flatnonzero(parent >= 0)
-    around = parent[child]
-    inside = np.minimum(end[child], end[around]) - begin[child]
-    covered = np.bincount(around, weights=inside, minlength=len(begin)).astype(np.int64)
-    own: Integers = np.maximum(end - begin - covered, 0)
-    return own
 
 
 class ThreadColumns:
@@ -114,22 +31,35 @@ class ThreadColumns:
         self,
         times: tuple[Integers, Integers],
         label: npt.NDArray[np.int32],
-        channel: npt.NDArray[np.int32],
         kind: npt.NDArray[np.uint8],
-        is_open: npt.NDArray[np.bool_],
-        metadata: Mapping[tuple[int, int], str],
+        open_rows: Integers,
+        names: Names,
+        metadata: Metadata,
     ) -> None:
         self.begin_ns, self.end_ns = times
         self.label = label
-        self.channel = channel
         self.kind = kind
-        self.is_open = is_open
-        self.metadata = metadata  # begin and label -> JSON
-        for column in (*times, label, channel, kind, is_open):
+        self.open_rows = open_rows  # those that had not ended, ascending
+        self.metadata = metadata
+        self._names = names
+        for column in (*times, label, kind, open_rows):
             column.flags.writeable = False
 
     def __len__(self) -> int:
         return len(self.begin_ns)
+
+    @property
+    def channel(self) -> npt.NDArray[np.int32]:
+        """Index of the channel of each."""
+        found: npt.NDArray[np.int32] = self._names.label_channels[self.label]
+        return found
+
+    @property
+    def is_open(self) -> npt.NDArray[np.bool_]:
+        """Whether each had not ended."""
+        found = np.zeros(len(self), np.bool_)
+        found[self.open_rows] = True
+        return found
 
     @cached_property
     def nesting(self) -> Nesting:
@@ -142,14 +72,16 @@ class ThreadColumns:
         return self.nesting.depth
 
     @property
-    def parent(self) -> Integers:
+    def parent(self) -> npt.NDArray[np.signedinteger[Any]]:
         """Row of the event around each, -1 for roots."""
         return self.nesting.parent
 
     @property
     def self_ns(self) -> Integers:
         """Duration without that of the events directly inside."""
-        return self.nesting.self_ns
+        if "nesting" in self.__dict__:
+            return self.nesting.self_ns
+        return self_times(self.begin_ns, self.end_ns)
 
     @property
     def overlapping(self) -> npt.NDArray[np.bool_]:
@@ -160,7 +92,10 @@ class ThreadColumns:
         around = np.maximum(self.parent, 0)
         across = (self.parent >= 0) & (self.end_ns > self.end_ns[around])
         component = np.cumsum(self.depth == 0)
-        return np.isin(component, component[across])
+        found = np.zeros(len(self) + 1, np.bool_)
+        found[component[across]] = True
+        mixed: npt.NDArray[np.bool_] = found[component]
+        return mixed
 
     @property
     def duration_ns(self) -> Integers:
@@ -176,8 +111,26 @@ class ThreadColumns:
     def _children(self) -> tuple[Integers, Integers]:
         parent = self.parent
         by_parent = np.argsort(parent, kind="stable")
-        starts = np.searchsorted(parent[by_parent], np.arange(-1, len(parent) + 1))
+        starts = np.zeros(len(parent) + 2, np.int64)
+        np.cumsum(np.bincount(parent + 1, minlength=len(parent) + 1), out=starts[1:])
         return by_parent, starts
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What the program attached to some events of a thread: their rows, ascending, and the JSON."""
+
+    rows: Integers
+    texts: Sequence[str] | npt.NDArray[np.object_]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def of(self, row: int) -> str | None:
+        """Give that of an event, or None."""
+        place = int(np.searchsorted(self.rows, row))
+        found = place < len(self.rows) and self.rows[place] == row
+        return str(self.texts[place]) if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +139,7 @@ class Names:
 
     labels: tuple[str, ...]
     channels: tuple[str, ...]
+    label_channels: npt.NDArray[np.int32]  # index into channels of each label
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -205,7 +159,9 @@ class Event(Shown):
     @property
     def channel(self) -> str:
         """Name of its channel."""
-        return self._thread.names.channels[int(self._thread.columns.channel[self._row])]
+        names = self._thread.names
+        channel = names.label_channels[self._thread.columns.label[self._row]]
+        return names.channels[int(channel)]
 
     @property
     def timestamp(self) -> int:
@@ -222,14 +178,12 @@ class Event(Shown):
     @property
     def isOpen(self) -> bool:
         """Whether it had not ended: the program still ran, or was killed."""
-        return bool(self._thread.columns.is_open[self._row])
+        return self._row in self._thread.columns.open_rows
 
     @property
     def metadata(self) -> str | None:
         """JSON that the program attached, or None."""
-        thread, row = self._thread, self._row
-        begin, label = int(thread.columns.begin_ns[row]), int(thread.columns.label[row])
-        return thread.columns.metadata.get((begin, label))
+        return self._thread.columns.metadata.of(self._row)
 
     def children(self) -> Events:
         """The events directly inside."""
@@ -273,11 +227,14 @@ class Thread(Shown):
     _figures = ("events",)
 
     def __init__(
-        self, pid: int, tid: int, name: str, names: Names, load: Callable[[], ThreadColumns]
+        self,
+        identity: tuple[int, int, str],
+        count: int,
+        names: Names,
+        load: Callable[[], ThreadColumns],
     ) -> None:
-        self.pid = pid
-        self.tid = tid
-        self.name = name
+        self.pid, self.tid, self.name = identity
+        self.count = count  # of its events, known without reading them
         self.names = names
         self._load = load
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,7 @@ class Series:
     name: str
     time_ns: Integers
     value: npt.NDArray[np.float64]
+    pid: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +53,15 @@ class Heatmap:
     counts: npt.NDArray[np.uint64]
     below: Integers
     above: Integers
+    pid: int = 0
+
+    def bins(self) -> Iterator[tuple[str, Integers]]:
+        """Give each bin, and those below and above where they hold a value: name and counts."""
+        edges = [f"{edge:g}" for edge in self.edges.tolist()]
+        unit = f" {self.unit}" if self.unit else ""
+        if self.below.any():
+            yield f"below {edges[0]}{unit}", self.below
+        for number, (low, high) in enumerate(zip(edges, edges[1:], strict=False)):
+            yield f"{low} to {high}{unit}", self.counts[:, number].astype(np.int64)
+        if self.above.any():
+            yield f"above {edges[-1]}{unit}", self.above

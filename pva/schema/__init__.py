@@ -27,6 +27,7 @@ from pva.schema.declaration import (
 )
 from pva.schema.execution_tables import EXECUTION_TABLES
 from pva.schema.graph_tables import GRAPH_TABLES
+from pva.schema.trace_tables import TRACE_TABLE, TRACE_TABLES
 from pva.schema.words import (
     BLOCK_KINDS,
     CATEGORIES,
@@ -67,6 +68,8 @@ __all__ = [
     "TABLE",
     "TABLES",
     "TARGET_TYPES",
+    "TRACE_TABLE",
+    "TRACE_TABLES",
     "VERTEX_MEMORY_PARTS",
     "Array",
     "Column",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["int", "float", "bool", "text", "code"]
-Document = Literal["graph", "execution", "debug"]
+Document = Literal["graph", "execution", "debug", "trace"]
 Layout = Literal["object", "columns", "records", "map", "list"]
 
 GRAPH_OPTION = "autoReport.outputGraphProfile"

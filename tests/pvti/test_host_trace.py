@@ -20,7 +20,7 @@ from pva.errors import (
     PvaError,
     UnknownFormatError,
 )
-from pva.model.events import begin_order, nest
+from pva.model.nesting import begin_order, nest
 from pva.trace import Trace, openTrace
 from pvti.schema import FORMAT_VERSION, TABLES, insert_statement
 

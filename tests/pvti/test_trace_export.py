@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import pvti
-from pva.formats import chrome_trace, perfetto_trace
+from pva.formats import chrome_trace
 from pva.trace import Trace
 
 Finish = Callable[[], Trace]
@@ -87,30 +87,8 @@ def test_an_event_that_had_not_ended_says_so(finish: Finish, channel: pvti.Trace
     assert [e["args"] for e in events if e["name"] == "never ends"] == [{"open": True}]
 
 
-def test_perfetto_has_begins_and_ends_that_fit(finish: Finish, clock: Any) -> None:
-    pytest.importorskip("perfetto")
-    from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
-
-    trace = traced(finish)
-    out = io.BytesIO()
-    perfetto_trace.write(trace, out)
-    packets = protos.Trace.FromString(out.getvalue()).packet
-    tracks = {p.track_descriptor.uuid: p.track_descriptor for p in packets
-              if p.HasField("track_descriptor")}  # fmt: skip
-    stacks: dict[int, list[tuple[str, int]]] = {uuid: [] for uuid in tracks}
-    spans = {}
-    for packet in packets:
-        event, time = packet.track_event, packet.timestamp - trace.anchor.wall_ns
-        if event.type == event.TYPE_SLICE_BEGIN:
-            stacks[event.track_uuid].append((event.name, time))
-        elif event.type == event.TYPE_SLICE_END:
-            name, begin = stacks[event.track_uuid].pop()
-            spans[name] = (begin, time, tracks[event.track_uuid].name)
-    assert not any(stacks.values())
-    assert {name: span[:2] for name, span in spans.items()} == {
-        "outer": (1000, 5000), "inner <1>": (2000, 3000), "first": (6000, 8000),
-        "second": (7000, 9000),
-    }  # fmt: skip
-    assert "overlapping" in spans["second"][2]
-    assert [p.track_event.double_counter_value for p in packets
-            if p.track_event.type == protos.TrackEvent.TYPE_COUNTER] == [2.5]  # fmt: skip
+def test_chrome_counts_the_bins_of_heatmaps(finish: Finish, clock: Any) -> None:
+    pvti.HeatmapInt("weights", [0, 1, 2], "2^x").add([0, 0, 1, 9])
+    (counter,) = [e for e in chrome(finish())["traceEvents"] if e["ph"] == "C"]
+    assert counter["args"] == {"0 to 1 2^x": 2, "1 to 2 2^x": 1, "above 2 2^x": 1}
+    assert (counter["name"], counter["ts"]) == ("weights", 0)

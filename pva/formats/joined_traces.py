@@ -1,0 +1,175 @@
+"""Several traces as one: their tables after each other, each row numbered anew.
+
+The tables are those of `pvti.schema`, which tells what refers to what; `series` and `heatmaps` have
+one more column, the `process`, as a file of one process does not tell it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pva.errors import DamagedFileError
+from pvti.schema import TABLES
+
+Columns = dict[str, Any]
+_REFERS = "row of `"
+
+# Of each table: which column refers to rows of which other table.
+REFERENCES = {
+    table.name: {
+        column.name: column.meaning.removeprefix(_REFERS).rstrip("`")
+        for column in table.columns
+        if column.meaning.startswith(_REFERS)
+    }
+    for table in TABLES
+}
+OF_A_PROCESS = ("series", "heatmaps")
+
+
+class TraceFile(Protocol):
+    """A trace of any format."""
+
+    path: Path
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Tell what the file has and the tables have not, a line each."""
+        ...
+
+    def tables(self) -> dict[str, Columns]:
+        """Give all tables at one moment; of `event_chunks` all but the data."""
+        ...
+
+    def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any]:
+        """Give begin, end, label and kind of the events of these rows of `event_chunks`."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file."""
+        ...
+
+
+class JoinedFile:
+    """Several files, each of processes of its own."""
+
+    def __init__(self, files: Sequence[TraceFile], *, by_wall_clock: bool) -> None:
+        self._files = files
+        self._by_wall_clock = by_wall_clock
+        self._numbers: list[dict[str, npt.NDArray[np.int64]]] = []  # of each file, by table
+        self._first: dict[str, list[int]] = {}  # number of each file's first row, by table
+        self._untimed: list[Path] = []
+        more = len(files) - 1
+        self.path = files[0].path.with_name(f"{files[0].path.name} and {more} more")
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Tell what the files have and the tables have not, each line behind its file."""
+        untimed = [
+            f"{path.name}: tells no wall clock, and begins with the others"
+            for path in self._untimed
+        ]
+        told = [f"{file.path.name}: {line}" for file in self._files for line in file.problems]
+        return (*untimed, *told)
+
+    def tables(self) -> dict[str, Columns]:
+        """Read the tables of all files."""
+        read = [file.tables() for file in self._files]
+        self._numbers = [
+            {name: rows["id"] for name, rows in tables.items() if "id" in rows} for tables in read
+        ]
+        self._first = {
+            name: np.cumsum([1, *(len(numbers[name]) for numbers in self._numbers)]).tolist()
+            for name in self._numbers[0]
+        }
+        anew = [self._numbered(place, tables) for place, tables in enumerate(read)]
+        joined = {
+            table: {
+                column: _after_each_other([tables[table][column] for tables in anew])
+                for column in anew[0][table]
+            }
+            for table in anew[0]
+        }
+        self._align(joined["processes"])
+        return joined
+
+    def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any]:
+        """Read the events of these rows, which belong to one thread, and so to one file."""
+        if not len(chunks["id"]):
+            return self._files[0].events(chunks)
+        place = int(np.searchsorted(self._first["event_chunks"], chunks["id"][0], "right")) - 1
+        told = {
+            name: self._old(place, "event_chunks" if name == "id" else "threads", values)
+            if name in ("id", "thread")
+            else values
+            for name, values in chunks.items()
+        }
+        begin, end, label, kind = self._files[place].events(told)
+        return begin, end, self._new(place, "labels", label).astype(np.int32), kind
+
+    def close(self) -> None:
+        """Let go of the files."""
+        for file in self._files:
+            file.close()
+
+    def _numbered(self, place: int, tables: dict[str, Columns]) -> dict[str, Columns]:
+        """Number the rows of a file's tables anew."""
+        made = {}
+        for name, rows in tables.items():
+            new = dict(rows)
+            if "id" in rows:
+                new["id"] = self._first[name][place] + np.arange(len(rows["id"]))
+            for column, table in REFERENCES[name].items():
+                new[column] = self._new(place, table, rows[column])
+            if name in OF_A_PROCESS and "process" not in rows:
+                new["process"] = np.full(len(rows["id"]), self._first["processes"][place])
+            elif name in OF_A_PROCESS:
+                new["process"] = self._new(place, "processes", rows["process"])
+            made[name] = new
+        return made
+
+    def _new(self, place: int, table: str, numbers: Any) -> npt.NDArray[np.int64]:
+        """Give the new numbers of rows of a file; raises DamagedFileError for one not there."""
+        known = self._numbers[place][table]
+        order = np.argsort(known, kind="stable")
+        if not len(numbers):
+            return np.zeros(0, np.int64)
+        at = np.minimum(np.searchsorted(known, numbers, sorter=order), max(len(known) - 1, 0))
+        wrong = numbers if not len(known) else numbers[known[order[at]] != numbers]
+        if len(wrong):
+            found, path = f"no row {int(wrong[0])}", self._files[place].path
+            raise DamagedFileError(path, found, "each number used", place=f"table {table}")
+        new: npt.NDArray[np.int64] = order[at] + self._first[table][place]
+        return new
+
+    def _old(self, place: int, table: str, numbers: Any) -> npt.NDArray[np.int64]:
+        old: npt.NDArray[np.int64] = self._numbers[place][table][
+            numbers - self._first[table][place]
+        ]
+        return old
+
+    def _align(self, processes: Columns) -> None:
+        """Give every process the wall clock that it is to lie by; 0 stands for none."""
+        wall = processes["wall_ns"].copy()
+        self._untimed = []
+        known = wall[wall > 0]
+        if not self._by_wall_clock:
+            wall[:] = known.min() if len(known) else 0
+        elif len(known) and len(known) < len(wall):
+            owners = np.searchsorted(self._first["processes"], processes["id"], "right") - 1
+            untimed = np.unique(np.asarray(owners)[wall == 0]).tolist()
+            self._untimed = [self._files[place].path for place in untimed]
+            wall[wall == 0] = known.min()
+        processes["wall_ns"] = wall
+
+
+def _after_each_other(parts: Sequence[Any]) -> Any:
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    whole = np.empty(sum(map(len, parts)), dtype=object)
+    whole[:] = [text for part in parts for text in part]
+    return whole

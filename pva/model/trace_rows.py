@@ -1,0 +1,130 @@
+"""Rows of the tables of a host trace: found by number, by thread, by the event they belong to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pva.errors import DamagedFileError
+
+Integers = npt.NDArray[np.int64]
+BLOCK = 1 << 16
+Columns = dict[str, Any]  # arrays by name; texts may be another sequence that takes rows
+
+
+class RawEvents(NamedTuple):
+    """Ended events in the order of their end. Times in nanoseconds of the monotonic clock."""
+
+    begin: Integers
+    end: Integers
+    label: npt.NDArray[np.int32]  # rows of `labels`
+    kind: npt.NDArray[np.uint8]  # index into pvti.schema.KINDS
+
+
+class EventFile(Protocol):
+    """Where tables and events come from; a format implements it. Tables are as in `pvti.schema`.
+
+    `series` and `heatmaps` may have one more column, `process`.
+    """
+
+    path: Path
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Tell what the file has and the tables have not, a line each."""
+        ...
+
+    def tables(self) -> dict[str, Columns]:
+        """Give all tables at one moment; of `event_chunks` all but the data."""
+        ...
+
+    def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any]:
+        """Give the events of these rows of `event_chunks`, as RawEvents."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file."""
+        ...
+
+
+class Numbering:
+    """Numbers that rows have in the file -> indexes without gaps."""
+
+    def __init__(self, path: Path, table: str, numbers: Integers, indexes: Integers) -> None:
+        self._place = f"table {table}"
+        self._path = path
+        order = np.argsort(numbers, kind="stable")
+        self._numbers = numbers[order]
+        self._indexes = indexes[order]
+        count = np.arange(len(numbers))
+        # Numbered from 1 without gaps, as our writer does: nothing to search.
+        self._plain = np.array_equal(self._numbers, count + 1) and np.array_equal(indexes, count)
+
+    def of(self, numbers: npt.NDArray[Any]) -> Integers:
+        """Give the index of each; raises DamagedFileError for a number that no row has."""
+        if not len(numbers):
+            return np.zeros(0, np.int64)
+        last = len(self._numbers) - 1
+        if self._plain and int(numbers.min()) >= 1 and int(numbers.max()) <= last + 1:
+            return numbers.astype(np.int64) - 1
+        places = np.minimum(np.searchsorted(self._numbers, numbers), last)
+        wrong = numbers if last < 0 else numbers[self._numbers[places] != numbers]
+        if len(wrong):
+            found = f"no row {int(wrong[0])}"
+            raise DamagedFileError(self._path, found, "each number used", place=self._place)
+        return self._indexes[places]
+
+    def in_place(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Put the index of each in place of its number, a few at a time, and give the array."""
+        for first in range(0, len(numbers), BLOCK):
+            part = slice(first, first + BLOCK)
+            numbers[part] = self.of(numbers[part])
+        return numbers
+
+
+class Grouped:
+    """Rows of a table by the thread that they belong to, in their order."""
+
+    def __init__(self, rows: Columns, lanes: Integers, count: int) -> None:
+        self._rows = rows
+        self._order = np.argsort(lanes, kind="stable")
+        self._starts = np.searchsorted(lanes[self._order], np.arange(count + 1))
+
+    def of(self, lane: int) -> Columns:
+        """Select the rows of a thread."""
+        chosen = self._order[self._starts[lane] : self._starts[lane + 1]]
+        return {name: column[chosen] for name, column in self._rows.items()}
+
+
+def taken(rows: Columns, chosen: npt.NDArray[Any]) -> Columns:
+    """Select some rows of a table."""
+    return {name: column[chosen] for name, column in rows.items()}
+
+
+def rows_of_events(
+    begin: Integers, label: npt.NDArray[np.int32], begins: Integers, labels: Integers
+) -> Integers:
+    """Find the events with these begins and labels, -1 where there is none; `begin` ascends.
+
+    Of several that are alike the first goes to the first, and so on.
+    """
+    begun, group = np.unique(begins, return_inverse=True)
+    first = np.searchsorted(begin, begun)
+    counts = np.searchsorted(begin, begun, side="right") - first
+    starts = np.cumsum(counts) - counts
+    candidates = np.repeat(first - starts, counts) + np.arange(int(counts.sum()))
+    many = int(max(label.max(initial=0), labels.max(initial=0))) + 1
+    known = np.repeat(np.arange(len(begun)), counts) * many + label[candidates]
+    wanted = group * many + labels
+    by_known, by_wanted = (np.argsort(keys, kind="stable") for keys in (known, wanted))
+    known, wanted = known[by_known], wanted[by_wanted]
+    again = np.arange(len(wanted)) - np.searchsorted(wanted, wanted)
+    places = np.searchsorted(known, wanted) + again
+    found = np.full(len(begins), -1)
+    fit = np.flatnonzero(places < len(known))
+    fit = fit[known[places[fit]] == wanted[fit]]
+    found[by_wanted[fit]] = candidates[by_known[places[fit]]]
+    return found

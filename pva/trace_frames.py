@@ -1,0 +1,315 @@
+"""The tables of a host trace as DataFrames: names, columns and units stand in the schema.
+
+`trace.frames.labels()` is a table with its columns in their types: int64, float64, bool, text, and
+codes as categoricals. `trace.frames.schema()` tells what there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pva import schema
+from pva.errors import nearest
+from pva.frames import DTYPES
+from pva.model.label_sums import label_sums
+from pva.model.series import Heatmap
+from pva.model.trace_content import TraceContent
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAMES = tuple(schema.TRACE_TABLE)
+Columns = dict[str, Any]
+
+
+class TraceFrames:
+    """Tables by name, each a function without arguments that gives a DataFrame."""
+
+    def __init__(self, content: TraceContent) -> None:
+        self._content = content
+
+    def __getattr__(self, name: str) -> Callable[[], pd.DataFrame]:
+        if name not in NAMES:
+            hint = "" if name.startswith("_") else nearest(name, NAMES, "frames.schema()")
+            raise AttributeError(f"no table {name}; {hint}")
+
+        def frame() -> pd.DataFrame:
+            return frame_of(self._content, name)
+
+        frame.__name__, frame.__doc__ = name, _described(name)
+        return frame
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *NAMES]
+
+    def __repr__(self) -> str:
+        return f"<TraceFrames: {', '.join(NAMES)}; schema() lists their columns>"
+
+    def _repr_html_(self) -> str:
+        return str(self.schema().to_html(index=False))
+
+    def schema(self) -> pd.DataFrame:
+        """List every column of every table: name, column, dtype, unit, meaning."""
+        import pandas as pd
+
+        rows = [
+            (table.name, column.name, DTYPES[column.kind], column.unit, column.meaning)
+            for table in schema.TRACE_TABLES
+            for column in table.columns
+        ]
+        return pd.DataFrame(rows, columns=["name", "column", "dtype", "unit", "meaning"])
+
+
+def frame_of(content: TraceContent, name: str) -> pd.DataFrame:
+    """Give a table as a DataFrame, its columns as the schema declares them."""
+    import pandas as pd
+
+    made = _TABLES[name](content)
+    columns = {
+        column.name: _typed(column.kind, made[column.name])
+        for column in schema.TRACE_TABLE[name].columns
+    }
+    return pd.DataFrame(columns, copy=False)
+
+
+def window(content: TraceContent, begin_ns: int, end_ns: int) -> pd.DataFrame:
+    """Give the events that are open at some time of a window; reads no others."""
+    import pandas as pd
+
+    lanes = [content.columns(lane, (begin_ns, end_ns)) for lane in range(len(content.threads))]
+    parts: dict[str, Sequence[npt.NDArray[Any]]] = {
+        "begin_ns": [lane.begin_ns for lane in lanes],
+        "duration_ns": [lane.duration_ns for lane in lanes],
+        "depth": [lane.depth for lane in lanes],
+        "open": [lane.is_open for lane in lanes],
+    }
+    label = _joined([lane.label for lane in lanes], np.int32)
+    columns: Columns = {"thread": np.repeat(np.arange(len(lanes)), [len(lane) for lane in lanes])}
+    columns |= {name: _joined(part, np.int64) for name, part in parts.items()}
+    columns |= _labelled(content, label) | {"open": columns["open"].astype(np.bool_)}
+    kinds = {column.name: column.kind for column in schema.TRACE_TABLE["events"].columns}
+    order = ("thread", "begin_ns", "duration_ns", "depth", "label", "channel", "open")
+    return pd.DataFrame({name: _typed(kinds[name], columns[name]) for name in order}, copy=False)
+
+
+def _described(name: str) -> str:
+    declared = schema.TRACE_TABLE[name]
+    lines = [f"Give {name} as a DataFrame: {declared.meaning}.", ""]
+    for column in declared.columns:
+        kind = ", ".join(filter(None, (DTYPES[column.kind], column.unit)))
+        lines.append(f"{column.name} ({kind}): {column.meaning}")
+    return "\n".join(lines)
+
+
+def _typed(kind: str, values: Any) -> Any:
+    import pandas as pd
+
+    if kind == "code":
+        codes, categories = values
+        return pd.Categorical.from_codes(codes, categories=pd.Index(categories, dtype="str"))
+    if kind == "text":
+        return pd.array(np.array(values, dtype=object), dtype="str")
+    return np.asarray(values, dtype=DTYPES[kind])
+
+
+def _joined(parts: Sequence[npt.NDArray[Any]], dtype: Any) -> npt.NDArray[Any]:
+    """Put arrays after each other in one of a type."""
+    found = np.empty(sum(map(len, parts)), dtype)
+    place = 0
+    for part in parts:
+        found[place : place + len(part)] = part
+        place += len(part)
+    return found
+
+
+def _codes(texts: Iterable[str]) -> tuple[npt.NDArray[np.int32], list[str]]:
+    """Number texts by their first place; a text that comes again has the number it had."""
+    known: dict[str, int] = {}
+    codes = [known.setdefault(text, len(known)) for text in texts]
+    return np.array(codes, np.int32), list(known)
+
+
+def _labelled(content: TraceContent, label: npt.NDArray[np.int32]) -> Columns:
+    """Give the columns label and channel; a text on two channels is one category."""
+    codes, texts = _codes(content.names.labels)
+    channels, names = _codes(content.names.channels)
+    return {
+        "label": (codes[label], texts),
+        "channel": (channels[content.names.label_channels[label]], names),
+    }
+
+
+def _told(places: Any, texts: Sequence[Any], count: int) -> tuple[npt.NDArray[np.int32], list[str]]:
+    """Give texts of some of `count` rows as codes, -1 where there is none."""
+    found = np.full(count, -1, np.int32)
+    codes, known = _codes(str(text) for text in texts)
+    found[places] = codes
+    return found, known
+
+
+def _processes(content: TraceContent) -> Columns:
+    processes = content.processes
+    return {
+        "pid": [process.pid for process in processes],
+        "name": [process.name for process in processes],
+        "threads": [len(process.threads) for process in processes],
+        "events": [sum(thread.count for thread in process.threads) for process in processes],
+    }
+
+
+def _threads(content: TraceContent) -> Columns:
+    owners = {id(t): row for row, p in enumerate(content.processes) for t in p.threads}
+    rows = []
+    for thread in content.threads:
+        columns = thread.columns
+        depth = columns.depth
+        begin = int(columns.begin_ns[0]) if len(columns) else 0
+        roots = np.flatnonzero(depth == 0)
+        busy = int((columns.end_ns[roots] - columns.begin_ns[roots]).sum())
+        rows.append(
+            (owners[id(thread)], thread.pid, thread.tid, thread.name, len(columns),
+             int(depth.max(initial=-1)) + 1, begin, int(columns.end_ns.max(initial=begin)), busy)
+        )  # fmt: skip
+    names = [column.name for column in schema.TRACE_TABLE["threads"].columns]
+    return dict(zip(names, zip(*rows, strict=True) if rows else [()] * len(names), strict=True))
+
+
+def _channels(content: TraceContent) -> Columns:
+    sums, count = (
+        label_sums(content.threads, len(content.names.labels)),
+        len(content.names.channels),
+    )
+    used = sums.count > 0
+    channel = content.names.label_channels
+
+    def summed(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        found = np.zeros(count, np.int64)
+        np.add.at(found, channel, values)
+        return found
+
+    return {
+        "channel": content.names.channels,
+        "labels": summed(used.astype(np.int64)),
+        "events": summed(sums.count),
+        "total_ns": summed(sums.total),
+        "self_ns": summed(sums.own),
+    }
+
+
+def _labels(content: TraceContent) -> Columns:
+    sums = label_sums(content.threads, len(content.names.labels))
+    used = np.flatnonzero(sums.count)
+    texts = [content.names.labels[label] for label in used.tolist()]
+    by_text = np.argsort(np.array(texts, dtype=object), kind="stable") if texts else used
+    rows = used[by_text]
+    rows = rows[np.argsort(-sums.own[rows], kind="stable")]
+    p50, p90, p99 = sums.quantiles[:, rows]
+    return _labelled(content, rows.astype(np.int32)) | {
+        "count": sums.count[rows],
+        "total_ns": sums.total[rows],
+        "self_ns": sums.own[rows],
+        "mean_ns": sums.total[rows] / sums.count[rows],
+        "min_ns": sums.shortest[rows],
+        "p50_ns": p50,
+        "p90_ns": p90,
+        "p99_ns": p99,
+        "max_ns": sums.longest[rows],
+    }
+
+
+def _events(content: TraceContent) -> Columns:
+    lanes = [thread.columns for thread in content.threads]
+    count = sum(map(len, lanes))
+    first = np.cumsum([0, *map(len, lanes)])
+    parent = _joined([lane.parent for lane in lanes], np.int64)
+    is_open = np.zeros(count, np.bool_)
+    for start, stop, lane in zip(first.tolist(), first[1:].tolist(), lanes, strict=False):
+        mine = parent[start:stop]
+        np.add(mine, start, out=mine, where=mine >= 0)
+        is_open[start + lane.open_rows] = True
+    told = [start + lane.metadata.rows for start, lane in zip(first, lanes, strict=False)]
+    texts = [text for lane in lanes for text in lane.metadata.texts]
+    return {
+        "thread": np.repeat(np.arange(len(lanes)), [len(lane) for lane in lanes]),
+        "begin_ns": _joined([lane.begin_ns for lane in lanes], np.int64),
+        "duration_ns": _joined([lane.duration_ns for lane in lanes], np.int64),
+        "self_ns": _joined([lane.self_ns for lane in lanes], np.int64),
+        "depth": _joined([lane.depth for lane in lanes], np.int64),
+        "parent": parent,
+        **_labelled(content, _joined([lane.label for lane in lanes], np.int32)),
+        "open": is_open,
+        "metadata": _told(_joined(told, np.int64), texts, count),
+    }
+
+
+def _instants(content: TraceContent) -> Columns:
+    found = content.instants
+    there = [place for place, text in enumerate(found.metadata) if text is not None]
+    return {
+        "time_ns": found.time_ns,
+        "thread": found.thread,
+        **_labelled(content, found.label),
+        "metadata": _told(there, [found.metadata[place] for place in there], len(found)),
+    }
+
+
+def _lines(content: TraceContent) -> Columns:
+    lines = content.series
+    counts = [len(line.time_ns) for line in lines]
+
+    def repeated(texts: Iterable[str]) -> tuple[npt.NDArray[np.int32], list[str]]:
+        codes, known = _codes(texts)
+        return np.repeat(codes, counts), known
+
+    return {
+        "pid": np.repeat([line.pid for line in lines], counts),
+        "graph": repeated(line.graph for line in lines),
+        "series": repeated(line.name for line in lines),
+        "unit": repeated(line.unit for line in lines),
+        "time_ns": _joined([line.time_ns for line in lines], np.int64),
+        "value": _joined([line.value for line in lines], np.float64),
+    }
+
+
+def _heatmaps(content: TraceContent) -> Columns:
+    maps = content.heatmaps
+    cells = [_cells(one) for one in maps]
+    counts = [len(low) for _, low, _, _ in cells]
+    names, units = _codes(one.name for one in maps), _codes(one.unit for one in maps)
+    time, low, high, count = (
+        _joined([part[place] for part in cells], dtype)
+        for place, dtype in enumerate((np.int64, np.float64, np.float64, np.int64))
+    )
+    return {
+        "pid": np.repeat([one.pid for one in maps], counts),
+        "heatmap": (np.repeat(names[0], counts), names[1]),
+        "unit": (np.repeat(units[0], counts), units[1]),
+        "time_ns": time,
+        "low": low,
+        "high": high,
+        "count": count,
+    }
+
+
+def _cells(one: Heatmap) -> tuple[npt.NDArray[Any], ...]:
+    """Give time, lower and upper edge, and count of the cells that hold a value."""
+    counts = np.column_stack((one.below, one.counts.astype(np.int64), one.above))
+    column, cell = np.nonzero(counts)
+    edges = np.concatenate(([-np.inf], one.edges, [np.inf]))
+    return one.time_ns[column], edges[cell], edges[cell + 1], counts[column, cell]
+
+
+_TABLES: dict[str, Callable[[TraceContent], Columns]] = {
+    "processes": _processes,
+    "threads": _threads,
+    "channels": _channels,
+    "labels": _labels,
+    "events": _events,
+    "instants": _instants,
+    "series": _lines,
+    "heatmaps": _heatmaps,
+}
