@@ -69,9 +69,9 @@ FORMATS: dict[str, Callable[[Any], str]] = {
 _CHANGE_COLOUR = (
     "({'color': params.value > 0 ? 'var(--bad)' : params.value < 0 ? 'var(--good)' : ''})"
 )
-_STYLES = {"share": "({'--part': params.value})"} | {
-    kind: _CHANGE_COLOUR for kind in ("change", "bytes change", "cycles change")
-}
+_STYLES = {"share": "({'--part': params.value})"} | dict.fromkeys(
+    ("change", "bytes change", "cycles change"), _CHANGE_COLOUR
+)
 
 
 @dataclass(frozen=True, slots=True)

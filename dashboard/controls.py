@@ -35,7 +35,8 @@ def _data(choices: Choices) -> list[dict[str, str]]:
 
 def _now(chosen: Address, key: str, default: str) -> str:
     """Give what the link says of a key, of the default without it."""
-    return (chosen.show if key == "show" else chosen.text(key)) or default
+    fields = {"show": chosen.show, "ipu": "" if chosen.ipu is None else str(chosen.ipu)}
+    return fields.get(key, chosen.text(key)) or default
 
 
 def choice(key: str, choices: Choices, chosen: Address, *, label: str = "") -> Element:

@@ -1,9 +1,10 @@
-"""Liveness: how much is live at each program step."""
+"""Liveness: how much is live at each program step, and when chosen variables are."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.axes import (
@@ -22,20 +23,30 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HEADROOM = 1.18
+MOST_STEPS, MOST_FOUND = 1800, 700  # points of the curve, and of the steps that a filter finds
 SERIES = (("always_live", "Always live", "always-live"),
           ("not_always_live", "Not always live", "not-always-live"))  # fmt: skip
+BAR_PIXELS = 26  # of a lifetime with what is around it
+LONGEST_HOVER = 40  # letters of the name of a step
+LONGEST_LABEL = 44  # letters of a name at the left of a bar
 
 
 def liveness_curve(
-    frame: pd.DataFrame, *, step: int | None, theme: Theme, always: bool = True
+    frame: pd.DataFrame, *, theme: Theme, always: bool = True, matches: Numbers | None = None
 ) -> go.Figure:
     """Draw always-live and not-always-live bytes as stacked steps, with the peak marked.
 
-    Without `always` only what comes and goes is drawn.
-
-    `frame` has the columns step, type, name, always_live, not_always_live and total.
+    Without `always` only what comes and goes is drawn. Where `matches` (a truth for each step) is
+    true the step is filled, for a filter. `frame` has the columns step, type, name, always_live,
+    not_always_live and total.
     """
-    x, shown = widened(shown_places(frame["not_always_live"].to_numpy()), len(frame))
+    moving = frame["not_always_live"].to_numpy()
+    heights = frame["total" if always else "not_always_live"].to_numpy()
+    kept = shown_places(moving, MOST_STEPS)
+    if matches is not None:
+        # What the filter found must be seen, also where it is not the highest of its stretch.
+        kept = np.union1d(kept, shown_places(np.where(matches, heights, 0), MOST_FOUND))
+    x, shown = widened(kept, len(frame))
     part = frame.iloc[shown]
     figure = go.Figure()
     for column, words, colour in SERIES[0 if always else 1 :]:
@@ -47,34 +58,54 @@ def liveness_curve(
             stackgroup="live",
             line={"shape": "hvh", "width": 1.2, "color": token(colour, theme)},
             fillcolor=token(f"{colour}-fill", theme),
-            customdata=_hover_rows(part, column),
-            hovertemplate=f"{words}: %{{customdata[1]}}<extra></extra>"
+            customdata=None if column == "always_live" else _hover_rows(part, column),
+            hovertemplate=f"{words}: {_first_size(part, column)}<extra></extra>"
             if column == "always_live"
-            else f"{words}: %{{customdata[1]}}<br>%{{customdata[0]}}<extra></extra>",
+            else f"{words}: %{{customdata}}<extra></extra>",
         )
-    heights = frame["total" if always else "not_always_live"].to_numpy()
-    _finish(figure, heights, step, theme)
+    if matches is not None:
+        _show_matches(figure, x, np.where(matches, heights, 0)[shown], theme)
+    _finish(figure, heights, theme)
     return figure
 
 
-def _hover_rows(part: pd.DataFrame, column: str) -> list[tuple[str, str]]:
+def _show_matches(figure: go.Figure, x: Numbers, heights: Numbers, theme: Theme) -> None:
+    """Fill the steps that a filter lets through."""
+    figure.add_scatter(
+        x=x,
+        y=heights,
+        name="Found by the filter",
+        mode="lines",
+        fill="tozeroy",
+        line={"shape": "hvh", "width": 0, "color": token("accent", theme)},
+        fillcolor=token("accent", theme),
+        opacity=0.5,
+        hoverinfo="skip",
+    )
+
+
+def _first_size(part: pd.DataFrame, column: str) -> str:
+    """Write what is the same at each step."""
+    return units.size(part[column].iloc[0]) if len(part) else ""
+
+
+def _hover_rows(part: pd.DataFrame, column: str) -> list[str]:
+    """Write size and name of each step in one text: thousands of them are sent."""
     names = [name or kind for name, kind in zip(part["name"], part["type"], strict=True)]
     return [
-        (escaped(shortened(name)), units.size(value))
+        f"{units.size(value)}<br>{escaped(shortened(name, LONGEST_HOVER))}"
         for name, value in zip(names, part[column].tolist(), strict=True)
     ]
 
 
-def _finish(figure: go.Figure, heights: Numbers, step: int | None, theme: Theme) -> None:
-    """Add axes, the peak and the chosen step."""
+def _finish(figure: go.Figure, heights: Numbers, theme: Theme) -> None:
+    """Add axes and the peak."""
     layout = plot_layout(theme)
     layout["yaxis"] = layout["yaxis"] | byte_axis(float(heights.max(initial=1)) * HEADROOM)
     layout["xaxis"] = layout["xaxis"] | number_axis("Program step", len(heights))
     figure.update_layout(layout).update_layout(showlegend=True).update_xaxes(
         title_text="Program step"
     )
-    if step is not None:
-        figure.add_vline(x=step, line={"color": token("accent", theme), "width": 2})
     if len(heights):
         figure.add_annotation(_peak_note(heights, theme))
 
@@ -95,3 +126,50 @@ def _peak_note(heights: Numbers, theme: Theme) -> dict[str, Any]:
         "arrowhead": 0,
         "font": {"color": token("text", theme), "size": 12},
     }
+
+
+def lifetimes(intervals: pd.DataFrame, *, steps: int, peak: int, theme: Theme) -> go.Figure:
+    """Draw a bar for each interval in which a variable is live, a row for each variable.
+
+    `intervals` has the columns variable, name, bytes, begin and end (the step after the last one);
+    `peak` is the step that is marked, -1 for none.
+    """
+    variables = list(dict.fromkeys(intervals["variable"].tolist()))
+    rows = {variable: row for row, variable in enumerate(variables)}
+    labels = dict(zip(intervals["variable"], intervals["name"], strict=True))
+    x, y, words = [], [], []
+    for variable, name, size, begin, end in intervals[
+        ["variable", "name", "bytes", "begin", "end"]
+    ].itertuples(index=False):
+        text = f"{escaped(shortened(name))}<br>{units.size(size)}, steps {begin:,} to {end - 1:,}"
+        x += [begin - 0.5, (begin + end) / 2 - 0.5, end - 0.5, None]
+        y += [rows[variable]] * 3 + [None]
+        words += [text] * 4
+    figure = go.Figure(
+        go.Scatter(
+            x=x,
+            y=y,
+            mode="lines",
+            line={"width": 12, "color": token("not-always-live", theme)},
+            customdata=words,
+            hovertemplate="%{customdata}<extra></extra>",
+        )
+    )
+    layout = plot_layout(theme)
+    layout["xaxis"] = layout["xaxis"] | number_axis("Program step", steps)
+    layout["yaxis"] = layout["yaxis"] | {
+        "range": [len(variables) - 0.4, -0.6],
+        "tickmode": "array",
+        "tickvals": list(range(len(variables))),
+        "ticktext": [escaped(shortened(labels[v], LONGEST_LABEL)) + " " for v in variables],
+        "fixedrange": True,
+    }
+    figure.update_layout(layout).update_layout(showlegend=False, hovermode="closest")
+    figure.update_layout(height=BAR_PIXELS * len(variables) + 80)
+    if peak >= 0:
+        figure.add_vline(x=peak, line={"color": token("quiet", theme), "width": 1, "dash": "dot"})
+        figure.add_annotation(
+            x=peak, y=1, yref="paper", yanchor="bottom", text="peak", showarrow=False,
+            font={"size": 12, "color": token("quiet", theme)},
+        )  # fmt: skip
+    return figure

@@ -1,40 +1,32 @@
-"""What is live at the same time, and when most?"""
+"""What is live at the same time, and when most?
+
+The steps that are chosen, or the peak, stand below the curve: one with its shares, several side by
+side with the change from the first to the last.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dash import Dash, dcc, html
 
-import dash_mantine_components as dmc
-from dash import ClientsideFunction, Dash, Input, Output, html
-
-from dashboard import address, components
+from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
-from dashboard.components import Column, Element, section
+from dashboard.components import Element
 from dashboard.figures import liveness as figures
 from dashboard.figures.axes import Figure
+from dashboard.pages import liveness_tabs as tabs
+from dashboard.pages.liveness_tabs import curve_of, scope_words
 from dashboard.pages.provenance import badge
-from dashboard.pages.words import counted, liveness_sentence
+from dashboard.pages.words import liveness_sentence
 from dashboard.store import Report, Store
 from dashboard.theme import Theme
 from pva import units
 from pva.analysis import liveness as analysis
-from pva.analysis.memory import category_label
 
 PATH, TITLE = "/liveness", "Liveness"
 
 MOVING = "moving"  # the option `show` of the address that leaves the always-live out
 CHOICES = (("all", "All"), (MOVING, "Not always live"))
-VARIABLE_COLUMNS = (
-    Column("name", "Variable", "name"),
-    Column("category", "Category", "text", 200),
-    Column("bytes", "Bytes", "bytes", 100),
-    Column("share", "Of the peak", "share", 120),
-)
-ALWAYS_COLUMNS = (
-    Column("name", "Variable or category", "name"),
-    Column("bytes", "Bytes", "bytes", 120),
-    Column("share", "Share", "share", 100),
-)
+PLACE = ("ipu", "tile")  # the keys of the address that say where
 
 
 def available(store: Store, report: str) -> bool:
@@ -45,124 +37,108 @@ def available(store: Store, report: str) -> bool:
 def layout(store: Store, chosen: Address) -> Element:
     """Lay the page out; raises PvaError."""
     report = store.report(chosen.report)
-    live = analysis.liveness_overview(report)
+    if not report.dataset.length("liveness_steps"):
+        live = analysis.liveness_overview(report)
+        return html.Div([_question(), components.headline(liveness_sentence(live))])
+    plot = view.plot("liveness-plot", PATH, (*PLACE, "show", "find"), height=0, picks="step")
+    above = [_head(report), _tools(report, chosen), plot]
+    keys = (*PLACE, "step", "filter", "find", "tab", "variable")
+    below = [
+        controls.tabs(tabs.choices(report), chosen),
+        view.panel("liveness-details", PATH, keys, themed=True),
+    ]
     return html.Div(
         [
-            components.title("What is live at the same time, and when most?"),
-            components.headline(liveness_sentence(live)),
-            section(
-                "Live bytes by program step",
-                components.plot("liveness-plot", 340),
-                note="all tiles; click a step for its variables",
-                badge=badge(report, "always_live_bytes"),
-                tools=_tools(chosen, report.dataset.length("liveness_steps")),
-            ),
-            html.Div(
-                [html.Div(id="liveness-step"), html.Div(id="liveness-always")],
-                className="columns wide-left",
-            ),
+            _question(),
+            view.panel("liveness-answer", PATH, PLACE),
+            controls.split(above, html.Div(below), name="liveness"),
         ]
     )
 
 
-def _tools(chosen: Address, steps: int) -> Element:
-    return html.Div(
+def _question() -> Element:
+    return components.title("What is live at the same time, and when most?")
+
+
+def _head(report: Report) -> Element:
+    note = "click a step, Shift-click more to compare; drag to choose a range"
+    parts = [
+        html.H2("Live bytes by program step"),
+        badge(report, "always_live_bytes"),
+        html.Span(note, className="note"),
+        html.Div(controls.exports("liveness", "liveness-plot"), className="tools"),
+    ]
+    return html.Div(parts, className="section-head")
+
+
+def _tools(report: Report, chosen: Address) -> Element:
+    ipus = int(report.dataset.of_replica("num_ipus"))
+    of_ipu = [("", "All tiles"), *((str(ipu), f"IPU {ipu}") for ipu in range(ipus))]
+    where = [controls.select("ipu", of_ipu, chosen, label="IPU", width=110)] if ipus > 1 else []
+    return controls.row(
         [
-            dmc.SegmentedControl(
-                id="liveness-show",
-                data=[{"value": value, "label": label} for value, label in CHOICES],
-                value=chosen.show or CHOICES[0][0],
-                size="xs",
-            ),
-            components.filter_box("liveness-filter", "Filter variables"),
-            components.number_box(
-                "liveness-step-choice", "Step", "Program step", max(steps - 1, 0)
-            ),
-        ],
-        className="tools-row",
+            *where,
+            controls.box("tile", "One tile, e.g. 3", chosen, width=130),
+            controls.choice("show", CHOICES, chosen, label="What is drawn"),
+            controls.box("find", "Filter steps", chosen, width=170),
+            controls.box("step", "Steps, e.g. 3, 12", chosen, width=150),
+            controls.filter_box("name", "Filter variables", chosen, width=180),
+            view.panel("liveness-peak", PATH, (*PLACE, "tab", "filter", "find", "show")),
+        ]
     )
 
 
-def liveness_figure(report: Report, chosen: Address, theme: Theme) -> Figure:
-    """Draw the curve of the whole program."""
-    curve = analysis.liveness_curve(report)
-    return figures.liveness_curve(
-        curve, always=chosen.show != MOVING, step=chosen.step, theme=theme
-    )
-
-
-def step_details(report: Report, chosen: Address) -> Element:
-    """Show the variables of a step, of the peak when none is chosen; raises SelectionError."""
+def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Say how much is live at most, in the whole program, on an IPU or on a tile."""
+    report = store.report(chosen.report)
     live = analysis.liveness_overview(report)
-    step = live.peak_step if chosen.step is None else chosen.step
-    if step < 0:
-        return section("Variables", components.message("The report has no program steps."))
-    variables = analysis.live_variables(report, step=step)
-    curve = analysis.liveness_curve(report).iloc[step]
-    name = curve["name"] or curve["type"]
-    variables = variables.assign(
-        share=variables["bytes"] / max(live.peak_bytes, 1),
-        category=variables["category"].map(category_label),
+    if chosen.tile is None and chosen.ipu is None:
+        return components.headline(liveness_sentence(live))
+    curve = curve_of(report, chosen)
+    peak = curve.iloc[int(curve["total"].argmax())]
+    sentence = (
+        f"{scope_words(report, chosen)}: at most {units.size(peak['total'])} are live at once, at "
+        f"step {peak['step']:,} ({peak['name'] or peak['type']}); "
+        f"{units.size(peak['always_live'])} of it always."
     )
-    shown = components.filtered(variables, chosen.filter)
-    moving = units.size(curve["not_always_live"])
-    facts = f"{moving} in {counted(len(variables), 'variable')} that come and go"
-    heading = f"Live at step {step:,}" + (" (the peak)" if step == live.peak_step else "")
-    if not len(shown):
-        text = "Nothing but the always-live is live at this step."
-        body = components.message("No variable fits the filter." if len(variables) else text)
-    else:
-        body = components.table("liveness-variables", shown, VARIABLE_COLUMNS)
-    return section(heading, html.P(name, className="subject"), body, note=facts)
+    whole = f"In the whole program {units.size(live.max_live)}, at step {live.peak_step:,}."
+    return components.headline(sentence, more=whole)
 
 
-def always_details(report: Report, chosen: Address) -> Element:
-    """Show what is never dead."""
-    always = analysis.always_live_variables(report)
-    total = int(always["bytes"].sum())
-    always = always.assign(share=always["bytes"] / max(total, 1))
-    shown = components.filtered(always, chosen.filter)
-    return section(
-        "Always live",
-        components.table("liveness-always-table", shown, ALWAYS_COLUMNS),
-        note=units.size(total),
-    )
+def peak_link(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Lead to the step at which the most is live."""
+    curve = curve_of(store.report(chosen.report), chosen)
+    step = int(curve["total"].argmax())
+    link = address.write(tabs.at_steps(chosen, PATH, (step,)))
+    return dcc.Link("Go to the peak", href=link, className="button", title=f"Step {step:,}")
+
+
+def liveness_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
+    """Draw the curve of the program, of an IPU or of a tile."""
+    curve = curve_of(store.report(chosen.report), chosen)
+    found = tabs.matches(curve, chosen)
+    return figures.liveness_curve(curve, always=chosen.show != MOVING, matches=found, theme=theme)
+
+
+def details(store: Store, chosen: Address, theme: Theme) -> Element:
+    """Fill the panel below the curve with the chosen tab."""
+    report = store.report(chosen.report)
+    known = [value for value, *_ in tabs.choices(report)]
+    return tabs.TABS[chosen.option("tab", known)](report, chosen, theme)
 
 
 def register(app: Dash, store: Store) -> None:
     """Add the callbacks of the page."""
-
-    def draw(search: str, theme: Theme) -> Any:
-        chosen = address.parse(PATH, search)
-        return liveness_figure(store.report(chosen.report), chosen, theme)
-
-    def detail(search: str) -> Element:
-        chosen = address.parse(PATH, search)
-        return step_details(store.report(chosen.report), chosen)
-
-    def always(search: str) -> Element:
-        chosen = address.parse(PATH, search)
-        return always_details(store.report(chosen.report), chosen)
-
-    app.callback(
-        Output("liveness-plot", "figure"), Input("address", "search"), Input("theme", "data")
-    )(components.or_nothing(draw))
-    for identifier, make in (("liveness-step", detail), ("liveness-always", always)):
-        app.callback(Output(identifier, "children"), Input("address", "search"))(
-            components.or_fault(make)
-        )
-    for function, inputs in (
-        ("choose", Input("liveness-show", "value")),
-        ("pickStep", Input("liveness-plot", "clickData")),
-        ("typeStep", components.entered("liveness-step-choice")),
-        ("filterNames", components.entered("liveness-filter")),
+    view.draw(app, store, "liveness-plot", liveness_figure)
+    for identifier, make in (
+        ("liveness-answer", answer),
+        ("liveness-peak", peak_link),
+        ("liveness-details", details),
     ):
-        app.clientside_callback(
-            ClientsideFunction("tilescope", function), inputs, prevent_initial_call=True
-        )
-    app.clientside_callback(
-        ClientsideFunction("tilescope", "shownStep"),
-        Output("liveness-step-choice", "value"),
-        Input("address", "search"),
-    )
-    components.show_filter(app, "liveness-filter", "shownName")
+        view.fill(app, store, identifier, make)
+    for identifier, (columns, frame) in tabs.PAGED.items():
+        tables.serve(app, store, PATH, identifier, columns, frame)
+        downloads.offer(app, identifier, frame)
+    downloads.offer(app, "liveness", lambda store, chosen: curve_of(
+        store.report(chosen.report), chosen))  # fmt: skip
+    downloads.offer(app, "liveness-steps-side-by-side", tabs.steps_frame)

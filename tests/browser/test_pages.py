@@ -82,19 +82,23 @@ def test_page_fits_a_narrow_window(open_page: Opener, path: str) -> None:
 def test_click_on_a_step_shows_its_variables(open_page: Opener) -> None:
     page = open_page("/liveness")
     click_plot(page, "liveness-plot", 0.25)  # 14 steps: a quarter of the way is step 3
-    page.wait_for_selector("text=Live at step 3")
+    page.wait_for_selector("text=All tiles at step 3")
     assert "step=3" in page.url
-    names = page.locator("#liveness-variables [col-id=name].ag-cell").all_inner_texts()
+    names = page.locator(
+        "#liveness-variables .ag-center-cols-viewport [col-id=name].ag-cell"
+    ).all_inner_texts()
     assert names == ["x"]
 
 
 def test_copied_link_opens_the_same_view(open_page: Opener) -> None:
     page = open_page("/liveness?step=6&filter=name~script")
     page.wait_for_selector("#liveness-variables .ag-cell")
-    assert page.get_by_label("Program step").input_value() == "6"
+    assert page.get_by_label("Steps, e.g. 3, 12").input_value() == "6"
     assert page.get_by_label("Filter variables by name").count() == 0
     assert page.get_by_label("Filter variables").input_value() == "script"
-    names = page.locator("#liveness-variables [col-id=name].ag-cell").all_inner_texts()
+    names = page.locator(
+        "#liveness-variables .ag-center-cols-viewport [col-id=name].ag-cell"
+    ).all_inner_texts()
     assert names == [VARIABLE]
 
 
@@ -235,7 +239,7 @@ def test_trace_without_report_leads_to_its_page(open_page: Opener) -> None:
 @pytest.mark.parametrize(
     ("path", "label", "text", "wanted"),
     [
-        ("/liveness", "Program step", "3", "step=3"),
+        ("/liveness", "Steps, e.g. 3, 12", "3", "step=3"),
         ("/liveness", "Filter variables", "part", "filter=name~part"),
         ("/execution", "Filter programs", "mult", "filter=name~mult"),
         ("/trace", "Filter labels", "batch", "filter=label~batch"),

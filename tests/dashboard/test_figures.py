@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.figures import axes, liveness, memory
+from dashboard.figures import axes, memory
 from dashboard.theme import THEMES, Theme
 
 KILOBYTE = 1024
@@ -57,45 +57,10 @@ def test_categories_are_stacked_in_the_order_given() -> None:
     assert figure.data[0].y.tolist() == [300, 300, 100, 100]
 
 
-def curve(names: list[str], moving: list[int], always: int = 100) -> pd.DataFrame:
-    """Make a liveness curve."""
-    steps = len(moving)
-    return pd.DataFrame(
-        {
-            "step": range(steps),
-            "type": ["OnTileExecute"] * steps,
-            "name": names,
-            "always_live": [always] * steps,
-            "not_always_live": moving,
-            "total": [always + each for each in moving],
-        }
-    )
-
-
-def test_peak_of_liveness_is_marked_at_its_step() -> None:
-    figure = liveness.liveness_curve(curve(["a", "b", "c"], [0, 924, 5]), step=2, theme="light")
-    note = figure.layout.annotations[0]
-    assert (note.x, note.y, note.text) == (1, 1024, "Peak 1.0 kB at step 1")
-    assert figure.layout.shapes[0].x0 == 2
-
-
-def test_names_cannot_be_read_as_markup_by_plotly() -> None:
-    figure = liveness.liveness_curve(
-        curve(["<b>x</b>", "poplin::Reduce<float,float>"], [1, 2]), step=None, theme="light"
-    )
-    shown = [row[0] for row in figure.data[1].customdata]
-    assert shown[1:3] == ["&lt;b&gt;x&lt;/b&gt;", "poplin::Reduce&lt;float,float&gt;"]
-
-
 @pytest.mark.parametrize("theme", THEMES)
 def test_figure_is_plain_data_in_both_themes(theme: Theme) -> None:
     figure = by_tile(theme=theme)
     assert json.loads(figure.to_json())["layout"]["font"]["color"].startswith("#")
-
-
-def test_empty_program_has_an_empty_curve() -> None:
-    figure = liveness.liveness_curve(curve([], []), step=None, theme="light")
-    assert not figure.layout.annotations
 
 
 def test_long_lines_keep_their_peaks_in_few_points() -> None:
@@ -125,10 +90,3 @@ def test_ticks_of_bytes_are_round_in_units_of_1024(top: float, ticks: list[str])
 def test_long_names_lose_their_middle() -> None:
     assert axes.shortened("abcdefgh", 5) == "ab…gh"
     assert axes.shortened("abcde", 5) == "abcde"
-
-
-def test_always_live_is_left_out_when_asked() -> None:
-    frame = curve(["a", "b", "c"], [0, 512, 5])
-    figure = liveness.liveness_curve(frame, step=None, theme="light", always=False)
-    assert [trace.name for trace in figure.data] == ["Not always live"]
-    assert figure.layout.annotations[0].text == "Peak 512 B at step 1"

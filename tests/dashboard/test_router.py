@@ -11,9 +11,9 @@ from dash import no_update
 from dash.exceptions import PreventUpdate
 
 from dashboard import components
-from dashboard.address import Address, Filter
+from dashboard.address import Address
 from dashboard.app import show
-from dashboard.pages import execution, liveness, memory, provenance, summary
+from dashboard.pages import execution, memory, provenance, summary
 from dashboard.store import Store
 from pva import schema
 from pva.analysis.selection import SelectionError
@@ -125,16 +125,6 @@ def test_page_that_fails_says_so_without_a_traceback(
 
     monkeypatch.setattr(memory, "layout", fail)
     assert words(show(store, "/memory", "", None)[0]) == (components.FAILED)
-
-
-def test_peak_is_shown_until_a_step_is_chosen(store: Store) -> None:
-    report = store.report()
-    assert "Live at step 6 (the peak)" in words(liveness.step_details(report, Address()))
-    assert "Nothing but the always-live" in words(
-        liveness.step_details(report, Address(steps=(0,)))
-    )
-    nothing = Address(steps=(6,), filter=Filter("name", "~", "zzz"))
-    assert "No variable fits the filter." in words(liveness.step_details(report, nothing))
 
 
 def test_details_of_what_is_not_there_are_refused(store: Store) -> None:

@@ -1,0 +1,318 @@
+"""The tabs below the curve of liveness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from dash import dcc, html
+
+from dashboard import components, controls, tables
+from dashboard.address import Address
+from dashboard.components import PLOT_CONFIG, Column, Element, Frame
+from dashboard.figures import liveness as figures
+from dashboard.pages.words import counted
+from dashboard.store import Report, Store
+from dashboard.theme import Theme, step_words
+from pva import units
+from pva.analysis import live_steps
+from pva.analysis import liveness as analysis
+from pva.analysis.memory import CATEGORY_LABELS, category_label
+from pva.analysis.selection import chosen as known_number
+
+MOST_STEPS = 6  # that stand side by side
+MOST_BARS = 24
+ALWAYS_COLUMNS = (
+    Column("name", "Variable or category", "name"),
+    Column("bytes", "Bytes", "bytes", 130),
+    Column("share", "Share", "share", 130),
+)
+STEP_COLUMNS = (
+    Column("step", "Step", "number", 90),
+    Column("name", "Name", "name"),
+    Column("type", "Type", "text", 160),
+    Column("not_always_live", "Not always live", "bytes", 150),
+    Column("total", "Live", "bytes", 130),
+)
+LIFETIME_COLUMNS = (
+    Column("name", "Variable", "name"),
+    Column("category_label", "Category", "text", 190),
+    Column("bytes", "Bytes", "bytes", 110),
+    Column("steps", "Steps", "number", 90),
+    Column("first_step", "From step", "number", 100),
+    Column("last_step", "To step", "number", 100),
+    Column("byte_steps", "Bytes × steps", "number", 150),
+)
+CYCLE_COLUMNS = (
+    Column("step", "Step", "number", 90),
+    Column("name", "Name", "name"),
+    Column("words", "Type", "text", 150),
+    Column("cycles", "Cycles", "cycles", 120),
+    Column("mean_cycles", "Mean tile", "cycles", 120),
+    Column("active_tiles", "Active tiles", "number", 120),
+    Column("slowest_tile", "Slowest tile", "number", 120),
+)
+
+
+def curve_of(report: Report, chosen: Address) -> Frame:
+    """Give the curve of the program, of an IPU or of a tile; raises SelectionError."""
+    return analysis.liveness_curve(report, ipu=chosen.ipu, tile=chosen.tile)
+
+
+def scope_words(report: Report, chosen: Address) -> str:
+    """Say where: all tiles, an IPU or a tile."""
+    if chosen.tile is not None:
+        return f"Tile {chosen.tile:,}"
+    return "All tiles" if chosen.ipu is None else f"IPU {chosen.ipu}"
+
+
+def at_steps(chosen: Address, path: str, steps: tuple[int, ...]) -> Address:
+    """Give the address with other steps."""
+    return replace(chosen, path=path, steps=steps)
+
+
+def named(curve: Frame) -> Frame:
+    """Give the names of steps, the type in brackets for one without a name."""
+    return curve["name"].where(curve["name"] != "", "(" + curve["type"] + ")")
+
+
+def matches(curve: Frame, chosen: Address) -> Any:
+    """Tell which steps the filter lets through; None without one."""
+    wanted = chosen.text("find")
+    if not wanted:
+        return None
+    return named(curve).str.contains(wanted, case=False, regex=False).to_numpy()
+
+
+def compared_steps(report: Report, chosen: Address) -> list[int]:
+    """Give the steps that are shown: those chosen, or the peak; of many the first, most and last.
+
+    Raises SelectionError.
+    """
+    live = curve_of(report, chosen)["total"].to_numpy()
+    if not len(live):
+        return []
+    for step in chosen.steps:
+        known_number("step", step, len(live))
+    steps = np.array(chosen.steps or (int(live.argmax()),))
+    if len(steps) <= MOST_STEPS:
+        return [int(step) for step in steps]
+    middle = int(steps[live[steps].argmax()])
+    return list(dict.fromkeys((int(steps[0]), middle, int(steps[-1]))))
+
+
+def _heading(report: Report, chosen: Address, steps: list[int], data: str = "") -> Element:
+    """Name the steps of the panel, and say so when they stand for more of them."""
+    curve = curve_of(report, chosen)
+    peak = int(curve["total"].argmax())
+    words = [f"step {step:,}{' (the peak)' if step == peak else ''}" for step in steps]
+    heading = f"{scope_words(report, chosen)} at {', '.join(words)}"
+    left = len(chosen.steps) - len(steps)
+    note = f"{counted(len(chosen.steps), 'step')} chosen; the first, the one with most and the last"
+    names = named(curve).iloc[steps].tolist()
+    return html.Div(
+        [html.H2(heading), html.Span(note if left > 0 else " → ".join(names), className="note"),
+         html.Div(controls.exports(data) if data else None, className="tools")],
+        className="section-head",
+    )  # fmt: skip
+
+
+def steps_frame(store: Store, chosen: Address) -> Frame:
+    """Give what is live at the chosen steps, filtered, with the words of its category."""
+    report = store.report(chosen.report)
+    steps = compared_steps(report, chosen)
+    frame = live_steps.live_at_steps(report, steps=steps, ipu=chosen.ipu, tile=chosen.tile)
+    frame["category"] = frame["category"].map(category_label)
+    return components.filtered(frame, chosen.filter)
+
+
+def _step_columns(steps: list[int], kind: Any) -> list[Column]:
+    """Make a column for each step, and the change when there are several."""
+    columns = [Column(f"{live_steps.STEP}{step}", f"Step {step:,}", kind, 120) for step in steps]
+    change: Any = "bytes change" if kind == "bytes" else "change"
+    return columns + ([Column("change", "Change", change, 140)] if len(steps) > 1 else [])
+
+
+def moving(report: Report, chosen: Address, _theme: Theme) -> Element:
+    """Show what comes and goes at the chosen steps."""
+    steps = compared_steps(report, chosen)
+    frame = live_steps.live_at_steps(report, steps=steps, ipu=chosen.ipu, tile=chosen.tile)
+    columns = [f"{live_steps.STEP}{step}" for step in steps]
+    total = frame[[*columns, "change"]].sum().to_frame().T.assign(name="Total", category="")
+    if not len(frame):
+        text = "Nothing but the always-live is live at this step."
+        return html.Div([_heading(report, chosen, steps), components.message(text)])
+    frame["category"] = frame["category"].map(category_label)
+    shown = components.filtered(frame, chosen.filter)
+    parts = [Column("name", "Variable", "name"), Column("category", "Category", "text", 200),
+             *_step_columns(steps, "bytes")]  # fmt: skip
+    if len(steps) == 1:
+        parts.append(Column("share", "Share", "share", 120))
+        size = max(int(total[columns[0]].iloc[0]), 1)
+        shown, total = (each.assign(share=each[columns[0]] / size) for each in (shown, total))
+    if not len(shown):
+        body = components.message("No variable fits the filter.")
+    else:
+        body = components.table("liveness-variables", shown, parts, total=total)
+    return html.Div([_heading(report, chosen, steps, "liveness-steps-side-by-side"), body])
+
+
+def always(report: Report, chosen: Address, _theme: Theme) -> Element:
+    """Show what is never dead."""
+    frame = analysis.always_live_variables(report, ipu=chosen.ipu, tile=chosen.tile)
+    total = units.size(int(frame["bytes"].sum()))
+    words = f"{scope_words(report, chosen)}: {total} in {counted(len(frame), 'item')}"
+    grid = tables.paged("liveness-always", ALWAYS_COLUMNS)
+    return html.Div([_titled("Always live", words, "liveness-always"), grid])
+
+
+def always_frame(store: Store, chosen: Address) -> Frame:
+    """Give what is never dead, filtered, with its share."""
+    frame = analysis.always_live_variables(
+        store.report(chosen.report), ipu=chosen.ipu, tile=chosen.tile
+    )
+    frame["name"] = [CATEGORY_LABELS.get(name, name) for name in frame["name"]]
+    frame["share"] = frame["bytes"] / max(int(frame["bytes"].sum()), 1)
+    return components.filtered(frame, chosen.filter)
+
+
+def vertices(report: Report, chosen: Address, _theme: Theme) -> Element:
+    """Show which vertices the chosen steps run."""
+    steps = compared_steps(report, chosen)
+    frame = live_steps.vertices_at_steps(report, steps=steps)
+    head = _heading(report, chosen, steps)
+    if not len(frame):
+        hint = (
+            "Choose a step that runs a compute set: those of type OnTileExecute in the tab Steps."
+        )
+        return html.Div([head, components.message("No vertices run at this step.", hint=hint)])
+    columns = [Column("vertex_type", "Vertex type", "name"), Column("state", "State of one",
+               "bytes", 130), *_step_columns(steps, "number")]  # fmt: skip
+    return html.Div([head, components.table("liveness-vertices", frame, columns)])
+
+
+def cycles(report: Report, chosen: Address, _theme: Theme) -> Element:
+    """Show what the chosen steps cost, with the steps inside them."""
+    import pandas as pd
+
+    steps = compared_steps(report, chosen)
+    parts = [live_steps.cycle_estimates(report, step=step) for step in steps]
+    frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+    head = _heading(report, chosen, steps)
+    if not len(frame):
+        text = "No compute set and no exchange runs at this step."
+        return html.Div([head, components.message(text)])
+    frame["words"] = frame["type"].map(step_words)
+    slowest = units.count(float(frame["cycles"].max()))
+    note = html.P(f"Estimated, once each; the longest takes {slowest} cycles.", className="note")
+    return html.Div([head, note, components.table("liveness-cycles", frame, CYCLE_COLUMNS)])
+
+
+def lifetimes(report: Report, chosen: Address, theme: Theme) -> Element:
+    """Draw when the variables that the filter leaves are live, and list them."""
+    frame = _lifetimes(report, chosen)
+    if not len(frame):
+        return components.message("No variable fits the filter.")
+    picked = [
+        int(row) for row in chosen.text("variable").split(",") if row.isascii() and row.isdigit()
+    ]
+    rows = picked or frame["variable"].head(MOST_BARS).tolist()
+    intervals = live_steps.lifetime_intervals(report, variables=rows)
+    live = curve_of(report, chosen)
+    figure = figures.lifetimes(
+        intervals, steps=len(live), peak=int(live["total"].argmax()), theme=theme
+    )
+    words = f"{len(rows):,} of {counted(len(frame), 'variable')}, those kept longest for their size"
+    if picked:
+        words = "the one chosen in the table" if len(picked) == 1 else "those chosen in the link"
+    plot = dcc.Graph(
+        id="liveness-lifetimes-plot", figure=figure, config=PLOT_CONFIG, responsive=True,
+        style={"height": f"{figure.layout.height}px"},
+    )  # fmt: skip
+    grid = tables.paged("liveness-lifetimes", LIFETIME_COLUMNS, picks=("variable", "variable"))
+    head = _titled("Lifetimes", words, "liveness-lifetimes", "liveness-lifetimes-plot")
+    return html.Div([head, plot, grid])
+
+
+def _lifetimes(report: Report, chosen: Address) -> Frame:
+    frame = analysis.variable_lifetimes(report)
+    frame["category_label"] = frame["category"].map(category_label)
+    return components.filtered(frame, chosen.filter)
+
+
+def lifetimes_frame(store: Store, chosen: Address) -> Frame:
+    """Give how long variables are kept, filtered."""
+    return _lifetimes(store.report(chosen.report), chosen)
+
+
+def steps(report: Report, chosen: Address, _theme: Theme) -> Element:
+    """List the steps, or those that the filter lets through."""
+    curve = curve_of(report, chosen)
+    found = matches(curve, chosen)
+    words = counted(len(curve), "step")
+    if found is not None:
+        words = f"{int(found.sum()):,} of {words} named like “{chosen.text('find')}”"
+    grid = tables.paged("liveness-steps", STEP_COLUMNS, picks=("step", "step"))
+    return html.Div([_titled("Steps", f"{words}; click one", "liveness-steps"), grid])
+
+
+def listed_steps(store: Store, chosen: Address) -> Frame:
+    """Give the steps that the filter lets through."""
+    curve = curve_of(store.report(chosen.report), chosen)
+    found = matches(curve, chosen)
+    curve["name"] = named(curve)
+    return curve if found is None else curve[found]
+
+
+def _titled(heading: str, note: str, data: str, plot: str = "") -> Element:
+    return html.Div(
+        [html.H2(heading), html.Span(note, className="note"),
+         html.Div(controls.exports(data, plot), className="tools")],
+        className="section-head",
+    )  # fmt: skip
+
+
+Make = Callable[[Report, Address, Theme], Element]
+TABS: dict[str, Make] = {
+    "moving": moving,
+    "always": always,
+    "vertices": vertices,
+    "cycles": cycles,
+    "lifetimes": lifetimes,
+    "steps": steps,
+}
+PAGED: dict[str, tuple[tuple[Column, ...], Callable[[Store, Address], Frame]]] = {
+    "liveness-always": (ALWAYS_COLUMNS, always_frame),
+    "liveness-lifetimes": (LIFETIME_COLUMNS, lifetimes_frame),
+    "liveness-steps": (STEP_COLUMNS, listed_steps),
+}
+_WORDS = {
+    "moving": "Not always live",
+    "always": "Always live",
+    "vertices": "Vertices",
+    "cycles": "Cycle estimates",
+    "lifetimes": "Lifetimes",
+    "steps": "Steps",
+}
+_NEEDS = {
+    "moving": "variable_intervals",
+    "always": "always_live_variables",
+    "vertices": "compute_set_vertices",
+    "cycles": "compute_set_cycles_by_tile",
+    "lifetimes": "variable_intervals",
+}
+
+
+def choices(report: Report) -> list[Any]:
+    """Give the tabs; one whose data was not recorded says so."""
+    data = report.dataset
+    return [
+        (tab, words, *([] if _has(data, tab) else [data.why_absent(_NEEDS[tab])]))
+        for tab, words in _WORDS.items()
+    ]
+
+
+def _has(data: Any, tab: str) -> bool:
+    return tab not in _NEEDS or bool(data.has(_NEEDS[tab]))

@@ -1,0 +1,32 @@
+"""What the tests of pages read out of a layout: its texts, and its parts by id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+
+def words(element: Any) -> str:
+    """Collect the texts of a layout."""
+    if element is None:
+        return ""
+    if isinstance(element, str):
+        return element
+    if isinstance(element, list | tuple):
+        return " ".join(map(words, element))
+    return words(getattr(element, "children", None))
+
+
+def parts(element: Any) -> Iterator[Any]:
+    """Give an element and all that lies in it."""
+    if isinstance(element, list | tuple):
+        for each in element:
+            yield from parts(each)
+    elif element is not None and not isinstance(element, str):
+        yield element
+        yield from parts(getattr(element, "children", None))
+
+
+def grid(element: Any, identifier: str) -> Any:
+    """Find the part of a layout that has an id."""
+    return next(part for part in parts(element) if getattr(part, "id", None) == identifier)
