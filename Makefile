@@ -39,12 +39,12 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV) \
 	  || { rm -rf $(VENV); echo "no virtual environment could be made: install your system's python3-venv"; exit 2; }
 
-$(VENV)/.demo: $(VENV)/bin/python pyproject.toml constraints.txt
+$(VENV)/.demo: $(VENV)/bin/python pyproject.toml constraints.txt pvti/_accelerator.c
 	@echo "installing into $(VENV) (a minute, once)"
 	@$(PIP) install -c constraints.txt -e '.[dashboard]'
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt
+$(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt pvti/_accelerator.c
 	@echo "installing into $(VENV) (a minute, once)"
 	@$(PIP) install -c constraints.txt -e '.[dashboard,dev]'
 	@touch $@ $(VENV)/.demo

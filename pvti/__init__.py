@@ -12,7 +12,9 @@ Nothing is recorded until the environment variable PVTI_OPTIONS or `startTrace` 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
+from pvti.buffers import Metadata, createJsonMetadata
 from pvti.channel import (
     TraceChannel,
     checkTraceChannel,
@@ -24,12 +26,13 @@ from pvti.channel import (
     traceFramework,
     tracePoplar,
 )
+from pvti.core import accelerated
 from pvti.heatmap import HeatmapDouble, HeatmapFloat, HeatmapInt
-from pvti.instrument import instrument, instrument_fn
-from pvti.options import Options, from_environment
-from pvti.recorder import closeTrace, getCurrentTraceFilename, start
+from pvti.instrument import instrument, instrument_fn, trace
+from pvti.options import FILE, MODES, Options, from_environment
+from pvti.recorder import closeTrace, getCurrentTraceFilename, start, writeTrace
 from pvti.series import Graph, Series
-from pvti.tracepoint import Metadata, Tracepoint, createJsonMetadata
+from pvti.tracepoint import Tracepoint
 
 __all__ = [
     "Graph",
@@ -40,6 +43,7 @@ __all__ = [
     "Series",
     "TraceChannel",
     "Tracepoint",
+    "accelerated",
     "checkTraceChannel",
     "closeTrace",
     "createJsonMetadata",
@@ -51,24 +55,32 @@ __all__ = [
     "instrument_fn",
     "listTraceChannel",
     "startTrace",
+    "trace",
     "traceDrivers",
     "traceFramework",
     "tracePoplar",
+    "writeTrace",
 ]
 
 
 def startTrace(
     directory: str | os.PathLike[str] = "",
     *,
-    channels: tuple[str, ...] = (),
-    duration: float = 0.0,
+    channels: Iterable[str] = (),
+    duration: float = Options().duration,
+    mode: str = FILE,
+    seconds: float = Options().seconds,
 ) -> str:
     """Record from now on into a new file in `directory`; give the file's path.
 
-    `channels` (empty: all) and `duration` (seconds; 0: until `closeTrace`) are as in PVTI_OPTIONS.
-    A trace that runs already goes on, and its path is given. The file is made by the first event.
+    `channels` (empty: all), `duration` (seconds; 0: until `closeTrace`), `mode` ("ring": hold the
+    last `seconds` in memory, and write them on `writeTrace`, at the end and on an exception that
+    nobody handles) are as in PVTI_OPTIONS. A trace that runs already goes on, and its path is
+    given. The file is made by the first event. Raises ValueError for another mode.
     """
-    return start(Options(os.fspath(directory), tuple(channels), duration)).path
+    if mode not in MODES:
+        raise ValueError(f"mode {mode!r}: one of {', '.join(MODES)}")
+    return start(Options(os.fspath(directory), tuple(channels), duration, mode, seconds)).path
 
 
 _options = from_environment(os.environ)

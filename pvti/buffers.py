@@ -1,4 +1,4 @@
-"""What is recorded and not yet in the file: rows that every file needs, and buffers a thread.
+"""What is recorded and not yet in the file: rows that every file needs, and tracks.
 
 Threads append to lists of their own and draw numbers from counters. The interpreter does both
 atomically, so that no event waits for a lock and no lock can outlive a fork.
@@ -7,11 +7,13 @@ atomically, so that no event waits for a lock and no lock can outlive a fork.
 from __future__ import annotations
 
 import itertools
-import threading
+import json
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from pvti.core import Spans
 from pvti.schema import LABEL_MASK, Cell
+from pvti.spans import writable
 
 # Rows that each file of the process holds: tables that grow and never shrink.
 # A writer keeps its own place in each.
@@ -24,9 +26,11 @@ catalogue: dict[str, list[tuple[Cell, ...]]] = {
 
 next_number = {table: itertools.count(1).__next__ for table in catalogue}
 
+Row = tuple[str, tuple[Cell, ...]]  # table, and its cells
+
 
 class LabelKeys(dict[str, int]):
-    """Labels of one channel -> their number, in the upper half of a 64-bit word."""
+    """Labels of one channel -> their number."""
 
     __slots__ = ("_channel",)
 
@@ -37,55 +41,87 @@ class LabelKeys(dict[str, int]):
     def __missing__(self, label: str) -> int:
         number = next_number["labels"]() & LABEL_MASK
         catalogue["labels"].append((number, self._channel, writable(label)))
-        return self.setdefault(label, number << 32)
+        return self.setdefault(label, number)
 
 
-def writable(text: object) -> str:
-    """Give the text of anything, and spell out what UTF-8 cannot hold (lone surrogates)."""
-    return str(text).encode("utf-8", "backslashreplace").decode("utf-8")
+class Metadata:
+    """JSON that goes with a tracepoint."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
 
 
-class ThreadState:
-    """What one thread has recorded and the writer has not yet taken."""
+def createJsonMetadata(value: object) -> Metadata:
+    """Make metadata of JSON text, or of anything that JSON can spell; other text is quoted."""
+    if isinstance(value, str):
+        try:
+            json.loads(value)
+        except (ValueError, RecursionError):
+            return Metadata(json.dumps(value))
+        return Metadata(writable(value))
+    try:
+        return Metadata(json.dumps(value, default=writable))
+    except (ValueError, TypeError, RecursionError):  # circular, or keys that are no text
+        return Metadata(json.dumps(writable(value)))
 
-    __slots__ = (
-        "tid",
-        "name",
-        "number",
-        "open",
-        "events",
-        "rows",
-        "open_written",
-        "unmatched_ends",
-        "retired",
-    )
 
-    def __init__(self, number: int, tid: int, name: str) -> None:
+def json_text(metadata: Any) -> str | None:
+    """Give the JSON of a tracepoint's metadata, whatever the program gave; None of none."""
+    if metadata is None:
+        return None
+    return (metadata if isinstance(metadata, Metadata) else createJsonMetadata(metadata)).text
+
+
+class Track(Spans):
+    """What one thread, or one task of it, has recorded and the writer has not yet taken."""
+
+    __slots__ = ("number", "tid", "name", "rows", "siblings", "unmatched_ends", "retired")
+
+    def __init__(self, number: int, tid: int, name: str, siblings: list[Track]) -> None:
+        super().__init__()
         self.number = number
         self.tid = tid
         self.name = name
-        self.open: list[tuple[int, int]] = []  # key and begin, the innermost last
-        self.events: list[int] = []  # two words a record: begin, then duration | kind | label
-        self.rows: list[tuple[str, tuple[Cell, ...]]] = []  # table and row, for what is rarer
-        self.open_written: list[tuple[int, int]] = []  # the writer's: what the file holds as open
+        self.rows: list[Row] = []  # what is rarer than events
+        self.siblings = siblings  # all tracks of the thread, this one included
         self.unmatched_ends = 0
         self.retired = False  # the thread is gone: its identifier belongs to another now
+        siblings.append(self)
+
+    def finish(self, key: int, end: int, metadata: Any = None, count: bool = False) -> bool:
+        """End the innermost span of this key, of this track or else of another of the thread.
+
+        Without one, False, and counted when `count` asks for it.
+        """
+        for track in (self, *self.siblings):
+            begin = track.end(key, end)
+            if begin is not None:
+                track.attach(begin, key, metadata)
+                return True
+        self.unmatched_ends += count
+        return False
+
+    def attach(self, begin: int, key: int, metadata: Any) -> None:
+        """Record what goes with an event."""
+        text = json_text(metadata)
+        if text is not None:
+            self.rows.append(("event_metadata", (self.number, begin, key & LABEL_MASK, text)))
 
 
 class Buffers(Protocol):
     """Where a channel sends its events."""
 
     @property
-    def state(self) -> ThreadState:
-        """The calling thread's own buffers."""
+    def track(self) -> Track:
+        """The calling thread's own track."""
         ...
 
-
-class ThreadBuffers(threading.local):
-    """Each thread's `state`, made by `register` when the thread first records."""
-
-    def __init__(self, register: Callable[[], ThreadState]) -> None:
-        self.state = register()
+    @property
+    def current(self) -> Track:
+        """The track of the running task, else the thread's own."""
+        ...
 
 
 class Unstarted:
@@ -97,30 +133,11 @@ class Unstarted:
         self._start = start
 
     @property
-    def state(self) -> ThreadState:
-        """Start the trace and give the calling thread's buffers."""
-        return self._start().state
+    def track(self) -> Track:
+        """Start the trace and give the calling thread's track."""
+        return self._start().track
 
-
-class Taken:
-    """What the writer took from one thread for one commit."""
-
-    __slots__ = ("words", "rows", "open")
-
-    def __init__(self, state: ThreadState) -> None:
-        """Take all that has ended, and a copy of what is open, without stopping the thread."""
-        words_before, rows_before = len(state.events), len(state.rows)
-        still_open = state.open.copy()
-        self.words = _take(state.events)
-        self.rows = _take(state.rows)
-        # What ended since the copy of the open spans was made is not open.
-        ended = set(self.words[words_before::2])
-        ended.update(row[1] for _, row in self.rows[rows_before:] if isinstance(row[1], int))
-        self.open = [span for span in still_open if span[1] not in ended] if ended else still_open
-
-
-def _take(items: list[Any]) -> list[Any]:
-    count = len(items)
-    taken = items[:count]
-    del items[:count]
-    return taken
+    @property
+    def current(self) -> Track:
+        """Start the trace and give the calling task's track."""
+        return self._start().current

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from pvti.buffers import Buffers, LabelKeys, catalogue, next_number, writable
+from pvti.buffers import Buffers, LabelKeys, catalogue, next_number
+from pvti.core import Channel
+from pvti.spans import writable
 
 
-class TraceChannel:
+class TraceChannel(Channel):
     """A named group of events, recorded or not as a whole.
 
     `begins` holds the buffers that begins go to, None when they are not recorded; `ends` likewise.
     A channel disabled while a trace runs still takes the ends of events begun before.
     """
 
-    __slots__ = ("name", "enabled", "begins", "ends", "keys")
+    __slots__ = ("name", "enabled")
 
     def __init__(self, name: str) -> None:
         number = next_number["channels"]()
         catalogue["channels"].append((number, writable(name)))
         self.name = name
         self.enabled = True
-        self.begins: Buffers | None = None
-        self.ends: Buffers | None = None
+        self.begins = self.ends = None
         self.keys = LabelKeys(number)
 
     def __repr__(self) -> str:

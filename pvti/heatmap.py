@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from time import perf_counter_ns
 from typing import Any
 
-from pvti.buffers import catalogue, next_number, writable
+from pvti.buffers import catalogue, next_number
 from pvti.channel import recording
 from pvti.schema import little_endian
+from pvti.spans import writable
 
 
 class Heatmap:
@@ -32,15 +33,19 @@ class Heatmap:
         data = little_endian(array("d", self._edges))
         catalogue["heatmaps"].append((self._number, writable(name), writable(unit), data))
 
-    def add(self, values: Iterable[Any]) -> None:
-        """Record how many of `values` (any sequence or buffer, of any shape) fall into each bin."""
+    def add(self, values: Any) -> None:
+        """Record how many of `values` fall into each bin.
+
+        Any sequence or buffer, of any shape, or one number. What is no number counts as below.
+        """
         buffers = recording()
         if buffers is None:
             return
         now = perf_counter_ns()
-        below, counts, above = count_bins(self._edges, _flat(values))
+        counted = _count_sorted(self._edges, values)
+        below, counts, above = counted or count_bins(self._edges, _flat(values))
         row = (self._number, now, below, above, little_endian(array("Q", counts)))
-        buffers.state.rows.append(("heatmap_columns", row))
+        buffers.track.rows.append(("heatmap_columns", row))
 
 
 class HeatmapDouble(Heatmap):
@@ -55,21 +60,47 @@ class HeatmapInt(Heatmap):
     """A heatmap of whole numbers."""
 
 
-def count_bins(edges: list[float], values: Iterable[float]) -> tuple[int, list[int], int]:
-    """Count values below (or not a number), in each bin, and above."""
+def count_bins(edges: list[float], values: Iterable[Any]) -> tuple[int, list[int], int]:
+    """Count values below (or no number), in each bin, and above."""
     slots = [0] * (len(edges) + 1)
     last, final = edges[-1], len(edges) - 1
     for value in values:
-        if value == last:
-            slots[final] += 1
-        else:
-            slots[bisect_right(edges, value) if value == value else 0] += 1
+        try:
+            place = final if value == last else bisect_right(edges, value) if value == value else 0
+        except Exception:  # what cannot be compared; a fault of tracing is none of the program
+            place = 0
+        slots[place] += 1
     return slots[0], slots[1:-1], slots[-1]
 
 
-def _flat(values: Any) -> Iterable[float]:
-    """Give the values of lists, buffers, and arrays of any shape in a row."""
-    ravel = getattr(values, "ravel", None)
-    flat = values if ravel is None else ravel()
-    to_list = getattr(flat, "tolist", None)
-    return flat if to_list is None else to_list()  # type: ignore[no-any-return]  # duck-typed
+def _count_sorted(edges: list[float], values: Any) -> tuple[int, list[int], int] | None:
+    """Count the values of a NumPy array by its own methods; None for anything else."""
+    if not hasattr(values, "searchsorted") or getattr(values.dtype, "kind", "") not in "iuf":
+        return None
+    ordered = values.ravel().copy()
+    ordered.sort()  # what is not a number comes last
+    places = ordered.searchsorted(edges).tolist()
+    top, numbers = (int(ordered.searchsorted(end, "right")) for end in (edges[-1], float("inf")))
+    counts = [high - low for low, high in zip(places, [*places[1:-1], top], strict=False)]
+    return places[0] + len(ordered) - numbers, counts, numbers - top
+
+
+def _flat(values: Any) -> Iterable[Any]:
+    """Give the values of sequences, buffers and arrays of any shape in a row."""
+    to_list = getattr(values, "tolist", None)
+    try:
+        listed = memoryview(values).tolist() if to_list is None else to_list()
+    except (TypeError, NotImplementedError):  # no buffer, or of a format that Python cannot read
+        listed = values
+    try:
+        return _numbers(iter(listed))
+    except TypeError:
+        return [listed]
+
+
+def _numbers(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, list | tuple):
+            yield from _numbers(value)
+        else:
+            yield value

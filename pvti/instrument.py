@@ -1,96 +1,159 @@
-"""Record calls of functions and methods without touching their source."""
+"""Record calls of functions and methods without touching their source, or by a decorator."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Generator, Iterable
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
+from types import ModuleType
+from typing import Any, TypeVar, overload
 
-from pvti.channel import TraceChannel
-from pvti.tracepoint import Tracepoint
+from pvti.channel import TraceChannel, createTraceChannel
+from pvti.tracepoint import Activity, Tracepoint
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Of a code object's flags (module `inspect`, which is dear to import).
-_GENERATOR, _COROUTINE = 0x20, 0x80
+_GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200
+
+OWN_CHANNEL = "Program"  # of `trace`, when none is given
 
 
 def instrument_fn(channel: TraceChannel) -> Callable[[Function], Function]:
     """Decorate a function or method: each call is an event `module.Class.function`.
 
-    A coroutine's event lasts until it is done, waiting included; a generator's until its end.
+    A coroutine's event lasts until it is done, waiting included; that of a generator or an
+    asynchronous generator from its first value to its end.
     """
 
     def decorate(function: Function) -> Function:
-        module = getattr(function, "__module__", None) or "builtins"
-        name = getattr(function, "__qualname__", None) or type(function).__qualname__
-        traced: Function = _traced(function, Tracepoint(channel, f"{module}.{name}"))
+        traced: Function = _wrapped(function, Tracepoint(channel, _name(function)))
         return traced
 
     return decorate
 
 
 def instrument(obj: Any, methods: Iterable[str], channel: TraceChannel) -> None:
-    """Record calls of the methods named, of one object or of all objects of a class.
+    """Record calls of the methods named, of one object, of all objects of a class, or of a module.
 
     Names with two underscores are looked up on the class by Python itself, so that these are
     recorded for all objects of the class. Raises AttributeError for a method that is not there.
     """
     kind = obj if isinstance(obj, type) else type(obj)
+    prefix = f"{kind.__module__}.{kind.__qualname__}"
+    if isinstance(obj, ModuleType):
+        prefix = obj.__name__
     for name in methods:
         special = name.startswith("__") and name.endswith("__")
-        target = kind if special else obj
-        label = f"{kind.__module__}.{kind.__qualname__}.{name}"
-        _replace(target, name, Tracepoint(channel, label))
+        target = kind if special and not isinstance(obj, ModuleType) else obj
+        _replace(target, name, Tracepoint(channel, f"{prefix}.{name}"))
+
+
+class Block(Tracepoint):
+    """A tracepoint that also decorates functions."""
+
+    __slots__ = ()
+
+    def __call__(self, function: Function) -> Function:
+        """Record each call of the function."""
+        traced: Function = _wrapped(function, self)
+        return traced
+
+
+@overload
+def trace(label: str, channel: TraceChannel | None = None, metadata: Any = None) -> Block: ...
+@overload
+def trace(label: Function) -> Function: ...
+def trace(
+    label: Any, channel: TraceChannel | None = None, metadata: Any = None
+) -> Block | Callable[..., Any]:
+    """Record a block, `with trace("label"):`, or a function, `@trace("label")` or `@trace`.
+
+    The channel is "Program" unless one is given.
+    """
+    if channel is None:
+        channel = createTraceChannel(OWN_CHANNEL)
+    if callable(label):
+        traced: Callable[..., Any] = instrument_fn(channel)(label)
+        return traced
+    return Block(channel, label, metadata)
+
+
+def _name(function: Any) -> str:
+    named = getattr(function, "__func__", function)
+    module = getattr(named, "__module__", None) or "builtins"
+    return f"{module}.{getattr(named, '__qualname__', None) or type(named).__qualname__}"
 
 
 def _replace(target: Any, name: str, tracepoint: Tracepoint) -> None:
     method = getattr(target, name)
     if hasattr(method, "__pvti__"):
         return
-    if not isinstance(target, type):
-        setattr(target, name, _traced(method, tracepoint))
-        return
-    found = next(vars(base)[name] for base in target.__mro__ if name in vars(base))
-    if isinstance(found, staticmethod | classmethod):
-        setattr(target, name, type(found)(_traced(found.__func__, tracepoint)))
-    else:
-        setattr(target, name, _traced(method, tracepoint))
+    if isinstance(target, type):
+        found = next(vars(base)[name] for base in target.__mro__ if name in vars(base))
+        method = found if isinstance(found, staticmethod | classmethod) else method
+    setattr(target, name, _wrapped(method, tracepoint))
 
 
-def _traced(function: Any, tracepoint: Tracepoint) -> Any:
+def _wrapped(function: Any, tracepoint: Tracepoint) -> Any:
+    if isinstance(function, staticmethod | classmethod):
+        return type(function)(_wrapped(function.__func__, tracepoint))
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     flags = code.co_flags if code is not None else 0
-    if flags & _COROUTINE:
-        inner: Any = _traced_coroutine(function, tracepoint)
-    elif flags & _GENERATOR:
-        inner = _traced_generator(function, tracepoint)
-    else:
-        inner = _traced_call(function, tracepoint)
-    functools.update_wrapper(inner, function)
+    ways = (
+        (_COROUTINE, _coroutine),
+        (_GENERATOR, _generator),
+        (_ASYNC_GENERATOR, _async_generator),
+    )
+    way = next((way for flag, way in ways if flags & flag), _call)
+    inner: Any = functools.update_wrapper(way(function, tracepoint), function)
     inner.__pvti__ = tracepoint  # marks what is wrapped already
     return inner
 
 
-def _traced_coroutine(function: Any, tracepoint: Tracepoint) -> Callable[..., Any]:
-    async def inner(*arguments: Any, **named: Any) -> Any:
+def _call(function: Any, tracepoint: Tracepoint) -> Callable[..., Any]:
+    def inner(*arguments: Any, **named: Any) -> Any:
         with tracepoint:
+            return function(*arguments, **named)
+
+    return inner
+
+
+def _coroutine(function: Any, tracepoint: Tracepoint) -> Callable[..., Any]:
+    async def inner(*arguments: Any, **named: Any) -> Any:
+        with Activity(tracepoint):
             return await function(*arguments, **named)
 
     return inner
 
 
-def _traced_generator(function: Any, tracepoint: Tracepoint) -> Callable[..., Any]:
+def _generator(function: Any, tracepoint: Tracepoint) -> Callable[..., Any]:
     def inner(*arguments: Any, **named: Any) -> Generator[Any, Any, Any]:
-        with tracepoint:
+        with Activity(tracepoint):
             return (yield from function(*arguments, **named))
 
     return inner
 
 
-def _traced_call(function: Any, tracepoint: Tracepoint) -> Callable[..., Any]:
-    def inner(*arguments: Any, **named: Any) -> Any:
-        with tracepoint:
-            return function(*arguments, **named)
+def _async_generator(function: Any, tracepoint: Tracepoint) -> Callable[..., Any]:
+    async def inner(*arguments: Any, **named: Any) -> AsyncGenerator[Any, Any]:
+        generator = function(*arguments, **named)
+        step, given = generator.asend, None
+        activity = Activity(tracepoint)
+        activity.__enter__()
+        try:
+            # What `yield from` does for generators has no such word for asynchronous ones.
+            while True:
+                value = await step(given)
+                try:
+                    step, given = generator.asend, (yield value)
+                except GeneratorExit:
+                    raise
+                except BaseException as error:
+                    step, given = generator.athrow, error
+        except StopAsyncIteration:
+            return
+        finally:
+            await generator.aclose()
+            activity.__exit__()
 
     return inner

@@ -1,12 +1,14 @@
-"""What `PVTI_OPTIONS` asks for: `enable`, `directory`, `channels` and `duration`, as JSON."""
+"""What `PVTI_OPTIONS` asks for, as JSON: `enable`, and the fields of `Options`."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
 VARIABLE = "PVTI_OPTIONS"
+FILE, RING = MODES = ("file", "ring")
 
 
 class Options(NamedTuple):
@@ -15,6 +17,8 @@ class Options(NamedTuple):
     directory: str = ""  # empty: the working directory
     channels: tuple[str, ...] = ()  # empty: all
     duration: float = 0.0  # seconds; 0: until the program ends
+    mode: str = FILE  # ring: hold the last `seconds` in memory, write them when asked for
+    seconds: float = 30.0
 
 
 def from_environment(environment: Mapping[str, str]) -> Options | None:
@@ -36,7 +40,9 @@ def from_environment(environment: Mapping[str, str]) -> Options | None:
     return Options(
         _directory(found.get("directory")),
         _channels(found.get("channels")),
-        _duration(found.get("duration")),
+        _seconds(found.get("duration"), Options().duration),
+        RING if found.get("mode") == RING else FILE,
+        _seconds(found.get("seconds"), Options().seconds),
     )
 
 
@@ -52,9 +58,9 @@ def _channels(value: object) -> tuple[str, ...]:
     return ()
 
 
-def _duration(value: object) -> float:
+def _seconds(value: object, default: float) -> float:
     try:
         seconds = float(value)  # type: ignore[arg-type]  # whatever it is, float says
     except (TypeError, ValueError, OverflowError):
-        return 0.0
-    return seconds if seconds > 0 else 0.0
+        return default
+    return seconds if 0 < seconds < math.inf else default

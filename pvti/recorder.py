@@ -7,19 +7,26 @@ ends the trace with one warning; the traced program goes on.
 from __future__ import annotations
 
 import atexit
+import contextlib
+import itertools
 import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
 from pvti import channel
-from pvti.buffers import Taken, ThreadBuffers, ThreadState, Unstarted, writable
-from pvti.options import Options
+from pvti.buffers import Track, Unstarted
+from pvti.options import RING, Options
+from pvti.schema import TASK_TID
+from pvti.spans import writable
+from pvti.tasks import ThreadBuffers
 
 if TYPE_CHECKING:
-    from pvti.writer import TraceFile
+    from pvti.ring import Ring
+    from pvti.writer import Progress, Taken, TraceFile
 
 COMMIT_SECONDS = 0.1
 HEARTBEAT_SECONDS = 1.0  # between commits that only tell that the open spans still are
@@ -34,13 +41,13 @@ class Recorder:
         self.options = options
         self._directory = os.path.abspath(options.directory)
         self.name = _free_name(self._directory, file_name(time.time(), os.getpid()))
-        self._lock = threading.RLock()  # the list of threads, the start: held for a moment only
+        self._lock = threading.RLock()  # the list of tracks, the start: held for a moment only
         self._file_lock = threading.RLock()  # the file: held while a commit waits for a reader
         self._stop = threading.Event()
-        self._states: list[ThreadState] = []
-        self._numbers = iter(range(1, sys.maxsize))
+        self._tracks: list[Track] = []
+        self._numbers = itertools.count(1)
         self._buffers: ThreadBuffers | None = None
-        self._file: TraceFile | None = None
+        self._file: TraceFile | Ring | None = None
         self._writer: threading.Thread | None = None
         self._began = perf_counter_ns()
         self._last_commit = 0.0
@@ -49,7 +56,7 @@ class Recorder:
 
     @property
     def path(self) -> str:
-        """Where the file is, or will be when something is recorded."""
+        """Where the file is, or will be when something is written."""
         return os.path.join(self.options.directory, self.name)
 
     def listen(self) -> None:
@@ -69,17 +76,26 @@ class Recorder:
             return self._buffers
 
     def _open_file(self) -> None:
-        from pvti.writer import FAULTS, TraceFile
+        from pvti.writer import FAULTS, Process, TraceFile
 
         wall, clock = time.time_ns(), perf_counter_ns()
         program = writable(os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else "")
-        process = (os.getpid(), program or "python", clock, wall)
+        process = Process(os.getpid(), program or "python", clock, wall)
         try:
-            os.makedirs(self._directory, exist_ok=True)
-            self.name = _free_name(self._directory, self.name)
-            self._file = TraceFile(os.path.join(self._directory, self.name), process)
+            if self.options.mode == RING:
+                from pvti.ring import Ring, catch_exceptions
+
+                self._file = Ring(self.options.seconds, process, self._free_path)
+                _catch_exceptions_once(catch_exceptions)
+            else:
+                self._file = TraceFile(self._free_path(), process)
         except FAULTS as error:
             self._give_up(str(error))
+
+    def _free_path(self) -> str:
+        os.makedirs(self._directory, exist_ok=True)
+        self.name = _free_name(self._directory, self.name)
+        return os.path.join(self._directory, self.name)
 
     def _start_writer(self) -> None:
         self._writer = threading.Thread(target=self._write, name="pvti writer", daemon=True)
@@ -89,14 +105,19 @@ class Recorder:
             self._writer = None
         _close_with_process()
 
-    def _register(self) -> ThreadState:
+    def _register(self, name: str, siblings: list[Track]) -> Track:
+        """Make a track: the first of a thread, or one of a task beside its `siblings`."""
         tid = threading.get_ident()
         with self._lock:
-            for state in self._states:
-                state.retired = state.retired or state.tid == tid
-            name = writable(threading.current_thread().name)
-            self._states.append(ThreadState(next(self._numbers), tid, name))
-            return self._states[-1]
+            number = next(self._numbers)
+            if siblings:
+                track = Track(number, TASK_TID + number, name, siblings)
+            else:
+                for other in self._tracks:
+                    other.retired = other.retired or other.siblings[0].tid == tid
+                track = Track(number, tid, name, siblings)
+            self._tracks.append(track)
+            return track
 
     def _write(self) -> None:
         duration = self.options.duration * 1e9
@@ -108,45 +129,65 @@ class Recorder:
                 channel.send_to(None)
                 self._finish()
 
-    def _commit(self, *, finished: bool = False) -> None:
-        from pvti.writer import FAULTS
+    def _commit(self, *, finished: bool = False, asked: bool = False) -> None:
+        from pvti.writer import take
 
         with self._file_lock:
             if self._file is None:
                 return
-            with self._lock:
-                states = list(self._states)
-            taken = [(state, Taken(state)) for state in states]
-            if not (finished or self._is_due(taken)):
-                return
-            unmatched = self._lost_unmatched + sum(state.unmatched_ends for state in states)
-            progress = (perf_counter_ns(), int(finished), unmatched)
             try:
-                patience = CLOSING_SECONDS if finished else PATIENCE_SECONDS
-                self._was_busy = not self._file.write(taken, progress, patience)
-            except FAULTS as error:
+                with self._lock:
+                    tracks = list(self._tracks)
+                taken = [take(track) for track in tracks]
+                if finished or asked or self._is_due(taken):
+                    progress = self._progress(tracks, finished)
+                    patience = CLOSING_SECONDS if finished else PATIENCE_SECONDS
+                    self._was_busy = not self._file.write(taken, progress, patience)
+                    self._last_commit = time.monotonic()
+                    self._forget_retired()
+            except Exception as error:  # whatever it is, the traced program must not meet it
                 self._give_up(str(error))
-            self._last_commit = time.monotonic()
-            self._forget_retired()
 
-    def _is_due(self, taken: list[tuple[ThreadState, Taken]]) -> bool:
+    def _progress(self, tracks: list[Track], finished: bool) -> Progress:
+        from pvti.writer import Progress
+
+        unmatched = self._lost_unmatched + sum(track.unmatched_ends for track in tracks)
+        return Progress(perf_counter_ns(), int(finished), unmatched)
+
+    def _is_due(self, taken: list[Taken]) -> bool:
+        assert self._file is not None
+        opened = self._file.opened
         if self._was_busy or any(
-            part.words or part.rows or part.open != state.open_written for state, part in taken
+            part.chunks or part.rows or part.open != opened.get(part.track.number, [])
+            for part in taken
         ):
             return True
-        waiting = any(part.open for _, part in taken)
+        waiting = any(part.open for part in taken)
         return waiting and time.monotonic() - self._last_commit >= HEARTBEAT_SECONDS
 
     def _forget_retired(self) -> None:
         with self._lock:
-            gone = [
-                state
-                for state in self._states
-                if state.retired
-                and not (state.events or state.rows or state.open or state.open_written)
-            ]
-            self._lost_unmatched += sum(state.unmatched_ends for state in gone)
-            self._states = [state for state in self._states if state not in gone]
+            gone = {
+                track.number
+                for track in self._tracks
+                if track.retired and not (track.rows or track.spans())
+            }
+            self._lost_unmatched += sum(
+                track.unmatched_ends for track in self._tracks if track.number in gone
+            )
+            self._tracks = [track for track in self._tracks if track.number not in gone]
+
+    def write_now(self) -> str:
+        """Write what is recorded; give the path of the file."""
+        with self._file_lock:
+            self._commit(asked=True)
+            dump = getattr(self._file, "dump", None)
+            if dump is not None:
+                try:
+                    dump(self._progress(self._tracks, finished=True))
+                except Exception as error:  # as in `_commit`
+                    self._give_up(str(error))
+            return self.path
 
     def _give_up(self, reason: str) -> None:
         """Record nothing more; what was committed stays."""
@@ -156,7 +197,8 @@ class Recorder:
         if file is not None:
             file.close()
         path = os.path.join(self._directory, self.name)
-        print(f"pvti: tracing stopped: {path}: {reason}", file=sys.stderr)
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # no stderr, or a closed one
+            print(f"pvti: tracing stopped: {path}: {reason}", file=sys.stderr)
 
     def close(self) -> None:
         """Commit what is left and close the file."""
@@ -207,6 +249,7 @@ _current: Recorder | None = None
 _abandoned: list[Recorder] = []  # a parent's, in a forked child: never closed here
 _held: Recorder | None = None  # while the process forks
 _hooked = False
+_catching = False
 
 
 def start(options: Options) -> Recorder:
@@ -225,6 +268,14 @@ def getCurrentTraceFilename() -> str:
     return _current.path if _current is not None else ""
 
 
+def writeTrace() -> str:
+    """Write what is recorded so far; give the path of the file, empty when no trace runs.
+
+    In ring mode that is the last seconds, into a file of their own; else a commit.
+    """
+    return _current.write_now() if _current is not None else ""
+
+
 def closeTrace() -> None:
     """End the trace and close its file; nothing is recorded afterwards."""
     global _current
@@ -240,6 +291,18 @@ def _close_with_process() -> None:
     pool = sys.modules.get("multiprocessing.util")
     if pool is not None:
         pool.Finalize(None, closeTrace, exitpriority=0)
+
+
+def _catch_exceptions_once(catch: Callable[[Callable[[], object]], None]) -> None:
+    global _catching
+    if not _catching:
+        _catching = True
+        catch(_write_ring)
+
+
+def _write_ring() -> None:
+    if _current is not None and _current.options.mode == RING:
+        writeTrace()
 
 
 def _hook_forks() -> None:

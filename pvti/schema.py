@@ -37,6 +37,8 @@ NESTED = 0  # ended as the innermost event of its thread
 OVERLAPPING = 1  # ended while later events of its thread were open: may overlap them
 KINDS = ("nested", "overlapping")
 
+# A running asyncio task has a row of its own in `threads`; its `tid` is this and its number there.
+TASK_TID = 1 << 40
 
 Cell = int | float | str | bytes | None
 
@@ -76,11 +78,11 @@ TABLES = (
     ),
     _table(
         "threads",
-        "threads that recorded something",
+        "threads that recorded something, and in each its asyncio tasks that ran at once",
         ("id", "INTEGER PRIMARY KEY", "number of the thread in this file"),
         ("process", "INTEGER NOT NULL", "row of `processes`"),
-        ("tid", "INTEGER NOT NULL", "identifier the system gave it"),
-        ("name", "TEXT NOT NULL", "name the program gave it"),
+        ("tid", "INTEGER NOT NULL", "identifier the system gave it; of tasks 2**40 + id"),
+        ("name", "TEXT NOT NULL", "name the program gave it; of tasks `<thread>: <task>`"),
     ),
     _table(
         "channels",
@@ -108,7 +110,7 @@ TABLES = (
     ),
     _table(
         "long_events",
-        "ended events of 2**32 ns and more",
+        "ended events of 2**32 ns and more, which records cannot hold",
         ("thread", "INTEGER NOT NULL", "row of `threads`"),
         ("begin_ns", "INTEGER NOT NULL", "begin"),
         ("duration_ns", "INTEGER NOT NULL", "duration"),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import SupportsFloat
 
-from pvti.buffers import catalogue, next_number, writable
+from pvti.buffers import catalogue, next_number
 from pvti.channel import recording
+from pvti.spans import writable
 
 
 class Series:
@@ -20,11 +21,11 @@ class Series:
         catalogue["series"].append(row)
 
     def add(self, value: SupportsFloat) -> None:
-        """Record a value at this moment."""
+        """Record a value at this moment; what is no number is recorded as not a number."""
         buffers = recording()
         if buffers is not None:
-            row = (self._number, perf_counter_ns(), float(value))
-            buffers.state.rows.append(("series_points", row))
+            row = (self._number, perf_counter_ns(), _number(value))
+            buffers.track.rows.append(("series_points", row))
 
 
 class Graph:
@@ -39,3 +40,10 @@ class Graph:
     def addSeries(self, name: str) -> Series:
         """Add a line."""
         return Series(self.name, self.unit, name)
+
+
+def _number(value: SupportsFloat) -> float | None:
+    try:
+        return float(value)
+    except Exception:  # whatever the program gave: a fault of tracing is none of the program
+        return None

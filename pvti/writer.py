@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import time
 import zlib
-from array import array
 from collections.abc import Iterator
 from itertools import chain, islice
+from typing import NamedTuple
 
-from pvti.buffers import Taken, ThreadState, catalogue
-from pvti.schema import (
-    CHUNK_RECORDS,
-    COLUMNS,
-    DURATION_LIMIT,
-    WRITER_PRAGMAS,
-    Cell,
-    create_statements,
-    insert_statement,
-    little_endian,
-)
+from pvti.buffers import Row, Track, catalogue
+from pvti.schema import COLUMNS, WRITER_PRAGMAS, Cell, create_statements, insert_statement
+from pvti.spans import Chunk
 
 BUSY_SECONDS = 0.25  # in SQLite, between two looks at the clock
 FAULTS = (sqlite3.Error, OSError, MemoryError, OverflowError, ValueError, TypeError)
@@ -28,44 +21,85 @@ VALUES_A_STATEMENT = 999  # what every SQLite allows
 PROCESS = 1  # one process a file: the number of its row
 
 Rows = dict[str, list[tuple[Cell, ...]]]
+Open = list[tuple[int, int]]  # label and begin, the innermost last
+
+
+class Process(NamedTuple):
+    """Who writes, and one moment on both clocks."""
+
+    pid: int
+    name: str
+    clock_ns: int
+    wall_ns: int
+
+
+class Progress(NamedTuple):
+    """How far a trace has come."""
+
+    last_ns: int
+    finished: int
+    unmatched_ends: int
+
+
+class Taken(NamedTuple):
+    """What was taken from one track for one commit."""
+
+    track: Track
+    chunks: list[Chunk]
+    rows: list[Row]
+    open: Open
+
+
+def take(track: Track) -> Taken:
+    """Take all that has ended and copy what is open, without stopping the thread.
+
+    What ends in between is in neither: the next commit has it.
+    """
+    chunks, long = track.take()
+    count = len(track.rows)
+    rows = track.rows[:count]
+    del track.rows[:count]
+    rows += (("long_events", (track.number, *event)) for event in long)
+    return Taken(track, [Chunk(*chunk) for chunk in chunks], rows, track.spans())
+
+
+def remember(opened: dict[int, Open], part: Taken) -> bool:
+    """Keep what a track has open, by its number; tell whether that is something new."""
+    number = part.track.number
+    before = opened.pop(number, [])
+    if part.open:
+        opened[number] = part.open
+    return before != part.open
 
 
 class TraceFile:
     """An open trace file. Not for several threads at once: the recorder holds a lock."""
 
-    def __init__(self, path: str, process: tuple[int, str, int, int]) -> None:
-        """Make the file; `process` is pid, name, and monotonic and wall clock at the anchor."""
+    def __init__(self, path: str, process: Process) -> None:
+        """Make the file."""
         self.path = path
+        self.opened: dict[int, Open] = {}  # by number of track: what the file holds as open
         self._places = dict.fromkeys(catalogue, 0)
         self._threads: set[int] = set()
         self.waiting: Rows = {}  # taken from the threads, not yet committed
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        self._connection = sqlite3.connect(
-            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
-        for statement in WRITER_PRAGMAS:
-            self._connection.execute(statement)
-        self._connection.execute("BEGIN IMMEDIATE")
-        for statement in create_statements():
-            self._connection.execute(statement)
-        row = (PROCESS, *process, process[2], 0, 0)
-        self._connection.execute(insert_statement("processes"), row)
-        self._connection.execute("COMMIT")
+        try:
+            self._connection = _create(path, process)
+        except FAULTS:
+            os.unlink(path)  # what cannot be opened is no trace
+            raise
+        self._identity = _identity(path)
 
-    def write(
-        self,
-        taken: list[tuple[ThreadState, Taken]],
-        progress: tuple[int, int, int],
-        patience: float,
-    ) -> bool:
-        """Commit what was taken, and `progress`: last time known, finished, unmatched ends.
+    def write(self, taken: list[Taken], progress: Progress, patience: float) -> bool:
+        """Commit what was taken.
 
         False when a reader had the file for `patience` seconds: the rows wait for the next call.
-        Raises sqlite3.Error when the file cannot be written.
+        Raises sqlite3.Error when the file cannot be written, OSError when it is gone.
         """
         self._add_new_rows()
-        for state, part in taken:
-            self._add(state, part)
+        for part in taken:
+            self._add(part)
+        self._check_place()
         try:
             self._until_free("BEGIN IMMEDIATE", patience)
             self._insert(taken, progress)
@@ -77,8 +111,8 @@ class TraceFile:
                 return False
             raise
         self.waiting = {}
-        for state, part in taken:
-            state.open_written = part.open
+        for part in taken:
+            remember(self.opened, part)
         return True
 
     def close(self) -> None:
@@ -91,29 +125,38 @@ class TraceFile:
             self._places[table] = place + len(new)
             self.waiting.setdefault(table, []).extend(new)
 
-    def _add(self, state: ThreadState, part: Taken) -> None:
-        rows = self.waiting
-        if state.number not in self._threads:
-            self._threads.add(state.number)
-            row = (state.number, PROCESS, state.tid, state.name)
+    def _check_place(self) -> None:
+        """Raise OSError when the file was removed or replaced: SQLite would write into nothing."""
+        if self._identity != _identity(self.path):
+            raise FileNotFoundError(errno.ENOENT, "the file was replaced", self.path)
+
+    def _add(self, part: Taken) -> None:
+        rows, track = self.waiting, part.track
+        if track.number not in self._threads and (part.chunks or part.rows or part.open):
+            self._threads.add(track.number)
+            row = (track.number, PROCESS, track.tid, track.name)
             rows.setdefault("threads", []).append(row)
-        rows.setdefault("event_chunks", []).extend(_chunks(state.number, part.words))
+        for chunk in part.chunks:
+            check = zlib.crc32(chunk.data)
+            cells = (None, track.number, *chunk[:3], check, chunk.data)
+            rows.setdefault("event_chunks", []).append(cells)
         for table, other in part.rows:
             rows.setdefault(table, []).append(other)
 
-    def _insert(
-        self, taken: list[tuple[ThreadState, Taken]], progress: tuple[int, int, int]
-    ) -> None:
+    def _insert(self, taken: list[Taken], progress: Progress) -> None:
         closed: list[int] = []
         opened: list[tuple[Cell, ...]] = []
-        for state, part in taken:
-            kept = _common(state.open_written, part.open)
-            if kept < len(state.open_written):
-                closed += (state.number, kept)
-            opened += _open_rows(state.number, part.open, kept)
-        if closed:
-            some = " OR ".join(["(thread = ? AND position >= ?)"] * (len(closed) // 2))
-            self._connection.execute(f"DELETE FROM open_spans WHERE {some}", closed)
+        for part in taken:
+            number = part.track.number
+            before = self.opened.get(number, [])
+            kept = _common(before, part.open)
+            if kept < len(before):
+                closed += (number, kept)
+            opened += _open_rows(number, part.open, kept)
+        for first in range(0, len(closed), VALUES_A_STATEMENT - 1):
+            values = closed[first : first + VALUES_A_STATEMENT - 1]
+            some = " OR ".join(["(thread = ? AND position >= ?)"] * (len(values) // 2))
+            self._connection.execute(f"DELETE FROM open_spans WHERE {some}", values)
         for table, rows in (*self.waiting.items(), ("open_spans", opened)):
             self._insert_rows(table, rows)
         statement = "UPDATE processes SET last_ns = ?, finished = ?, unmatched_ends = ?"
@@ -138,30 +181,44 @@ class TraceFile:
                     raise
 
 
+def _create(path: str, process: Process) -> sqlite3.Connection:
+    """Make the tables in an empty file."""
+    connection = sqlite3.connect(
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    try:
+        for statement in WRITER_PRAGMAS:
+            connection.execute(statement)
+        connection.execute("BEGIN IMMEDIATE")
+        for statement in create_statements():
+            connection.execute(statement)
+        row = (PROCESS, *process, process.clock_ns, 0, 0)
+        connection.execute(insert_statement("processes"), row)
+        connection.execute("COMMIT")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _identity(path: str) -> tuple[int, int]:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
+
+
 def _is_busy(error: BaseException) -> bool:
     code = getattr(error, "sqlite_errorcode", None) or 0
     return code & 0xFF == sqlite3.SQLITE_BUSY
 
 
-def _open_rows(thread: int, spans: list[tuple[int, int]], first: int) -> Iterator[tuple[Cell, ...]]:
-    for position, (key, begin) in enumerate(islice(spans, first, None), first):
-        yield (thread, position, begin, key >> 32)
+def _open_rows(thread: int, spans: Open, first: int) -> Iterator[tuple[Cell, ...]]:
+    for position, (label, begin) in enumerate(islice(spans, first, None), first):
+        yield (thread, position, begin, label)
 
 
-def _common(before: list[tuple[int, int]], after: list[tuple[int, int]]) -> int:
+def _common(before: Open, after: Open) -> int:
     """Count the spans, from the outermost, that are open in both."""
     for position, (old, new) in enumerate(zip(before, after, strict=False)):
-        if old is not new:
+        if old != new:
             return position
     return min(len(before), len(after))
-
-
-def _chunks(thread: int, words: list[int]) -> Iterator[tuple[Cell, ...]]:
-    """Pack words, two a record, into rows of `event_chunks`."""
-    for first in range(0, len(words), 2 * CHUNK_RECORDS):
-        packed = array("Q", words[first : first + 2 * CHUNK_RECORDS])
-        begins = packed[::2]
-        # Records are in order of their end.
-        end = packed[-2] + packed[-1] % DURATION_LIMIT
-        data = little_endian(packed)
-        yield (None, thread, len(begins), min(begins), end, zlib.crc32(data), data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,12 +30,17 @@ class FakeClock:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeClock]:
     fake = FakeClock()
-    for module in ("tracepoint", "series", "heatmap"):
+    for module in ("spans", "tracepoint", "series", "heatmap"):
         monkeypatch.setattr(f"pvti.{module}.perf_counter_ns", fake)
+    accelerator = sys.modules.get("pvti._accelerator")
+    if accelerator is not None:
+        accelerator.set_clock(fake)
     monkeypatch.setattr("pvti.recorder.perf_counter_ns", lambda: fake.now)
-    return fake
+    yield fake
+    if accelerator is not None:
+        accelerator.set_clock(None)
 
 
 @pytest.fixture

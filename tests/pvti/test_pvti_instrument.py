@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
 
-import libpvti
 import pvti
 from pva.trace import Trace
 
@@ -116,6 +116,154 @@ def test_a_method_that_is_not_there_is_an_attribute_error() -> None:
         pvti.instrument(Loader([]), ["nothing"], CHANNEL)
 
 
-def test_the_name_that_scripts_import_hands_on_all() -> None:
-    assert libpvti.__all__ == pvti.__all__
-    assert all(getattr(libpvti, name) is getattr(pvti, name) for name in pvti.__all__)
+def test_static_and_class_methods_take_the_decorator_on_either_side(finish: Finish) -> None:
+    class Mine:
+        @pvti.instrument_fn(CHANNEL)
+        @staticmethod
+        def inside(value: int) -> int:
+            return value + 1
+
+        @classmethod
+        @pvti.instrument_fn(CHANNEL)
+        def outside(cls) -> str:
+            return cls.__name__
+
+    assert (Mine.inside(1), Mine().inside(2), Mine.outside()) == (2, 3, "Mine")
+    names = [label.rsplit(".", 1)[1] for label in labels(finish())]
+    assert names == ["inside", "inside", "outside"]
+
+
+def test_functions_of_a_module_are_recorded(
+    finish: Finish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import textwrap
+
+    monkeypatch.setattr(textwrap, "dedent", textwrap.dedent)  # put back afterwards
+    pvti.instrument(textwrap, ["dedent"], CHANNEL)
+    assert textwrap.dedent("  a") == "a"
+    assert labels(finish()) == ["textwrap.dedent"]
+
+
+def test_what_is_no_function_can_be_called_and_recorded(finish: Finish) -> None:
+    class Doubling:
+        def __call__(self, value: int) -> int:
+            return value * 2
+
+    assert pvti.instrument_fn(CHANNEL)(Doubling())(4) == 8
+    assert pvti.instrument_fn(CHANNEL)(len)([1, 2]) == 2
+    assert labels(finish())[1] == "builtins.len"
+
+
+def test_a_method_that_fails_ends_its_event_and_goes_on_failing(finish: Finish) -> None:
+    @pvti.instrument_fn(CHANNEL)
+    def fail() -> None:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        fail()
+    (event,) = finish().threads[0].events
+    assert not event.isOpen
+
+
+def test_coroutine_functions_stay_what_they_are() -> None:
+    async def coroutine() -> None: ...
+
+    async def values() -> AsyncIterator[int]:
+        yield 1
+
+    def generator() -> Iterator[int]:
+        yield 1
+
+    wrap = pvti.instrument_fn(CHANNEL)
+    assert inspect.iscoroutinefunction(wrap(coroutine))
+    assert inspect.isasyncgenfunction(wrap(values))
+    assert inspect.isgeneratorfunction(wrap(generator))
+
+
+def test_an_asynchronous_generator_counts_what_it_awaits(finish: Finish) -> None:
+    @pvti.instrument_fn(CHANNEL)
+    async def count() -> AsyncIterator[int]:
+        for number in range(3):
+            await asyncio.sleep(0.005)
+            yield number
+
+    async def use() -> list[int]:
+        return [number async for number in count()]
+
+    assert asyncio.run(use()) == [0, 1, 2]
+    (event,) = finish().threads[0].events
+    assert event.label.endswith("count")
+    assert event.duration >= 15_000
+
+
+def test_an_asynchronous_generator_passes_values_and_exceptions_both_ways(finish: Finish) -> None:
+    seen: list[object] = []
+
+    @pvti.instrument_fn(CHANNEL)
+    async def echo() -> Any:
+        try:
+            seen.append((yield "first"))
+            yield "second"
+        except ValueError as error:
+            seen.append(str(error))
+            yield "third"
+        finally:
+            await asyncio.sleep(0)
+            seen.append("closed")
+
+    async def use() -> list[str]:
+        values = echo()
+        got = [
+            await anext(values),
+            await values.asend("sent"),
+            await values.athrow(ValueError("v")),
+        ]
+        await values.aclose()
+        return got
+
+    assert asyncio.run(use()) == ["first", "second", "third"]
+    assert seen == ["sent", "v", "closed"]
+    (event,) = finish().threads[0].events
+    assert not event.isOpen
+
+
+def test_generators_that_end_in_any_order_keep_their_own_times(finish: Finish, clock: Any) -> None:
+    @pvti.instrument_fn(CHANNEL)
+    def values() -> Iterator[int]:
+        yield from range(9)
+
+    first, second = values(), values()
+    next(first)  # begins at 1000
+    next(second)  # at 2000
+    clock.skip(7_000)
+    first.close()  # at 10,000
+    second.close()
+    columns = finish().threads[0].columns
+    assert list(zip(columns.begin_ns, columns.end_ns, strict=True)) == [
+        (1000, 10_000), (2000, 11_000),
+    ]  # fmt: skip
+
+
+def test_trace_is_a_block_and_a_decorator(finish: Finish, channel: pvti.TraceChannel) -> None:
+    @pvti.trace("named", channel)
+    def one() -> int:
+        return 1
+
+    @pvti.trace
+    def two() -> int:
+        return 2
+
+    @pvti.trace("awaited")
+    async def three() -> int:
+        return 3
+
+    with pvti.trace("block", channel, {"step": 1}):
+        assert (one(), two()) == (1, 2)
+    assert asyncio.run(three()) == 3
+    trace = finish()
+    (block,) = trace.threads[0].events
+    assert (block.label, block.channel, block.metadata) == ("block", channel.name, '{"step": 1}')
+    assert [(e.label.rsplit(".", 1)[-1], e.channel) for e in block.children()] == [
+        ("named", channel.name), ("two", "Program"),
+    ]  # fmt: skip
+    assert [event.label for event in trace.threads[1].events] == ["awaited"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from array import array
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 import pvti
 from pva.trace import Trace
-from pvti.heatmap import count_bins
+from pvti.heatmap import _count_sorted, count_bins
 
 Finish = Callable[[], Trace]
 
@@ -65,3 +66,50 @@ def test_without_a_trace_nothing_is_recorded(tmp_path: Path) -> None:
     pvti.startTrace(tmp_path)
     pvti.closeTrace()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1, 2, 3, 4],
+        (1.0, 2.0, 3.0, 4.0),
+        [[1, 2], [3, 4]],
+        iter([1, 2, 3, 4]),
+        array("f", [1, 2, 3, 4]),
+        bytes([1, 2, 3, 4]),
+        memoryview(np.array([[1, 2], [3, 4]], np.int16)),
+        (ctypes.c_double * 4)(1, 2, 3, 4),
+        np.array([[1, 2], [3, 4]], np.float32),
+        np.array([1, 2, 3, 4], ">i4"),
+        np.array([1, 2, 3, 4])[::-1],
+    ],
+)
+def test_a_heatmap_takes_any_sequence_or_buffer(finish: Finish, values: Any) -> None:
+    pvti.HeatmapInt("h", [0, 2, 4], "things").add(values)
+    (heatmap,) = finish().heatmaps
+    assert heatmap.counts.tolist() == [[1, 3]]
+    assert (heatmap.below.tolist(), heatmap.above.tolist()) == ([0], [0])
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.integers(-20, 20), min_size=2, max_size=8, unique=True).map(sorted),
+    st.lists(st.integers(-25, 25) | st.floats(), max_size=50),
+)
+def test_arrays_are_counted_as_lists_are(edges: list[int], values: list[float]) -> None:
+    wanted = count_bins([float(edge) for edge in edges], values)
+    assert _count_sorted([float(edge) for edge in edges], np.array(values, np.float64)) == wanted
+
+
+def test_what_is_no_number_breaks_nothing_and_is_kept_as_that(finish: Finish) -> None:
+    loss = pvti.Graph("Loss").addSeries("train")
+    for value in (None, "high", 2):
+        loss.add(value)
+    heatmap = pvti.HeatmapFloat("h", [0, 1])
+    heatmap.add([None, "x", 0.5])
+    heatmap.add(0.5)
+    heatmap.add(None)
+    trace = finish()
+    assert np.array_equal(trace.series[0].value, [np.nan, np.nan, 2], equal_nan=True)
+    assert trace.heatmaps[0].counts.tolist() == [[1], [1], [0]]
+    assert trace.heatmaps[0].below.tolist() == [2, 0, 1]

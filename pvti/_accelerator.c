@@ -1,0 +1,585 @@
+/* Spans, begun and ended: what spans.py does in Python, in C, with the same names.
+
+   Built where there is a compiler; without it pvti is slower and does the same. All of this runs
+   under the interpreter's lock, which is let go only inside calls of Python code; no pointer to
+   what such a call may change is kept across one. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <structmember.h>
+
+#ifdef Py_GIL_DISABLED
+#error "without the interpreter's lock pvti uses spans.py"
+#endif
+#if PY_BIG_ENDIAN
+#error "records are little-endian"
+#endif
+
+#define INTERFACE 1                         /* as in core.py */
+#define LABEL_BITS 28                       /* as in schema.py */
+#define OVERLAPPING (1u << LABEL_BITS)
+#define CHUNK_RECORDS 65536
+#define KEPT_RECORDS 4096                   /* memory that a track keeps when it is taken from */
+
+typedef struct { uint64_t begin; uint32_t duration, label; } Record;
+typedef struct { int64_t begin; uint32_t key; } Open;
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *begins, *ends, *keys;
+} Channel;
+
+typedef struct {
+    PyObject_HEAD
+    Open *open;
+    Record *records;
+    Py_ssize_t opened, open_room, recorded, record_room;
+    PyObject *long_events;
+} Spans;
+
+typedef struct {
+    PyObject_HEAD
+    Channel *channel;
+    PyObject *label, *metadata;
+    uint32_t key;                           /* 0: not known yet */
+} Span;
+
+static PyTypeObject ChannelType, SpansType, SpanType;
+static PyObject *name_track, *name_current, *name_asyncio, *name_found;
+static PyObject *test_clock;                /* in place of the clock; NULL outside tests */
+
+/* ---- time ---- */
+
+static int64_t now(void)
+{
+    if (test_clock != NULL) {
+        PyObject *time = PyObject_CallNoArgs(test_clock);
+        int64_t value = time == NULL ? -1 : PyLong_AsLongLong(time);
+        Py_XDECREF(time);
+        return value;
+    }
+#if PY_VERSION_HEX >= 0x030D0000
+    PyTime_t time;
+    return PyTime_PerfCounterRaw(&time) < 0 ? 0 : time;
+#else
+    return _PyTime_GetPerfCounter();
+#endif
+}
+
+static PyObject *set_clock(PyObject *module, PyObject *clock)
+{
+    Py_XSETREF(test_clock, clock == Py_None ? NULL : Py_NewRef(clock));
+    Py_RETURN_NONE;
+}
+
+/* ---- spans of one thread or task ---- */
+
+static int grow(void **items, Py_ssize_t *room, size_t size)
+{
+    Py_ssize_t more = *room ? *room * 2 : 64;
+    void *moved = more > PY_SSIZE_T_MAX / (Py_ssize_t)size ? NULL : PyMem_Realloc(*items, more * size);
+    if (moved == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    *items = moved;
+    *room = more;
+    return 0;
+}
+
+static int push(Spans *self, uint32_t key, int64_t begin)
+{
+    if (self->opened == self->open_room &&
+        grow((void **)&self->open, &self->open_room, sizeof(Open)) < 0)
+        return -1;
+    self->open[self->opened++] = (Open){begin, key};
+    return 0;
+}
+
+static int record(Spans *self, uint32_t label, int64_t begin, int64_t end)
+{
+    uint64_t duration = (uint64_t)end - (uint64_t)begin;
+    if (duration >> 32) {                   /* a negative one, too */
+        Py_INCREF(self);
+        PyObject *row = Py_BuildValue("LLII", (long long)begin, (long long)(end - begin),
+                                      label >> LABEL_BITS, label & (OVERLAPPING - 1));
+        int failed = row == NULL || PyList_Append(self->long_events, row) < 0;
+        Py_XDECREF(row);
+        Py_DECREF(self);
+        return failed ? -1 : 0;
+    }
+    if (self->recorded == self->record_room &&
+        grow((void **)&self->records, &self->record_room, sizeof(Record)) < 0)
+        return -1;
+    self->records[self->recorded++] = (Record){(uint64_t)begin, (uint32_t)duration, label};
+    return 0;
+}
+
+static PyObject *spans_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    Spans *self = (Spans *)type->tp_alloc(type, 0);
+    if (self != NULL && (self->long_events = PyList_New(0)) == NULL)
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static int spans_init(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    return 0;
+}
+
+static void spans_dealloc(Spans *self)
+{
+    PyMem_Free(self->open);
+    PyMem_Free(self->records);
+    Py_XDECREF(self->long_events);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyObject *spans_push(Spans *self, PyObject *args)
+{
+    unsigned int key;
+    long long begin;
+    if (!PyArg_ParseTuple(args, "IL", &key, &begin) || push(self, key, begin) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *spans_end(Spans *self, PyObject *args)
+{
+    unsigned int key;
+    long long end, begin = -1;
+    if (!PyArg_ParseTuple(args, "IL|L", &key, &end, &begin))
+        return NULL;
+    Py_ssize_t last = self->opened - 1, place = last;
+    while (place >= 0 && (self->open[place].key != key ||
+                          (begin != -1 && self->open[place].begin != begin)))
+        place--;
+    if (place < 0)
+        Py_RETURN_NONE;
+    begin = self->open[place].begin;
+    memmove(self->open + place, self->open + place + 1, (last - place) * sizeof(Open));
+    self->opened--;
+    if (record(self, place == last ? key : key | OVERLAPPING, begin, end) < 0)
+        return NULL;
+    return PyLong_FromLongLong(begin);
+}
+
+static PyObject *spans_spans(Spans *self, PyObject *unused)
+{
+    Py_ssize_t count = self->opened;
+    PyObject *list = PyList_New(count);
+    /* To make a tuple may collect garbage, and so run code that changes what is open. */
+    for (Py_ssize_t place = 0; list != NULL && place < count; place++) {
+        Open span = place < self->opened ? self->open[place] : (Open){0, 0};
+        PyObject *pair = Py_BuildValue("IL", span.key, (long long)span.begin);
+        if (pair == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, place, pair);
+    }
+    if (list != NULL && self->opened < count &&
+        PyList_SetSlice(list, self->opened, count, NULL) < 0)
+        Py_CLEAR(list);
+    return list;
+}
+
+static PyObject *chunk_of(const Record *records, Py_ssize_t count)
+{
+    uint64_t begin = records[0].begin;
+    for (Py_ssize_t i = 1; i < count; i++)
+        if (records[i].begin < begin)
+            begin = records[i].begin;
+    uint64_t end = records[count - 1].begin + records[count - 1].duration;
+    return Py_BuildValue("nKKy#", count, (unsigned long long)begin, (unsigned long long)end,
+                         (const char *)records, count * (Py_ssize_t)sizeof(Record));
+}
+
+static PyObject *spans_take(Spans *self, PyObject *unused)
+{
+    PyObject *none = PyList_New(0), *chunks = PyList_New(0);
+    if (none == NULL || chunks == NULL) {
+        Py_XDECREF(none);
+        Py_XDECREF(chunks);
+        return NULL;
+    }
+    /* Taken off before more is allocated: to allocate may run code, which may record. */
+    Record *records = self->records;
+    Py_ssize_t count = self->recorded, room = self->record_room;
+    PyObject *long_events = self->long_events;
+    self->records = NULL;
+    self->recorded = self->record_room = 0;
+    self->long_events = none;
+    for (Py_ssize_t first = 0; first < count && chunks != NULL; first += CHUNK_RECORDS) {
+        Py_ssize_t some = count - first < CHUNK_RECORDS ? count - first : CHUNK_RECORDS;
+        PyObject *chunk = chunk_of(records + first, some);
+        if (chunk == NULL || PyList_Append(chunks, chunk) < 0)
+            Py_CLEAR(chunks);
+        Py_XDECREF(chunk);
+    }
+    if (self->records == NULL && room <= KEPT_RECORDS) {
+        self->records = records;
+        self->record_room = room;
+    } else {
+        PyMem_Free(records);
+    }
+    if (chunks == NULL) {
+        Py_DECREF(long_events);
+        return NULL;
+    }
+    return Py_BuildValue("NN", chunks, long_events);
+}
+
+static PyMethodDef spans_methods[] = {
+    {"push", (PyCFunction)spans_push, METH_VARARGS, "Begin a span."},
+    {"end", (PyCFunction)spans_end, METH_VARARGS, "End the innermost span of this key (and begin)."},
+    {"spans", (PyCFunction)spans_spans, METH_NOARGS, "Copy what is open."},
+    {"take", (PyCFunction)spans_take, METH_NOARGS, "Take what has ended."},
+    {NULL},
+};
+
+static PyTypeObject SpansType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "pvti._accelerator.Spans",
+    .tp_doc = "What is open and what has ended in one thread or task.",
+    .tp_basicsize = sizeof(Spans),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .tp_new = spans_new,
+    .tp_init = spans_init,
+    .tp_dealloc = (destructor)spans_dealloc,
+    .tp_methods = spans_methods,
+};
+
+/* ---- the track of the caller ---- */
+
+/* The last track found in this thread. It holds while neither the buffers nor the context of the
+   thread have changed: asyncio enters a context for each step of a task, and each entry and each
+   change of a context gives it a version not seen before. The thread state keeps the track alive,
+   under a key of its own, so that a thread that ends lets go of it. */
+static _Thread_local struct {
+    PyObject *buffers;
+    uint64_t thread, version;
+    Spans *track;
+} found;
+
+static Spans *find_track(PyObject *buffers)
+{
+    Py_INCREF(buffers);
+    PyObject *modules = PySys_GetObject("modules");
+    int tasks = modules != NULL && PyDict_Check(modules) &&
+                PyDict_Contains(modules, name_asyncio) == 1;
+    PyObject *track = PyObject_GetAttr(buffers, tasks ? name_current : name_track);
+    PyObject *kept = PyThreadState_GetDict();
+    if (track != NULL && !PyObject_TypeCheck(track, &SpansType)) {
+        PyErr_SetString(PyExc_TypeError, "a track of pvti was expected");
+        Py_CLEAR(track);
+    }
+    if (track != NULL && kept != NULL && !PyErr_Occurred()) {
+        PyObject *both = PyTuple_Pack(2, buffers, track);
+        if (both != NULL && PyDict_SetItem(kept, name_found, both) == 0) {
+            PyThreadState *state = PyThreadState_Get();
+            found.buffers = buffers;
+            found.thread = state->id;
+            found.version = state->context_ver;
+            found.track = (Spans *)track;
+        }
+        Py_XDECREF(both);
+    }
+    Py_DECREF(buffers);
+    Py_XDECREF(track);                      /* the thread state holds it */
+    return PyErr_Occurred() ? NULL : (Spans *)track;
+}
+
+static inline Spans *track_of(PyObject *buffers)
+{
+    PyThreadState *state = PyThreadState_Get();
+    if (found.buffers == buffers && found.thread == state->id &&
+        found.version == state->context_ver)
+        return found.track;
+    return find_track(buffers);
+}
+
+/* Tell of a fault: the traced program must not meet it. Ctrl-C in the middle of it, it must. */
+static int forgive(void)
+{
+    if (!PyErr_Occurred())
+        return 0;
+    if (!PyErr_ExceptionMatches(PyExc_Exception))
+        return -1;
+    PyObject *kind, *error, *traceback, *told = NULL;
+    PyErr_Fetch(&kind, &error, &traceback);
+    PyErr_NormalizeException(&kind, &error, &traceback);
+    PyObject *spans = PyImport_ImportModule("pvti.spans");
+    if (spans != NULL)
+        told = PyObject_CallMethod(spans, "lost", "O", error);
+    Py_XDECREF(spans);
+    Py_XDECREF(told);
+    Py_XDECREF(kind);
+    Py_XDECREF(error);
+    Py_XDECREF(traceback);
+    PyErr_Clear();
+    return 0;
+}
+
+static int is_recorded(PyObject *buffers)
+{
+    return buffers != NULL && buffers != Py_None;
+}
+
+/* Give the number of a label; 0 with an exception. */
+static uint32_t key_of(Channel *channel, PyObject *label)
+{
+    if (channel->keys == NULL || !PyDict_Check(channel->keys)) {
+        PyErr_SetString(PyExc_TypeError, "a channel of pvti was expected");
+        return 0;
+    }
+    if (PyUnicode_CheckExact(label)) {
+        PyObject *number = PyDict_GetItemWithError(channel->keys, label);
+        if (number != NULL)
+            return (uint32_t)PyLong_AsUnsignedLong(number);
+        if (PyErr_Occurred())
+            return 0;
+    }
+    PyObject *spans = PyImport_ImportModule("pvti.spans"), *number = NULL;
+    if (spans != NULL)
+        number = PyObject_CallMethod(spans, "find_key", "OO", channel, label);
+    unsigned long key = number == NULL ? 0 : PyLong_AsUnsignedLong(number);
+    Py_XDECREF(spans);
+    Py_XDECREF(number);
+    return PyErr_Occurred() ? 0 : (uint32_t)key;
+}
+
+static int begin_span(PyObject *buffers, uint32_t key)
+{
+    Spans *track = track_of(buffers);
+    if (track == NULL || key == 0)
+        return -1;
+    if (test_clock == NULL)
+        return push(track, key, now());
+    Py_INCREF(track);
+    int failed = push(track, key, now());
+    Py_DECREF(track);
+    return failed;
+}
+
+/* End the innermost span when it is of this key, and there is no more to do; else ask Python. */
+static int end_span(PyObject *buffers, uint32_t key, int64_t end, PyObject *metadata, int count)
+{
+    Spans *track = track_of(buffers);
+    if (track == NULL)
+        return -1;
+    if (metadata == Py_None && track->opened && track->open[track->opened - 1].key == key) {
+        Open span = track->open[--track->opened];
+        return record(track, key, span.begin, end);
+    }
+    Py_INCREF(track);
+    PyObject *done = PyObject_CallMethod((PyObject *)track, "finish", "ILOi", key, (long long)end,
+                                         metadata, count);
+    Py_DECREF(track);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+/* ---- channels ---- */
+
+static void channel_dealloc(Channel *self)
+{
+    Py_XDECREF(self->begins);
+    Py_XDECREF(self->ends);
+    Py_XDECREF(self->keys);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyMemberDef channel_members[] = {
+    {"begins", T_OBJECT, offsetof(Channel, begins), 0, NULL},
+    {"ends", T_OBJECT, offsetof(Channel, ends), 0, NULL},
+    {"keys", T_OBJECT, offsetof(Channel, keys), 0, NULL},
+    {NULL},
+};
+
+static int channel_init(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    return 0;
+}
+
+static PyTypeObject ChannelType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "pvti._accelerator.Channel",
+    .tp_doc = "Where the begins and ends of a channel go, and the keys of its labels.",
+    .tp_basicsize = sizeof(Channel),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .tp_new = PyType_GenericNew,
+    .tp_init = channel_init,
+    .tp_dealloc = (destructor)channel_dealloc,
+    .tp_members = channel_members,
+};
+
+/* ---- blocks ---- */
+
+static int span_init(Span *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"channel", "label", "metadata", NULL};
+    PyObject *channel, *label, *metadata = Py_None;
+    if (kwargs == NULL && PyTuple_GET_SIZE(args) == 2) {
+        channel = PyTuple_GET_ITEM(args, 0);
+        label = PyTuple_GET_ITEM(args, 1);
+    } else if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O:Tracepoint", names, &channel,
+                                            &label, &metadata)) {
+        return -1;
+    }
+    if (!PyObject_TypeCheck(channel, &ChannelType)) {
+        PyErr_Format(PyExc_TypeError, "channel: a TraceChannel, not %.100s",
+                     Py_TYPE(channel)->tp_name);
+        return -1;
+    }
+    Py_XSETREF(self->channel, (Channel *)Py_NewRef(channel));
+    Py_XSETREF(self->label, Py_NewRef(label));
+    Py_XSETREF(self->metadata, Py_NewRef(metadata));
+    self->key = 0;
+    /* Labels are kept for good: of a program that is not traced, none is. */
+    if (is_recorded(self->channel->begins))
+        self->key = key_of(self->channel, self->label);
+    return forgive();
+}
+
+static int span_traverse(Span *self, visitproc visit, void *arg)
+{
+    Py_VISIT(self->channel);
+    Py_VISIT(self->label);
+    Py_VISIT(self->metadata);
+    return 0;
+}
+
+static int span_clear(Span *self)
+{
+    Py_CLEAR(self->label);
+    Py_CLEAR(self->metadata);
+    return 0;
+}
+
+static void span_dealloc(Span *self)
+{
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(self->channel);
+    span_clear(self);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyObject *span_enter(Span *self, PyObject *unused)
+{
+    if (self->channel != NULL && is_recorded(self->channel->begins)) {
+        if (self->key == 0)
+            self->key = key_of(self->channel, self->label);
+        if (self->key == 0 || begin_span(self->channel->begins, self->key) < 0)
+            if (forgive() < 0)
+                return NULL;
+    }
+    return Py_NewRef(self);
+}
+
+static PyObject *span_exit(Span *self, PyObject *const *args, Py_ssize_t count)
+{
+    if (self->channel != NULL && is_recorded(self->channel->ends)) {
+        int64_t end = now();
+        PyObject *buffers = self->channel->ends;
+        if (end_span(buffers, self->key, end, self->metadata, 0) < 0 && forgive() < 0)
+            return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static int channel_and_label(PyObject *const *args, Py_ssize_t count)
+{
+    if (count == 2 && PyObject_TypeCheck(args[0], &ChannelType))
+        return 1;
+    PyErr_SetString(PyExc_TypeError, "a TraceChannel and a label were expected");
+    return 0;
+}
+
+static PyObject *span_begin(PyObject *unused, PyObject *const *args, Py_ssize_t count)
+{
+    if (!channel_and_label(args, count))
+        return NULL;
+    Channel *channel = (Channel *)args[0];
+    if (is_recorded(channel->begins)) {
+        uint32_t key = key_of(channel, args[1]);
+        if ((key == 0 || !is_recorded(channel->begins) || begin_span(channel->begins, key) < 0) &&
+            forgive() < 0)
+            return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *span_end(PyObject *unused, PyObject *const *args, Py_ssize_t count)
+{
+    if (!channel_and_label(args, count))
+        return NULL;
+    Channel *channel = (Channel *)args[0];
+    if (is_recorded(channel->ends)) {
+        int64_t end = now();
+        uint32_t key = key_of(channel, args[1]);
+        /* While a channel is disabled its begins are dropped: then their ends are no mistake. */
+        int counted = is_recorded(channel->begins);
+        if ((key == 0 || !is_recorded(channel->ends) ||
+             end_span(channel->ends, key, end, Py_None, counted) < 0) && forgive() < 0)
+            return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef span_methods[] = {
+    {"__enter__", (PyCFunction)span_enter, METH_NOARGS, "Begin a span."},
+    {"__exit__", (PyCFunction)(void (*)(void))span_exit, METH_FASTCALL, "End it."},
+    {"begin", (PyCFunction)(void (*)(void))span_begin, METH_STATIC | METH_FASTCALL,
+     "Begin an event that `end` ends, in the same thread."},
+    {"end", (PyCFunction)(void (*)(void))span_end, METH_STATIC | METH_FASTCALL,
+     "End the innermost open event of this channel and label; without one, count that."},
+    {NULL},
+};
+
+static PyMemberDef span_members[] = {
+    {"channel", T_OBJECT, offsetof(Span, channel), READONLY, NULL},
+    {"label", T_OBJECT, offsetof(Span, label), READONLY, NULL},
+    {"metadata", T_OBJECT, offsetof(Span, metadata), READONLY, NULL},
+    {NULL},
+};
+
+static PyTypeObject SpanType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "pvti._accelerator.Span",
+    .tp_doc = "A block of a channel and label: `with` begins and ends a span.",
+    .tp_basicsize = sizeof(Span),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .tp_new = PyType_GenericNew,
+    .tp_init = (initproc)span_init,
+    .tp_traverse = (traverseproc)span_traverse,
+    .tp_clear = (inquiry)span_clear,
+    .tp_dealloc = (destructor)span_dealloc,
+    .tp_methods = span_methods,
+    .tp_members = span_members,
+};
+
+static PyMethodDef module_methods[] = {
+    {"set_clock", set_clock, METH_O, "For tests: ask this for the time; None: the clock."},
+    {NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_accelerator", "The fast half of pvti.", -1, module_methods,
+};
+
+PyMODINIT_FUNC PyInit__accelerator(void)
+{
+    name_track = PyUnicode_InternFromString("track");
+    name_current = PyUnicode_InternFromString("current");
+    name_asyncio = PyUnicode_InternFromString("asyncio");
+    name_found = PyUnicode_InternFromString("pvti._accelerator.found");
+    PyObject *made = PyModule_Create(&module);
+    if (made == NULL || name_track == NULL || name_current == NULL || name_asyncio == NULL ||
+        name_found == NULL || PyModule_AddType(made, &ChannelType) < 0 ||
+        PyModule_AddType(made, &SpansType) < 0 || PyModule_AddType(made, &SpanType) < 0 ||
+        PyModule_AddIntConstant(made, "INTERFACE", INTERFACE) < 0)
+        Py_CLEAR(made);
+    return made;
+}

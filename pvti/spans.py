@@ -1,0 +1,266 @@
+"""Spans, begun and ended: what `_accelerator.c` does in C, in Python, with the same names.
+
+Only what every event passes through stands here. `pvti.core` chooses between the two.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from array import array
+from collections.abc import Callable
+from operator import sub
+from time import perf_counter_ns
+from typing import Any, NamedTuple
+
+from pvti.schema import (
+    CHUNK_RECORDS,
+    DURATION_LIMIT,
+    LABEL_BITS,
+    LABEL_MASK,
+    OVERLAPPING,
+    little_endian,
+)
+
+_modules = sys.modules  # looked into with each event: a task is an event's owner, not its thread
+_LOW, _HIGH = (0, 1) if sys.byteorder == "little" else (1, 0)
+_NEVER = -1  # no span has this key
+_told = False  # of an event that was lost
+_SHARED: Any = object()  # in place of a track: of a span that several have entered
+
+
+class Chunk(NamedTuple):
+    """Records of ended events, as the file holds them, and what the file says of them."""
+
+    records: int
+    begin_ns: int
+    end_ns: int
+    data: bytes
+
+
+LongEvent = tuple[int, int, int, int]  # begin, duration, kind, label
+
+
+class Channel:
+    """Where the begins and ends of a channel go, and the keys of its labels."""
+
+    __slots__ = ("begins", "ends", "keys")
+
+    begins: Any  # pvti.buffers.Buffers; None where nothing is recorded
+    ends: Any
+    keys: dict[str, int]
+
+
+class Spans:
+    """What is open and what has ended in one thread or task; the writer takes what has ended.
+
+    A key is a label's number. Only the owner begins and ends; the writer may take at any moment,
+    since each list is changed by one call of the interpreter, which no other thread comes between.
+    """
+
+    __slots__ = ("open", "words")
+
+    def __init__(self) -> None:
+        self.open: list[tuple[int, int]] = []  # key and begin, the innermost last
+        self.words: list[int] = []  # three a record: begin, end, kind << 28 | label
+
+    def push(self, key: int, begin: int) -> None:
+        """Begin a span."""
+        self.open.append((key, begin))
+
+    def end(self, key: int, end: int, begin: int = -1) -> int | None:
+        """End the innermost span of this key (and begin); give its begin, None without one."""
+        spans = self.open
+        place = len(spans) - 1
+        while place >= 0 and (spans[place][0] != key or begin not in (-1, spans[place][1])):
+            place -= 1
+        if place < 0:
+            return None
+        kind = 0 if place == len(spans) - 1 else OVERLAPPING << LABEL_BITS
+        began = spans.pop(place)[1]
+        self.words.extend((began, end, key | kind))
+        return began
+
+    def spans(self) -> list[tuple[int, int]]:
+        """Copy what is open."""
+        return self.open.copy()
+
+    def take(self) -> tuple[list[Chunk], list[LongEvent]]:
+        """Take what has ended: chunks, and events whose duration takes more than 32 bits."""
+        count = len(self.words)
+        words = self.words[:count]
+        del self.words[:count]
+        chunks: list[Chunk] = []
+        long: list[LongEvent] = []
+        for first in range(0, count, 3 * CHUNK_RECORDS):
+            _pack(words[first : first + 3 * CHUNK_RECORDS], chunks, long)
+        return chunks, long
+
+
+def _pack(words: list[int], chunks: list[Chunk], long: list[LongEvent]) -> None:
+    begins, ends, keys = words[0::3], words[1::3], words[2::3]
+    try:
+        durations = array("I", map(sub, ends, begins))
+    except OverflowError:
+        short: list[int] = []
+        for begin, end, key in zip(begins, ends, keys, strict=True):
+            if 0 <= end - begin < DURATION_LIMIT:
+                short += (begin, end, key)
+            else:
+                long.append((begin, end - begin, key >> LABEL_BITS, key & LABEL_MASK))
+        if short:
+            _pack(short, chunks, long)
+        return
+    halves = array("I", bytes(8 * len(begins)))
+    halves[_LOW::2] = durations
+    halves[_HIGH::2] = array("I", keys)
+    records = array("Q", bytes(16 * len(begins)))
+    records[0::2] = array("Q", begins)
+    records[1::2] = array("Q", halves.tobytes())
+    chunks.append(Chunk(len(begins), min(begins), ends[-1], little_endian(records)))
+
+
+class Span:
+    """A block of a channel and label: `with` begins and ends a span.
+
+    What is frequent stands in the methods themselves: a call of a function costs a tenth of a
+    block. To find the track costs as much, so that a span remembers the first that entered it; at
+    its end it is that one again, unless another has entered, too.
+    """
+
+    __slots__ = ("channel", "label", "metadata", "_key", "_plain", "_track")
+
+    def __init__(self, channel: Channel, label: str, metadata: Any = None) -> None:
+        self.channel = channel
+        self.label = label
+        self.metadata = metadata
+        self._track = None
+        # Labels are kept for good: of a program that is not traced, none is.
+        if channel.begins is None or metadata is not None:
+            self._key = 0
+            self._plain = _NEVER  # the key, where to end a span is no more than to record it
+        else:
+            try:
+                self._key = self._plain = channel.keys[label]
+            except TypeError:  # no key of a dictionary
+                self._key = self._plain = find_key(channel, label)
+
+    def _find_key(self) -> int:
+        self._key = find_key(self.channel, self.label)
+        if self.metadata is None:
+            self._plain = self._key
+        return self._key
+
+    def __enter__(self) -> Any:
+        buffers = self.channel.begins
+        if buffers is None:
+            return self
+        try:
+            track = buffers.track
+            if "asyncio" in _modules and running_loop() is not None:
+                track = buffers.current
+            if track is not self._track:
+                self._track = track if self._track is None else _SHARED
+            track.open.append((self._key or self._find_key(), perf_counter_ns()))
+        except Exception as error:
+            lost(error)
+        return self
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        buffers = self.channel.ends
+        if buffers is None:
+            return
+        end = perf_counter_ns()
+        try:
+            track = self._track
+            if track is None or track is _SHARED:
+                track = buffers.current
+            if track.open:
+                key, begin = track.open.pop()
+                if key == self._plain:
+                    track.words.extend((begin, end, key))
+                    return
+                track.open.append((key, begin))
+            track.finish(self._key, end, self.metadata)
+        except Exception as error:
+            lost(error)
+
+    @staticmethod
+    def begin(channel: Channel, label: str) -> None:
+        """Begin an event that `end` ends, in the same thread."""
+        buffers = channel.begins
+        if buffers is None:
+            return
+        try:
+            track = buffers.track
+            if "asyncio" in _modules and running_loop() is not None:
+                track = buffers.current
+            try:
+                key = channel.keys[label]
+            except TypeError:
+                key = find_key(channel, label)
+            track.open.append((key, perf_counter_ns()))
+        except Exception as error:
+            lost(error)
+
+    @staticmethod
+    def end(channel: Channel, label: str) -> None:
+        """End the innermost open event of this channel and label; without one, count that."""
+        buffers = channel.ends
+        if buffers is None:
+            return
+        end = perf_counter_ns()
+        try:
+            track = buffers.track
+            if "asyncio" in _modules and running_loop() is not None:
+                track = buffers.current
+            try:
+                key = channel.keys[label]
+            except TypeError:
+                key = find_key(channel, label)
+            if track.open:
+                found, begin = track.open.pop()
+                if found == key:
+                    track.words.extend((begin, end, key))
+                    return
+                track.open.append((found, begin))
+            # While a channel is disabled its begins are dropped: then their ends are no mistake.
+            track.finish(key, end, None, channel.begins is not None)
+        except Exception as error:
+            lost(error)
+
+
+def lost(error: Exception) -> None:
+    """Tell of a fault that cost an event: the traced program must not meet it."""
+    global _told
+    if not _told:
+        _told = True
+        with contextlib.suppress(Exception):
+            print(f"pvti: an event was lost: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+def find_key(channel: Channel, label: object) -> int:
+    """Give the number of a label; what is no text goes by its text."""
+    return channel.keys[label if isinstance(label, str) else writable(label)]
+
+
+def writable(text: object) -> str:
+    """Give the text of anything, and spell out what UTF-8 cannot hold (lone surrogates)."""
+    try:
+        return str(text).encode("utf-8", "backslashreplace").decode("utf-8")
+    except Exception:  # a fault in the program's own __str__ is no reason to break the program
+        return f"<{type(text).__name__}>"
+
+
+def _find_loop() -> Any:
+    """Give the loop that runs in this thread; from then on, ask asyncio directly."""
+    global running_loop
+    # Missing while asyncio itself is being imported.
+    found = getattr(_modules.get("asyncio"), "_get_running_loop", None)
+    if found is None:
+        return None
+    running_loop = found
+    return found()
+
+
+running_loop: Callable[[], Any] = _find_loop

@@ -1,0 +1,75 @@
+"""Tracks: one a thread, and one a running asyncio task, so that interleaved tasks stay apart.
+
+A task keeps its track until it is done; the next task that needs one takes it over. So there are
+as many tracks as tasks that run at once, not as many as tasks. A task that the program named has
+a track of that name.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pvti import spans
+from pvti.buffers import Track
+from pvti.spans import writable
+
+NAMES_LIMIT = 1000  # tracks are never taken away: programs that name each task share the others
+
+Register = Callable[[str, "list[Track]"], Track]
+
+
+class ThreadBuffers(threading.local):
+    """The calling thread's tracks, made by `register` when it first records."""
+
+    def __init__(self, register: Register) -> None:
+        self._register = register
+        self._siblings: list[Track] = []
+        self._name = writable(threading.current_thread().name)
+        self._of_task: WeakKeyDictionary[Any, Track] = WeakKeyDictionary()
+        self._free: dict[str, list[Track]] = {}  # by the name that their tasks have
+        self._made: dict[str, int] = {}
+        self.track = register(self._name, self._siblings)
+
+    @property
+    def current(self) -> Track:
+        """The track of the running task, else the thread's own."""
+        loop = spans.running_loop()
+        task = sys.modules["asyncio"].current_task(loop) if loop is not None else None
+        if task is None:
+            return self.track
+        track = self._of_task.get(task)
+        return self._take_track(task) if track is None else track
+
+    def _take_track(self, task: Any) -> Track:
+        name = _given_name(task)
+        if name not in self._made and len(self._made) >= NAMES_LIMIT:
+            name = ""
+        free = self._free.setdefault(name, [])
+        track = free.pop() if free else self._make_track(name)
+        self._of_task[task] = track
+
+        def set_free(_: object) -> None:
+            if not track.spans():
+                free.append(track)
+
+        task.add_done_callback(set_free)
+        return track
+
+    def _make_track(self, name: str) -> Track:
+        number = self._made[name] = self._made.get(name, 0) + 1
+        shown = name or "task"
+        if not name or number > 1:
+            shown = f"{shown} {number}"
+        return self._register(f"{self._name}: {shown}", self._siblings)
+
+
+def _given_name(task: Any) -> str:
+    """Give the name the program gave a task; the empty text for the numbers asyncio gives."""
+    get_name = getattr(task, "get_name", None)
+    name = writable(get_name()) if get_name is not None else ""
+    start, dash, number = name.partition("-")
+    return "" if (start, dash) == ("Task", "-") and number.isdigit() else name

@@ -1,0 +1,177 @@
+"""With the C accelerator and without it: the same tests, and faults that must not get out."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib.util
+import os
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pvti
+from pva.trace import Trace
+
+Finish = Callable[[], Trace]
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+WRITING = ("instrument", "names", "processes", "series", "tasks", "tracepoint")
+
+
+def python(*arguments: str, accelerator: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PVTI_ACCELERATOR": accelerator}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+
+
+def test_it_says_whether_it_is_accelerated() -> None:
+    built = importlib.util.find_spec("pvti._accelerator") is not None
+    for accelerator, expected in (("0", False), ("1", built)):
+        done = python("-c", "import pvti; print(pvti.accelerated)", accelerator=accelerator)
+        assert done.stdout == f"{expected}\n", done.stderr
+
+
+@pytest.mark.skipif(not pvti.accelerated, reason="not built: all tests run without it as they are")
+@pytest.mark.parametrize("part", WRITING)
+def test_the_same_tests_pass_without_it(part: str) -> None:
+    tests = str(HERE / f"test_pvti_{part}.py")
+    done = python("-m", "pytest", "-q", "-p", "no:cacheprovider", tests, accelerator="0")
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_label_may_be_anything(finish: Finish, channel: pvti.TraceChannel) -> None:
+    class Nameless:
+        def __str__(self) -> str:
+            raise RuntimeError("no name")
+
+    label: Any
+    for label in (["a", "list"], 3, None, Nameless()):
+        with pvti.Tracepoint(channel, label):
+            pvti.Tracepoint.begin(channel, label)
+            pvti.Tracepoint.end(channel, label)
+        pvti.Tracepoint.event(channel, label)
+    trace = finish()
+    assert [event.label for event in trace.threads[0].events] == [
+        "['a', 'list']", "3", "None", "<Nameless>",
+    ]  # fmt: skip
+    assert trace.problems == ()
+
+
+def test_metadata_may_be_anything(finish: Finish, channel: pvti.TraceChannel) -> None:
+    circular: dict[str, Any] = {}
+    circular["self"] = circular
+    given: Any
+    for given in ({"a": {1, 2}}, circular, {(1, 2): 3}, object, float("nan")):
+        with pvti.Tracepoint(channel, "x", given):
+            pass
+    found = [event.metadata for event in finish().threads[0].events]
+    assert found == [
+        '{"a": "{1, 2}"}', "\"{'self': {...}}\"", '"{(1, 2): 3}"', "\"<class 'object'>\"", "NaN",
+    ]  # fmt: skip
+
+
+def test_what_is_no_channel_is_refused() -> None:
+    nothing: Any = "channel"
+    with pytest.raises((TypeError, AttributeError)):
+        pvti.Tracepoint(nothing, "x")
+    with pytest.raises((TypeError, AttributeError)):
+        pvti.Tracepoint.begin(nothing, "x")
+
+
+def test_a_fault_while_recording_does_not_reach_the_program(
+    trace_path: str,
+    channel: pvti.TraceChannel,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr("pvti.buffers.Track.finish", fail)
+    monkeypatch.setattr("pvti.spans._told", False)
+    with pvti.Tracepoint(channel, "x", {"needs": "more"}):
+        pvti.Tracepoint.end(channel, "no begin")
+    assert capsys.readouterr().err == "pvti: an event was lost: RuntimeError: a fault\n"
+
+
+def test_tracepoints_are_freed_with_what_they_hold(channel: pvti.TraceChannel) -> None:
+    class Held:
+        pass
+
+    held = Held()
+    point = pvti.Tracepoint(channel, "x", {"held": held})
+    gone = weakref.ref(held)
+    del held, point
+    gc.collect()
+    assert gone() is None
+
+
+def test_events_of_threads_that_are_gone_are_kept(
+    finish: Finish, channel: pvti.TraceChannel
+) -> None:
+    def work() -> None:
+        with pvti.Tracepoint(channel, "work"):
+            pass
+
+    for _ in range(200):
+        thread = threading.Thread(target=work, name="worker")
+        thread.start()
+        thread.join()
+    trace = finish()
+    assert sum(len(thread.columns) for thread in trace.threads) == 200
+
+
+def test_what_the_garbage_collector_records_is_kept(
+    finish: Finish, channel: pvti.TraceChannel
+) -> None:
+    class Loud:
+        def __init__(self) -> None:
+            self.me = self
+
+        def __del__(self) -> None:
+            with pvti.Tracepoint(channel, "deleted"):
+                pass
+
+    for _ in range(3000):
+        with pvti.Tracepoint(channel, "made"):
+            Loud()
+    gc.collect()
+    trace = finish()
+    names = [trace.labels[i] for i in trace.threads[0].columns.label]
+    assert (names.count("made"), names.count("deleted")) == (3000, 3000)
+
+
+def test_one_tracepoint_in_a_thread_and_in_tasks_at_once(
+    finish: Finish, channel: pvti.TraceChannel
+) -> None:
+    shared = pvti.Tracepoint(channel, "shared")
+
+    async def work() -> None:
+        for _ in range(100):
+            with shared:
+                await asyncio.sleep(0)
+
+    async def both() -> None:
+        await asyncio.gather(work(), work())
+
+    def plain() -> None:
+        for _ in range(1000):
+            with shared:
+                pass
+
+    threads = [threading.Thread(target=plain), threading.Thread(target=lambda: asyncio.run(both()))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    trace = finish()
+    assert sorted(len(thread.columns) for thread in trace.threads) == [100, 100, 1000]
+    assert all(set(thread.columns.depth.tolist()) == {0} for thread in trace.threads)

@@ -1,0 +1,69 @@
+"""What `import pvti` and `import libpvti as pvti` offer, by name and by default."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import libpvti
+import pvti
+
+LIBPVTI = {
+    "Graph",
+    "HeatmapDouble",
+    "HeatmapFloat",
+    "HeatmapInt",
+    "Tracepoint",
+    "checkTraceChannel",
+    "closeTrace",
+    "createJsonMetadata",
+    "createTraceChannel",
+    "disableTraceChannel",
+    "enableTraceChannel",
+    "getCurrentTraceFilename",
+    "instrument",
+    "instrument_fn",
+    "listTraceChannel",
+    "traceDrivers",
+    "traceFramework",
+    "tracePoplar",
+}
+OURS = {"Metadata", "Series", "TraceChannel", "accelerated", "startTrace", "trace", "writeTrace"}
+
+
+def test_the_names_are_those_of_libpvti_and_a_few_more() -> None:
+    assert set(pvti.__all__) == LIBPVTI | OURS
+    assert pvti.__all__ == sorted(pvti.__all__)
+
+
+def test_the_name_that_scripts_import_hands_on_all() -> None:
+    assert libpvti.__all__ == pvti.__all__
+    assert all(getattr(libpvti, name) is getattr(pvti, name) for name in pvti.__all__)
+
+
+def test_a_trace_starts_with_the_documented_defaults() -> None:
+    defaults = {
+        name: p.default for name, p in inspect.signature(pvti.startTrace).parameters.items()
+    }
+    assert defaults == {
+        "directory": "", "channels": (), "duration": 0.0, "mode": "file", "seconds": 30.0,
+    }  # fmt: skip
+
+
+def test_an_unknown_mode_is_refused() -> None:
+    with pytest.raises(ValueError, match="mode 'rings': one of file, ring"):
+        pvti.startTrace(mode="rings")
+
+
+def test_the_channels_of_the_sdk_are_there_and_enabled() -> None:
+    assert [row[0] for row in pvti.listTraceChannel()][:3] == ["Drivers", "Poplar", "Framework"]
+    assert pvti.createTraceChannel("Framework") is pvti.traceFramework
+    assert pvti.checkTraceChannel(pvti.traceDrivers)
+    assert repr(pvti.tracePoplar) == "TraceChannel('Poplar')"
+
+
+def test_without_a_trace_there_is_no_file_name() -> None:
+    pvti.closeTrace()
+    assert pvti.getCurrentTraceFilename() == ""
+    assert pvti.writeTrace() == ""
