@@ -1,6 +1,6 @@
 """Build and run programs for a tiled processor, in the way of Poplar and PopLibs.
 
-from simulator import poplar, poputil, popops, poplin, popnn, poprand, popsolver
+from simulator import poplar, poputil, popops, poplin, popnn, poprand, popsolver, popart
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from simulator import popart as popart
     from simulator import poplar as poplar
     from simulator.poplibs import poplin as poplin
     from simulator.poplibs import popnn as popnn
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from simulator.poplibs import poputil as poputil
 
 _MODULES = {
+    "popart": "simulator.popart",
     "poplar": "simulator.poplar",
     "poputil": "simulator.poplibs.poputil",
     "popops": "simulator.poplibs.popops",
@@ -28,7 +30,7 @@ _MODULES = {
     "popsolver": "simulator.poplibs.popsolver",
 }
 
-__all__ = ["poplar", "poplin", "popnn", "popops", "poprand", "popsolver", "poputil"]
+__all__ = ["popart", "poplar", "poplin", "popnn", "popops", "poprand", "popsolver", "poputil"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -54,6 +54,7 @@ TABLE = {
     "pva.analysis": Row(("pva.errors", "pva.report", "pva.trace", "pva.units"), ("pandas",)),
     "pva.summary": Row(("pva.analysis", "pva.errors", "pva.report", "pva.units")),
     "simulator": Row((*MIDDLE, "pva.formats.registry", "pvti")),
+    "simulator.popart": Row(("simulator", *MIDDLE, "onnx", "google.protobuf")),
     "simulator.engine_report": Row(("simulator", "pva.report", "pva.summary", "pva.errors")),
     "dashboard": Row(("dash", "plotly", "pva", "waitress", "flask", "werkzeug", "orjson")
                      + ("dash_ag_grid", "dash_mantine_components")),
@@ -86,7 +87,16 @@ FORBIDDEN = {
     "pva.analysis": ("pandas", "dash", "plotly", "click", "simulator", "dashboard"),
     "pva.summary": ("pandas", "dash", "plotly", "click", "simulator", "dashboard"),
     "simulator": ("numpy", *HEAVY, "dashboard", "cli"),
-    "simulator.poplar": ("pandas", "dash", "plotly", "click", "dashboard", "cli", "pva.report"),
+    "simulator.poplar": (
+        "pandas",
+        "dash",
+        "plotly",
+        "click",
+        "dashboard",
+        "cli",
+        "pva.report",
+        "onnx",
+    ),
     "dashboard.figures": ("dash", "pva.report", "pva.analysis", "simulator"),
     "cli.main": ("numpy", "pandas", "dash", "plotly", "simulator", "dashboard"),
 }

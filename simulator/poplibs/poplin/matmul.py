@@ -90,10 +90,24 @@ def _product(
     name: str,
     options: Options,
 ) -> Tensor:
-    params = _params(name, a.shape, b.shape, a.dtype, b.dtype, out_type)
+    return product_by_rows(graph, a, b.dimShuffle([0, 2, 1]), prog, out_type, name, options)
+
+
+def product_by_rows(
+    graph: Graph,
+    a: Tensor,
+    rows: Tensor,
+    prog: Sequence,
+    out_type: Type | None,
+    name: str,
+    options: Options,
+) -> Tensor:
+    """Multiply [g, m, k] by the transpose of [g, n, k], which plans read as it is."""
+    groups, columns, inner = rows.shape
+    params = _params(name, a.shape, (groups, inner, columns), a.dtype, rows.dtype, out_type)
     settings = settings_of(graph.target, MATMUL, options, name)
-    left, right = a.dimShuffle([0, 2, 1]), b.dimShuffle([0, 2, 1])
-    out = convolve(graph, problem_of(params), left, right, prog, name, settings)
+    left = a.dimShuffle([0, 2, 1])
+    out = convolve(graph, problem_of(params), left, rows, prog, name, settings)
     return out.dimShuffle([0, 2, 1])
 
 
@@ -222,10 +236,18 @@ def createMatMulGroupedInputRHS(
     cache: PlanningCache | None = None,
 ) -> Tensor:
     """Add the right operand of grouped products, laid out as its plan wants it."""
-    what = name or "matMul/rhs"
-    params = _params(what, aShape, bShape, inputType, inputType, outputType)
-    settings = settings_of(graph.target, MATMUL, options, what)
-    return create_weights(graph, params, settings, what).dimShuffle([0, 2, 1])
+    types = (inputType, outputType)
+    made = create_rows(graph, types, aShape, bShape, name or "matMul/rhs", options)
+    return made.dimShuffle([0, 2, 1])
+
+
+def create_rows(
+    graph: Graph, types: tuple[Type, Type], a: Shape, b: Shape, name: str, options: Options
+) -> Tensor:
+    """Add the right operand of grouped products as [g, n, k], laid out as its plan wants it."""
+    params = _params(name, a, b, types[0], *types)
+    settings = settings_of(graph.target, MATMUL, options, name)
+    return create_weights(graph, params, settings, name)
 
 
 @library_call("POPLIN")

@@ -1,0 +1,33 @@
+"""PopART's names: ONNX models on the simulator.
+
+session = popart.InferenceSession("model.onnx", popart.DataFlow(1, ["out"]), device)
+"""
+
+from __future__ import annotations
+
+from simulator.graph.errors import PoplarError
+
+try:
+    import onnx as _onnx  # noqa: F401 - asked for first, so that the error says what to install
+except ImportError:
+    raise PoplarError("popart needs onnx: pip install 'tilescope[popart]'") from None
+
+from simulator.popart.dataflow import AnchorReturnType, DataFlow, PyStepIO
+from simulator.popart.devices import DeviceInfo, DeviceManager
+from simulator.popart.errors import popart_exception
+from simulator.popart.session import InferenceSession
+from simulator.popart.session_options import SessionOptions
+from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
+
+__all__ = [
+    "AnchorReturnType",
+    "DataFlow",
+    "DeviceInfo",
+    "DeviceManager",
+    "InferenceSession",
+    "InputShapeInfo",
+    "PyStepIO",
+    "SessionOptions",
+    "TensorInfo",
+    "popart_exception",
+]

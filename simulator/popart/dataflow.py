@@ -1,0 +1,108 @@
+"""What goes in and comes out when a session runs: anchors, batches a step, the host's arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from simulator.graph.types import Array
+from simulator.popart.errors import popart_exception
+
+KINDS = ("ALL", "EVERYN", "FINAL")
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorReturnType:
+    """Which batches of a step give a tensor back: ALL, every n-th (EVERYN, n), or the FINAL one."""
+
+    kind: str
+    period: int = 1
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise popart_exception(
+                f"AnchorReturnType: {self.kind!r}; it must be one of {', '.join(KINDS)}"
+            )
+        if not isinstance(self.period, int) or self.period < 1:
+            raise popart_exception(f"AnchorReturnType: n is {self.period!r}; at least 1 is needed")
+
+    def id(self) -> str:
+        return self.kind
+
+    def rp(self) -> int:
+        """Give the n of EVERYN."""
+        return self.period
+
+    def count(self, batches: int) -> int:
+        """Tell how many values a step of so many batches gives."""
+        return {"ALL": batches, "EVERYN": batches // self.period, "FINAL": 1}[self.kind]
+
+
+Anchors = Mapping[str, AnchorReturnType] | Iterable[str]
+
+
+class DataFlow:
+    """How many batches a step has, and which tensors it gives back."""
+
+    def __init__(self, batchesPerStep: int, anchorTensors: Anchors = ()) -> None:
+        try:
+            batches = index(batchesPerStep)
+        except TypeError:
+            batches = 0
+        if batches < 1:
+            raise popart_exception(
+                f"DataFlow: {batchesPerStep!r} batches a step; at least 1 is needed"
+            )
+        given: Mapping[str, AnchorReturnType]
+        if isinstance(anchorTensors, Mapping):
+            given = anchorTensors
+        else:
+            given = {name: AnchorReturnType("ALL") for name in anchorTensors}
+        wrong = [name for name, kind in given.items() if not isinstance(kind, AnchorReturnType)]
+        if wrong:
+            raise popart_exception(
+                f"DataFlow: anchor {wrong[0]!r} is {given[wrong[0]]!r}; "
+                "an AnchorReturnType is needed"
+            )
+        for name, kind in given.items():
+            if not kind.count(batches):
+                raise popart_exception(
+                    f"DataFlow: anchor {name!r} is given every {kind.period} batches; "
+                    f"a step has {batches}"
+                )
+        self._batches, self._anchors = batches, dict(given)
+
+    def batchesPerStep(self) -> int:
+        return self._batches
+
+    def anchors(self) -> list[str]:
+        return list(self._anchors)
+
+    def art(self, name: str) -> AnchorReturnType:
+        """Tell how an anchor is given back; raises popart_exception."""
+        if name not in self._anchors:
+            raise popart_exception(
+                f"DataFlow: {name!r} is no anchor; see {', '.join(self._anchors)}"
+            )
+        return self._anchors[name]
+
+
+def _arrays(given: Mapping[str, Any], what: str) -> dict[str, Array]:
+    if not isinstance(given, Mapping):
+        raise popart_exception(f"PyStepIO: {what} are {given!r}; a dictionary is needed")
+    return {name: np.asarray(values) for name, values in given.items()}
+
+
+@dataclass(slots=True, init=False)
+class PyStepIO:
+    """The arrays of a step: inputs by tensor name, and arrays for the anchors."""
+
+    inputs: dict[str, Array]
+    outputs: dict[str, Array]
+
+    def __init__(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+        self.inputs, self.outputs = _arrays(inputs, "inputs"), _arrays(outputs, "outputs")

@@ -1,0 +1,106 @@
+"""The devices that a session can be made for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from simulator import device as poplar_device
+from simulator.graph.machines import TargetType
+from simulator.graph.target import Target
+from simulator.popart.errors import popart_exception
+
+# PopART's names of the options of createIpuModelDevice, and IPUModel's.
+MODEL_OPTIONS = {
+    "numIPUs": "numIPUs",
+    "tilesPerIPU": "tilesPerIPU",
+    "compileIPUCode": "compileIPUCode",
+    "ipuVersion": "IPUVersion",
+}
+
+
+@dataclass(slots=True, eq=False)
+class DeviceInfo:
+    """A device for sessions."""
+
+    device: poplar_device.Device
+
+    @property
+    def target(self) -> Target:
+        return self.device.getTarget()
+
+    @property
+    def numIpus(self) -> int:
+        return self.target.num_ipus
+
+    @property
+    def tilesPerIPU(self) -> int:
+        return self.target.tiles_per_ipu
+
+    @property
+    def isCpu(self) -> bool:
+        return self.target.target_type == TargetType.CPU
+
+    def getId(self) -> int:
+        return self.device.getId()
+
+    def attach(self) -> bool:
+        return self.device.attach()
+
+    def detach(self) -> None:
+        self.device.detach()
+
+
+class DeviceManager:
+    """Makes devices: a CPU, an IPU Model, or one of the simulated system's groups of IPUs."""
+
+    def createCpuDevice(self) -> DeviceInfo:
+        """Give a device that computes values without a model."""
+        return DeviceInfo(poplar_device.Device.createCPUDevice())
+
+    def createIpuModelDevice(self, options: Mapping[str, Any] | None = None) -> DeviceInfo:
+        """Give an IPU Model: {"numIPUs": 1, "tilesPerIPU": 1216, "ipuVersion": "mk2"}."""
+        members: dict[str, Any] = {}
+        part = ""
+        for name, value in (options or {}).items():
+            if name not in MODEL_OPTIONS:
+                known = ", ".join(MODEL_OPTIONS)
+                raise popart_exception(f"createIpuModelDevice: option {name!r}; known are {known}")
+            if name == "ipuVersion":
+                part = str(value)
+            elif name == "compileIPUCode":
+                members[name] = str(value).lower() in ("true", "1")
+            else:
+                members[name] = _number(name, value)
+        return DeviceInfo(poplar_device.IPUModel(part, **members).createDevice())
+
+    def enumerateDevices(
+        self, numIpus: int | None = None, tilesPerIPU: int | None = None
+    ) -> list[DeviceInfo]:
+        """List the groups of IPUs that can be acquired, those of a size if given."""
+        found = poplar_device.DeviceManager().getDevices(TargetType.IPU, numIpus)
+        return [
+            DeviceInfo(device)
+            for device in found
+            if tilesPerIPU in (None, device.getTarget().tiles_per_ipu)
+        ]
+
+    def acquireAvailableDevice(self, numIpus: int = 1) -> DeviceInfo:
+        """Attach the first group of so many IPUs that is free; raises PoplarError."""
+        return DeviceInfo(poplar_device.DeviceManager().acquireAvailableDevice(numIpus))
+
+    def acquireDeviceById(self, id: int) -> DeviceInfo:
+        """Attach a group of IPUs by its id; raises PoplarError."""
+        device = poplar_device.DeviceManager().getDevice(id)
+        device.take("acquireDeviceById")
+        return DeviceInfo(device)
+
+
+def _number(name: str, value: Any) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise popart_exception(
+            f"createIpuModelDevice: {name} is {value!r}; a number is needed"
+        ) from None

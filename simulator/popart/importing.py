@@ -1,0 +1,286 @@
+"""From an ONNX model to the intermediate representation, checked before any work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx.shape_inference import InferenceError, infer_node_outputs
+
+from simulator.graph.types import Array
+from simulator.popart import folding
+from simulator.popart.errors import popart_exception
+from simulator.popart.ir import GRAPHCORE, ONNX, Ir, Node
+from simulator.popart.model_file import (
+    attributes_of,
+    opsets_of,
+    tensor_info,
+    tensor_values,
+    value_info,
+)
+from simulator.popart.operators.table import OPERATORS, infer_graphcore, unsupported
+from simulator.popart.ordering import in_order, names_of
+from simulator.popart.tensor_info import ELEMENT_TYPES, InputShapeInfo, TensorInfo, type_name
+
+FEW = 4096  # elements of a constant that shape inference is told
+
+
+@dataclass(slots=True)
+class Import:
+    """A model on its way: the graph that is made, and what could not be."""
+
+    what: str
+    folder: Path | None
+    opsets: Mapping[str, int]
+    ir_version: int
+    shapes: InputShapeInfo
+    values: bool = True  # whether weights have to be there
+    wrong: list[str] = field(default_factory=list)
+
+    @property
+    def imports(self) -> list[onnx.OperatorSetIdProto]:
+        """Give the operator sets as ONNX has them."""
+        return [
+            onnx.helper.make_opsetid("" if domain == ONNX else domain, version)
+            for domain, version in self.opsets.items()
+        ]
+
+
+def import_graph(state: Import, graph: onnx.GraphProto, outer: Ir | None = None) -> Ir:
+    """Give the graph with types, shapes and constants; its faults go to `state.wrong`."""
+    ir = Ir(graph.name or "graph")
+    if outer is not None:  # a branch sees the tensors around it
+        ir.infos.update(outer.infos)
+        ir.constants.update(outer.constants)
+        ir.weights.update(outer.weights)
+    _add_stored(state, ir, graph)
+    _add_inputs(state, ir, graph)
+    protos = in_order(graph, [*ir.infos], state.what)
+    for proto, name in zip(protos, names_of(protos), strict=True):
+        _add_node(state, ir, proto, name)
+    ir.outputs = [value.name for value in graph.output]
+    missing = [name for name in ir.outputs if name not in ir.infos and not state.wrong]
+    if missing:
+        raise popart_exception(f"{state.what}: output {missing[0]!r} is made by no node")
+    if outer is None and not state.wrong:
+        _check_outputs(state, ir, graph)
+    return ir
+
+
+def _add_stored(state: Import, ir: Ir, graph: onnx.GraphProto) -> None:
+    """Add the initialisers: float ones are weights, which can be loaded anew."""
+    if graph.sparse_initializer:
+        raise popart_exception(f"{state.what}: sparse initialisers; store them as dense ones")
+    for tensor in graph.initializer:
+        what = f"{state.what}: initialiser {tensor.name!r}"
+        info = ir.infos[tensor.name] = tensor_info(tensor, what)
+        if info.device.numpy.kind != "f":
+            ir.constants[tensor.name] = tensor_values(tensor, state.folder, what)
+        elif state.values or tensor.data_location != onnx.TensorProto.EXTERNAL:
+            ir.weights[tensor.name] = tensor_values(tensor, state.folder, what)
+        else:
+            ir.weights[tensor.name] = None
+
+
+def _add_inputs(state: Import, ir: Ir, graph: onnx.GraphProto) -> None:
+    """Add what comes with every batch."""
+    for value in graph.input:
+        what = f"{state.what}: input {value.name!r}"
+        if value.name in ir.weights or value.name in ir.constants:
+            _check_stored(value, ir.infos[value.name], what)
+            continue
+        if state.shapes.has(value.name):
+            ir.infos[value.name] = state.shapes.get(value.name)
+        else:
+            kind, sizes = value_info(value, what)
+            if not value.type.tensor_type.HasField("shape") or None in sizes:
+                shown = [d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim]
+                raise popart_exception(
+                    f"{what}: shape is open {shown}; give it with InputShapeInfo"
+                )
+            ir.infos[value.name] = TensorInfo(kind, [size for size in sizes if size is not None])
+        ir.inputs.append(value.name)
+
+
+def _check_stored(value: onnx.ValueInfoProto, info: TensorInfo, what: str) -> None:
+    kind, sizes = value_info(value, what)
+    same = len(sizes) == len(info.dims) or not value.type.tensor_type.HasField("shape")
+    fits = all(a in (None, b) for a, b in zip(sizes, info.dims, strict=False))
+    if kind != info.type or not same or not fits:
+        raise popart_exception(f"{what}: is {kind} {sizes}, its initialiser {info}")
+
+
+def _check_outputs(state: Import, ir: Ir, graph: onnx.GraphProto) -> None:
+    for value in graph.output:
+        what = f"{state.what}: output {value.name!r}"
+        if value.type.WhichOneof("value") is None:
+            continue
+        _, sizes = value_info(value, what)
+        info = ir.infos[value.name]
+        known = value.type.tensor_type.HasField("shape")
+        fits = len(sizes) == len(info.dims)
+        fits = fits and all(a in (None, b) for a, b in zip(sizes, info.dims, strict=True))
+        if known and not fits:
+            raise popart_exception(f"{what}: declared as {sizes}, comes out as {info}")
+
+
+# Nodes
+def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
+    domain = proto.domain or ONNX
+    what = f"{state.what}: node {name!r} ({domain}.{proto.op_type})"
+    if domain not in state.opsets:
+        raise popart_exception(f"{what}: the model imports no operator set of {domain}")
+    attributes = attributes_of(proto, what)
+    known = [ir.constants.get(i) if i else None for i in proto.input]
+    found = _known(state, ir, proto, attributes, known, what)
+    if found is not None:
+        for output, value in zip(proto.output, found, strict=False):
+            ir.constants[output] = value
+            ir.infos[output] = TensorInfo(value)
+        return
+    version = _version(domain, proto.op_type, state.opsets[domain])
+    unknown = [name for name in proto.input if name and name not in ir.infos]
+    if unknown and not state.wrong:
+        raise popart_exception(f"{what}: reads {unknown[0]!r}, whose shape is not known")
+    if unknown:
+        return  # made by a node that is refused
+    node = Node(
+        name, domain, proto.op_type, version, tuple(proto.input), tuple(proto.output), attributes
+    )
+    if domain == ONNX and proto.op_type == "If" and node.key in OPERATORS:
+        node = _with_branches(state, ir, node)
+    reason = unsupported(node, ir)
+    if reason:
+        state.wrong.append(f"{what.removesuffix(')')}-{version}): {reason}")
+    ir.infos.update(_inferred(state, ir, proto, node, what))
+    # Older versions leave the shape of some optional outputs open, such as a Dropout's mask.
+    made = tuple(name if name in ir.infos else "" for name in node.outputs)
+    ir.nodes.append(replace(node, outputs=made))
+
+
+def _known(
+    state: Import,
+    ir: Ir,
+    proto: onnx.NodeProto,
+    attributes: dict[str, Any],
+    known: list[Array | None],
+    what: str,
+) -> Iterable[Array] | None:
+    """Give a node's outputs when they are known, else None."""
+    if proto.domain not in ("", ONNX):
+        return None
+    first = ir.infos.get(proto.input[0]) if proto.input else None
+    shape = folding.of_shape(proto.op_type, attributes, first)
+    if shape is not None:
+        return [shape]
+    if any(i and value is None for i, value in zip(proto.input, known, strict=True)):
+        return None
+    if not proto.input and proto.op_type != "Constant":
+        return None
+    return folding.fold(proto, attributes, known, state.imports, what)
+
+
+def _version(domain: str, operator: str, opset: int) -> int:
+    """Give the first opset that has the operator as this one has it."""
+    if domain != ONNX:
+        return opset
+    try:
+        return int(onnx.defs.get_schema(operator, opset, "").since_version)
+    except onnx.defs.SchemaError:
+        return opset
+
+
+def _with_branches(state: Import, ir: Ir, node: Node) -> Node:
+    """Replace the graphs of an If by their representations."""
+    branches = {
+        name: import_graph(state, value, ir) if isinstance(value, onnx.GraphProto) else value
+        for name, value in node.attributes.items()
+    }
+    return replace(node, attributes=branches)
+
+
+def _inferred(
+    state: Import, ir: Ir, proto: onnx.NodeProto, node: Node, what: str
+) -> dict[str, TensorInfo]:
+    """Give the types and shapes of a node's outputs; none where it is not known what it does."""
+    if node.domain == GRAPHCORE and node.key in OPERATORS:
+        made = infer_graphcore(node, [ir.infos.get(i) for i in node.inputs], what)
+        return dict(zip(node.outputs, made, strict=False))
+    if isinstance(node.attributes.get("then_branch"), Ir):
+        branch: Ir = node.attributes["then_branch"]
+        return {
+            output: branch.infos[inner]
+            for output, inner in zip(node.outputs, branch.outputs, strict=True)
+            if inner in branch.infos
+        }
+    if not onnx.defs.has(node.operator, "" if node.domain == ONNX else node.domain):
+        return {}
+    schema = onnx.defs.get_schema(node.operator, state.opsets[node.domain], "")
+    if not schema.has_type_and_shape_inference_function and node.key in OPERATORS:
+        return {node.outputs[0]: ir.infos[node.inputs[0]]}  # as GroupNormalization
+    types = {i: _type_proto(ir.infos[i]) for i in node.inputs if i}
+    values = {i: v for i in node.inputs if i and (v := _few(ir, i)) is not None}
+    try:
+        found = infer_node_outputs(
+            schema, proto, types, values, opset_imports=state.imports, ir_version=state.ir_version
+        )
+    except InferenceError as error:
+        shown = ", ".join(f"{i!r} {ir.infos[i]}" for i in node.inputs if i)
+        raise popart_exception(f"{what}: inputs {shown} do not fit: {error}") from None
+    return {name: info for name, kind in found.items() if (info := _info(kind, what)) is not None}
+
+
+def _few(ir: Ir, name: str) -> onnx.TensorProto | None:
+    value = ir.known(name)
+    if value is None or value.size > FEW:
+        return None
+    return onnx.numpy_helper.from_array(value, name)
+
+
+def _type_proto(info: TensorInfo) -> onnx.TypeProto:
+    return onnx.helper.make_tensor_type_proto(ELEMENT_TYPES[info.type].onnx, info.dims)
+
+
+def _info(kind: onnx.TypeProto, what: str) -> TensorInfo | None:
+    """Give type and shape; None when the shape is not known."""
+    if kind.WhichOneof("value") != "tensor_type" or not kind.tensor_type.HasField("shape"):
+        return None
+    sizes = kind.tensor_type.shape.dim
+    if not all(size.HasField("dim_value") for size in sizes):
+        return None
+    return TensorInfo(
+        type_name(kind.tensor_type.elem_type, what), [size.dim_value for size in sizes]
+    )
+
+
+def import_model(
+    model: onnx.ModelProto,
+    what: str,
+    folder: Path | None,
+    shapes: InputShapeInfo | None = None,
+    *,
+    values: bool = True,
+) -> tuple[Ir, list[str]]:
+    """Give a model's representation, and what it has that is not supported.
+
+    Raises popart_exception for what is wrong with the model.
+    """
+    if model.functions:
+        model = onnx.inliner.inline_local_functions(model)
+    state = Import(
+        what, folder, opsets_of(model), model.ir_version, shapes or InputShapeInfo(), values
+    )
+    _check_opsets(state)
+    ir = import_graph(state, model.graph)
+    return ir, state.wrong
+
+
+def _check_opsets(state: Import) -> None:
+    newest = onnx.defs.onnx_opset_version()
+    if not 1 <= state.opsets.get(ONNX, 1) <= newest:
+        raise popart_exception(
+            f"{state.what}: operator set {state.opsets[ONNX]} of {ONNX}; known are 1 to {newest}"
+        )

@@ -1,0 +1,73 @@
+"""The intermediate representation: a model's nodes in order, with all types and shapes known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from simulator.graph.types import Array
+from simulator.popart.tensor_info import TensorInfo
+
+ONNX, GRAPHCORE = "ai.onnx", "ai.graphcore"
+
+# Attributes of nodes by which PopART's builder annotates them.
+IPU_ATTRIBUTE, STAGE_ATTRIBUTE = "__ipu_number", "__pipeline_stage"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An operator with its tensors; "" stands for an optional tensor that is not there.
+
+    `version` is that of the operator: the first opset that has it as it is.
+    """
+
+    name: str
+    domain: str
+    operator: str
+    version: int
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """Give domain, operator and version as the user guide writes them."""
+        return f"{self.domain}.{self.operator}-{self.version}"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Give what the table of operators is keyed by."""
+        return self.domain, self.operator
+
+    def __str__(self) -> str:
+        return f"node {self.name!r} ({self.kind})"
+
+
+@dataclass(slots=True)
+class Ir:
+    """A graph: constants are known for good, weights can change, inputs come with every batch.
+
+    A weight is None when its values are not there (they are not needed to find memory and cycles).
+    """
+
+    name: str
+    nodes: list[Node] = field(default_factory=list)
+    infos: dict[str, TensorInfo] = field(default_factory=dict)
+    constants: dict[str, Array] = field(default_factory=dict)
+    weights: dict[str, Array | None] = field(default_factory=dict)
+    inputs: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+
+    def known(self, name: str) -> Array | None:
+        """Give the values of a tensor that are known before it runs, else None."""
+        return self.constants[name] if name in self.constants else self.weights.get(name)
+
+    def consumers(self) -> dict[str, list[tuple[Node, int]]]:
+        """Give, for each tensor, the nodes that read it and as which input."""
+        found: dict[str, list[tuple[Node, int]]] = {}
+        for node in self.nodes:
+            for place, name in enumerate(node.inputs):
+                if name:
+                    found.setdefault(name, []).append((node, place))
+        return found

@@ -1,0 +1,147 @@
+"""From the representation to a graph: tensors laid out by those who read them, nodes in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from simulator.graph.graph import Graph
+from simulator.graph.program import Sequence as Program
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import Array
+from simulator.popart.errors import popart_exception
+from simulator.popart.ir import Ir, Node
+from simulator.popart.operators.call import Call
+from simulator.popart.operators.table import OPERATORS
+from simulator.popart.tensor_info import TensorInfo, to_device
+from simulator.poplibs import poputil
+
+LAYER = "popart"
+MISSING = TensorInfo("FLOAT", [])  # of an output that nobody asks for
+DEEPEST = 32  # views between a tensor and who says how it lies
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(slots=True)
+class Lowering:
+    """A graph on its way to the device.
+
+    `stored` are the tensors that are there before a batch runs: inputs, weights and constants, each
+    added when it is first read. `made` are those that nodes have made.
+    """
+
+    ir: Ir
+    graph: Graph
+    options: Mapping[str, object]
+    values: bool = True
+    stored: dict[str, Tensor] = field(default_factory=dict)
+    made: dict[str, Tensor] = field(default_factory=dict)
+    consumers: dict[str, list[tuple[Node, int]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.consumers = self.ir.consumers()
+
+    def lower(self, prog: Program, progress: Progress = lambda done, total, what: None) -> None:
+        """Add all nodes to a program."""
+        total = len(self.ir.nodes)
+        for place, node in enumerate(self.ir.nodes):
+            progress(place, total, node.name)
+            self.lower_node(node, prog)
+        progress(total, total, "")
+
+    def lower_node(self, node: Node, prog: Program) -> None:
+        """Add one node; its debug context has its name, its operator and its layer."""
+        layer = node.name.rpartition("/")[0] or node.name
+        facts = {"node": node.name, "operator": node.kind, "onnxLayer": layer}
+        with self.graph.debug_scope(node.name, LAYER, **facts):
+            call = self.call(node, prog)
+            for place, name in enumerate(node.inputs):
+                if name and self.wanted(node, place):
+                    call.inputs[place] = self.tensor(name)
+            found = OPERATORS[node.key].lower(call)
+        outputs = [found] if isinstance(found, Tensor) else list(found)
+        for name, tensor in zip(node.outputs, outputs, strict=False):
+            if name:
+                self.made[name] = self.checked(node, name, tensor)
+
+    def checked(self, node: Node, name: str, tensor: Tensor) -> Tensor:
+        """Give an output back when it is what shape inference says."""
+        info = self.ir.infos[name]
+        if tensor.shape != info.dims or tensor.dtype != info.device:
+            raise popart_exception(f"{node}: output {name!r} came out as {tensor!r}, not {info}")
+        return tensor
+
+    def wanted(self, node: Node, place: int) -> bool:
+        """Tell whether an input is needed on the device: not if its values go into the program."""
+        return place not in OPERATORS[node.key].static
+
+    def call(self, node: Node, prog: Program) -> Call:
+        """Give a node's call, its inputs still to be filled in."""
+        infos = [self.ir.infos[name] if name else None for name in node.inputs]
+        known = [self.ir.constants.get(name) if name else None for name in node.inputs]
+        for place in OPERATORS[node.key].static:
+            if place < len(node.inputs) and node.inputs[place]:
+                known[place] = self.ir.known(node.inputs[place])
+        outputs = [self.ir.infos[name] if name else MISSING for name in node.outputs]
+        empty: list[Tensor | None] = [None] * len(infos)
+        return Call(self.graph, prog, node, empty, infos, outputs, known, self.options, self.branch)
+
+    def branch(self, ir: Ir, prog: Program) -> list[Tensor]:
+        """Add the nodes of a branch, which sees what stands around it; give its outputs."""
+        inner = replace(self, ir=ir, made=dict(self.made))
+        inner.lower(prog)
+        return [inner.tensor(name) for name in ir.outputs]
+
+    # Tensors
+    def tensor(self, name: str) -> Tensor:
+        """Give a tensor by its name, added if it is not there yet."""
+        if name in self.made:
+            return self.made[name]
+        if name not in self.stored:
+            self.stored[name] = self.added(name)
+        return self.stored[name]
+
+    def added(self, name: str) -> Tensor:
+        """Add an input, weight or constant where its readers want it."""
+        info, values = self.ir.infos[name], self.ir.constants.get(name)
+        laid_out = self.laid_out(name, name, DEEPEST)
+        if values is None:
+            return laid_out or spread(self.graph, info, name)
+        held = to_device(values, info, f"constant {name!r}")
+        if laid_out is None:
+            return constant(self.graph, info, held, name)
+        if self.values:
+            self.graph.setInitialValue(laid_out, held)
+        return laid_out
+
+    def laid_out(self, name: str, called: str, depth: int) -> Tensor | None:
+        """Add a tensor as the first reader that cares wants it; None when none does."""
+        for node, place in self.consumers.get(name, ()):
+            operator = OPERATORS[node.key]
+            call = self.call(replace(node, name=called), Program())
+            for before, given in enumerate(node.inputs[:place]):
+                call.inputs[before] = self.made.get(given, self.stored.get(given))
+            made: Tensor | None = None
+            if place in operator.layouts:
+                made = operator.layouts[place](call)
+            elif operator.back is not None and place == 0 and depth:
+                behind = self.laid_out(node.outputs[0], called, depth - 1)
+                made = None if behind is None else operator.back(call, behind)
+            if made is not None:
+                return made
+        return None
+
+
+def spread(graph: Graph, info: TensorInfo, name: str) -> Tensor:
+    """Add a variable, spread evenly over the tiles."""
+    tensor = graph.addVariable(info.device, info.dims, name)
+    poputil.mapTensorLinearly(graph, tensor)
+    return tensor
+
+
+def constant(graph: Graph, info: TensorInfo, values: Array, name: str) -> Tensor:
+    """Add a constant, spread evenly over the tiles."""
+    tensor = graph.addConstant(info.device, info.dims, values, name)
+    poputil.mapTensorLinearly(graph, tensor)
+    return tensor

@@ -1,0 +1,153 @@
+"""ONNX files: read, checked, and the values of their tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
+
+from simulator.graph.types import Array
+from simulator.popart.errors import popart_exception
+from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, type_name
+
+Model: TypeAlias = str | Path | bytes | onnx.ModelProto
+
+
+def read_model(source: Model) -> tuple[onnx.ModelProto, str, Path | None]:
+    """Give a model, what errors call it, and the folder of its external data.
+
+    `source` is a path, a serialised ModelProto or a ModelProto. Raises popart_exception.
+    """
+    if isinstance(source, onnx.ModelProto):
+        return _checked(source, "model"), "model", None
+    if isinstance(source, bytes):
+        return _checked(_decoded(source, "model"), "model"), "model", None
+    path = Path(source)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise popart_exception(f"{path}: {error.strerror}; give an ONNX model") from None
+    return _checked(_decoded(data, str(path)), str(path)), str(path), path.parent
+
+
+def _decoded(data: bytes, what: str) -> onnx.ModelProto:
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(data)
+    except DecodeError:
+        raise popart_exception(f"{what}: not an ONNX model (its protobuf cannot be read)") from None
+    return model
+
+
+def _checked(model: onnx.ModelProto, what: str) -> onnx.ModelProto:
+    if not model.HasField("graph") or not model.opset_import:
+        raise popart_exception(f"{what}: not an ONNX model: it has no graph or no operator set")
+    if not model.graph.node:
+        raise popart_exception(f"{what}: the model's graph has no nodes")
+    return model
+
+
+def opsets_of(model: onnx.ModelProto) -> dict[str, int]:
+    """Give the version of each domain that a model imports."""
+    return {_domain(entry.domain): entry.version for entry in model.opset_import}
+
+
+def _domain(name: str) -> str:
+    return name or "ai.onnx"
+
+
+def value_info(value: onnx.ValueInfoProto, what: str) -> tuple[str, list[int | None]]:
+    """Give the type of a graph's input or output, and its sizes, None where open."""
+    kind = value.type.WhichOneof("value")
+    if kind != "tensor_type":
+        raise popart_exception(f"{what}: is a {kind or 'value without a type'}; tensors are known")
+    tensor = value.type.tensor_type
+    sizes: list[int | None] = [
+        dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim
+    ]
+    return type_name(tensor.elem_type, what), sizes
+
+
+def tensor_info(tensor: onnx.TensorProto, what: str) -> TensorInfo:
+    """Give type and shape of a stored tensor."""
+    return TensorInfo(type_name(tensor.data_type, what), tensor.dims)
+
+
+def tensor_values(tensor: onnx.TensorProto, folder: Path | None, what: str) -> Array:
+    """Give the values of a stored tensor, read-only; raises popart_exception.
+
+    External data are read from below `folder` alone.
+    """
+    info = tensor_info(tensor, what)
+    if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        return _external(tensor, info, folder, what)
+    try:
+        return np.asarray(onnx.numpy_helper.to_array(tensor)).reshape(info.dims)
+    except (ValueError, TypeError, OverflowError):
+        raise popart_exception(f"{what}: its data are not those of {info}") from None
+
+
+def _external(tensor: onnx.TensorProto, info: TensorInfo, folder: Path | None, what: str) -> Array:
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    path = _inside(entries.get("location", ""), folder, what)
+    try:
+        offset = int(entries.get("offset", 0))
+        length = int(entries.get("length", info.nbytes()))
+    except ValueError:
+        raise popart_exception(f"{what}: external data at {entries}; numbers are needed") from None
+    if length != info.nbytes() or offset < 0:
+        raise popart_exception(
+            f"{what}: {length} bytes of external data at {offset}; {info} has {info.nbytes()}"
+        )
+    try:
+        size = path.stat().st_size
+        if size < offset + length:
+            raise popart_exception(
+                f"{what}: external data end at byte {offset + length} of {path}, which has {size}"
+            )
+        data = np.fromfile(path, ELEMENT_TYPES[info.type].host, info.nelms(), offset=offset)
+    except OSError as error:
+        raise popart_exception(f"{what}: external data {path}: {error.strerror}") from None
+    return data.reshape(info.dims)
+
+
+def _inside(location: str, folder: Path | None, what: str) -> Path:
+    """Give the path of external data; refuse what is not below the model's folder."""
+    if folder is None:
+        raise popart_exception(f"{what}: has external data; load the model by its path")
+    root = folder.resolve()
+    path = (root / location).resolve()
+    if not location or Path(location).is_absolute() or not path.is_relative_to(root):
+        raise popart_exception(f"{what}: external data {location!r} lie outside the model's folder")
+    return path
+
+
+def attributes_of(node: onnx.NodeProto, what: str) -> dict[str, Any]:
+    """Give a node's attributes: numbers, texts, lists, arrays; graphs as they are."""
+    return {attribute.name: _attribute(attribute, what) for attribute in node.attribute}
+
+
+def _attribute(attribute: onnx.AttributeProto, what: str) -> Any:
+    name = f"{what}: attribute {attribute.name!r}"
+    kind = attribute.type
+    if kind in _PLAIN:
+        return _PLAIN[kind](attribute)
+    if kind == onnx.AttributeProto.TENSOR:
+        return tensor_values(attribute.t, None, name)
+    if kind == onnx.AttributeProto.GRAPH:
+        return attribute.g
+    raise popart_exception(f"{name}: is of a kind that is not known ({kind})")
+
+
+_PLAIN: dict[int, Callable[[Any], Any]] = {
+    onnx.AttributeProto.FLOAT: lambda a: a.f,
+    onnx.AttributeProto.INT: lambda a: a.i,
+    onnx.AttributeProto.STRING: lambda a: a.s.decode("utf-8", "replace"),
+    onnx.AttributeProto.FLOATS: lambda a: list(a.floats),
+    onnx.AttributeProto.INTS: lambda a: list(a.ints),
+    onnx.AttributeProto.STRINGS: lambda a: [s.decode("utf-8", "replace") for s in a.strings],
+}

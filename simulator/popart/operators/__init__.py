@@ -1,0 +1,1 @@
+"""ONNX operators as operations of PopLibs, by domain, name and version."""

@@ -1,0 +1,147 @@
+"""One node as it is lowered: its tensors on the device, its attributes, what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from simulator.codelets.operations import BINARY, TERNARY, UNARY, Operation
+from simulator.graph.graph import Graph
+from simulator.graph.program import Copy
+from simulator.graph.program import Sequence as Program
+from simulator.graph.tensor import Tensor, broadcast_to
+from simulator.graph.types import FLOAT, INT, Array, Type
+from simulator.popart.errors import popart_exception
+from simulator.popart.ir import Ir, Node
+from simulator.popart.tensor_info import TensorInfo
+from simulator.poplibs import popops, poputil
+from simulator.poplibs.popops.expr import Expr
+from simulator.poplibs.popops.op_types import BinaryOpType, TernaryOpType, UnaryOpType
+
+_KINDS: tuple[tuple[Mapping[str, Operation], Callable[[str], Any]], ...] = (
+    (UNARY, UnaryOpType),
+    (BINARY, BinaryOpType),
+    (TERNARY, TernaryOpType),
+)
+
+
+@dataclass(slots=True)
+class Call:
+    """A node's inputs (None where not given or only known), and where its operations go.
+
+    `known` are the values of inputs that are known before the program runs; `options` are those of
+    convolutions. `lower_graph` lowers the nodes of a branch to a program.
+    """
+
+    graph: Graph
+    prog: Program
+    node: Node
+    inputs: list[Tensor | None]
+    infos: list[TensorInfo | None]
+    outputs: list[TensorInfo]
+    known: list[Array | None]
+    options: Mapping[str, object]
+    lower_graph: Callable[[Ir, Program], list[Tensor]]
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    def __getitem__(self, place: int) -> Tensor:
+        """Give an input that has to be there."""
+        tensor = self.inputs[place] if place < len(self.inputs) else None
+        if tensor is None:
+            raise popart_exception(f"{self.node}: input {place} is missing")
+        return tensor
+
+    def has(self, place: int) -> bool:
+        """Tell whether an optional input is given."""
+        return place < len(self.infos) and self.infos[place] is not None
+
+    def info(self, place: int = 0) -> TensorInfo:
+        """Give type and shape of an input that has to be there."""
+        info = self.infos[place] if place < len(self.infos) else None
+        if info is None:
+            raise popart_exception(f"{self.node}: input {place} is missing")
+        return info
+
+    def value(self, place: int) -> Array | None:
+        """Give an input's values if they are known."""
+        return self.known[place] if place < len(self.known) else None
+
+    def numbers(self, place: int, attribute: str = "") -> list[int] | None:
+        """Give whole numbers of an input, or of the attribute that older versions have."""
+        value = self.value(place)
+        if value is not None:
+            return [int(number) for number in value.reshape(-1)]
+        found = self.attribute(attribute, None) if attribute else None
+        return None if found is None else [int(number) for number in found]
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        return self.node.attributes.get(name, default)
+
+    def axis(self, default: int = 0, name: str = "axis") -> int:
+        """Give an axis of the first input, counted from the front."""
+        return int(self.attribute(name, default)) % max(len(self.info().dims), 1)
+
+    def wants(self, output: int) -> bool:
+        """Tell whether an optional output is asked for."""
+        return output < len(self.node.outputs) and bool(self.node.outputs[output])
+
+    # Operations
+    def variable(self, dtype: Type, shape: Sequence[int], what: str) -> Tensor:
+        """Add a variable, spread evenly."""
+        tensor = self.graph.addVariable(dtype, shape, f"{self.name}/{what}")
+        poputil.mapTensorLinearly(self.graph, tensor)
+        return tensor
+
+    def constant(self, values: Array | float, dtype: Type, what: str = "constant") -> Tensor:
+        """Add a constant, spread evenly."""
+        shape = values.shape if hasattr(values, "shape") else ()
+        tensor = self.graph.addConstant(dtype, shape, values, f"{self.name}/{what}")
+        poputil.mapTensorLinearly(self.graph, tensor)
+        return tensor
+
+    def cast(self, tensor: Tensor, dtype: Type) -> Tensor:
+        """Give a tensor's values in another type; itself when it has it."""
+        if tensor.dtype == dtype:
+            return tensor
+        return popops.cast(self.graph, tensor, dtype, self.prog, self.name)
+
+    def copy(self, tensor: Tensor, what: str = "copy") -> Tensor:
+        """Give a variable of its own with a tensor's values."""
+        out = self.variable(tensor.dtype, tensor.shape, what)
+        self.prog.add(Copy(tensor, out, name=f"{self.name}/{what}"))
+        return out
+
+    def map(self, expression: Expr, *operands: Tensor) -> Tensor:
+        """Compute an expression of tensors, fused."""
+        return popops.map(self.graph, expression, list(operands), self.prog, self.name)
+
+    def apply(self, operation: str, *operands: Tensor) -> Tensor:
+        """Apply an operator of popops to tensors of any type; what it lacks is computed wider."""
+        table, kind = _KINDS[len(operands) - 1]
+        entry, dtype = table[operation], operands[0].dtype
+        wide = wider(dtype, entry.types)
+        taken = [self.cast(tensor, wide) for tensor in operands]
+        arguments: list[Any] = [*taken, self.prog, self.name]
+        out = popops.map(self.graph, kind(operation), *arguments)
+        return out if entry.boolean else self.cast(out, dtype)
+
+    def scalar(self, place: int) -> Tensor:
+        """Give an input of one element as a tensor without dimensions."""
+        return self[place].reshape([])
+
+
+def wider(dtype: Type, types: Sequence[str]) -> Type:
+    """Give a type that an operation has and that holds the values of another."""
+    if dtype.name in types:
+        return dtype
+    order = (INT, FLOAT) if dtype.numpy.kind in "biu" else (FLOAT, INT)
+    return next((wide for wide in order if wide.name in types), dtype)
+
+
+def broadcast(tensor: Tensor, shape: Sequence[int]) -> Tensor:
+    """View a tensor in a larger shape, by NumPy's rules."""
+    return broadcast_to(tensor, tuple(shape))

@@ -1,0 +1,38 @@
+"""Operators that decide or show something while the program runs."""
+
+from __future__ import annotations
+
+from simulator.graph.program import Copy, If, PrintTensor
+from simulator.graph.program import Sequence as Program
+from simulator.graph.tensor import Tensor
+from simulator.popart.ir import Ir
+from simulator.popart.operators.call import Call
+
+
+def conditional(call: Call) -> list[Tensor]:
+    """Run one of two graphs; both leave their outputs in the same variables."""
+    names = ("then_branch", "else_branch")
+    known = call.value(0)
+    if known is not None:
+        chosen: Ir = call.attribute(names[0] if bool(known.reshape(-1)[0]) else names[1])
+        return call.lower_graph(chosen, call.prog)
+    outputs = [
+        call.variable(info.device, info.dims, f"output{place}")
+        for place, info in enumerate(call.outputs)
+    ]
+    bodies = []
+    for name in names:
+        body = Program(name=f"{call.name}/{name}")
+        made = call.lower_graph(call.attribute(name), body)
+        for tensor, output in zip(made, outputs, strict=True):
+            body.add(Copy(tensor, output, name=f"{call.name}/{name}"))
+        bodies.append(body)
+    call.prog.add(If(call.scalar(0), bodies[0], bodies[1], call.name))
+    return outputs
+
+
+def printed(call: Call) -> Tensor:
+    """Print the tensor on the host when it is made (ai.graphcore)."""
+    if call.attribute("print_gradient", 0) or call.attribute("print_self", 1):
+        call.prog.add(PrintTensor(call.attribute("title", call.name), call[0]))
+    return call[0]

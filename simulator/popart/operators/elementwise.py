@@ -1,0 +1,159 @@
+"""Operators on every element: of one tensor, of two, of several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+import numpy as np
+
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import BOOL, FLOAT, INT, UNSIGNED_INT
+from simulator.popart.operators.call import Call, broadcast
+from simulator.poplibs import popnn, popops
+from simulator.poplibs.popnn import NonLinearityType
+from simulator.poplibs.popops import expr
+from simulator.poplibs.popops.expr import Expr, _1, _2, _3
+
+Lower = Callable[[Call], Tensor]
+
+
+def unary(operation: str) -> Lower:
+    """Lower to an operator of popops with one operand."""
+    return lambda call: call.apply(operation, call[0])
+
+
+def absolute(call: Call) -> Tensor:
+    """Give absolute values; what has no sign has them already."""
+    if call.info().host.kind == "u":
+        return call[0]
+    return call.apply("ABSOLUTE", call[0])
+
+
+def expression(made: Callable[[Expr], Expr]) -> Lower:
+    """Lower to an expression of one operand, computed in one compute set."""
+    return lambda call: call.map(made(_1), call[0])
+
+
+def non_linearity(kind: NonLinearityType) -> Lower:
+    """Lower to popnn's non-linearity."""
+
+    def lower(call: Call) -> Tensor:
+        if kind is NonLinearityType.RELU and call.info().host.kind in "iu":
+            return call.apply("MAXIMUM", call[0], call.constant(0, call[0].dtype, "zero"))
+        return popnn.nonLinearity(call.graph, kind, call[0], call.prog, call.name)
+
+    return lower
+
+
+# The two exponentials of a hyperbolic sine would cancel near 0; the differences from 1 do not.
+HYPERBOLIC_SINE = expression(lambda x: (expr.Expm1(x) + expr.Expm1(x) / (expr.Expm1(x) + 1)) * 0.5)
+HYPERBOLIC_COSINE = expression(lambda x: (expr.Exp(x) + expr.Exp(-x)) * 0.5)
+ARC_TANGENT = expression(lambda x: expr.Atan2(x, expr.Const(1)))
+
+
+def gelu(call: Call) -> Tensor:
+    """Give x/2 (1 + erf(x / sqrt 2)), or its approximation by a tangent."""
+    exact = call.attribute("approximate", "none") == "none"
+    kind = NonLinearityType.GELU_ERF if exact else NonLinearityType.GELU
+    return popnn.nonLinearity(call.graph, kind, call[0], call.prog, call.name)
+
+
+def is_inf(call: Call) -> Tensor:
+    """Tell infinite elements, of both signs or of one."""
+    wanted = call.attribute("detect_positive", 1), call.attribute("detect_negative", 1)
+    if all(wanted):
+        return call.apply("IS_INF", call[0])
+    if not any(wanted):
+        return call.constant(np.zeros(call.info().dims, dtype=np.bool_), BOOL)
+    limit = np.inf if wanted[0] else -np.inf
+    return call.apply("EQUAL", call[0], call.constant(limit, call[0].dtype, "infinity"))
+
+
+def shrink(call: Call) -> Tensor:
+    """Move what is outside [-lambd, lambd] by the bias, the rest to 0."""
+    bias, limit = call.attribute("bias", 0.0), call.attribute("lambd", 0.5)
+    above = expr.Select(_1 - bias, _1 * 0.0, _1 > limit)
+    return call.map(expr.Select(_1 + bias, above, _1 < -limit), call[0])
+
+
+def clip(call: Call) -> Tensor:
+    """Keep elements within limits, which are attributes or inputs."""
+    out = call[0]
+    for place, name, operation in ((1, "min", "MAXIMUM"), (2, "max", "MINIMUM")):
+        if call.has(place):
+            out = call.apply(operation, out, call.scalar(place))
+        elif name in call.node.attributes:
+            limit = call.constant(call.attribute(name), out.dtype, name)
+            out = call.apply(operation, out, limit)
+    return out
+
+
+def scaled(call: Call) -> Tensor:
+    """Multiply by a number (ai.graphcore)."""
+    return call.map(_1 * float(call.attribute("scale", 1.0)), call[0])
+
+
+# Two operands
+def operands(call: Call) -> tuple[Tensor, Tensor]:
+    """Give both operands in ranks that broadcast; before opset 7 an attribute says how."""
+    a, b = call[0], call[1]
+    if call.attribute("broadcast", 0) and b.rank() < a.rank():
+        axis = int(call.attribute("axis", a.rank() - b.rank())) % a.rank()
+        b = b.reshape((*b.shape, *[1] * (a.rank() - axis - b.rank())))
+    return a, b
+
+
+def binary(operation: str) -> Lower:
+    """Lower to an operator of popops with two operands."""
+    return lambda call: call.apply(operation, *operands(call))
+
+
+def power(call: Call) -> Tensor:
+    """Raise to powers: in floats, also of integers."""
+    base, exponent = operands(call)
+    wide = base.dtype if base.dtype.numpy.kind == "f" else FLOAT
+    raised = call.apply("POWER", call.cast(base, wide), call.cast(exponent, wide))
+    return call.cast(raised, base.dtype)
+
+
+def several(operation: str) -> Lower:
+    """Lower to an operator between all inputs, one after another."""
+
+    def lower(call: Call) -> Tensor:
+        inputs = [call[place] for place in range(len(call.inputs))]
+        if len(inputs) == 1:
+            return inputs[0]
+        return reduce(lambda a, b: call.apply(operation, a, b), inputs)
+
+    return lower
+
+
+def mean(call: Call) -> Tensor:
+    """Give the mean of all inputs."""
+    return call.map(_1 * (1.0 / len(call.inputs)), several("ADD")(call))
+
+
+# Types and truth
+def cast(call: Call) -> Tensor:
+    """Change the type; what is not zero becomes true."""
+    wanted = call.outputs[0].device
+    if wanted == BOOL and call[0].dtype != BOOL:
+        zero = call.constant(0, call[0].dtype, "zero")
+        return call.apply("NOT_EQUAL", call[0], zero)
+    return call.cast(call[0], wanted)
+
+
+def one_hot(call: Call) -> Tensor:
+    """Put one of two values where each index points, the other elsewhere."""
+    depth = int(call.numbers(1)[0])  # type: ignore[index]
+    indices = call.cast(call[0], INT)
+    axis = int(call.attribute("axis", -1)) % (indices.rank() + 1)
+    wrapped = call.map(expr.Select(_1 + depth, _1, _1 < 0), indices)
+    rows = call.cast(wrapped, UNSIGNED_INT).flatten()
+    encoded = call.variable(call[2].dtype, [rows.numElements(), depth], "encoded")
+    popops.encodeOneHot(call.graph, rows, encoded, call.prog, call.name)
+    out = encoded.reshape((*indices.shape, depth)).dimRoll(indices.rank(), axis)
+    off, on = call[2].flatten()[0], call[2].flatten()[1]
+    shaped = [broadcast(value, out.shape) for value in (on, off)]
+    return call.map(expr.Select(_1, _2, _3 != 0), *shaped, out)

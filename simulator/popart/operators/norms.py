@@ -1,0 +1,134 @@
+"""Normalisation by batch, instance and group; dropout."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import BOOL, element_count
+from simulator.popart.operators.call import Call
+from simulator.poplibs import poplin, popnn, popops, poprand
+from simulator.poplibs.popops.expr import _1, _2, _3
+
+
+def batch_norm(call: Call) -> Tensor | list[Tensor]:
+    """Normalise by the statistics given, or in training by those of the batch."""
+    if in_training(call):
+        return _batch_norm_training(call)
+    data, epsilon = _channels(call, call[0]), call.attribute("epsilon", 1e-5)
+    scale, bias, mean, variance = (call[place].flatten() for place in range(1, 5))
+    deviation = popops.varianceToInvStdDev(
+        call.graph, variance, call.constant(epsilon, variance.dtype, "epsilon"), call.prog,
+        call.name,
+    )  # fmt: skip
+    factor = call.map(_1 * _2, scale, deviation)
+    addend = call.map(_1 - _2 * _3, bias, mean, factor)
+    factor, addend = (call.cast(tensor, data.dtype) for tensor in (factor, addend))
+    out = popnn.bn.batchNormalise(call.graph, data, factor, addend, call.prog, call.name)
+    return out.reshape(call[0].shape)
+
+
+def in_training(call: Call) -> bool:
+    """Tell whether a node's own attribute asks for the statistics of the batch."""
+    if call.node.version >= 14:
+        return bool(call.attribute("training_mode", 0))
+    return False
+
+
+def _first(found: Tensor | tuple[Tensor, Tensor]) -> Tensor:
+    return found[0] if isinstance(found, tuple) else found
+
+
+def _channels(call: Call, data: Tensor) -> Tensor:
+    """View activations with their channels second; without `spatial` each element is one."""
+    if call.attribute("spatial", 1):
+        return data
+    return data.reshape((data.shape[0], element_count(data.shape[1:])))
+
+
+def _batch_norm_training(call: Call) -> list[Tensor]:
+    """Normalise by the batch's statistics; give running ones beside the result."""
+    data, epsilon = call[0], call.attribute("epsilon", 1e-5)
+    scale, bias, old_mean, old_variance = (call[place] for place in range(1, 5))
+    mean, deviation = popnn.bn.batchNormStatistics(
+        call.graph, data, epsilon, call.prog, False, True, debugContext=call.name
+    )
+    out = popnn.bn.batchNormalise(
+        call.graph, data, scale, bias, mean, deviation, call.prog, call.name
+    )
+    variance = popops.invStdDevToVariance(
+        call.graph, deviation, call.constant(epsilon, deviation.dtype, "epsilon"), call.prog,
+        call.name,
+    )  # fmt: skip
+    momentum = call.attribute("momentum", 0.9)
+    running = _1 * momentum + _2 * (1 - momentum)
+    return [
+        _first(out),
+        call.map(running, old_mean, call.cast(mean, old_mean.dtype)),
+        call.map(running, old_variance, call.cast(variance, old_variance.dtype)),
+    ]
+
+
+def norm_parameter(call: Call) -> Tensor | None:
+    """Add a parameter with one element a channel, beside the activations."""
+    if not call.attribute("spatial", 1) or call.inputs[0] is None:
+        return None
+    return poplin.createNormGamma(call.graph, call[0], call.info(1).device, call.name)
+
+
+def instance_norm(call: Call) -> Tensor:
+    """Normalise each channel of each sample."""
+    data, epsilon = call[0], call.attribute("epsilon", 1e-5)
+    mean, deviation = popnn.in_.instanceNormStatistics(
+        call.graph, data, epsilon, call.prog, False, True, debugContext=call.name
+    )
+    out = popnn.in_.instanceNormalise(
+        call.graph, data, call[1], call[2], mean, deviation, call.prog, call.name
+    )
+    return _first(out)
+
+
+def group_norm(call: Call) -> list[Tensor]:
+    """Normalise groups of channels of each sample; give mean and deviation, too.
+
+    The first version of ai.onnx has a scale and a bias for each group, others for each channel.
+    """
+    data, groups = call[0], int(call.attribute("num_groups"))
+    mean, deviation = popnn.gn.groupNormStatistics(
+        call.graph, data, call.attribute("epsilon", 1e-5), call.prog, groups, False, True,
+        debugContext=call.name,
+    )  # fmt: skip
+    scale, bias = (_by_channel(call[place], data.shape[1]) for place in (1, 2))
+    out = popnn.gn.groupNormalise(
+        call.graph, data, scale, bias, mean, deviation, call.prog, call.name
+    )
+    return [_first(out), mean, deviation]
+
+
+def _by_channel(parameter: Tensor, channels: int) -> Tensor:
+    return parameter.upsample(channels // parameter.numElements(), 0)
+
+
+def dropout(call: Call) -> list[Tensor]:
+    """Give the input; when trained, with a share of its elements set to zero."""
+    ratio, data = dropped_share(call), call[0]
+    kept = np.ones(data.shape, dtype=np.bool_)
+    if not ratio:
+        outputs = [data]
+        if call.wants(1):
+            outputs.append(call.constant(kept, call.outputs[1].device, "mask"))
+        return outputs
+    mask = poprand.bernoulli(call.graph, None, 0, data, data.dtype, 1 - ratio, call.prog, call.name)
+    out = call.map(_1 * _2 * (1 / (1 - ratio)), data, mask)
+    wanted = call.outputs[1].device if call.wants(1) else BOOL
+    return [out, call.cast(mask, wanted)] if call.wants(1) else [out]
+
+
+def dropped_share(call: Call) -> float:
+    """Give the share of elements that a Dropout sets to zero, 0 unless it is trained."""
+    if call.node.version < 12:
+        return 0.0
+    training, ratio = call.value(2), call.value(1)
+    if training is None or not bool(training.reshape(-1)[0]):
+        return 0.0
+    return 0.5 if ratio is None else float(ratio.reshape(-1)[0])

@@ -1,0 +1,158 @@
+"""Operators that make one element of many: sums, extremes, the places of extremes, softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from simulator.codelets.reduction import REDUCTIONS
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import BOOL, element_count
+from simulator.popart.operators.call import Call, broadcast, wider
+from simulator.poplibs import popnn, popops
+from simulator.poplibs.popnn import NonLinearityType
+from simulator.poplibs.popops import Operation, SortOrder, TopKParams, expr
+from simulator.poplibs.popops.expr import Expr, _1, _2
+
+Function = Callable[[Expr], Expr]
+
+
+class Reduction(NamedTuple):
+    """A reduction: what is done to elements first, how they are joined, what is done last."""
+
+    operation: Operation
+    before: Function | None = None
+    after: Function | None = None
+    mean: bool = False
+
+
+REDUCED = {
+    "ReduceL1": Reduction(Operation.ADD, before=expr.Abs),
+    "ReduceL2": Reduction(Operation.SQUARE_ADD, after=expr.Sqrt),
+    "ReduceLogSum": Reduction(Operation.ADD, after=expr.Log),
+    "ReduceLogSumExp": Reduction(Operation.LOG_ADD),
+    "ReduceMax": Reduction(Operation.MAX),
+    "ReduceMean": Reduction(Operation.ADD, mean=True),
+    "ReduceMin": Reduction(Operation.MIN),
+    "ReduceProd": Reduction(Operation.MUL),
+    "ReduceSum": Reduction(Operation.ADD),
+    "ReduceSumSquare": Reduction(Operation.SQUARE_ADD),
+}
+_OF_TRUTH = {Operation.MAX: Operation.LOGICAL_OR, Operation.MIN: Operation.LOGICAL_AND}
+
+
+def reduced_axes(call: Call) -> list[int]:
+    """Give the axes that go, from the attribute or, in newer versions, the input."""
+    rank = len(call.info().dims)
+    axes = call.numbers(1, "axes")
+    if not axes:
+        return [] if call.attribute("noop_with_empty_axes", 0) else list(range(rank))
+    return sorted(axis % rank for axis in axes)
+
+
+def reduction(call: Call) -> Tensor:
+    """Reduce axes, which stay with size 1 or go."""
+    kind, axes, tensor = REDUCED[call.node.operator], reduced_axes(call), call[0]
+    operation = _OF_TRUTH[kind.operation] if tensor.dtype == BOOL else kind.operation
+    names = [dtype.name for dtype in REDUCTIONS[operation.value].types]
+    values = call.cast(tensor, wider(tensor.dtype, names))
+    if kind.before is not None:
+        values = call.map(kind.before(_1), values)
+    out = reduced(call, values, axes, operation)
+    if kind.mean:
+        count = max(element_count(tuple(tensor.shape[axis] for axis in axes)), 1)
+        out = call.map(_1 * (1.0 / count), out)
+    if kind.after is not None:
+        out = call.map(kind.after(_1), out)
+    return call.cast(out, tensor.dtype).reshape(call.outputs[0].dims)
+
+
+def reduced(call: Call, values: Tensor, axes: list[int], operation: Operation) -> Tensor:
+    """Reduce axes, which go."""
+    return popops.reduce(call.graph, values, axes, operation, call.prog, call.name)
+
+
+def arg_extreme(call: Call) -> Tensor:
+    """Give the place of the largest or smallest element of an axis: the first, or the last."""
+    axis = call.axis()
+    tensor, size = call[0], call.info().dims[axis]
+    rows = tensor.dimRoll(axis, tensor.rank() - 1)
+    last = bool(call.attribute("select_last_index", 0))
+    if last:
+        rows = rows.reverse(rows.rank() - 1)
+    table = rows.reshape((rows.numElements() // size, size))
+    find = popnn.argMax if call.node.operator == "ArgMax" else popnn.argMin
+    found = find(call.graph, table, call.prog, call.name)
+    places = call.cast(found, call.outputs[0].device)
+    if last:
+        places = call.map(expr.Sub(size - 1, _1), places)
+    return places.reshape(call.outputs[0].dims)
+
+
+def top_k(call: Call) -> list[Tensor]:
+    """Give the largest or smallest elements of an axis, and their places."""
+    axis, tensor = call.axis(-1), call[0]
+    count = call.numbers(1) or [call.attribute("k")]
+    rows = tensor.dimRoll(axis, tensor.rank() - 1)
+    size = rows.shape[-1]
+    largest = bool(call.attribute("largest", 1))
+    order = SortOrder.DESCENDING if largest else SortOrder.ASCENDING
+    params = TopKParams(int(count[0]), largest, order, stableSort=True)
+    keys = call.cast(rows, wider(rows.dtype, ("float", "half", "int", "unsigned int")))
+    table = keys.reshape((rows.numElements() // size, size))
+    values, places = popops.topKWithPermutation(call.graph, call.prog, table, params, call.name)
+    shape = (*rows.shape[:-1], int(count[0]))
+    found = (call.cast(values, tensor.dtype), call.cast(places, call.outputs[1].device))
+    return [part.reshape(shape).dimRoll(tensor.rank() - 1, axis) for part in found]
+
+
+# Softmax
+def _rows(call: Call) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+    """View the classes of each sample as a row; give the rows, and the way back.
+
+    Before opset 13 all dimensions from the axis on are classes.
+    """
+    tensor = call[0]
+    if call.node.version < 13:
+        axis = call.axis(1)
+        samples = element_count(tensor.shape[:axis])
+        shape = (samples, tensor.numElements() // max(samples, 1))
+        return tensor.reshape(shape), lambda out: out.reshape(tensor.shape)
+    axis, last = call.axis(-1), tensor.rank() - 1
+    moved = tensor.dimRoll(axis, last)
+    classes = moved.shape[-1]
+    table = moved.reshape((moved.numElements() // classes, classes))
+    return table, lambda out: out.reshape(moved.shape).dimRoll(last, axis)
+
+
+def softmax(call: Call) -> Tensor:
+    """Give the softmax of each sample, stable for large values."""
+    table, back = _rows(call)
+    kind = NonLinearityType.SOFTMAX_STABLE
+    return back(popnn.nonLinearity(call.graph, kind, table, call.prog, call.name))
+
+
+def log_softmax(call: Call) -> Tensor:
+    """Give x - max - log(sum(exp(x - max))) of each sample."""
+    table, back = _rows(call)
+    largest = reduced(call, table, [1], Operation.MAX).expand([1])
+    below = call.map(_1 - _2, table, broadcast(largest, table.shape))
+    powers = call.map(expr.Exp(_1), below)
+    total = reduced(call, powers, [1], Operation.ADD).expand([1])
+    return back(call.map(_1 - expr.Log(_2), below, broadcast(total, table.shape)))
+
+
+# Placed here, as they are reductions over the whole field.
+def global_pool(call: Call) -> Tensor:
+    """Give the mean or the maximum of each channel."""
+    tensor = call[0]
+    axes = list(range(2, tensor.rank()))
+    if call.node.operator == "GlobalMaxPool":
+        out = reduced(call, tensor, axes, Operation.MAX)
+    else:
+        total = reduced(call, tensor, axes, Operation.ADD)
+        count = int(np.prod(tensor.shape[2:]))
+        out = call.map(_1 * (1.0 / count), total)
+    return out.reshape(call.outputs[0].dims)

@@ -1,0 +1,195 @@
+"""Operators that move elements: views of a tensor wherever that will do."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.graph.tensor import Tensor, concat
+from simulator.graph.types import INT, UNSIGNED_INT, IntArray, element_count
+from simulator.popart.errors import popart_exception
+from simulator.popart.operators.call import Call
+from simulator.poplibs import popops
+from simulator.poplibs.popops import expr
+from simulator.poplibs.popops.expr import _1, _2
+
+
+def same(call: Call) -> Tensor:
+    """Give the input as it is."""
+    return call[0]
+
+
+def reshaped(call: Call) -> Tensor:
+    """View the elements in the shape that the output has."""
+    return call[0].reshape(call.outputs[0].dims)
+
+
+def reshaped_back(call: Call, made: Tensor) -> Tensor:
+    """View a tensor that lies as the output should in the shape of the input."""
+    return made.reshape(call.info().dims)
+
+
+def order_of(call: Call) -> list[int]:
+    """Give the axes of a Transpose in their new order."""
+    rank = len(call.info().dims)
+    return list(call.attribute("perm", range(rank)[::-1]))
+
+
+def transposed(call: Call) -> Tensor:
+    """View the axes in another order."""
+    return call[0].dimShuffle(order_of(call))
+
+
+def transposed_back(call: Call, made: Tensor) -> Tensor:
+    """View a tensor that lies as the output should with the axes of the input."""
+    return made.dimShuffle(np.argsort(order_of(call)).tolist())
+
+
+def joined(call: Call) -> Tensor:
+    """Lay the inputs one after another."""
+    default = 1 if call.node.version < 4 else 0  # version 1 has an axis of 1 if none is given
+    return concat([call[place] for place in range(len(call.inputs))], call.axis(default))
+
+
+def split(call: Call) -> list[Tensor]:
+    """Cut an axis into the sizes that the outputs have."""
+    axis = call.axis()
+    ends = np.cumsum([info.dims[axis] for info in call.outputs]).tolist()
+    return [
+        call[0].slice(begin, end, axis) for begin, end in zip([0, *ends[:-1]], ends, strict=True)
+    ]
+
+
+def sliced(call: Call) -> Tensor:
+    """Take every so many elements between bounds, which are clamped to the axis."""
+    tensor = call[0]
+    starts, ends = call.numbers(1, "starts") or [], call.numbers(2, "ends") or []
+    axes = call.numbers(3, "axes") or list(range(len(starts)))
+    steps = call.numbers(4) or [1] * len(starts)
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        place = axis % tensor.rank()
+        size = tensor.shape[place]
+        # Python's own bounds; an end before the first element is written below -size.
+        stop = None if step < 0 and end < -size else end
+        tensor = _taken(tensor, range(size)[start:stop:step], place)
+    return tensor
+
+
+def _taken(tensor: Tensor, places: range, axis: int) -> Tensor:
+    if places.step == 1:
+        return tensor.slice(places.start, max(places.start, places.stop), axis)
+    return tensor.taken(np.array(places, dtype=np.int64), axis)
+
+
+def subsampled(call: Call) -> Tensor:
+    """Take every so many elements of each axis (ai.graphcore)."""
+    tensor = call[0]
+    for axis, stride in enumerate(call.attribute("strides", ())):
+        tensor = tensor.subSample(int(stride), axis)
+    return tensor
+
+
+def tiled(call: Call) -> Tensor:
+    """Repeat each axis; version 1 repeats one."""
+    tensor = call[0]
+    if call.node.version < 6:
+        repeats = [1] * tensor.rank()
+        repeats[(call.numbers(2) or [0])[0]] = (call.numbers(1) or [1])[0]
+    else:
+        repeats = call.numbers(1) or []
+    for axis, times in enumerate(repeats):
+        tensor = tensor if times == 1 else tensor.broadcast(times, axis)
+    return call.copy(tensor, "tiled")
+
+
+def padded(call: Call) -> Tensor:
+    """Put a value, or the tensor's own elements again, around it."""
+    tensor = call[0]
+    widths = call.numbers(1, "pads") or []
+    axes = [axis % tensor.rank() for axis in call.numbers(3) or range(tensor.rank())]
+    value = call.value(2)
+    number = call.attribute("value", 0) if value is None else value.reshape(-1)[0].item()
+    mode, half = call.attribute("mode", "constant"), len(widths) // 2
+    for axis, lower, upper in zip(axes, widths[:half], widths[half:], strict=True):
+        if mode == "constant":
+            given = call.scalar(2) if value is None and call.has(2) else number
+            tensor = popops.pad(call.graph, tensor, lower, upper, axis, given)
+        else:
+            places = _around(mode, tensor.shape[axis], lower, upper)
+            tensor = tensor.taken(places, axis)
+    return tensor
+
+
+def _around(mode: str, size: int, lower: int, upper: int) -> IntArray:
+    """Give the places of an axis that its padded form has."""
+    places = np.arange(-lower, size + upper, dtype=np.int64)
+    if mode == "edge":
+        return np.clip(places, 0, size - 1)
+    if mode == "wrap":
+        return places % size
+    period = max(2 * (size - 1), 1)  # reflect
+    folded = places % period
+    return np.where(folded < size, folded, period - folded)
+
+
+# Indices
+def gathered(call: Call) -> Tensor:
+    """Take slices of an axis by indices; negative ones count from its end."""
+    axis, tensor = call.axis(), call[0]
+    known = call.value(1)
+    shape = (*tensor.shape[:axis], *call.info(1).dims, *tensor.shape[axis + 1 :])
+    size = tensor.shape[axis]
+    if known is not None:
+        numbers = known.reshape(-1).astype(np.int64)
+        wrong = numbers[(numbers < -size) | (numbers >= size)]
+        if wrong.size:
+            raise popart_exception(f"{call.node}: index {wrong[0]} of an axis of {size}")
+        return tensor.taken(numbers % size, axis).reshape(shape)
+    places = from_front(call, call[1].flatten(), size)
+    rows = tensor.dimRoll(axis, 0).reshape((size, tensor.numElements() // size))
+    found = popops.multiSlice(
+        call.graph, rows, places.expand([1]), [0], [1], call.prog, debugContext=call.name
+    )
+    moved = found.reshape((places.numElements(), *tensor.dimRoll(axis, 0).shape[1:]))
+    return moved.dimRoll(0, axis).reshape(shape)
+
+
+def gather_input(call: Call) -> Tensor:
+    """Add a table whose rows are looked up at low cost."""
+    info, axis = call.info(), call.axis()
+    return popops.createGatherInput(call.graph, info.device, info.dims, axis)
+
+
+def from_front(call: Call, indices: Tensor, size: int) -> Tensor:
+    """Give indices as unsigned ones, those below 0 counted from the end."""
+    signed = call.cast(indices, INT)
+    wrapped = call.map(expr.Select(_1 + size, _1, _1 < 0), signed)
+    return call.cast(wrapped, UNSIGNED_INT)
+
+
+def scattered(call: Call) -> Tensor:
+    """Replace elements of a copy: element i of the updates goes to index i of the axis."""
+    axis, shape = call.axis(), call.info().dims
+    if not call.info(1).nelms():
+        return call[0]
+    out = call.copy(call[0], "scattered")
+    inner, picked = element_count(shape[axis + 1 :]), call.info(1).dims
+    places = np.indices(picked)
+    strides = [element_count(shape[place + 1 :]) for place in range(len(shape))]
+    base = sum(
+        (places[place] * stride for place, stride in enumerate(strides) if place != axis),
+        start=np.zeros(picked, dtype=np.int64),
+    ).reshape(-1)
+    along = from_front(call, call[1].flatten(), shape[axis])
+    offsets = call.constant(base.astype(np.uint32), UNSIGNED_INT, "offsets")
+    flat = call.map(_1 * inner + _2, along, offsets)
+    popops.multiUpdate(
+        call.graph,
+        out.flatten().expand([1]),
+        call[2].flatten().expand([1]).expand([1]),
+        flat.expand([1]),
+        [0],
+        [1],
+        call.prog,
+        debugContext=call.name,
+    )
+    return out

@@ -1,0 +1,105 @@
+"""The windows of convolutions and poolings: ONNX's attributes, and what the libraries take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import IntArray
+from simulator.popart.operators.call import Call
+from simulator.poplibs import popops
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """One number for each dimension of the field.
+
+    `lower` and `upper` are the padding that the model asks for; `extra` is what the last window
+    reads beyond it (below 0: what no window reads).
+    """
+
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    extra: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    @property
+    def beyond(self) -> list[int]:
+        """Give the padding behind the field up to the end of the last window."""
+        return [upper + extra for upper, extra in zip(self.upper, self.extra, strict=True)]
+
+    @property
+    def dilated(self) -> bool:
+        return any(step > 1 for step in self.dilation)
+
+    def taps(self, axis: int) -> IntArray:
+        """Give where each window reads [output][tap], in the field with its lower padding."""
+        first = np.arange(self.outputs[axis], dtype=np.int64)[:, None] * self.stride[axis]
+        return first + np.arange(self.kernel[axis], dtype=np.int64) * self.dilation[axis]
+
+
+def windows_of(call: Call, kernel: tuple[int, ...], outputs: tuple[int, ...]) -> Windows:
+    """Read the attributes of a convolution or pooling."""
+    field = call.info().dims[2:]
+    ones = [1] * len(field)
+    stride = tuple(call.attribute("strides") or ones)
+    dilation = tuple(call.attribute("dilations") or ones)
+    spans = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
+    rows = list(zip(field, spans, stride, outputs, strict=True))
+    needed = [(count - 1) * step + span - size for size, span, step, count in rows]
+    lower, upper = _pads(call, needed)
+    extra = tuple(n - a - b for n, a, b in zip(needed, lower, upper, strict=True))
+    return Windows(kernel, stride, dilation, lower, upper, extra, outputs)
+
+
+def _pads(call: Call, needed: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Give the padding before and behind, that of auto_pad by what the windows need."""
+    kind = call.attribute("auto_pad", "NOTSET")
+    if kind in ("SAME_UPPER", "SAME_LOWER"):
+        more = [max(width, 0) for width in needed]
+        small, large = tuple(w // 2 for w in more), tuple(w - w // 2 for w in more)
+        return (small, large) if kind == "SAME_UPPER" else (large, small)
+    half = len(needed)
+    given = None if kind == "VALID" else call.attribute("pads")
+    pads = tuple(given or [0] * (2 * half))
+    return pads[:half], pads[half:]
+
+
+def spread_windows(call: Call, tensor: Tensor, windows: Windows, fill: float) -> Tensor:
+    """View [samples, channels, outputs..., taps]: what each window reads, `fill` outside."""
+    axes = range(len(windows.kernel))
+    lower, upper = [0, 0, *windows.lower], [0, 0, *windows.beyond]
+    around = popops.pad(call.graph, tensor, lower, [max(u, 0) for u in upper], fill)
+    for axis in axes:
+        around = around.taken(windows.taps(axis).reshape(-1), 2 + axis)
+    split = [size for axis in axes for size in (windows.outputs[axis], windows.kernel[axis])]
+    apart = around.reshape((*tensor.shape[:2], *split))
+    order = [0, 1, *(2 + 2 * axis for axis in axes), *(3 + 2 * axis for axis in axes)]
+    shape = (*tensor.shape[:2], *windows.outputs, _taps(windows))
+    return apart.dimShuffle(order).reshape(shape)
+
+
+def _taps(windows: Windows) -> int:
+    return int(np.prod(windows.kernel))
+
+
+def positions(call: Call, windows: Windows) -> IntArray:
+    """Give where each window reads [outputs..., taps], in the flat field; -1 outside of it."""
+    field = call.info().dims[2:]
+    count = len(field)
+    flat = np.zeros([1] * (2 * count), dtype=np.int64)
+    inside = np.ones([1] * (2 * count), dtype=np.bool_)
+    stride = 1
+    for axis in range(count)[::-1]:
+        places = windows.taps(axis) - windows.lower[axis]
+        shape = [1] * (2 * count)
+        shape[axis], shape[count + axis] = places.shape
+        flat = flat + places.reshape(shape) * stride
+        inside = inside & ((places >= 0) & (places < field[axis])).reshape(shape)
+        stride *= field[axis]
+    return np.where(inside, flat, -1).reshape((*windows.outputs, _taps(windows)))

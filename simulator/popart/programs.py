@@ -1,0 +1,116 @@
+"""The programs of a session: weights in and out, and the steps of batches with their anchors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from simulator.graph.graph import Graph
+from simulator.graph.program import Call, Copy, Program, Repeat
+from simulator.graph.program import Sequence as Steps
+from simulator.graph.tensor import Tensor
+from simulator.popart.dataflow import DataFlow
+
+WEIGHTS_FROM_HOST, RUN, WEIGHTS_TO_HOST = "weightsFromHost", "run", "weightsToHost"
+
+
+@dataclass(slots=True)
+class Programs:
+    """Programs by name, in the order of their numbers, and the handle of each tensor's stream."""
+
+    programs: dict[str, Program] = field(default_factory=dict)
+    inputs: dict[str, str] = field(default_factory=dict)
+    anchors: dict[str, str] = field(default_factory=dict)
+    weights_in: dict[str, str] = field(default_factory=dict)
+    weights_out: dict[str, str] = field(default_factory=dict)
+
+    def number(self, name: str) -> int:
+        """Give the number by which an engine runs a program."""
+        return list(self.programs).index(name)
+
+
+def host_to_device(graph: Graph, prefix: str, name: str, tensor: Tensor) -> tuple[str, Copy]:
+    """Add a stream to a tensor; give its handle and the copy."""
+    handle = f"{prefix}/{name}"
+    stream = graph.addHostToDeviceFIFO(handle, tensor.dtype, tensor.numElements())
+    return handle, Copy(stream, tensor, name=handle)
+
+
+def device_to_host(graph: Graph, prefix: str, name: str, tensor: Tensor) -> tuple[str, Copy]:
+    """Add a stream from a tensor; give its handle and the copy."""
+    handle = f"{prefix}/{name}"
+    stream = graph.addDeviceToHostFIFO(handle, tensor.dtype, tensor.numElements())
+    return handle, Copy(tensor, stream, name=handle)
+
+
+def add_weights(made: Programs, graph: Graph, weights: Mapping[str, Tensor]) -> None:
+    """Add the programs that move weights from the host and back."""
+    down, up = Steps(name=WEIGHTS_FROM_HOST), Steps(name=WEIGHTS_TO_HOST)
+    for name, tensor in weights.items():
+        made.weights_in[name], copy = host_to_device(graph, "weights", name, tensor)
+        down.add(copy)
+        made.weights_out[name], back = device_to_host(graph, "weightsToHost", name, tensor)
+        up.add(back)
+    made.programs[WEIGHTS_FROM_HOST], made.programs[WEIGHTS_TO_HOST] = down, up
+
+
+def add_inputs(made: Programs, graph: Graph, inputs: Mapping[str, Tensor], prog: Steps) -> None:
+    """Add the copies of a batch's inputs; what has no elements is not moved."""
+    for name, tensor in inputs.items():
+        if tensor.numElements():
+            made.inputs[name], copy = host_to_device(graph, "input", name, tensor)
+            prog.add(copy)
+
+
+def add_run(
+    made: Programs, graph: Graph, body: Steps, anchors: Mapping[str, Tensor], flow: DataFlow
+) -> None:
+    """Add the program of a step: all batches, with each anchor where it is wanted."""
+    copies: dict[int, list[Program]] = {}
+    last: list[Program] = []
+    for name, tensor in anchors.items():
+        if not tensor.numElements():
+            continue
+        made.anchors[name], copy = device_to_host(graph, "anchor", name, tensor)
+        kind = flow.art(name)
+        if kind.id() == "FINAL":
+            last.append(copy)
+        else:
+            copies.setdefault(kind.rp() if kind.id() == "EVERYN" else 1, []).append(copy)
+    body.children.extend(copies.pop(1, ()))
+    batches = flow.batchesPerStep()
+    step = _steps(graph, body, batches, copies)
+    made.programs[RUN] = Steps(step, last, name=RUN)
+
+
+def _steps(
+    graph: Graph, body: Steps, batches: int, copies: Mapping[int, Sequence[Program]]
+) -> Program:
+    """Repeat the body, with what follows every so many times."""
+    if not copies:
+        return body if batches == 1 else Repeat(batches, body, name="batches")
+    one = Call(graph.addFunction(body, "batch"))
+    periods = sorted(copies)
+    if all(b % a == 0 for a, b in zip(periods, periods[1:], strict=False)):
+        return _nested(one, batches, periods, copies)
+    steps = Steps(name="batches")
+    for batch in range(1, batches + 1):
+        steps.add(one)
+        for period in periods:
+            steps.children.extend(copies[period] if batch % period == 0 else ())
+    return steps
+
+
+def _nested(
+    one: Program, count: int, periods: Sequence[int], copies: Mapping[int, Sequence[Program]]
+) -> Program:
+    """Nest loops, the longest period outermost."""
+    if not periods:
+        return Repeat(count, one)
+    *shorter, period = periods
+    whole, rest = divmod(count, period)
+    block = Steps(_nested(one, period, shorter, copies), copies[period])
+    steps = Steps(Repeat(whole, block), name="batches")
+    if rest:
+        steps.add(_nested(one, rest, shorter, copies))
+    return steps

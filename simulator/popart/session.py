@@ -1,0 +1,189 @@
+"""Sessions: a model compiled for a device, and run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from simulator.engine import Engine
+from simulator.graph.graph import Graph
+from simulator.graph.program import Sequence
+from simulator.graph.types import Array
+from simulator.popart import programs as parts
+from simulator.popart.dataflow import DataFlow, PyStepIO
+from simulator.popart.devices import DeviceInfo
+from simulator.popart.errors import popart_exception
+from simulator.popart.importing import import_model
+from simulator.popart.lowering import Lowering, Progress
+from simulator.popart.model_file import Model, read_model
+from simulator.popart.programs import Programs
+from simulator.popart.session_options import SessionOptions
+from simulator.popart.tensor_info import InputShapeInfo, TensorInfo, to_device
+from simulator.runtime.without_values import OPTION as VALUES_OPTION
+
+
+def _nothing(done: int, total: int, what: str) -> None:
+    """Show no progress."""
+
+
+class InferenceSession:
+    """A model that gives its anchors for inputs.
+
+    `model` is the path of an ONNX file, a serialised ModelProto or a ModelProto. Raises
+    popart_exception for a model that cannot be run, before anything is compiled.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        dataFlow: DataFlow | None = None,
+        deviceInfo: DeviceInfo | None = None,
+        inputShapeInfo: InputShapeInfo | None = None,
+        userOptions: SessionOptions | None = None,
+        *,
+        dataFeed: DataFlow | None = None,
+        progress: Progress = _nothing,
+    ) -> None:
+        flow = dataFlow or dataFeed
+        if flow is None or deviceInfo is None:
+            raise popart_exception("session: a DataFlow and a device are needed")
+        self._flow, self._device, self._progress = flow, deviceInfo, progress
+        self._options = userOptions or SessionOptions()
+        self._values = _true(self._options.engineOptions.get(VALUES_OPTION, True))
+        self._model, what, folder = read_model(model)
+        self._ir, wrong = import_model(
+            self._model, what, folder, inputShapeInfo, values=self._values
+        )
+        if wrong:
+            more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+            raise popart_exception(f"{wrong[0]}{more}")
+        _check_anchors(what, self._flow.anchors(), self._ir.infos)
+        self._weights = dict(self._ir.weights)
+        self._engine: Engine | None = None
+        self._programs = Programs()
+        self._uploaded = False
+
+    # Compiling
+    def prepareDevice(self) -> None:
+        """Compile the model and load it onto the device."""
+        target = self._device.target
+        graph = Graph(target)
+        lowering = Lowering(self._ir, graph, self._options.convolutionOptions, self._values)
+        body = Sequence(name="batch")
+        compute = Sequence()
+        lowering.lower(compute, self._progress)
+        anchors = {name: lowering.tensor(name) for name in self._flow.anchors()}
+        inputs = {name: lowering.tensor(name) for name in self._ir.inputs}
+        weights = {name: lowering.stored[name] for name in self._ir.weights
+                   if name in lowering.stored}  # fmt: skip
+        made = self._programs = Programs()
+        parts.add_weights(made, graph, weights)
+        parts.add_inputs(made, graph, inputs, body)
+        body.children.extend(compute.children)
+        parts.add_run(made, graph, body, anchors, self._flow)
+        self._engine = Engine(graph, list(made.programs.values()), self._options.engineOptions)
+        self._engine.load(self._device.device)
+        self._uploaded = False
+
+    def _loaded(self, what: str) -> Engine:
+        if self._engine is None:
+            raise popart_exception(f"{what}: call prepareDevice first")
+        return self._engine
+
+    def getInfo(self, name: str) -> TensorInfo:
+        """Give type and shape of a tensor of the model."""
+        if name not in self._ir.infos:
+            raise popart_exception(f"getInfo: no tensor {name!r}")
+        return self._ir.infos[name]
+
+    # Weights
+    def weightsFromHost(self) -> None:
+        """Copy the weights to the device."""
+        engine = self._loaded("weightsFromHost")
+        for name, handle in self._programs.weights_in.items():
+            if self._values:
+                values = self._weights[name]
+                if values is None:
+                    raise popart_exception(f"weightsFromHost: weight {name!r} has no values")
+                info = self._ir.infos[name]
+                engine.connectStream(handle, _flat(to_device(values, info, f"weight {name!r}")))
+        engine.run(self._programs.number(parts.WEIGHTS_FROM_HOST), parts.WEIGHTS_FROM_HOST)
+        self._uploaded = True
+
+    # Running
+    def initAnchorArrays(self) -> dict[str, Array]:
+        """Make an array for each anchor: [values, *shape], or [*shape] of a step of one batch."""
+        made = {}
+        for name in self._flow.anchors():
+            info = self._ir.infos[name]
+            made[name] = np.zeros(self._anchor_shape(name), dtype=info.host)
+        return made
+
+    def _anchor_shape(self, name: str) -> tuple[int, ...]:
+        batches, kind = self._flow.batchesPerStep(), self._flow.art(name)
+        count = kind.count(batches)
+        many = batches > 1 and kind.id() != "FINAL"
+        return ((count,) if many else ()) + self._ir.infos[name].dims
+
+    def run(self, stepio: PyStepIO, debugName: str = "") -> None:
+        """Run a step: take the inputs of all batches, and fill the arrays of the anchors."""
+        engine = self._loaded("run")
+        if self._programs.weights_in and not self._uploaded:
+            raise popart_exception("run: the weights are not on the device; call weightsFromHost")
+        outputs = self._connect(engine, stepio) if self._values else {}
+        engine.run(self._programs.number(parts.RUN), debugName or parts.RUN)
+        for name, values in outputs.items():
+            out = stepio.outputs[name]
+            out.reshape(-1)[:] = values.astype(out.dtype)
+
+    def _connect(self, engine: Engine, stepio: PyStepIO) -> dict[str, Array]:
+        """Connect the step's arrays; give those that the device writes anchors to."""
+        batches = self._flow.batchesPerStep()
+        unknown = [name for name in stepio.inputs if name not in self._ir.inputs]
+        if unknown:
+            known = ", ".join(self._ir.inputs) or "none"
+            raise popart_exception(f"run: no input {unknown[0]!r}; the model has {known}")
+        for name, handle in self._programs.inputs.items():
+            info, given = self._ir.infos[name], stepio.inputs.get(name)
+            if given is None:
+                raise popart_exception(f"run: input {name!r} ({info}) is not given")
+            if given.size != info.nelms() * batches:
+                raise popart_exception(
+                    f"run: input {name!r} has {given.size} elements; {batches} of {info} are needed"
+                )
+            held = to_device(_typed(given, info), info, f"input {name!r}")
+            engine.connectStream(handle, _flat(held))
+        outputs = {}
+        for name, handle in self._programs.anchors.items():
+            info, shape = self._ir.infos[name], self._anchor_shape(name)
+            out = stepio.outputs.get(name)
+            if out is None or out.size != int(np.prod(shape)) or not out.flags.writeable:
+                found = "missing" if out is None else f"of shape {list(out.shape)}"
+                raise popart_exception(
+                    f"run: array of anchor {name!r} is {found}; {info.host} {list(shape)} is needed"
+                )
+            outputs[name] = np.zeros(out.size, dtype=info.device.numpy)
+            engine.connectStream(handle, outputs[name])
+        return outputs
+
+
+def _true(value: object) -> bool:
+    return str(value).lower() not in ("false", "0")
+
+
+def _flat(values: Array) -> Array:
+    return np.ascontiguousarray(values).reshape(-1)
+
+
+def _typed(values: Array, info: TensorInfo) -> Array:
+    """Take 64-bit numbers for what the model holds in 32, as Python's own numbers come."""
+    if values.dtype == info.host or values.dtype.kind != info.host.kind:
+        return values
+    return values.astype(info.host)
+
+
+def _check_anchors(what: str, anchors: Iterable[str], infos: dict[str, TensorInfo]) -> None:
+    unknown = [name for name in anchors if name not in infos]
+    if unknown:
+        raise popart_exception(f"{what}: anchor {unknown[0]!r} is no tensor of the model")

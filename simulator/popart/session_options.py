@@ -1,0 +1,39 @@
+"""What a session can be told: options of its own, and those that are handed on."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from simulator.popart.errors import popart_exception
+
+# Name -> default; its type is that of the values that it takes.
+OPTIONS: dict[str, Any] = {
+    "engineOptions": {},  # of the Engine
+    "reportOptions": {},  # of the summary report: showExecutionSteps, showVarStorage, ...
+    "convolutionOptions": {},  # of poplin's convolutions and products
+}
+
+
+class SessionOptions:
+    """Options by name: opts.engineOptions = {"debug.instrument": "true"}."""
+
+    def __init__(self, **chosen: Any) -> None:
+        for name, default in OPTIONS.items():
+            object.__setattr__(self, name, dict(default) if isinstance(default, dict) else default)
+        for name, value in chosen.items():
+            setattr(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in OPTIONS:
+            near = difflib.get_close_matches(name, OPTIONS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(OPTIONS)}"
+            raise popart_exception(f"SessionOptions: no option {name!r}; {hint}")
+        kind = type(OPTIONS[name])
+        if not isinstance(value, kind):
+            wanted = "a dictionary" if kind is dict else f"a {kind.__name__}"
+            raise popart_exception(f"SessionOptions: {name} is {value!r}; {wanted} is needed")
+        object.__setattr__(self, name, dict(value) if kind is dict else value)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"SessionOptions has no option {name!r}; known: {', '.join(OPTIONS)}")

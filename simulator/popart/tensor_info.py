@@ -1,0 +1,166 @@
+"""Types and shapes of a model's tensors: ONNX's names, the host's arrays, the device's elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from operator import index
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simulator.graph.types import (
+    BOOL,
+    CHAR,
+    FLOAT,
+    HALF,
+    INT,
+    SHORT,
+    UNSIGNED_CHAR,
+    UNSIGNED_INT,
+    UNSIGNED_SHORT,
+    Array,
+    Type,
+    element_count,
+)
+from simulator.popart.errors import popart_exception
+
+
+class ElementType(NamedTuple):
+    """An element type: its number in ONNX, and the types of the host and of the device."""
+
+    onnx: int
+    host: str
+    device: Type
+
+
+# Numbers of TensorProto.DataType. As in PopART, the device holds 64-bit numbers in 32 bits.
+ELEMENT_TYPES = {
+    "FLOAT": ElementType(1, "<f4", FLOAT),
+    "UINT8": ElementType(2, "u1", UNSIGNED_CHAR),
+    "INT8": ElementType(3, "i1", CHAR),
+    "UINT16": ElementType(4, "<u2", UNSIGNED_SHORT),
+    "INT16": ElementType(5, "<i2", SHORT),
+    "INT32": ElementType(6, "<i4", INT),
+    "INT64": ElementType(7, "<i8", INT),
+    "BOOL": ElementType(9, "?", BOOL),
+    "FLOAT16": ElementType(10, "<f2", HALF),
+    "DOUBLE": ElementType(11, "<f8", FLOAT),
+    "UINT32": ElementType(12, "<u4", UNSIGNED_INT),
+    "UINT64": ElementType(13, "<u8", UNSIGNED_INT),
+}
+_BY_NUMBER = {row.onnx: name for name, row in ELEMENT_TYPES.items()}
+_BY_HOST = {np.dtype(row.host): name for name, row in ELEMENT_TYPES.items()}
+
+
+def type_name(number: int, what: str) -> str:
+    """Give the name of ONNX's number of a type; raises popart_exception naming `what`."""
+    if number not in _BY_NUMBER:
+        known = ", ".join(ELEMENT_TYPES)
+        raise popart_exception(f"{what}: element type {number} of ONNX; known are {known}")
+    return _BY_NUMBER[number]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """The type and shape of a tensor: TensorInfo("FLOAT", [1, 2]), or of a NumPy array."""
+
+    type: str
+    dims: tuple[int, ...]
+
+    def __init__(self, type: str | Array, shape: Iterable[int] | None = None) -> None:
+        name = type
+        if isinstance(type, np.ndarray):
+            name, shape = array_type(type, "TensorInfo"), type.shape
+        if not isinstance(name, str) or name not in ELEMENT_TYPES:
+            known = ", ".join(ELEMENT_TYPES)
+            raise popart_exception(f"TensorInfo: type {name!r}; known are {known}")
+        object.__setattr__(self, "type", name)
+        object.__setattr__(self, "dims", _sizes(shape))
+
+    def shape(self) -> list[int]:
+        """Give the sizes of the dimensions."""
+        return list(self.dims)
+
+    def data_type(self) -> str:
+        return self.type
+
+    def nelms(self) -> int:
+        """Count the elements."""
+        return element_count(self.dims)
+
+    def nbytes(self) -> int:
+        """Count the bytes on the host."""
+        return self.nelms() * self.host.itemsize
+
+    @property
+    def host(self) -> np.dtype[Any]:
+        """Give the type of the host's arrays."""
+        return np.dtype(ELEMENT_TYPES[self.type].host)
+
+    @property
+    def device(self) -> Type:
+        """Give the type of the device's elements."""
+        return ELEMENT_TYPES[self.type].device
+
+    def __str__(self) -> str:
+        return f"{self.type} {list(self.dims)}"
+
+
+def _sizes(shape: object) -> tuple[int, ...]:
+    try:
+        sizes = tuple(map(index, shape))  # type: ignore[call-overload]
+    except TypeError:
+        raise popart_exception(f"TensorInfo: shape {shape!r}; a list of sizes is needed") from None
+    if min(sizes, default=0) < 0:
+        raise popart_exception(f"TensorInfo: shape {list(sizes)}; sizes cannot be negative")
+    return sizes
+
+
+def array_type(array: Array, what: str) -> str:
+    """Give the name of an array's type; raises popart_exception naming `what`."""
+    plain = array.dtype.newbyteorder("<")
+    if plain not in _BY_HOST:
+        known = ", ".join(ELEMENT_TYPES)
+        raise popart_exception(f"{what}: an array of {array.dtype}; known are {known}")
+    return _BY_HOST[plain]
+
+
+def to_device(values: Array, info: TensorInfo, what: str) -> Array:
+    """Give values as the device holds them; raises popart_exception for what it cannot hold."""
+    wanted = info.device.numpy
+    if values.dtype == wanted:
+        return values
+    if values.dtype.kind in "iu" and values.size:
+        least, most = int(values.min()), int(values.max())
+        limits = np.iinfo(wanted)
+        if least < limits.min or most > limits.max:
+            found = least if least < limits.min else most
+            raise popart_exception(f"{what}: value {found}; the device holds 32 bits")
+    return values.astype(wanted)
+
+
+@dataclass(slots=True)
+class InputShapeInfo:
+    """Types and shapes of inputs that a model leaves open."""
+
+    _infos: dict[str, TensorInfo] = field(default_factory=dict)
+
+    def add(self, name: str, info: TensorInfo) -> None:
+        """Say what an input is."""
+        if not isinstance(info, TensorInfo):
+            raise popart_exception(f"InputShapeInfo: {name!r} is {info!r}; a TensorInfo is needed")
+        self._infos[name] = info
+
+    def get(self, name: str) -> TensorInfo:
+        """Give what was said of an input; raises popart_exception."""
+        if name not in self._infos:
+            known = ", ".join(self._infos) or "none"
+            raise popart_exception(f"InputShapeInfo: no input {name!r}; there are {known}")
+        return self._infos[name]
+
+    def has(self, name: str) -> bool:
+        return name in self._infos
+
+    def getAllTensorIds(self) -> list[str]:
+        return list(self._infos)

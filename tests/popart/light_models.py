@@ -1,0 +1,53 @@
+"""The models that onnx ships, with seeded random weights in place of constant ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.backend.test
+
+FOLDER = Path(onnx.backend.test.__file__).parent / "data" / "light"
+SEED = 7
+
+
+def light_model(name: str) -> onnx.ModelProto:
+    """Read a model; every weight that it fills with one number gets random numbers.
+
+    Kernels and matrices are scaled by their inputs, so that activations keep their size;
+    variances are those of a normal layer, around 1. The axis of a Softmax is written down: the
+    reference evaluator takes the default of newer versions.
+    """
+    model = onnx.load(FOLDER / f"light_{name}.onnx")
+    shapes = {
+        tensor.name: tuple(onnx.numpy_helper.to_array(tensor).tolist())
+        for tensor in model.graph.initializer
+    }
+    variances = {node.input[4] for node in model.graph.node if node.op_type == "BatchNormalization"}
+    random = np.random.default_rng(SEED)
+    kept = []
+    for node in model.graph.node:
+        if node.op_type == "Softmax" and not node.attribute:
+            node.attribute.append(onnx.helper.make_attribute("axis", 1))
+        if node.op_type != "ConstantOfShape":
+            kept.append(node)
+            continue
+        shape = shapes[node.input[0]]
+        values = random.normal(size=shape) / np.sqrt(max(np.prod(shape[1:]), 1))
+        if node.output[0] in variances:
+            values = np.abs(values) + 0.5
+        array = values.astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, node.output[0]))
+    del model.graph.node[:]
+    model.graph.node.extend(kept)
+    return model
+
+
+def image(model: onnx.ModelProto) -> dict[str, np.ndarray]:
+    """Make a random image for the one input that has no values."""
+    stored = {tensor.name for tensor in model.graph.initializer}
+    (value,) = (v for v in model.graph.input if v.name not in stored)
+    shape = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+    values = np.random.default_rng(SEED + 1).normal(size=shape)
+    return {value.name: values.astype(np.float32)}

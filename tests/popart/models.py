@@ -1,0 +1,67 @@
+"""Small ONNX models in one expression."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from simulator import popart
+from simulator.graph.types import Array
+
+Shapes = Mapping[str, Sequence[Any]]
+
+
+def node(operator: str, inputs: str, outputs: str, **attributes: Any) -> onnx.NodeProto:
+    """Make a node of tensors named in texts: node("Add", "a b", "c")."""
+    return helper.make_node(operator, inputs.split(), outputs.split(), **attributes)
+
+
+def model(
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Shapes,
+    outputs: Sequence[str],
+    weights: Mapping[str, Any] | None = None,
+    opset: int = 11,
+) -> onnx.ModelProto:
+    """Make a model of float inputs by their shapes."""
+    values = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in inputs.items()
+    ]
+    made = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
+    stored = [
+        onnx.numpy_helper.from_array(np.asarray(values), name)
+        for name, values in (weights or {}).items()
+    ]
+    graph = helper.make_graph(list(nodes), "small", values, made, stored)
+    return helper.make_model(
+        graph,
+        opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid("ai.graphcore", 1)],
+    )
+
+
+def tiny(ipus: int = 1) -> popart.DeviceInfo:
+    """Give a machine of 4 tiles an IPU."""
+    return popart.DeviceManager().createIpuModelDevice({"ipuVersion": "tiny", "numIPUs": ipus})
+
+
+def prepared(proto: Any, anchors: Any, batches: int = 1, **engine: Any) -> popart.InferenceSession:
+    """Compile a model for 4 tiles, and load its weights."""
+    options = popart.SessionOptions(engineOptions=engine)
+    flow = popart.DataFlow(batches, anchors)
+    session = popart.InferenceSession(proto, flow, tiny(), userOptions=options)
+    session.prepareDevice()
+    session.weightsFromHost()
+    return session
+
+
+def outcome(proto: Any, inputs: Mapping[str, Array], *names: str) -> list[Array]:
+    """Give the values of tensors after one batch."""
+    session = prepared(proto, list(names))
+    anchors = session.initAnchorArrays()
+    session.run(popart.PyStepIO(inputs, anchors))
+    return [anchors[name] for name in names]

@@ -1,0 +1,127 @@
+"""A model that cannot be run is refused with one line that says where and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from models import model, node, outcome, prepared, tiny
+
+from simulator import popart
+
+FLOW = popart.DataFlow(1, [])
+
+
+def refused(proto: object) -> str:
+    """Give the error that importing a model ends with."""
+    with pytest.raises(popart.popart_exception) as found:
+        popart.InferenceSession(proto, FLOW, tiny())
+    assert "\n" not in str(found.value)
+    return str(found.value)
+
+
+def test_a_file_that_is_no_protobuf_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "broken.onnx"
+    path.write_bytes(b"\xff\xfe not a model")
+    assert refused(path) == f"{path}: not an ONNX model (its protobuf cannot be read)"
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    assert refused(str(tmp_path / "no.onnx")).startswith(f"{tmp_path}/no.onnx: No such file")
+
+
+def test_an_empty_model_is_refused() -> None:
+    assert "no graph or no operator set" in refused(onnx.ModelProto())
+
+
+def test_a_tensor_that_nothing_gives_is_named_with_its_reader() -> None:
+    proto = model([node("Add", "a w", "b")], {"a": [2]}, ["b"])
+    assert "node 'b' (Add) reads 'w', which no input, initialiser or node gives" in refused(proto)
+
+
+def test_shapes_that_do_not_fit_are_shown() -> None:
+    proto = model([node("MatMul", "a b", "c")], {"a": [2, 3], "b": [4, 5]}, ["c"])
+    text = refused(proto)
+    assert "MatMul" in text and "'a' FLOAT [2, 3], 'b' FLOAT [4, 5] do not fit" in text
+
+
+def test_an_open_shape_needs_input_shape_info() -> None:
+    proto = model([node("Relu", "a", "b")], {"a": ["N", 2]}, ["b"])
+    assert "input 'a': shape is open ['N', 2]; give it with InputShapeInfo" in refused(proto)
+    shapes = popart.InputShapeInfo()
+    shapes.add("a", popart.TensorInfo("FLOAT", [3, 2]))
+    session = popart.InferenceSession(proto, popart.DataFlow(1, ["b"]), tiny(), shapes)
+    assert session.getInfo("b") == popart.TensorInfo("FLOAT", [3, 2])
+
+
+def test_a_cycle_names_its_nodes() -> None:
+    proto = model([node("Add", "a c", "b"), node("Relu", "b", "c")], {"a": [2]}, ["c"])
+    assert "a cycle of nodes, among them 'b' (Add), 'c' (Relu)" in refused(proto)
+
+
+def test_nodes_in_any_order_are_sorted() -> None:
+    nodes = [node("Neg", "b", "c"), node("Abs", "a", "b")]
+    (found,) = outcome(model(nodes, {"a": [2]}, ["c"]), {"a": np.float32([-1, 2])}, "c")
+    assert found.tolist() == [-1, -2]
+
+
+def test_external_data_outside_the_folder_are_refused(tmp_path: Path) -> None:
+    proto = model([node("Add", "a w", "b")], {"a": [2]}, ["b"], {"w": np.zeros(2, np.float32)})
+    (stored,) = proto.graph.initializer
+    stored.ClearField("raw_data")
+    stored.data_location = onnx.TensorProto.EXTERNAL
+    stored.external_data.add(key="location", value="../secret")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    assert "external data '../secret' lie outside the model's folder" in refused(path)
+
+
+def test_external_data_in_the_folder_are_read(tmp_path: Path) -> None:
+    weights = np.float32([5, 6])
+    proto = model([node("Add", "a w", "b")], {"a": [2]}, ["b"], {"w": weights})
+    (stored,) = proto.graph.initializer
+    stored.ClearField("raw_data")
+    stored.data_location = onnx.TensorProto.EXTERNAL
+    stored.external_data.add(key="location", value="w.bin")
+    (tmp_path / "w.bin").write_bytes(weights.tobytes())
+    path = tmp_path / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    assert outcome(path, {"a": np.float32([1, 1])}, "b")[0].tolist() == [6, 7]
+
+
+def test_an_unknown_operator_is_refused_with_what_is_needed() -> None:
+    proto = model([node("Einsum", "a", "b", equation="ii->i")], {"a": [2, 2]}, ["b"], opset=13)
+    assert "node 'Einsum/b' (ai.onnx.Einsum-12): the operator has no lowering" in refused(proto)
+
+
+def test_a_version_without_lowering_names_those_that_have_one() -> None:
+    proto = model([node("Abs", "a", "b")], {"a": [2]}, ["b"], opset=5)
+    assert "(ai.onnx.Abs-1): version 1 has no lowering; versions 6, 13 have" in refused(proto)
+
+
+def test_an_input_that_has_to_be_known_is_named() -> None:
+    proto = model([node("Tile", "a b", "c")], {"a": [2], "b": [1]}, ["c"])
+    proto.graph.input[1].type.tensor_type.elem_type = onnx.TensorProto.INT64
+    assert "input 1 ('b') is computed or fed when the program runs; a constant" in refused(proto)
+
+
+def test_an_anchor_has_to_be_a_tensor() -> None:
+    with pytest.raises(popart.popart_exception, match="anchor 'x' is no tensor of the model"):
+        prepared(model([node("Abs", "a", "b")], {"a": [2]}, ["b"]), ["x"])
+
+
+def test_nodes_of_constants_are_computed_before() -> None:
+    nodes = [
+        node("Shape", "a", "s"),
+        node("Gather", "s i", "g"),
+        node("Unsqueeze", "g", "u", axes=[0]),
+        node("Concat", "u m", "r", axis=0),
+        node("Reshape", "a r", "b"),
+    ]
+    constants = {"i": np.int64(0), "m": np.int64([-1])}
+    proto = model(nodes, {"a": [2, 3, 4]}, ["b"], constants)
+    session = popart.InferenceSession(proto, popart.DataFlow(1, ["b"]), tiny())
+    assert session.getInfo("b").shape() == [2, 12]
+    assert [n.operator for n in session._ir.nodes] == ["Reshape"]

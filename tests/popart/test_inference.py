@@ -1,0 +1,137 @@
+"""Sessions give the values of a model, batch by batch."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from models import model, node, outcome, prepared
+
+from pva.analysis.operations import cycles_by_operation
+from pva.report import openReport
+from simulator import popart
+from simulator.popart import AnchorReturnType
+from simulator.popart.tensor_info import ELEMENT_TYPES
+
+ADD = model([node("Add", "a b", "c")], {"a": [2], "b": [2]}, ["c"])
+DOUBLE = model([node("Add", "a a", "c")], {"a": [2]}, ["c"])
+
+
+def test_a_sum_is_that_of_numpy() -> None:
+    a, b = np.float32([1, 2]), np.float32([10, 20])
+    assert outcome(ADD, {"a": a, "b": b}, "c")[0].tolist() == [11, 22]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (AnchorReturnType("ALL"), [[0, 2], [4, 6], [8, 10], [12, 14], [16, 18]]),
+        (AnchorReturnType("EVERYN", 2), [[4, 6], [12, 14]]),
+        (AnchorReturnType("FINAL"), [16, 18]),
+    ],
+)
+def test_anchors_come_from_the_batches_asked_for(kind: AnchorReturnType, expected: object) -> None:
+    session = prepared(DOUBLE, {"c": kind}, batches=5)
+    anchors = session.initAnchorArrays()
+    session.run(popart.PyStepIO({"a": np.arange(10, dtype=np.float32)}, anchors))
+    assert anchors["c"].tolist() == expected
+
+
+@pytest.mark.parametrize("periods", [(2, 4), (2, 3)])
+def test_anchors_of_several_periods_are_each_on_time(periods: tuple[int, int]) -> None:
+    proto = model([node("Add", "a a", "c"), node("Neg", "a", "d")], {"a": [1]}, ["c", "d"])
+    kinds = {
+        name: AnchorReturnType("EVERYN", period) for name, period in zip("cd", periods, strict=True)
+    }
+    session = prepared(proto, kinds, batches=9)
+    anchors = session.initAnchorArrays()
+    session.run(popart.PyStepIO({"a": np.arange(1, 10, dtype=np.float32)}, anchors))
+    first, second = (np.arange(period, 10, period) for period in periods)
+    assert anchors["c"].reshape(-1).tolist() == (2 * first).tolist()
+    assert anchors["d"].reshape(-1).tolist() == (-second).tolist()
+
+
+def test_a_step_can_be_run_again() -> None:
+    session = prepared(DOUBLE, ["c"])
+    for value in (1, 2):
+        anchors = session.initAnchorArrays()
+        session.run(popart.PyStepIO({"a": np.full(2, value, np.float32)}, anchors))
+        assert anchors["c"].tolist() == [2 * value, 2 * value]
+
+
+def test_weights_have_to_be_loaded_first() -> None:
+    proto = model([node("Add", "a w", "c")], {"a": [2]}, ["c"], {"w": np.float32([1, 2])})
+    session = prepared(proto, ["c"])
+    session.prepareDevice()
+    with pytest.raises(popart.popart_exception, match="call weightsFromHost"):
+        session.run(popart.PyStepIO({}, {}))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "text"),
+    [
+        ({}, r"input 'a' \(FLOAT \[2\]\) is not given"),
+        ({"a": np.zeros(3)}, r"input 'a' has 3 elements; 1 of FLOAT \[2\] are needed"),
+        ({"z": np.zeros(2)}, "no input 'z'; the model has a"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_named(inputs: dict[str, object], text: str) -> None:
+    session = prepared(DOUBLE, ["c"])
+    with pytest.raises(popart.popart_exception, match=text):
+        session.run(popart.PyStepIO(inputs, session.initAnchorArrays()))
+
+
+def test_numbers_beyond_32_bits_are_refused() -> None:
+    proto = model([node("Add", "a a", "c")], {"a": [1]}, ["c"])
+    for value in (*proto.graph.input, *proto.graph.output):
+        value.type.tensor_type.elem_type = ELEMENT_TYPES["INT64"].onnx
+    session = prepared(proto, ["c"])
+    with pytest.raises(popart.popart_exception, match="input 'a': value 4294967296"):
+        session.run(popart.PyStepIO({"a": np.int64([1 << 32])}, session.initAnchorArrays()))
+
+
+def test_without_values_weights_need_not_exist() -> None:
+    proto = model([node("MatMul", "a w", "c")], {"a": [2, 4]}, ["c"], {"w": np.zeros((4, 8))})
+    (stored,) = proto.graph.initializer
+    stored.data_type = ELEMENT_TYPES["FLOAT"].onnx
+    stored.ClearField("raw_data")
+    stored.data_location = 1
+    session = prepared(proto, ["c"], **{"simulator.computeValues": False})
+    session.run(popart.PyStepIO({}, {}))
+
+
+def test_both_branches_of_an_if_give_its_output() -> None:
+    branches = {
+        f"{word}_branch": model([node(operator, "a", f"{word}_out")], {}, [f"{word}_out"]).graph
+        for word, operator in (("then", "Neg"), ("else", "Abs"))
+    }
+    nodes = [node("Greater", "a z", "p"), node("If", "p", "c", **branches)]
+    proto = model(nodes, {"a": [1]}, ["c"], {"z": np.float32([0])})
+    for value, expected in ((3, -3), (-2, 2)):
+        assert outcome(proto, {"a": np.float32([value])}, "c")[0].tolist() == [expected]
+
+
+def test_operators_of_graphcore_are_those_of_the_libraries() -> None:
+    nodes = [
+        node("Scale", "a", "b", domain="ai.graphcore", scale=3.0),
+        node("Square", "b", "c", domain="ai.graphcore"),
+        node("Subsample", "c", "d", domain="ai.graphcore", strides=[2]),
+    ]
+    found = outcome(model(nodes, {"a": [3]}, ["d"]), {"a": np.float32([1, 2, 3])}, "d")
+    assert found[0].tolist() == [9, 81]
+
+
+def test_reports_speak_the_models_names(tmp_path: Path) -> None:
+    proto = model([node("Exp", "a", "b", name="block/layer")], {"a": [2]}, ["b"])
+    written = {"autoReport.all": True, "autoReport.directory": str(tmp_path)}
+    session = prepared(proto, ["b"], **written)
+    session.run(popart.PyStepIO({"a": np.zeros(2)}, session.initAnchorArrays()))
+    report = openReport(tmp_path)
+    contexts = report.frames.debug_contexts()
+    (found,) = contexts[contexts["layer"] == "popart"].to_dict("records")
+    wanted = {"node": "block/layer", "operator": "ai.onnx.Exp-6", "onnxLayer": "block"}
+    assert found["name"] == "block/layer" and json.loads(found["json"])["arguments"] == wanted
+    spent = cycles_by_operation(report)
+    assert spent.loc[spent["operation"].str.startswith("block/layer"), "layer"].iloc[0] == "block"
