@@ -11,6 +11,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
 from simulator.graph.types import Array
 from simulator.popart import programs as parts
+from simulator.popart import reports
 from simulator.popart.dataflow import DataFlow, PyStepIO
 from simulator.popart.devices import DeviceInfo
 from simulator.popart.errors import popart_exception
@@ -50,6 +51,7 @@ class InferenceSession:
             raise popart_exception("session: a DataFlow and a device are needed")
         self._flow, self._device, self._progress = flow, deviceInfo, progress
         self._options = userOptions or SessionOptions()
+        self._profiled = reports.is_profiled(self._options.engineOptions)
         self._values = _true(self._options.engineOptions.get(VALUES_OPTION, True))
         self._model, what, folder = read_model(model)
         self._ir, wrong = import_model(
@@ -108,7 +110,8 @@ class InferenceSession:
                     raise popart_exception(f"weightsFromHost: weight {name!r} has no values")
                 info = self._ir.infos[name]
                 engine.connectStream(handle, _flat(to_device(values, info, f"weight {name!r}")))
-        engine.run(self._programs.number(parts.WEIGHTS_FROM_HOST), parts.WEIGHTS_FROM_HOST)
+        if self._programs.weights_in:
+            engine.run(self._programs.number(parts.WEIGHTS_FROM_HOST), parts.WEIGHTS_FROM_HOST)
         self._uploaded = True
 
     # Running
@@ -166,6 +169,27 @@ class InferenceSession:
             outputs[name] = np.zeros(out.size, dtype=info.device.numpy)
             engine.connectStream(handle, outputs[name])
         return outputs
+
+    # Reports
+    def getSummaryReport(self, resetProfile: bool = False) -> str:
+        """Give a summary of compilation and runs as text; `reportOptions` add to it."""
+        engine = self._loaded("getSummaryReport")
+        text = reports.summary(engine, self._options.reportOptions, profiled=self._profiled)
+        if resetProfile:
+            engine.resetExecutionProfile()
+        return text
+
+    def getGraphReport(self, useCbor: bool = False) -> str | bytes:
+        """Give the profile of the compiled graph as JSON, or as CBOR."""
+        return reports.graph_report(self._loaded("getGraphReport"), cbor=useCbor)
+
+    def getExecutionReport(self, useCbor: bool = False, resetProfile: bool = True) -> str | bytes:
+        """Give the profile of what ran since the last such report, as JSON or as CBOR."""
+        engine = self._loaded("getExecutionReport")
+        found = reports.execution_report(engine, cbor=useCbor, profiled=self._profiled)
+        if resetProfile:
+            engine.resetExecutionProfile()
+        return found
 
 
 def _true(value: object) -> bool:

@@ -131,7 +131,9 @@ def to_device(values: Array, info: TensorInfo, what: str) -> Array:
     wanted = info.device.numpy
     if values.dtype == wanted:
         return values
-    if values.dtype.kind in "iu" and values.size:
+    if values.dtype.kind not in ("biuf" if wanted.kind == "f" else "biu"):
+        raise popart_exception(f"{what}: values of type {values.dtype}; {info} is needed")
+    if wanted.kind in "iu" and values.dtype.kind in "iu" and values.size:
         least, most = int(values.min()), int(values.max())
         limits = np.iinfo(wanted)
         if least < limits.min or most > limits.max:

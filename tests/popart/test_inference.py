@@ -74,6 +74,7 @@ def test_weights_have_to_be_loaded_first() -> None:
     [
         ({}, r"input 'a' \(FLOAT \[2\]\) is not given"),
         ({"a": np.zeros(3)}, r"input 'a' has 3 elements; 1 of FLOAT \[2\] are needed"),
+        ({"a": np.array(["x", "y"])}, "input 'a': values of type <U1; FLOAT"),
         ({"z": np.zeros(2)}, "no input 'z'; the model has a"),
     ],
 )
