@@ -29,6 +29,12 @@ SHORTCUTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("Drag", "Choose a range; with Shift, add it"),
         ("Double click", "Show all again after zooming"),
     ),
+    "In the program tree": (
+        ("↑  ↓", "Go to the previous or the next line"),
+        ("←  →", "Close or open what is in it"),
+        ("Enter", "Choose it; in the search box, choose the next found"),
+        ("Shift Enter", "In the search box, choose the one found before"),
+    ),
     "On the grip between two panes": (("↑  ↓", "Move it"),),
     "In a timeline": (
         ("w  s", "Zoom in and out"),

@@ -18,7 +18,7 @@ what is folded stands in the address (`folded=a/b,c`). All cells are text: names
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,15 +52,21 @@ def paged(
     rows: int = 12,
     picks: tuple[str, str] | None = None,
     sort: str = "",
+    total: Frame = None,
+    notes: Mapping[str, str] | None = None,
 ) -> Element:
     """Make room for a long table of `rows` visible rows; `serve` sends what is shown.
 
-    `sort` is the field that is sorted by at first, the largest on top.
+    `sort` is the field that is sorted by at first, the largest on top. `total` is a frame of one
+    row that stays on top, and `notes` say by field what a column is, on hover. A row whose field
+    `mark` is "chosen" stands out.
     """
     definitions = [column_definition(column) for column in columns]
     for definition in definitions:
         if definition["field"] == sort:
             definition["sort"] = "desc"
+        definition["headerTooltip"] = (notes or {}).get(definition["field"])
+    pinned = [] if total is None else formatted(total, columns)
     grid = dag.AgGrid(
         id=identifier,
         rowModelType="infinite",
@@ -75,9 +81,11 @@ def paged(
             "enableCellTextSelection": True,
             "animateRows": False,
             "tooltipShowDelay": 300,
+            "pinnedTopRowData": pinned,
+            "rowClassRules": {"chosen": "params.data && params.data.mark == 'chosen'"},
         },
         className="table",
-        style={"height": f"{HEADER_PIXELS + rows * ROW_PIXELS + 2}px"},
+        style={"height": f"{HEADER_PIXELS + (rows + len(pinned)) * ROW_PIXELS + 2}px"},
     )
     data = {"data-picks-key": picks[0], "data-picks-field": picks[1]} if picks else {}
     note = html.Div(id=f"{identifier}-note", className="note", role="status")

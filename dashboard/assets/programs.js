@@ -1,4 +1,4 @@
-// The tree of programs: what a line looks like, folding, the keys, and going to a line.
+// The tree of programs: what a line looks like, folding, the keys, and going to a line; operations.
 (function () {
   "use strict";
 
@@ -116,5 +116,32 @@
     true
   );
 
-  Object.assign(window.dash_clientside.tilescope, { showLine, pickProgram, goTo });
+  // The table of operations: its columns, and the row that is chosen.
+
+  const none = () => window.dash_clientside.no_update;
+
+  function chooseColumns(fields) {
+    const shown = [...document.querySelectorAll("#operations-columns input")];
+    if (!fields || !shown.length) return;
+    const order = shown.map((box) => box.value).filter((field) => fields.includes(field));
+    go({ columns: order.join(",") || null }, true);
+  }
+
+  let operation = null;
+
+  function showOperation() {
+    const now = read("operation");
+    if (now === operation) return none();
+    operation = now;
+    try {
+      window.dash_ag_grid.getApi("operations-table").refreshInfiniteCache();
+    } catch {
+      return none(); // not on this page
+    }
+    return now || "";
+  }
+
+  Object.assign(window.dash_clientside.tilescope, {
+    showLine, pickProgram, goTo, chooseColumns, showOperation,
+  });
 })();

@@ -141,7 +141,7 @@
   /** A clicked row of a table sets a key of the address; the row's other fields come with it. */
   function pickRow(cell, id) {
     const place = cell && document.getElementById(id) && document.getElementById(id).closest("[data-picks-key]");
-    if (!place) return;
+    if (!place || /^[tb]-/.test(cell.rowId)) return; // a total is no row to choose
     const grid = window.dash_ag_grid && window.dash_ag_grid.getApi(id);
     const row = grid && grid.getDisplayedRowAtIndex(cell.rowIndex);
     const value = row && row.data && row.data[place.dataset.picksField];

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.axes import byte_axis, number_axis, shown_places, widened
@@ -40,29 +41,32 @@ def by_tile(
     total = frame[list(columns)].to_numpy().sum(axis=1) if stacked else values[columns[0]]
     x, places = widened(shown_places(total), len(frame))
     write = units.size if unit == "bytes" else units.cycles_or_time
-    figure = go.Figure()
+    traces = []
     for column in columns:
         words, colour = PARTS[column]
         hue = SERIES[colour] if isinstance(colour, int) else step_colour(colour, theme)
         shown = values[column][places]
         filled = {"stackgroup": "all", "fillcolor": hue} if stacked else {}
-        figure.add_scatter(
+        trace = go.Scatter(
             x=x,
             y=shown,
             name=words,
             mode="lines",
             line={"shape": "hvh", "width": 0.5 if stacked else 1.4, "color": hue},
-            customdata=[write(value) for value in shown.tolist()],
+            # As an array: a list is looked through value by value.
+            customdata=np.array([write(value) for value in shown.tolist()], dtype=object),
             hovertemplate=f"{words}: %{{customdata}}<extra></extra>",
             **filled,
         )
-    layout = plot_layout(theme)
+        traces.append(trace)
     top = max(float(each.max(initial=0)) for each in ([total] if stacked else values.values()))
-    if unit == "bytes":
-        layout["yaxis"] = layout["yaxis"] | byte_axis(top * HEADROOM)
-    else:
-        layout["yaxis"] = layout["yaxis"] | {"range": [0, max(top * HEADROOM, 1)],
-                                             "tickformat": ",d", "fixedrange": True}  # fmt: skip
-    layout["xaxis"] = layout["xaxis"] | number_axis("Tile", len(frame))
-    figure.update_layout(layout).update_xaxes(title_text="Tile")
-    return figure.update_layout(showlegend=len(columns) > 1)
+    return go.Figure(traces, _layout(top * HEADROOM, len(frame), unit, len(columns) > 1, theme))
+
+
+def _layout(top: float, tiles: int, unit: Unit, legend: bool, theme: Theme) -> dict[str, Any]:
+    layout = plot_layout(theme)
+    cycles = {"range": [0, max(top, 1)], "tickformat": ",d", "fixedrange": True}
+    layout["yaxis"] = layout["yaxis"] | (byte_axis(top) if unit == "bytes" else cycles)
+    title = layout["xaxis"]["title"] | {"text": "Tile"}
+    layout["xaxis"] = layout["xaxis"] | number_axis("Tile", tiles) | {"title": title}
+    return layout | {"showlegend": legend}

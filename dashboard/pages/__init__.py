@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.pages import execution, liveness, memory, programs, start, summary, trace
+from dashboard.pages import execution, liveness, memory, operations, programs, start, summary, trace
 from dashboard.shell import Page
 
-PAGES: tuple[Page, ...] = (start, summary, memory, liveness, programs, execution, trace)
+PAGES: tuple[Page, ...] = (start, summary, memory, liveness, programs, operations, execution, trace)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ from dashboard import address, components, controls, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, facts
 from dashboard.figures.tiles import by_tile
+from dashboard.pages.summary import flat_pairs
 from dashboard.pages.words import counted
 from dashboard.store import Report, Store
 from dashboard.theme import Theme, step_words
@@ -42,7 +44,6 @@ CONTEXT_COLUMNS = (
     Column("name", "Name", "name"),
     Column("place", "Source", "text", 240),
     Column("function", "Function", "text", 140),
-    Column("json", "Further", "name"),
 )
 CHOOSE = "Choose a step in the tree to see its details."
 CHOOSE_HINT = "Click one, search for one, or go to one with the arrow keys and press Enter."
@@ -73,7 +74,7 @@ def details(store: Store, chosen: Address, theme: Theme) -> Element:
     show = _PANES[now if now in known else "details"]
     return html.Div(
         [
-            _head(report, chosen, figures),
+            _head(store, report, chosen, figures),
             controls.tabs(tabs, chosen),
             show(store, chosen, figures, theme),
         ]
@@ -93,10 +94,11 @@ def _tabs(report: Report, figures: ProgramFigures) -> list[Any]:
     return [(value, words, *([why[value]] if why.get(value) else [])) for value, words in TABS]
 
 
-def _head(report: Report, chosen: Address, figures: ProgramFigures) -> Element:
+def _head(store: Store, report: Report, chosen: Address, figures: ProgramFigures) -> Element:
     """Name the step, and lead to where else it is seen."""
     kept = Address(report=chosen.report, tiles=chosen.tiles)
-    operation = str(owners_in(report, "operation")[figures.program])
+    owners = store.derived(chosen.report, "owners", lambda: owners_in(report, "operation"))
+    operation = str(owners[figures.program])
     links = [
         ("Live at this step", "/liveness", figures.liveness_step, {}),
         ("In the execution", "/execution", figures.first_step, {}),
@@ -259,7 +261,21 @@ def contexts_table(identifier: str, frame: Any) -> Element:
     """List debug contexts with their place in the source."""
     place = frame["file"] + ":" + frame["line"].astype(str)
     frame = frame.assign(place=place.where(frame["file"] != "", "–"))
-    return components.table(identifier, frame, CONTEXT_COLUMNS)
+    further = [
+        (f"{name}: {key}", text)
+        for name, document in zip(frame["name"], frame["json"], strict=True)
+        for key, text in flat_pairs(_read(document))
+    ]
+    grid = components.table(identifier, frame, CONTEXT_COLUMNS)
+    return html.Div([grid, facts(further)] if further else grid, className="contexts")
+
+
+def _read(document: str) -> Any:
+    """Read the further keys of a context; a text that is no JSON stands for itself."""
+    try:
+        return json.loads(document) if document else None
+    except ValueError:
+        return document
 
 
 _PANES: dict[str, Callable[[Store, Address, ProgramFigures, Theme], Element]] = {

@@ -16,7 +16,8 @@ from pva import units
 from pva.analysis.program_stages import AROUND, PART
 
 MOST_STAGES = 6  # of a sentence
-MOST_IN_BAR = 24
+NOTABLE = 0.04  # of the cycles: what a sentence or a key names
+MOST_IN_BAR, MOST_IN_KEY = 120, 12
 _SYNC = "(Sync)"
 
 
@@ -51,7 +52,12 @@ def _in_order(parts: Frame) -> str:
     """List the stages that take most, in the order in which they run."""
     named = parts[parts["name"] != _SYNC]
     named = named[named["share"] >= 0.0005]
-    most = named.nlargest(MOST_STAGES, "cycles").sort_values("line")
+    few = named if len(named) <= MOST_STAGES else named[named["share"] >= NOTABLE]
+    most = few.nlargest(MOST_STAGES, "cycles").sort_values("line")
+    if len(named) and not len(most):
+        longest = named.loc[named["cycles"].idxmax()].to_dict()
+        parts = f"{len(named):,} parts, the longest {_stage(longest)}"
+        return f"{parts} with {units.share(longest['share'])}"
     texts = [f"{_stage(row)} {units.share(row['share'])}" for row in most.to_dict("records")]
     rest = len(named) - len(most)
     if rest:
@@ -94,20 +100,8 @@ def stage_shares(stages: Frame, chosen: Address) -> Element:
     whole = float(parts["cycles"].sum())
     rows = most.to_dict("records")
     colours = {row["line"]: _colour(number, row) for number, row in enumerate(rows)}
-    bar = [
-        dcc.Link(
-            "",
-            href=_to(chosen, row),
-            className="bar-part",
-            title=f"{_stage(row)}: {units.share(row['cycles'] / whole)}",
-            style={
-                "width": f"{100 * row['cycles'] / whole:.4f}%",
-                "background": colours[row["line"]],
-            },
-        )
-        for row in rows
-    ]
-    shown = sorted(rows, key=lambda row: -row["cycles"])[:8]
+    few = len(rows) <= MOST_IN_KEY
+    bar = [_bar_part(chosen, row, colours[row["line"]], whole, linked=few) for row in rows]
     key = [
         html.Li(
             [
@@ -116,11 +110,24 @@ def stage_shares(stages: Frame, chosen: Address) -> Element:
                 html.Span(units.share(row["cycles"] / whole), className="key-value"),
             ]
         )
-        for row in sorted(shown, key=lambda row: row["line"])
+        for row in rows
+        if few
     ]
     return html.Div(
         [html.Div(bar, className="bar"), html.Ul(key, className="key")], className="stages"
     )
+
+
+def _bar_part(
+    chosen: Address, row: dict[str, Any], colour: str, whole: float, *, linked: bool
+) -> Element:
+    """Draw a part of the bar; many would be as many stops of the tab key, and are no links."""
+    looks = {
+        "className": "bar-part",
+        "title": f"{_stage(row)}: {units.share(row['cycles'] / whole)}",
+        "style": {"width": f"{100 * row['cycles'] / whole:.4f}%", "background": colour},
+    }
+    return dcc.Link("", href=_to(chosen, row), **looks) if linked else html.Span(**looks)
 
 
 def _colour(number: int, row: dict[str, Any]) -> str:

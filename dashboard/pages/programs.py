@@ -42,6 +42,7 @@ SENT = (
     Column("share", "Share", "share", 96),
     Column("estimated_cycles", "Estimate, once", "cycles", 128),
 )
+_COUNTED = ("executions", "cycles", "estimated_cycles")
 _NOTES = {
     "executions": "How often it ran in the recorded runs",
     "cycles": "By how much it and its parts made the recorded runs longer; a function's are shared "
@@ -175,15 +176,18 @@ def shown_lines(store: Store, chosen: Address) -> Frame:
     """Give the lines that are seen, with what stands on each; raises PvaError."""
     tree = whole_tree(store, chosen.report)
     opened, seen = _seen(tree, chosen)
-    found = tree[seen].copy()
-    found["fold"] = np.where(
-        found["end"] > found.index + 1, np.where(opened[seen], "open", "closed"), ""
-    )
-    found["mark"] = _marks(store, chosen, tree)[seen]
-    found["words"] = line_words(found)
-    for column in ("executions", "cycles", "estimated_cycles"):
-        found[column] = found[column].where(found[column] >= 0)
-    return found
+    written = store.derived(chosen.report, "program_lines", lambda: _written(tree))
+    fold = np.where(opened, "open", np.where(written["has_parts"], "closed", ""))
+    found: Frame = written[seen]
+    return found.assign(fold=fold[seen], mark=_marks(store, chosen, tree)[seen])
+
+
+def _written(tree: Frame) -> Frame:
+    """Give what stands on each line, whatever is chosen."""
+    columns = [column.field for column in SENT if column.field in tree]
+    known = {name: tree[name].where(tree[name] >= 0) for name in columns if name in _COUNTED}
+    has_parts = tree["end"] > tree.index + 1
+    return tree[columns].assign(**known, words=line_words(tree), has_parts=has_parts)
 
 
 def _seen(tree: Frame, chosen: Address) -> tuple[Any, Any]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.layers import OUTSIDE
 from pva.analysis.programs import Integers, Texts
 
 if TYPE_CHECKING:
@@ -65,6 +64,7 @@ def following(found: Integers, line: int, *, backwards: bool = False) -> int:
 def related_lines(tree: pd.DataFrame, owners: Texts, line: int) -> Truths:
     """Tell which lines are of the same operation as one; `owners` are by program."""
     owner = owners[:-1][tree["program"].to_numpy()]
-    others = np.arange(len(tree)) != line
-    same: Truths = (owner == owner[line]) & others & (owner[line] != OUTSIDE)
+    if str(owner[line]).startswith("("):  # a kind of program, and no operation
+        return np.zeros(len(tree), dtype=bool)
+    same: Truths = (owner == owner[line]) & (np.arange(len(tree)) != line)
     return same

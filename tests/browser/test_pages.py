@@ -60,7 +60,7 @@ def test_page_opens_and_answers_its_question(open_page: Opener, path: str, theme
     assert page.locator(".fault").count() == 0
     assert page.locator("html").get_attribute("data-mantine-color-scheme") == theme
     assert page.locator(".nav-link").all_inner_texts() == [
-        "Start", "Summary", "Memory", "Liveness", "Program tree", "Execution", "Host trace",
+        "Start", "Summary", "Memory", "Liveness", "Program tree", "Operations", "Execution", "Host trace",
     ]  # fmt: skip
 
 

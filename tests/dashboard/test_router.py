@@ -41,7 +41,7 @@ def words(element: Any) -> str:
 def test_first_visit_lays_the_page_out(store: Store) -> None:
     page, links, name, target, _, shown = show(store, "/summary", "", None)
     assert "Does it fit" in words(page)
-    assert words(links) == "Start Summary Memory Liveness Program tree Execution"
+    assert words(links) == "Start Summary Memory Liveness Program tree Operations Execution"
     assert (name, target) == ("small", "IPU Model, tiny, 2 IPUs, 10 tiles")
     assert shown["report"] == "small"
 
@@ -74,7 +74,8 @@ def test_page_without_its_tables_is_not_in_the_menu(tmp_path: Path) -> None:
     )
     store = Store([path])
     assert (
-        words(show(store, "/memory", "", None)[1]) == "Start Summary Memory Liveness Program tree"
+        words(show(store, "/memory", "", None)[1])
+        == "Start Summary Memory Liveness Program tree Operations"
     )
     assert "autoReport.outputExecutionProfile" in words(show(store, "/execution", "", None)[0])
 

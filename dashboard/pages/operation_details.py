@@ -1,0 +1,357 @@
+"""The lower part of the operations: one operation in tabs, or what all of them add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dash import Dash, dcc, html
+
+from dashboard import address, components, controls, view
+from dashboard.address import Address
+from dashboard.components import Column, Element, Frame, facts
+from dashboard.figures.tiles import by_tile
+from dashboard.pages.program_details import contexts_table
+from dashboard.pages.program_words import line_words
+from dashboard.pages.words import counted
+from dashboard.store import Store
+from dashboard.theme import Theme
+from pva import units
+from pva.analysis import operation_parts as parts
+from pva.analysis.costs import operation_totals
+from pva.analysis.program_tree import program_tree
+from pva.analysis.selection import SelectionError
+from pva.errors import NotRecordedError
+
+MOST_LINES = 200  # of an operation; its others are in the program tree
+COMPUTE_SET_COLUMNS = (
+    Column("name", "Compute set", "name"),
+    Column("vertices", "Vertices", "number", 110),
+    Column("executions", "Ran", "number", 90),
+    Column("cycles", "Cycles", "cycles", 120),
+    Column("estimated_cycles", "Estimate, once", "cycles", 130),
+)
+FLOPS_COLUMNS = (
+    Column("name", "Compute set", "name"),
+    Column("executions", "Ran", "number", 90),
+    Column("flops", "FLOPs, once", "number", 130),
+    Column("estimated_cycles", "Cycles, once", "cycles", 130),
+    Column("float_peak_share", "Of the float peak", "share", 140),
+)
+TOTAL_WORDS = {
+    "cycles": "Cycles",
+    "flops": "Floating-point operations",
+    "control_code": "Control code",
+    "exchange_code": "Exchange code",
+    "vertex_code": "Code of vertices",
+    "peak_bytes": "Memory at the peak",
+}
+PHASES = (
+    ("compute", "Compute", "step-OnTileExecute"),
+    ("exchange", "Exchange", "step-DoExchange"),
+    ("host_exchange", "Exchange with the host", "step-StreamCopy"),
+    ("sync", "Sync", "step-Sync"),
+)
+TABS = (
+    ("summary", "Summary"),
+    ("tree", "Program tree"),
+    ("code", "Code"),
+    ("cycles", "Cycles"),
+    ("flops", "FLOPs"),
+    ("debug", "Debug"),
+)
+CHOOSE = "Click an operation above to see its programs, code, cycles and source."
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The operation that is shown, its layer, and its row of costs."""
+
+    operation: str
+    layer: str
+    costs: dict[str, Any]
+    address: Address
+
+    def asked(self) -> dict[str, str]:
+        """Give the keywords that analyses of an operation take."""
+        return {"operation": self.operation, "layer": self.layer}
+
+
+def register(
+    app: Dash, store: Store, identifier: str, costs_of: Callable[[Store, Address], Frame]
+) -> None:
+    """Have the panel follow the chosen operation."""
+    view.fill(
+        app,
+        store,
+        identifier,
+        lambda store, chosen, theme: details(store, chosen, theme, costs_of(store, chosen)),
+    )
+
+
+def details(store: Store, chosen: Address, theme: Theme, costs: Frame) -> Element:
+    """Show the chosen operation, or the totals; raises PvaError."""
+    layer, name = chosen.text("layer", "operation"), chosen.text("operation")
+    if not name:
+        tabs = [(value, words, CHOOSE) for value, words in TABS[1:]]
+        return html.Div(
+            [
+                html.P(CHOOSE, className="note"),
+                controls.tabs((TABS[0], *tabs), replace(chosen, options=())),
+                _totals(store, chosen, layer),
+            ]
+        )
+    found = costs[costs["operation"] == name].to_dict("records")
+    if not found:
+        raise SelectionError(name, "no operation of this layer", "choose one of the table above")
+    shown = Chosen(name, layer, {str(k): v for k, v in found[0].items()}, chosen)
+    tab = chosen.option("tab", [value for value, _ in TABS])
+    head = html.Div(html.H2(name), className="details-top")
+    return html.Div([head, controls.tabs(TABS, chosen), _PANES[tab](store, shown, theme)])
+
+
+def _totals(store: Store, chosen: Address, layer: str) -> Element:
+    """Show that operations and what is in none of them add up to the whole report."""
+    frame = store.derived(
+        chosen.report,
+        f"operation_totals {layer}",
+        lambda: operation_totals(store.report(chosen.report), layer=layer),
+    )
+    if not len(frame):
+        return components.message("The report tells no costs of operations.")
+    head = html.Tr(
+        [
+            html.Th(words, scope="col", title=note)
+            for words, note in (
+                ("Figure", ""),
+                ("Operations", "All rows above that are operations"),
+                ("Outside", "Programs that are part of no operation of this layer"),
+                ("Elsewhere", "What no program has alone: code that several share, stacks"),
+                ("Whole report", ""),
+            )
+        ]
+    )
+    body = [
+        html.Tr(
+            [
+                html.Th(TOTAL_WORDS[row["figure"]], scope="row"),
+                *(html.Td(_written(row[name], row["unit"])) for name in _TOTAL_FIELDS),
+            ]
+        )
+        for row in frame.to_dict("records")
+    ]
+    grid = html.Table([html.Thead(head), html.Tbody(body)], className="tree")
+    return html.Div(grid, className="tree-scroller", id="operation-totals")
+
+
+_TOTAL_FIELDS = ("operations", "outside", "elsewhere", "whole")
+
+
+def _written(value: float, unit: str) -> str:
+    write = {"bytes": units.size, "cycles": units.cycles_or_time}.get(unit, units.count)
+    return write(value)
+
+
+Pairs = list[tuple[str, str]]
+
+
+def _pairs(
+    costs: dict[str, Any], wanted: tuple[tuple[str, str, Callable[[Any], str]], ...]
+) -> Pairs:
+    """Write those figures that are known."""
+    return [
+        (words, write(costs[field]))
+        for field, words, write in wanted
+        if costs[field] == costs[field] and costs[field] >= 0
+    ]
+
+
+def _summary(store: Store, shown: Chosen, theme: Theme) -> Element:
+    del theme
+    clock = float(store.report(shown.address.report).dataset.value("target", "clock_frequency"))
+
+    def cycles(value: float) -> str:
+        return units.cycles(value, clock)
+
+    columns = (
+        (
+            ("cycles", "Cycles", cycles),
+            ("share", "Of all cycles", units.share),
+            ("estimated_cycles", "Cycles by estimate", cycles),
+            ("steps", "Executed steps", units.count),
+            ("programs", "Programs", units.count),
+        ),
+        (
+            ("flops", "Floating-point operations", units.count),
+            ("compute", "Cycles of compute", units.count),
+            ("exchange", "Cycles of exchange", units.count),
+            ("host_exchange", "Cycles of exchange with the host", units.count),
+            ("sync", "Cycles of syncs", units.count),
+        ),
+        (
+            ("code", "Code", units.size),
+            ("vertex_state", "State of its vertices", units.size),
+            ("variables", "Variables", units.size),
+            ("peak_bytes", "Memory at the peak", units.size),
+        ),
+    )
+    return html.Div(
+        [facts(_pairs(shown.costs, wanted)) for wanted in columns], className="facts-columns"
+    )
+
+
+def _tree(store: Store, shown: Chosen, theme: Theme) -> Element:
+    """List the programs of the operation in order, each a link to its line."""
+    del theme
+    key = shown.address.report
+    report = store.report(key)
+    tree = store.derived(key, "program_tree", lambda: program_tree(report))
+    lines = tree[tree["program"].isin(parts.operation_programs(report, **shown.asked()))]
+    if not len(lines):
+        return components.message("It has variables, and no program.")
+    first = lines.head(MOST_LINES)
+    rows = zip(first.to_dict("records"), line_words(first).tolist(), strict=True)
+    head = html.Tr(
+        [html.Th(words, scope="col") for words in ("Program", "Ran", "Cycles", "Estimate, once")]
+    )
+    body = [_line(shown.address, row, words) for row, words in rows]
+    more = len(lines) - len(first)
+    note = f"{counted(more, 'more program')}; the program tree has them all." if more else ""
+    grid = html.Table([html.Thead(head), html.Tbody(body)], className="tree")
+    return html.Div(
+        [html.Div(grid, className="tree-scroller"), html.P(note, className="note")],
+        id="operation-programs",
+    )
+
+
+def _line(chosen: Address, row: dict[Any, Any], words: str) -> Element:
+    link = replace(
+        Address(report=chosen.report, tiles=chosen.tiles),
+        path="/programs",
+        options=(("program", str(row["program"])),),
+    )
+    tick = html.Span(
+        className="program-tick inline",
+        style={"background": f"var(--step-{row['type']}, var(--quiet))"},
+    )
+    name = dcc.Link([f"{words} ", html.Span(row["name"])], href=address.write(link))
+    counts = ("executions", "cycles", "estimated_cycles")
+    cells = [units.count(row[field]) if row[field] >= 0 else "–" for field in counts]
+    return html.Tr([html.Th([tick, name], scope="row"), *map(html.Td, cells)])
+
+
+def _code(store: Store, shown: Chosen, theme: Theme) -> Element:
+    frame = parts.operation_by_tile(store.report(shown.address.report), **shown.asked())
+    wanted = (
+        ("control_code", "Control code", units.size),
+        ("exchange_code", "Exchange code", units.size),
+        ("vertex_code", "Code of vertices that only it uses", units.size),
+        ("vertex_state", "State of its vertices", units.size),
+    )
+    fields = [
+        field
+        for field in ("control_code", "exchange_code", "vertex_state")
+        if int(frame[field].sum()) > 0
+    ]
+    if not fields:
+        return components.message("The report tells no code of it by tile.")
+    figure = by_tile(frame, fields, unit="bytes", stacked=True, theme=theme)
+    return html.Div(
+        [
+            html.Div(facts(_pairs(shown.costs, wanted)), className="facts-columns"),
+            components.drawn(figure, "operation-code", 300),
+        ]
+    )
+
+
+def _cycles(store: Store, shown: Chosen, theme: Theme) -> Element:
+    report = store.report(shown.address.report)
+    frame = parts.operation_by_tile(report, **shown.asked())
+    fields = [name for name, _, _ in PHASES[:3] if int(frame[name].sum()) > 0]
+    sets = _known(parts.operation_compute_sets(report, **shown.asked()))
+    pieces: list[Element] = [_phases(shown.costs)]
+    if fields:
+        figure = by_tile(frame, fields, unit="cycles", stacked=True, theme=theme)
+        words = "each tile's own, in all recorded runs" if report.dataset.has("steps") else (
+            "each tile's own, of one execution by estimate"
+        )  # fmt: skip
+        pieces += [
+            html.P(f"Cycles by tile: {words}", className="note"),
+            components.drawn(figure, "operation-cycles", 300),
+        ]
+    if len(sets):
+        pieces.append(components.table("operation-compute-sets", sets, COMPUTE_SET_COLUMNS))
+    return html.Div(pieces)
+
+
+def _known(frame: Frame) -> Frame:
+    """Leave out what was not recorded."""
+    counts = ("executions", "cycles", "estimated_cycles", "flops")
+    return frame.assign(**{name: frame[name].where(frame[name] >= 0) for name in counts})
+
+
+def _phases(costs: dict[str, Any]) -> Element:
+    """Share the cycles out among phases, as a bar with its key."""
+    spent = [(words, token, int(costs[field])) for field, words, token in PHASES]
+    whole = sum(max(cycles, 0) for _, _, cycles in spent)
+    if not whole:
+        return html.P("No step of it was recorded.", className="note")
+    there = [(words, token, cycles) for words, token, cycles in spent if cycles > 0]
+    bar = [
+        html.Span(
+            className="bar-part",
+            style={"width": f"{100 * cycles / whole:.4f}%", "background": f"var(--{token})"},
+        )
+        for _, token, cycles in there
+    ]
+    key = [
+        html.Li([html.Span(className="swatch", style={"background": f"var(--{token})"}), words,
+                 html.Span(f"{units.count(cycles)} ({units.share(cycles / whole)})",
+                           className="key-value")])
+        for words, token, cycles in there
+    ]  # fmt: skip
+    return html.Div(
+        [html.Div(bar, className="bar"), html.Ul(key, className="key")], className="stages"
+    )
+
+
+def _flops(store: Store, shown: Chosen, theme: Theme) -> Element:
+    del theme
+    report = store.report(shown.address.report)
+    sets = _known(parts.operation_compute_sets(report, **shown.asked()))
+    if not sets["flops"].notna().any():
+        why = "The report tells no floating-point operations of it."
+        option = "profiler.includeFlopEstimates records them; what only moves data has none."
+        return components.message(why, hint=option)
+    done = int((sets["flops"] * sets["executions"].fillna(1)).sum())
+    cycles = int(shown.costs["cycles"])
+    rate = f", {done / cycles:,.1f} a cycle of its {cycles:,}" if cycles > 0 else ""
+    sets = sets.sort_values("flops", ascending=False, kind="stable")
+    return html.Div(
+        [
+            html.P(f"{units.count(done)} floating-point operations{rate}.", className="subject"),
+            components.table("operation-flops", sets, FLOPS_COLUMNS),
+        ]
+    )
+
+
+def _debug(store: Store, shown: Chosen, theme: Theme) -> Element:
+    del theme
+    try:
+        frame = parts.operation_contexts(store.report(shown.address.report), **shown.asked())
+    except NotRecordedError as absent:
+        return components.message(str(absent))
+    if not len(frame):
+        return components.message("The compiler put it in: no debug context tells of it.")
+    return contexts_table("operation-contexts", frame)
+
+
+_PANES: dict[str, Callable[[Store, Chosen, Theme], Element]] = {
+    "summary": _summary,
+    "tree": _tree,
+    "code": _code,
+    "cycles": _cycles,
+    "flops": _flops,
+    "debug": _debug,
+}

@@ -1,0 +1,60 @@
+"""What operations cost, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dashboard.components import Frame
+from dashboard.pages.words import counted
+from pva import units
+from pva.analysis.layers import OUTSIDE
+
+# What is asked of operations: the figure, its words, and how it is written.
+_MEASURES: tuple[tuple[str, str, Any], ...] = (
+    ("cycles", "cycles", units.count),
+    ("code", "code", units.size),
+    ("peak_bytes", "memory at the peak", units.size),
+)
+
+
+def of_operations(costs: Frame) -> Frame:
+    """Leave out what is no operation: programs in none, and kinds of program such as `(Sync)`."""
+    return costs[~costs["operation"].str.startswith("(")]
+
+
+def costs_sentence(costs: Frame) -> str:
+    """Say which operation costs most, in cycles, code and memory."""
+    mine = of_operations(costs)
+    if not len(mine):
+        return "The report names no operation of this layer."
+    most: dict[str, list[str]] = {}
+    for figure, words, write in _MEASURES:
+        if figure == "cycles" and int(mine["cycles"].max()) <= 0:
+            figure, words = "estimated_cycles", "cycles by estimate"
+        value = int(mine[figure].max())
+        if value <= 0:
+            continue
+        share = units.share(value / max(int(costs[figure].clip(lower=0).sum()), 1))
+        name = str(mine["operation"].loc[mine[figure].idxmax()])
+        most.setdefault(name, []).append(f"the most {words}, {write(value)} ({share})")
+    if not most:
+        return "The report tells no costs of operations."
+    return "; ".join(f"{name} takes {_listed(texts)}" for name, texts in most.items()) + "."
+
+
+def _listed(texts: list[str]) -> str:
+    return texts[0] if len(texts) == 1 else ", ".join(texts[:-1]) + " and " + texts[-1]
+
+
+def outside_words(costs: Frame) -> str:
+    """Say how many operations there are, and what part of the cycles is in none."""
+    mine = of_operations(costs)
+    size = f"{counted(len(mine), 'operation')}."
+    whole = int(costs["cycles"].clip(lower=0).sum())
+    rest = whole - int(mine["cycles"].clip(lower=0).sum())
+    if not whole or not rest:
+        return size
+    others = costs[costs["operation"].str.startswith("(")]
+    largest = str(others["operation"].loc[others["cycles"].idxmax()])
+    what = "outside of them" if largest == OUTSIDE else f"in none of them, most of it {largest}"
+    return f"{size} {units.share(rest / whole)} of the cycles are {what}."

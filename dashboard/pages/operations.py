@@ -1,0 +1,191 @@
+"""Which operation costs most, in cycles, code and memory?"""
+
+from __future__ import annotations
+
+import dash_mantine_components as dmc
+import numpy as np
+from dash import ClientsideFunction, Dash, Input, Output, html
+
+from dashboard import components, controls, downloads, tables, view
+from dashboard.address import Address
+from dashboard.components import Column, Element, Frame
+from dashboard.pages import operation_details
+from dashboard.pages.operation_words import costs_sentence, outside_words
+from dashboard.pages.provenance import badge
+from dashboard.store import Store
+from dashboard.theme import Theme
+from pva.analysis.costs import operation_costs
+from pva.analysis.layers import software_layers
+
+PATH, TITLE = "/operations", "Operations"
+
+TABLE = "operations-table"
+NAME = Column("operation", "Operation", "name")
+# Columns to choose from, what each is, and whether it is shown at first.
+CHOICES: tuple[tuple[Column, str, bool], ...] = (
+    (Column("programs", "Programs", "number", 100), "Programs that it was compiled into", False),
+    (Column("steps", "Steps", "number", 90), "Steps executed in the recorded runs", False),
+    (Column("cycles", "Cycles", "cycles", 120),
+     "By how many cycles its steps made the recorded runs longer", True),
+    (Column("share", "Share", "share", 96), "Of the cycles of the recorded runs", True),
+    (Column("compute", "Compute", "cycles", 115), "Of its cycles, those of compute", False),
+    (Column("exchange", "Exchange", "cycles", 115),
+     "Of its cycles, those of exchange on and between IPUs", False),
+    (Column("host_exchange", "Host exchange", "cycles", 125),
+     "Of its cycles, those of exchange with the host", False),
+    (Column("sync", "Sync", "cycles", 100), "Of its cycles, those of syncs", False),
+    (Column("estimated_cycles", "Estimate", "cycles", 120),
+     "Cycles by the estimates of the compiler, of the same executions", True),
+    (Column("flops", "FLOPs", "number", 130), "Floating-point operations executed", True),
+    (Column("code", "Code", "bytes", 105),
+     "Control code, exchange code, and code of vertices that no other operation has", True),
+    (Column("control_code", "Control code", "bytes", 120), "Control code of its programs", False),
+    (Column("exchange_code", "Exchange code", "bytes", 125), "Code of its exchanges", False),
+    (Column("vertex_code", "Vertex code", "bytes", 115),
+     "Code of vertex types that no other operation uses", False),
+    (Column("vertex_state", "State", "bytes", 105), "State of its vertices", True),
+    (Column("variables", "Variables", "bytes", 110), "Its variables", False),
+    (Column("peak_bytes", "At the peak", "bytes", 120),
+     "Code, state, and those of its variables that are live where liveness peaks", True),
+)  # fmt: skip
+COLUMNS = (NAME, Column("mark", "Mark", "text"), *(column for column, _, _ in CHOICES))
+NOTES = {column.field: note for column, note, _ in CHOICES}
+DEFAULT = tuple(column.field for column, _, shown in CHOICES if shown)
+FALLBACK = ("operation", "Operations")
+
+
+def available(store: Store, report: str) -> bool:
+    """Tell whether the programs were recorded."""
+    return store.report(report).dataset.has("programs")
+
+
+def layout(store: Store, chosen: Address) -> Element:
+    """Lay the page out; raises PvaError."""
+    report = store.report(chosen.report)
+    layers = store.derived(chosen.report, "layers", lambda: software_layers(report))
+    choices = list(zip(layers["layer"], layers["label"], strict=True)) or [FALLBACK]
+    costs = costs_of(store, chosen)
+    tools = html.Div(
+        [
+            controls.row([controls.choice("layer", choices, chosen, label="Software layer")]),
+            badge(report, "steps"),
+            controls.row(
+                [
+                    controls.filter_box("operation", "Filter operations", chosen),
+                    _columns_menu(chosen),
+                    controls.exports("operations"),
+                ]
+            ),
+        ],
+        className="tools-bar",
+    )
+    place = view.panel("operations-place", PATH, ("layer", "columns", "filter"), name="fills")
+    above = html.Div([tools, html.Div(place, className="fills")], className="grow column")
+    below = view.panel("operations-details", PATH, ("operation", "layer", "tab"), themed=True)
+    return html.Div(
+        [
+            components.title("Which operation costs most, in cycles, code and memory?"),
+            components.headline(costs_sentence(costs), more=outside_words(costs)),
+            controls.split(above, below, name="operations"),
+        ]
+    )
+
+
+def _columns_menu(chosen: Address) -> Element:
+    boxes = dmc.CheckboxGroup(
+        [
+            dmc.Checkbox(label=column.title, value=column.field, size="xs")
+            for column, _, _ in CHOICES
+        ],
+        id="operations-columns",
+        value=list(chosen_fields(chosen)),
+        className="columns-choice",
+    )
+    return html.Details(
+        [
+            html.Summary("Columns", title="Choose the columns"),
+            html.Div(boxes, className="menu"),
+        ],
+        className="exports stays",
+    )
+
+
+def chosen_fields(chosen: Address) -> tuple[str, ...]:
+    """Give the fields of the columns that the address asks for; what is no column is left out."""
+    asked = chosen.text("columns").split(",")
+    return tuple(field for field in NOTES if field in asked) or DEFAULT
+
+
+def costs_of(store: Store, chosen: Address) -> Frame:
+    """Give the costs of the operations of the chosen layer; raises PvaError."""
+    layer = chosen.text("layer", FALLBACK[0])
+    return store.derived(
+        chosen.report,
+        f"operation_costs {layer}",
+        lambda: operation_costs(store.report(chosen.report), layer=layer),
+    )
+
+
+def rows(store: Store, chosen: Address) -> Frame:
+    """Give the rows of the table, unknown figures as missing; raises PvaError."""
+    frame = components.filtered(_known(costs_of(store, chosen)), chosen.filter)
+    name = chosen.text("operation")
+    return frame.assign(mark=np.where(frame["operation"] == name, "chosen", ""))
+
+
+def _known(costs: Frame) -> Frame:
+    return costs.assign(**{name: costs[name].where(costs[name] >= 0) for name in NOTES})
+
+
+def total(costs: Frame) -> Frame:
+    """Add all operations up, as a frame of one row."""
+    import pandas as pd
+
+    known = _known(costs)
+    sums = {name: [known[name].sum(min_count=1)] for name in NOTES}
+    return pd.DataFrame({"operation": ["Total"], "mark": [""], **sums})
+
+
+def table(store: Store, chosen: Address, theme: Theme) -> Element:
+    """Make room for the table, with the columns that are chosen."""
+    del theme
+    fields = chosen_fields(chosen)
+    shown = [NAME, *(column for column, _, _ in CHOICES if column.field in fields)]
+    found = rows(store, chosen)
+    if not len(found):
+        return components.message("No operation fits the filter.", hint="Clear the filter box.")
+    known = [name for name in fields if found[name].notna().any()]
+    order = next((name for name in ("cycles", "estimated_cycles", "code") if name in known), "")
+    whole = total(components.filtered(costs_of(store, chosen), chosen.filter))
+    return tables.paged(
+        TABLE,
+        shown,
+        rows=min(len(found), 10),
+        picks=("operation", "operation"),
+        sort=order,
+        total=whole,
+        notes=NOTES,
+    )
+
+
+def register(app: Dash, store: Store) -> None:
+    """Add the callbacks of the page."""
+    view.fill(app, store, "operations-place", table)
+    tables.serve(app, store, PATH, TABLE, COLUMNS, rows)
+    operation_details.register(app, store, "operations-details", costs_of)
+    downloads.offer(
+        app, "operations", lambda store, chosen: components.filtered(
+            costs_of(store, chosen), chosen.filter
+        ),
+    )  # fmt: skip
+    app.clientside_callback(
+        ClientsideFunction("tilescope", "chooseColumns"),
+        Input("operations-columns", "value"),
+        prevent_initial_call=True,
+    )
+    app.clientside_callback(
+        ClientsideFunction("tilescope", "showOperation"),
+        Output(f"{TABLE}-note", "title"),
+        Input("address", "search"),
+        prevent_initial_call=True,
+    )
