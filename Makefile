@@ -24,13 +24,14 @@ bench: $(VENV)/.dev
 	  echo "== $$script"; $(BIN)/python -m benchmarks.$$(basename $$script .py) || exit 1; done
 
 # Write again what is generated: docs/report-format.md, docs/analyses.md, docs/vertex-costs.md,
-# docs/cli.md, docs/onnx-coverage.md.
+# docs/cli.md, docs/onnx-coverage.md, docs/trace-format.md.
 documents: $(VENV)/.dev
 	$(BIN)/python -m pva.formats.describe > docs/report-format.md
 	$(BIN)/python -c 'from pva.analysis.document import markdown; print(markdown(), end="")' > docs/analyses.md
 	$(BIN)/python -c 'from simulator.codelets.document import markdown; print(markdown(), end="")' > docs/vertex-costs.md
 	$(BIN)/python -m cli.document > docs/cli.md
 	$(BIN)/python -m tests.popart.node_cases > docs/onnx-coverage.md
+	$(BIN)/python -m pvti.document > docs/trace-format.md
 
 samples: $(VENV)/.dev
 	sh sample_reports/make.sh $(BIN)/tilescope

@@ -1,0 +1,109 @@
+"""The file: as documented, and no larger than it has to be."""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+import zlib
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pvti
+from pvti import document, schema
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "trace-format.md"
+
+
+def rows(path: str, query: str) -> list[Any]:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(query).fetchall()
+
+
+def test_the_document_is_what_the_schema_says() -> None:
+    assert DOCUMENT.read_text(encoding="utf-8") == document.text()
+
+
+def test_every_table_and_column_is_described() -> None:
+    text = document.text()
+    for table in schema.TABLES:
+        section = text.split(f"### `{table.name}`")[1].split("###")[0]
+        assert all(f"| `{column.name}` |" in section for column in table.columns)
+
+
+def test_a_file_holds_the_tables_that_are_declared(
+    trace_path: str, channel: pvti.TraceChannel
+) -> None:
+    with pvti.Tracepoint(channel, "x"):
+        pass
+    pvti.closeTrace()
+    found = {name for (name,) in rows(trace_path, "SELECT name FROM sqlite_schema")}
+    assert found == {table.name for table in schema.TABLES}
+    for table in schema.TABLES:
+        columns = rows(trace_path, f"PRAGMA table_info({table.name})")
+        assert [row[1] for row in columns] == [column.name for column in table.columns]
+    assert rows(trace_path, "PRAGMA application_id") == [(0x50565449,)]
+    assert rows(trace_path, "PRAGMA user_version") == [(1,)]
+    assert rows(trace_path, "PRAGMA journal_mode") == [("delete",)]
+
+
+def test_a_record_is_begin_duration_and_label(
+    trace_path: str, clock: Any, channel: pvti.TraceChannel
+) -> None:
+    with pvti.Tracepoint(channel, "first"), pvti.Tracepoint(channel, "second"):
+        pass
+    pvti.closeTrace()
+    chunk = rows(trace_path, "SELECT records, begin_ns, end_ns, crc32, data FROM event_chunks")
+    ((count, begin, end, crc, data),) = chunk
+    names = dict(rows(trace_path, "SELECT id, text FROM labels"))
+    records = [(b, d, names[label]) for b, d, label in struct.iter_unpack("<QII", data)]
+    assert records == [(1_002_000, 1000, "second"), (1_001_000, 3000, "first")]
+    assert (count, begin, end, crc) == (2, 1_001_000, 1_004_000, zlib.crc32(data))
+
+
+def test_an_event_takes_sixteen_bytes_in_its_chunk_and_seventeen_in_the_file(
+    trace_path: str, channel: pvti.TraceChannel
+) -> None:
+    points = [pvti.Tracepoint(channel, f"label {number}") for number in range(100)]
+    for number in range(200_000):
+        with points[number % 100]:
+            pass
+    pvti.closeTrace()
+    ((data, count),) = rows(trace_path, "SELECT sum(length(data)), sum(records) FROM event_chunks")
+    assert (data, count) == (16 * 200_000, 200_000)
+    assert Path(trace_path).stat().st_size <= 17 * 200_000
+
+
+def test_threads_that_record_at_once_lose_and_tear_nothing(
+    trace_path: str, channel: pvti.TraceChannel
+) -> None:
+    import threading
+
+    events, workers = 20_000, 8
+    barrier = threading.Barrier(workers)
+
+    def work(number: int) -> None:
+        point = pvti.Tracepoint(channel, f"worker {number}")
+        barrier.wait()
+        for _ in range(events):
+            with point:
+                pass
+
+    threads = [threading.Thread(target=work, args=(n,), name=f"t{n}") for n in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    pvti.closeTrace()
+    labels = dict(rows(trace_path, "SELECT id, text FROM labels"))
+    names = dict(rows(trace_path, "SELECT id, name FROM threads"))
+    found: dict[str, list[tuple[int, int]]] = {}
+    for thread, data in rows(trace_path, "SELECT thread, data FROM event_chunks ORDER BY id"):
+        for begin, duration, label in struct.iter_unpack("<QII", data):
+            assert labels[label] == f"worker {names[thread][1:]}"
+            found.setdefault(names[thread], []).append((begin, begin + duration))
+    assert {name: len(times) for name, times in found.items()} == {
+        f"t{number}": events for number in range(workers)
+    }
+    for times in found.values():
+        assert all(a[1] <= b[0] for a, b in zip(times, times[1:], strict=False))
