@@ -36,6 +36,7 @@ typedef struct {
     Record *records;
     Py_ssize_t opened, open_room, recorded, record_room;
     PyObject *long_events;
+    int64_t due;                            /* an end after this calls `hurry` */
 } Spans;
 
 typedef struct {
@@ -121,6 +122,8 @@ static PyObject *spans_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     Spans *self = (Spans *)type->tp_alloc(type, 0);
     if (self != NULL && (self->long_events = PyList_New(0)) == NULL)
         Py_CLEAR(self);
+    if (self != NULL)
+        self->due = INT64_MAX;
     return (PyObject *)self;
 }
 
@@ -239,6 +242,11 @@ static PyMethodDef spans_methods[] = {
     {NULL},
 };
 
+static PyMemberDef spans_members[] = {
+    {"due", T_LONGLONG, offsetof(Spans, due), 0, NULL},
+    {NULL},
+};
+
 static PyTypeObject SpansType = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "pvti._accelerator.Spans",
@@ -249,6 +257,7 @@ static PyTypeObject SpansType = {
     .tp_init = spans_init,
     .tp_dealloc = (destructor)spans_dealloc,
     .tp_methods = spans_methods,
+    .tp_members = spans_members,
 };
 
 /* ---- the track of the caller ---- */
@@ -366,16 +375,23 @@ static int begin_span(PyObject *buffers, uint32_t key)
 /* End the innermost span when it is of this key, and there is no more to do; else ask Python. */
 static int end_span(PyObject *buffers, uint32_t key, int64_t end, PyObject *metadata, int count)
 {
+    PyObject *done;
     Spans *track = track_of(buffers);
     if (track == NULL)
         return -1;
     if (metadata == Py_None && track->opened && track->open[track->opened - 1].key == key) {
         Open span = track->open[--track->opened];
-        return record(track, key, span.begin, end);
+        if (end <= track->due)
+            return record(track, key, span.begin, end);
+        if (record(track, key, span.begin, end) < 0)
+            return -1;
+        Py_INCREF(track);
+        done = PyObject_CallMethod((PyObject *)track, "hurry", "L", (long long)end);
+    } else {
+        Py_INCREF(track);
+        done = PyObject_CallMethod((PyObject *)track, "finish", "ILOi", key, (long long)end,
+                                   metadata, count);
     }
-    Py_INCREF(track);
-    PyObject *done = PyObject_CallMethod((PyObject *)track, "finish", "ILOi", key, (long long)end,
-                                         metadata, count);
     Py_DECREF(track);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;

@@ -26,6 +26,8 @@ catalogue: dict[str, list[tuple[Cell, ...]]] = {
 
 next_number = {table: itertools.count(1).__next__ for table in catalogue}
 
+HURRY_NANOSECONDS = 250_000_000  # without a commit, then the threads that record make one
+
 Row = tuple[str, tuple[Cell, ...]]  # table, and its cells
 
 
@@ -77,9 +79,11 @@ def json_text(metadata: Any) -> str | None:
 class Track(Spans):
     """What one thread, or one task of it, has recorded and the writer has not yet taken."""
 
-    __slots__ = ("number", "tid", "name", "rows", "siblings", "unmatched_ends", "retired")
+    __slots__ = ("number", "tid", "name", "rows", "siblings", "unmatched_ends", "retired", "_help")
 
-    def __init__(self, number: int, tid: int, name: str, siblings: list[Track]) -> None:
+    def __init__(
+        self, number: int, tid: int, name: str, siblings: list[Track], help: Callable[[], None]
+    ) -> None:
         super().__init__()
         self.number = number
         self.tid = tid
@@ -89,6 +93,13 @@ class Track(Spans):
         self.unmatched_ends = 0
         self.retired = False  # the thread is gone: its identifier belongs to another now
         siblings.append(self)
+        self._help = help
+
+    def hurry(self, now: int) -> None:
+        """Help the writer, which did not come: the interpreter gives a thread that often does a
+        little input or output back its turn before another thread has taken it."""
+        self.due = now + HURRY_NANOSECONDS
+        self._help()
 
     def finish(self, key: int, end: int, metadata: Any = None, count: bool = False) -> bool:
         """End the innermost span of this key, of this track or else of another of the thread.

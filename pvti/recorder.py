@@ -7,7 +7,6 @@ ends the trace with one warning; the traced program goes on.
 from __future__ import annotations
 
 import atexit
-import contextlib
 import itertools
 import os
 import sys
@@ -18,20 +17,21 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
 from pvti import channel
-from pvti.buffers import Track, Unstarted
+from pvti.buffers import HURRY_NANOSECONDS, Track, Unstarted
 from pvti.options import RING, Options
 from pvti.schema import TASK_TID
-from pvti.spans import writable
+from pvti.spans import warn, writable
 from pvti.tasks import ThreadBuffers
 
 if TYPE_CHECKING:
     from pvti.ring import Ring
-    from pvti.writer import Progress, Taken, TraceFile
+    from pvti.writer import Open, Progress, Taken, TraceFile
 
 COMMIT_SECONDS = 0.1
 HEARTBEAT_SECONDS = 1.0  # between commits that only tell that the open spans still are
 PATIENCE_SECONDS = 0.5  # how long a commit waits for a reader before the next takes it along
 CLOSING_SECONDS = 30.0  # and the last one
+HELP_SECONDS = 0.02  # how long a thread that records waits for the writer to get on
 
 
 class Recorder:
@@ -52,6 +52,7 @@ class Recorder:
         self._began = perf_counter_ns()
         self._last_commit = 0.0
         self._was_busy = False
+        self._is_committing = False
         self._lost_unmatched = 0
 
     @property
@@ -111,11 +112,12 @@ class Recorder:
         with self._lock:
             number = next(self._numbers)
             if siblings:
-                track = Track(number, TASK_TID + number, name, siblings)
+                track = Track(number, TASK_TID + number, name, siblings, self._help)
             else:
                 for other in self._tracks:
                     other.retired = other.retired or other.siblings[0].tid == tid
-                track = Track(number, tid, name, siblings)
+                track = Track(number, tid, name, siblings, self._help)
+            track.due = perf_counter_ns() + HURRY_NANOSECONDS
             self._tracks.append(track)
             return track
 
@@ -129,24 +131,44 @@ class Recorder:
                 channel.send_to(None)
                 self._finish()
 
-    def _commit(self, *, finished: bool = False, asked: bool = False) -> None:
-        from pvti.writer import take
-
-        with self._file_lock:
-            if self._file is None:
-                return
+    def _help(self) -> None:
+        """Commit from a thread that records, when the writer could not for too long."""
+        # While another thread commits, waiting lets it go on.
+        if self._file_lock.acquire(timeout=HELP_SECONDS):
             try:
-                with self._lock:
-                    tracks = list(self._tracks)
-                taken = [take(track) for track in tracks]
-                if finished or asked or self._is_due(taken):
-                    progress = self._progress(tracks, finished)
-                    patience = CLOSING_SECONDS if finished else PATIENCE_SECONDS
-                    self._was_busy = not self._file.write(taken, progress, patience)
-                    self._last_commit = time.monotonic()
-                    self._forget_retired()
+                if time.monotonic() - self._last_commit > COMMIT_SECONDS:
+                    self._commit(patience=0)
+            finally:
+                self._file_lock.release()
+
+    def _commit(
+        self, *, finished: bool = False, asked: bool = False, patience: float = PATIENCE_SECONDS
+    ) -> None:
+        with self._file_lock:
+            # What is recorded while a commit is made, by finalizers say, may ask for another.
+            if self._file is None or self._is_committing:
+                return
+            self._is_committing = True
+            try:
+                self._write_taken(self._file, finished, asked, patience)
             except Exception as error:  # whatever it is, the traced program must not meet it
                 self._give_up(str(error))
+            finally:
+                self._is_committing = False
+
+    def _write_taken(
+        self, file: TraceFile | Ring, finished: bool, asked: bool, patience: float
+    ) -> None:
+        from pvti.writer import take
+
+        with self._lock:
+            tracks = list(self._tracks)
+        now = perf_counter_ns()
+        taken = [take(track, now) for track in tracks]
+        if finished or asked or self._is_due(taken, file.opened):
+            self._was_busy = not file.write(taken, self._progress(tracks, finished), patience)
+            self._forget_retired()
+            self._last_commit = time.monotonic()
 
     def _progress(self, tracks: list[Track], finished: bool) -> Progress:
         from pvti.writer import Progress
@@ -154,9 +176,7 @@ class Recorder:
         unmatched = self._lost_unmatched + sum(track.unmatched_ends for track in tracks)
         return Progress(perf_counter_ns(), int(finished), unmatched)
 
-    def _is_due(self, taken: list[Taken]) -> bool:
-        assert self._file is not None
-        opened = self._file.opened
+    def _is_due(self, taken: list[Taken], opened: dict[int, Open]) -> bool:
         if self._was_busy or any(
             part.chunks or part.rows or part.open != opened.get(part.track.number, [])
             for part in taken
@@ -196,9 +216,7 @@ class Recorder:
         file, self._file = self._file, None
         if file is not None:
             file.close()
-        path = os.path.join(self._directory, self.name)
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # no stderr, or a closed one
-            print(f"pvti: tracing stopped: {path}: {reason}", file=sys.stderr)
+        warn(f"tracing stopped: {os.path.join(self._directory, self.name)}: {reason}")
 
     def close(self) -> None:
         """Commit what is left and close the file."""
@@ -212,7 +230,7 @@ class Recorder:
     def _finish(self) -> None:
         self._stop.set()
         with self._file_lock:
-            self._commit(finished=True)
+            self._commit(finished=True, patience=CLOSING_SECONDS)
             if self._file is not None and self._was_busy:
                 self._give_up(f"a reader kept the file for {CLOSING_SECONDS:.0f} s")
             elif self._file is not None:

@@ -24,6 +24,7 @@ from pvti.schema import (
 
 _modules = sys.modules  # looked into with each event: a task is an event's owner, not its thread
 _LOW, _HIGH = (0, 1) if sys.byteorder == "little" else (1, 0)
+NEVER_DUE = (1 << 63) - 1
 _NEVER = -1  # no span has this key
 _told = False  # of an event that was lost
 _SHARED: Any = object()  # in place of a track: of a span that several have entered
@@ -56,13 +57,15 @@ class Spans:
 
     A key is a label's number. Only the owner begins and ends; the writer may take at any moment,
     since each list is changed by one call of the interpreter, which no other thread comes between.
+    An end after `due` calls `hurry`: the writer did not come.
     """
 
-    __slots__ = ("open", "words")
+    __slots__ = ("open", "words", "due")
 
     def __init__(self) -> None:
         self.open: list[tuple[int, int]] = []  # key and begin, the innermost last
         self.words: list[int] = []  # three a record: begin, end, kind << 28 | label
+        self.due = NEVER_DUE
 
     def push(self, key: int, begin: int) -> None:
         """Begin a span."""
@@ -179,6 +182,8 @@ class Span:
                 key, begin = track.open.pop()
                 if key == self._plain:
                     track.words.extend((begin, end, key))
+                    if end > track.due:
+                        track.hurry(end)
                     return
                 track.open.append((key, begin))
             track.finish(self._key, end, self.metadata)
@@ -222,6 +227,8 @@ class Span:
                 found, begin = track.open.pop()
                 if found == key:
                     track.words.extend((begin, end, key))
+                    if end > track.due:
+                        track.hurry(end)
                     return
                 track.open.append((found, begin))
             # While a channel is disabled its begins are dropped: then their ends are no mistake.
@@ -235,8 +242,14 @@ def lost(error: Exception) -> None:
     global _told
     if not _told:
         _told = True
-        with contextlib.suppress(Exception):
-            print(f"pvti: an event was lost: {type(error).__name__}: {error}", file=sys.stderr)
+        warn(f"an event was lost: {type(error).__name__}: {error}")
+
+
+def warn(text: str) -> None:
+    """Print a line to where warnings go, if there is such a place."""
+    with contextlib.suppress(Exception):  # closed, or of a kind that cannot hold the text
+        if sys.stderr is not None:
+            print(f"pvti: {text}", file=sys.stderr)
 
 
 def find_key(channel: Channel, label: object) -> int:

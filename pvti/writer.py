@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import NamedTuple
 
-from pvti.buffers import Row, Track, catalogue
+from pvti.buffers import HURRY_NANOSECONDS, Row, Track, catalogue
 from pvti.schema import COLUMNS, WRITER_PRAGMAS, Cell, create_statements, insert_statement
 from pvti.spans import Chunk
 
-BUSY_SECONDS = 0.25  # in SQLite, between two looks at the clock
+BUSY_SECONDS = 0.002  # between two attempts while a reader has the file
 FAULTS = (sqlite3.Error, OSError, MemoryError, OverflowError, ValueError, TypeError)
 VALUES_A_STATEMENT = 999  # what every SQLite allows
 PROCESS = 1  # one process a file: the number of its row
@@ -50,11 +50,12 @@ class Taken(NamedTuple):
     open: Open
 
 
-def take(track: Track) -> Taken:
+def take(track: Track, now: int) -> Taken:
     """Take all that has ended and copy what is open, without stopping the thread.
 
     What ends in between is in neither: the next commit has it.
     """
+    track.due = now + HURRY_NANOSECONDS
     chunks, long = track.take()
     count = len(track.rows)
     rows = track.rows[:count]
@@ -177,15 +178,14 @@ class TraceFile:
                 self._connection.execute(statement)
                 return
             except sqlite3.OperationalError as error:
-                if not _is_busy(error) or time.monotonic() > deadline:
+                if not _is_busy(error) or time.monotonic() >= deadline:
                     raise
+            time.sleep(BUSY_SECONDS)
 
 
 def _create(path: str, process: Process) -> sqlite3.Connection:
     """Make the tables in an empty file."""
-    connection = sqlite3.connect(
-        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-    )
+    connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     try:
         for statement in WRITER_PRAGMAS:
             connection.execute(statement)
