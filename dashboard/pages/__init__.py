@@ -2,7 +2,27 @@
 
 from __future__ import annotations
 
-from dashboard.pages import execution, liveness, memory, operations, programs, start, summary, trace
+from dashboard.pages import (
+    execution,
+    insights,
+    liveness,
+    memory,
+    operations,
+    programs,
+    start,
+    summary,
+    trace,
+)
 from dashboard.shell import Page
 
-PAGES: tuple[Page, ...] = (start, summary, memory, liveness, programs, operations, execution, trace)
+PAGES: tuple[Page, ...] = (
+    start,
+    summary,
+    insights,
+    memory,
+    liveness,
+    programs,
+    operations,
+    execution,
+    trace,
+)

@@ -306,11 +306,13 @@ _NEEDS = {
 
 
 def choices(report: Report) -> list[Any]:
-    """Give the tabs; one whose data was not recorded says so."""
+    """Give the tabs; those whose data was not recorded come last and say so."""
     data = report.dataset
-    return [
-        (tab, words, *([] if _has(data, tab) else [data.why_absent(_NEEDS[tab])]))
+    there = [(tab, words) for tab, words in _WORDS.items() if _has(data, tab)]
+    return there + [
+        (tab, words, data.why_absent(_NEEDS[tab]))
         for tab, words in _WORDS.items()
+        if not _has(data, tab)
     ]
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pva.analysis.memory import CATEGORY_LABELS
 from pva.analysis.programs import summed
-from pva.analysis.selection import chosen, program_texts, tile_count, tiles_of
+from pva.analysis.selection import chosen, program_texts, tiles_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,13 +47,8 @@ def liveness_curve(
 
     data = report.dataset
     programs = data.column("liveness_steps", "program")
-    always: Rows = data.array("always_live_bytes")[_chosen_tiles(report, ipu, tile)]
-    if tile is not None:
-        moving = bytes_by_step(report, sizes_on(report, tile=tile))
-    elif ipu is not None:
-        moving = data.array("liveness_bytes_by_ipu")[:, ipu]
-    else:
-        moving = data.column("liveness_steps", "bytes")
+    always: Rows = data.array("always_live_bytes")[tiles_of(report, ipu=ipu, tile=tile)]
+    moving = _moving(report, ipu, tile)
     types, names = program_texts(report, programs)
     return pd.DataFrame(
         {
@@ -67,6 +62,18 @@ def liveness_curve(
             "total": int(always.sum()) + moving,
         }
     )
+
+
+def _moving(report: Report, ipu: int | None, tile: int | None) -> Rows:
+    """Give what comes and goes at each program step, on all tiles, one IPU or one tile."""
+    data = report.dataset
+    if tile is not None:
+        return bytes_by_step(report, sizes_on(report, tile=tile))
+    if ipu is not None:
+        of_ipu: Rows = data.array("liveness_bytes_by_ipu")[:, ipu]
+        return of_ipu
+    everywhere: Rows = data.column("liveness_steps", "bytes")
+    return everywhere
 
 
 def live_variables(
@@ -120,21 +127,13 @@ def live_changes(report: Report, names: Names) -> tuple[Names, Rows, Rows, Rows]
     return different, when[order], rows[order], live[order]
 
 
-def _chosen_tiles(report: Report, ipu: int | None, tile: int | None) -> slice:
-    """Give the tiles that are meant: one, those of an IPU, or all; raises SelectionError."""
-    if tile is None:
-        return tiles_of(report, ipu=ipu)
-    first = chosen("tile", tile, tile_count(report))
-    return slice(first, first + 1)
-
-
 def sizes_on(report: Report, *, ipu: int | None = None, tile: int | None = None) -> Rows:
     """Give the bytes of each variable on all tiles, one IPU or one tile; raises SelectionError."""
     data = report.dataset
     if tile is None and ipu is None:
         everywhere: Rows = data.column("variables", "bytes")
         return everywhere
-    tiles = _chosen_tiles(report, ipu, tile)
+    tiles = tiles_of(report, ipu=ipu, tile=tile)
     names = ("variable", "tile", "bytes")
     variables, places, lengths = (data.column("variable_pieces", name) for name in names)
     here = (places >= tiles.start) & (places < tiles.stop)
@@ -181,7 +180,7 @@ def _always_live_on(report: Report, ipu: int | None, tile: int | None) -> dict[s
     That a category is always live follows from its being in the table of what is on all tiles.
     """
     data = report.dataset
-    tiles = _chosen_tiles(report, ipu, tile)
+    tiles = tiles_of(report, ipu=ipu, tile=tile)
     by_category = data.array("memory_by_category")[..., tiles].sum(axis=(1, 2, 3))
     of_category = dict(zip(CATEGORY_LABELS, by_category.tolist(), strict=True))
     known = [
@@ -226,21 +225,24 @@ def liveness_overview(report: Report) -> LivenessOverview:
     )
 
 
-def live_at_peak(report: Report) -> pd.DataFrame:
+def live_at_peak(
+    report: Report, *, ipu: int | None = None, tile: int | None = None
+) -> pd.DataFrame:
     """Tell who is live where liveness peaks, largest first: what to make smaller or end earlier.
 
     Variables live at that program step and, as `always_live`, variables and categories of data that
-    are never dead; `bytes` on all tiles, `share` of all that is live. Raises NotRecordedError.
+    are never dead; `bytes` on all tiles, one IPU or one tile, at the peak there; `share` of all
+    that is live. Raises SelectionError, NotRecordedError.
     """
     import pandas as pd
 
     data = report.dataset
-    always = always_live_variables(report)
+    always = always_live_variables(report, ipu=ipu, tile=tile)
     always["category"], always["always_live"] = "", True
     parts = [always]
     if data.length("liveness_steps"):
-        peak = int(data.column("liveness_steps", "bytes").argmax())
-        moving = live_variables(report, step=peak)
+        peak = int(_moving(report, ipu, tile).argmax())
+        moving = live_variables(report, step=peak, ipu=ipu, tile=tile)
         moving["always_live"] = False
         parts.append(moving)
     frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)

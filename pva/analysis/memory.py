@@ -266,16 +266,20 @@ VERTEX_PARTS = ("vertex_data", "edge_pointers", "copy_pointers", "padding", "des
 
 
 def memory_by_vertex_type(
-    report: Report, *, ipu: int | None = None, replica: int | None = None
+    report: Report,
+    *,
+    ipu: int | None = None,
+    replica: int | None = None,
+    tile: int | None = None,
 ) -> pd.DataFrame:
     """Give the bytes of each vertex type: its code once a tile, its data by part, largest first.
 
-    Summed over the tiles; `total` is the sum of the other columns. Raises SelectionError,
-    NotRecordedError.
+    Summed over all tiles, those of an IPU or one; `total` is the sum of the other columns. Raises
+    SelectionError, NotRecordedError.
     """
     import pandas as pd
 
-    tiles = tiles_of(report, ipu=ipu, replica=replica)
+    tiles = tiles_of(report, ipu=ipu, replica=replica, tile=tile)
     parts = {
         part: report.dataset.array(f"memory_by_vertex_type_{part}")[:, tiles].sum(axis=1)
         for part in (*VERTEX_PARTS, "code", "total")

@@ -39,13 +39,22 @@ def program_texts(report: Report, programs: npt.NDArray[np.int64]) -> tuple[list
     return types[rows].tolist(), names[rows].tolist()
 
 
-def tiles_of(report: Report, *, ipu: int | None = None, replica: int | None = None) -> slice:
-    """Give the tiles of an IPU, or all of them when none is named; of any replica the same ones.
+def tiles_of(
+    report: Report,
+    *,
+    ipu: int | None = None,
+    replica: int | None = None,
+    tile: int | None = None,
+) -> slice:
+    """Give one tile, the tiles of an IPU, or all when none is named; of any replica the same ones.
 
     Raises SelectionError when it is not there, or has no tiles.
     """
     data = report.dataset
     count = tile_count(report)
+    if tile is not None:
+        first = chosen("tile", tile, count)
+        return slice(first, first + 1)
     if ipu is not None:
         each = int(data.value("target", "tiles_per_ipu"))
         number = chosen("IPU", ipu, data.of_replica("num_ipus"))

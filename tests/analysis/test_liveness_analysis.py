@@ -219,3 +219,15 @@ def test_live_variables_of_an_ipu_are_the_pieces_on_its_tiles() -> None:
     assert frame[["name", "bytes"]].to_numpy().tolist() == [
         ["x", 40], ["product", 40], ["message", 20],
     ]  # fmt: skip
+
+
+def test_who_is_live_at_the_peak_of_a_tile_is_what_lies_there() -> None:
+    # Tile 5 has most at step 11: product 8 and partials 16, beside 360 that are always live.
+    frame = liveness.live_at_peak(report(), tile=5)
+    assert frame[~frame["always_live"]][["name", "bytes"]].to_numpy().tolist() == [
+        ["partials", 16], ["product", 8],
+    ]  # fmt: skip
+    assert frame["bytes"].sum() == 384
+    of_ipus = [liveness.live_at_peak(report(), ipu=ipu)["bytes"].sum() for ipu in (0, 1)]
+    curves = [liveness.liveness_curve(report(), ipu=ipu)["total"].max() for ipu in (0, 1)]
+    assert of_ipus == curves

@@ -84,7 +84,7 @@ def unchecked_rules(report: Report) -> pd.DataFrame:
             rule(report)
         except NotRecordedError as error:
             text = " ".join((rule.__doc__ or "").split())
-            rows.append((rule.__name__, about, text, str(error)))
+            rows.append((rule.__name__, about, text, f"{error.found}; {error.wanted}"))
     return pd.DataFrame(rows, columns=["rule", "about", "tells", "why"])
 
 

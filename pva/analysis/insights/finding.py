@@ -8,8 +8,8 @@ from typing import Literal
 Severity = Literal["problem", "cost", "note"]
 
 # What a saving is a part of, with its unit.
-FULLEST_TILE, AT_PEAK, ALL_TILES = "the fullest tile", "the peak of liveness", "all tiles"
-RECORDED_RUNS = "the recorded runs"
+FULLEST_TILE, AT_PEAK = "what the fullest tile needs", "what is live at the peak"
+ALL_TILES, RECORDED_RUNS = "what all tiles hold", "the recorded runs"
 UNITS = {FULLEST_TILE: "bytes", AT_PEAK: "bytes", ALL_TILES: "bytes", RECORDED_RUNS: "cycles"}
 NOWHERE = -1
 

@@ -129,13 +129,14 @@ def full_precision_at_peak(report: Report) -> list[Finding]:
     if amount <= 2 * WORTH_A_LOOK * live.max_live:
         return []
     moving = bytes_by_step(report, np.where(of_type & ~always, sizes, 0))
+    taken = share(min(part(amount, live.max_live), 1))
     named = np.concatenate((here[of_type[here]], np.flatnonzero(always)))
     largest = int(named[sizes[named].argmax()])
     name = str(data.column("variables", "name")[largest])
     return [
         Finding(
             severity="cost",
-            what=f"Variables of type float take {share(part(amount, live.max_live))} of what is "
+            what=f"Variables of type float take {taken} of what is "
             f"live at the peak, the largest {name}",
             where=_place(live),
             amount=amount,

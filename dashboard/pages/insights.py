@@ -1,0 +1,343 @@
+"""Does it fit, and what would make it smaller or faster?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dash import Dash, dcc, html
+
+from dashboard import address, components, controls, downloads, tables, view
+from dashboard.address import Address
+from dashboard.components import Column, Element, Frame, section
+from dashboard.figures import insights as figures
+from dashboard.figures.axes import Figure
+from dashboard.pages.words import counted, fit_sentence, fit_tone
+from dashboard.store import Report, Store
+from dashboard.theme import Theme
+from pva import units
+from pva.analysis import insights as analysis
+from pva.analysis import liveness, memory
+from pva.analysis.exchanges import largest_exchanges
+from pva.analysis.memory import CATEGORY_LABELS, category_label
+from pva.errors import NotRecordedError
+
+PATH, TITLE = "/insights", "Insights"
+
+SEVERITIES = {"problem": "Problem", "cost": "Could be less", "note": "Note"}
+ABOUT = {"memory": "Memory", "time": "Time"}
+WORST_TILES = 5
+# The view that has the details of an analysis: path, and what its address says beside the finding.
+VIEWS: dict[str, tuple[str, dict[str, str]]] = {
+    "fullest_tiles": ("/memory", {}),
+    "memory_by_tile": ("/memory", {}),
+    "fragmentation": ("/memory", {}),
+    "variable_spread": ("/memory", {"tab": "variables"}),
+    "memory_by_compute_set": ("/memory", {"tab": "compute-sets"}),
+    "largest_exchanges": ("/memory", {"tab": "exchanges"}),
+    "live_at_peak": ("/liveness", {}),
+    "memory_by_type": ("/liveness", {}),
+    "variable_lifetimes": ("/liveness", {"tab": "lifetimes"}),
+    "always_live_variables": ("/liveness", {"tab": "always"}),
+    "thread_balance": ("/operations", {"tab": "cycles"}),
+    "flops_by_compute_set": ("/operations", {"tab": "flops"}),
+    "tile_balance": ("/execution", {}),
+    "sync_waits": ("/execution", {}),
+    "stream_bandwidth": ("/execution", {}),
+    "longest_steps": ("/execution", {}),
+}
+VARIABLE_COLUMNS = (
+    Column("name", "Variable or category", "name"),
+    Column("words", "Category", "text", 230),
+    Column("life", "Live", "text", 110),
+    Column("bytes", "Bytes", "bytes", 120),
+    Column("share", "Share", "share", 120),
+)
+VERTEX_COLUMNS = (
+    Column("vertex_type", "Vertex type", "name"),
+    Column("total", "State and code", "bytes", 140),
+    Column("code", "Code", "bytes", 110),
+    Column("vertex_data", "Fields", "bytes", 110),
+    Column("edge_pointers", "Edge pointers", "bytes", 130),
+    Column("copy_pointers", "Copy pointers", "bytes", 130),
+)
+EXCHANGE_COLUMNS = (
+    Column("label", "Exchange", "name"),
+    Column("kind", "Kind", "text", 120),
+    Column("bytes_received", "Received", "bytes", 110),
+    Column("bytes_sent", "Sent", "bytes", 110),
+    Column("code_bytes", "Code", "bytes", 110),
+    Column("cycles", "Cycles", "cycles", 100),
+)
+
+
+def available(store: Store, report: str) -> bool:
+    """Tell whether there is anything that a rule looks at."""
+    data = store.report(report).dataset
+    return data.has("memory_by_tile") or data.has("steps")
+
+
+def layout(store: Store, chosen: Address) -> Element:
+    """Lay the page out; raises PvaError."""
+    report = store.report(chosen.report)
+    parts = [components.title("Does it fit, and what would make it smaller or faster?")]
+    try:
+        parts.append(_fit(report))
+    except NotRecordedError as problem:
+        parts.append(components.headline(f"Memory not known: {problem.wanted}."))
+    parts.append(view.panel("insights-findings", PATH, ()))
+    if report.dataset.has("memory_by_tile"):
+        parts.append(_tiles(report, chosen))
+        parts.append(_largest(report, chosen))
+    parts.append(view.panel("insights-unchecked", PATH, ()))
+    return html.Div(parts)
+
+
+def _fit(report: Report) -> Element:
+    found = memory.memory_overview(report)
+    spare = found.bytes_per_tile - found.fullest_bytes
+    words = (
+        f"{units.size(spare)} are spare on the fullest tile."
+        if spare >= 0
+        else f"{units.size(-spare)} must be saved on the fullest tile."
+    )
+    mean = units.size(found.mean_bytes)
+    return components.headline(
+        fit_sentence(found), fit_tone(found), more=f"{words} The mean tile needs {mean}."
+    )
+
+
+def findings_frame(store: Store, chosen: Address) -> Frame:
+    """Give what was found; the words are written in the units that the reader chose."""
+    report = store.report(chosen.report)
+    name = f"insights {units.byte_steps()}"
+    return store.derived(chosen.report, name, lambda: analysis.insights(report))
+
+
+def findings(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Show what was found, in a column about memory and one about time."""
+    frame = findings_frame(store, chosen)
+    columns = [
+        html.Div(_column(store, chosen, frame[frame["about"] == about], words))
+        for about, words in ABOUT.items()
+    ]
+    return html.Div(columns, className="columns")
+
+
+def _column(store: Store, chosen: Address, frame: Frame, heading: str) -> Element:
+    rows = frame.to_dict("records")
+    body = [_finding(store, chosen, row) for row in rows]
+    tools = controls.exports("insights") if heading == ABOUT["memory"] else None
+    if not rows:
+        body = [components.message("Nothing stands out, or nothing was recorded.")]
+    note = counted(len(rows), "finding")
+    return section(heading, html.Ul(body, className="findings"), note=note, tools=tools)
+
+
+def _finding(store: Store, chosen: Address, row: dict[str, Any]) -> Element:
+    """Show one finding: what, where, what to try, what that saves, and where to look."""
+    parts: list[Element] = [
+        html.Span(SEVERITIES[row["severity"]], className=f"severity {row['severity']}"),
+        html.P(row["what"], className="finding-what"),
+        html.P(row["where"], className="finding-where"),
+    ]
+    if row["advice"]:
+        parts.append(html.P(row["advice"], className="finding-advice"))
+    if row["saving"] > 0:
+        parts.append(_saving(row))
+    link = _link(store, chosen, row)
+    if link is not None:
+        parts.append(link)
+    return html.Li(parts, className=f"finding {row['severity']}")
+
+
+def _saving(row: dict[str, Any]) -> Element:
+    write = units.size if row["unit"] == "bytes" else _cycles
+    share = units.share(row["saving_share"])
+    text = f"Saves at most {write(row['saving'])}: {share} of {row['of']}"
+    bar = html.Span(className="saving-bar", style={"--part": str(row["saving_share"])})
+    return html.Div([bar, html.Span(components.unbroken(text))], className="saving")
+
+
+def _cycles(value: float) -> str:
+    words = units.cycles_or_time(value)
+    return f"{words} cycles" if words == units.count(value) else words
+
+
+def _link(store: Store, chosen: Address, row: dict[str, Any]) -> Element:
+    """Lead to the view that shows a finding; none where there is no such view."""
+    from dashboard.pages import PAGES
+
+    path, options = VIEWS[row["show"]]
+    page = next((page for page in PAGES if path == page.PATH), None)
+    if page is None:
+        return None
+    if row["show"] == "variable_lifetimes":
+        options = options | {"variable": str(row["variable"])}
+    link = Address(
+        path,
+        chosen.report,
+        tiles=(row["tile"],) if row["tile"] >= 0 and path == "/memory" else (),
+        steps=(row["step"],) if row["step"] >= 0 else (),
+        options=tuple(sorted(options.items())),
+    )
+    command = f"tilescope show {row['show']} REPORT"
+    return dcc.Link(
+        f"Show in {page.TITLE}", href=address.write(link), className="finding-link", title=command
+    )
+
+
+def unchecked(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Name the rules whose data was not recorded."""
+    frame = analysis.unchecked_rules(store.report(chosen.report))
+    if not len(frame):
+        return None
+    rows = [
+        html.Tr([html.Th(row["tells"], scope="row"), html.Td(row["why"])])
+        for row in frame.to_dict("records")
+    ]
+    grid = html.Table(html.Tbody(rows), className="facts")
+    note = "what they look at was not recorded"
+    return section(f"{counted(len(frame), 'rule')} not checked", grid, note=note)
+
+
+def _tiles(report: Report, chosen: Address) -> Element:
+    """Show the fullest tiles beside a histogram of all."""
+    worst = memory.fullest_tiles(report, count=WORST_TILES)
+    limit = memory.memory_overview(report).bytes_per_tile
+    rows = [_tile_row(row, limit, chosen) for row in worst.to_dict("records")]
+    heading = "The fullest tile" if len(rows) == 1 else f"The {len(rows)} fullest tiles"
+    tools = controls.exports("insights-histogram", "insights-histogram")
+    return html.Div(
+        [
+            section(heading, html.Ol(rows, className="worst-tiles"), note="gaps included"),
+            section(
+                "How full the tiles are",
+                view.plot("insights-histogram", PATH, (), height=220),
+                tools=tools,
+            ),
+        ],
+        className="columns",
+    )
+
+
+def _tile_row(row: Any, limit: int, chosen: Address) -> Element:
+    link = address.write(Address("/memory", chosen.report, tiles=(row["tile"],)))
+    share = row["bytes"] / max(limit, 1)
+    size = f"{units.size(row['bytes'])} of {units.size(limit)} ({units.share(share)})"
+    over = " over" if row["free"] < 0 else ""
+    return html.Li(
+        [
+            dcc.Link(f"Tile {row['tile']:,}", href=link),
+            html.Span(f"IPU {row['ipu']}", className="quiet"),
+            html.Span(className=f"tile-bar{over}", style={"--part": str(min(share, 1.0))}),
+            html.Span(components.unbroken(size + (", out of memory" if over else ""))),
+        ]
+    )
+
+
+def histogram(store: Store, chosen: Address, theme: Theme) -> Figure:
+    """Draw how full the tiles are."""
+    report = store.report(chosen.report)
+    limit = memory.memory_overview(report).bytes_per_tile
+    return figures.memory_histogram(memory.memory_histogram(report), limit=limit, theme=theme)
+
+
+TABS = (
+    ("variables", "Variables at the peak"),
+    ("vertices", "Vertices"),
+    ("exchanges", "Exchanges"),
+)
+
+
+def _largest(report: Report, chosen: Address) -> Element:
+    """Show the largest variables, vertices and exchanges, of a place that is chosen."""
+    ipus = int(report.dataset.of_replica("num_ipus"))
+    worst = memory.fullest_tiles(report, count=WORST_TILES)["tile"].tolist()
+    places = [
+        ("", "All tiles"),
+        *((f"ipu-{ipu}", f"IPU {ipu}") for ipu in range(ipus if ipus > 1 else 0)),
+        *((f"tile-{tile}", f"Tile {tile:,}") for tile in worst),
+    ]
+    tools = controls.row(
+        [
+            controls.select("of", places, chosen, label="Where", width=130),
+            controls.filter_box("name", "Filter by name", chosen, width=170),
+        ]
+    )
+    return section(
+        "The largest",
+        controls.tabs(TABS, chosen),
+        view.panel("insights-largest", PATH, ("tab", "of", "filter")),
+        tools=tools,
+    )
+
+
+def _place(chosen: Address) -> dict[str, int]:
+    """Read where the tables look: everywhere, on an IPU or on a tile."""
+    kind, _, number = chosen.text("of").partition("-")
+    if kind in ("ipu", "tile") and number.isascii() and number.isdigit():
+        return {kind: int(number)}
+    return {}
+
+
+def largest(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Fill the panel with the chosen tab."""
+    report = store.report(chosen.report)
+    tab = chosen.option("tab", [value for value, _ in TABS])
+    note = "moved at once, by the whole program" if tab == "exchanges" and _place(chosen) else ""
+    if tab == "variables" and not report.dataset.has("liveness_steps"):
+        return components.message(report.dataset.why_absent("liveness_steps"))
+    return html.Div(
+        [
+            html.P(note, className="note"),
+            tables.paged(f"insights-{tab}", _COLUMNS[tab]),
+            controls.exports(f"insights-{tab}"),
+        ]
+    )
+
+
+def variables(store: Store, chosen: Address) -> Frame:
+    """Give what is live at the peak of the chosen place."""
+    frame = liveness.live_at_peak(store.report(chosen.report), **_place(chosen))
+    frame["words"] = [category_label(word) if word else "" for word in frame["category"]]
+    frame["life"] = ["always" if always else "at the peak" for always in frame["always_live"]]
+    frame["name"] = [CATEGORY_LABELS.get(name, name) for name in frame["name"]]
+    return components.filtered(frame, chosen.filter)
+
+
+def vertices(store: Store, chosen: Address) -> Frame:
+    """Give the memory of vertices by type in the chosen place."""
+    frame = memory.memory_by_vertex_type(store.report(chosen.report), **_place(chosen))
+    return _named(frame, "vertex_type", chosen)
+
+
+def exchanges(store: Store, chosen: Address) -> Frame:
+    """Give the largest exchanges."""
+    frame = largest_exchanges(store.report(chosen.report))
+    frame["label"] = frame["name"].where(frame["name"] != "", "(without a name)")
+    frame["code_bytes"] = frame["code_bytes"].where(frame["code_bytes"] >= 0)
+    return _named(frame, "label", chosen)
+
+
+def _named(frame: Frame, column: str, chosen: Address) -> Frame:
+    """Filter by name, whatever the column of names is called."""
+    frame = frame.assign(name=frame[column])
+    return components.filtered(frame, chosen.filter)
+
+
+_COLUMNS = {"variables": VARIABLE_COLUMNS, "vertices": VERTEX_COLUMNS,
+            "exchanges": EXCHANGE_COLUMNS}  # fmt: skip
+
+
+def register(app: Dash, store: Store) -> None:
+    """Add the callbacks of the page."""
+    view.fill(app, store, "insights-findings", findings)
+    view.fill(app, store, "insights-unchecked", unchecked)
+    view.draw(app, store, "insights-histogram", histogram)
+    view.fill(app, store, "insights-largest", largest)
+    for tab, make in (("variables", variables), ("vertices", vertices), ("exchanges", exchanges)):
+        tables.serve(app, store, PATH, f"insights-{tab}", _COLUMNS[tab], make)
+        downloads.offer(app, f"insights-{tab}", make)
+    downloads.offer(app, "insights", findings_frame)
+    downloads.offer(app, "insights-histogram", lambda store, chosen: memory.memory_histogram(
+        store.report(chosen.report)))  # fmt: skip
