@@ -178,12 +178,12 @@ class Span:
             track = self._track
             if track is None or track is _SHARED:
                 track = buffers.current
+            if end > track.due:
+                track.hurry(end)
             if track.open:
                 key, begin = track.open.pop()
                 if key == self._plain:
                     track.words.extend((begin, end, key))
-                    if end > track.due:
-                        track.hurry(end)
                     return
                 track.open.append((key, begin))
             track.finish(self._key, end, self.metadata)
@@ -219,6 +219,8 @@ class Span:
             track = buffers.track
             if "asyncio" in _modules and running_loop() is not None:
                 track = buffers.current
+            if end > track.due:
+                track.hurry(end)
             try:
                 key = channel.keys[label]
             except TypeError:
@@ -227,8 +229,6 @@ class Span:
                 found, begin = track.open.pop()
                 if found == key:
                     track.words.extend((begin, end, key))
-                    if end > track.due:
-                        track.hurry(end)
                     return
                 track.open.append((found, begin))
             # While a channel is disabled its begins are dropped: then their ends are no mistake.
