@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -28,6 +29,10 @@ next_number = {table: itertools.count(1).__next__ for table in catalogue}
 
 HURRY_NANOSECONDS = 250_000_000  # without a commit, then the threads that record make one
 
+LABEL_BYTES = 300  # about what a label takes in memory beside its text
+OTHER_LABELS = "(labels that found no room)"
+label_room: float = math.inf  # bytes left for labels; in ring mode memory has a bound
+
 Row = tuple[str, tuple[Cell, ...]]  # table, and its cells
 
 
@@ -41,6 +46,10 @@ class LabelKeys(dict[str, int]):
         self._channel = channel
 
     def __missing__(self, label: str) -> int:
+        global label_room
+        label_room -= len(label) + LABEL_BYTES if isinstance(label, str) else LABEL_BYTES
+        if label_room < 0 and label != OTHER_LABELS:
+            return self[OTHER_LABELS]
         number = next_number["labels"]() & LABEL_MASK
         catalogue["labels"].append((number, self._channel, writable(label)))
         return self.setdefault(label, number)

@@ -22,7 +22,17 @@ from pva.trace import Trace
 Finish = Callable[[], Trace]
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-WRITING = ("crashes", "file", "instrument", "names", "processes", "series", "tasks", "tracepoint")
+WRITING = (
+    "crashes",
+    "file",
+    "instrument",
+    "names",
+    "processes",
+    "ring",
+    "series",
+    "tasks",
+    "tracepoint",
+)
 
 
 def python(*arguments: str, accelerator: str) -> subprocess.CompletedProcess[str]:

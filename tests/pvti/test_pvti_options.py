@@ -32,3 +32,16 @@ def test_values_of_a_wrong_type_leave_the_default() -> None:
     assert from_environment({"PVTI_OPTIONS": '{"duration": -1, "channels": "A"}'}) == Options(
         "", ("A",), 0.0
     )
+
+
+def test_a_ring_has_a_length() -> None:
+    ring = from_environment({"PVTI_OPTIONS": '{"mode": "ring", "seconds": 5}'})
+    assert ring == Options("", (), 0.0, "ring", 5.0)
+    ring = from_environment({"PVTI_OPTIONS": '{"mode": "ring"}'})
+    assert ring == Options("", (), 0.0, "ring", 30.0)
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "null", '"long"', "NaN", "Infinity", "1e999"])
+def test_other_modes_and_lengths_leave_the_default(seconds: str) -> None:
+    text = f'{{"mode": "circle", "seconds": {seconds}, "duration": {seconds}}}'
+    assert from_environment({"PVTI_OPTIONS": text}) == Options("", (), 0.0, "file", 30.0)
