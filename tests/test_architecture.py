@@ -49,7 +49,10 @@ TABLE = {
     "pva.check": Row(MIDDLE),
     "pva.query": Row((*MIDDLE, "pva.frames"), ("pandas", "duckdb")),
     "pva.report": Row((*MIDDLE, *READERS, "pva.query"), ("pandas",)),
-    "pva.trace": Row((*MIDDLE, "pva.formats.trace_files", "pva.model", "pva.trace_frames"), ("pandas", "pva.query")),
+    "pva.trace": Row(
+        (*MIDDLE, "pva.formats.trace_files", "pva.model", "pva.trace_frames"),
+        ("pandas", "pva.query"),
+    ),
     "pva.trace_frames": Row((*MIDDLE, "pva.model", "pva.frames"), ("pandas",)),
     "pva.analysis": Row(("pva.errors", "pva.report", "pva.trace", "pva.units"), ("pandas",)),
     "pva.summary": Row(("pva.analysis", "pva.errors", "pva.report", "pva.units")),

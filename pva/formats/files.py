@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from pva.errors import DamagedFileError, NotFoundError, PvaError, UnknownFormatError
 
@@ -31,6 +32,21 @@ def contents(path: Path, what: str) -> bytes:
         raise PvaError(path, found, f"{what} that can be read") from error
     except MemoryError as error:
         raise DamagedFileError(path, "too large for the memory", what) from error
+
+
+@contextmanager
+def opened(path: Path, what: str) -> Iterator[BinaryIO]:
+    """Open a file to be read in parts; raises what `contents` does, inside of it too."""
+    try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for without end
+            raise UnknownFormatError(path, "no file", f"give {what}")
+        with path.open("rb") as stream:
+            yield stream
+    except FileNotFoundError:
+        raise NotFoundError(path, "no such file", f"give the path of {what}") from None
+    except OSError as error:
+        found = error.strerror or str(error)
+        raise PvaError(path, found, f"{what} that can be read") from error
 
 
 def replaced(path: Path, data: bytes, what: str) -> None:

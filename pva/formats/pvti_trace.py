@@ -177,8 +177,9 @@ class PvtiFile:
         column = np.empty(len(values), dtype)
         column[:] = values
         limit = WALL_LIMIT if place == "processes.wall_ns" else TIME_LIMIT
-        if place.endswith("_ns") and not (column.min() >= 0 and column.max() < limit):
-            wanted = f"from 0 to below {limit} ns"
+        least = -limit if place.endswith("duration_ns") else 0  # a clock may have been set back
+        if place.endswith("_ns") and not (column.min() >= least and column.max() < limit):
+            wanted = f"from {least} to below {limit} ns"
             raise DamagedFileError(self.path, "a time beyond the clock", wanted, place=place)
         return column
 

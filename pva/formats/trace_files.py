@@ -7,8 +7,13 @@ from os import fspath
 from pathlib import Path
 
 from pva.errors import PvaError
+from pva.formats.chrome_file import ChromeFile
+from pva.formats.files import opened
 from pva.formats.joined_traces import JoinedFile, TraceFile
+from pva.formats.json_pieces import GZIP, MARK
 from pva.formats.pvti_trace import PvtiFile
+
+_HEAD_BYTES = 64
 
 
 def open_files(paths: Sequence[Path], *, by_wall_clock: bool = True) -> TraceFile:
@@ -26,7 +31,16 @@ def open_files(paths: Sequence[Path], *, by_wall_clock: bool = True) -> TraceFil
 
 
 def _open(path: Path) -> TraceFile:
-    return PvtiFile(path)
+    """Open a file by what it begins with; what begins in no known way is taken for a `.pvti`."""
+    with opened(path, "a host trace") as stream:
+        head = stream.read(_HEAD_BYTES)
+    return ChromeFile(path) if is_chrome(head) else PvtiFile(path)
+
+
+def is_chrome(head: bytes) -> bool:
+    """Tell what may be Chrome trace JSON, packed by gzip or not."""
+    text = head.removeprefix(MARK).lstrip()
+    return text.startswith((b"{", b"[")) or head.startswith(GZIP)
 
 
 def is_directory(path: Path) -> bool:

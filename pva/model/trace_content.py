@@ -49,7 +49,12 @@ class TraceContent:
         self._last = rows["last_ns"] + self._shift
         self.duration_ns = int(self._last.max())
         self.finished = bool(rows["finished"].all())
-        self.problems = (*file.problems, *_unmatched(int(rows["unmatched_ends"].sum())))
+        backward = int((self._tables["long_events"]["duration_ns"] < 0).sum())
+        self.problems = (
+            *file.problems,
+            *_counted(int(rows["unmatched_ends"].sum()), "end without a begin", "left out"),
+            *_counted(backward, "event of negative duration", "shown with none"),
+        )
         self._read_names()
         self._read_threads()
 
@@ -234,11 +239,12 @@ class TraceContent:
         return DamagedFileError(self._file.path, found, wanted, place=f"table {table}")
 
 
-def _unmatched(count: int) -> tuple[str, ...]:
+def _counted(count: int, what: str, done: str) -> tuple[str, ...]:
+    """Say how many of something there were, and what became of them."""
     if not count:
         return ()
-    ends = f"{count} ends without a begin were" if count > 1 else "1 end without a begin was"
-    return (f"{ends} left out",)
+    first, _, rest = what.partition(" ")
+    return (f"{count} {what} was {done}" if count == 1 else f"{count} {first}s {rest} were {done}",)
 
 
 def _meets(begin: Integers, end: Integers, window: Window) -> npt.NDArray[np.bool_]:

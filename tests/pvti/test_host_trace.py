@@ -243,6 +243,15 @@ def test_changed_bytes_never_raise_anything_else(copy: Path) -> None:
         trace.close()
 
 
+def test_an_event_of_negative_duration_is_kept_and_told(copy: Path) -> None:
+    change(copy, insert_statement("long_events"), 1, 5 * 10**9, -7, 0, 1)
+    trace = openTrace(copy)
+    assert trace.problems == ("1 event of negative duration was shown with none",)
+    assert trace.threads[0].columns.duration_ns.min() == 0
+    assert len(trace.threads[0].columns) == 102
+    trace.close()
+
+
 def test_rows_of_all_tables_are_declared_as_they_are_written(sample: Path) -> None:
     connection = sqlite3.connect(sample)
     for table in TABLES:

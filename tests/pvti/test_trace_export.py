@@ -65,7 +65,9 @@ def test_chrome_counts_series_and_tells_the_wall_clock(finish: Finish, clock: An
     found = chrome(trace)
     (counter,) = [e for e in found["traceEvents"] if e["ph"] == "C"]
     assert (counter["name"], counter["args"]) == ("Loss (nats)", {"train": 2.5})
-    assert found["otherData"] == {"wall_clock_ns": trace.anchor.wall_ns, "finished": True}
+    assert found["otherData"] == {
+        "wall_clock_ns": trace.anchor.wall_ns, "duration_ns": trace.duration_ns, "finished": True,
+    }  # fmt: skip
 
 
 def test_chrome_of_many_events_is_written_in_parts(
