@@ -38,6 +38,9 @@ TOKENS: dict[str, tuple[str, str]] = {
     "layer": ("#fbd0d8", "#a8626f"),
     "idle": ("#eeeff1", "#20252d"),
     "related": ("#fdf3c4", "#4a431f"),
+    "block": ("#8fb8e8", "#6d97cc"),
+    "block-flush": ("#c9c2b4", "#8a8372"),
+    "block-overflow": ("#b3261e", "#ff8a80"),
 }
 
 # Type of an executed step: (words, light, dark).

@@ -1,43 +1,48 @@
-// The timeline: one canvas view for device and host. Fetches what a window shows as one binary answer
-// (its layout: dashboard/timeline/packing.py), draws it, and follows wheel, pointer and keys.
+// The timeline: one canvas view for device and host. Fetches what a window of some rows shows as one
+// binary answer (its layout: dashboard/timeline/packing.py), draws it, and follows the address.
 (function () {
   "use strict";
 
-  const COLUMNS = [["begin", Float64Array], ["end", Float64Array], ["item", Int32Array],
-    ["count", Uint32Array], ["label", Uint16Array], ["row", Uint16Array], ["colour", Uint8Array]];
-  const MARGIN = 0.5; // of the window, fetched on each side so that a pan has something to show
+  const COLUMNS = [["begin", Float64Array], ["length", Float32Array], ["time", Float32Array],
+    ["item", Int32Array], ["count", Uint32Array], ["label", Uint16Array], ["colour", Uint8Array],
+    ["share", Uint8Array]];
+  const MARGIN = 0.35; // of the window, fetched on each side so that a pan has something to show
   const SETTLED = 250; // milliseconds after the last move until the address takes the window over
+  const SMALLEST = 8; // units in view
   const views = new WeakMap();
 
-  /** Read an answer into typed arrays. */
+  /** Read an answer into typed arrays; `rows` maps a row to its first rectangle and one behind. */
   function unpack(buffer) {
     const head = new DataView(buffer);
-    if (head.getUint32(0, false) !== 0x54535631) throw new Error("the answer is no timeline");
+    if (head.getUint32(0, false) !== 0x54535632) throw new Error("the answer is no timeline");
     const length = head.getUint32(4, true);
     const data = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
     let offset = 8 + length;
     for (const [name, Type] of COLUMNS) {
-      const bytes = data.n * Type.BYTES_PER_ELEMENT;
-      data[name] = new Type(buffer.slice(offset, offset + bytes));
-      offset += bytes;
+      data[name] = new Type(buffer, offset, data.n);
+      offset += data.n * Type.BYTES_PER_ELEMENT;
     }
+    let first = 0;
+    data.places = new Map(data.rows.map((row, at) => [row, [first, (first += data.counts[at])]]));
     return data;
   }
+
+  const list = (text) => new Set((text || "").split(",").filter(Boolean).map(decodeURIComponent));
 
   class Timeline {
     constructor(place) {
       this.place = place;
       this.view = null;
+      this.layout = null;
       this.data = null;
-      this.whole = null;
-      this.asked = "";
+      this.strip_ = null;
+      this.asked = null;
       this.written = null;
       this.selected = -1;
-      this.dirty = false;
-      this.busy = false;
-      this.again = false;
+      this.hits = null;
       this.build();
       window.tilescope.listen(this);
+      window.tilescope.toolbar(this);
       this.follow();
     }
 
@@ -49,10 +54,12 @@
         return element;
       };
       this.place.replaceChildren();
+      this.bar = make("div", "timeline-bar", this.place);
       this.strip = make("canvas", "timeline-overview", this.place);
       this.strip.setAttribute("aria-hidden", "true");
       this.scroller = make("div", "timeline-scroller", this.place);
-      this.canvas = make("canvas", "timeline-canvas", this.scroller);
+      this.sizer = make("div", "timeline-sizer", this.scroller);
+      this.canvas = make("canvas", "timeline-canvas", this.sizer);
       this.canvas.tabIndex = 0;
       this.canvas.setAttribute("role", "application");
       this.canvas.setAttribute("aria-label", this.place.dataset.words);
@@ -61,58 +68,83 @@
       this.note.setAttribute("aria-live", "polite");
     }
 
-    /** Take over what the address says: report, option, window, selection. */
+    /** Take over what the address says: report, options, window, selection. */
     follow() {
       const { read } = window.tilescope;
-      const asked = [read("report") || "", read("show") || ""].join("\u0000");
       const selected = read(this.place.dataset.selects);
-      this.selected = selected === null ? -1 : Number(selected);
+      this.selected = /^\d+$/.test(selected || "") ? Number(selected) : -1;
+      this.state = {
+        folded: list(read("folded")), pinned: list(read("pinned")), hidden: list(read("hidden")),
+        flat: read("show") === "flat", absolute: read("time") === "absolute",
+        marks: (read("marks") || "").split(",").filter((text) => /^\d+$/.test(text)).map(Number),
+        chosen: this.range(read("selection")), axis: read("axis") || "", merged: read("merged") === "on",
+      };
       this.takeRange(read("range") || "");
+      const asked = [read("report") || "", this.state.axis, this.state.merged].join("\u0000");
       if (asked !== this.asked) {
         this.asked = asked;
-        this.whole = null;
-        this.data = null;
+        this.forget();
       }
       this.colours = null;
+      this.placed = null;
       this.fetch();
       this.draw();
+    }
+
+    range(text) {
+      const found = (text || "").match(/^(\d+)-(\d+)$/);
+      return found && Number(found[1]) < Number(found[2]) ? { begin: Number(found[1]), end: Number(found[2]) } : null;
     }
 
     /** Show the window of the address, unless it is the one that this view wrote there itself. */
     takeRange(text) {
       if (text === this.written) return;
       this.written = text;
-      const range = text.match(/^(\d+)-(\d+)$/);
-      if (range && Number(range[1]) < Number(range[2])) {
-        this.view = { begin: Number(range[1]), end: Number(range[2]) };
-      } else this.view = this.whole ? this.extent() : null;
+      this.view = this.range(text) || (this.layout ? this.extent() : null);
     }
 
+    forget() {
+      this.layout = this.data = this.strip_ = this.placed = this.hits = null;
+    }
+
+    /** The files changed: fetch all again, and keep what is in view. */
     reload() {
-      this.whole = null;
+      const atEnd = this.layout && this.view && this.view.end >= this.layout.extent[1] && this.view.begin <= this.layout.extent[0];
+      if (atEnd) this.view = null;
+      this.forget();
       this.fetch();
     }
 
     extent() {
-      return { begin: this.whole.extent[0], end: this.whole.extent[1] };
+      return { begin: this.layout.extent[0], end: this.layout.extent[1] };
     }
 
     width() {
       return Math.max(this.place.clientWidth, 240);
     }
 
-    link(window_) {
+    link(path, more) {
       const { read } = window.tilescope;
-      const search = new URLSearchParams({ pixels: String(2 * this.width()) });
-      for (const key of ["report", "show"]) if (read(key)) search.set(key, read(key));
-      if (window_) {
-        search.set("begin", String(Math.floor(window_.begin)));
-        search.set("end", String(Math.ceil(window_.end)));
-      }
-      return "timeline/" + this.place.dataset.source + "?" + search;
+      const search = new URLSearchParams(more || {});
+      for (const key of ["report", "axis", "merged"]) if (read(key)) search.set(key, read(key));
+      return "/timeline/" + this.place.dataset.source + path + "?" + search;
     }
 
-    /** Fetch what is missing: the whole for the strip, then the window; one request at a time. */
+    async get(path, more) {
+      const response = await fetch(this.link(path, more));
+      if (!response.ok) throw new Error((await response.text()).trim());
+      return response;
+    }
+
+    async window_(begin, end, rows) {
+      const pixels = Math.round((this.width() - window.tilescope.paint.GUTTER) * (end - begin) / (this.view.end - this.view.begin));
+      const response = await this.get("", { begin: Math.floor(begin), end: Math.ceil(end), pixels: Math.min(Math.max(pixels, 1), 8192), rows });
+      const data = unpack(await response.arrayBuffer());
+      data.asked = rows;
+      return data;
+    }
+
+    /** Fetch what is missing: the layout, the strip, then the window; one request at a time. */
     async fetch() {
       if (this.busy) {
         this.again = true;
@@ -120,15 +152,15 @@
       }
       this.busy = true;
       try {
-        if (!this.whole) {
-          this.whole = await this.get(null);
-          this.data = this.whole;
-          this.view = this.view || this.extent();
-          this.draw();
-        }
-        if (!this.covers()) this.data = await this.get(this.wanted());
-        if (this.note.classList.contains("seen")) this.say("");
+        if (!this.layout) await this.fetchLayout();
+        this.locate();
+        const wanted = this.wanted();
+        if (wanted) this.data = await this.window_(wanted.begin, wanted.end, wanted.rows);
+        if (!this.strip_) this.strip_ = await this.fetchStrip();
+        await window.tilescope.fetchCharts(this);
+        if (this.failed) this.say((this.failed = ""));
       } catch (problem) {
+        this.failed = problem.message;
         this.say(problem.message, true);
       }
       this.busy = false;
@@ -139,27 +171,64 @@
       this.draw();
     }
 
-    async get(window_) {
-      const response = await fetch("/" + this.link(window_));
-      if (!response.ok) throw new Error((await response.text()).trim());
-      return unpack(await response.arrayBuffer());
+    async fetchLayout() {
+      this.layout = await (await this.get("/layout")).json();
+      this.view = this.view || this.extent();
+      this.show(this.view.begin, this.view.end, true);
     }
 
+    async fetchStrip() {
+      const rows = this.layout.lanes.slice(0, 16).map((lane) => lane.overview).sort((a, b) => a - b);
+      const kept = this.view;
+      const [begin, end] = this.layout.extent;
+      this.view = { begin, end };
+      const asked = this.window_(begin, end, window.tilescope.rows.written(rows));
+      this.view = kept;
+      return asked;
+    }
+
+    /** Work out where rows stand, and make room for them. */
+    locate() {
+      if (this.placed || !this.layout) return;
+      const { RULER } = window.tilescope.paint;
+      this.placed = window.tilescope.rows.place(this.layout, this.state);
+      const total = RULER + this.placed.height;
+      this.tall = Math.min(total, Math.max(window.innerHeight * 0.62, 160));
+      this.scroller.style.height = this.tall + 4 + "px";
+      this.sizer.style.height = total + "px";
+    }
+
+    inView() {
+      const { RULER } = window.tilescope.paint;
+      const from = this.scroller.scrollTop;
+      return window.tilescope.rows.between(this.placed.entries, from, from + this.tall - RULER);
+    }
+
+    /** Give what to fetch, or null when the last answer has the window in fine enough pixels. */
     wanted() {
-      const span = this.view.end - this.view.begin;
-      const [begin, end] = this.whole.extent;
+      const { rows } = window.tilescope;
+      const { view, data } = this;
+      const seen = this.inView();
+      const span = view.end - view.begin;
+      const [first, last] = this.layout.extent;
+      if (data) {
+        const [begin, end] = data.window;
+        const inside = Math.max(view.begin, first) >= begin - 1 && Math.min(view.end, last) <= end + 1;
+        const fine = (end - begin) / span <= 2;
+        const has = this.placed.entries.slice(...seen).every((entry) => entry.kind !== "row" || this.holds(entry.row));
+        if (inside && fine && has) return null;
+      }
       return {
-        begin: Math.max(this.view.begin - MARGIN * span, Math.min(begin, this.view.begin)),
-        end: Math.min(this.view.end + MARGIN * span, Math.max(end, this.view.end)),
+        begin: Math.max(view.begin - MARGIN * span, Math.min(first, view.begin)),
+        end: Math.min(view.end + MARGIN * span, Math.max(last, view.end)),
+        rows: rows.needed(this.placed.entries, seen, rows.AROUND),
       };
     }
 
-    /** Tell whether the last answer holds the window, in fine enough pixels. */
-    covers() {
-      const [begin, end] = this.data.window;
-      const whole = this.whole.extent;
-      const inside = Math.max(this.view.begin, whole[0]) >= begin - 1 && Math.min(this.view.end, whole[1]) <= end + 1;
-      return inside && (end - begin) / (this.view.end - this.view.begin) <= 2.5;
+    /** Tell whether the last answer was asked for a row. */
+    holds(row) {
+      this.data.held = this.data.held || this.data.asked.split(",").filter(Boolean).map((part) => part.split("-").map(Number));
+      return this.data.held.some(([first, stop]) => row >= first && row < stop);
     }
 
     /** Tell assistive technology, and with `seen` everybody. */
@@ -173,39 +242,42 @@
       this.dirty = true;
       window.requestAnimationFrame(() => {
         this.dirty = false;
-        if (this.data && this.view && this.place.isConnected) this.paint();
+        if (this.layout && this.view && this.place.isConnected) this.paint();
       });
     }
 
     paint() {
+      const started = performance.now();
       const { paint } = window.tilescope;
-      this.colours = this.colours || paint.palette(this.place, this.data.colours);
-      const size = { width: this.width() };
-      this.placed = paint.layoutRows(this.data.rows);
-      if (!this.data.rows.some((row) => row.overview) || !this.whole.n) this.say("Nothing was recorded.", true);
-      paint.drawOverview(this.strip, size, this.view, this.whole, this.colours);
-      this.place.dataset.drawn = String(this.data.n);
-      paint.drawMain(this.canvas, size, this.view, this.data, this.placed, this.colours, this.selected);
+      this.colours = this.colours || paint.palette(this.place, this.layout.colours);
+      this.locate();
+      if (!this.layout.events && !(this.layout.charts || []).length) this.say("Nothing was recorded.", true);
+      paint.drawOverview(this);
+      paint.drawMain(this);
+      if (this.data) this.place.dataset.drawn = String(this.data.n);
+      window.tilescope.showBar(this);
+      (this.frames = this.frames || []).push(performance.now() - started);
     }
 
     /** Show another window, no smaller than a few units and inside the whole. */
-    show(begin, end) {
-      const [first, last] = this.whole.extent;
-      const whole = last - first;
-      const span = Math.min(Math.max(end - begin, 8), whole);
-      const from = Math.min(Math.max(begin, first), last - span);
+    show(begin, end, quiet) {
+      const [first, last] = this.layout.extent;
+      const whole = Math.max(last - first, SMALLEST);
+      const span = Math.min(Math.max(end - begin, SMALLEST), whole);
+      const from = Math.max(Math.min(Math.max(begin, first), last - span), Math.min(first, last - span));
       this.view = { begin: from, end: from + span };
       this.tip.style.display = "none";
       this.draw();
+      if (quiet) return;
       this.fetch();
       window.clearTimeout(this.timer);
       this.timer = window.setTimeout(() => this.settle(), SETTLED);
     }
 
     settle() {
-      const begin = Math.round(this.view.begin);
+      const begin = Math.max(Math.round(this.view.begin), 0);
       const end = Math.max(Math.round(this.view.end), begin + 1);
-      const [first, last] = this.whole.extent;
+      const [first, last] = this.layout.extent;
       const all = begin <= first && end >= last;
       this.written = all ? "" : begin + "-" + end;
       window.tilescope.go({ range: this.written }, true);
@@ -215,7 +287,7 @@
       const span = this.view.end - this.view.begin;
       const middle = at === undefined ? this.view.begin + span / 2 : at;
       const share = (middle - this.view.begin) / span;
-      const next = Math.max(span * factor, 8);
+      const next = Math.max(span * factor, SMALLEST);
       this.show(middle - share * next, middle + (1 - share) * next);
     }
 
@@ -224,17 +296,23 @@
       this.show(this.view.begin + by, this.view.end + by);
     }
 
+    /** Zoom to a span, with some room on both sides. */
+    fit(begin, end) {
+      const margin = Math.max((end - begin) * 0.08, 2);
+      this.show(begin - margin, end + margin);
+    }
+
     select(i) {
       if (i < 0) return;
-      if (this.data.count[i] > 1) {
-        const margin = (this.data.end[i] - this.data.begin[i]) * 0.1 + 4;
-        this.show(this.data.begin[i] - margin, this.data.end[i] + margin);
-        return;
-      }
+      if (this.data.count[i] > 1) return this.fit(this.data.begin[i], this.data.begin[i] + this.data.length[i]);
       if (this.data.item[i] < 0) return;
-      this.selected = this.data.item[i];
+      this.choose(this.data.item[i]);
       this.say("Selected: " + window.tilescope.describe(this, i).join(", "));
-      window.tilescope.go({ [this.place.dataset.selects]: this.selected });
+    }
+
+    choose(item) {
+      this.selected = item;
+      window.tilescope.go({ [this.place.dataset.selects]: item < 0 ? null : item });
       this.draw();
     }
 
@@ -243,20 +321,28 @@
       const { data } = this;
       let from = data.item.indexOf(this.selected);
       if (this.selected < 0 || from < 0) {
-        const inView = (i) => data.item[i] >= 0 && data.end[i] > this.view.begin && data.begin[i] < this.view.end;
+        const inView = (i) => data.item[i] >= 0 && data.begin[i] + data.length[i] >= this.view.begin && data.begin[i] < this.view.end;
         from = Array.from({ length: data.n }, (_, i) => i).find(inView);
         if (from !== undefined) this.select(from);
         return;
       }
+      const [first, stop] = [...data.places.values()].find((place) => from >= place[0] && from < place[1]);
       const to = from + by;
-      if (to < 0 || to >= data.n || data.row[to] !== data.row[from]) return;
-      if (data.end[to] > this.view.end || data.begin[to] < this.view.begin) {
-        const by_ = (data.begin[to] + data.end[to] - this.view.begin - this.view.end) / 2;
-        this.show(this.view.begin + by_, this.view.end + by_);
+      if (to < first || to >= stop) return;
+      const end = data.begin[to] + data.length[to];
+      if (end > this.view.end || data.begin[to] < this.view.begin) {
+        const shift = (data.begin[to] + end - this.view.begin - this.view.end) / 2;
+        this.show(this.view.begin + shift, this.view.end + shift);
       }
       this.select(to);
     }
 
+    /** Put a name into a list of the address, or take it out. */
+    toggle(key, name) {
+      const next = list(window.tilescope.read(key));
+      if (!next.delete(name)) next.add(name);
+      window.tilescope.go({ [key]: [...next].map((text) => encodeURIComponent(text)).join(",") }, true);
+    }
   }
 
   /** Called by Dash when the place appears, and when address, theme or report change. */
@@ -267,12 +353,13 @@
     const view = views.get(place);
     if (!view) {
       const made = new Timeline(place);
-      made.state = state;
+      made.state_ = state;
       views.set(place, made);
+      place.timeline = made;
       return search;
     }
-    if (state && view.state && view.state !== state) view.reload();
-    view.state = state;
+    if (state && view.state_ && view.state_ !== state) view.reload();
+    view.state_ = state;
     view.follow();
     return search;
   }

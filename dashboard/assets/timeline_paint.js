@@ -2,24 +2,12 @@
 (function () {
   "use strict";
 
-  const ROW = 22;
-  const GAP = 10; // between lanes
+  const ROW = 20;
   const RULER = 30;
-  const GUTTER = 132;
-  const MERGED_MINIMUM = 0.75; // pixels: what is narrower is still seen
-
-  /** Where each row stands below the ruler: its top, and the heading of its lane. */
-  function layoutRows(rows) {
-    const placed = [];
-    let top = RULER + 4;
-    rows.forEach((row, index) => {
-      const first = index === 0 || rows[index - 1].lane !== row.lane;
-      if (first && index) top += GAP;
-      placed.push({ top, first, lane: row.lane, name: row.name, overview: row.overview });
-      top += ROW;
-    });
-    return { rows: placed, height: top + 6 };
-  }
+  const GUTTER = 176;
+  const STRIP_HEIGHT = 44;
+  const MINIMUM = 0.75; // pixels: what is narrower is still seen
+  const NO_LABEL = 0xffff;
 
   /** Read a colour token from the style sheet. */
   function colour(element, token) {
@@ -36,7 +24,7 @@
 
   function palette(element, colours) {
     const fills = colours.map((entry) => colour(element, entry.token));
-    const names = ["text", "quiet", "line", "grid", "surface", "accent", "idle", "raised"];
+    const names = ["text", "quiet", "line", "grid", "surface", "accent", "accent-soft", "idle", "raised"];
     const tokens = Object.fromEntries(names.map((name) => [name, colour(element, name)]));
     return { fills, inks: fills.map(inkOn), tokens, font: colour(element, "font") };
   }
@@ -105,142 +93,266 @@
     return Math.round(value).toLocaleString("en-US") + " cycles (" + time + ")";
   }
 
-  function drawRuler(context, view, data, box, colours) {
+  /** Write a moment of the wall clock, with the digits that `step` seconds need. */
+  function wallClock(nanoseconds, layout, step) {
+    const milliseconds = layout.wall_ms + nanoseconds / 1e6;
+    const date = new Date(Math.floor(milliseconds / 1000) * 1000);
+    const fraction = milliseconds / 1000 - Math.floor(milliseconds / 1000);
+    const digits = Math.min(Math.max(0, Math.ceil(-Math.log10(step) - 1e-9)), 7);
+    return date.toISOString().slice(11, 19) + (digits ? fraction.toFixed(digits).slice(1) : "");
+  }
+
+  function tickText(tick, timeline, step) {
+    const { layout, state, view } = timeline;
+    if (layout.unit === "cycles") return Math.round(tick).toLocaleString("en-US");
+    if (state.absolute && layout.wall_ms) return wallClock(tick, layout, step / layout.clock);
+    return seconds(tick / layout.clock, Math.max(view.end, step) / layout.clock, step / layout.clock);
+  }
+
+  function drawRuler(context, timeline, box, top) {
+    const { view, layout, colours } = timeline;
     const span = view.end - view.begin;
-    const step = niceStep(span, Math.max(2, box.width / 110));
+    const step = niceStep(span, Math.max(2, box.width / 120));
     context.font = "11px " + colours.font;
     context.textBaseline = "alphabetic";
     context.textAlign = "left";
-    const first = Math.ceil(view.begin / step) * step;
-    for (let tick = first; tick <= view.end; tick += step) {
+    for (let tick = Math.ceil(view.begin / step) * step; tick <= view.end; tick += step) {
       const x = Math.round(box.left + ((tick - view.begin) / span) * box.width) + 0.5;
-      context.strokeStyle = colours.tokens.grid;
-      context.beginPath();
-      context.moveTo(x, 16);
-      context.lineTo(x, box.height);
-      context.stroke();
-      const text = data.unit === "cycles" ? Math.round(tick).toLocaleString("en-US")
-        : seconds(tick / data.clock, Math.max(view.end, step) / data.clock, step / data.clock);
-      const room = context.measureText(text).width;
-      if (x + 4 + room > box.left + box.width) continue;
+      context.fillStyle = colours.tokens.grid;
+      context.fillRect(x, top ? 16 : RULER, 1, box.height - (top ? 16 : RULER));
+      if (!top) continue;
+      const text = tickText(tick, timeline, step);
+      if (x + 4 + context.measureText(text).width > box.left + box.width) continue;
       context.fillStyle = colours.tokens.quiet;
       context.fillText(text, x + 4, 13);
-      if (data.unit !== "cycles") continue;
-      context.globalAlpha = 0.75;
-      context.fillText(
-        seconds(tick / data.clock, view.end / data.clock), x + 4, 26);
-      context.globalAlpha = 1;
+      if (layout.unit === "cycles") context.fillText(seconds(tick / layout.clock, view.end / layout.clock), x + 4, 26);
     }
   }
 
-  function drawNames(context, placed, box, colours) {
-    context.fillStyle = colours.tokens.surface;
-    context.fillRect(0, 0, box.left - 1, box.height);
+  const fold = (entry) => (entry.folded ? "▸" : "▾");
+
+  /** Draw names at the left: heads of files and processes, lanes, rows. */
+  function drawName(context, entry, y, colours) {
+    const middle = y + (entry.kind === "head" ? entry.height : Math.min(entry.height, ROW)) / 2;
     context.textBaseline = "middle";
-    for (const row of placed.rows) {
-      const middle = row.top + ROW / 2;
-      if (row.first) {
-        context.textAlign = "left";
-        context.font = "600 12px " + colours.font;
-        context.fillStyle = colours.tokens.text;
-        const room = row.name ? box.left - 60 : box.left - 12;
-        context.fillText(elided(context, row.lane, room), 0, middle);
-      }
-      context.textAlign = "right";
-      context.font = "11px " + colours.font;
-      context.fillStyle = colours.tokens.quiet;
-      context.fillText(row.name, box.left - 8, middle);
+    context.textAlign = "left";
+    const indent = 10 * (entry.level || 0);
+    if (entry.kind === "head" || entry.first) {
+      const strong = entry.kind === "head" || !entry.name;
+      context.font = (strong ? "600 " : "") + (entry.strip ? 10 : 12) + "px " + colours.font;
+      context.fillStyle = entry.kind === "head" ? colours.tokens.quiet : colours.tokens.text;
+      const sign = entry.plain || (entry.kind === "row" && !entry.foldable) ? "" : fold(entry) + " ";
+      const name = entry.kind === "row" ? entry.laneName : entry.name;
+      const room = GUTTER - indent - 34 - (entry.kind === "row" && entry.name ? 46 : 0);
+      context.fillText(sign + (elided(context, name, room - 12) || name.slice(0, 3)), indent, middle);
+    }
+    if (entry.kind !== "row") return;
+    context.textAlign = "right";
+    context.font = "11px " + colours.font;
+    context.fillStyle = colours.tokens.quiet;
+    if (entry.name && !entry.strip) context.fillText(elided(context, entry.name, 92), GUTTER - 20, middle);
+    if (entry.first) {
+      context.fillStyle = entry.pinned ? colours.tokens.accent : colours.tokens.line;
+      context.beginPath();
+      context.arc(GUTTER - 10, middle, entry.pinned ? 4 : 3, 0, 7);
+      context.fill();
     }
     context.textAlign = "left";
   }
 
-  function drawRows(context, view, data, placed, box, colours, selected) {
+  /** Draw the rectangles of a row; many together are the paler the more time lies between them. */
+  function drawRow(context, timeline, entry, y, box) {
+    const { data, view, colours, state } = timeline;
+    const place = data.places.get(entry.row);
+    const high = entry.height - 2;
+    if (entry.rowKind === "flag") return drawFlags(context, timeline, place, y, box);
+    if (entry.overview || entry.strip) {
+      context.fillStyle = colours.tokens.idle;
+      context.fillRect(box.left, y, box.width, high);
+    }
+    if (!place) return;
     const scale = box.width / (view.end - view.begin);
     const right = box.left + box.width;
-    context.fillStyle = colours.tokens.idle;
-    for (const row of placed.rows) {
-      if (row.overview) context.fillRect(box.left, row.top, box.width, ROW - 2);
-    }
     context.font = "11px " + colours.font;
     context.textBaseline = "middle";
-    for (let i = 0; i < data.n; i += 1) {
+    for (let i = place[0]; i < place[1]; i += 1) {
       let x = box.left + (data.begin[i] - view.begin) * scale;
-      let end = box.left + (data.end[i] - view.begin) * scale;
+      let end = x + data.length[i] * scale;
       if (end < box.left || x > right) continue;
+      const kind = data.colour[i];
+      if (state.hidden.has(timeline.layout.colours[kind].words)) continue;
       x = Math.max(x, box.left - 2);
       end = Math.min(end, right + 2);
-      const width = Math.max(end - x - (end - x > 3 ? 1 : 0), MERGED_MINIMUM);
-      const top = placed.rows[data.row[i]].top;
-      const kind = data.colour[i];
+      const width = Math.max(end - x - (end - x > 3 ? 1 : 0), MINIMUM);
       context.fillStyle = colours.fills[kind];
-      context.fillRect(x, top, width, ROW - 2);
-      if (width > 24 && data.label[i] !== 0xffff) {
+      const thin = data.count[i] > 1 && data.length[i] > 0;
+      if (thin) context.globalAlpha = 0.35 + 0.65 * Math.min(data.time[i] / data.length[i], 1);
+      context.fillRect(x, y, width, high);
+      if (thin) context.globalAlpha = 1;
+      if (width > 24 && !entry.strip && data.count[i] === 1 && data.label[i] !== NO_LABEL) {
         const begin = Math.max(x, box.left);
         context.fillStyle = colours.inks[kind];
         const text = elided(context, data.labels[data.label[i]], Math.min(end, right) - begin - 8);
-        if (text) context.fillText(text, begin + 4, top + (ROW - 2) / 2 + 0.5);
+        if (text) context.fillText(text, begin + 4, y + high / 2 + 0.5);
       }
-      if (data.item[i] === selected && selected >= 0) {
-        context.lineWidth = 2;
-        context.strokeStyle = colours.tokens.text;
-        context.strokeRect(x + 1, top - 1, Math.max(width - 2, 2), ROW);
-        context.lineWidth = 1;
-      }
+      if (data.item[i] === timeline.selected && timeline.selected >= 0) outline(context, x, y, width, high, colours.tokens.text);
     }
   }
 
-  /** Draw ruler, rows and names; `data` is the last answer, `view` what is to be seen of it. */
-  function drawMain(canvas, size, view, data, placed, colours, selected) {
-    const context = prepare(canvas, size.width, placed.height);
-    const box = { left: GUTTER, width: size.width - GUTTER, height: placed.height };
-    drawRuler(context, view, data, box, colours);
+  function outline(context, x, y, width, high, colour_) {
+    context.lineWidth = 2;
+    context.strokeStyle = colour_;
+    context.strokeRect(x + 1, y - 1, Math.max(width - 2, 2), high + 2);
+    context.lineWidth = 1;
+  }
+
+  /** Draw events without a duration as flags. */
+  function drawFlags(context, timeline, place, y, box) {
+    const { data, view, colours } = timeline;
+    if (!place) return;
+    const scale = box.width / (view.end - view.begin);
+    for (let i = place[0]; i < place[1]; i += 1) {
+      const x = box.left + (data.begin[i] - view.begin) * scale;
+      if (x < box.left - 6 || x > box.left + box.width + 6) continue;
+      context.fillStyle = data.item[i] === timeline.selected && timeline.selected >= 0 ? colours.tokens.accent : colours.fills[data.colour[i]];
+      context.fillRect(x - 0.5, y + 6, 1, ROW - 6);
+      context.beginPath();
+      context.arc(x, y + 6, data.count[i] > 1 ? 6 : 5, 0, 7);
+      context.fill();
+    }
+  }
+
+  /** Draw what was found by a search, never thinner than a few pixels. */
+  function drawHits(context, timeline, tops, box) {
+    const { hits, view, colours } = timeline;
+    if (!hits) return;
+    const scale = box.width / (view.end - view.begin);
+    context.strokeStyle = colours.tokens.accent;
+    context.lineWidth = 1.5;
+    for (let i = 0; i < hits.row.length; i += 1) {
+      const place = tops.get(hits.row[i]);
+      if (!place) continue;
+      const x = box.left + (hits.begin[i] - view.begin) * scale;
+      const width = Math.max(hits.length[i] * scale, 4);
+      if (x + width < box.left || x > box.left + box.width) continue;
+      context.strokeRect(x, place.y - 0.5, width, place.high);
+    }
+    context.lineWidth = 1;
+  }
+
+  /** Draw the chosen range and the marks over all rows. */
+  function drawOver(context, timeline, box) {
+    const { state, view, colours } = timeline;
+    const scale = box.width / (view.end - view.begin);
+    const at = (value) => box.left + (value - view.begin) * scale;
+    const chosen = timeline.choosing || state.chosen;
+    if (chosen) {
+      context.fillStyle = colours.tokens.accent;
+      context.globalAlpha = 0.13;
+      context.fillRect(at(chosen.begin), 0, at(chosen.end) - at(chosen.begin), box.height);
+      context.globalAlpha = 1;
+      for (const edge of [chosen.begin, chosen.end]) context.fillRect(at(edge) - 0.5, 0, 1, box.height);
+    }
+    state.marks.forEach((mark, index) => {
+      const x = at(mark);
+      context.fillStyle = colours.tokens.accent;
+      context.fillRect(x - 0.5, 0, 1.5, box.height);
+      context.font = "600 10px " + colours.font;
+      context.textBaseline = "alphabetic";
+      context.fillText(String(index + 1), x + 3, RULER - 1);
+    });
+  }
+
+  /** Draw ruler, rows and names into a context. */
+  function drawInto(context, timeline, width, height, from) {
+    const { colours } = timeline;
+    const box = { left: GUTTER, width: width - GUTTER, height };
+    const seen = window.tilescope.rows.between(timeline.placed.entries, from, from + height - RULER);
+    const entries = timeline.placed.entries.slice(...seen);
+    const tops = new Map();
+    drawRuler(context, timeline, box, false);
     context.save();
     context.beginPath();
-    context.rect(box.left, 0, box.width, box.height);
+    context.rect(box.left, RULER, box.width, height - RULER);
     context.clip();
-    drawRows(context, view, data, placed, box, colours, selected);
+    for (const entry of entries) {
+      const y = RULER + entry.top - from;
+      if (entry.kind === "row" && timeline.data) drawRow(context, timeline, entry, y, box);
+      if (entry.kind === "row") tops.set(entry.row, { y, high: entry.height - 1 });
+      if (entry.kind === "chart") window.tilescope.drawChart(context, timeline, entry, y, box);
+    }
+    drawHits(context, timeline, tops, box);
     context.restore();
-    drawNames(context, placed, box, colours);
+    context.save();
+    context.beginPath();
+    context.rect(box.left, 0, box.width, height);
+    context.clip();
+    drawOver(context, timeline, box);
+    context.restore();
+    context.save();
+    context.beginPath();
+    context.rect(0, RULER, GUTTER, height - RULER);
+    context.clip();
+    for (const entry of entries) {
+      const y = RULER + entry.top - from;
+      drawName(context, entry, y, colours);
+      if (entry.kind === "chart") window.tilescope.nameChart(context, timeline, entry, y);
+    }
+    context.restore();
+    context.fillStyle = colours.tokens.surface;
+    context.fillRect(0, 0, width, 15);
+    drawRuler(context, timeline, { ...box, height: RULER }, true);
+  }
+
+  function drawMain(timeline) {
+    const { width, tall } = { width: timeline.width(), tall: timeline.tall };
+    const context = prepare(timeline.canvas, width, tall);
+    drawInto(context, timeline, width, tall, timeline.scroller.scrollTop);
   }
 
   /** Draw the strip above: the whole timeline, with the part in view left clear. */
-  function drawOverview(canvas, size, view, data, colours) {
-    const height = 44;
-    const context = prepare(canvas, size.width, height);
-    const [begin, end] = data.extent;
-    const scale = (size.width - GUTTER) / (end - begin);
-    const rows = data.rows.map((row, index) => (row.overview ? index : -1)).filter((i) => i >= 0);
-    const shown = rows.slice(0, 12);
-    const high = (height - 8) / Math.max(shown.length, 1);
+  function drawOverview(timeline) {
+    const { view, colours, layout, strip_ } = timeline;
+    const width = timeline.width();
+    const context = prepare(timeline.strip, width, STRIP_HEIGHT);
+    const [begin, end] = layout.extent;
+    const scale = (width - GUTTER) / (end - begin);
+    const inner = STRIP_HEIGHT - 8;
     context.fillStyle = colours.tokens.idle;
-    context.fillRect(GUTTER, 4, size.width - GUTTER, height - 8);
-    for (let i = 0; i < data.n; i += 1) {
-      const place = shown.indexOf(data.row[i]);
-      if (place < 0) continue;
-      const x = GUTTER + (data.begin[i] - begin) * scale;
-      const width = Math.max((data.end[i] - data.begin[i]) * scale, MERGED_MINIMUM);
-      context.fillStyle = colours.fills[data.colour[i]];
-      context.fillRect(x, 4 + place * high, width, Math.max(high - 1, 1));
-    }
+    context.fillRect(GUTTER, 4, width - GUTTER, inner);
+    if (strip_) drawStrip(context, timeline, scale, inner);
     const from = GUTTER + (Math.max(view.begin, begin) - begin) * scale;
     const to = GUTTER + (Math.min(view.end, end) - begin) * scale;
     context.fillStyle = colours.tokens.surface;
     context.globalAlpha = 0.68;
-    context.fillRect(GUTTER, 4, Math.max(from - GUTTER, 0), height - 8);
-    context.fillRect(to, 4, Math.max(size.width - to, 0), height - 8);
+    context.fillRect(GUTTER, 4, Math.max(from - GUTTER, 0), inner);
+    context.fillRect(to, 4, Math.max(width - to, 0), inner);
     context.globalAlpha = 1;
+    context.fillStyle = colours.tokens.accent;
+    for (const mark of timeline.state.marks) context.fillRect(GUTTER + (mark - begin) * scale, 2, 1.5, STRIP_HEIGHT - 4);
+    const hits = timeline.hits ? timeline.hits.begin : [];
+    for (let i = 0; i < hits.length; i += 1) context.fillRect(GUTTER + (hits[i] - begin) * scale, STRIP_HEIGHT - 4, 1, 4);
     context.strokeStyle = colours.tokens.accent;
     context.lineWidth = 1.5;
-    context.strokeRect(from + 0.75, 3.5, Math.max(to - from - 1.5, 2), height - 7);
+    context.strokeRect(from + 0.75, 3.5, Math.max(to - from - 1.5, 2), inner + 1);
     context.lineWidth = 1;
-    context.fillStyle = colours.tokens.quiet;
-    context.font = "11px " + colours.font;
-    context.textBaseline = "middle";
-    context.textAlign = "left";
-    context.fillText("Overview", 0, height / 2);
+    for (const x of [from, to]) context.fillRect(x - 2.5, STRIP_HEIGHT / 2 - 8, 5, 16);
+  }
+
+  function drawStrip(context, timeline, scale, inner) {
+    const { strip_, colours, layout } = timeline;
+    const high = inner / Math.max(strip_.rows.length, 1);
+    strip_.rows.forEach((row, at) => {
+      const [first, stop] = strip_.places.get(row);
+      for (let i = first; i < stop; i += 1) {
+        context.fillStyle = colours.fills[strip_.colour[i]];
+        const x = GUTTER + (strip_.begin[i] - layout.extent[0]) * scale;
+        context.fillRect(x, 4 + at * high, Math.max(strip_.length[i] * scale, MINIMUM), Math.max(high - (high > 3 ? 1 : 0), 1));
+      }
+    });
   }
 
   window.tilescope = Object.assign(window.tilescope || {}, {
-    paint: { GUTTER, ROW, layoutRows, palette, drawMain, drawOverview, amount },
+    paint: { GUTTER, ROW, RULER, NO_LABEL, palette, elided, seconds, niceStep, drawMain, drawInto, drawOverview, amount, wallClock },
   });
 })();

@@ -7,24 +7,32 @@ from dash import ClientsideFunction, Dash, Input, Output, html
 from dashboard.components import Element
 
 KEYS_HELP = (
-    "Wheel or W and S zoom, drag or A and D pan, Home shows all, N and P select the next and the "
-    "previous, Escape lets go."
+    "Wheel or W and S zoom, drag or A and D pan, double click zooms to an event, Shift and drag "
+    "choose a range, F fits what is chosen, M marks, / searches, N and P choose the next and the "
+    "previous."
 )
-
-
-SELECTS = {"device": "step", "host": "event"}  # what of the address a click sets
+# What of the address a click sets, and what the events of a source are called.
+SELECTS = {"device": ("step", "steps and spans"), "host": ("event", "events")}
 
 
 def canvas(source: str, words: str) -> Element:
     """Make room for the timeline of a source (`device` or `host`)."""
+    selects, events = SELECTS[source]
     return html.Div(
         [
-            html.Div(id=f"{source}-timeline", className="timeline",
-                     **{"data-source": source, "data-selects": SELECTS[source], 
-                        "data-words": f"{words}. {KEYS_HELP}"}),
+            html.Div(
+                id=f"{source}-timeline",
+                className="timeline",
+                **{
+                    "data-source": source,
+                    "data-selects": selects,
+                    "data-events": events,
+                    "data-words": f"{words}. {KEYS_HELP}",
+                },
+            ),
             html.P(KEYS_HELP, className="keys-help"),
         ]
-    )  # fmt: skip
+    )
 
 
 def follow(app: Dash, source: str) -> None:

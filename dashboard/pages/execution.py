@@ -19,7 +19,6 @@ from dashboard.timeline.endpoint import FLAT, timeline
 from dashboard.timeline.lanes import Timeline
 from pva import units
 from pva.analysis import execution as analysis
-from pva.analysis.level_of_detail import spent
 from pva.analysis.selection import chosen as existing
 
 PATH, TITLE = "/execution", "Execution"
@@ -91,11 +90,8 @@ def range_details(store: Store, chosen: Address) -> Element:
     window = chosen.range or Range(*whole.extent)
     cycles = window.end - window.begin
     parts = [
-        _proportions(
-            row.lane, spent(row.track, window.begin, window.end, len(whole.colours)), whole, cycles
-        )
-        for row in whole.rows
-        if row.overview
+        _proportions(lane.name, whole.spent(lane.overview, window.begin, window.end), whole, cycles)
+        for lane in whole.lanes
     ]
     text = f"{units.count(cycles)} cycles ({units.duration(cycles / whole.clock)})"
     return section("In view", *parts, note=f"{text}, by the step that was being run")

@@ -12,11 +12,10 @@ from dashboard.components import Column, Element, facts, section
 from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.words import counted
 from dashboard.store import Store, Trace
-from dashboard.timeline.endpoint import host_trace, timeline
-from dashboard.timeline.host import thread_name
+from dashboard.timeline.endpoint import host, host_trace, timeline
 from pva import units
 from pva.analysis import host as analysis
-from pva.analysis.selection import chosen as existing
+from pva.analysis.host_events import event_figures
 
 PATH, TITLE = "/trace", "Host trace"
 
@@ -88,34 +87,33 @@ def channel_key(store: Store, chosen: Address) -> Element:
     return html.Ul(items, className="key", **{"aria-label": "Channels"})
 
 
-def event_details(trace: Trace, event: int | None) -> Element:
+def event_details(store: Store, chosen: Address) -> Element:
     """Show a selected event; raises SelectionError."""
-    if event is None:
+    if chosen.event is None:
         hint = "Click one in the timeline, or press n for the next."
         return section("Selected event", components.message("No event is selected.", hint=hint))
-    row = existing("event", event, sum(len(thread.columns) for thread in trace.threads))
-    for thread in trace.threads:
-        if row < len(thread.columns):
-            break
-        row -= len(thread.columns)
-    columns = thread.columns
-    begin, duration = int(columns.begin_ns[row]), int(columns.duration_ns[row])
-    label = int(columns.label[row])
-    metadata = columns.metadata.of(row)
+    found = host(store, chosen.report)
+    whole = found.timeline
+    figures = event_figures(whole.tracks, chosen.event)
+    place = next(n for n, lane in enumerate(whole.lanes) if lane.first <= figures.row < lane.stop)
+    lane = whole.lanes[place]
+    outermost = lane.first + lane.kinds.count("flag")
+    if figures.row >= outermost:
+        figures = event_figures(whole.tracks, chosen.event, (outermost, lane.stop))
+    duration = figures.end - figures.begin
+    metadata = found.metadata.get(chosen.event, "")
+    still = ", not ended" if chosen.event in found.still_open else ""
     pairs = [
-        ("Channel", trace.channels[int(columns.channel[row])]),
-        ("Thread", thread_name(thread, trace)),
-        ("Begin", f"{begin / 1e6:,.3f} ms after the trace began"),
-        (
-            "Duration",
-            units.duration(duration / 1e9) + (", not ended" if columns.is_open[row] else ""),
-        ),
-        ("Self", units.duration(int(columns.self_ns[row]) / 1e9)),
-        ("Events directly inside", units.count(len(columns.children(row)))),
+        ("Channel", whole.colours[int(whole.tracks.kind[figures.label])][1]),
+        ("Thread", lane.name),
+        ("Begin", f"{figures.begin / 1e6:,.3f} ms after the trace began"),
+        ("Duration", (units.duration(duration / 1e9) if duration else "an instant") + still),
+        ("Self", units.duration(figures.self_time / 1e9)),
+        ("Events directly inside", units.count(figures.children)),
         *([("Metadata", metadata)] if metadata else []),
     ]
-    subject = html.P(trace.labels[label], className="subject")
-    return section(f"Event {event:,}", subject, facts(pairs))
+    subject = html.P(whole.labels[figures.label], className="subject")
+    return section(f"Event {chosen.event:,}", subject, facts(pairs))
 
 
 def label_table(trace: Trace, chosen: Address) -> Element:
@@ -131,7 +129,7 @@ def register(app: Dash, store: Store) -> None:
 
     def detail(search: str) -> Any:
         chosen = address.parse(PATH, search)
-        return event_details(host_trace(store, chosen.report), chosen.event)
+        return event_details(store, chosen)
 
     def labels(search: str) -> Any:
         chosen = address.parse(PATH, search)

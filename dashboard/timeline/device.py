@@ -1,98 +1,180 @@
-"""The device timeline: one lane an IPU, with rows of runs, layers and executed steps."""
+"""The device timeline: one lane an IPU, with rows of runs, layers, executed steps and blocks."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dashboard.store import Report
 from dashboard.theme import STEP_COLOURS, step_words
-from dashboard.timeline.lanes import Labels, Row, Timeline
-from pva.analysis import execution
-from pva.analysis.level_of_detail import Track, bridged, grouped, without_overlap
+from dashboard.timeline.lanes import Labels, Lane, Timeline
+from pva.analysis.pyramid import build
+from pva.analysis.selection import program_texts
+from pva.analysis.spans import bridged, depths, grouped, without_overlap
 
-Integers = npt.NDArray[np.int64]
+Integers = npt.NDArray[Any]
+Row = tuple[Integers, Integers, Integers]
 
 MAX_LAYERS = 5  # rows of layers a lane
 RUN, LAYER, FIRST_STEP = 0, 1, 2  # colours
+WORK_STEPS = ("OnTileExecute", "DoExchange", "GlobalExchange", "CopySharedStructure")
+HOST_STEPS = ("StreamCopy", "StreamCopyBegin", "StreamCopyEnd")
+BLOCK_COLOURS = {
+    "common": ("block", "Block"),
+    "streamCopy": ("step-StreamCopy", "Block of a stream copy"),
+    "blockFlush": ("block-flush", "Profiling buffer sent to the host"),
+    "overflow": ("block-overflow", "Profiling buffer full: blocks are missing"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """The executed steps as arrays; labels, colours and layers by step."""
+    """The executed steps as arrays; labels and layers by program."""
 
     run: Integers
+    program: Integers
     label: Integers
-    colour: Integers
     unnamed: npt.NDArray[np.bool_]
+    host: npt.NDArray[np.bool_]
+    work: npt.NDArray[np.bool_]
     layers: list[Integers]
 
-    def rows(self, chosen: Integers) -> _Steps:
-        """Keep the chosen steps."""
-        return _Steps(
-            run=self.run[chosen],
-            label=self.label[chosen],
-            colour=self.colour[chosen],
-            unnamed=self.unnamed[chosen],
-            layers=[codes[chosen] for codes in self.layers],
+
+@dataclass(slots=True)
+class _Making:
+    """What the rows add to while they are given out."""
+
+    labels: Labels
+    lanes: list[Lane]
+    items: list[Integers]
+    names: list[str]
+    kinds: list[str]
+
+    def row(self, name: str, kind: str, row: Row, items: Integers | None = None) -> Row:
+        """Note a row of the lane in the making."""
+        self.names.append(name)
+        self.kinds.append(kind)
+        self.items.append(np.full(len(row[0]), -1, np.int32) if items is None else items)
+        return row
+
+    def lane(self, name: str) -> None:
+        """Make a lane of the rows noted since the last one."""
+        first = self.lanes[-1].stop if self.lanes else 0
+        main = next((n for n, kind in enumerate(self.kinds) if kind in {"step", "block"}), 0)
+        stop = first + len(self.names)
+        self.lanes.append(
+            Lane(name, (), first, stop, tuple(self.names), tuple(self.kinds), first + main)
         )
+        self.names.clear()
+        self.kinds.clear()
 
 
 def device_timeline(report: Report) -> Timeline:
-    """Lay out the executed steps: per IPU a row of runs, rows of layers and a row of steps."""
-    labels = Labels()
+    """Lay out the executed steps: per IPU rows of runs, layers, steps, overlapped I/O, blocks."""
     kinds = list(STEP_COLOURS)
-    steps = _steps(report, labels, kinds)
-    runs = _runs(report, labels)
-    rows: list[Row] = []
-    for ipu, (mine, begin, end) in enumerate(_clocks(report)):
-        lane = f"IPU {ipu}"
-        rows.append(Row(lane, "Runs", runs))
-        own = steps.rows(mine)
-        for number, codes in enumerate(own.layers):
-            track = _layer(begin, end, codes, own)
-            rows.append(Row(lane, "Layers" if number == 0 else "", track, layer=True))
-        track = Track(begin, end, own.colour, own.label, mine)
-        rows.append(Row(lane, "Steps", track, overview=True))
+    making = _Making(Labels(), [], [], [], [])
+    tracks = build(_rows(report, making, kinds), lambda: [*making.labels.colours, 0])
     colours = [("run", "Run"), ("layer", "Layer"), *((f"step-{k}", step_words(k)) for k in kinds)]
     clock = float(report.dataset.value("target", "clock_frequency"))
-    return Timeline("cycles", clock, tuple(rows), labels.texts, [*colours, ("quiet", "Other")])
+    return Timeline(
+        unit="cycles",
+        clock=clock,
+        lanes=tuple(making.lanes),
+        tracks=tracks,
+        labels=making.labels.texts,
+        colours=[*colours, ("quiet", "Other"), *BLOCK_COLOURS.values()],
+        items=np.concatenate([np.zeros(0, np.int32), *making.items]),
+    )
 
 
-def _runs(report: Report, labels: Labels) -> Track:
-    """Make the row of the runs that were recorded in full."""
-    runs = execution.runs(report)
-    runs = runs[runs["recorded"]]
-    begin = runs["cycles_from"].to_numpy(np.int64)
-    begin, end = without_overlap(begin, begin + runs["cycles"].to_numpy(np.int64))
-    texts = [
-        f"Run {run}: {name}" if name else f"Run {run}"
-        for run, name in zip(runs["run"], runs["name"], strict=True)
-    ]
-    numbers = np.array([labels.number(text) for text in texts], dtype=np.int64)
-    return Track(begin, end, np.full(len(begin), RUN), numbers, np.full(len(begin), -1))
+def _rows(report: Report, making: _Making, kinds: list[str]) -> Iterator[Row]:
+    data = report.dataset
+    steps = _steps(report, making.labels, kinds) if data.has("steps") else None
+    runs = _runs(report, making.labels)
+    has_blocks = data.has("blocks") and data.length("blocks") > 0
+    for ipu in range(data.of_replica("num_ipus")):
+        yield making.row("Runs", "run", runs)
+        if steps is not None:
+            yield from _step_rows(report, ipu, steps, making)
+        if has_blocks:
+            yield from _block_rows(report, ipu, making, 3 + len(kinds))
+        making.lane(f"IPU {ipu}")
+
+
+def _step_rows(report: Report, ipu: int, steps: _Steps, making: _Making) -> Iterator[Row]:
+    """Give the rows of layers and steps of one IPU, and of what it exchanged meanwhile."""
+    mine, begin, end = _clock(report, ipu)
+    program = steps.program[mine]
+    aside = overlapped(begin, end, steps.host[program], steps.work[program])
+    main = mine[~aside]
+    begins, ends = without_overlap(begin[~aside], end[~aside])
+    programs = program[~aside]
+    for number, codes in enumerate(steps.layers):
+        layer = _layer(begins, ends, codes[programs], (steps.run[main], steps.unnamed[programs]))
+        yield making.row("Layers" if number == 0 else "", "layer", layer)
+    row = (begins, ends, steps.label[programs])
+    yield making.row("Steps", "step", row, main.astype(np.int32))
+    if aside.any():
+        begins, ends = without_overlap(begin[aside], end[aside])
+        row = (begins, ends, steps.label[program[aside]])
+        yield making.row("Overlapped I/O", "io", row, mine[aside].astype(np.int32))
+
+
+def overlapped(begin: Integers, end: Integers, host: Any, work: Any) -> Any:
+    """Tell which exchanges with the host go on, for half of their time, beside other work."""
+    before = np.maximum.accumulate(np.where(work, end, 0))
+    behind = np.where(work, begin, np.iinfo(np.int64).max)
+    behind = np.minimum.accumulate(behind[::-1])[::-1]
+    beside = np.maximum(np.minimum(before, end) - begin, end - np.maximum(behind, begin))
+    return host & (2 * beside > end - begin)
+
+
+def _runs(report: Report, labels: Labels) -> Row:
+    """Make the row of the runs whose place on the device's clock is known."""
+    data = report.dataset
+    if not data.has("runs"):
+        nothing = np.zeros(0, dtype=np.int64)
+        return nothing, nothing, nothing
+    names = data.column("runs", "name")
+    begin, cycles = (data.column("runs", name) for name in ("cycles_from", "cycles"))
+    known = np.flatnonzero((begin >= 0) & (cycles >= 0) & (_in_full(report) | ~data.has("steps")))
+    begins, ends = without_overlap(begin[known], begin[known] + cycles[known])
+    texts = [f"Engine::run #{run}: {names[run]}".removesuffix(": ") for run in known.tolist()]
+    numbers = [labels.number(text, RUN) for text in texts]
+    return begins, ends, np.array(numbers, dtype=np.int64)
+
+
+def _in_full(report: Report) -> npt.NDArray[np.bool_]:
+    data = report.dataset
+    full: npt.NDArray[np.bool_] = data.column("runs", "end_step") > data.column(
+        "runs", "first_step"
+    )
+    return full
 
 
 def _steps(report: Report, labels: Labels, kinds: list[str]) -> _Steps:
-    """Give every step its label, colour and layers; texts are handled once a program."""
-    frame = execution.steps(report)
-    programs, first, step = np.unique(
-        frame["program"].to_numpy(np.int64), return_index=True, return_inverse=True
+    """Give every program its label and layers, and every step its program; texts once a program."""
+    data = report.dataset
+    programs, first, place = np.unique(
+        data.column("steps", "program"), return_index=True, return_inverse=True
     )
-    names = frame["name"].to_numpy()[first].tolist()
-    types = frame["type"].to_numpy()[first].tolist()
+    _, names = program_texts(report, programs)
+    types = data.texts("steps", "type")[first].tolist()
     texts = [name or step_words(kind) for name, kind in zip(names, types, strict=True)]
-    numbers = [labels.number(text) for text in texts]
     colours = [FIRST_STEP + (kinds.index(k) if k in kinds else len(kinds)) for k in types]
-    layers = layer_codes(names, labels)
+    numbers = [labels.number(*pair) for pair in zip(texts, colours, strict=True)]
     return _Steps(
-        run=frame["run"].to_numpy(np.int64),
-        label=np.array(numbers, dtype=np.int64)[step],
-        colour=np.array(colours, dtype=np.int64)[step],
-        unnamed=np.array([not name for name in names], dtype=np.bool_)[step],
-        layers=[codes[step] for codes in layers],
+        run=data.column("steps", "run"),
+        program=place.astype(np.int32),
+        label=np.array(numbers, dtype=np.int64),
+        unnamed=np.array([not name for name in names], dtype=np.bool_),
+        host=np.array([kind in HOST_STEPS for kind in types], dtype=np.bool_),
+        work=np.array([kind in WORK_STEPS for kind in types], dtype=np.bool_),
+        layers=layer_codes(names, labels),
     )
 
 
@@ -112,7 +194,7 @@ def layer_codes(names: list[str], labels: Labels) -> list[Integers]:
     return [
         np.array(
             [
-                labels.number("/".join(p[: layer + 1])) if layer < d else -1
+                labels.number("/".join(p[: layer + 1]), LAYER) if layer < d else -1
                 for p, d in zip(parts, deep, strict=True)
             ],
             dtype=np.int64,
@@ -121,28 +203,53 @@ def layer_codes(names: list[str], labels: Labels) -> list[Integers]:
     ]
 
 
-def _layer(begin: Integers, end: Integers, codes: Integers, steps: _Steps) -> Track:
+def _layer(begin: Integers, end: Integers, codes: Integers, of_step: tuple[Any, Any]) -> Row:
     """Join the steps of one layer to spans; syncs between them belong, other runs do not."""
-    codes = bridged(codes, steps.unnamed)
+    run, unnamed = of_step
+    codes = bridged(codes, unnamed)
     most = int(codes.max(initial=0)) + 1
-    by_run = np.where(codes >= 0, steps.run * most + codes, -1)
+    by_run = np.where(codes >= 0, run * most + codes, -1)
     first, last, joined = grouped(begin, end, by_run)
-    size = len(joined)
-    return Track(first, last, np.full(size, LAYER), joined % most, np.full(size, -1))
+    return first, last, joined % most
 
 
-def _clocks(report: Report) -> list[tuple[Integers, Integers, Integers]]:
-    """Give of each IPU the steps in which it takes part, with their begin and end on it.
+def _clock(report: Report, ipu: int) -> tuple[Integers, Integers, Integers]:
+    """Give the steps in which an IPU takes part, with their begin and end on it.
 
     One IPU has all steps, as long as they are on any tile.
     """
     data = report.dataset
-    ipus = data.of_replica("num_ipus")
-    if ipus == 1 or not data.length("steps_by_ipu"):
+    if data.of_replica("num_ipus") == 1 or not data.length("steps_by_ipu"):
         begin, end = (data.column("steps", name) for name in ("cycles_from", "cycles_to"))
-        clock = without_overlap(np.maximum(begin, 0), np.maximum(end, 0))
-        return [(np.arange(len(begin)), *clock)]
-    names = ("step", "from_min", "to_max")
-    steps, begin, end = (data.column("steps_by_ipu", name) for name in names)
-    of_ipu = [data.rows_where("steps_by_ipu", "ipu", ipu) for ipu in range(ipus)]
-    return [(steps[rows], *without_overlap(begin[rows], end[rows])) for rows in of_ipu]
+        return np.arange(len(begin)), np.maximum(begin, 0), np.maximum(end, 0)
+    rows = data.rows_where("steps_by_ipu", "ipu", ipu)
+    steps, begin, end = (
+        data.column("steps_by_ipu", name)[rows] for name in ("step", "from_min", "to_max")
+    )
+    return steps, np.maximum(begin, 0), np.maximum(end, 0)
+
+
+def _block_rows(report: Report, ipu: int, making: _Making, colour: int) -> Iterator[Row]:
+    """Give rows of blocks that lightweight profiling saw on a tile of an IPU, by their depth."""
+    data = report.dataset
+    rows = data.rows_where("blocks", "ipu", ipu)
+    begin, end, program, kind = (
+        data.column("blocks", name)[rows]
+        for name in ("cycles_from", "cycles_to", "program", "kind")
+    )
+    order = np.lexsort((-end, begin))
+    begin, end, program, kind = (values[order] for values in (begin, end, program, kind))
+    words = data.texts("blocks", "kind")[rows][order]
+    pairs, place = np.unique(np.stack((program, kind)), axis=1, return_inverse=True)
+    first = np.unique(place, return_index=True)[1] if len(place) else place
+    _, names = program_texts(report, pairs[0])
+    numbers = []
+    for name, word in zip(names, words[first].tolist(), strict=True):
+        token = list(BLOCK_COLOURS).index(word) if word in BLOCK_COLOURS else 0
+        numbers.append(making.labels.number(name or BLOCK_COLOURS[word][1], colour + token))
+    label = np.array(numbers, dtype=np.int64)[place]
+    depth = depths(begin, end)
+    for level in range(int(depth.max(initial=-1)) + 1):
+        here = depth == level
+        row = (*without_overlap(begin[here], end[here]), label[here])
+        yield making.row("Blocks" if level == 0 else "", "block", row)

@@ -1,16 +1,28 @@
-"""The address from which the canvas fetches its rectangles: /timeline/device and /timeline/host."""
+"""The addresses from which the canvas fetches: /timeline/SOURCE/layout and /timeline/SOURCE.
+
+SOURCE is `device` or `host`. The layout is JSON (dashboard/timeline/lanes.py); a window of some
+rows, `begin`, `end`, `pixels` and `rows` (such as `0-5,9-12`, each half-open), is bytes
+(dashboard/timeline/packing.py). /timeline/SOURCE/search finds events by `q`, and the one of a
+`rank` (dashboard/timeline/search.py).
+"""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
 from dashboard.store import Store, Trace
 from dashboard.timeline.device import device_timeline
-from dashboard.timeline.host import host_timeline
+from dashboard.timeline.host import HostTimeline, host_timeline
 from dashboard.timeline.lanes import Timeline
 from dashboard.timeline.packing import pack
-from pva.analysis.level_of_detail import viewport
+from dashboard.timeline.search import search
+from pva.analysis.level_of_detail import MAX_ROWS, viewport
 from pva.errors import NotFoundError, PvaError
 
 if TYPE_CHECKING:
@@ -20,16 +32,15 @@ MAX_PIXELS = 8192
 FLAT = "flat"  # the option `show` of an address that hides the rows of layers
 
 
-def timeline(store: Store, source: str, report: str, show: str = "") -> Timeline:
+def timeline(store: Store, source: str, report: str) -> Timeline:
     """Give the whole timeline of a source, made once a state of its files. Raises PvaError."""
     if source not in SOURCES:
         raise NotFoundError(f"timeline {source}", "not there", f"known: {', '.join(SOURCES)}")
-    whole = store.derived(report, f"timeline of {source}", lambda: SOURCES[source](store, report))
-    return whole.without_layers() if show == FLAT else whole
+    return SOURCES[source](store, report)
 
 
 def _device(store: Store, report: str) -> Timeline:
-    return device_timeline(store.report(report))
+    return store.derived(report, "device timeline", lambda: device_timeline(store.report(report)))
 
 
 def host_trace(store: Store, report: str) -> Trace:
@@ -42,43 +53,95 @@ def host_trace(store: Store, report: str) -> Trace:
     return trace
 
 
+def host(store: Store, report: str) -> HostTimeline:
+    """Give the timeline of the host trace of a source; raises PvaError."""
+    return store.derived(report, "host timeline", lambda: host_timeline(host_trace(store, report)))
+
+
 def _host(store: Store, report: str) -> Timeline:
-    return host_timeline(host_trace(store, report))
+    return host(store, report).timeline
 
 
 SOURCES: dict[str, Callable[[Store, str], Timeline]] = {"device": _device, "host": _host}
 
 
-def answer(whole: Timeline, begin: int | None, end: int | None, pixels: int) -> bytes:
-    """Pack what a window of the timeline shows; the whole of it when no window is given."""
-    extent = whole.extent
-    window = extent if begin is None or end is None or begin >= end else (begin, end)
-    rectangles = viewport(
-        [row.track for row in whole.rows], *window, min(max(pixels, 1), MAX_PIXELS)
+def answer(
+    whole: Timeline,
+    begin: int | None,
+    end: int | None,
+    pixels: int,
+    rows: npt.NDArray[np.int64] | None = None,
+) -> bytes:
+    """Pack what a window of some rows shows; all of the time when the window is none."""
+    window = whole.extent if begin is None or end is None or begin >= end else (begin, end)
+    asked = np.arange(min(whole.tracks.rows, MAX_ROWS)) if rows is None else rows
+    asked = np.concatenate(
+        [asked[of_lane] for of_lane in (whole.is_overview(asked), ~whole.is_overview(asked))]
     )
-    header = {
-        "unit": whole.unit,
-        "clock": whole.clock,
-        "extent": extent,
-        "window": window,
-        "rows": [{"lane": r.lane, "name": r.name, "overview": r.overview} for r in whole.rows],
-        "colours": [{"token": token, "words": words} for token, words in whole.colours],
-    }
-    return pack(rectangles, whole.labels, header)
+    found = viewport(whole.tracks, *window, min(max(pixels, 1), MAX_PIXELS), asked)
+    return pack(
+        found,
+        whole.labels,
+        whole.item(found.event),
+        {"window": window},
+    )
+
+
+def rows_asked(text: str, count: int) -> npt.NDArray[np.int64]:
+    """Read `0-5,9-12` as the rows that there are among these; what is no range names none."""
+    parts = []
+    for part in text.split(",")[:MAX_ROWS]:
+        first, _, stop = part.partition("-")
+        if first.isdecimal() and stop.isdecimal() and len(part) < 40:
+            parts.append(np.arange(int(first), min(int(stop), int(first) + MAX_ROWS, count)))
+    rows = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+    return np.unique(rows[rows < count])[:MAX_ROWS]
+
+
+def moment(text: str | None) -> int | None:
+    """Read a place on the time line; None for what is no finite number below 2**62."""
+    try:
+        value = float(text or "nan")
+    except ValueError:
+        return None
+    return int(value) if math.isfinite(value) and abs(value) < 1 << 62 else None
 
 
 def register(server: Flask, store: Store) -> None:
-    """Add the address to the server."""
+    """Add the addresses to the server."""
     from flask import Response, request
 
-    def show(source: str) -> Response:
-        asked = request.args
-        try:
-            whole = timeline(store, source, asked.get("report", ""), asked.get("show", ""))
-        except PvaError as fault:
-            return Response(str(fault), 404, mimetype="text/plain")
-        begin, end = asked.get("begin", type=int), asked.get("end", type=int)
-        body = answer(whole, begin, end, asked.get("pixels", 1000, type=int))
+    def asked_for(source: str) -> Timeline:
+        return timeline(store, source, request.args.get("report", ""))
+
+    def layout(source: str) -> Response:
+        return Response(json.dumps(asked_for(source).layout()), mimetype="application/json")
+
+    def window(source: str) -> Response:
+        whole, asked = asked_for(source), request.args
+        rows = rows_asked(asked["rows"], whole.tracks.rows) if "rows" in asked else None
+        begin, end = moment(asked.get("begin")), moment(asked.get("end"))
+        body = answer(whole, begin, end, asked.get("pixels", 1000, type=int), rows)
         return Response(body, mimetype="application/octet-stream")
 
-    server.add_url_rule("/timeline/<source>", "timeline", show)
+    def found(source: str) -> Response:
+        text, rank = request.args.get("q", ""), request.args.get("rank", type=int)
+        hits = search(asked_for(source), text, rank)
+        return Response(json.dumps(hits), mimetype="application/json")
+
+    for path, make in (("", window), ("/layout", layout), ("/search", found)):
+        address = f"/timeline/<source>{path}"
+        server.add_url_rule(address, f"timeline{path}", _answered(make))
+
+
+def _answered(make: Callable[[str], Response]) -> Callable[[str], Response]:
+    """Answer a fault with its line."""
+    from flask import Response
+
+    def answered(source: str) -> Response:
+        try:
+            return make(source)
+        except PvaError as fault:
+            return Response(str(fault), 404, mimetype="text/plain")
+
+    return answered

@@ -1,56 +1,119 @@
-"""The host timeline: one lane a thread, with a row for each depth of its events."""
+"""The host timeline: one lane a thread, with a row of flags and one for each depth of its events.
+
+Its events are numbered through the rows. Columns of threads are read one after another and let go,
+so that the timeline alone holds the events in memory.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dashboard.store import Trace
 from dashboard.theme import SERIES
-from dashboard.timeline.lanes import Row, Timeline
-from pva.analysis.level_of_detail import Track
+from dashboard.timeline.lanes import Lane, Timeline
+from pva.analysis.pyramid import build
+
+Integers = npt.NDArray[Any]
+Row = tuple[Integers, Integers, Integers]
 
 NANOSECONDS = 1e9  # a second
-MAX_DEPTH = 40  # rows a lane
 
 
-def host_timeline(trace: Trace) -> Timeline:
-    """Lay out the events of all threads. `item` counts events through the threads in order."""
-    rows: list[Row] = []
-    first = 0
-    for thread in trace.threads:
-        rows += thread_rows(thread, first, thread_name(thread, trace))
-        first += len(thread.columns)
+@dataclass(frozen=True, slots=True)
+class HostTimeline:
+    """The timeline; what a program attached to events, by event; and the events still open."""
+
+    timeline: Timeline
+    metadata: Mapping[int, str]
+    still_open: frozenset[int]
+
+
+@dataclass(slots=True)
+class _Making:
+    """What the rows add to while they are given out."""
+
+    lanes: list[Lane]
+    metadata: dict[int, str]
+    still_open: set[int]
+    events: int = 0
+
+
+def host_timeline(trace: Trace) -> HostTimeline:
+    """Lay out the events of all threads."""
+    making = _Making([], {}, set())
+    tracks = build(_rows(trace, making), lambda: [*trace.label_channels.tolist(), 0])
     colours = [
         (f"series-{number % len(SERIES)}", name) for number, name in enumerate(trace.channels)
     ]
-    return Timeline(
-        "ns", NANOSECONDS, tuple(rows), list(trace.labels), [*colours, ("quiet", "Other")]
-    )
+    whole = Timeline(
+        "ns", NANOSECONDS, tuple(making.lanes), tracks, trace.labels,
+        [*colours, ("quiet", "Other")],
+    )  # fmt: skip
+    return HostTimeline(whole, making.metadata, frozenset(making.still_open))
 
 
-def thread_name(thread: Any, trace: Trace) -> str:
-    """Name a lane: the thread's name, and what tells it from others of that name."""
-    same = [other for other in trace.threads if other.name == thread.name]
-    name = thread.name or f"Thread {thread.tid}"
-    name = f"{name} {thread.tid}" if thread.name and len(same) > 1 else name
-    return name if len(trace.processes) == 1 else f"Process {thread.pid}, {name}"
+def _rows(trace: Trace, making: _Making) -> Iterator[Row]:
+    """Give the rows of all threads, and note their lanes, metadata and what is open."""
+    names = thread_names(trace)
+    instants = trace.instants
+    by_thread = np.argsort(instants.thread, kind="stable")
+    edges = np.searchsorted(instants.thread[by_thread], np.arange(len(trace.threads) + 1))
+    processes = {process.pid: process.name or "Process" for process in trace.processes}
+    first = 0
+    for number, thread in enumerate(trace.threads):
+        columns = thread.read()
+        flags = by_thread[edges[number] : edges[number + 1]]
+        kinds = ["flag"] if len(flags) else []
+        if len(flags):
+            times = instants.time_ns[flags]
+            texts = enumerate(instants.metadata[flags].tolist(), making.events)
+            making.metadata.update((event, text) for event, text in texts if text)
+            making.events += len(flags)
+            yield times, times, instants.label[flags]
+        for row in _depths(columns, making):
+            yield row
+            kinds.append("event")
+        outermost = first + (1 if len(flags) and len(kinds) > 1 else 0)
+        path = (trace.path.name, f"{processes[thread.pid]} {thread.pid}")
+        stop = first + len(kinds)
+        making.lanes.append(Lane(names[number], path, first, stop, (), tuple(kinds), outermost))
+        first = stop
 
 
-def thread_rows(thread: Any, first: int, lane: str) -> list[Row]:
-    """Make a row of each depth of a thread; a depth never holds two events at once."""
-    columns = thread.columns
-    deepest = min(int(columns.depth.max(initial=-1)) + 1, MAX_DEPTH)
-    rows = []
-    for depth in range(deepest):
-        here = np.flatnonzero(columns.depth == depth)
-        track = Track(
-            columns.begin_ns[here],
-            columns.end_ns[here],
-            columns.channel[here].astype(np.int64),
-            columns.label[here].astype(np.int64),
-            first + here,
-        )
-        rows.append(Row(lane, "", track, overview=depth == 0))
-    return rows
+def _depths(columns: Any, making: _Making) -> Iterator[Row]:
+    """Give a row of each depth of a thread; a depth never holds two events at once."""
+    depth = columns.depth
+    short = depth.astype(np.int16) if depth.max(initial=0) < 1 << 15 else depth
+    order = np.argsort(short, kind="stable")
+    edges = np.searchsorted(depth[order], np.arange(int(depth.max(initial=-1)) + 2))
+    if len(columns.metadata) or len(columns.open_rows):
+        place = np.empty(len(order), np.int64)
+        place[order] = making.events + np.arange(len(order))
+        attached = place[columns.metadata.rows].tolist()
+        making.metadata.update(zip(attached, map(str, columns.metadata.texts), strict=True))
+        making.still_open.update(place[columns.open_rows].tolist())
+    making.events += len(order)
+    for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        here = order[low:high]
+        yield columns.begin_ns[here], columns.end_ns[here], columns.label[here]
+
+
+def thread_names(trace: Trace) -> list[str]:
+    """Name the lanes: a thread's name, and what tells it from others of that name."""
+    known: dict[tuple[int, str], int] = {}
+    for thread in trace.threads:
+        key = (thread.pid, thread.name)
+        known[key] = known.get(key, 0) + 1
+    return [
+        f"Thread {thread.tid}"
+        if not thread.name
+        else f"{thread.name} {thread.tid}"
+        if known[thread.pid, thread.name] > 1
+        else thread.name
+        for thread in trace.threads
+    ]

@@ -1,56 +1,98 @@
-"""A timeline: rows of rectangles in lanes, with the labels and colours that they index."""
+"""A timeline: lanes of rows of events, with the labels and colours that they index."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from pva.analysis.level_of_detail import Track
+import numpy as np
+import numpy.typing as npt
+
+from pva.analysis.level_of_detail import Tracks
+
+Integers = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One row of a lane; `overview` rows stand in the strip above, `layer` rows can be hidden."""
+class Lane:
+    """Rows `first` to `stop` (exclusive) of the tracks, below each other.
 
-    lane: str
+    `path` are the headings above it, the outermost first; `names` are those of its rows. `kinds`
+    say what each row is: `run`, `layer`, `step`, `block`, `io`, `event` or `flag`; `overview` is
+    the row that stands for the lane where there is room for one.
+    """
+
     name: str
-    track: Track
-    overview: bool = False
-    layer: bool = False
+    path: tuple[str, ...]
+    first: int
+    stop: int
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    overview: int
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """All rows in one unit, with the labels and colours that their tracks index."""
+    """All lanes in one unit of `clock` a second, with the texts and colours that they index.
+
+    colours   (token, words) of each kind of the tracks
+    items     [event] the number by which an address names it; None when events are numbered through
+    """
 
     unit: str
     clock: float
-    rows: tuple[Row, ...]
-    labels: list[str]
+    lanes: tuple[Lane, ...]
+    tracks: Tracks
+    labels: Sequence[str]
     colours: list[tuple[str, str]]
+    items: Integers | None = None
 
     @property
     def extent(self) -> tuple[int, int]:
-        """Give where the first rectangle begins and the last one ends; (0, 1) without any."""
-        begins = [int(row.track.begin[0]) for row in self.rows if len(row.track.begin)]
-        ends = [int(row.track.end[-1]) for row in self.rows if len(row.track.end)]
-        begin = min(begins, default=0)
-        return begin, max(max(ends, default=1), begin + 1)
+        """Give where the first event begins and the last one ends; (0, 1) without any."""
+        return self.tracks.extent
 
-    def without_layers(self) -> Timeline:
-        """Leave out the rows of layers."""
-        return replace(self, rows=tuple(row for row in self.rows if not row.layer))
+    def is_overview(self, rows: Integers) -> npt.NDArray[np.bool_]:
+        """Tell which rows stand for their lane."""
+        return np.isin(rows, [lane.overview for lane in self.lanes])
+
+    def item(self, events: Integers) -> Integers:
+        """Give the numbers by which addresses name events, -1 for those that have none."""
+        return events if self.items is None else self.items[events]
+
+    def layout(self) -> dict[str, Any]:
+        """Give what a view has to know before it asks for windows, as plain data."""
+        return {
+            "unit": self.unit,
+            "clock": self.clock,
+            "extent": self.extent,
+            "events": len(self.tracks.begin),
+            "lanes": [asdict(lane) for lane in self.lanes],
+            "colours": [{"token": token, "words": words} for token, words in self.colours],
+        }
+
+    def spent(self, row: int, begin: int, end: int) -> Integers:
+        """Add up the time of each colour of a row inside a window."""
+        left, right, label = self.tracks.spans(row, begin, end)
+        kind = self.tracks.kind[label]
+        sums = np.bincount(kind, weights=right - left, minlength=len(self.colours))
+        return sums.astype(np.int64)
 
 
 class Labels:
-    """Texts of one timeline, each once."""
+    """Texts of one timeline, each once a colour."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
-        self._places: dict[str, int] = {}
+        self.colours: list[int] = []
+        self._places: dict[tuple[str, int], int] = {}
 
-    def number(self, text: str) -> int:
+    def number(self, text: str, colour: int) -> int:
         """Give the number of a text, a new one when it was not seen before."""
-        if text not in self._places:
-            self._places[text] = len(self.texts)
+        key = (text, colour)
+        if key not in self._places:
+            self._places[key] = len(self.texts)
             self.texts.append(text)
-        return self._places[text]
+            self.colours.append(colour)
+        return self._places[key]

@@ -1,16 +1,16 @@
 """The binary answer to the canvas, little-endian throughout.
 
     offset  bytes  what
-    0       4      "TSV1"
+    0       4      "TSV2"
     4       4      u32: length of the header H, a multiple of 8
     8       H      header: JSON in UTF-8, padded with spaces
-    8 + H          columns of n rectangles, one after the other, in the order of COLUMNS:
-                   begin f64, end f64, item i32, count u32, label u16, row u16, colour u8
+    8 + H          columns of n rectangles, one after the other, in the order of COLUMNS
 
-The header holds `n`, `unit` (cycles or ns), `clock` (units a second), `extent` and `window` (each
-begin and end), `rows` (lane, name, overview), `colours` (token, words) and `labels`: the texts that
-`label` indexes. NO_LABEL marks a rectangle whose text found no room in the answer. `item` is the
-number of an executed step or event, or -1.
+The header holds `n`, `window` (begin and end), `rows` (their numbers, in the order of the
+rectangles), `counts` (rectangles of each) and `labels`: the texts that `label` indexes. NO_LABEL
+marks a rectangle whose text found no room in the answer. `item` is the number of an executed step
+or event, or -1; `count` events stand together in a rectangle for `time`, of which the label has
+`share` 255ths.
 """
 
 from __future__ import annotations
@@ -23,53 +23,83 @@ import numpy.typing as npt
 
 from pva.analysis.level_of_detail import Rectangles
 
-MAGIC = b"TSV1"
+MAGIC = b"TSV2"
 COLUMNS = (
-    ("begin", "<f8"), ("end", "<f8"), ("item", "<i4"), ("count", "<u4"), ("label", "<u2"),
-    ("row", "<u2"), ("colour", "u1"),
+    ("begin", "<f8"), ("length", "<f4"), ("time", "<f4"), ("item", "<i4"), ("count", "<u4"),
+    ("label", "<u2"), ("colour", "u1"), ("share", "u1"),
 )  # fmt: skip
 NO_LABEL = 0xFFFF
-LABEL_BYTES = 10_000  # of texts in one answer
+LABEL_BYTES = 9_000  # of texts in one answer
+LABEL_LETTERS = 300  # of one text
 
 Column = npt.NDArray[Any]
 
 
-def pack(rectangles: Rectangles, texts: list[str], header: dict[str, Any]) -> bytes:
-    """Write an answer; `texts` are all labels, of which those of the widest rectangles are sent."""
-    labels, sent = _labels_in_room(rectangles, texts)
-    columns = {name: getattr(rectangles, name) for name, _ in COLUMNS} | {"label": labels}
-    document = header | {"n": len(labels), "labels": sent}
-    head = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+def pack(rectangles: Rectangles, texts: Any, item: Column, header: dict[str, Any]) -> bytes:
+    """Write an answer; of the labels `texts` those of the widest rectangles are sent.
+
+    `item` is the number of the first event of each rectangle.
+    """
+    label, sent = _labels_in_room(rectangles, texts)
+    share = 255 * rectangles.label_time / np.maximum(rectangles.time, 1)
+    rows, first = np.unique(rectangles.row, return_index=True)
+    order = np.argsort(first)
+    columns = {
+        "begin": rectangles.begin,
+        "length": rectangles.end - rectangles.begin,
+        "time": rectangles.time,
+        "item": np.where(rectangles.count == 1, item, -1),
+        "count": rectangles.count,
+        "label": label,
+        "colour": np.minimum(rectangles.kind, 255),
+        "share": np.where(rectangles.time > 0, share, 255),
+    }
+    document = header | {
+        "n": len(label),
+        "rows": rows[order].tolist(),
+        "counts": np.diff(np.append(first[order], len(label))).tolist(),
+        "labels": sent,
+    }
+    head = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
     head += b" " * (-len(head) % 8)
     body = b"".join(columns[name].astype(dtype).tobytes() for name, dtype in COLUMNS)
     return MAGIC + len(head).to_bytes(4, "little") + head + body
 
 
-def _labels_in_room(rectangles: Rectangles, texts: list[str]) -> tuple[Column, list[str]]:
+def _labels_in_room(rectangles: Rectangles, texts: Any) -> tuple[Column, list[str]]:
     """Number the labels of this answer anew, those of the widest rectangles first."""
     widest = np.argsort(rectangles.begin - rectangles.end, kind="stable")
-    used, first = np.unique(rectangles.label[widest], return_index=True)
-    numbers = np.full(len(texts), NO_LABEL, dtype=np.int64)
+    used, first, place = np.unique(rectangles.label[widest], return_index=True, return_inverse=True)
+    numbers = np.full(len(used), NO_LABEL, dtype=np.int64)
     sent: list[str] = []
     room = LABEL_BYTES
-    for label in used[np.argsort(first)].tolist():
-        room -= len(texts[label].encode()) + 3
+    for label in np.argsort(first).tolist():
+        text = shortened(texts[int(used[label])])
+        room -= len(text.encode(errors="replace")) + 3
         if room < 0:
             break
         numbers[label] = len(sent)
-        sent.append(texts[label])
-    return numbers[rectangles.label], sent
+        sent.append(text)
+    labels = np.empty(len(widest), dtype=np.int64)
+    labels[widest] = numbers[place]
+    return labels, sent
+
+
+def shortened(text: str) -> str:
+    """Leave out the middle of a text that is too long for any screen."""
+    half = LABEL_LETTERS // 2
+    return text if len(text) <= LABEL_LETTERS else f"{text[:half]}…{text[-half:]}"
 
 
 def unpack(answer: bytes) -> tuple[dict[str, Any], dict[str, Column]]:
-    """Read an answer back, as timeline.js does."""
+    """Read an answer back, as timeline.js does; with the `row` of each rectangle."""
     if answer[:4] != MAGIC:
         raise ValueError(
             f"timeline answer: begins with {answer[:4]!r}; it must begin with {MAGIC!r}"
         )
     offset = 8 + int.from_bytes(answer[4:8], "little")
     header = json.loads(answer[8:offset])
-    columns = {}
+    columns = {"row": np.repeat(header["rows"], header["counts"])}
     for name, dtype in COLUMNS:
         columns[name] = np.frombuffer(answer, dtype=dtype, count=header["n"], offset=offset)
         offset += columns[name].nbytes

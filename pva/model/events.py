@@ -243,6 +243,10 @@ class Thread(Shown):
         """All its events as arrays."""
         return self._load()
 
+    def read(self) -> ThreadColumns:
+        """Read all its events as arrays, and keep none of them."""
+        return self._load()
+
     @property
     def events(self) -> Events:
         """Its outermost events."""

@@ -1,100 +1,193 @@
-"""Windows of tracks against brute force over each rectangle."""
+"""Windows of timelines against brute force over each event."""
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
+import numpy.typing as npt
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pva.analysis.level_of_detail import (
-    Track,
-    bridged,
-    grouped,
-    spent,
-    viewport,
-    without_overlap,
-)
+from pva.analysis.level_of_detail import SMALL, Rectangles, Tracks, viewport
+from pva.analysis.pyramid import build
+from pva.analysis.spans import bridged, grouped, without_overlap
+
+Row = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+WIDEST = 1 << 40
 
 
-def track(gaps_and_lengths: list[tuple[int, int]]) -> Track:
-    """Lay rectangles one after another: (gap before, length)."""
+def row(gaps_and_lengths: list[tuple[int, int]]) -> Row:
+    """Lay events one after another, (gap before, length), with five labels in turn."""
     pairs = np.array(gaps_and_lengths, dtype=np.int64).reshape(-1, 2)
     end = np.cumsum(pairs.sum(axis=1))
-    places = np.arange(len(pairs))
-    return Track(end - pairs[:, 1], end, places % 3, places % 5, places)
+    return end - pairs[:, 1], end, np.arange(len(pairs)) % 5
 
 
-tracks = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 40)), max_size=60).map(track)
-windows = st.tuples(st.integers(0, 1500), st.integers(1, 1500))
+def bursts(seed: int, size: int, skew: float) -> Row:
+    """Lay `size` events with gaps and lengths over many orders of magnitude, many in bursts."""
+    random = np.random.default_rng(seed)
+    gap, length = (np.floor(10 ** (skew * random.normal(size=size))) for _ in range(2))
+    gap = gap * random.choice([0, 1, 1000], size=size)
+    length = length * (random.random(size) < 0.8)
+    end = np.cumsum(gap + length).astype(np.int64)
+    return end - length.astype(np.int64), end, random.integers(0, 7, size)
 
 
-def touching(one: Track, begin: int, end: int) -> list[int]:
-    """List the rectangles of a track that touch a window, one by one."""
-    pairs = zip(one.begin.tolist(), one.end.tolist(), strict=True)
-    return [place for place, (first, last) in enumerate(pairs) if last > begin and first < end]
+short_rows = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 40)), max_size=60).map(row)
+long_rows = st.builds(
+    bursts, st.integers(0, 10**6), st.integers(0, 3000), st.sampled_from((0.3, 1.0, 2.0))
+)
+timelines = st.lists(short_rows | long_rows, max_size=4)
+windows = st.tuples(st.integers(-5, 3000), st.sampled_from((1, 7, 100, 5000, WIDEST)))
+
+
+def touching(one: Row, begin: int, end: int) -> list[int]:
+    """List the events of a row that touch a window, one by one."""
+    pairs = zip(one[0].tolist(), one[1].tolist(), strict=True)
+    return [
+        place
+        for place, (first, last) in enumerate(pairs)
+        if first < end and (last > begin or first == last == begin)
+    ]
+
+
+def rows_of(found: Rectangles, number: int) -> list[tuple[int, int]]:
+    """Give of each rectangle of a row its first event and the one behind its last."""
+    here = found.row == number
+    first = found.event[here]
+    return list(zip(first.tolist(), (first + found.count[here]).tolist(), strict=True))
+
+
+@settings(max_examples=120, deadline=None)
+@given(timelines, windows, st.integers(1, 3000), st.sampled_from((8, 100, 3000)))
+def test_rectangles_stand_for_all_that_touches_the_window_and_nothing_twice(
+    many: list[Row], window: tuple[int, int], pixels: int, limit: int
+) -> None:
+    begin, end = window[0], sum(window)
+    tracks = build(many)
+    found = viewport(tracks, begin, end, pixels, limit=limit)
+    assert len(found.row) <= limit
+    for number, one in enumerate(many):
+        spans = [
+            (first - int(tracks.offset[number]), stop - int(tracks.offset[number]))
+            for first, stop in rows_of(found, number)
+        ]
+        covered = [event for first, stop in spans for event in range(first, stop)]
+        assert covered == sorted(set(covered))
+        assert set(touching(one, begin, end)) <= set(covered)
+        for first, stop in spans:
+            assert set(range(first, stop)) & set(touching(one, begin, end))
+
+
+@settings(max_examples=120, deadline=None)
+@given(timelines, windows, st.integers(1, 3000))
+def test_time_label_and_share_of_a_rectangle_are_those_of_its_events(
+    many: list[Row], window: tuple[int, int], pixels: int
+) -> None:
+    kinds = [0, 1, 2, 0, 1, 2, 0, 1]
+    found = viewport(build(many, lambda: kinds), window[0], sum(window), pixels)
+    columns = list(zip(*many, strict=True)) or [(), (), ()]
+    begins, ends, labels = (np.concatenate([[], *column]) for column in columns)
+    for place, first in enumerate(found.event.tolist()):
+        events = range(first, first + int(found.count[place]))
+        time: Counter[int] = Counter()
+        for event in events:
+            time[int(labels[event])] += int(ends[event] - begins[event])
+        most = max(time.values())
+        kind: Counter[int] = Counter()
+        for label in time:
+            kind[kinds[label]] += time[label]
+        assert found.kind[place] == min(k for k in kind if kind[k] == max(kind.values()))
+        assert found.begin[place] == begins[events[0]]
+        assert found.end[place] == ends[events[-1]]
+        assert found.time[place] == sum(time.values())
+        assert found.label_time[place] == most
+        assert found.label[place] == min(label for label in time if time[label] == most)
 
 
 @settings(max_examples=60, deadline=None)
-@given(tracks, windows)
-def test_fine_pixels_give_each_rectangle_as_it_is(one: Track, window: tuple[int, int]) -> None:
-    begin, end = window[0], sum(window)
-    found = viewport([one], begin, end, pixels=4 * (end - begin))
-    assert found.item.tolist() == touching(one, begin, end)
-    assert found.begin.tolist() == one.begin[found.item].tolist()
-    assert found.end.tolist() == one.end[found.item].tolist()
-    assert found.count.tolist() == [1] * len(found.item)
+@given(short_rows | long_rows, windows, st.integers(1, 50))
+def test_only_short_events_of_one_cell_stand_together(
+    one: Row, window: tuple[int, int], pixels: int
+) -> None:
+    found = viewport(build([one]), window[0], sum(window), pixels)
+    for first, count in zip(found.event.tolist(), found.count.tolist(), strict=True):
+        if count == 1:
+            continue
+        begin, end, _ = (column[first : first + count].tolist() for column in one)
+        level = (begin[0] ^ begin[-1]).bit_length()
+        longest = max(last - at for at, last in zip(begin, end, strict=True))
+        assert max(1 << level, longest + 1) <= 2 * max(window[1] // pixels, end[-1] - begin[0], 1)
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(tracks, max_size=4), windows, st.integers(1, 60))
-def test_merged_rectangles_count_and_cover_all_that_touch(
-    many: list[Track], window: tuple[int, int], pixels: int
+@given(short_rows, st.integers(0, 1500), st.integers(1, 300))
+def test_fine_pixels_give_each_event_that_lasts_by_itself(one: Row, begin: int, size: int) -> None:
+    found = viewport(build([one]), begin, begin + size, pixels=size)
+    alone = [event for event in touching(one, begin, begin + size) if one[0][event] < one[1][event]]
+    singles = found.event[(found.count == 1) & (found.time > 0)]
+    assert singles.tolist() == alone
+
+
+@settings(max_examples=60, deadline=None)
+@given(timelines.filter(len), windows, st.integers(1, 40))
+def test_busy_time_of_a_pixel_is_what_its_events_cover(
+    many: list[Row], window: tuple[int, int], pixels: int
 ) -> None:
-    begin, end = window[0], sum(window)
-    found = viewport(many, begin, end, pixels)
-    for row, one in enumerate(many):
-        here = found.row == row
-        first = np.append(0, np.cumsum(found.count[here]))
-        touched = touching(one, begin, end)
-        assert found.count[here].sum() == len(touched)
-        for place, stop in enumerate(first[1:].tolist()):
-            group = touched[first[place] : stop]
-            assert found.begin[here][place] == one.begin[group[0]]
-            assert found.end[here][place] == one.end[group[-1]]
-            assert found.item[here][place] in group
-            lengths = (one.end - one.begin)[group]
-            speaker = int(found.item[here][place])
-            assert (one.end - one.begin)[speaker] == lengths.max()
+    edges = window[0] + np.arange(pixels + 1) * max(window[1] // pixels, 1)
+    tracks = build(many)
+    for number, (begin, end, _) in enumerate(many):
+        covered = [
+            int(np.maximum(np.minimum(end, right) - np.maximum(begin, left), 0).sum())
+            for left, right in zip(edges[:-1], edges[1:], strict=True)
+        ]
+        assert np.diff(tracks.busy(number, edges)).tolist() == covered
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.lists(tracks, max_size=4), windows, st.integers(1, 2000), st.integers(4, 30))
-def test_no_answer_is_longer_than_its_limit(
-    many: list[Track], window: tuple[int, int], pixels: int, limit: int
-) -> None:
-    found = viewport(many, window[0], sum(window), pixels, limit)
-    assert len(found.begin) <= limit
-
-
-def test_rectangle_of_a_pixel_stands_alone_between_merged_ones() -> None:
-    one = track([(0, 1), (0, 1), (0, 20), (0, 1), (0, 1)])
-    found = viewport([one], 0, 24, pixels=3)  # a pixel is 8 wide
+def test_an_event_of_a_cell_stands_alone_between_those_that_stand_together() -> None:
+    one = row([(0, 1), (0, 1), (0, 22), (0, 1), (0, 1)])
+    found = viewport(build([one]), 0, 26, pixels=3)  # a pixel is 8 wide, as is a cell
     assert found.count.tolist() == [2, 1, 2]
-    assert list(zip(found.begin, found.end, strict=True)) == [(0, 2), (2, 22), (22, 24)]
+    assert list(zip(found.begin, found.end, strict=True)) == [(0, 2), (2, 24), (24, 26)]
 
 
-def test_no_track_gives_no_rectangle() -> None:
-    assert viewport([], 0, 10, 100).begin.tolist() == []
+def test_more_events_than_are_put_together_on_demand_are_one_rectangle() -> None:
+    one = row([(0, 1)] * (4 * SMALL - 1))
+    found = viewport(build([one]), 0, 64, pixels=1)
+    assert (found.count.tolist(), found.time.tolist()) == ([63], [63])
+    assert (found.label.tolist(), found.label_time.tolist()) == ([0], [13])
 
 
-@settings(max_examples=60, deadline=None)
-@given(tracks, windows)
-def test_time_by_colour_is_what_lies_inside_the_window(one: Track, window: tuple[int, int]) -> None:
-    begin, end = window[0], sum(window)
-    expected = [0, 0, 0]
-    for first, last, colour in zip(one.begin, one.end, one.colour, strict=True):
-        expected[colour] += max(0, min(int(last), end) - max(int(first), begin))
-    assert spent(one, begin, end, 3).tolist() == expected
+@pytest.mark.parametrize("rows", [[], [row([])], [row([]), row([])]])
+def test_nothing_recorded_gives_no_rectangle(rows: list[Row]) -> None:
+    tracks = build(rows)
+    assert tracks.extent == (0, 1)
+    assert viewport(tracks, 0, 10, 100).begin.tolist() == []
+
+
+@pytest.mark.parametrize(("begin", "end"), [(5, 5), (9, 2), (-90, -80), (10**9, 10**10)])
+def test_windows_that_hold_nothing_give_no_rectangle(begin: int, end: int) -> None:
+    assert viewport(build([row([(0, 4), (0, 3)])]), begin, end, 100).begin.tolist() == []
+
+
+def test_rows_are_answered_in_the_order_asked_for() -> None:
+    tracks = build([row([(0, 4)]), row([]), row([(2, 4)])])
+    assert viewport(tracks, 0, 10, 100, np.array([0, 2])).row.tolist() == [0, 2]
+    assert viewport(tracks, 0, 10, 100, np.array([1])).row.tolist() == []
+
+
+def spans_of(tracks: Tracks, begin: int, end: int) -> list[tuple[int, ...]]:
+    """Give the cut events of the first row."""
+    return list(zip(*(part.tolist() for part in tracks.spans(0, begin, end)), strict=True))
+
+
+def test_events_are_cut_to_a_window() -> None:
+    tracks = build([row([(0, 4), (1, 4), (0, 4)])])
+    assert spans_of(tracks, 2, 10) == [(2, 4, 0), (5, 9, 1), (9, 10, 2)]
+    assert spans_of(tracks, 4, 5) == []
 
 
 def test_neighbours_of_one_code_become_one_span() -> None:
@@ -109,6 +202,6 @@ def test_open_places_are_bridged_between_equal_codes_only() -> None:
     assert bridged(codes, np.ones(7, dtype=bool)).tolist() == codes.tolist()
 
 
-def test_overlap_is_cut_from_the_later_rectangle() -> None:
+def test_overlap_is_cut_from_the_later_event() -> None:
     begin, end = without_overlap(np.array([0, 3, 4, 20]), np.array([5, 4, 9, 21]))
     assert (begin.tolist(), end.tolist()) == ([0, 5, 5, 20], [5, 5, 9, 21])

@@ -53,6 +53,13 @@ def ready_canvas(page: Any) -> Any:
     return page.locator(".timeline-canvas")
 
 
+def row_top(page: Any, row: int) -> float:
+    """Give where a row of the timeline stands below the ruler."""
+    entries = "document.querySelector('.timeline').timeline.placed.entries"
+    top: float = page.evaluate(f"{entries}.find(entry => entry.row === {row}).top")
+    return top
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("path", PAGES)
 def test_page_opens_and_answers_its_question(open_page: Opener, path: str, theme: str) -> None:
@@ -159,7 +166,7 @@ def test_timeline_follows_the_keyboard(open_page: Opener, path: str) -> None:
 def test_click_on_the_timeline_shows_the_step(open_page: Opener) -> None:
     page = open_page("/execution?show=flat")
     box = ready_canvas(page).bounding_box()
-    page.mouse.click(box["x"] + 0.3 * box["width"], box["y"] + 30 + 4 + 22 + 10)
+    page.mouse.click(box["x"] + 0.3 * box["width"], box["y"] + 30 + row_top(page, 3) + 10)
     page.wait_for_url("**step=*")
     step = page.url.split("step=")[1].split("&")[0]
     page.wait_for_selector(f"h2:has-text('Step {step}')")
@@ -168,7 +175,7 @@ def test_click_on_the_timeline_shows_the_step(open_page: Opener) -> None:
 def test_pointer_over_the_timeline_names_what_is_there(open_page: Opener) -> None:
     page = open_page("/trace")
     box = ready_canvas(page).bounding_box()
-    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 30 + 4 + 22 + 10)
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 30 + row_top(page, 1) + 10)
     page.wait_for_selector(".timeline-tip:visible")
     assert LABEL in page.locator(".timeline-tip").inner_text()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,10 @@ import pytest
 
 from dashboard.store import Store
 from dashboard.timeline import endpoint
-from dashboard.timeline.device import layer_codes
+from dashboard.timeline.device import layer_codes, overlapped
 from dashboard.timeline.lanes import Labels, Timeline
 from dashboard.timeline.packing import unpack
+from dashboard.timeline.search import search
 from pva.errors import NotFoundError
 from tests.builders import TRACE, replicated_report, small_report, write_report
 
@@ -28,32 +30,64 @@ def device(store: Store) -> Timeline:
     return endpoint.timeline(store, "device", "")
 
 
-def test_each_ipu_is_a_lane_of_runs_layers_and_steps(device: Timeline) -> None:
-    lanes = [(row.lane, row.name) for row in device.rows]
-    names = ["Runs", "Layers", "", "Steps"]
-    assert lanes == [(lane, name) for lane in ("IPU 0", "IPU 1") for name in names]
+def rows_of(whole: Timeline, kind: str) -> list[int]:
+    """List the rows of a kind."""
+    return [
+        lane.first + place
+        for lane in whole.lanes
+        for place, found in enumerate(lane.kinds)
+        if found == kind
+    ]
 
 
-def test_every_executed_step_is_in_the_row_of_steps(device: Timeline) -> None:
-    for row in device.rows:
-        if row.overview:
-            assert row.track.item.tolist() == list(range(2 * len(TRACE)))
+def items_of(whole: Timeline, row: int) -> list[int]:
+    """Give the numbers of the events of a row."""
+    events = np.arange(*whole.tracks.offset[row : row + 2])
+    return whole.item(events).tolist()
+
+
+def test_each_ipu_is_a_lane_of_runs_layers_steps_and_blocks(device: Timeline) -> None:
+    assert [lane.name for lane in device.lanes] == ["IPU 0", "IPU 1"]
+    for lane in device.lanes:
+        assert lane.names[:4] == ("Runs", "Layers", "", "Steps")
+        assert lane.kinds[:4] == ("run", "layer", "layer", "step")
+        assert lane.overview == lane.first + 3
+
+
+def steps_of(whole: Timeline) -> list[list[int]]:
+    """Give of each IPU the steps of its rows, those beside other work too."""
+    rows = zip(rows_of(whole, "step"), rows_of(whole, "io"), strict=True)
+    return [sorted(items_of(whole, step) + items_of(whole, io)) for step, io in rows]
+
+
+def test_every_executed_step_is_in_a_row_of_each_ipu(device: Timeline) -> None:
+    assert steps_of(device) == 2 * [list(range(2 * len(TRACE)))]
 
 
 def test_rows_ascend_without_overlap(device: Timeline) -> None:
-    for row in device.rows:
-        assert (row.track.begin <= row.track.end).all()
-        assert (row.track.end[:-1] <= row.track.begin[1:]).all()
+    tracks = device.tracks
+    for row in range(tracks.rows):
+        events = np.arange(*tracks.offset[row : row + 2])
+        begin, end = tracks.begin[events], tracks.ends(events)
+        assert (begin <= end).all()
+        assert (end[:-1] <= begin[1:]).all()
 
 
 def test_runs_are_named_and_numbered(device: Timeline) -> None:
-    runs = device.rows[0].track
-    assert [device.labels[label] for label in runs.label] == ["Run 0: main", "Run 1: main"]
+    events = np.arange(*device.tracks.offset[:2])
+    labels = [device.labels[label] for label in device.tracks.label[events]]
+    assert labels == ["Engine::run #0: main", "Engine::run #1: main"]
 
 
-def test_layers_are_left_out_when_asked(store: Store) -> None:
-    flat = endpoint.timeline(store, "device", "", endpoint.FLAT)
-    assert [row.name for row in flat.rows] == ["Runs", "Steps"] * 2
+def test_only_exchanges_with_the_host_beside_other_work_have_a_row_of_their_own() -> None:
+    begin, end = np.array([0, 10, 18, 30, 40]), np.array([10, 20, 28, 40, 50])
+    host = np.array([True, False, True, True, False])
+    work = np.array([False, True, False, False, True])
+    assert overlapped(begin, end, host, work).tolist() == [False] * 5  # 2 of 10 cycles are shared
+    end[1] = 24  # 6 of 10 are
+    assert overlapped(begin, end, host, work).tolist() == [False, False, True, False, False]
+    begin[4] = 32  # the later step begins before the fourth ends
+    assert overlapped(begin, end, host, work).tolist() == [False, False, True, True, False]
 
 
 def test_layers_follow_the_beginnings_that_names_share() -> None:
@@ -75,12 +109,59 @@ def test_names_without_layers_have_no_rows_of_layers() -> None:
 def test_answer_holds_the_window_and_what_is_in_it(device: Timeline) -> None:
     begin, end = device.extent
     header, columns = unpack(endpoint.answer(device, None, None, 4000))
-    assert header["extent"] == header["window"] == [begin, end]
-    steps = [number for number, row in enumerate(device.rows) if row.overview]
+    assert header["window"] == [begin, end]
+    steps = rows_of(device, "step") + rows_of(device, "io")
     assert np.isin(columns["row"], steps).sum() == 4 * len(TRACE)
     header, columns = unpack(endpoint.answer(device, begin, begin + 1, 4000))
     assert header["window"] == [begin, begin + 1]
     assert columns["begin"].max() <= begin + 1
+
+
+def test_layout_is_plain_data_of_all_lanes(device: Timeline) -> None:
+    layout = json.loads(json.dumps(device.layout()))
+    assert layout["unit"] == "cycles"
+    assert layout["extent"] == list(device.extent)
+    assert [lane["name"] for lane in layout["lanes"]] == ["IPU 0", "IPU 1"]
+    assert layout["lanes"][-1]["stop"] == device.tracks.rows
+    assert {"token": "run", "words": "Run"} in layout["colours"]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("0-2", [0, 1]),
+        ("1-2,0-1", [0, 1]),
+        ("2-900000000000", [2, 3, 4]),
+        ("", []),
+        ("a-b,3-1,-4,7", []),
+        ("0-1," * 9999, [0]),
+        ("²-5", []),
+    ],
+)
+def test_rows_are_read_from_an_address(text: str, rows: list[int]) -> None:
+    assert endpoint.rows_asked(text, 5).tolist() == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("12", 12), ("1.5e3", 1500), ("-4", -4), ("nan", None), ("inf", None), ("x", None),
+     ("1e300", None), ("", None), (None, None)],
+)  # fmt: skip
+def test_a_moment_is_a_finite_number(text: str | None, value: int | None) -> None:
+    assert endpoint.moment(text) == value
+
+
+def test_search_finds_steps_by_a_part_of_their_name(device: Timeline) -> None:
+    label = device.labels[int(device.tracks.label[device.tracks.offset[3]])]
+    found = search(device, label[1:].upper())
+    begins = found["begin"]
+    assert found["total"] == len(begins) > 0
+    assert set(found["row"]) <= set(rows_of(device, "step") + rows_of(device, "io"))
+    ranked = [search(device, label[1:], rank)["begin"] for rank in range(found["total"])]
+    assert ranked == [[begin] for begin in sorted(begins)]
+    assert search(device, "no step has this name") == {
+        "total": 0, "row": [], "begin": [], "length": [], "item": []
+    }  # fmt: skip
 
 
 def test_source_without_trace_says_how_to_record_one(store: Store) -> None:
@@ -98,7 +179,9 @@ def test_address_of_the_canvas_answers_bytes_or_one_line(tmp_path: Path) -> None
 
     client = create_app([write_report(tmp_path / "small")]).server.test_client()
     good = client.get("/timeline/device?report=small&begin=0&end=100&pixels=500")
-    assert unpack(good.data)[0]["unit"] == "cycles"
+    assert unpack(good.data)[0]["window"] == [0, 100]
+    assert client.get("/timeline/device/layout?report=small").json["unit"] == "cycles"
+    assert client.get("/timeline/device/search?report=small&q=zzz").json["total"] == 0
     bad = client.get("/timeline/host?report=small")
     assert (bad.status_code, bad.text.count("\n")) == (404, 0)
 
@@ -108,13 +191,12 @@ def test_an_ipu_that_takes_no_part_in_a_step_does_not_show_it(tmp_path: Path) ->
     kept = whole.column("steps_by_ipu", "step") * 2 + whole.column("steps_by_ipu", "ipu") != 7
     rows = {name: values[kept] for name, values in whole.table("steps_by_ipu").items()}
     store = Store([write_report(tmp_path / "small", small_report(steps_by_ipu=rows))])
-    tracks = [row.track for row in endpoint.timeline(store, "device", "").rows if row.overview]
+    found = endpoint.timeline(store, "device", "")
     steps = list(range(2 * len(TRACE)))
-    assert tracks[0].item.tolist() == steps
-    assert tracks[1].item.tolist() == [step for step in steps if step != 3]
+    assert steps_of(found) == [steps, [step for step in steps if step != 3]]
 
 
 def test_lanes_of_a_replicated_graph_are_the_ipus_of_one_replica(tmp_path: Path) -> None:
     store = Store([write_report(tmp_path / "two", replicated_report(2))])
-    rows = endpoint.timeline(store, "device", "").rows
-    assert {row.lane for row in rows} == {"IPU 0", "IPU 1"}
+    lanes = endpoint.timeline(store, "device", "").lanes
+    assert [lane.name for lane in lanes] == ["IPU 0", "IPU 1"]

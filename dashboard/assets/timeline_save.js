@@ -1,0 +1,141 @@
+// A timeline as an image, as a drawing, and as a table that a screen reader reads.
+(function () {
+  "use strict";
+
+  const escaped = (text) => text.replace(/[&<>"]/g, (letter) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[letter]);
+
+  /** What the painting uses of a canvas context, written as SVG. */
+  class Drawing {
+    constructor(width, height) {
+      Object.assign(this, { width, height, parts: [], open: [], clips: 0, globalAlpha: 1, fillStyle: "#000", strokeStyle: "#000", lineWidth: 1, font: "12px sans-serif", textAlign: "left", textBaseline: "alphabetic", path: [] });
+      this.measure = document.createElement("canvas").getContext("2d");
+    }
+
+    save() { this.open.push(0); }
+
+    restore() { this.parts.push("</g>".repeat(this.open.pop() || 0)); }
+
+    measureText(text) {
+      this.measure.font = this.font;
+      return this.measure.measureText(text);
+    }
+
+    alpha() { return this.globalAlpha < 1 ? ` opacity="${this.globalAlpha.toFixed(2)}"` : ""; }
+
+    fillRect(x, y, width, height) {
+      this.parts.push(`<rect x="${x.toFixed(2)}" y="${y.toFixed(2)}" width="${Math.max(width, 0).toFixed(2)}" height="${Math.max(height, 0).toFixed(2)}" fill="${this.fillStyle}"${this.alpha()}/>`);
+    }
+
+    strokeRect(x, y, width, height) {
+      this.parts.push(`<rect x="${x.toFixed(2)}" y="${y.toFixed(2)}" width="${Math.max(width, 0).toFixed(2)}" height="${Math.max(height, 0).toFixed(2)}" fill="none" stroke="${this.strokeStyle}" stroke-width="${this.lineWidth}"/>`);
+    }
+
+    fillText(text, x, y) {
+      const anchor = { left: "start", right: "end", center: "middle" }[this.textAlign];
+      const lower = this.textBaseline === "middle" ? 4 : 0;
+      const [, weight, size] = this.font.match(/^(\d+ )?([\d.]+)px/) || [];
+      this.parts.push(`<text x="${x.toFixed(2)}" y="${(y + lower).toFixed(2)}" fill="${this.fillStyle}" text-anchor="${anchor}" font-size="${size}"${weight ? ` font-weight="${weight.trim()}"` : ""}>${escaped(text)}</text>`);
+    }
+
+    beginPath() { this.path = []; }
+
+    moveTo(x, y) { this.path.push(`M${x.toFixed(2)} ${y.toFixed(2)}`); }
+
+    lineTo(x, y) { this.path.push(`L${x.toFixed(2)} ${y.toFixed(2)}`); }
+
+    closePath() { this.path.push("Z"); }
+
+    arc(x, y, r) { this.path.push(`M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`); }
+
+    rect(x, y, width, height) { this.path.push(`M${x} ${y}h${width}v${height}h${-width}Z`); }
+
+    fill() { this.parts.push(`<path d="${this.path.join("")}" fill="${this.fillStyle}"${this.alpha()}/>`); }
+
+    stroke() { this.parts.push(`<path d="${this.path.join("")}" fill="none" stroke="${this.strokeStyle}" stroke-width="${this.lineWidth}"/>`); }
+
+    drawImage(image, x, y, width, height) {
+      this.parts.push(`<image href="${image.toDataURL()}" x="${x}" y="${y}" width="${width}" height="${height}" preserveAspectRatio="none" style="image-rendering:pixelated"/>`);
+    }
+
+    clip() {
+      this.clips += 1;
+      this.parts.push(`<clipPath id="clip${this.clips}"><path d="${this.path.join("")}"/></clipPath><g clip-path="url(#clip${this.clips})">`);
+      this.open[this.open.length - 1] += 1;
+    }
+
+    text(background, font) {
+      return `<svg xmlns="http://www.w3.org/2000/svg" width="${this.width}" height="${this.height}" font-family="${escaped(font)}"><rect width="100%" height="100%" fill="${background}"/>${this.parts.join("")}</svg>`;
+    }
+  }
+
+  function save(blob, kind) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = "timeline." + kind;
+    link.click();
+    window.setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  /** Save what is in view. */
+  function saveImage(timeline, kind) {
+    const { colours, tall } = timeline;
+    const width = timeline.width();
+    if (kind === "svg") {
+      const drawing = new Drawing(width, tall);
+      window.tilescope.paint.drawInto(drawing, timeline, width, tall, timeline.scroller.scrollTop);
+      return save(new Blob([drawing.text(colours.tokens.surface, colours.font)], { type: "image/svg+xml" }), kind);
+    }
+    const copy = document.createElement("canvas");
+    copy.width = timeline.canvas.width;
+    copy.height = timeline.canvas.height;
+    const context = copy.getContext("2d");
+    context.fillStyle = colours.tokens.surface;
+    context.fillRect(0, 0, copy.width, copy.height);
+    context.drawImage(timeline.canvas, 0, 0);
+    copy.toBlob((blob) => save(blob, kind));
+  }
+
+  const MOST_LISTED = 300;
+
+  /** List what is in view below the canvas, with a button for each that can be chosen. */
+  function listView(timeline) {
+    const { data, view, layout, placed } = timeline;
+    const { amount, NO_LABEL } = window.tilescope.paint;
+    const old = timeline.place.querySelector(".timeline-list");
+    if (old) return old.remove();
+    const list = document.createElement("div");
+    list.className = "timeline-list";
+    list.tabIndex = 0;
+    const table = document.createElement("table");
+    const cells = (tag, texts) => {
+      const row = table.insertRow();
+      texts.forEach((text) => {
+        const cell = document.createElement(tag);
+        cell.append(text);
+        row.appendChild(cell);
+      });
+    };
+    cells("th", ["Lane", "Name", "Kind", "Begin", "Length", "Events"]);
+    let listed = 0;
+    for (const entry of placed.entries) {
+      if (entry.kind !== "row" || listed >= MOST_LISTED) continue;
+      const [first, stop] = data.places.get(entry.row) || [0, 0];
+      for (let i = first; i < stop && listed < MOST_LISTED; i += 1) {
+        if (data.begin[i] >= view.end || data.begin[i] + data.length[i] < view.begin) continue;
+        const name = document.createElement("button");
+        name.type = "button";
+        name.textContent = data.label[i] === NO_LABEL ? "(zoom in)" : data.labels[data.label[i]];
+        name.addEventListener("click", () => timeline.select(i));
+        cells("td", [`${entry.laneName} ${entry.name}`, name, layout.colours[data.colour[i]].words, amount(data.begin[i], layout), amount(data.length[i], layout), String(data.count[i])]);
+        listed += 1;
+      }
+    }
+    const caption = table.createCaption();
+    caption.textContent = listed < MOST_LISTED ? `${listed} in view` : `The first ${MOST_LISTED} in view; zoom in for the others`;
+    list.appendChild(table);
+    timeline.place.appendChild(list);
+    list.focus();
+  }
+
+  window.tilescope = Object.assign(window.tilescope || {}, { saveImage, listView });
+})();

@@ -1,0 +1,62 @@
+"""Finding events by name: how many there are, the first thousand, and any one by its rank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dashboard.timeline.lanes import Timeline
+
+Integers = npt.NDArray[Any]
+
+MAX_HITS = 1000
+SEARCHED = ("step", "io", "block", "event", "flag")  # kinds of rows
+
+
+def search(whole: Timeline, text: str, rank: int | None = None) -> dict[str, Any]:
+    """Find the events whose label holds a text, large or small letters alike, in order of begin.
+
+    Gives `total` and, by row, begin, length and item, at most MAX_HITS events spread evenly over
+    those found; or with `rank` the one event of that rank.
+    """
+    events = _matching(whole, text)
+    total = len(events)
+    shown = events[:0]
+    answer: dict[str, Any] = {"total": total}
+    if rank is not None and total:
+        answer["rank"] = rank = min(max(rank, 0), total - 1)
+        shown = _ranked(whole.tracks.begin[events], events, rank)
+    elif rank is None:
+        shown = events[np.linspace(0, total - 1, min(total, MAX_HITS)).astype(np.int64)]
+    row = np.searchsorted(whole.tracks.offset, shown, side="right") - 1
+    begin, end = whole.tracks.begin[shown], whole.tracks.ends(shown)
+    columns = {"row": row, "begin": begin, "length": end - begin, "item": whole.item(shown)}
+    return answer | {name: values.tolist() for name, values in columns.items()}
+
+
+def _matching(whole: Timeline, text: str) -> Integers:
+    """Give the events of rows of events whose label holds the text."""
+    wanted = text.casefold()
+    holds = np.fromiter(
+        (wanted in label.casefold() for label in whole.labels), np.bool_, len(whole.labels)
+    )
+    tracks = whole.tracks
+    if not len(tracks.begin):
+        return np.zeros(0, dtype=np.int64)
+    found = np.flatnonzero(holds[tracks.label])
+    kinds = [kind in SEARCHED for lane in whole.lanes for kind in lane.kinds]
+    if all(kinds):
+        return found
+    row = np.searchsorted(tracks.offset, found, side="right") - 1
+    return found[np.array(kinds, dtype=np.bool_)[row]]
+
+
+def _ranked(begin: Integers, events: Integers, rank: int) -> Integers:
+    """Give the event of a rank by begin; of those that begin together, by row."""
+    value = np.partition(begin, rank)[rank]
+    together = events[begin == value]
+    place = rank - int((begin < value).sum())
+    one: Integers = together[place : place + 1]
+    return one

@@ -1,0 +1,158 @@
+"""Building the levels of a timeline (pva/analysis/level_of_detail.py), each from the one below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pva.analysis.level_of_detail import (
+    SMALL,
+    Level,
+    Tracks,
+    group_starts,
+    largest,
+    summed_pairs,
+)
+
+Integers = npt.NDArray[Any]
+
+
+@dataclass(slots=True)
+class _Items:
+    """What the next level is made of: known rectangles, and events that are in none.
+
+    `length` is 0 for a rectangle, as none of its events ever stands alone again.
+    """
+
+    row: Integers
+    first: Integers
+    stop: Integers
+    length: Integers
+    known: npt.NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class _Shares:
+    """How long each label is in each known rectangle, by rectangle and label."""
+
+    group: Integers
+    label: Integers
+    time: Integers
+
+
+def build(rows: Iterable[tuple[Integers, Integers, Integers]], kind: Any = None) -> Tracks:
+    """Put rows together, each (begin, end, label) without overlap, and work out their levels.
+
+    `kind` gives that of each label once all rows were given out; without it there is one kind.
+    """
+    begins, ends, labels = [], [], []
+    for begin, end, label in rows:
+        begins.append(begin)
+        ends.append(end)
+        labels.append(label)
+    offset = np.append(0, np.cumsum([len(begin) for begin in begins], dtype=np.int64))
+    begin = _whole(begins)
+    length = _whole(ends) - begin
+    before = np.zeros(len(begin) + 1, dtype=np.int64)
+    np.cumsum(length, out=before[1:])
+    label = _narrow(_whole(labels))
+    size = int(label.max(initial=0)) + 1
+    kinds = np.zeros(size, np.uint16) if kind is None else np.asarray(kind(), dtype=np.uint16)
+    levels = _levels(begin, length, (label, kinds), offset)
+    return Tracks(begin, before, label, kinds, offset, levels)
+
+
+def _whole(parts: list[Integers]) -> Integers:
+    """Join columns to one of int64, and let go of the parts."""
+    whole = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+    parts.clear()
+    return whole
+
+
+def _narrow(values: Integers) -> Integers:
+    """Hold whole numbers from 0 on in as few bytes as they need, of 2 and 4."""
+    most = int(values.max(initial=0))
+    return values.astype(np.uint16 if most < 1 << 16 else np.uint32)
+
+
+def _levels(
+    begin: Integers, length: Integers, labels: tuple[Integers, Integers], offset: Integers
+) -> tuple[Level, ...]:
+    """Work out the rectangles of more than SMALL events at every level."""
+    size, (label, kind) = len(begin), labels
+    row = np.repeat(np.arange(len(offset) - 1, dtype=np.int32), np.diff(offset))
+    top = int((begin + length).max(initial=0)).bit_length()
+    number = np.arange(size, dtype=np.uint32)
+    items = _Items(row, number, number + 1, length, np.zeros(size, dtype=np.bool_))
+    none = np.zeros(0, dtype=np.int64)
+    shares = _Shares(none, none, none)
+    nothing = np.zeros(0, dtype=np.uint32)
+    last = Level(nothing, nothing, np.zeros(1, dtype=np.uint32), nothing, none, nothing)
+    lowest = min(_lowest(begin, row), top)
+    levels = [last] * lowest
+    for level in range(lowest, top + 1):
+        starts = group_starts(items.row, begin[items.first] >> level, items.length >= 1 << level)
+        stops = np.append(starts[1:], len(items.first))[: len(starts)]
+        big = items.stop[stops - 1] - items.first[starts] > SMALL
+        starts, stops = starts[big], stops[big]
+        if len(starts) != len(last.first) or int((stops - starts).sum()) != len(starts):
+            items, shares = _risen(items, shares, (starts, stops), (length, label))
+            last = _level(items, shares, kind)
+        levels.append(last)
+    return tuple(levels)
+
+
+def _lowest(begin: Integers, row: Integers) -> int:
+    """Give the first level at which more than SMALL events of a row can begin in one cell."""
+    apart = begin[SMALL:] - begin[:-SMALL] if len(begin) > SMALL else begin[:0]
+    together = row[SMALL:] == row[:-SMALL] if len(apart) else np.zeros(0, dtype=np.bool_)
+    return int(apart[together].min(initial=np.iinfo(np.int64).max)).bit_length()
+
+
+def _risen(
+    items: _Items,
+    shares: _Shares,
+    groups: tuple[Integers, Integers],
+    events: tuple[Integers, Integers],
+) -> tuple[_Items, _Shares]:
+    """Make rectangles of groups of items; give the items of the next level, and the shares."""
+    starts, stops = groups
+    size = len(items.first)
+    change = np.zeros(size + 1, dtype=np.int8)
+    np.add.at(change, starts, 1)
+    np.add.at(change, stops, -1)
+    inside = np.cumsum(change[:size], dtype=np.int8).astype(np.bool_)
+    group = np.repeat(np.arange(len(starts)), stops - starts)
+    was_known = items.known[inside]
+    length, label = events
+    new = items.first[inside][~was_known]
+    old = group[was_known]
+    pairs, time = summed_pairs(
+        np.concatenate((old[shares.group], group[~was_known])),
+        np.concatenate((shares.label, label[new])),
+        np.concatenate((shares.time, length[new])),
+    )
+    kept = ~inside
+    kept[starts] = True
+    stop, known, alone = items.stop.copy(), items.known.copy(), items.length.copy()
+    stop[starts], known[starts], alone[starts] = items.stop[stops - 1], True, 0
+    risen = _Items(items.row[kept], items.first[kept], stop[kept], alone[kept], known[kept])
+    return risen, _Shares(*pairs, time)
+
+
+def _level(items: _Items, shares: _Shares, kind: Integers) -> Level:
+    first, stop = items.first[items.known], items.stop[items.known]
+    (group, kinds), time = summed_pairs(shares.group, kind[shares.label], shares.time)
+    best = largest(shares.group, shares.time)
+    return Level(
+        first=first,
+        stop=stop,
+        covered=np.append(0, np.cumsum(stop - first, dtype=np.int64)).astype(np.uint32),
+        label=shares.label[best].astype(np.uint32),
+        label_time=shares.time[best],
+        kind=kinds[largest(group, time)].astype(np.uint16),
+    )

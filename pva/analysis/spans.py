@@ -1,0 +1,49 @@
+"""Spans of a timeline, as begins and ends: joined, bridged, cut so that none overlaps another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[Any]
+Truths = npt.NDArray[np.bool_]
+
+
+def grouped(begin: Integers, end: Integers, codes: Integers) -> tuple[Integers, Integers, Integers]:
+    """Join neighbours of one code to spans (begin, end, code); code -1 belongs to no span."""
+    if not len(codes):
+        return begin, end, codes
+    starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
+    stops = np.append(starts[1:], len(codes)) - 1
+    kept = codes[starts] >= 0
+    return begin[starts[kept]], end[stops[kept]], codes[starts[kept]]
+
+
+def bridged(codes: Integers, open_places: Truths) -> Integers:
+    """Give the open places between two equal codes that code, so that a span runs through them."""
+    known = np.flatnonzero(~open_places)
+    if not len(known):
+        return codes
+    place = np.searchsorted(known, np.arange(len(codes)), side="right") - 1
+    before = codes[known[np.maximum(place, 0)]]
+    after = codes[known[np.minimum(place + 1, len(known) - 1)]]
+    joins = open_places & (place >= 0) & (place + 1 < len(known)) & (before == after)
+    return np.where(joins, before, codes)
+
+
+def without_overlap(begin: Integers, end: Integers) -> tuple[Integers, Integers]:
+    """Begin each rectangle no earlier than all before it ended, as a track requires."""
+    ended = np.maximum.accumulate(end)
+    before = np.append(begin[:1], ended[:-1])
+    return np.maximum(begin, before), ended
+
+
+def depths(begin: Integers, end: Integers) -> Integers:
+    """Count around each span, sorted by begin and the longer one first, those that it lies in."""
+    ended = np.searchsorted(np.sort(end), begin, side="right")
+    instant = np.searchsorted(np.sort(begin[begin == end]), begin, side="left")
+    among = np.searchsorted(np.sort(begin[begin == end]), begin, side="right")
+    inside: Integers = np.maximum(np.arange(len(begin)) - ended + among - instant, 0)
+    return inside
