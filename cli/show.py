@@ -201,6 +201,12 @@ def _parameter(keyword: inspect.Parameter) -> click.Parameter:
 _HELP = {
     "tile": "Only this tile.",
     "ipu": "Only this IPU.",
+    "tiles": "A tile to look at; once for each.",
+    "breakdown": "none, region, category or liveness.",
+    "per": "tile or ipu.",
+    "order": "software or physical.",
+    "gaps": "included or excluded.",
+    "category": "Only the bytes of this category, as in `memory_by_category`.",
     "replica": "Only the tiles of this replica.",
     "steps": "A program step, counted from 0 as in `liveness_curve`; once for each.",
     "variables": "The row of a variable, as in `largest_variables`; once for each.",

@@ -72,6 +72,20 @@ _TEXTS: dict[str, str] = {
     "memory_map": (
         "tile address:bytes end:bytes bytes:bytes region name category first_step last_step"
     ),
+    "memory_series": "tile *:bytes",
+    "variables_by_tile": "tile *:bytes",
+    "floor_plan": "tile ipu physical_tile column row bytes:bytes free:bytes",
+    "address_map": (
+        "tile address:bytes end:bytes bytes:bytes region name category first_step last_step kind "
+        "shares"
+    ),
+    "tile_details": "path label *:bytes",
+    "vertices_on_tiles": "vertex_type vertices code:bytes state:bytes total:bytes *:bytes",
+    "compute_sets_on_tiles": ("compute_set name vertices instances state:bytes code:bytes *:bytes"),
+    "exchanges_on_tiles": (
+        "kind exchange name code_bytes:bytes bytes_received:bytes bytes_sent:bytes *:bytes"
+    ),
+    "variables_on_tiles": "variable name category type shape always_live bytes:bytes *:bytes",
     "fragmentation": (
         "tile ipu bytes:bytes gaps:bytes gap_share:fraction non_interleaved_gaps:bytes "
         "interleaved_gaps:bytes overflowed_gaps:bytes between_regions:bytes free:bytes"

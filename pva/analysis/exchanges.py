@@ -73,13 +73,13 @@ def _of_all_kinds(report: Report, describe: Any) -> pd.DataFrame:
         head = {
             "kind": np.full(len(received), KINDS[tag], dtype=object),
             "exchange": np.arange(len(received)),
-            "name": _names(report, tag, len(received)),
+            "name": exchange_names(report, tag, len(received)),
         }
         parts.append(pd.DataFrame(head | describe(report, tag, received, sent)))
     return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
 
 
-def _names(report: Report, tag: str, count: int) -> Texts:
+def exchange_names(report: Report, tag: str, count: int) -> Texts:
     """Name each exchange after the first program that runs it."""
     data = report.dataset
     programs = np.flatnonzero(data.texts("programs", "type") == tag)
