@@ -65,6 +65,10 @@ class Address:
         """Give the first of the chosen steps."""
         return self.steps[0] if self.steps else None
 
+    def numbers(self, key: str) -> tuple[int, ...]:
+        """Give an option that holds numbers and ranges; raises AddressError."""
+        return _numbers(key, self.text(key))
+
     def text(self, key: str, default: str = "") -> str:
         """Give an option of the page as it stands in the link."""
         return dict(self.options).get(key, default)

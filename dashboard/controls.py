@@ -184,5 +184,5 @@ def register(app: Dash) -> None:
         ("showBoxes", Output(boxes, "value"), [address, State(boxes, "id")]),
     ):
         app.clientside_callback(
-            ClientsideFunction("tilescope", function), output, *inputs, prevent_initial_call=True
-        )
+            ClientsideFunction("tilescope", function), output, *inputs
+        )  # not prevented at first: a panel that holds controls knows a part of the address alone

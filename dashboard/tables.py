@@ -6,10 +6,12 @@ server sorts. The page registers where the rows come from, once:
     layout:    tables.paged("memory-variables", COLUMNS)
     register:  tables.serve(app, store, PATH, "memory-variables", COLUMNS, frame)
 
-with `frame(store, chosen) -> DataFrame`, already filtered. Put the element into a panel that
+with `frame(store, chosen) -> DataFrame`, already filtered; columns that depend on the address are a
+function of it. Put the element into a panel that
 follows the keys that the frame depends on, and it asks again when they change. A row that is
 clicked can set a key of the address: `picks=("variable", "name")` puts the clicked row's `name`
-into `variable`.
+into `variable`; with `many` it is added to what stands there, or taken away. Fields that only the
+click needs are sent beside the columns.
 
 `tree` is a small table of nested rows (`Row`: path, words, cells), each of which can be folded;
 what is folded stands in the address (`folded=a/b,c`). All cells are text: names stay as they are.
@@ -51,6 +53,7 @@ def paged(
     *,
     rows: int = 12,
     picks: tuple[str, str] | None = None,
+    many: bool = False,
     sort: str = "",
     total: Frame = None,
     notes: Mapping[str, str] | None = None,
@@ -88,6 +91,7 @@ def paged(
         style={"height": f"{HEADER_PIXELS + (rows + len(pinned)) * ROW_PIXELS + 2}px"},
     )
     data = {"data-picks-key": picks[0], "data-picks-field": picks[1]} if picks else {}
+    data |= {"data-picks-many": ""} if picks and many else {}
     note = html.Div(id=f"{identifier}-note", className="note", role="status")
     return html.Div([grid, note], className="paged", **data)
 
@@ -97,7 +101,7 @@ def serve(
     store: Store,
     path: str,
     identifier: str,
-    columns: Sequence[Column],
+    columns: Sequence[Column] | Callable[[Address], Sequence[Column]],
     make: MakeFrame,
 ) -> None:
     """Send the rows of a paged table as the browser asks for them."""
@@ -110,7 +114,9 @@ def serve(
             chosen = address.parse(path, search)
             preferences.clocked(store, chosen.report)
             frame = make(store, chosen)
-            return rows_asked(frame, columns, asked), counted_rows(len(frame))
+            return rows_asked(
+                frame, columns(chosen) if callable(columns) else columns, asked
+            ), counted_rows(len(frame))
         except EXPECTED as problem:
             return empty, str(problem)
         except Exception:
@@ -122,6 +128,7 @@ def serve(
         Output(f"{identifier}-note", "children"),
         Input(identifier, "getRowsRequest"),
         State("address", "search"),
+        prevent_initial_call=True,
     )(answer)
     app.clientside_callback(
         ClientsideFunction("tilescope", "pickRow"),
@@ -148,7 +155,12 @@ def rows_asked(frame: Frame, columns: Sequence[Column], asked: dict[str, Any]) -
         )
     begin = max(int(asked.get("startRow") or 0), 0)
     end = min(max(int(asked.get("endRow") or BLOCK), begin), begin + 10 * BLOCK)
-    return {"rowData": formatted(frame.iloc[begin:end], columns), "rowCount": len(frame)}
+    part = frame.iloc[begin:end]
+    shown = formatted(part, columns)
+    rest = [name for name in frame.columns if name not in known]
+    for row, more in zip(shown, part[rest].to_dict("records"), strict=True):
+        row.update(more)
+    return {"rowData": shown, "rowCount": len(frame)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,12 @@ number into the address, Shift adds to what is chosen, dragging chooses a range,
 keys move; what is chosen is marked on the plot without asking the server. Where x is not the number
 itself, `figure.layout.meta = {"picks": [number at x = 0, at x = 1, ...]}` tells it.
 
+A plot inside a panel is drawn when the panel is: it takes the panel's address and theme as
+`inside=(chosen, theme)`, and the panel depends on its keys.
+
+With `zooms` the window that a reader zooms to stands in the address as `range` (whole numbers, the
+end not included): depend on `range`, and draw no more points than are seen there.
+
 In the browser assets/views.js does this: it writes the part of the address that a view depends on
 into the view's `dcc.Store`, and leaves it as it is when that did not change.
 """
@@ -33,18 +39,27 @@ from dashboard.store import Store
 from dashboard.theme import THEMES, Theme
 
 Make = Callable[[Store, Address, Theme], Any]
+Inside = tuple[Address, Theme]
 ALWAYS = ("report", "against")
 
 
 def plot(
-    identifier: str, path: str, keys: Sequence[str], *, height: int = 340, picks: str = ""
+    identifier: str,
+    path: str,
+    keys: Sequence[str],
+    *,
+    height: int = 340,
+    picks: str = "",
+    zooms: bool = False,
+    inside: Inside | None = None,
 ) -> Element:
-    """Make room for a figure that follows these keys of the address; `fill` draws it."""
+    """Make room for a figure that follows these keys of the address; `draw` draws it."""
     graph = dcc.Graph(id=identifier, config=PLOT_CONFIG, responsive=True, className="plot-inner")
     data = {"data-picks": picks, "tabIndex": "0"} if picks else {}
+    data |= {"data-zooms": ""} if zooms else {}
     place = html.Div(id=f"{identifier}-fault", className="plot-fault")
     return html.Div(
-        [place, graph, _watched(identifier, path, keys, themed=True)],
+        [place, graph, _watched(identifier, path, keys, themed=True, inside=inside)],
         className="plot",
         style={"height": f"{height}px"} if height else None,
         **data,
@@ -63,8 +78,18 @@ def panel(
     )
 
 
-def _watched(identifier: str, path: str, keys: Sequence[str], *, themed: bool) -> Element:
-    data = {"path": path, "keys": [*ALWAYS, *keys], "themed": themed}
+def _watched(
+    identifier: str,
+    path: str,
+    keys: Sequence[str],
+    *,
+    themed: bool,
+    inside: Inside | None = None,
+) -> Element:
+    data: dict[str, Any] = {"path": path, "keys": [*ALWAYS, *keys], "themed": themed}
+    if inside:
+        chosen, theme = inside
+        data |= {"search": address.write(chosen).partition("?")[2], "theme": theme, "fixed": True}
     return dcc.Store(id={"view": identifier}, data=data)
 
 

@@ -11,7 +11,7 @@
     const asked = new URLSearchParams(search || "");
     const ready = shown && shown.path === pathname && shown.asked === (asked.get("report") || "");
     return views.map((view) => {
-      if (!ready || !view || view.path !== pathname) return none;
+      if (!ready || !view || view.fixed || view.path !== pathname) return none;
       const part = new URLSearchParams();
       for (const key of view.keys) if (asked.get(key)) part.set(key, asked.get(key));
       const next = Object.assign({}, view, { search: part.toString(), stamp: shown.stamp });
@@ -56,28 +56,70 @@
     go({ [key]: add && read(key) ? `${read(key)},${text}` : text });
   }
 
+  const MOST_MARKED = 400;
+
+  /** Where along x the chosen numbers are drawn. */
+  function placesOf(order, key) {
+    const box = (a, b) => ({ x0: a - 0.5, x1: b + 0.5 });
+    if (!order) return ranges(key).map(([a, b]) => box(a, b));
+    const texts = new Set((read(key) || "").split(","));
+    if (typeof order[0] === "string") {
+      return order.flatMap((text, x) => (texts.has(text) ? [box(x, x)] : []));
+    }
+    const place = new Map(order.map((number, x) => [number, x]));
+    return numbers(key).map((number) => place.get(number)).filter((x) => x !== undefined).map((x) => box(x, x));
+  }
+
+  const numbers = (key) =>
+    ranges(key).flatMap(([a, b]) => Array.from({ length: Math.min(b - a + 1, 6000) }, (_, i) => a + i));
+
+  /** A map whose cells hold numbers: its rows of numbers, or null. */
+  function cells(plot) {
+    const trace = plot._fullData.find((one) => one.meta === "numbers");
+    return trace ? trace.customdata : null;
+  }
+
+  function cellsOf(plot, key) {
+    const rows = cells(plot);
+    const wanted = new Set(numbers(key));
+    const found = [];
+    for (let y = 0; wanted.size && y < rows.length; y++) {
+      for (let x = 0; x < rows[y].length; x++) {
+        if (!wanted.has(rows[y][x])) continue;
+        found.push({ x0: x - 0.5, x1: x + 0.5, y0: y - 0.5, y1: y + 0.5, yref: "y", opacity: 1,
+          fillcolor: "rgba(0,0,0,0)", line: { color: "#d6006e", width: 2.5 } });
+      }
+    }
+    return found;
+  }
+
   /** Mark what is chosen; shapes of the figure itself stay. */
   function mark(plot, key) {
-    if (!plot.layout || !plot.data || (plot.layout.meta && plot.layout.meta.marks === false)) return;
+    if (!plot.layout || !plot.data || !plot._fullData || (plot.layout.meta && plot.layout.meta.marks === false)) return;
     const order = plot.layout.meta && plot.layout.meta.picks;
     const kept = (plot.layout.shapes || []).filter((shape) => shape.name !== "picked");
     const colour = getComputedStyle(document.documentElement).getPropertyValue("--accent").trim();
-    let chosen = ranges(key);
-    if (order) {
-      const place = new Map(order.map((number, x) => [number, x]));
-      chosen = chosen
-        .flatMap(([a, b]) => Array.from({ length: Math.min(b - a + 1, 6000) }, (_, i) => place.get(a + i)))
-        .filter((x) => x !== undefined)
-        .slice(0, 400)
-        .map((x) => [x, x]);
-    }
-    const drawn = chosen.slice(0, 400).map(([a, b]) => ({
-      name: "picked", type: "rect", xref: "x", yref: "paper", y0: 0, y1: 1, x0: a - 0.5, x1: b + 0.5,
-      fillcolor: colour, opacity: 0.28, line: { color: colour, width: 1.5 }, layer: "above",
-    }));
+    const places = cells(plot) ? cellsOf(plot, key) : placesOf(order, key);
+    const drawn = places.slice(0, MOST_MARKED).map((place) => Object.assign({
+      name: "picked", type: "rect", xref: "x", yref: "paper", y0: 0, y1: 1, fillcolor: colour,
+      opacity: 0.28, line: { color: colour, width: 1.5 }, layer: "above",
+    }, place));
     const shapes = kept.concat(drawn);
     if (same(drawn, (plot.layout.shapes || []).filter((shape) => shape.name === "picked"))) return;
     window.Plotly.relayout(plot, { shapes });
+  }
+
+  /** Put the window of x that a reader zoomed to into the address. */
+  function zoomed(changes) {
+    if (changes["xaxis.autorange"] || changes["xaxis.showspikes"] === false) {
+      return changes["xaxis.autorange"] ? go({ range: null }, true) : undefined;
+    }
+    const low = changes["xaxis.range[0]"] ?? (changes["xaxis.range"] || [])[0];
+    const high = changes["xaxis.range[1]"] ?? (changes["xaxis.range"] || [])[1];
+    if (low === undefined || high === undefined) return;
+    const begin = Math.max(Math.ceil(low - 0.25), 0);
+    const end = Math.max(Math.floor(high + 0.25) + 1, begin + 1);
+    go({ range: `${begin}-${end}` }, true);
   }
 
   const bound = new WeakSet();
@@ -95,6 +137,7 @@
       dragged(plot, key, event.range.x, shift);
       window.Plotly.relayout(plot, { selections: [] });
     });
+    if (place.dataset.zooms !== undefined) plot.on("plotly_relayout", (changes) => zoomed(changes));
     plot.on("plotly_afterplot", () => mark(plot, key));
     mark(plot, key);
   }
@@ -145,10 +188,17 @@
     const grid = window.dash_ag_grid && window.dash_ag_grid.getApi(id);
     const row = grid && grid.getDisplayedRowAtIndex(cell.rowIndex);
     const value = row && row.data && row.data[place.dataset.picksField];
-    if (value !== undefined && value !== null) go({ [place.dataset.picksKey]: value });
+    if (value === undefined || value === null) return;
+    const key = place.dataset.picksKey;
+    if (place.dataset.picksMany === undefined) return go({ [key]: value });
+    const now = (read(key) || "").split(",").filter(Boolean);
+    const text = String(value);
+    go({ [key]: (now.includes(text) ? now.filter((one) => one !== text) : [...now, text]).join(",") }, true);
   }
 
   document.addEventListener("click", (event) => {
+    const clear = event.target.closest("[data-clear]");
+    if (clear) go({ [clear.dataset.clear]: null });
     const fold = event.target.closest("[data-fold]");
     if (!fold) return;
     const now = (read("folded") || "").split(",").filter(Boolean);

@@ -54,13 +54,24 @@ def byte_axis(top: float) -> dict[str, Any]:
     }
 
 
-def number_axis(title: str, count: int) -> dict[str, Any]:
+Window = tuple[int, int]  # of whole numbers on the horizontal axis, the end not included
+
+
+def whole(count: int, window: Window | None) -> Window:
+    """Give the part of 0 to `count` - 1 that is in view: the window where it meets it, or all."""
+    begin, end = window or (0, count)
+    begin, end = min(max(begin, 0), count), min(end, count)
+    return (begin, end) if begin < end else (0, count)
+
+
+def number_axis(title: str, count: int, window: Window | None = None) -> dict[str, Any]:
     """Make a horizontal axis over whole numbers 0 to `count` - 1; the hover is headed alike."""
+    begin, end = whole(count, window)
     return {
         "unifiedhovertitle": {"text": f"{title} %{{x:,d}}"},
-        "range": [-0.5, max(count, 1) - 0.5],
+        "range": [begin - 0.5, max(end, 1) - 0.5],
         "tickformat": ",d",
-        "nticks": min(max(count, 1), 24),
+        "nticks": min(max(end - begin, 1), 24),
         "minallowed": -0.5,
         "maxallowed": max(count, 1) - 0.5,
     }
@@ -98,3 +109,28 @@ def shortened(text: str, most: int = LONGEST_NAME) -> str:
         return text
     half = (most - 1) // 2
     return f"{text[:half]}…{text[-half:]}"
+
+
+def scale_of(top: float) -> tuple[int, str]:
+    """Give the unit in which numbers of bytes up to `top` are drawn, and its name."""
+    steps = units.byte_steps()
+    return next((pair for pair in steps if top >= pair[0]), steps[-1])
+
+
+def scaled_axis(top: float) -> dict[str, Any]:
+    """Make a vertical axis for bytes that were divided by the unit of `scale_of(top)`."""
+    scale, unit = scale_of(top)
+    step = max(nice_step(top / scale), 1 if unit == "B" else 0)
+    return {
+        "range": [0, max(top / scale, 1)],
+        "dtick": step,
+        "tickformat": ",~f",
+        "ticksuffix": f" {unit}",
+        "fixedrange": True,
+    }
+
+
+def picking(figure: go.Figure, numbers: list[Any] | None = None) -> go.Figure:
+    """Have dragging choose a range of x; `numbers` are those chosen at x = 0, 1, ... if not x."""
+    figure.update_layout(dragmode="select", selectdirection="h", clickmode="event")
+    return figure if numbers is None else figure.update_layout(meta={"picks": numbers})

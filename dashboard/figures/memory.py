@@ -1,109 +1,164 @@
-"""Memory by tile: what each tile needs, against its limit, or stacked by category."""
+"""Memory over the tiles: what each needs against its limit, broken down, or by variable."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.axes import byte_axis, escaped, number_axis, shown_places, widened
-from dashboard.theme import Theme, category_colour, plot_layout, token
+from dashboard.figures.axes import (
+    Numbers,
+    Window,
+    escaped,
+    number_axis,
+    picking,
+    scale_of,
+    scaled_axis,
+    shortened,
+    shown_places,
+    whole,
+)
+from dashboard.theme import Theme, plot_layout, token
 from pva import units
 
 if TYPE_CHECKING:
     import pandas as pd
 
 HEADROOM = 1.12  # how far the plot reaches above the fullest tile
-LIMIT_IN_VIEW = 2.0  # the limit is drawn when it is at most so many times the fullest tile
+TEXTED = 4  # series that have a text of their own at every point
+POINTS, FEWER_POINTS = 1500, 800  # of each series: what is seen, and what 26 series can carry
 
 
-def memory_by_tile(
-    frame: pd.DataFrame, *, gaps: bool, limit: int, tile: int | None, theme: Theme
-) -> go.Figure:
-    """Draw the bytes of each tile as filled steps, with the limit of a tile.
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A column of the frame as it is drawn: its name in words and its colours."""
 
-    `frame` has the columns tile, total and total_including_gaps.
-    """
-    values = frame["total_including_gaps" if gaps else "total"].to_numpy()
-    x, shown = widened(shown_places(values), len(values))
-    name = "including gaps" if gaps else "excluding gaps"
-    figure = go.Figure(
-        go.Scatter(
-            x=x,
-            y=values[shown],
-            name=name,
-            mode="lines",
-            line={"shape": "hvh", "color": token("memory", theme), "width": 1.2},
-            fill="tozeroy",
-            fillcolor=token("memory-fill", theme),
-            customdata=[units.size(value) for value in values[shown].tolist()],
-            hovertemplate="%{customdata}<extra></extra>",
-        )
-    )
-    _finish(figure, float(values.max(initial=1)), len(frame), limit, tile, theme)
-    return figure.update_layout(showlegend=False)
+    column: str
+    words: str
+    line: str
+    fill: str
 
 
-def memory_by_category(
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What a tile, or an IPU, has; `shown` draws its line even far above the plot."""
+
+    bytes: int
+    words: str
+    shown: bool = False
+    noted: bool = True  # say where it is when it is not in view
+
+
+def over_tiles(
     frame: pd.DataFrame,
+    series: Sequence[Series],
     *,
-    label: Callable[[str], str],
-    limit: int,
-    tile: int | None,
+    axis: str,
+    limit: Limit,
     theme: Theme,
+    window: Window | None = None,
+    numbers: list[Any] | None = None,
+    stacked: bool = True,
+    lacking: Numbers | None = None,
 ) -> go.Figure:
-    """Draw the bytes of each tile stacked by category; a column of `frame` is a category."""
-    totals = frame.to_numpy().sum(axis=1)
-    x, shown = widened(shown_places(totals), len(totals))
+    """Draw columns of bytes over tiles or IPUs, as filled steps, stacked or one before the other.
+
+    Row i of `frame` is drawn at x = i; `numbers` are what is chosen there. `lacking` are the places
+    that are out of memory.
+    """
+    values = {each.column: frame[each.column].to_numpy() for each in series}
+    heights = _heights(list(values.values()), len(frame), stacked=stacked)
+    begin, end = whole(len(frame), window)
+    places = begin + shown_places(
+        heights[begin:end], POINTS if len(series) <= TEXTED else FEWER_POINTS
+    )
+    top = float(heights[begin:end].max(initial=1))
+    height = (max(top, limit.bytes) if _in_view(limit, top) else top) * HEADROOM
     figure = go.Figure()
-    for category in frame.columns:
-        values = frame[category].to_numpy()[shown]
-        figure.add_scatter(
-            x=x,
-            y=values,
-            name=label(category),
-            mode="lines",
-            stackgroup="memory",
-            line={"shape": "hvh", "width": 0.5, "color": category_colour(category)},
-            fillcolor=category_colour(category),
-            customdata=[units.size(value) for value in values.tolist()],
-            hovertemplate=f"{escaped(label(category))}: %{{customdata}}<extra></extra>",
-        )
-    _finish(figure, float(totals.max(initial=1)), len(frame), limit, tile, theme)
-    return figure.update_layout(showlegend=True, legend={"traceorder": "normal"})
-
-
-def _finish(
-    figure: go.Figure, top: float, tiles: int, limit: int, tile: int | None, theme: Theme
-) -> None:
-    """Add axes, the limit and the chosen tile."""
-    in_view = limit <= LIMIT_IN_VIEW * top
+    for each in series:
+        _add(figure, each, values[each.column], places, height, stacked=stacked,
+             texted=len(series) <= TEXTED)  # fmt: skip
     layout = plot_layout(theme)
-    height = max(top, limit if in_view else 0) * HEADROOM
-    layout["yaxis"] = layout["yaxis"] | byte_axis(height)
-    layout["xaxis"] = layout["xaxis"] | number_axis("Tile", tiles)
-    figure.update_layout(layout).update_xaxes(title_text="Tile")
-    figure.add_annotation(_limit_note(limit, top, theme, in_view=in_view))
-    if in_view:
-        figure.add_hline(
-            y=limit, line={"color": token("limit", theme), "width": 1.5, "dash": "dash"}
-        )
-    if tile is not None:
-        figure.add_vline(x=tile, line={"color": token("accent", theme), "width": 2})
+    layout["yaxis"] = layout["yaxis"] | scaled_axis(height)
+    layout["xaxis"] = layout["xaxis"] | number_axis(axis, len(frame), window)
+    figure.update_layout(layout).update_xaxes(title_text=axis)
+    _add_limit(figure, limit, top, height, theme)
+    _add_lacking(figure, lacking, height, theme)
+    figure.update_layout(showlegend=len(figure.data) > 1, legend={"traceorder": "normal"})
+    return picking(figure, numbers)
 
 
-def _limit_note(limit: int, top: float, theme: Theme, *, in_view: bool) -> dict[str, Any]:
-    """Say where the limit is: on its line, or how far above the plot."""
-    text = f"A tile has {units.size(limit)}"
-    note = {
-        "showarrow": False,
-        "xref": "paper",
-        "x": 1,
-        "xanchor": "right",
-        "font": {"size": 12, "color": token("quiet", theme)},
-    }
-    if in_view:
-        return note | {"text": text, "y": limit, "yanchor": "bottom"}
-    more = f"{text}, {limit / max(top, 1):.1f} times the fullest"
-    return note | {"text": more, "yref": "paper", "y": 1, "yanchor": "top"}
+def _heights(columns: list[Numbers], count: int, *, stacked: bool) -> Numbers:
+    if not columns:
+        return np.zeros(count)
+    together: Numbers = np.sum(columns, axis=0) if stacked else np.max(columns, axis=0)
+    return together
+
+
+def _add(
+    figure: go.Figure,
+    each: Series,
+    values: Numbers,
+    places: Numbers,
+    height: float,
+    *,
+    stacked: bool,
+    texted: bool,
+) -> None:
+    """Add one column; few have exact texts, many the number on the axis."""
+    scale, unit = scale_of(height)
+    shown = np.concatenate([places[:1], places, places[-1:]])
+    x = np.concatenate([places[:1] - 0.49, places, places[-1:] + 0.49])  # both ends drawn whole
+    texts = [units.size(value) for value in values[shown].tolist()] if texted else None
+    words = escaped(shortened(each.words))
+    figure.add_scatter(
+        x=x.astype(np.float32),
+        y=(values[shown] / scale).astype(np.float32),
+        name=words,
+        mode="lines",
+        line={"shape": "hvh", "color": each.line, "width": 1.2 if texted else 0.5},
+        fillcolor=each.fill,
+        customdata=texts,
+        hovertemplate=f"{words}: "
+        + ("%{customdata}" if texted else f"%{{y:,.1f}} {unit}")
+        + "<extra></extra>",
+        **({"stackgroup": "memory"} if stacked else {"fill": "tozeroy"}),
+    )
+
+
+def _in_view(limit: Limit, top: float) -> bool:
+    return limit.shown or limit.bytes <= top * 1.5
+
+
+def _add_limit(figure: go.Figure, limit: Limit, top: float, height: float, theme: Theme) -> None:
+    """Draw the limit, or say how far above the plot it is."""
+    note = {"showarrow": False, "xref": "paper", "x": 1, "xanchor": "right",
+            "font": {"size": 12, "color": token("quiet", theme)}}  # fmt: skip
+    text = f"{limit.words} has {units.size(limit.bytes)}"
+    if not _in_view(limit, top):
+        if not limit.noted:
+            return
+        more = f"{text}, {limit.bytes / max(top, 1):.1f} times the fullest"
+        figure.add_annotation(note | {"text": more, "yref": "paper", "y": 1, "yanchor": "bottom"})
+        return
+    y = limit.bytes / scale_of(height)[0]
+    figure.add_hline(y=y, line={"color": token("limit", theme), "width": 1.5, "dash": "dash"})
+    figure.add_annotation(note | {"text": text, "y": y, "yanchor": "bottom"})
+
+
+def _add_lacking(figure: go.Figure, lacking: Numbers | None, height: float, theme: Theme) -> None:
+    """Mark the places that are out of memory, above the plot."""
+    if lacking is None or not len(lacking):
+        return
+    y = height / scale_of(height)[0] * 0.985
+    figure.add_scatter(
+        x=lacking[:POINTS].astype(np.float32),
+        y=np.full(min(len(lacking), POINTS), y, dtype=np.float32),
+        mode="markers",
+        name="Out of memory",
+        marker={"symbol": "triangle-down", "size": 8, "color": token("bad", theme)},
+        hovertemplate="Out of memory<extra></extra>",
+    )

@@ -4,32 +4,48 @@ from __future__ import annotations
 
 from typing import Any
 
-import dash_mantine_components as dmc
-from dash import ClientsideFunction, Dash, Input, Output, html
+from dash import Dash, html
 
-from dashboard import address, components, downloads
+from dashboard import components, controls, downloads, view
 from dashboard.address import Address
-from dashboard.components import Column, Element, card, section
+from dashboard.components import Element
+from dashboard.figures import floor
 from dashboard.figures import memory as figures
 from dashboard.figures.axes import Figure
+from dashboard.figures.memory import Limit, Series
+from dashboard.pages import memory_tabs as tabs
 from dashboard.pages.provenance import badge
-from dashboard.pages.words import fit_sentence, fit_tone
+from dashboard.pages.words import fit_sentence, fit_tone, most_of_memory
 from dashboard.store import Report, Store
-from dashboard.theme import Theme
-from pva import units
+from dashboard.theme import SERIES, Theme, category_colour, token
 from pva.analysis import memory as analysis
+from pva.analysis import tile_series
 
 PATH, TITLE = "/memory", "Memory"
 
-GAPS, DATA, CATEGORY = "gaps", "data", "category"  # the option `show` of the address
-CHOICES = ((GAPS, "With gaps"), (DATA, "Without gaps"), (CATEGORY, "By category"))
-CATEGORY_COLUMNS = (
-    Column("label", "Category", "name"),
-    Column("total", "Bytes", "bytes", 120),
-    Column("share", "Share", "share", 110),
-    Column("not_overlapped", "Alone", "bytes", 120),
-    Column("overlapped", "Sharing its place", "bytes", 160),
+TOTAL, VARIABLES, MAP = "total", "variables", "map"
+GRAPHS = ((TOTAL, "Total"), (VARIABLES, "Variables"), (MAP, "Tile map"))
+BREAKDOWNS = (
+    ("none", "No breakdown"),
+    ("region", "By region"),
+    ("category", "By category"),
+    ("liveness", "By liveness"),
 )
+UNITS = (("tile", "Per tile"), ("ipu", "Per IPU"))
+ORDERS = (("software", "Software order"), ("physical", "Physical order"))
+SCALES = tuple((name, f"Colours: {name}") for name in floor.SCALES)
+EVERYTHING = "all"
+PLOT_KEYS = (
+    "graph", "breakdown", "per", "order", "gaps", "limit", "variable", "category", "scale", "range",
+)  # fmt: skip
+REGION_WORDS = {
+    "non_interleaved": "Non-interleaved",
+    "interleaved": "Interleaved",
+    "overflowed": "Overflowed",
+    "always_live": "Always live",
+    "not_always_live": "Not always live, at its peak",
+    "gaps": "Gaps",
+}
 
 
 def available(store: Store, report: str) -> bool:
@@ -41,123 +57,183 @@ def layout(store: Store, chosen: Address) -> Element:
     """Lay the page out; raises PvaError."""
     report = store.report(chosen.report)
     memory = analysis.memory_overview(report)
+    above = [
+        view.panel("memory-tools", PATH, ("graph", "breakdown", "per"), name="pane-tools"),
+        view.plot("memory-plot", PATH, PLOT_KEYS, height=0, picks="tile", zooms=True),
+    ]
+    below = [
+        controls.tabs(tabs.TABS, chosen),
+        view.panel("memory-details", PATH, tabs.KEYS, themed=True),
+    ]
     return html.Div(
         [
             components.title("Where is the memory of the tiles?"),
-            components.headline(fit_sentence(memory), fit_tone(memory)),
-            section(
-                "Bytes by tile",
-                components.plot("memory-plot", 400),
-                note="click a tile for its categories",
-                badge=badge(report, "memory_by_tile"),
-                tools=_tools(chosen, memory.tiles),
+            components.headline(
+                fit_sentence(memory), fit_tone(memory), more=most_of_memory(memory)
             ),
-            html.Div(id="memory-tile"),
+            controls.split(above, below, name="memory"),
         ]
     )
 
 
-def _tools(chosen: Address, tiles: int) -> Element:
-    return html.Div(
+def tools(store: Store, chosen: Address, theme: Theme) -> Element:
+    """Show the controls that fit the kind of graph."""
+    del theme
+    report = store.report(chosen.report)
+    graph = chosen.option("graph", [value for value, _ in GRAPHS])
+    tiles = "Tiles, e.g. 3, 17, 100-120"
+    return controls.row(
         [
-            dmc.SegmentedControl(
-                id="memory-show",
-                data=[{"value": value, "label": label} for value, label in CHOICES],
-                value=chosen.show or GAPS,
-                size="xs",
+            controls.choice("graph", GRAPHS, chosen, label="Kind of graph"),
+            *_TOOLS[graph](report, chosen),
+            badge(report, "memory_by_tile"),
+            html.Div(
+                [controls.box("tile", tiles, chosen), controls.exports(f"memory-{graph}",
+                                                                       "memory-plot")],
+                className="tools tools-row",
             ),
-            components.number_box("memory-tile-choice", "Tile", "Tile", tiles - 1),
-        ],
-        className="tools-row",
+        ]
+    )  # fmt: skip
+
+
+def _limit_switch(chosen: Address) -> Element:
+    return controls.switch("limit", "Maximum", chosen)
+
+
+def _total_tools(report: Report, chosen: Address) -> list[Element]:
+    gaps = chosen.option("breakdown", tile_series.BREAKDOWNS) != "liveness"
+    per_tile = chosen.option("per", tile_series.UNITS) == "tile"
+    several = int(report.dataset.of_replica("num_ipus")) > 1
+    return [
+        controls.select("breakdown", BREAKDOWNS, chosen, label="Breakdown"),
+        *([controls.select("per", UNITS, chosen, label="Per tile or IPU", width=100)]
+          if several else []),
+        *([controls.select("order", ORDERS, chosen, label="Order of tiles")] if per_tile else []),
+        *([controls.switch("gaps", "Gaps", chosen, on=True)] if gaps else []),
+        _limit_switch(chosen),
+    ]  # fmt: skip
+
+
+def _variable_tools(report: Report, chosen: Address) -> list[Element]:
+    del report
+    return [html.Span("Choose variables in the tab Variables.", className="note"),
+            _limit_switch(chosen)]  # fmt: skip
+
+
+def _map_tools(report: Report, chosen: Address) -> list[Element]:
+    used = analysis.memory_by_category(report)
+    pairs = zip(used["category"], used["label"], strict=True)
+    categories = ((EVERYTHING, "All memory"), *pairs)
+    return [
+        controls.select("category", categories, chosen, label="Category", width=210),
+        controls.select("scale", SCALES, chosen, label="Colours"),
+        _limit_switch(chosen),
+    ]
+
+
+_TOOLS = {TOTAL: _total_tools, VARIABLES: _variable_tools, MAP: _map_tools}
+
+
+def frame_of(store: Store, chosen: Address) -> Any:
+    """Give the frame that the plot shows; raises PvaError."""
+    report = store.report(chosen.report)
+    graph = chosen.option("graph", [value for value, _ in GRAPHS])
+    if graph == MAP:
+        category = chosen.text("category", EVERYTHING)
+        return tile_series.floor_plan(report, category="" if category == EVERYTHING else category)
+    if graph == VARIABLES:
+        return tile_series.variables_by_tile(report, variables=chosen_variables(chosen))
+    return tile_series.memory_series(
+        report,
+        breakdown=chosen.option("breakdown", tile_series.BREAKDOWNS),
+        per=chosen.option("per", tile_series.UNITS),
+        order=chosen.option("order", tile_series.ORDERS),
+        gaps="included" if chosen.option("gaps", ("on", "off")) == "on" else "excluded",
     )
 
 
-def memory_figure(report: Report, chosen: Address, theme: Theme) -> Figure:
+def chosen_variables(chosen: Address) -> tuple[int, ...]:
+    """Give the rows of the variables to plot; raises AddressError."""
+    return chosen.numbers("variable")
+
+
+def figure(store: Store, chosen: Address, theme: Theme) -> Figure:
     """Draw the plot that the address asks for."""
-    limit = analysis.memory_overview(report).bytes_per_tile
-    if chosen.show == CATEGORY:
-        return figures.memory_by_category(
-            analysis.category_by_tile(report),
-            label=analysis.category_label,
-            limit=limit,
-            tile=chosen.tile,
-            theme=theme,
-        )
-    return figures.memory_by_tile(
-        analysis.memory_by_tile(report),
-        gaps=chosen.show != DATA,
+    report, frame = store.report(chosen.report), frame_of(store, chosen)
+    graph = chosen.option("graph", [value for value, _ in GRAPHS])
+    bounded = chosen.option("limit", ("off", "on")) == "on"
+    memory = analysis.memory_overview(report)
+    if graph == MAP:
+        category = chosen.text("category", EVERYTHING)
+        words = "" if category == EVERYTHING else analysis.category_label(category)
+        top = memory.bytes_per_tile if bounded else float(frame["bytes"].max())
+        scale = chosen.option("scale", floor.SCALES)
+        return floor.tile_map(frame, words=words, scale=scale, top=top, theme=theme)
+    per_tile = frame.columns[0] == "tile"
+    tiles = 1 if per_tile else int(report.dataset.value("target", "tiles_per_ipu"))
+    limit = Limit(memory.bytes_per_tile * tiles, "A tile" if per_tile else "An IPU", bounded,
+                  noted=graph == TOTAL)  # fmt: skip
+    return figures.over_tiles(
+        frame,
+        _series(report, graph, list(frame.columns[1:]), theme),
+        axis=_axis(chosen, per_tile=per_tile),
         limit=limit,
-        tile=chosen.tile,
         theme=theme,
+        window=(chosen.range.begin, chosen.range.end) if chosen.range else None,
+        numbers=_numbers(chosen, frame, tiles, per_tile=per_tile),
+        stacked=graph == TOTAL,
+        lacking=_lacking(report, frame) if per_tile and memory.tiles_out_of_memory else None,
     )
 
 
-def tile_details(report: Report, tile: int | None) -> Element:
-    """Show the categories of a tile, or of all tiles; raises SelectionError."""
-    categories = analysis.memory_by_category(report, tile=tile)
-    total = int(categories["total"].sum())
-    categories = categories.assign(share=categories["total"] / max(total, 1))
-    grid = components.table("memory-categories", categories, CATEGORY_COLUMNS)
-    if tile is None:
-        shared = total > analysis.memory_overview(report).total
-        note = f"{units.size(total)}{', shared places counted for each' if shared else ''}"
-        return section("Categories of all tiles", grid, note=note)
-    note = f"of IPU {_row(report, tile)['ipu']}"
-    close = html.Button("All tiles", id="memory-all", className="button")
-    return section(
-        f"Categories of tile {tile:,}", _cards(report, tile), grid, note=note, tools=close
-    )
+def _axis(chosen: Address, *, per_tile: bool) -> str:
+    physical = per_tile and chosen.text("order") == "physical"
+    return "Tile, in physical order" if physical else "Tile" if per_tile else "IPU"
 
 
-def _row(report: Report, tile: int) -> Any:
-    return analysis.memory_by_tile(report).iloc[tile]
+def _numbers(chosen: Address, frame: Any, tiles: int, *, per_tile: bool) -> list[Any] | None:
+    """Give what a click at x = 0, 1, ... chooses, when that is not the tile x."""
+    if not per_tile:
+        return [f"{ipu * tiles}-{(ipu + 1) * tiles - 1}" for ipu in frame["ipu"].tolist()]
+    numbers: list[Any] = frame["tile"].tolist()
+    return numbers if chosen.text("order") == "physical" else None
 
 
-def _cards(report: Report, tile: int) -> Element:
-    row = _row(report, tile)
-    of_all = f"of {units.size(row['free'] + row['total_including_gaps'])}"
-    return components.cards(
-        card("With gaps", units.size(row["total_including_gaps"]), "what the tile needs"),
-        card("Without gaps", units.size(row["total"]), "what it holds"),
-        card("Free" if row["free"] >= 0 else "Too much", units.size(abs(row["free"])), of_all),
-        card("Interleaved", units.size(row["interleaved"]), "of the data"),
-        card("Non-interleaved", units.size(row["non_interleaved"]), "of the data"),
-    )
+def _lacking(report: Report, frame: Any) -> Any:
+    """Give the places of the plot whose tile is out of memory."""
+    free = analysis.memory_by_tile(report)["free"].to_numpy()
+    return (free[frame["tile"].to_numpy()] < 0).nonzero()[0]
+
+
+def _series(report: Report, graph: str, columns: list[str], theme: Theme) -> list[Series]:
+    if graph == VARIABLES:
+        names = report.dataset.column("variables", "name")
+        rows = [int(column.removeprefix("variable_")) for column in columns]
+        return [
+            Series(column, f"{names[row]} ({row:,})", SERIES[place], "rgba(0,0,0,0)")
+            for place, (column, row) in enumerate(zip(columns, rows, strict=True))
+        ]
+    return [_one_series(column, theme) for column in columns]
+
+
+def _one_series(column: str, theme: Theme) -> Series:
+    if column == "total":
+        return Series(column, "Memory", token("memory", theme), token("memory-fill", theme))
+    if column in ("always_live", "not_always_live"):
+        name = column.replace("_", "-")
+        return Series(column, REGION_WORDS[column], token(name, theme),
+                      token(f"{name}-fill", theme))  # fmt: skip
+    if column in REGION_WORDS:
+        colour = token(f"region-{column.replace('_', '-')}", theme)
+        return Series(column, REGION_WORDS[column], colour, colour)
+    colour = category_colour(column)
+    return Series(column, analysis.category_label(column), colour, colour)
 
 
 def register(app: Dash, store: Store) -> None:
     """Add the callbacks of the page."""
-
-    def draw(search: str, theme: Theme) -> Any:
-        chosen = address.parse(PATH, search)
-        return memory_figure(store.report(chosen.report), chosen, theme)
-
-    def detail(search: str) -> Element:
-        chosen = address.parse(PATH, search)
-        return tile_details(store.report(chosen.report), chosen.tile)
-
-    downloads.offer(
-        app, "memory-by-tile", lambda store, chosen: components.filtered(
-            analysis.memory_by_tile(store.report(chosen.report)), chosen.filter
-        ),
-    )  # fmt: skip
-    app.callback(
-        Output("memory-plot", "figure"), Input("address", "search"), Input("theme", "data")
-    )(components.or_nothing(draw))
-    app.callback(Output("memory-tile", "children"), Input("address", "search"))(
-        components.or_fault(detail)
-    )
-    for function, inputs in (
-        ("pickTile", Input("memory-plot", "clickData")),
-        ("typeTile", components.entered("memory-tile-choice")),
-        ("leaveTile", Input("memory-all", "n_clicks")),
-        ("choose", Input("memory-show", "value")),
-    ):
-        app.clientside_callback(
-            ClientsideFunction("tilescope", function), inputs, prevent_initial_call=True
-        )
-    app.clientside_callback(
-        ClientsideFunction("tilescope", "shownTile"),
-        Output("memory-tile-choice", "value"),
-        Input("address", "search"),
-    )
+    view.fill(app, store, "memory-tools", tools)
+    view.draw(app, store, "memory-plot", figure)
+    for graph, _ in GRAPHS:
+        downloads.offer(app, f"memory-{graph}", frame_of)
+    tabs.register(app, store, PATH)

@@ -6,7 +6,7 @@ from dashboard.components import Tone
 from pva import units
 from pva.analysis.execution import ExecutionOverview
 from pva.analysis.liveness import LivenessOverview
-from pva.analysis.memory import MemoryOverview
+from pva.analysis.memory import MemoryOverview, category_label
 
 
 def counted(number: int, thing: str) -> str:
@@ -23,6 +23,15 @@ def fit_sentence(memory: MemoryOverview) -> str:
     over = units.size(memory.fullest_bytes - memory.bytes_per_tile)
     tiles = counted(memory.tiles_out_of_memory, "tile")
     return f"Does not fit: {tiles} out of memory; {tile} needs {used} of {limit}, {over} too much."
+
+
+def most_of_memory(memory: MemoryOverview) -> str:
+    """Say what takes the most, and how much there is in all."""
+    share = units.share(memory.largest_category_bytes / max(memory.total, 1))
+    return (
+        f"All tiles hold {units.size(memory.total)} ({units.size(memory.total_including_gaps)} "
+        f"with gaps), most of it {category_label(memory.largest_category)} ({share})."
+    )
 
 
 def fit_tone(memory: MemoryOverview) -> Tone:

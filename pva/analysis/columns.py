@@ -80,7 +80,7 @@ _TEXTS: dict[str, str] = {
         "shares"
     ),
     "tile_details": "path label *:bytes",
-    "vertices_on_tiles": "vertex_type vertices code:bytes state:bytes total:bytes *:bytes",
+    "vertices_on_tiles": "name vertices code:bytes state:bytes total:bytes *:bytes",
     "compute_sets_on_tiles": ("compute_set name vertices instances state:bytes code:bytes *:bytes"),
     "exchanges_on_tiles": (
         "kind exchange name code_bytes:bytes bytes_received:bytes bytes_sent:bytes *:bytes"

@@ -46,28 +46,30 @@ def _by_tile(values: Integers, tiles: Tiles) -> dict[str, Integers]:
 
 
 def tile_details(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
-    """Sum up the memory of each chosen tile, or of all together, by region, use and liveness: a tree.
+    """Sum up the memory of each chosen tile, or of all, by region, use and liveness: a tree.
 
-    `path` is the place in the tree (`a/b` lies in `a`), then a column of bytes for each tile, or
-    `all_tiles`. Of what shares its place each item counts in full, so that `overlapped` is more
-    than `after_overlapping`, which it takes together. Categories that hold nothing are left out.
-    Raises SelectionError, NotRecordedError.
+    `path` is the place in the tree (`a/b` lies in `a`), then a column of bytes for each tile;
+    `all_tiles` when none is chosen, `chosen_tiles` for more than twelve. Of what shares its place
+    each item counts in full, so that `overlapped` is more than `after_overlapping`, which it takes
+    together. Categories that hold nothing are left out. Raises SelectionError, NotRecordedError.
     """
     import pandas as pd
 
     data, rows = report.dataset, _rows(report, tiles)
-    names = [f"tile_{tile}" for tile in tiles] or ["all_tiles"]
+    single = 0 < len(tiles) <= MOST_COLUMNS
+    whole = "chosen_tiles" if tiles else "all_tiles"
+    names = [f"tile_{tile}" for tile in tiles] if single else [whole]
 
     def wanted(by_tile: Any) -> Any:
         values = by_tile[..., rows]
-        return values if tiles else values.sum(axis=-1, keepdims=True)
+        return values if single else values.sum(axis=-1, keepdims=True)
 
     column = {
         name: wanted(data.column("memory_by_tile", name))
         for name in ("total", "total_including_gaps", *REGIONS)
     }
     categories = wanted(data.array("memory_by_category").sum(axis=1))
-    capacity = int(data.value("target", "bytes_per_tile")) * (1 if tiles else len(rows))
+    capacity = int(data.value("target", "bytes_per_tile")) * (1 if single else len(rows))
     alone, shared = categories[:, 0], categories[:, 1]
     base = "total/by_use"
     entries = [
@@ -133,7 +135,7 @@ def vertices_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     total = data.array(f"{name}_total")[:, rows]
     frame = pd.DataFrame(
         {
-            "vertex_type": data.column("vertex_types", "name"),
+            "name": data.column("vertex_types", "name"),
             "vertices": _vertices(report, "vertex_type", len(total), rows),
             "code": code.sum(axis=1),
             "state": (total - code).sum(axis=1),
@@ -208,7 +210,11 @@ def _exchanges(report: Report, tag: str, rows: npt.NDArray[np.int64], tiles: Til
     received, sent = moved_bytes(report, tag)
     array = f"{OPERANDS[tag][1]}_code_bytes"
     told = data.has(array)
-    code = data.array(array)[: len(received), rows] if told else np.full((len(received), len(rows)), -1)
+    code = (
+        data.array(array)[: len(received), rows]
+        if told
+        else np.full((len(received), len(rows)), -1)
+    )
     return pd.DataFrame(
         {
             "kind": np.full(len(received), KINDS[tag], dtype=object),

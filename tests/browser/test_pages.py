@@ -111,40 +111,6 @@ def test_copied_link_opens_the_same_view(open_page: Opener) -> None:
     assert names == [VARIABLE]
 
 
-@pytest.mark.parametrize("pause", [0, 350, 450])  # the box once echoed after 400 ms
-def test_back_returns_to_the_view_before(open_page: Opener, pause: int) -> None:
-    page = open_page("/memory?tile=3")
-    page.wait_for_selector("text=Categories of tile 3")
-    page.click("text=All tiles")
-    page.wait_for_selector("text=Categories of all tiles")
-    page.wait_for_timeout(pause)
-    page.go_back()
-    page.wait_for_selector("text=Categories of tile 3")
-
-
-def test_click_on_a_tile_shows_its_categories(open_page: Opener) -> None:
-    page = open_page("/memory")
-    click_plot(page, "memory-plot", 0.45)  # ten tiles: tile 4
-    page.wait_for_selector("text=Categories of tile 4")
-    assert page.get_by_label("Tile", exact=True).input_value() == "4"
-
-
-def test_typed_tile_that_is_not_there_is_named(open_page: Opener) -> None:
-    page = open_page("/memory")
-    page.wait_for_selector("#memory-plot .scatterlayer")
-    page.get_by_label("Tile", exact=True).fill("99")
-    page.get_by_label("Tile", exact=True).press("Enter")
-    page.wait_for_selector("text=tile 99: not there; the report has tiles 0 to 9")
-
-
-def test_stack_by_category_has_a_line_for_each(open_page: Opener) -> None:
-    page = open_page("/memory")
-    page.wait_for_selector("#memory-plot .scatterlayer")
-    page.click("text=By category")
-    page.wait_for_selector("#memory-plot .legend >> text=Vertex Code")
-    assert "show=category" in page.url
-
-
 @pytest.mark.parametrize("path", ["/execution", "/trace"])
 def test_timeline_follows_the_keyboard(open_page: Opener, path: str) -> None:
     page = open_page(path)

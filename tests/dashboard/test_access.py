@@ -66,7 +66,7 @@ HOST = {"Host": "machine.example:8050"}
 
 @pytest.mark.parametrize(
     "link",
-    ["/", "/memory", "/timeline/device", "/download/memory-by-tile.csv", "/_dash-layout",
+    ["/", "/memory", "/timeline/device", "/download/memory-total.csv", "/_dash-layout",
      "/?token=wrong", "/assets/parts.css"],
 )  # fmt: skip
 def test_other_machine_without_the_token_is_refused(far: Any, link: str) -> None:
@@ -164,7 +164,7 @@ def test_no_file_outside_the_assets_is_served(client: Any, start: str, up: str) 
 
 
 @pytest.mark.parametrize("report", ["..", "%2e%2e", "/etc", "small%2f..", "..%2f..%2fetc%2fpasswd"])
-@pytest.mark.parametrize("link", ["/timeline/device", "/download/memory-by-tile.csv"])
+@pytest.mark.parametrize("link", ["/timeline/device", "/download/memory-total.csv"])
 def test_report_is_named_by_its_key_never_by_a_path(client: Any, link: str, report: str) -> None:
     answer = client.get(f"{link}?report={report}")
     assert answer.status_code == 404
@@ -188,7 +188,7 @@ def test_no_debug_mode_and_no_pickle() -> None:
 
 
 def test_filter_is_data(client: Any) -> None:
-    link = "/download/memory-by-tile.csv?filter=__import__('os').system('true')~x"
+    link = "/download/memory-vertices.csv?tab=vertices&filter=__import__('os').system('true')~x"
     assert client.get(link).status_code == 404
     assert "no such column" in client.get(link).text
 

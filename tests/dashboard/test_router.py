@@ -13,7 +13,7 @@ from dash.exceptions import PreventUpdate
 from dashboard import components
 from dashboard.address import Address
 from dashboard.app import show
-from dashboard.pages import PAGES, execution, memory, provenance, summary
+from dashboard.pages import PAGES, execution, memory, memory_tabs, provenance, summary
 from dashboard.store import Store
 from pva import schema
 from pva.analysis.selection import SelectionError
@@ -134,7 +134,7 @@ def test_page_that_fails_says_so_without_a_traceback(
 def test_details_of_what_is_not_there_are_refused(store: Store) -> None:
     report = store.report()
     with pytest.raises(SelectionError, match="tile 10: not there; the report has tiles 0 to 9"):
-        memory.tile_details(report, 10)
+        memory_tabs.details_tree(report, Address(tiles=(10,)))
     with pytest.raises(SelectionError, match="step 24: not there"):
         execution.step_details(report, 24)
 

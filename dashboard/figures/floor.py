@@ -1,0 +1,181 @@
+"""The tiles as they lie on the chip, and what lies at which address of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dashboard.figures.axes import Numbers, byte_axis, escaped, scale_of, shortened
+from dashboard.theme import THEMES, Theme, category_colour, plot_layout, token
+from pva import units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCALES = ("blue", "heat", "cividis", "viridis")
+_ENDS = {  # from little to much: the colours of each scale in the light theme, and in the dark one
+    "blue": (["#eef3fb", "#7ba3d8", "#12346b"], ["#222a38", "#3f74bd", "#b8d4ff"]),
+    "heat": (["#fdf3e7", "#f0a04b", "#a3231b"], ["#2b2422", "#b5532c", "#ffd28a"]),
+}
+MOST_PIECES = 1500  # of an address map, the largest; the table has them all
+
+
+def tile_map(frame: pd.DataFrame, *, words: str, scale: str, top: float, theme: Theme) -> go.Figure:
+    """Draw a cell for each tile, IPU beside IPU, coloured by its bytes; `top` ends the colours.
+
+    `frame` has tile, ipu, column, row, bytes and free. A cell's customdata is its tile.
+    """
+    wide, high = (int(frame[name].max()) + 1 for name in ("row", "column"))
+    ipus = int(frame["ipu"].max()) + 1
+    across = 1 if ipus == 1 else 2
+    place = frame["ipu"].to_numpy()
+    x = (place % across) * (wide + 2) + frame["row"].to_numpy()
+    y = (place // across) * (high + 2) + frame["column"].to_numpy()
+    shape = (int(y.max()) + 1, int(x.max()) + 1)
+    unit, name = scale_of(top)
+    figure = go.Figure(
+        go.Heatmap(
+            z=_grid(shape, x, y, frame["bytes"].to_numpy() / unit, np.nan).astype(np.float32),
+            customdata=_grid(shape, x, y, frame["tile"].to_numpy(), -1).astype(np.int32),
+            hovertemplate=f"Tile %{{customdata:,d}}: %{{z:,.1f}} {name} {escaped(words)}"
+            "<extra></extra>",
+            hoverongaps=False,
+            colorscale=_colours(scale, theme),
+            zmin=0,
+            zmax=max(top / unit, 1e-9),
+            xgap=1 if shape[1] < 200 else 0.5,
+            ygap=1 if shape[0] < 60 else 0.5,
+            meta="numbers",
+            colorbar={"thickness": 12, "ticksuffix": f" {name}", "outlinewidth": 0, "len": 0.9},
+        )
+    )
+    _mark_lacking(figure, frame, x, y, theme)
+    _label_ipus(figure, ipus, across, (wide, high), theme)
+    layout = plot_layout(theme)
+    hidden = {"visible": False, "fixedrange": False}
+    layout["xaxis"] = hidden | {"range": [-1, shape[1]]}
+    layout["yaxis"] = hidden | {"range": [shape[0], -1.6]}
+    figure.update_layout(layout)
+    return figure.update_layout(
+        hovermode="closest", clickmode="event", dragmode="pan", showlegend=False
+    )
+
+
+def _colours(scale: str, theme: Theme) -> Any:
+    """Give a scale that begins near the ground of the page; the named ones are plotly's."""
+    known = _ENDS.get(scale)
+    if known is None:
+        return scale.capitalize()
+    colours = known[THEMES.index(theme)]
+    return [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)]
+
+
+def _grid(shape: tuple[int, int], x: Numbers, y: Numbers, values: Numbers, empty: float) -> Numbers:
+    grid = np.full(shape, empty, dtype=np.float64)
+    grid[y, x] = values
+    return grid
+
+
+def _mark_lacking(
+    figure: go.Figure, frame: pd.DataFrame, x: Numbers, y: Numbers, theme: Theme
+) -> None:
+    lacking = frame["free"].to_numpy() < 0
+    if lacking.any():
+        figure.add_scatter(
+            x=x[lacking],
+            y=y[lacking],
+            mode="markers",
+            name="Out of memory",
+            marker={"symbol": "x-thin", "size": 7,
+                    "line": {"width": 2, "color": token("bad", theme)}},
+            hoverinfo="skip",
+        )  # fmt: skip
+
+
+def _label_ipus(
+    figure: go.Figure, ipus: int, across: int, size: tuple[int, int], theme: Theme
+) -> None:
+    for ipu in range(ipus if ipus > 1 else 0):
+        figure.add_annotation(
+            x=(ipu % across) * (size[0] + 2) - 0.5,
+            y=(ipu // across) * (size[1] + 2) - 1.1,
+            text=f"IPU {ipu}",
+            showarrow=False,
+            xanchor="left",
+            font={"size": 12, "color": token("quiet", theme)},
+        )
+
+
+def address_map(
+    frame: pd.DataFrame, *, steps: int, theme: Theme, label: Callable[[str], str]
+) -> go.Figure:
+    """Draw what lies at which address (across) while it is live (upward, in program steps).
+
+    `frame` is that of the analysis `address_map`. Gaps are hatched; pieces that share an address
+    lie above each other, as they are not live together.
+    """
+    pieces = frame[frame["kind"] == "piece"].nlargest(MOST_PIECES, "bytes", keep="first")
+    gaps = frame[frame["kind"] == "gap"]
+    figure = go.Figure()
+    last = max(steps, 1)
+    if len(gaps):
+        _add_boxes(figure, gaps, "Gap", token("line", theme), (0, last), hatched=True)
+    for category, part in pieces.groupby("category", sort=True):
+        words, colour = label(str(category)), category_colour(str(category))
+        _add_boxes(figure, part, words, colour, (0, last))
+    top = float(frame["end"].max()) if len(frame) else 1.0
+    layout = plot_layout(theme)
+    bytes_axis = byte_axis(top)
+    bytes_axis["fixedrange"] = False
+    bytes_axis["title"] = {"text": "Address"}
+    layout["xaxis"] = layout["xaxis"] | bytes_axis
+    layout["yaxis"] = layout["yaxis"] | {
+        "range": [0, last], "tickformat": ",d", "title": {"text": "Live at program step"},
+    }  # fmt: skip
+    return figure.update_layout(layout).update_layout(hovermode="closest", dragmode="zoom")
+
+
+def _add_boxes(
+    figure: go.Figure,
+    part: pd.DataFrame,
+    words: str,
+    colour: str,
+    whole: tuple[int, int],
+    *,
+    hatched: bool = False,
+) -> None:
+    """Add the boxes of one colour as one trace, and a point in the middle of each for the hover."""
+    always = part["first_step"].to_numpy() < 0
+    left, right = part["address"].to_numpy(), part["end"].to_numpy()
+    low = np.where(always, whole[0], part["first_step"].to_numpy())
+    high = np.where(always, whole[1], part["last_step"].to_numpy() + 1)
+    nothing = np.full(len(part), np.nan)
+    x = np.column_stack([left, left, right, right, left, nothing]).ravel()
+    y = np.column_stack([low, high, high, low, low, nothing]).ravel()
+    figure.add_scatter(
+        x=x, y=y, mode="lines", fill="toself", name=escaped(words), legendgroup=words,
+        line={"width": 0.8, "color": colour}, fillcolor=colour, hoverinfo="skip",
+        opacity=0.85,
+        fillpattern={"shape": "/", "size": 5, "fgcolor": colour, "bgcolor": "rgba(0,0,0,0)",
+                     "fillmode": "replace"} if hatched else None,
+    )  # fmt: skip
+    figure.add_scatter(
+        x=(left + right) / 2, y=(low + high) / 2, mode="markers", legendgroup=words,
+        marker={"size": 14, "opacity": 0}, showlegend=False, text=_hover(part, words),
+        hovertemplate="%{text}<extra></extra>",
+    )  # fmt: skip
+
+
+def _hover(part: pd.DataFrame, words: str) -> list[str]:
+    columns: Any = ("name", "address", "end", "bytes", "first_step", "last_step", "shares")
+    return [
+        f"{escaped(shortened(str(name))) or words}<br>{begin:,} to {end:,}: {units.size(size)}"
+        + (f"<br>live at steps {first:,} to {last:,}" if first >= 0 else "")
+        + (f"<br>shares its place with {shares:,}" if shares else "")
+        for name, begin, end, size, first, last, shares in zip(
+            *(part[column].tolist() for column in columns), strict=True
+        )
+    ]

@@ -1,0 +1,232 @@
+"""The lower pane of the Memory page: what lies on the chosen tiles, or on all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dash import Dash, html
+
+from dashboard import components, controls, downloads, tables, view
+from dashboard.address import Address
+from dashboard.components import Column, Element
+from dashboard.figures import floor
+from dashboard.figures.axes import Figure
+from dashboard.store import Report, Store
+from dashboard.tables import Row
+from dashboard.theme import Theme
+from pva import units
+from pva.analysis import on_tiles, tile_series
+from pva.analysis.memory import category_label, memory_overview
+
+PATH = "/memory"
+DETAILS, COMPUTE_SETS, VERTICES, EXCHANGES, VARIABLES = (
+    "details", "compute-sets", "vertices", "exchanges", "variables",
+)  # fmt: skip
+TABS = (
+    (DETAILS, "Details"),
+    (COMPUTE_SETS, "Compute sets"),
+    (VERTICES, "Vertices"),
+    (EXCHANGES, "Exchanges"),
+    (VARIABLES, "Variables"),
+)
+KEYS = ("tab", "tile", "filter", "folded", "lies")
+TABLE, BY_ADDRESS = "table", "address"
+LIES = ((TABLE, "As a table"), (BY_ADDRESS, "By address"))
+
+COLUMNS: dict[str, tuple[Column, ...]] = {
+    COMPUTE_SETS: (
+        Column("name", "Compute set", "name"),
+        Column("vertices", "Vertices", "number", 110),
+        Column("instances", "Instances", "number", 110),
+        Column("state", "State", "bytes", 110),
+        Column("code", "Code, shared", "bytes", 120),
+    ),
+    VERTICES: (
+        Column("name", "Vertex type", "name"),
+        Column("vertices", "Vertices", "number", 110),
+        Column("state", "State", "bytes", 110),
+        Column("code", "Code", "bytes", 110),
+        Column("total", "Bytes", "bytes", 110),
+    ),
+    EXCHANGES: (
+        Column("name", "Exchange", "name"),
+        Column("kind", "Kind", "text", 130),
+        Column("code_bytes", "Code", "bytes", 110),
+        Column("bytes_received", "Received", "bytes", 120),
+        Column("bytes_sent", "Sent", "bytes", 120),
+    ),
+    VARIABLES: (
+        Column("name", "Variable", "name"),
+        Column("category", "Category", "text", 190),
+        Column("type", "Type", "text", 90),
+        Column("shape", "Shape", "text", 120),
+        Column("bytes", "Bytes", "bytes", 110),
+    ),
+}
+ADDRESS_COLUMNS = (
+    Column("address", "Address", "number", 100),
+    Column("end", "End", "number", 100),
+    Column("bytes", "Bytes", "bytes", 100),
+    Column("words", "What", "name"),
+    Column("category", "Category", "text", 190),
+    Column("region", "Region", "text", 130),
+    Column("live", "Live at steps", "text", 140),
+    Column("shares", "Overlaps", "number", 100),
+)
+ANALYSES: dict[str, Any] = {
+    COMPUTE_SETS: on_tiles.compute_sets_on_tiles,
+    VERTICES: on_tiles.vertices_on_tiles,
+    EXCHANGES: on_tiles.exchanges_on_tiles,
+    VARIABLES: on_tiles.variables_on_tiles,
+}
+MAIN = {COMPUTE_SETS: "state", VERTICES: "total", EXCHANGES: "code_bytes", VARIABLES: "bytes"}
+
+
+def subject(chosen: Address) -> str:
+    """Say which tiles the lower pane is about."""
+    if not chosen.tiles:
+        return "All tiles"
+    if len(chosen.tiles) == 1:
+        return f"Tile {chosen.tiles[0]:,}"
+    return f"{len(chosen.tiles):,} tiles"
+
+
+def details(store: Store, chosen: Address, theme: Theme) -> Element:
+    """Show the tab that the address asks for; raises PvaError."""
+    tab = chosen.option("tab", [value for value, _ in TABS])
+    report = store.report(chosen.report)
+    if tab == DETAILS:
+        return details_tree(report, chosen)
+    if tab == VARIABLES:
+        return variables_tab(report, chosen, theme)
+    return html.Div(
+        [_head(chosen, tab, controls.filter_box("name", "Filter by name", chosen)), _table(chosen,
+                                                                                          tab)]
+    )  # fmt: skip
+
+
+def _head(chosen: Address, tab: str, *items: Element) -> Element:
+    clear = [html.Button("All tiles", className="button", **{"data-clear": "tile"})]
+    return html.Div(
+        [
+            html.H2(subject(chosen)),
+            *(clear if chosen.tiles else []),
+            html.Div([*items, controls.exports(f"memory-{tab}")], className="tools tools-row"),
+        ],
+        className="section-head",
+    )
+
+
+def columns_of(chosen: Address) -> tuple[Column, ...]:
+    """Give the columns of the table of a tab: those of all, and one for each chosen tile."""
+    tab = chosen.option("tab", [value for value, _ in TABS])
+    own = (
+        Column(name, name.replace("_", " ").capitalize(), "bytes", 105)
+        for name in on_tiles.own_columns(chosen.tiles)
+    )
+    return (*COLUMNS[tab], *own)
+
+
+def _table(chosen: Address, tab: str) -> Element:
+    picks = ("variable", "variable") if tab == VARIABLES else None
+    return tables.paged("memory-rows", columns_of(chosen), picks=picks, many=True)
+
+
+def rows(store: Store, chosen: Address) -> Any:
+    """Give the rows of the table of a tab; raises PvaError."""
+    tab = chosen.option("tab", [value for value, _ in TABS])
+    report = store.report(chosen.report)
+    if tab == DETAILS:
+        return on_tiles.tile_details(report, tiles=chosen.tiles)
+    if tab == VARIABLES and chosen.option("lies", [value for value, _ in LIES]) == BY_ADDRESS:
+        return tile_series.address_map(report, tile=_one_tile(report, chosen))
+    frame = ANALYSES[tab](report, tiles=chosen.tiles)
+    if tab == VARIABLES:
+        frame = frame.assign(category=frame["category"].map(category_label))
+    return components.filtered(frame, chosen.filter)
+
+
+def details_tree(report: Report, chosen: Address) -> Element:
+    """Show the memory of each chosen tile, or of all, as a tree; raises SelectionError."""
+    frame = on_tiles.tile_details(report, tiles=chosen.tiles)
+    names = list(frame.columns[2:])
+    headings = ["", *(name.replace("_", " ").capitalize() for name in names)]
+    values = zip(frame["path"], frame["label"], *(frame[name] for name in names), strict=True)
+    entries = [
+        Row(path, label, tuple(units.size(value) for value in cells))
+        for path, label, *cells in values
+    ]
+    entries.insert(0, Row("physical", "Physical tile", _physical(report, chosen, len(names))))
+    grid = tables.tree(headings, entries, chosen, name="memory-tree")
+    return html.Div([_head(chosen, DETAILS), grid])
+
+
+def _physical(report: Report, chosen: Address, columns: int) -> tuple[str, ...]:
+    if not 0 < len(chosen.tiles) == columns:
+        return ("–",) * columns
+    plan = tile_series.floor_plan(report).iloc[list(chosen.tiles)]
+    pairs = zip(plan["physical_tile"], plan["ipu"], strict=True)
+    return tuple(f"{physical:,} of IPU {ipu}" for physical, ipu in pairs)
+
+
+def variables_tab(report: Report, chosen: Address, theme: Theme) -> Element:
+    """Show the variables on the chosen tiles as a table, or those of one tile by address."""
+    choice = controls.choice("lies", LIES, chosen, label="Table or addresses")
+    by_address = chosen.option("lies", [value for value, _ in LIES]) == BY_ADDRESS
+    if not by_address:
+        hint = "Click variables to plot them over the tiles (graph Variables)."
+        box = controls.filter_box("name", "Filter variables", chosen)
+        head = _head(chosen, VARIABLES, choice, box)
+        return html.Div([head, html.P(hint, className="note"), _table(chosen, VARIABLES)])
+    one = Address(tiles=(_one_tile(report, chosen),))
+    fullest = "" if chosen.tiles else "This is the tile that needs the most; choose another above. "
+    note = (
+        f"{fullest}Code and vertex state have no addresses in the report: they fill gaps. What "
+        "lies above each other shares its place and is not live together."
+    )
+    return html.Div(
+        [
+            _head(one, VARIABLES, choice),
+            html.P(note, className="note"),
+            view.plot("memory-address", PATH, (), height=320, inside=(chosen, theme)),
+            tables.paged("memory-addresses", ADDRESS_COLUMNS, rows=8),
+        ]
+    )
+
+
+def _one_tile(report: Report, chosen: Address) -> int:
+    if chosen.tile is not None:
+        return chosen.tile
+    return memory_overview(report).fullest_tile
+
+
+def address_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
+    """Draw what lies at which address of a tile, and when."""
+    report = store.report(chosen.report)
+    frame = tile_series.address_map(report, tile=_one_tile(report, chosen))
+    frame = frame.assign(category=frame["category"])
+    return floor.address_map(frame, steps=report.dataset.length("liveness_steps"), theme=theme,
+                             label=category_label)  # fmt: skip
+
+
+def address_rows(store: Store, chosen: Address) -> Any:
+    """Give what lies on a tile by address, in words."""
+    report = store.report(chosen.report)
+    frame = tile_series.address_map(report, tile=_one_tile(report, chosen))
+    gap = frame["kind"] == "gap"
+    steps = frame["first_step"].astype(str) + " to " + frame["last_step"].astype(str)
+    return frame.assign(
+        words=frame["name"].where(~gap, "(gap)"),
+        category=frame["category"].map(lambda name: category_label(name) if name else ""),
+        live=steps.where(frame["first_step"] >= 0, "always").where(~gap, ""),
+    )
+
+
+def register(app: Dash, store: Store, path: str) -> None:
+    """Add the callbacks of the lower pane."""
+    view.fill(app, store, "memory-details", details)
+    view.draw(app, store, "memory-address", address_figure)
+    tables.serve(app, store, path, "memory-rows", columns_of, rows)
+    tables.serve(app, store, path, "memory-addresses", ADDRESS_COLUMNS, address_rows)
+    for tab, _ in TABS:
+        downloads.offer(app, f"memory-{tab}", rows)

@@ -1,0 +1,215 @@
+"""The Memory page: its figures against the frames that went in, its callbacks as functions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dashboard import address
+from dashboard.address import AddressError
+from dashboard.figures import floor
+from dashboard.figures.memory import Limit, Series, over_tiles
+from dashboard.pages import memory, memory_tabs
+from dashboard.store import Store
+from dashboard.tables import rows_asked
+from dashboard.theme import THEMES, Theme
+from pva import schema
+from pva.analysis.memory import memory_by_tile
+from pva.analysis.on_tiles import compute_sets_on_tiles
+from pva.analysis.tile_series import address_map, floor_plan
+from tests.builders import small_report, write_report
+from tests.dashboard.test_router import words
+
+LIMIT = Limit(3000, "A tile")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store([write_report(tmp_path / "small")])
+
+
+def at(search: str) -> address.Address:
+    return address.parse("/memory", search)
+
+
+def drawn(frame: pd.DataFrame, **options: Any) -> Any:
+    series = [Series(name, name, "#111111", "#eeeeee") for name in frame.columns[1:]]
+    given = {"axis": "Tile", "limit": LIMIT, "theme": "light"}
+    return over_tiles(frame, series, **(given | options))
+
+
+def plain(values: list[int]) -> pd.DataFrame:
+    return pd.DataFrame({"tile": range(len(values)), "total": values})
+
+
+def test_each_tile_is_a_step_of_its_bytes() -> None:
+    trace = drawn(plain([2048, 900, 700])).data[0]
+    assert (trace.y * 1024).tolist() == [2048, 2048, 900, 700, 700]
+    assert [round(float(x)) for x in trace.x] == [0, 0, 1, 2, 2]
+    assert list(trace.customdata) == ["2.0 kB", "2.0 kB", "900 B", "700 B", "700 B"]
+
+
+def test_limit_in_reach_is_a_line_and_one_far_above_a_note() -> None:
+    near, far = drawn(plain([2048])), drawn(plain([2048]), limit=Limit(638976, "A tile"))
+    assert [shape.y0 for shape in near.layout.shapes] == [3000 / 1024]
+    assert near.layout.yaxis.range[1] > 3000 / 1024
+    assert not far.layout.shapes
+    assert far.layout.annotations[0].text == "A tile has 624.0 kB, 312.0 times the fullest"
+
+
+def test_limit_that_is_asked_for_is_drawn_far_above() -> None:
+    figure = drawn(plain([2048]), limit=Limit(638976, "A tile", shown=True))
+    assert figure.layout.shapes[0].y0 == 624
+
+
+def test_columns_are_stacked_in_the_order_given() -> None:
+    frame = pd.DataFrame({"tile": [0, 1], "stack": [90, 90], "vertexCode": [300, 100]})
+    figure = drawn(frame)
+    assert [trace.name for trace in figure.data] == ["stack", "vertexCode"]
+    assert {trace.stackgroup for trace in figure.data} == {"memory"}
+
+
+def test_window_shows_every_tile_in_it() -> None:
+    values = np.arange(6000)[::-1].copy()
+    whole, part = drawn(plain(values.tolist())), drawn(plain(values.tolist()), window=(100, 400))
+    assert len(whole.data[0].x) <= 1502
+    assert np.rint(part.data[0].x[1:-1]).tolist() == list(range(100, 400))
+    assert part.layout.xaxis.range == (99.5, 399.5)
+
+
+def test_tiles_out_of_memory_are_marked() -> None:
+    figure = drawn(plain([2048, 4000, 1]), lacking=np.array([1]))
+    assert figure.data[-1].name == "Out of memory"
+    assert figure.data[-1].x.tolist() == [1]
+
+
+def test_names_that_look_like_markup_stay_names() -> None:
+    series = [Series("total", "<b>x</b>", "#111111", "#eeeeee")]
+    figure = over_tiles(plain([1]), series, axis="Tile", limit=LIMIT, theme="dark")
+    assert figure.data[0].name == "&lt;b&gt;x&lt;/b&gt;"
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize(
+    "search",
+    ["", "breakdown=region", "breakdown=category&gaps=off", "breakdown=liveness&per=ipu",
+     "order=physical&limit=on", "graph=variables&variable=1,3", "graph=map",
+     "graph=map&category=variable&scale=heat&limit=on", "range=2-5"],
+)  # fmt: skip
+def test_every_view_is_drawn_in_both_themes(store: Store, search: str, theme: Theme) -> None:
+    figure = memory.figure(store, at(search), theme)
+    assert json.loads(figure.to_json())["layout"]["font"]["color"].startswith("#")
+
+
+def test_plot_by_region_holds_the_bytes_of_the_frame(store: Store) -> None:
+    figure = memory.figure(store, at("breakdown=region&gaps=off"), "light")
+    frame = memory_by_tile(store.report())
+    together = sum(np.asarray(trace.y, dtype=float)[1:-1] for trace in figure.data)
+    assert (together * _unit(figure)).tolist() == frame["total"].tolist()
+
+
+def _unit(figure: Any) -> int:
+    return {"kB": 1024, "B": 1}[figure.layout.yaxis.ticksuffix.strip()]
+
+
+def test_click_on_an_ipu_chooses_its_tiles(store: Store) -> None:
+    figure = memory.figure(store, at("per=ipu"), "light")
+    assert figure.layout.meta["picks"] == ["0-4", "5-9"]
+
+
+def test_map_has_a_cell_for_each_tile(store: Store) -> None:
+    figure = memory.figure(store, at("graph=map"), "light")
+    cells, colours = np.array(figure.data[0].customdata), np.array(figure.data[0].z)
+    plan = floor_plan(store.report())
+    assert sorted(cells[cells >= 0].tolist()) == plan["tile"].tolist()
+    assert np.isnan(colours[cells < 0]).all()
+    for tile, size in zip(plan["tile"], plan["bytes"], strict=True):
+        assert colours[cells == tile] * 1024 == pytest.approx(size)
+
+
+def test_map_crosses_out_tiles_out_of_memory(store: Store) -> None:
+    plan = floor_plan(store.report()).assign(free=lambda frame: frame["free"] - 10**6)
+    figure = floor.tile_map(plan, words="", scale="blue", top=1024, theme="light")
+    assert len(figure.data[1].x) == 10
+
+
+def test_address_map_draws_a_box_for_each_piece(store: Store) -> None:
+    frame = address_map(store.report(), tile=0)
+    figure = floor.address_map(frame, steps=14, theme="light", label=str)
+    boxes = [trace for trace in figure.data if trace.fill == "toself"]
+    assert sum(len(trace.x) // 6 for trace in boxes) == len(frame)
+    hovers = [text for trace in figure.data if trace.text is not None for text in trace.text]
+    assert len(hovers) == len(frame)
+
+
+@pytest.mark.parametrize("tab", [value for value, _ in memory_tabs.TABS])
+@pytest.mark.parametrize("tiles", ["", "&tile=3", "&tile=0,3,7"])
+def test_every_tab_is_filled(store: Store, tab: str, tiles: str) -> None:
+    chosen = at(f"tab={tab}{tiles}")
+    shown = words(memory_tabs.details(store, chosen, "light"))
+    assert memory_tabs.subject(chosen) in shown
+    assert len(memory_tabs.rows(store, chosen)) > 0
+
+
+def test_details_have_a_column_for_each_chosen_tile(store: Store) -> None:
+    shown = words(memory_tabs.details(store, at("tile=3,7"), "light"))
+    assert "Tile 3 Tile 7" in shown
+    assert "3 of IPU 0 4 of IPU 1" in shown
+    folded = words(memory_tabs.details(store, at("tile=3,7&folded=total"), "light"))
+    assert "By region" in shown
+    assert "By region" not in folded
+
+
+def test_rows_are_sorted_cut_and_written(store: Store) -> None:
+    frame = compute_sets_on_tiles(store.report())
+    columns = memory_tabs.COLUMNS["compute-sets"]
+    asked = {"startRow": 0, "endRow": 2, "sortModel": [{"colId": "name", "sort": "desc"}]}
+    answer = rows_asked(frame, columns, asked)
+    assert answer["rowCount"] == len(frame)
+    assert [row["name"] for row in answer["rowData"]] == sorted(frame["name"])[::-1][:2]
+    assert all(row["state_text"].endswith("B") for row in answer["rowData"])
+
+
+@pytest.mark.parametrize(
+    "asked", [{"startRow": -5, "endRow": 10**9}, {"sortModel": [{"colId": "__class__"}]}, {}]
+)
+def test_rows_asked_for_in_a_wrong_way_do_no_harm(store: Store, asked: dict[str, Any]) -> None:
+    frame = compute_sets_on_tiles(store.report())
+    answer = rows_asked(frame, memory_tabs.COLUMNS["compute-sets"], asked)
+    assert len(answer["rowData"]) <= 1000
+
+
+def test_filter_keeps_rows_and_download_alike(store: Store) -> None:
+    chosen = at("tab=variables&filter=name~prod")
+    names = set(memory_tabs.rows(store, chosen)["name"])
+    assert names
+    assert all("prod" in name for name in names)
+
+
+@pytest.mark.parametrize(
+    ("search", "words_of_it"),
+    [
+        ("graph=x", "graph=x: not there; known: total, variables, map"),
+        ("tab=x", "tab=x: not there"),
+        ("variable=x&graph=variables", "variable=x: no variable"),
+    ],
+)
+def test_wrong_option_is_named(store: Store, search: str, words_of_it: str) -> None:
+    with pytest.raises(AddressError, match=words_of_it):
+        memory.frame_of(store, at(search)), memory_tabs.rows(store, at(search))
+
+
+def test_out_of_memory_report_says_by_how_much_and_marks_the_tiles(tmp_path: Path) -> None:
+    target = dict(small_report().table("target"))
+    assert schema.TABLE["target"].column("bytes_per_tile")
+    target["bytes_per_tile"] = [600]
+    store = Store([write_report(tmp_path / "full", small_report(target=target))])
+    assert "Does not fit" in words(memory.layout(store, at("")))
+    figure = memory.figure(store, at(""), "light")
+    free = memory_by_tile(store.report())["free"]
+    assert figure.data[-1].x.tolist() == [tile for tile, left in enumerate(free) if left < 0]

@@ -1,0 +1,100 @@
+"""What the layouts hold against what the callbacks and the server know."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dashboard import downloads, view
+from dashboard.address import Address
+from dashboard.app import create_app
+from dashboard.pages import PAGES
+from dashboard.store import Store
+from dashboard.view import following
+from tests.builders import write_report
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return Store([write_report(tmp_path_factory.mktemp("wiring") / "small")])
+
+
+@pytest.fixture(scope="module")
+def app(store: Store) -> Any:
+    return create_app([store.path()])
+
+
+def parts(element: Any) -> Iterator[Any]:
+    """Walk a layout."""
+    if isinstance(element, list | tuple):
+        for each in element:
+            yield from parts(each)
+    elif element is not None and not isinstance(element, str | int | float):
+        yield element
+        yield from parts(getattr(element, "children", None))
+
+
+def inputs(app: Any) -> set[str]:
+    """Name the inputs of all callbacks."""
+    found = set()
+    for callback in app._callback_list:
+        for each in callback["inputs"]:
+            found.add(each["id"])
+    return found
+
+
+def layouts(store: Store) -> Iterator[Any]:
+    for page in PAGES:
+        if page.available(store, ""):
+            yield from parts(page.layout(store, Address(page.PATH)))
+
+
+def test_every_view_of_a_page_is_followed_by_a_callback(app: Any, store: Store) -> None:
+    known = inputs(app)
+    views = [
+        part.id
+        for part in layouts(store)
+        if isinstance(getattr(part, "id", None), dict) and "view" in part.id
+    ]
+    assert views
+    assert all(json.dumps(each, separators=(",", ":")) in known for each in views)
+
+
+def test_every_download_that_a_page_offers_is_there(app: Any, store: Store) -> None:
+    names = {getattr(part, "data-download", None) for part in layouts(store)} - {None}
+    assert names <= set(downloads.offered(app.server))
+
+
+def test_every_download_is_given_as_csv_and_parquet(app: Any) -> None:
+    client = app.server.test_client()
+    for name in downloads.offered(app.server):
+        for kind, head in (("csv", b""), ("parquet", b"PAR1")):
+            answer = client.get(f"/download/{name}.{kind}")
+            assert answer.status_code in (200, 404), f"{name}: {answer.text}"
+            assert answer.status_code == 404 or answer.data.startswith(head)
+            assert answer.status_code == 200 or b"not recorded" in answer.data or len(answer.data)
+    assert client.get("/download/memory-total.exe").status_code == 404
+
+
+def test_download_holds_what_the_address_chooses(app: Any) -> None:
+    answer = app.server.test_client().get("/download/memory-variables.csv?tab=variables&tile=3")
+    assert answer.text.startswith("variable,name,category")
+    assert "attachment" in answer.headers["Content-Disposition"]
+
+
+def test_view_that_waits_for_its_page_makes_nothing(store: Store) -> None:
+    from dash.exceptions import PreventUpdate
+
+    answer = following(store, lambda *_: "made")
+    with pytest.raises(PreventUpdate):
+        answer({"path": "/memory", "keys": []})
+    assert answer({"path": "/memory", "search": "tile=3"}) == "made"
+
+
+def test_view_takes_its_theme_and_address() -> None:
+    made = following(Store([]), lambda _, chosen, theme: (chosen.tiles, theme))
+    assert made({"path": "/memory", "search": "tile=3-4", "theme": "dark"}) == ((3, 4), "dark")
+    assert view.seen_theme({"theme": "pink"}) == "light"
