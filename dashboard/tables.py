@@ -80,6 +80,8 @@ def paged(
             "headerHeight": HEADER_PIXELS,
             "cacheBlockSize": BLOCK,
             "maxBlocksInCache": 10,
+            # Dash AG Grid holds one request: the answer to an earlier one would be lost.
+            "maxConcurrentDatasourceRequests": 1,
             "infiniteInitialRowCount": 1,
             "enableCellTextSelection": True,
             "animateRows": False,

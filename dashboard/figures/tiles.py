@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HEADROOM = 1.08
+MAX_POINTS = 1500  # in the lower half of a page, beside a table
 Unit = Literal["cycles", "bytes"]
 
 # column: (words, type of step whose colour it takes, or number of a colour of SERIES)
@@ -39,7 +40,7 @@ def by_tile(
     """Draw columns of a frame over its tiles; `stacked` adds them up, otherwise they lie over."""
     values = {column: frame[column].to_numpy() for column in columns}
     total = frame[list(columns)].to_numpy().sum(axis=1) if stacked else values[columns[0]]
-    x, places = widened(shown_places(total), len(frame))
+    x, places = widened(shown_places(total, MAX_POINTS), len(frame))
     write = units.size if unit == "bytes" else units.cycles_or_time
     traces = []
     for column in columns:

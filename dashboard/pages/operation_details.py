@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,8 @@ from pva.analysis.program_tree import program_tree
 from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
 
-MOST_LINES = 200  # of an operation; its others are in the program tree
+MOST_LINES = 100  # programs of an operation; its others are in the program tree
+MOST_SETS = 100  # compute sets of an operation
 COMPUTE_SET_COLUMNS = (
     Column("name", "Compute set", "name"),
     Column("vertices", "Vertices", "number", 110),
@@ -281,8 +282,16 @@ def _cycles(store: Store, shown: Chosen, theme: Theme) -> Element:
             components.drawn(figure, "operation-cycles", 300),
         ]
     if len(sets):
-        pieces.append(components.table("operation-compute-sets", sets, COMPUTE_SET_COLUMNS))
+        pieces.append(_sets_table("operation-compute-sets", sets, COMPUTE_SET_COLUMNS))
     return html.Div(pieces)
+
+
+def _sets_table(identifier: str, sets: Frame, columns: Sequence[Column]) -> Element:
+    """List the first compute sets, and say how many there are."""
+    more = len(sets) - MOST_SETS
+    note = f"{counted(more, 'more compute set')}" if more > 0 else ""
+    grid = components.table(identifier, sets.head(MOST_SETS), columns)
+    return html.Div([grid, html.P(note, className="note")])
 
 
 def _known(frame: Frame) -> Frame:
@@ -331,7 +340,7 @@ def _flops(store: Store, shown: Chosen, theme: Theme) -> Element:
     return html.Div(
         [
             html.P(f"{units.count(done)} floating-point operations{rate}.", className="subject"),
-            components.table("operation-flops", sets, FLOPS_COLUMNS),
+            _sets_table("operation-flops", sets, FLOPS_COLUMNS),
         ]
     )
 

@@ -80,8 +80,8 @@ def more_words(tree: Frame) -> str:
     functions = int((roots["part"] == "function").sum())
     size = (
         f"{counted(len(tree), 'program')} in {counted(len(roots) - functions, 'control program')}"
-        f" and {counted(functions, 'function')}."
     )
+    size += f" and {counted(functions, 'function')}." if functions else "."
     leaves = tree[(tree["end"] == tree.index + 1) & (tree["function"] < 0)]
     leaves = leaves[leaves["cycles"] > 0]
     if not len(leaves):

@@ -158,7 +158,9 @@ def _grid() -> Element:
             "rowHeight": 26,
             "headerHeight": components.HEADER_PIXELS,
             "cacheBlockSize": tables.BLOCK,
-            "maxBlocksInCache": 10,
+            "maxBlocksInCache": 4,
+            "maxConcurrentDatasourceRequests": 1,  # as in `tables.paged`
+            "blockLoadDebounceMillis": 40,
             "infiniteInitialRowCount": 1,
             "animateRows": False,
             "tooltipShowDelay": 500,
