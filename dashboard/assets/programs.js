@@ -121,7 +121,7 @@
   const none = () => window.dash_clientside.no_update;
 
   function chooseColumns(fields) {
-    const shown = [...document.querySelectorAll("#operations-columns input")];
+    const shown = [...document.querySelectorAll(".columns-choice input")];
     if (!fields || !shown.length) return;
     const order = shown.map((box) => box.value).filter((field) => fields.includes(field));
     go({ columns: order.join(",") || null }, true);

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.browser.names import LABEL, VARIABLE, Opener
+from tests.browser.names import LABEL, PROGRAM, VARIABLE, Opener
 from tests.builders import small_report, write_report
 
 ROOT = Path(__file__).parents[2]
@@ -69,8 +69,14 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = small_report()
     names = data.column("variables", "name").copy()
     names[np.flatnonzero(names == "product")] = VARIABLE
+    programs = data.column("programs", "name").copy()
+    programs[np.flatnonzero(programs == "y/StreamCopy")] = PROGRAM
     report = write_report(
-        folder / "small", small_report(variables=data.table("variables") | {"name": names})
+        folder / "small",
+        small_report(
+            variables=data.table("variables") | {"name": names},
+            programs=data.table("programs") | {"name": programs},
+        ),
     )
     environment = os.environ | {
         "PVTI_OPTIONS": f'{{"enable":"true","directory":"{report}"}}',
