@@ -57,7 +57,7 @@ PARTS = {
 def info(path: str, tables: bool, form: str, limit: int | None) -> None:
     """Print what a file or directory is, whether it fits, how long it took, what was recorded.
 
-    PATH is a report directory, a profile in any encoding, or a host trace.
+    PATH is a report directory, a profile in any encoding, or a host trace in any format.
     """
     place = source(path)
     if _is_trace(Path(place)):
@@ -80,19 +80,12 @@ def info(path: str, tables: bool, form: str, limit: int | None) -> None:
 def _is_trace(path: Path) -> bool:
     """Tell a host trace, or a directory that holds one and no report."""
     from pva.formats import registry
-    from pvti.schema import APPLICATION_ID
+    from pva.formats.trace_files import is_trace
 
     if path.is_dir():
         files = registry.directory_files(path)
         return "trace" in files and not {"profile", "graph", "execution", "debug"} & set(files)
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        head = file.read(72)
-    # Where SQLite keeps the application id: www.sqlite.org/fileformat.html, section 1.3.
-    return head.startswith(b"SQLite format 3\0") and head[68:72] == APPLICATION_ID.to_bytes(
-        4, "big"
-    )
+    return path.is_file() and is_trace(path)
 
 
 def _object(report: Report) -> dict[str, Any]:

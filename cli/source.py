@@ -13,7 +13,7 @@ from pva.errors import DamagedFileError
 
 if TYPE_CHECKING:
     from pva.report import Report
-    from pva.trace import Trace
+    from pva.trace import Align, Trace
 
 STANDARD_INPUT = "-"
 _NAME = "standard-input"
@@ -26,11 +26,11 @@ def open_report(path: str) -> Report:
     return openReport(source(path))
 
 
-def open_trace(path: str) -> Trace:
-    """Open a host trace; raises PvaError."""
+def open_trace(path: str, *more: str, align: Align = "wall") -> Trace:
+    """Open a host trace, or several as one; raises PvaError."""
     from pva.trace import openTrace
 
-    return openTrace(source(path))
+    return openTrace([source(one) for one in (path, *more)], align=align)
 
 
 def source(path: str) -> str:

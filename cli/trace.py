@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +12,12 @@ from cli.faults import Command, Group
 from cli.output import (
     OBJECT,
     counted,
+    ended_by_reader,
     format_option,
     limit_option,
     of_frame,
     printable,
     write,
-    write_bytes,
     write_object,
     write_result,
     write_rows_object,
@@ -28,7 +27,9 @@ from pva import units
 from pva.errors import OverwriteError, PvaError, nearest
 
 if TYPE_CHECKING:
-    from pva.trace import Trace
+    import pandas as pd
+
+    from pva.trace import Align, Trace
 
 EXAMPLES = """
 \b
@@ -42,13 +43,15 @@ INFO_EXAMPLES = """
 Examples:
   tilescope trace info run/             the trace of a report directory
   tilescope trace info run.pvti --json
+  tilescope trace info profile.json.gz  what PyTorch's profiler or viztracer wrote
 """
 SHOW_EXAMPLES = """
 \b
 Examples:
   tilescope trace show run/                                 threads, then labels
   tilescope trace show run.pvti --only labels --limit 0     every label
-  tilescope trace show run.pvti --only threads --format json
+  tilescope trace show run.pvti --only series --format json
+  tilescope trace show rank0.pvti rank1.pvti --only processes
 """
 CONVERT_EXAMPLES = """
 \b
@@ -56,29 +59,37 @@ Examples:
   tilescope trace convert run.pvti -o run.json         Trace Event JSON, for chrome://tracing
   tilescope trace convert run/ -o run.pftrace          for ui.perfetto.dev
   tilescope trace convert run.pvti --to chrome -o - | gzip > run.json.gz
+  tilescope trace convert rank*.pvti -o all.pftrace    several files, by their wall clocks
 """
 TABLES = ("threads", "labels")
+MORE_TABLES = ("processes", "channels", "events", "instants", "series", "heatmaps")
 SUFFIXES = {".json": "chrome", ".pftrace": "perfetto", ".perfetto-trace": "perfetto"}
-_FILE = click.argument("file", metavar="FILE", type=click.Path())
+ALIGN = "How several files lie: by the wall clock of each, or all from one start."
+_FILES = click.argument("files", metavar="FILE...", type=click.Path(), nargs=-1, required=True)
+_ALIGN = click.option(
+    "--align", type=click.Choice(("wall", "start")), default="wall", show_default=True, help=ALIGN
+)
 
 
 @click.group(cls=Group, epilog=EXAMPLES, no_args_is_help=True)
 def trace() -> None:
-    """Look into a host trace (.pvti), or convert it for another viewer."""
+    """Look into a host trace (.pvti, Chrome trace JSON), or convert it for another viewer."""
 
 
 @trace.command("info", cls=Command, epilog=INFO_EXAMPLES)
-@_FILE
+@_FILES
+@_ALIGN
 @click.option("--json", "form", flag_value=OBJECT, help="Write one JSON object.")
-def info(file: str, form: str | None) -> None:
+def info(files: tuple[str, ...], align: Align, form: str | None) -> None:
     """Tell what a trace holds, how long it is and whether it was closed.
 
-    FILE is a .pvti file, or a report directory that holds one.
+    FILE is a .pvti file, Chrome trace JSON (packed by gzip or not, as PyTorch and viztracer write
+    it), or a report directory that holds a .pvti; - reads one from stdin. Several are one trace.
     """
-    write_trace_info(open_trace(file), file, form)
+    write_trace_info(open_trace(*files, align=align), _of(files), form)
 
 
-def write_trace_info(opened: Trace, of: str, form: str | None) -> None:
+def write_trace_info(opened: Trace, of: str | list[str], form: str | None) -> None:
     """Write what a trace holds, as lines or as one object."""
     facts = trace_facts(opened)
     if form == OBJECT:
@@ -86,8 +97,8 @@ def write_trace_info(opened: Trace, of: str, form: str | None) -> None:
         return
     lines = {
         "trace": headline(opened),
-        "began": facts["began"],
-        "processes": ", ".join(f"{p['name']} ({p['pid']})" for p in facts["processes"]),
+        "began": facts["began"] or "not told",
+        "processes": ", ".join(f"{p['name']} ({p['pid']})".strip() for p in facts["processes"]),
         "channels": ", ".join(facts["channels"]),
         "beside": f"{counted(facts['instants'], 'instant event')},"
         f" {counted(len(facts['series']), 'series', 'series')},"
@@ -106,8 +117,8 @@ def trace_facts(opened: Trace) -> dict[str, Any]:
         "path": str(opened.path),
         "finished": opened.is_finished,
         "duration_ns": opened.duration_ns,
-        "began": began.isoformat().replace("+00:00", "Z"),
-        "events": sum(len(thread.columns) for thread in opened.threads),
+        "began": began.isoformat().replace("+00:00", "Z") if opened.anchor.wall_ns else "",
+        "events": sum(thread.count for thread in opened.threads),
         "threads": len(opened.threads),
         "processes": [{"pid": p.pid, "name": p.name} for p in opened.processes],
         "channels": list(opened.channels),
@@ -120,38 +131,53 @@ def trace_facts(opened: Trace) -> dict[str, Any]:
 
 
 @trace.command("show", cls=Command, epilog=SHOW_EXAMPLES)
-@_FILE
-@click.option("--only", type=click.Choice(TABLES), help="One of the two tables.")
+@_FILES
+@_ALIGN
+@click.option("--only", type=click.Choice(TABLES + MORE_TABLES), help="One table.")
 @format_option
 @limit_option
-def show(file: str, only: str | None, form: str, limit: int | None) -> None:
-    """Print the threads of a trace, and where its time went by label."""
-    from pva.analysis import host
-
+def show(
+    files: tuple[str, ...], align: Align, only: str | None, form: str, limit: int | None
+) -> None:
+    """Print the threads of a trace and where its time went by label, or any of its tables."""
     if form in ("json", "csv") and only is None:
         raise click.UsageError(f"--format {form} writes one table; add --only threads or labels")
-    opened = open_trace(file)
-    analyses = {"threads": host.threads, "labels": host.label_statistics}
+    opened = open_trace(*files, align=align)
+    if form == OBJECT and only is not None:
+        rows = of_frame(_table(opened, only))
+        write_rows_object("trace show", _of(files), rows, limit, name=only)
+        return
     if form == OBJECT:
-        frames = {name: analyses[name](opened) for name in (TABLES if only is None else [only])}
-        if only is not None:
-            write_rows_object("trace show", file, of_frame(frames[only]), limit, name=only)
-            return
+        frames = {name: _table(opened, name) for name in TABLES}
         shown = {name: frame.head(limit) if limit else frame for name, frame in frames.items()}
-        rows = {name: frame.to_dict("records") for name, frame in shown.items()}
-        write_object("trace show", file, **rows)
+        records = {name: frame.to_dict("records") for name, frame in shown.items()}
+        write_object("trace show", _of(files), **records)
         return
     if form == "table":
-        write([headline(opened), *opened.problems])
+        write([headline(opened), *map(printable, opened.problems)])
     for name in TABLES if only is None else [only]:
         if form == "table":
             write(["", f"{name.capitalize()}:"])
-        write_result(analyses[name](opened), form, limit)
+        write_result(_table(opened, name), form, limit)
+
+
+def _table(opened: Trace, name: str) -> pd.DataFrame:
+    from pva.analysis import host
+
+    analyses = {"threads": host.threads, "labels": host.label_statistics}
+    if name in analyses:
+        return analyses[name](opened)
+    frame: pd.DataFrame = getattr(opened.frames, name)()
+    return frame
+
+
+def _of(files: tuple[str, ...]) -> str | list[str]:
+    return files[0] if len(files) == 1 else list(files)
 
 
 def headline(opened: Trace) -> str:
     """Say in a line how much a trace holds, and whether it was closed."""
-    events = sum(len(thread.columns) for thread in opened.threads)
+    events = sum(thread.count for thread in opened.threads)
     state = "" if opened.is_finished else "; not closed: still growing, or its program was killed"
     return (
         f"{opened.path}: {counted(events, 'event')} on {counted(len(opened.threads), 'thread')}"
@@ -160,29 +186,38 @@ def headline(opened: Trace) -> str:
 
 
 @trace.command("convert", cls=Command, epilog=CONVERT_EXAMPLES)
-@_FILE
+@_FILES
+@_ALIGN
 @click.option("-o", "--out", required=True, metavar="OUT", help="Where to; - is stdout.")
 @click.option("--to", "form", help="chrome or perfetto.  [default: by the suffix of OUT]")
 @click.option("--force", is_flag=True, help="Replace OUT when it is there.")
-def convert(file: str, out: str, form: str | None, force: bool) -> None:
+def convert(files: tuple[str, ...], align: Align, out: str, form: str | None, force: bool) -> None:
     """Write a trace for chrome://tracing (JSON) or for Perfetto.
 
-    Perfetto's format needs the package perfetto: pip install 'tilescope[perfetto]'.
+    Series are counters, and so is each bin of a heatmap. What a file has and cannot be shown is
+    told on stderr. Perfetto's format needs the package perfetto: pip install 'tilescope[perfetto]'.
     """
+    from pva.formats.trace_files import write as written
+
     form = _form(out, form)
     target = Path(out)
     if out != "-" and target.exists() and not force:
         raise OverwriteError(target, "already there", "give another name, or --force to replace it")
-    data = converted(open_trace(file), form)
+    opened = open_trace(*files, align=align)
+    for problem in opened.problems:
+        click.echo(f"tilescope: {printable(f'{opened.path}: {problem}')}", err=True)
     if out == "-":
         if form == "perfetto" and sys.stdout.isatty():
             raise click.UsageError("Perfetto's format is not for a terminal; give -o FILE")
-        write_bytes(data)
+        with ended_by_reader():
+            written(opened, sys.stdout.buffer, form)
+            sys.stdout.buffer.flush()
         return
-    from pva.formats.files import replaced
+    from pva.formats.files import replacing
 
-    replaced(target, data, "a trace")
-    click.echo(f"{target}: {units.size(len(data))}", err=True)
+    with replacing(target, "a trace") as stream:
+        written(opened, stream, form)
+    click.echo(f"{target}: {units.size(target.stat().st_size)}", err=True)
 
 
 def _form(out: str, form: str | None) -> str:
@@ -196,12 +231,3 @@ def _form(out: str, form: str | None) -> str:
     if form not in known:
         raise PvaError(f"--to {form}", "no such form", nearest(form, known))
     return form
-
-
-def converted(opened: Trace, form: str) -> bytes:
-    """Give a trace in another form; raises MissingPackageError."""
-    from pva.formats import chrome_trace, perfetto_trace
-
-    stream = io.BytesIO()
-    (chrome_trace if form == "chrome" else perfetto_trace).write(opened, stream)
-    return stream.getvalue()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -49,16 +49,27 @@ def opened(path: Path, what: str) -> Iterator[BinaryIO]:
         raise PvaError(path, found, f"{what} that can be read") from error
 
 
-def replaced(path: Path, data: bytes, what: str) -> None:
-    """Write a whole file; one that was there stays until the new one is whole. Raises PvaError."""
+@contextmanager
+def replacing(path: Path, what: str) -> Iterator[BinaryIO]:
+    """Write a file; one that was there stays until the new one is whole. Raises PvaError."""
     part = path.with_name(f"{path.name}.part")
     try:
-        part.write_bytes(data)
+        with part.open("wb") as stream:
+            yield stream
         os.replace(part, path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
         found = error.strerror or str(error)
         raise PvaError(path, found, f"a place where {what} can be written") from error
+
+
+def replaced(path: Path, data: bytes, what: str) -> None:
+    """Write a whole file, as `replacing` does."""
+    with replacing(path, what) as stream:
+        stream.write(data)
 
 
 @contextmanager

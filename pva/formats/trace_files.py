@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import fspath
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from pva.errors import PvaError
+from pva.formats import chrome_trace, perfetto_trace
 from pva.formats.chrome_file import ChromeFile
 from pva.formats.files import opened
 from pva.formats.joined_traces import JoinedFile, TraceFile
-from pva.formats.json_pieces import GZIP, MARK
+from pva.formats.json_pieces import GZIP, MARK, READ
 from pva.formats.pvti_trace import PvtiFile
+from pva.formats.sqlite_outside import MAGIC
+from pvti.schema import APPLICATION_ID
 
 _HEAD_BYTES = 64
 
@@ -41,6 +45,24 @@ def is_chrome(head: bytes) -> bool:
     """Tell what may be Chrome trace JSON, packed by gzip or not."""
     text = head.removeprefix(MARK).lstrip()
     return text.startswith((b"{", b"[")) or head.startswith(GZIP)
+
+
+def is_trace(path: Path) -> bool:
+    """Tell a host trace from other files by how it begins; raises PvaError."""
+    with opened(path, "a host trace") as stream:
+        head = stream.read(READ)
+    if head.startswith(MAGIC):
+        # Where SQLite keeps the application id: www.sqlite.org/fileformat.html, section 1.3.
+        return head[68:72] == APPLICATION_ID.to_bytes(4, "big")
+    text = head.removeprefix(MARK).lstrip()
+    return head.startswith(GZIP) or text.startswith(b"[") or (
+        text.startswith(b"{") and b'"traceEvents"' in text
+    )  # fmt: skip
+
+
+def write(trace: Any, out: BinaryIO, form: str) -> None:
+    """Write a `pva.trace.Trace` as `chrome` or `perfetto`, in parts; raises MissingPackageError."""
+    (chrome_trace if form == "chrome" else perfetto_trace).write(trace, out)
 
 
 def is_directory(path: Path) -> bool:
