@@ -67,7 +67,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "cycles change": lambda value: changed(value, units.cycles_or_time),
 }
 _CHANGE_COLOUR = (
-    "({'color': params.value > 0 ? 'var(--bad)' : params.value < 0 ? 'var(--good)' : ''})"
+    "({'color': params.value > 0 ? 'var(--grew)' : params.value < 0 ? 'var(--shrank)' : ''})"
 )
 _STYLES = {"share": "({'--part': params.value})"} | dict.fromkeys(
     ("change", "bytes change", "cycles change"), _CHANGE_COLOUR

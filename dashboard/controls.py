@@ -35,7 +35,11 @@ def _data(choices: Choices) -> list[dict[str, str]]:
 
 def _now(chosen: Address, key: str, default: str) -> str:
     """Give what the link says of a key, of the default without it."""
-    fields = {"show": chosen.show, "ipu": "" if chosen.ipu is None else str(chosen.ipu)}
+    fields = {
+        "show": chosen.show,
+        "against": chosen.against,
+        "ipu": "" if chosen.ipu is None else str(chosen.ipu),
+    }
     return fields.get(key, chosen.text(key)) or default
 
 

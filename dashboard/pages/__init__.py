@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dashboard.pages import (
+    compare,
     execution,
     insights,
     liveness,
@@ -24,5 +25,6 @@ PAGES: tuple[Page, ...] = (
     programs,
     operations,
     execution,
+    compare,
     trace,
 )

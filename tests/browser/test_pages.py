@@ -20,6 +20,7 @@ PAGES = {
     "/programs": "takes all 1,024 cycles",
     "/operations": "multiply takes the most cycles, 638 (62.3 %)",
     "/execution": "2 recorded runs took",
+    "/compare?report=small&against=demo": "demo takes",
     "/trace": "40 events on 1 thread.",
 }
 DEMO_ANSWERS = {

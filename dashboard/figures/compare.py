@@ -1,0 +1,142 @@
+"""Two reports in one figure: memory by tile, and liveness by program step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dashboard.figures.axes import (
+    Numbers,
+    byte_axis,
+    escaped,
+    number_axis,
+    shortened,
+    shown_places,
+    widened,
+)
+from dashboard.theme import Theme, plot_layout, token
+from pva import units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HEADROOM = 1.12
+MOST_POINTS = 1600  # of each line
+LONGEST_REPORT, LONGEST_STEP = 40, 40  # letters of a name
+# How the lines of the first and the second report are drawn: not by colour alone.
+LINES = (("before", "dash"), ("after", "solid"))
+
+
+class Curve(NamedTuple):
+    """A line: the name of its report, its values, and words for each value."""
+
+    name: str
+    values: Numbers
+    words: list[str] | None = None
+
+
+def two_curves(
+    curves: tuple[Curve, Curve], *, axis: str, theme: Theme, together: bool = True
+) -> go.Figure:
+    """Draw both curves as steps over whole numbers, in one plot, or one above the other.
+
+    The first is dashed, the second is solid and filled. Values are bytes.
+    """
+    figure = go.Figure()
+    for place, (curve, (colour, dash)) in enumerate(zip(curves, LINES, strict=True)):
+        x, shown = widened(shown_places(curve.values, MOST_POINTS), len(curve.values))
+        figure.add_scatter(
+            x=x,
+            y=curve.values[shown],
+            name=escaped(shortened(curve.name, LONGEST_REPORT)),
+            mode="lines",
+            line={"shape": "hvh", "width": 1.6, "color": token(colour, theme), "dash": dash},
+            fill="tozeroy" if place or not together else None,
+            fillcolor=token(f"{colour}-fill", theme),
+            customdata=_hover(curve, shown),
+            hovertemplate="%{customdata}",
+            yaxis="y" if together or not place else "y2",
+        )
+    top = max(float(curve.values.max(initial=1)) for curve in curves) * HEADROOM
+    count = max(len(curve.values) for curve in curves)
+    _axes(figure, axis, count, top, theme, together=together)
+    return figure
+
+
+def _hover(curve: Curve, shown: Numbers) -> list[str]:
+    sizes = [units.size(value) for value in curve.values[shown].tolist()]
+    if curve.words is None:
+        return sizes
+    return [
+        f"{size}<br>{escaped(shortened(curve.words[place], LONGEST_STEP))}"
+        for size, place in zip(sizes, shown.tolist(), strict=True)
+    ]
+
+
+def _axes(
+    figure: go.Figure, axis: str, count: int, top: float, theme: Theme, *, together: bool
+) -> None:
+    layout: dict[str, Any] = plot_layout(theme)
+    layout["yaxis"] = layout["yaxis"] | byte_axis(top)
+    layout["xaxis"] = layout["xaxis"] | number_axis(axis, count)
+    if not together:
+        layout["yaxis2"] = layout["yaxis"] | {"domain": [0, 0.46]}
+        layout["yaxis"] = layout["yaxis"] | {"domain": [0.54, 1]}
+        layout["xaxis"] = layout["xaxis"] | {"anchor": "y2"}
+    figure.update_layout(layout).update_layout(showlegend=True).update_xaxes(title_text=axis)
+
+
+def change_by_tile(frame: pd.DataFrame, *, theme: Theme) -> go.Figure:
+    """Draw by how many bytes each tile grew or shrank: above the line, and below it.
+
+    `frame` has the columns tile and change.
+    """
+    ordered = frame.sort_values("tile")
+    tiles = ordered["tile"].to_numpy()
+    change = np.zeros(int(tiles.max(initial=-1)) + 1, dtype=np.int64)
+    change[tiles] = ordered["change"].to_numpy()
+    kept = np.union1d(
+        shown_places(change, MOST_POINTS // 2), shown_places(-change, MOST_POINTS // 2)
+    )
+    x, shown = widened(kept, len(change))
+    figure = go.Figure()
+    parts = (("Grew", "grew", np.maximum(change, 0)), ("Shrank", "shrank", np.minimum(change, 0)))
+    for words, colour, values in parts:
+        figure.add_scatter(
+            x=x,
+            y=values[shown],
+            name=words,
+            mode="lines",
+            line={"shape": "hvh", "width": 1, "color": token(colour, theme)},
+            fill="tozeroy",
+            fillcolor=token(colour, theme),
+            customdata=[units.size(abs(value)) for value in values[shown].tolist()],
+            hovertemplate=f"{words} by %{{customdata}}<extra></extra>",
+        )
+    layout = plot_layout(theme)
+    most = max(float(change.max(initial=0)), 1.0)
+    least = min(float(change.min(initial=0)), 0.0)
+    layout["yaxis"] = layout["yaxis"] | signed_axis(least * HEADROOM, most * HEADROOM)
+    layout["xaxis"] = layout["xaxis"] | number_axis("Tile", len(change))
+    return (
+        figure.update_layout(layout).update_layout(showlegend=True).update_xaxes(title_text="Tile")
+    )
+
+
+def signed_axis(least: float, most: float) -> dict[str, Any]:
+    """Make a vertical axis in bytes whose ticks have signs."""
+    axis = byte_axis(max(most, -least))
+    ticks = axis["tickvals"]
+    return axis | {
+        "range": [least, most],
+        "tickvals": [*(-tick for tick in ticks[:0:-1]), *ticks],
+        "ticktext": [
+            *(f"−{text}" for text in axis["ticktext"][:0:-1]),
+            axis["ticktext"][0],
+            *(f"+{text}" for text in axis["ticktext"][1:]),
+        ],
+        "zeroline": True,
+        "rangemode": "normal",
+    }

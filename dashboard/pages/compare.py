@@ -1,0 +1,371 @@
+"""What changed from one report to another?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dash import Dash, dcc, html
+
+from dashboard import address, components, controls, downloads, tables, view
+from dashboard.address import Address
+from dashboard.components import GREW, PLOT_CONFIG, SHRANK, Element, Frame, section
+from dashboard.figures import compare as figures
+from dashboard.figures.axes import Figure
+from dashboard.figures.compare import Curve
+from dashboard.pages import compare_tables as known
+from dashboard.pages.compare_tables import both, compared, percent
+from dashboard.store import Store
+from dashboard.theme import Theme
+from pva import units
+from pva.analysis import liveness
+from pva.analysis.compare import compare_settings, total_of
+from pva.errors import NotRecordedError
+
+PATH, TITLE = "/compare", "Compare"
+
+QUESTION = "What changed from one report to the other?"
+TABS = {
+    "memory": "Memory",
+    "liveness": "Liveness",
+    "operations": "Operations",
+    "execution": "Execution",
+    "settings": "Target and options",
+}
+FIGURE_WORDS = {
+    "largest_tile": "Fullest tile, with gaps",
+    "total_memory": "All tiles, without gaps",
+    "tiles_out_of_memory": "Tiles out of memory",
+    "always_live": "Always live",
+    "max_live": "Live at the peak",
+    "recorded_runs": "Recorded runs",
+    "steps": "Executed steps",
+    "total_cycles": "Cycles of the recorded runs",
+    "tile_balance": "Tiles computing, on average",
+}
+# What the answer tells, in this order: figure, words for more and for less.
+ANSWERS = (
+    ("tiles_out_of_memory", "has {} more tiles out of memory", "has {} fewer tiles out of memory"),
+    ("total_cycles", "takes {} more cycles", "takes {} fewer cycles"),
+    ("largest_tile", "needs {} more on its fullest tile", "needs {} less on its fullest tile"),
+    ("max_live", "has {} more live at the peak", "has {} less live at the peak"),
+)
+SAME = {
+    "total_cycles": "cycles",
+    "largest_tile": "memory on its fullest tile",
+    "max_live": "peak of liveness",
+}
+# Whether more of a figure is better (1), worse (-1) or neither.
+BETTER = {"tile_balance": 1, "recorded_runs": 0, "steps": 0}
+MOST_ROWS, PLOT_PIXELS = 12, 320
+BOTH, CHANGE, SEPARATE = "together", "change", "separate"
+
+
+def available(store: Store, report: str) -> bool:
+    """Tell whether there are two reports."""
+    reports = sum(store.has_report(key) for key in store.keys)
+    return reports > 1 and bool(store.report(report))
+
+
+def layout(store: Store, chosen: Address) -> Element:
+    """Lay the page out; raises PvaError."""
+    head = [components.title(QUESTION)]
+    if not chosen.against:
+        return html.Div([*head, _choose(store, chosen), _nothing(store)])
+    tabs = [(tab, words, known.why_not(store, chosen, tab)) for tab, words in TABS.items()]
+    tabs.sort(key=lambda tab: bool(tab[2]))
+    tools = controls.exports("compare-figures")
+    return html.Div(
+        [
+            *head,
+            view.panel("compare-answer", PATH, ()),
+            _choose(store, chosen),
+            section("The figures of both", view.panel("compare-both", PATH, ()), tools=tools),
+            html.Section(
+                [
+                    controls.tabs(tabs, chosen),
+                    view.panel("compare-plot", PATH, ("tab", "show"), themed=True),
+                    view.panel("compare-rows", PATH, ("tab", "by", "filter", "same")),
+                ],
+                className="section",
+            ),
+        ]
+    )
+
+
+def _nothing(store: Store) -> Element:
+    if sum(store.has_report(key) for key in store.keys) > 1:
+        return components.message("Choose the report to compare with.")
+    hint = "Start with two: tilescope serve BEFORE AFTER, or a directory that holds several."
+    return components.message("There is no other report here.", hint=hint)
+
+
+def _choose(store: Store, chosen: Address) -> Element:
+    """Choose the second report; the first is that of the header."""
+    key = chosen.report or store.keys[0]
+    others = [(name, name) for name in store.keys if store.has_report(name)]
+    swapped = replace(chosen, path=PATH, report=chosen.against, against=key)
+    parts: list[Element] = [
+        html.Span(["Before ", html.Strong(key)], className="compare-name before"),
+        html.Span("After", className="compare-name after"),
+        controls.select("against", [("", "Choose a report"), *others], chosen,
+                        label="Report to compare with", width=230),
+    ]  # fmt: skip
+    if chosen.against:
+        parts.append(dcc.Link("Swap", href=address.write(swapped), className="button"))
+    return html.Div(parts, className="tools-row compare-choice")
+
+
+def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Head the page with what changed most."""
+    return components.headline(sentence(compared(store, chosen, "compare_figures"), chosen.against))
+
+
+def sentence(frame: Frame, after: str) -> str:
+    """Say what changed most: cycles, the fullest tile, the peak; of what both reports hold."""
+    rows = {row["figure"]: row for row in frame.to_dict("records")}
+    told = [_told(rows[name], more, less) for name, more, less in ANSWERS if name in rows]
+    changed = [text for text in told if text]
+    if changed:
+        return f"{after} {_joined(changed)}."
+    same = [words for name, words in SAME.items() if name in rows]
+    return f"{after} has the same {_joined(same)}." if same else f"{after} holds no common figure."
+
+
+def _told(row: dict[Any, Any], more: str, less: str) -> str:
+    before, change = row["before"], row["change"]
+    if not change:
+        return ""
+    text = (more if change > 0 else less).format(_amount(abs(change), row["unit"]))
+    return f"{text} ({percent(before, row['after'])})" if before and row["after"] else text
+
+
+def _amount(value: float, unit: str) -> str:
+    return units.size(value) if unit == "bytes" else units.count(value)
+
+
+def _joined(parts: list[str]) -> str:
+    if len(parts) == 1:
+        return parts[0]
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def figures_of_both(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Show the few figures that stand for a report, of both, with the change."""
+    frame = compared(store, chosen, "compare_figures")
+    head = html.Tr([html.Th(words, scope="col") for words in
+                    ("", "Before", "After", "Change", "")])  # fmt: skip
+    body = [
+        html.Tr(
+            [
+                html.Th(FIGURE_WORDS[row["figure"]], scope="row"),
+                html.Td(_written(row["before"], row["unit"])),
+                html.Td(_written(row["after"], row["unit"])),
+                html.Td(_change(row), className=_tone(row)),
+                html.Td(_part(row)),
+            ]
+        )
+        for row in frame.to_dict("records")
+    ]
+    return html.Table([html.Thead(head), html.Tbody(body)], className="compare-figures")
+
+
+def _written(value: float, unit: str) -> str:
+    if unit == "fraction":
+        return units.share(value)
+    write = {"bytes": units.size, "cycles": units.cycles_or_time}.get(unit, units.count)
+    return write(value)
+
+
+def _change(row: dict[Any, Any]) -> str:
+    if row["unit"] == "fraction":
+        return components.changed(row["change"], lambda value: f"{units.share(value)} points")
+    return components.changed(row["change"], lambda value: _written(value, row["unit"]))
+
+
+def _part(row: dict[Any, Any]) -> str:
+    return "" if row["unit"] == "fraction" else percent(row["before"], row["after"])
+
+
+def _tone(row: dict[Any, Any]) -> str:
+    """Colour what became worse and what became better; sign and arrow tell which way it went."""
+    better = row["change"] * BETTER.get(row["figure"], -1)
+    return "better" if better > 0 else "worse" if better < 0 else ""
+
+
+def rows_of_tab(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Fill the panel of the chosen tab."""
+    name = chosen.option("tab", list(TABS))
+    if name == "settings":
+        return _settings(store, chosen)
+    table = known.table_of(chosen)
+    try:
+        frame = compared(store, chosen, table.name)
+    except NotRecordedError as error:
+        return html.Div([_by(chosen, name), components.message(f"{error.found}; {error.wanted}")])
+    parts = [_by(chosen, name), _summary(frame, table)]
+    shown = known.frame_of(store, chosen)
+    if not len(shown):
+        text = "No row fits the filter." if chosen.filter else "Every row is the same in both."
+        return html.Div([*parts, components.message(text)])
+    grid = tables.paged(
+        f"compare-{table.unit}", known.columns(table.unit), total=_total(frame),
+        rows=min(len(shown), MOST_ROWS),
+    )  # fmt: skip
+    return html.Div([*parts, grid])
+
+
+def _by(chosen: Address, name: str) -> Element:
+    choices = [(key, table.words) for key, table in known.TABLES[name].items()]
+    unit = known.table_of(chosen).unit
+    return html.Div(
+        [
+            controls.select("by", choices, chosen, label="Rows", width=170),
+            controls.filter_box("name", "Filter by name", chosen),
+            controls.switch("same", "Rows that are the same", chosen),
+            html.Div(controls.exports(f"compare-{unit}"), className="tools"),
+        ],
+        className="tools-row compare-tools",
+    )
+
+
+def _summary(frame: Frame, table: known.Comparison) -> Element:
+    """Say that the rows add up to the difference of the totals."""
+    before, after, change = total_of(frame)
+    write = units.size if table.unit == "bytes" else units.cycles_or_time
+    same = int((frame["change"] == 0).sum())
+    grown, shrunk = int((frame["change"] > 0).sum()), int((frame["change"] < 0).sum())
+    text = (
+        f"{table.total[:1].upper()}{table.total[1:]}: {write(before)} before, {write(after)} after,"
+        f" {components.changed(change, write)}. The rows add up to it: {grown:,} grew {GREW}, "
+        f"{shrunk:,} shrank {SHRANK}, {same:,} are the same."
+    )
+    return html.P(components.unbroken(text), className="note")
+
+
+def _total(frame: Frame) -> Frame:
+    import pandas as pd
+
+    before, after, change = total_of(frame)
+    values = {"name": "Total", "before": before, "after": after, "change": change, "where": ""}
+    return pd.DataFrame([values | {"percent": percent(before, after)}])
+
+
+def plot_of_tab(store: Store, chosen: Address, theme: Theme) -> Element:
+    """Draw the curves of both, where the tab has some."""
+    name = chosen.option("tab", list(TABS))
+    if name not in PLOTS:
+        return None
+    words, draw = PLOTS[name]
+    choices = [(BOTH, "In one plot"), (SEPARATE, "One above the other")]
+    choices += [(CHANGE, "The change")] if name == "memory" else []
+    tools = [
+        controls.choice("show", choices, chosen, label="How both are drawn"),
+        controls.exports(f"compare-{name}-curves", "compare-curves"),
+    ]
+    head = [html.H2(words), html.Div(controls.row(tools), className="tools")]
+    plot = dcc.Graph(
+        id="compare-curves", figure=draw(store, chosen, theme), config=PLOT_CONFIG,
+        responsive=True, className="plot-inner",
+    )  # fmt: skip
+    place = html.Div(plot, className="plot", style={"height": f"{PLOT_PIXELS}px"})
+    return html.Div([html.Div(head, className="section-head"), place])
+
+
+def memory_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
+    """Draw the memory of the tiles of both."""
+    if chosen.show == CHANGE:
+        return figures.change_by_tile(compared(store, chosen, "compare_tiles"), theme=theme)
+    columns = [
+        report.dataset.column("memory_by_tile", "total_including_gaps")
+        for report in both(store, chosen)
+    ]
+    names = (f"before: {chosen.report or store.keys[0]}", f"after: {chosen.against}")
+    first, second = (Curve(name, values) for name, values in zip(names, columns, strict=True))
+    together = chosen.show != SEPARATE
+    return figures.two_curves((first, second), axis="Tile", theme=theme, together=together)
+
+
+def liveness_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
+    """Draw what is live at each program step of both."""
+    names = (f"before: {chosen.report or store.keys[0]}", f"after: {chosen.against}")
+    curves = []
+    for name, report in zip(names, both(store, chosen), strict=True):
+        frame = liveness.liveness_curve(report)
+        words = frame["name"].where(frame["name"] != "", frame["type"]).tolist()
+        curves.append(Curve(name, frame["total"].to_numpy(), words))
+    together = chosen.show != SEPARATE
+    return figures.two_curves(
+        (curves[0], curves[1]), axis="Program step", theme=theme, together=together
+    )
+
+
+PLOTS = {
+    "memory": ("Bytes by tile, with gaps", memory_figure),
+    "liveness": ("Live bytes by program step", liveness_figure),
+}
+
+
+def settings(store: Store, chosen: Address) -> Frame:
+    """Give target, graph, version and options of both."""
+    return compare_settings(*both(store, chosen))
+
+
+def _settings(store: Store, chosen: Address) -> Element:
+    frame = settings(store, chosen)
+    differ = frame[frame["differs"]]
+    note = f"{len(differ):,} of {len(frame):,} differ"
+    tools = html.Div(
+        [html.H2("Target, graph, version and options"), html.Span(note, className="note"),
+         html.Div(controls.row([controls.switch("same", "Those that are the same", chosen),
+                                controls.exports("compare-settings")]), className="tools")],
+        className="section-head",
+    )  # fmt: skip
+    shown = frame if chosen.text("same", "off") == "on" else differ
+    if not len(shown):
+        return html.Div([tools, components.message("Target, graph and options are the same.")])
+    head = html.Tr([html.Th(words, scope="col") for words in ("", "", "Before", "After")])
+    body = [
+        html.Tr(
+            [html.Td(row["about"]), html.Th(row["name"], scope="row"), html.Td(row["before"]),
+             html.Td(row["after"])],
+            className="differs" if row["differs"] else "",
+        )
+        for row in shown.to_dict("records")
+    ]  # fmt: skip
+    return html.Div(
+        [tools, html.Table([html.Thead(head), html.Tbody(body)], className="compare-settings")]
+    )
+
+
+def _curves(name: str) -> downloads.MakeFrame:
+    def frame(store: Store, chosen: Address) -> Frame:
+        import pandas as pd
+
+        if name == "memory":
+            return compared(store, chosen, "compare_tiles").sort_values("tile")
+        parts = [liveness.liveness_curve(report) for report in both(store, chosen)]
+        return pd.concat(parts, keys=["before", "after"], names=["in", None]).reset_index(level=0)
+
+    return frame
+
+
+def register(app: Dash, store: Store) -> None:
+    """Add the callbacks of the page."""
+    for identifier, make in (
+        ("compare-answer", answer),
+        ("compare-both", figures_of_both),
+        ("compare-plot", plot_of_tab),
+        ("compare-rows", rows_of_tab),
+    ):
+        view.fill(app, store, identifier, make)
+    for unit in known.UNITS:
+        columns = known.columns(unit)
+        tables.serve(app, store, PATH, f"compare-{unit}", columns, known.frame_of)
+        downloads.offer(app, f"compare-{unit}", known.frame_of)
+    for name in ("memory", "liveness"):
+        downloads.offer(app, f"compare-{name}-curves", _curves(name))
+    downloads.offer(app, "compare-settings", settings)
+    downloads.offer(
+        app, "compare-figures", lambda store, chosen: compared(store, chosen, "compare_figures")
+    )

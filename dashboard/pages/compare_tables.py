@@ -1,0 +1,161 @@
+"""What two reports are compared by: tabs, and the tables of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from dashboard import components
+from dashboard.address import Address
+from dashboard.components import Column, Frame, Kind
+from dashboard.store import Report, Store
+from dashboard.theme import step_words
+from pva.analysis import COMPARISONS
+from pva.errors import NotFoundError
+
+Unit = Literal["bytes", "cycles"]
+UNITS: tuple[Unit, ...] = get_args(Unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A table: its words, the comparison, the columns that name a row, what its total is."""
+
+    words: str
+    name: str
+    keys: tuple[str, ...]
+    unit: Unit
+    total: str
+
+
+# tab: {choice: table}; the first of each is shown first.
+TABLES: dict[str, dict[str, Comparison]] = {
+    "memory": {
+        "categories": Comparison("By category", "compare_categories", ("category",), "bytes",
+                                 "the memory of all tiles, without gaps"),
+        "tiles": Comparison("By tile", "compare_tiles", ("tile",), "bytes",
+                            "the memory of all tiles, with gaps"),
+        "variables": Comparison("By variable", "compare_variables", ("name",), "bytes",
+                                "all variables, which share memory"),
+        "vertex-types": Comparison("By vertex type", "compare_vertex_types", ("vertex_type",),
+                                   "bytes", "code and state of vertices"),
+        "compute-sets": Comparison("By compute set", "compare_compute_sets", ("name",), "bytes",
+                                   "the state of vertices"),
+        "operations": Comparison("By operation", "compare_operation_memory", ("operation",),
+                                 "bytes", "variables, vertices and code"),
+    },
+    "liveness": {
+        "peak": Comparison("Live at the peak", "compare_live_at_peak", ("name",), "bytes",
+                           "what comes and goes, each at its own peak"),
+        "always": Comparison("Always live", "compare_always_live", ("name",), "bytes",
+                             "what is always live"),
+    },
+    "operations": {
+        "operations": Comparison("By operation", "compare_operations", ("operation",), "cycles",
+                                 "the cycles of the recorded runs"),
+        "layers": Comparison("By layer", "compare_layers", ("layer",), "cycles",
+                             "the cycles of the recorded runs"),
+    },
+    "execution": {
+        "phases": Comparison("By phase", "compare_phases", ("phase",), "cycles",
+                             "the cycles of the recorded runs"),
+        "programs": Comparison("By program", "compare_programs", ("type", "name"), "cycles",
+                               "the cycles of the recorded runs"),
+    },
+}  # fmt: skip
+MANY_TIMES = 10  # what grew so much is told as a multiple
+WHERE = {"both": "", "before": "only before", "after": "only after"}
+
+
+def columns(unit: Unit) -> tuple[Column, ...]:
+    """Give the columns of every table in a unit."""
+    change: Kind = "bytes change" if unit == "bytes" else "cycles change"
+    return (
+        Column("name", "Name", "name"),
+        Column("before", "Before", unit, 100),
+        Column("after", "After", unit, 100),
+        Column("change", "Change", change, 125),
+        Column("percent", "", "text", 95),
+        Column("where", "", "text", 105),
+    )
+
+
+def both(store: Store, chosen: Address) -> tuple[Report, Report]:
+    """Open the two reports; raises NotFoundError when the second was not chosen."""
+    if not chosen.against:
+        raise NotFoundError("compare", "one report", "choose the one to compare it with")
+    return store.report(chosen.report), store.report(chosen.against)
+
+
+def compared(store: Store, chosen: Address, name: str) -> Frame:
+    """Give a comparison, worked out once while neither report changes."""
+    reports = both(store, chosen)
+    key = f"{name} with {chosen.against} {store.stamp(chosen.against)}"
+    return store.derived(chosen.report, key, lambda: COMPARISONS[name](*reports))
+
+
+def table_of(chosen: Address) -> Comparison:
+    """Give the table that the address names; raises AddressError."""
+    known = TABLES[chosen.option("tab", ["memory", *TABLES, "settings"])]
+    return known[chosen.option("by", list(known))]
+
+
+def frame_of(store: Store, chosen: Address) -> Frame:
+    """Give the rows of the chosen table that differ, or all, filtered by name."""
+    table = table_of(chosen)
+    frame = named(compared(store, chosen, table.name), table)
+    if chosen.text("same", "off") != "on":
+        frame = frame[frame["change"] != 0]
+    return components.filtered(frame, chosen.filter)
+
+
+def named(frame: Frame, table: Comparison) -> Frame:
+    """Write what every table has in common: a name, the change in percent, who has the row."""
+    names = frame[list(table.keys)].astype(str)
+    if table.keys == ("type", "name"):
+        words = [step_words(kind) for kind in frame["type"]]
+        text = [name or f"({word})" for name, word in zip(frame["name"], words, strict=True)]
+    elif table.keys == ("tile",):
+        text = [f"Tile {tile:,}" for tile in frame["tile"]]
+    else:
+        text = names.iloc[:, 0].where(names.iloc[:, 0] != "", "(without a name)").tolist()
+    return frame.assign(
+        name=text, percent=percents(frame), where=[WHERE[word] for word in frame["in"]]
+    )
+
+
+def percents(frame: Frame) -> list[str]:
+    """Write changes as parts of what was before; a row that came or went says so."""
+    pairs = zip(frame["before"].tolist(), frame["after"].tolist(), strict=True)
+    return [percent(before, after) for before, after in pairs]
+
+
+def percent(before: float, after: float) -> str:
+    """Write a change as a part of what was before."""
+    if before == after:
+        return ""
+    if not before:
+        return "new"
+    if not after:
+        return "gone"
+    if after >= MANY_TIMES * before:
+        return f"{after / before:,.0f} times"
+    return f"{100 * (after - before) / before:+,.1f} %".replace("-", "−")
+
+
+_NEEDS = {
+    "memory": "memory_by_category",
+    "liveness": "always_live_variables",
+    "operations": "steps",
+    "execution": "steps",
+}
+
+
+def why_not(store: Store, chosen: Address, tab: str) -> str:
+    """Tell why a tab cannot be shown; nothing when both reports have what it compares."""
+    if tab not in _NEEDS:
+        return ""
+    for report in both(store, chosen):
+        if not report.dataset.has(_NEEDS[tab]):
+            return f"{_NEEDS[tab]} not recorded; {report.dataset.why_absent(_NEEDS[tab])}"
+    return ""

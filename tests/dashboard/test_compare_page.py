@@ -1,0 +1,185 @@
+"""The page Compare: one sentence, signed changes, rows that add up, both curves in a figure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dashboard import downloads
+from dashboard.address import Address, parse
+from dashboard.app import create_app
+from dashboard.figures import compare as figures
+from dashboard.figures.compare import Curve
+from dashboard.pages import compare, compare_tables
+from dashboard.store import Store
+from pva.analysis import COMPARISONS
+from tests.builders import small_report, write_report
+from tests.dashboard.layouts import grid, parts, words
+
+DATA = small_report()
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Give a store of the small report, one in which w is smaller, and one that was not run."""
+    folder = tmp_path_factory.mktemp("reports")
+    variables = dict(DATA.table("variables"))
+    names, sizes = variables["name"].copy(), variables["bytes"].copy()
+    sizes[names == "w"] -= 30
+    names[names == "message"] = "<letter>"
+    tiles = dict(DATA.table("memory_by_tile"))
+    needed = tiles["total_including_gaps"].copy()
+    needed[0], needed[3] = 990, 640
+    gone: dict[str, Any] = dict.fromkeys(("steps", "steps_by_ipu", "runs", "tile_cycles"))
+    changed = small_report(
+        variables=variables | {"name": names, "bytes": sizes},
+        memory_by_tile=tiles | {"total_including_gaps": needed},
+    )
+    return Store(
+        [
+            write_report(folder / "first"),
+            write_report(folder / "second", changed),
+            write_report(folder / "compiled", small_report(**gone)),
+        ]
+    )
+
+
+def chosen(search: str = "", against: str = "second") -> Address:
+    return parse("/compare", f"?report=first&against={against}{search}")
+
+
+def text(element: Any) -> str:
+    return words(element).replace("\u00a0", " ")
+
+
+def test_answer_says_what_changed_most(store: Store) -> None:
+    # the second needs 1,040 bytes on tile 5, as the first on tiles 0 and 5
+    assert text(compare.answer(store, chosen(), "light")).strip() == (
+        "second has the same cycles, memory on its fullest tile and peak of liveness."
+    )
+    frame = pd.DataFrame(
+        {
+            "figure": ["largest_tile", "total_cycles", "max_live"],
+            "unit": ["bytes", "cycles", "bytes"],
+            "before": [4096.0, 1000.0, 10.0],
+            "after": [3072.0, 1500.0, 10.0],
+            "change": [-1024.0, 500.0, 0.0],
+        }
+    )
+    assert compare.sentence(frame, "b") == (
+        "b takes 500 more cycles (+50.0 %) and needs 1.0 kB less on its fullest tile (−25.0 %)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [(100, 150, "+50.0 %"), (100, 75, "−25.0 %"), (0, 5, "new"), (5, 0, "gone"), (7, 7, ""),
+     (10, 4000, "400 times")],
+)  # fmt: skip
+def test_part_of_a_change_is_told_in_words(before: int, after: int, told: str) -> None:
+    assert compare_tables.percent(before, after) == told
+
+
+def test_growth_and_shrinkage_have_signs_and_arrows(store: Store) -> None:
+    table = chosen("&by=variables")
+    frame = compare_tables.frame_of(store, table)
+    rows = frame.set_index("name")[["before", "after", "change", "percent", "where"]]
+    assert rows.loc["w"].tolist() == [80, 50, -30, "−37.5 %", ""]
+    assert rows.loc["message"].tolist() == [40, 0, -40, "gone", "only before"]
+    assert rows.loc["<letter>"].tolist() == [0, 40, 40, "new", "only after"]
+    assert len(rows) == 3
+    panel = compare.rows_of_tab(store, table, "light")
+    total = grid(panel, "compare-bytes").dashGridOptions["pinnedTopRowData"][0]
+    assert (total["before"], total["after"], total["change_text"]) == (320, 290, "▼ −30 B")
+    assert "320 B before, 290 B after, ▼ −30 B" in text(panel)
+    assert "1 grew ▲, 2 shrank ▼, 5 are the same" in text(panel)
+
+
+def test_rows_that_are_the_same_are_shown_when_asked(store: Store) -> None:
+    assert len(compare_tables.frame_of(store, chosen("&by=variables&same=on"))) == 8
+    found = compare_tables.frame_of(store, chosen("&by=variables&filter=name~letter"))
+    assert found["name"].tolist() == ["<letter>"]
+
+
+@pytest.mark.parametrize(
+    ("tab", "by"), [(tab, by) for tab, tables in compare_tables.TABLES.items() for by in tables]
+)
+def test_rows_of_every_table_add_up_to_its_total(store: Store, tab: str, by: str) -> None:
+    asked = chosen(f"&tab={tab}&by={by}&same=on")
+    frame = compare_tables.frame_of(store, asked)
+    panel = compare.rows_of_tab(store, asked, "light")
+    unit = compare_tables.table_of(asked).unit
+    total = grid(panel, f"compare-{unit}").dashGridOptions["pinnedTopRowData"][0]
+    for column in ("before", "after", "change"):
+        assert frame[column].sum() == total[column]
+    assert total["change"] == total["after"] - total["before"]
+    assert frame["name"].map(bool).all()
+
+
+def test_every_comparison_of_the_tables_is_known() -> None:
+    tables = [table for tables in compare_tables.TABLES.values() for table in tables.values()]
+    assert {table.name for table in tables} == {*COMPARISONS} - {"compare_figures"}
+
+
+def test_what_one_report_lacks_is_greyed_with_the_reason(store: Store) -> None:
+    assert "autoReport.outputExecutionProfile" in compare_tables.why_not(
+        store, chosen(against="compiled"), "execution"
+    )
+    assert compare_tables.why_not(store, chosen(against="compiled"), "memory") == ""
+    shown = text(compare.rows_of_tab(store, chosen("&tab=execution", "compiled"), "light"))
+    assert "steps not recorded" in shown
+
+
+def test_settings_that_differ_are_listed(store: Store) -> None:
+    same = text(compare.rows_of_tab(store, chosen("&tab=settings"), "light"))
+    assert "Target, graph and options are the same." in same
+    shown = text(compare.rows_of_tab(store, chosen("&tab=settings&same=on"), "light"))
+    assert "bytes per tile 2,048 2,048" in shown
+
+
+def test_both_curves_are_in_one_figure(store: Store) -> None:
+    figure = compare.memory_figure(store, chosen(), "light")
+    first, second = figure.data
+    assert first.y.tolist() == [1040, 1040, *[540] * 4, 1040, *[540] * 4, 540]
+    assert second.y.tolist() == [990, 990, 540, 540, 640, 540, 1040, *[540] * 4, 540]
+    assert (first.line.dash, second.line.dash) == ("dash", "solid")
+    assert [trace.name for trace in figure.data] == ["before: first", "after: second"]
+    apart = compare.memory_figure(store, chosen("&show=separate"), "light")
+    assert [trace.yaxis for trace in apart.data] == ["y", "y2"]
+
+
+def test_change_of_each_tile_is_drawn_above_and_below_the_line(store: Store) -> None:
+    grew, shrank = compare.memory_figure(store, chosen("&show=change"), "dark").data
+    assert grew.y.tolist() == [0, 0, 0, 0, 100, *[0] * 7]
+    assert shrank.y.tolist() == [-50, -50, *[0] * 10]
+
+
+def test_names_of_reports_and_steps_are_no_markup() -> None:
+    curves = (Curve("<b>", np.array([1, 2]), ["<i>", "a&b"]), Curve("b", np.array([3])))
+    figure = figures.two_curves(curves, axis="Program step", theme="light")
+    assert figure.data[0].name == "&lt;b&gt;"
+    assert list(figure.data[0].customdata[1:3]) == ["1 B<br>&lt;i&gt;", "2 B<br>a&amp;b"]
+
+
+def test_ticks_of_a_change_have_signs() -> None:
+    axis = figures.signed_axis(-2048, 1024)
+    assert axis["ticktext"][0].startswith("−") and axis["ticktext"][-1].startswith("+")
+    assert 0 in axis["tickvals"] and axis["tickvals"] == sorted(axis["tickvals"])
+
+
+def test_page_says_what_to_do_without_a_second_report(store: Store) -> None:
+    assert "Choose the report to compare with." in text(compare.layout(store, Address()))
+    swap = compare.layout(store, chosen("&tab=liveness"))
+    links = [part.href for part in parts(swap) if hasattr(part, "href")]
+    assert "/compare?report=second&against=first&tab=liveness" in links
+
+
+def test_data_of_every_view_can_be_downloaded(store: Store) -> None:
+    made = downloads.offered(create_app([store.path("first"), store.path("second")]).server)
+    for name in ("compare-bytes", "compare-figures", "compare-settings", "compare-memory-curves",
+                 "compare-liveness-curves"):  # fmt: skip
+        assert len(made[name](store, chosen("&same=on")))
+    assert len(made["compare-cycles"](store, chosen("&tab=execution&same=on"))) == 4
