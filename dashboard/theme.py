@@ -33,19 +33,16 @@ TOKENS: dict[str, tuple[str, str]] = {
     "always-live-fill": ("rgba(246, 98, 113, 0.22)", "rgba(255, 123, 139, 0.26)"),
     "not-always-live": ("#4a5fc1", "#93a5ff"),
     "not-always-live-fill": ("rgba(96, 116, 220, 0.18)", "rgba(147, 165, 255, 0.22)"),
-<<<<<<< Updated upstream
     "region-non-interleaved": ("#4477aa", "#5b93cc"),
     "region-interleaved": ("#ccbb44", "#d3c35a"),
     "region-overflowed": ("#aa3377", "#d15a9d"),
     "region-gaps": ("#d5d9de", "#4b5460"),
-=======
     "before": ("#a35a00", "#f0a95b"),
     "before-fill": ("rgba(163, 90, 0, 0.14)", "rgba(240, 169, 91, 0.16)"),
     "after": ("#1f5fbf", "#7fb2ff"),
     "after-fill": ("rgba(31, 95, 191, 0.14)", "rgba(127, 178, 255, 0.16)"),
     "grew": ("#c2412f", "#ff8a80"),
     "shrank": ("#1b7f4d", "#5fd39b"),
->>>>>>> Stashed changes
     "limit": ("#1d232b", "#ffffff"),
     "run": ("#3a414c", "#d5dae1"),
     "layer": ("#fbd0d8", "#a8626f"),
