@@ -1,21 +1,54 @@
-"""What tracing costs: nanoseconds a block, traced and not, the file written included.
+"""What tracing costs, beside rivals in the same run.
 
-Run: python benchmarks/pvti_overhead.py
+Run: python -m benchmarks.pvti_overhead [--quick]
+
+Each row is measured in a process of its own. A block's nanoseconds are the fewest of many short
+rounds, because other programs use the machine, too; what counts `closeTrace` is time of the
+processor. `pip install 'tilescope[bench]'` brings the rivals.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from itertools import repeat
 from pathlib import Path
-from time import perf_counter_ns
+from time import perf_counter_ns, process_time_ns
+from typing import Any, NamedTuple
 
 import pvti
-from pva.trace import openTrace
 
-BLOCKS = 200_000
-ROUNDS = 7
+BLOCKS = 2_000  # a round
+ROUNDS = 200
+EVENTS = 1_000_000  # where `closeTrace` is counted
+THREADS = 8
+RUNS = 9  # of the demo, traced and untraced
+ENTRY = "benchmarks.pvti_overhead"
+
+
+class Row(NamedTuple):
+    """A figure, and what it should be at most."""
+
+    name: str
+    measured: float
+    unit: str = "ns"
+    goal: float | None = None
+    least: bool = False  # the goal is the least
+
+    def __str__(self) -> str:
+        goal = verdict = ""
+        if self.goal is not None:
+            goal = f"{'>=' if self.least else '<='} {self.goal:g}"
+            holds = self.measured >= self.goal if self.least else self.measured <= self.goal
+            verdict = "pass" if holds else "FAIL"
+        return f"| {self.name:<58} | {self.measured:12,.5g} {self.unit:<2} | {goal} | {verdict} |"
 
 
 class Bare:
@@ -30,74 +63,324 @@ class Bare:
         return None
 
 
+class BareNew(Bare):
+    """The same, made of two arguments."""
+
+    __slots__ = ("channel", "label")
+
+    def __init__(self, channel: object, label: object) -> None:
+        self.channel = channel
+        self.label = label
+
+
 def empty_loop() -> None:
     for _ in repeat(None, BLOCKS):
         pass
 
 
-def bare_block() -> None:
-    block = Bare()
-    for _ in repeat(None, BLOCKS):
-        with block:
-            pass
+def blocks(block: Any) -> Callable[[], None]:
+    """Enter one object again and again."""
+
+    def work() -> None:
+        for _ in repeat(None, BLOCKS):
+            with block:
+                pass
+
+    return work
 
 
-def cached_tracepoint(channel: pvti.TraceChannel) -> None:
+def new_blocks(make: Any, channel: object) -> Callable[[], None]:
+    """Make an object for each block."""
+
+    def work() -> None:
+        for _ in repeat(None, BLOCKS):
+            with make(channel, "new"):
+                pass
+
+    return work
+
+
+def calls(function: Any, channel: object) -> Callable[[], None]:
+    def work() -> None:
+        for _ in repeat(None, BLOCKS):
+            function(channel, "pair")
+
+    return work
+
+
+def best(work: Callable[[], None], after: Callable[[], None] | None = None) -> float:
+    """Give the fewest nanoseconds a block; `after` is not counted."""
+    times = []
+    for _ in range(ROUNDS):
+        start = perf_counter_ns()
+        work()
+        times.append(perf_counter_ns() - start)
+        if after is not None:
+            after()
+    return min(times) / BLOCKS
+
+
+def measure_blocks() -> dict[str, float]:
+    """Nanoseconds of everything that `pvti` offers a block, traced and not."""
+    channel = pvti.createTraceChannel("benchmark")
+    begins, ends = (calls(f, channel) for f in (pvti.Tracepoint.begin, pvti.Tracepoint.end))
+    cached, new = blocks(pvti.Tracepoint(channel, "cached")), new_blocks(pvti.Tracepoint, channel)
+    figures = {
+        "empty": best(empty_loop),
+        "bare": best(blocks(Bare())),
+        "bare new": best(new_blocks(BareNew, channel)),
+        "off": best(cached),
+        "off new": best(new),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        pvti.startTrace(folder)
+        figures["cached"] = best(blocks(pvti.Tracepoint(channel, "cached")))
+        figures["new"] = best(new)
+        figures["begin"] = best(begins, ends)
+        figures["end"] = best_ends(begins, ends)
+        import asyncio
+
+        figures["asyncio there"] = best(cached)
+
+        async def in_task() -> tuple[float, float]:
+            return best(blocks(pvti.Tracepoint(channel, "own"))), best(cached)
+
+        figures["in a task"], figures["in tasks"] = asyncio.run(in_task())
+        pvti.closeTrace()
+    return figures
+
+
+def best_ends(begins: Callable[[], None], ends: Callable[[], None]) -> float:
+    begins()
+    found = best(ends, begins)
+    ends()
+    return found
+
+
+def measure_closing() -> dict[str, float]:
+    """Processor time an event with all that comes after it, and bytes in the file."""
+    channel = pvti.createTraceChannel("benchmark")
     point = pvti.Tracepoint(channel, "cached")
-    for _ in repeat(None, BLOCKS):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(pvti.startTrace(folder))
         with point:
             pass
+        start = process_time_ns()
+        for _ in repeat(None, EVENTS):
+            with point:
+                pass
+        pvti.closeTrace()
+        spent = process_time_ns() - start
+        return {"closing": spent / EVENTS, "bytes": path.stat().st_size / EVENTS}
 
 
-def new_tracepoint(channel: pvti.TraceChannel) -> None:
-    for _ in repeat(None, BLOCKS):
-        with pvti.Tracepoint(channel, "new"):
-            pass
+def measure_threads(threads: int) -> dict[str, float]:
+    """Events a second on the clock, `closeTrace` counted, of so many threads at once."""
+    from pva.trace import openTrace
+
+    channel = pvti.createTraceChannel("benchmark")
+    barrier = threading.Barrier(threads + 1)
+
+    def work() -> None:
+        point = pvti.Tracepoint(channel, "cached")
+        barrier.wait()
+        for _ in repeat(None, EVENTS // threads):
+            with point:
+                pass
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = pvti.startTrace(folder)
+        workers = [threading.Thread(target=work) for _ in range(threads)]
+        for worker in workers:
+            worker.start()
+        barrier.wait()
+        start = perf_counter_ns()
+        for worker in workers:
+            worker.join()
+        pvti.closeTrace()
+        rate = EVENTS / (perf_counter_ns() - start) * 1e9
+        trace = openTrace(path)
+        found = sum(len(thread.columns) for thread in trace.threads)
+        trace.close()
+    return {"rate": rate, "lost": EVENTS - found}
 
 
-def begin_and_end(channel: pvti.TraceChannel) -> None:
-    for _ in repeat(None, BLOCKS):
-        pvti.Tracepoint.begin(channel, "pair")
-        pvti.Tracepoint.end(channel, "pair")
+def measure_viztracer() -> dict[str, float]:
+    """A block of viztracer's `log_event`, its tracer of functions off."""
+    from viztracer import VizTracer
+
+    tracer = VizTracer(verbose=0, log_func_args=False, max_stack_depth=0)
+    tracer.start()
+    found = best(lambda: [_log(tracer) for _ in repeat(None, BLOCKS)] and None)
+    tracer.stop()
+    return {"viztracer": found}
 
 
-def best(work: Callable[[], None]) -> float:
-    """Give the fewest nanoseconds a block of several rounds."""
-    return min(_time(work) for _ in range(ROUNDS)) / BLOCKS
+def _log(tracer: Any) -> None:
+    with tracer.log_event("event"):
+        pass
 
 
-def _time(work: Callable[[], None]) -> int:
-    start = perf_counter_ns()
-    work()
-    return perf_counter_ns() - start
+def measure_opentelemetry() -> dict[str, float]:
+    """A span of OpenTelemetry's SDK that nobody exports."""
+    from opentelemetry.sdk.trace import TracerProvider
+
+    tracer = TracerProvider().get_tracer("benchmark")
+
+    def work() -> None:
+        for _ in repeat(None, BLOCKS):
+            with tracer.start_as_current_span("span"):
+                pass
+
+    return {"opentelemetry": best(work)}
+
+
+def measure_cprofile() -> dict[str, float]:
+    """What a call of a function costs above itself while cProfile runs."""
+    import cProfile
+
+    def function() -> None:
+        return None
+
+    def work() -> None:
+        for _ in repeat(None, BLOCKS):
+            function()
+
+    plain = best(work)
+    profile = cProfile.Profile()
+    profile.enable()
+    profiled = best(work)
+    profile.disable()
+    return {"cProfile": profiled - plain}
+
+
+def measure_demo() -> dict[str, float]:
+    """Train the network of the demo; the parent looks at what the process took."""
+    from simulator.examples import mlp_digits
+
+    mlp_digits.train(epochs=3)
+    return {}
+
+
+MEASURES: dict[str, Callable[[], dict[str, float]]] = {
+    "blocks": measure_blocks,
+    "closing": measure_closing,
+    "one thread": lambda: measure_threads(1),
+    "threads": lambda: measure_threads(THREADS),
+    "viztracer": measure_viztracer,
+    "opentelemetry": measure_opentelemetry,
+    "cProfile": measure_cprofile,
+    "demo": measure_demo,
+}
+
+
+def child(measure: str, accelerator: bool, options: str | None = None) -> dict[str, float] | None:
+    """Measure in a new process; None when what it needs is not installed."""
+    environment = {k: v for k, v in os.environ.items() if k != "PVTI_OPTIONS"}
+    environment["PVTI_ACCELERATOR"] = str(int(accelerator))
+    if options is not None:
+        environment["PVTI_OPTIONS"] = options
+    done = subprocess.run(
+        [sys.executable, "-m", ENTRY, "--measure", measure],
+        env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+    if "ModuleNotFoundError" in done.stderr:
+        print(f"{measure}: not installed (pip install 'tilescope[bench]')", file=sys.stderr)
+        return None
+    if done.returncode:
+        raise SystemExit(f"{measure}: {done.stderr}")
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def block_rows(accelerated: bool) -> list[Row]:
+    found = child("blocks", accelerated)
+    assert found is not None
+    kind = "C" if accelerated else "Python"
+    empty, bare = found["empty"], found["bare"]
+    fast = 80 if accelerated else None
+    return [
+        Row(f"{kind}: bare `with`", bare),
+        Row(f"{kind}: cached tracepoint", found["cached"], goal=None if accelerated else 500),
+        Row(f"{kind}: cached tracepoint, above a bare `with`", found["cached"] - bare, goal=fast),
+        Row(f"{kind}: new tracepoint, above an empty loop", found["new"] - empty, goal=700),
+        Row(f"{kind}: begin", found["begin"] - empty, goal=250),
+        Row(f"{kind}: end", found["end"] - empty, goal=250),
+        Row(f"{kind}: disabled, cached, above a bare `with`", found["off"] - bare, goal=50),
+        Row(
+            f"{kind}: disabled, new, above a bare new `with`", found["off new"] - found["bare new"]
+        ),
+        Row(f"{kind}: cached, asyncio imported", found["asyncio there"]),
+        Row(f"{kind}: cached, in an asyncio task", found["in a task"]),
+        Row(f"{kind}: cached, one object in several tasks", found["in tasks"]),
+    ]
+
+
+def total_rows(accelerated: bool) -> list[Row]:
+    kind = "C" if accelerated else "Python"
+    closing, one, many = (child(m, accelerated) for m in ("closing", "one thread", "threads"))
+    assert closing is not None
+    assert one is not None
+    assert many is not None
+    ratio = many["rate"] / one["rate"]
+    return [
+        Row(f"{kind}: an event and its part of `closeTrace`, processor", closing["closing"]),
+        Row(f"{kind}: bytes an event in the file", closing["bytes"], "", 17),
+        Row(f"{kind}: one thread, events a second, `closeTrace` counted", one["rate"], "/s"),
+        Row(f"{kind}: {THREADS} threads", many["rate"], "/s"),
+        Row(f"{kind}: {THREADS} threads, events lost", many["lost"] + one["lost"], "", 0),
+        Row(f"{kind}: {THREADS} threads, times the throughput of one", ratio, "x", 1, least=True),
+    ]
+
+
+def rival_rows() -> list[Row]:
+    names = {
+        "viztracer": "viztracer: log_event",
+        "opentelemetry": "OpenTelemetry: a span, not exported",
+        "cProfile": "cProfile: a call, above itself",
+    }
+    found = {name: child(name, True) for name in names}
+    return [Row(names[name], figures[name]) for name, figures in found.items() if figures]
+
+
+def processor_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def demo_rows(accelerated: bool) -> list[Row]:
+    """Compare the processor time of the demo's training, traced and untraced in turn."""
+    seconds: dict[bool, list[float]] = {True: [], False: []}
+    with tempfile.TemporaryDirectory() as folder:
+        for traced in (False, True) * RUNS:
+            before = processor_seconds()
+            child("demo", accelerated, json.dumps({"directory": folder}) if traced else None)
+            seconds[traced].append(processor_seconds() - before)
+    plain, traced_seconds = (statistics.median(seconds[traced]) for traced in (False, True))
+    kind = "C" if accelerated else "Python"
+    return [
+        Row(f"{kind}: the demo's training, untraced, processor", plain, "s"),
+        Row(f"{kind}: traced, `closeTrace` counted", traced_seconds, "s"),
+        Row(f"{kind}: what tracing adds", 100 * (traced_seconds / plain - 1), "%", 2),
+    ]
 
 
 def main() -> None:
-    """Print the table."""
-    channel = pvti.createTraceChannel("benchmark")
-    ways = (cached_tracepoint, new_tracepoint, begin_and_end)
-    loop, bare = best(empty_loop), best(bare_block)
-    off = {way.__name__: best(lambda way=way: way(channel)) for way in ways}  # type: ignore[misc]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(pvti.startTrace(folder))
-        start = perf_counter_ns()
-        on = {way.__name__: best(lambda way=way: way(channel)) for way in ways}  # type: ignore[misc]
-        pvti.closeTrace()
-        spent, events = perf_counter_ns() - start, len(ways) * ROUNDS * BLOCKS
-        size = path.stat().st_size
-        start = perf_counter_ns()
-        trace = openTrace(path)
-        depth = trace.threads[0].columns.depth
-        read = perf_counter_ns() - start
-        trace.close()
-    print(f"{'':24}{'ns a block':>12}{'not tracing':>14}")
-    print(f"{'empty loop':24}{loop:12.0f}")
-    print(f"{'bare with':24}{bare:12.0f}")
-    for name, nanoseconds in on.items():
-        print(f"{name.replace('_', ' '):24}{nanoseconds:12.0f}{off[name]:14.0f}")
-    print(f"{'all, with closeTrace':24}{spent / events:12.0f}")
-    print(f"{size / events:.2f} bytes an event in the file; {len(depth):,} events read and nested")
-    print(f"in {read / 1e6:.0f} ms, {read / events:.0f} ns an event")
+    """Print the table, a row at a time."""
+    if "--measure" in sys.argv:
+        print(json.dumps(MEASURES[sys.argv[sys.argv.index("--measure") + 1]]()))
+        return
+    kinds = (False, True) if pvti.accelerated else (False,)
+    if not pvti.accelerated:
+        print("the C accelerator was not built: Python alone", file=sys.stderr)
+    parts = [lambda k=k: block_rows(k) for k in kinds]  # type: ignore[misc]
+    parts += [rival_rows, *(lambda k=k: total_rows(k) for k in kinds)]  # type: ignore[misc]
+    if "--quick" not in sys.argv:
+        parts += [lambda k=k: demo_rows(k) for k in kinds]  # type: ignore[misc]
+    print("| figure | measured | goal | |\n| --- | ---: | ---: | --- |")
+    for part in parts:
+        for row in part():
+            print(row, flush=True)
 
 
 if __name__ == "__main__":

@@ -130,12 +130,25 @@ class Track(Spans):
             self.rows.append(("event_metadata", (self.number, begin, key & LABEL_MASK, text)))
 
 
+class Tasks(Protocol):
+    """The tracks of the tasks of a thread."""
+
+    def of(self, loop: Any) -> Track:
+        """The track of the task that runs in this loop, else the thread's own."""
+        ...
+
+
 class Buffers(Protocol):
     """Where a channel sends its events."""
 
     @property
     def track(self) -> Track:
         """The calling thread's own track."""
+        ...
+
+    @property
+    def tasks(self) -> Tasks:
+        """The tracks of the calling thread's tasks."""
         ...
 
     @property
@@ -156,6 +169,11 @@ class Unstarted:
     def track(self) -> Track:
         """Start the trace and give the calling thread's track."""
         return self._start().track
+
+    @property
+    def tasks(self) -> Tasks:
+        """Start the trace and give the tracks of the calling thread's tasks."""
+        return self._start().tasks
 
     @property
     def current(self) -> Track:

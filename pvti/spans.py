@@ -160,8 +160,8 @@ class Span:
             return self
         try:
             track = buffers.track
-            if "asyncio" in _modules and running_loop() is not None:
-                track = buffers.current
+            if "asyncio" in _modules and (loop := running_loop()) is not None:
+                track = buffers.tasks.of(loop)
             if track is not self._track:
                 self._track = track if self._track is None else _SHARED
             track.open.append((self._key or self._find_key(), perf_counter_ns()))
@@ -177,18 +177,20 @@ class Span:
         try:
             track = self._track
             if track is None or track is _SHARED:
-                track = buffers.current
+                loop = running_loop() if "asyncio" in _modules else None
+                track = buffers.track if loop is None else buffers.tasks.of(loop)
             if end > track.due:
                 track.hurry(end)
-            if track.open:
-                key, begin = track.open.pop()
-                if key == self._plain:
-                    track.words.extend((begin, end, key))
-                    return
-                track.open.append((key, begin))
-            track.finish(self._key, end, self.metadata)
+            key, begin = track.open.pop()
+            if key == self._plain:
+                track.words.extend((begin, end, key))
+                return
+            track.open.append((key, begin))
+        except IndexError:  # nothing is open
+            pass
         except Exception as error:
             lost(error)
+        _finish(buffers, self._key, end, self.metadata)
 
     @staticmethod
     def begin(channel: Channel, label: str) -> None:
@@ -198,13 +200,11 @@ class Span:
             return
         try:
             track = buffers.track
-            if "asyncio" in _modules and running_loop() is not None:
-                track = buffers.current
-            try:
-                key = channel.keys[label]
-            except TypeError:
-                key = find_key(channel, label)
-            track.open.append((key, perf_counter_ns()))
+            if "asyncio" in _modules and (loop := running_loop()) is not None:
+                track = buffers.tasks.of(loop)
+            track.open.append((channel.keys[label], perf_counter_ns()))
+        except TypeError:  # the label is no key of a dictionary
+            buffers.current.push(find_key(channel, label), perf_counter_ns())
         except Exception as error:
             lost(error)
 
@@ -217,24 +217,29 @@ class Span:
         end = perf_counter_ns()
         try:
             track = buffers.track
-            if "asyncio" in _modules and running_loop() is not None:
-                track = buffers.current
+            if "asyncio" in _modules and (loop := running_loop()) is not None:
+                track = buffers.tasks.of(loop)
             if end > track.due:
                 track.hurry(end)
-            try:
-                key = channel.keys[label]
-            except TypeError:
-                key = find_key(channel, label)
-            if track.open:
-                found, begin = track.open.pop()
-                if found == key:
-                    track.words.extend((begin, end, key))
-                    return
-                track.open.append((found, begin))
-            # While a channel is disabled its begins are dropped: then their ends are no mistake.
-            track.finish(key, end, None, channel.begins is not None)
+            key = channel.keys[label]
+            found, begin = track.open.pop()
+            if found == key:
+                track.words.extend((begin, end, key))
+                return
+            track.open.append((found, begin))
+        except (IndexError, TypeError):  # nothing is open; the label is no key of a dictionary
+            pass
         except Exception as error:
             lost(error)
+        # While a channel is disabled its begins are dropped, and so their ends are no mistake.
+        _finish(buffers, find_key(channel, label), end, None, channel.begins is not None)
+
+
+def _finish(buffers: Any, key: int, end: int, metadata: Any, count: bool = False) -> None:
+    try:
+        buffers.current.finish(key, end, metadata, count)
+    except Exception as error:
+        lost(error)
 
 
 def lost(error: Exception) -> None:

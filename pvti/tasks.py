@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from pvti import spans
 from pvti.buffers import Track
@@ -23,33 +23,50 @@ Register = Callable[[str, "list[Track]"], Track]
 
 
 class ThreadBuffers(threading.local):
-    """The calling thread's tracks, made by `register` when it first records."""
+    """The calling thread's track and those of its tasks; made when it first records."""
 
     def __init__(self, register: Register) -> None:
-        self._register = register
-        self._siblings: list[Track] = []
-        self._name = writable(threading.current_thread().name)
-        self._of_task: WeakKeyDictionary[Any, Track] = WeakKeyDictionary()
-        self._free: dict[str, list[Track]] = {}  # by the name that their tasks have
-        self._made: dict[str, int] = {}
-        self.track = register(self._name, self._siblings)
+        name = writable(threading.current_thread().name)
+        siblings: list[Track] = []
+        self.track = register(name, siblings)
+        self.tasks = TaskTracks(self.track, lambda task: register(f"{name}: {task}", siblings))
 
     @property
     def current(self) -> Track:
         """The track of the running task, else the thread's own."""
         loop = spans.running_loop()
-        task = sys.modules["asyncio"].current_task(loop) if loop is not None else None
-        if task is None:
-            return self.track
-        track = self._of_task.get(task)
-        return self._take_track(task) if track is None else track
+        return self.track if loop is None else self.tasks.of(loop)
 
-    def _take_track(self, task: Any) -> Track:
+
+class TaskTracks:
+    """The tracks of the tasks of one thread."""
+
+    def __init__(self, outside: Track, make: Callable[[str], Track]) -> None:
+        self._outside = outside  # for what runs in no task
+        self._make = make
+        self._of_task: WeakKeyDictionary[Any, Track] = WeakKeyDictionary()
+        self._free: dict[str, list[Track]] = {}  # by the name that their tasks have
+        self._made: dict[str, int] = {}
+        self._last: Callable[[], Any] = object  # a reference to the last task, and its track
+        self._last_track = outside
+
+    def of(self, loop: Any) -> Track:
+        """Give the track of the task that runs in this loop."""
+        task = sys.modules["asyncio"].current_task(loop)
+        if task is None:
+            return self._outside
+        if self._last() is not task:
+            track = self._of_task.get(task)
+            self._last_track = self._take(task) if track is None else track
+            self._last = ref(task)
+        return self._last_track
+
+    def _take(self, task: Any) -> Track:
         name = _given_name(task)
         if name not in self._made and len(self._made) >= NAMES_LIMIT:
             name = ""
         free = self._free.setdefault(name, [])
-        track = free.pop() if free else self._make_track(name)
+        track = free.pop() if free else self._new(name)
         self._of_task[task] = track
 
         def set_free(_: object) -> None:
@@ -59,12 +76,10 @@ class ThreadBuffers(threading.local):
         task.add_done_callback(set_free)
         return track
 
-    def _make_track(self, name: str) -> Track:
+    def _new(self, name: str) -> Track:
         number = self._made[name] = self._made.get(name, 0) + 1
         shown = name or "task"
-        if not name or number > 1:
-            shown = f"{shown} {number}"
-        return self._register(f"{self._name}: {shown}", self._siblings)
+        return self._make(shown if name and number == 1 else f"{shown} {number}")
 
 
 def _given_name(task: Any) -> str:
