@@ -46,7 +46,7 @@ def menu_without(*titles: str) -> str:
 def test_first_visit_lays_the_page_out(store: Store) -> None:
     page, links, name, target, _, shown = show(store, "/summary", "", None)
     assert "Does it fit" in words(page)
-    assert words(links) == menu_without("Host trace")
+    assert words(links) == menu_without("Compare", "Host trace")
     assert (name, target) == ("small", "IPU Model, tiny, 2 IPUs, 10 tiles")
     assert shown["report"] == "small"
 
@@ -79,7 +79,7 @@ def test_page_without_its_tables_is_not_in_the_menu(tmp_path: Path) -> None:
     )
     store = Store([path])
     links = show(store, "/memory", "", None)[1]
-    assert words(links) == menu_without("Execution", "Host trace")
+    assert words(links) == menu_without("Execution", "Compare", "Host trace")
     assert "autoReport.outputExecutionProfile" in words(show(store, "/execution", "", None)[0])
 
 
