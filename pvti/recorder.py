@@ -164,10 +164,12 @@ class Recorder:
         with self._lock:
             tracks = list(self._tracks)
         now = perf_counter_ns()
+        # Before anything is taken: a thread that is gone by then records no more.
+        gone = {track.number for track in tracks if track.retired}
         taken = [take(track, now) for track in tracks]
         if finished or asked or self._is_due(taken, file.opened):
             self._was_busy = not file.write(taken, self._progress(tracks, finished), patience)
-            self._forget_retired()
+            self._forget(gone)
             self._last_commit = time.monotonic()
 
     def _progress(self, tracks: list[Track], finished: bool) -> Progress:
@@ -185,13 +187,9 @@ class Recorder:
         waiting = any(part.open for part in taken)
         return waiting and time.monotonic() - self._last_commit >= HEARTBEAT_SECONDS
 
-    def _forget_retired(self) -> None:
+    def _forget(self, gone: set[int]) -> None:
         with self._lock:
-            gone = {
-                track.number
-                for track in self._tracks
-                if track.retired and not (track.rows or track.spans())
-            }
+            gone = {t.number for t in self._tracks if t.number in gone and not t.spans()}
             self._lost_unmatched += sum(
                 track.unmatched_ends for track in self._tracks if track.number in gone
             )

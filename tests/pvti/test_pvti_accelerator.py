@@ -139,6 +139,32 @@ def test_events_of_threads_that_are_gone_are_kept(
     assert sum(len(thread.columns) for thread in trace.threads) == 200
 
 
+def test_events_of_threads_that_come_and_go_during_a_commit_are_kept(
+    finish: Finish, channel: pvti.TraceChannel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pvti.writer import TraceFile
+
+    def work() -> None:
+        with pvti.Tracepoint(channel, "work"):
+            pass
+
+    def write(file: TraceFile, *arguments: Any) -> bool:
+        for _ in range(5):  # each has the identifier of the one before
+            thread = threading.Thread(target=work, name="worker")
+            thread.start()
+            thread.join()
+        return original(file, *arguments)
+
+    original = TraceFile.write
+    monkeypatch.setattr(TraceFile, "write", write)
+    for _ in range(3):
+        work()
+        pvti.writeTrace()
+    monkeypatch.undo()
+    trace = finish()
+    assert sum(len(thread.columns) for thread in trace.threads) >= 3 * (1 + 5)
+
+
 def test_what_the_garbage_collector_records_is_kept(
     finish: Finish, channel: pvti.TraceChannel
 ) -> None:
