@@ -8,11 +8,12 @@ from typing import Any
 
 from dash import Dash, dcc, html
 
-from dashboard import address, components, controls, view
+from dashboard import address, components, controls, downloads, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, facts
 from dashboard.figures.tiles import by_tile
-from dashboard.pages.program_details import contexts_table
+from dashboard.pages.operation_totals import totals_table
+from dashboard.pages.program_details import contexts_table, with_time
 from dashboard.pages.program_words import line_words
 from dashboard.pages.words import counted
 from dashboard.store import Store
@@ -40,14 +41,6 @@ FLOPS_COLUMNS = (
     Column("estimated_cycles", "Cycles, once", "cycles", 130),
     Column("float_peak_share", "Of the float peak", "share", 140),
 )
-TOTAL_WORDS = {
-    "cycles": "Cycles",
-    "flops": "Floating-point operations",
-    "control_code": "Control code",
-    "exchange_code": "Exchange code",
-    "vertex_code": "Code of vertices",
-    "peak_bytes": "Memory at the peak",
-}
 PHASES = (
     ("compute", "Compute", "step-OnTileExecute"),
     ("exchange", "Exchange", "step-DoExchange"),
@@ -62,6 +55,19 @@ TABS = (
     ("flops", "FLOPs"),
     ("debug", "Debug"),
 )
+# Analysis of an operation by its name as a download; by tab, the download and the plot.
+DOWNLOADS: dict[str, Callable[..., Frame]] = {
+    "operation-totals": lambda report, operation="", **layer: operation_totals(report, **layer),
+    "operation-by-tile": parts.operation_by_tile,
+    "operation-compute-sets": parts.operation_compute_sets,
+    "operation-contexts": parts.operation_contexts,
+}
+_OF_TAB = {
+    "code": ("operation-by-tile", "operation-code"),
+    "cycles": ("operation-by-tile", "operation-cycles"),
+    "flops": ("operation-compute-sets", ""),
+    "debug": ("operation-contexts", ""),
+}
 CHOOSE = "Click an operation above to see its programs, code, cycles and source."
 
 
@@ -82,13 +88,23 @@ class Chosen:
 def register(
     app: Dash, store: Store, identifier: str, costs_of: Callable[[Store, Address], Frame]
 ) -> None:
-    """Have the panel follow the chosen operation."""
+    """Have the panel follow the chosen operation, and offer what it shows."""
+    for name, analysis in DOWNLOADS.items():
+        downloads.offer(app, name, _offered(analysis))
     view.fill(
         app,
         store,
         identifier,
         lambda store, chosen, theme: details(store, chosen, theme, costs_of(store, chosen)),
     )
+
+
+def _offered(analysis: Callable[..., Frame]) -> downloads.MakeFrame:
+    def make(store: Store, chosen: Address) -> Frame:
+        asked = {key: chosen.text(key) for key in ("operation", "layer") if chosen.text(key)}
+        return analysis(store.report(chosen.report), **asked)
+
+    return make
 
 
 def details(store: Store, chosen: Address, theme: Theme, costs: Frame) -> Element:
@@ -99,8 +115,14 @@ def details(store: Store, chosen: Address, theme: Theme, costs: Frame) -> Elemen
         return html.Div(
             [
                 html.P(CHOOSE, className="note"),
-                controls.tabs((TABS[0], *tabs), replace(chosen, options=())),
-                _totals(store, chosen, layer),
+                html.Div(
+                    [
+                        controls.tabs((TABS[0], *tabs), replace(chosen, options=())),
+                        controls.exports("operation-totals"),
+                    ],
+                    className="tabs-row",
+                ),
+                totals_table(store, chosen, layer),
             ]
         )
     found = costs[costs["operation"] == name].to_dict("records")
@@ -109,49 +131,9 @@ def details(store: Store, chosen: Address, theme: Theme, costs: Frame) -> Elemen
     shown = Chosen(name, layer, {str(k): v for k, v in found[0].items()}, chosen)
     tab = chosen.option("tab", [value for value, _ in TABS])
     head = html.Div(html.H2(name), className="details-top")
-    return html.Div([head, controls.tabs(TABS, chosen), _PANES[tab](store, shown, theme)])
-
-
-def _totals(store: Store, chosen: Address, layer: str) -> Element:
-    """Show that operations and what is in none of them add up to the whole report."""
-    frame = store.derived(
-        chosen.report,
-        f"operation_totals {layer}",
-        lambda: operation_totals(store.report(chosen.report), layer=layer),
-    )
-    if not len(frame):
-        return components.message("The report tells no costs of operations.")
-    head = html.Tr(
-        [
-            html.Th(words, scope="col", title=note)
-            for words, note in (
-                ("Figure", ""),
-                ("Operations", "All rows above that are operations"),
-                ("Outside", "Programs that are part of no operation of this layer"),
-                ("Elsewhere", "What no program has alone: code that several share, stacks"),
-                ("Whole report", ""),
-            )
-        ]
-    )
-    body = [
-        html.Tr(
-            [
-                html.Th(TOTAL_WORDS[row["figure"]], scope="row"),
-                *(html.Td(_written(row[name], row["unit"])) for name in _TOTAL_FIELDS),
-            ]
-        )
-        for row in frame.to_dict("records")
-    ]
-    grid = html.Table([html.Thead(head), html.Tbody(body)], className="tree")
-    return html.Div(grid, className="tree-scroller", id="operation-totals")
-
-
-_TOTAL_FIELDS = ("operations", "outside", "elsewhere", "whole")
-
-
-def _written(value: float, unit: str) -> str:
-    write = {"bytes": units.size, "cycles": units.cycles_or_time}.get(unit, units.count)
-    return write(value)
+    save = controls.exports(*_OF_TAB[tab]) if tab in _OF_TAB else None
+    row = html.Div([controls.tabs(TABS, chosen), save], className="tabs-row")
+    return html.Div([head, row, _PANES[tab](store, shown, theme)])
 
 
 Pairs = list[tuple[str, str]]
@@ -173,7 +155,7 @@ def _summary(store: Store, shown: Chosen, theme: Theme) -> Element:
     clock = float(store.report(shown.address.report).dataset.value("target", "clock_frequency"))
 
     def cycles(value: float) -> str:
-        return units.cycles(value, clock)
+        return with_time(value, clock)
 
     columns = (
         (
@@ -238,7 +220,11 @@ def _line(chosen: Address, row: dict[Any, Any], words: str) -> Element:
     )
     name = dcc.Link([f"{words} ", html.Span(row["name"])], href=address.write(link))
     counts = ("executions", "cycles", "estimated_cycles")
-    cells = [units.count(row[field]) if row[field] >= 0 else "–" for field in counts]
+    writes = (units.count, units.cycles_or_time, units.cycles_or_time)
+    cells = [
+        write(row[field]) if row[field] >= 0 else "–"
+        for field, write in zip(counts, writes, strict=True)
+    ]
     return html.Tr([html.Th([tick, name], scope="row"), *map(html.Td, cells)])
 
 

@@ -48,7 +48,8 @@ CHOICES: tuple[tuple[Column, str, bool], ...] = (
     (Column("peak_bytes", "At the peak", "bytes", 120),
      "Code, state, and those of its variables that are live where liveness peaks", True),
 )  # fmt: skip
-COLUMNS = (NAME, Column("mark", "Mark", "text"), *(column for column, _, _ in CHOICES))
+KIND = Column("kind", "Kind", "text", 130)
+COLUMNS = (NAME, KIND, Column("mark", "Mark", "text"), *(column for column, _, _ in CHOICES))
 NOTES = {column.field: note for column, note, _ in CHOICES}
 DEFAULT = tuple(column.field for column, _, shown in CHOICES if shown)
 FALLBACK = ("operation", "Operations")
@@ -143,14 +144,15 @@ def total(costs: Frame) -> Frame:
 
     known = _known(costs)
     sums = {name: [known[name].sum(min_count=1)] for name in NOTES}
-    return pd.DataFrame({"operation": ["Total"], "mark": [""], **sums})
+    return pd.DataFrame({"operation": ["Total"], "kind": [""], "mark": [""], **sums})
 
 
 def table(store: Store, chosen: Address, theme: Theme) -> Element:
     """Make room for the table, with the columns that are chosen."""
     del theme
     fields = chosen_fields(chosen)
-    shown = [NAME, *(column for column, _, _ in CHOICES if column.field in fields)]
+    kinds = [KIND] if (costs_of(store, chosen)["kind"] != "").any() else []
+    shown = [NAME, *kinds, *(column for column, _, _ in CHOICES if column.field in fields)]
     found = rows(store, chosen)
     if not len(found):
         return components.message("No operation fits the filter.", hint="Clear the filter box.")

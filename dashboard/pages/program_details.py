@@ -9,9 +9,9 @@ from typing import Any
 
 from dash import Dash, dcc, html
 
-from dashboard import address, components, controls, view
+from dashboard import address, components, controls, downloads, view
 from dashboard.address import Address
-from dashboard.components import Column, Element, facts
+from dashboard.components import Column, Element, Frame, facts
 from dashboard.figures.tiles import by_tile
 from dashboard.pages.summary import flat_pairs
 from dashboard.pages.words import counted
@@ -19,9 +19,10 @@ from dashboard.store import Report, Store
 from dashboard.theme import Theme, step_words
 from pva import units
 from pva.analysis import program_parts as parts
-from pva.analysis.layers import owners_in
+from pva.analysis.layers import DEFAULT, owners_in
 from pva.analysis.program_parts import ProgramFigures
 from pva.analysis.program_tree import program_tree
+from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
 
 VERTEX_COLUMNS = (
@@ -47,6 +48,15 @@ CONTEXT_COLUMNS = (
 )
 CHOOSE = "Choose a step in the tree to see its details."
 CHOOSE_HINT = "Click one, search for one, or go to one with the arrow keys and press Enter."
+# Analysis of a program by its name as a download, and the plot that shows it.
+DOWNLOADS: dict[str, tuple[Callable[..., Frame], str]] = {
+    "program-by-tile": (parts.program_by_tile, "program-tiles-0"),
+    "program-vertices": (parts.vertices_of_program, ""),
+    "program-variables": (parts.variables_of_program, ""),
+    "program-contexts": (parts.contexts_of_program, ""),
+}
+_OF_TAB = {"tiles": "program-by-tile", "vertices": "program-vertices",
+           "variables": "program-variables", "debug": "program-contexts"}  # fmt: skip
 TABS = (
     ("details", "Details"),
     ("tiles", "Tiles"),
@@ -57,26 +67,44 @@ TABS = (
 
 
 def register(app: Dash, store: Store, identifier: str) -> None:
-    """Have the panel follow the chosen program."""
+    """Have the panel follow the chosen program, and offer what it shows."""
     view.fill(app, store, identifier, details)
+    for name, (analysis, _) in DOWNLOADS.items():
+        downloads.offer(app, name, _offered(analysis))
+
+
+def _offered(analysis: Callable[..., Frame]) -> downloads.MakeFrame:
+    def make(store: Store, chosen: Address) -> Frame:
+        return analysis(store.report(chosen.report), program=chosen_program(chosen))
+
+    return make
+
+
+def chosen_program(chosen: Address) -> int:
+    """Give the program in the address; raises SelectionError when there is none."""
+    text = chosen.text("program")
+    if not (text.isascii() and text.isdigit()):
+        raise SelectionError(f"program={text}", "no program", "write a row, as in program=12")
+    return int(text)
 
 
 def details(store: Store, chosen: Address, theme: Theme) -> Element:
     """Show the chosen program; raises PvaError."""
-    text = chosen.text("program")
-    if not text.isdigit():
+    if not chosen.text("program"):
         return components.message(CHOOSE, hint=CHOOSE_HINT)
     report = store.report(chosen.report)
-    figures = parts.program_figures(report, program=int(text))
+    figures = parts.program_figures(report, program=chosen_program(chosen))
     tabs = _tabs(report, figures)
     known = [tab[0] for tab in tabs if len(tab) == 2]
     now = chosen.option("tab", [value for value, _ in TABS])
-    show = _PANES[now if now in known else "details"]
+    now = now if now in known else "details"
+    name = _OF_TAB.get(now, "")
+    save = controls.exports(name, DOWNLOADS[name][1]) if name else None
     return html.Div(
         [
             _head(store, report, chosen, figures),
-            controls.tabs(tabs, chosen),
-            show(store, chosen, figures, theme),
+            html.Div([controls.tabs(tabs, chosen), save], className="tabs-row"),
+            _PANES[now](store, chosen, figures, theme),
         ]
     )
 
@@ -97,13 +125,22 @@ def _tabs(report: Report, figures: ProgramFigures) -> list[Any]:
 def _head(store: Store, report: Report, chosen: Address, figures: ProgramFigures) -> Element:
     """Name the step, and lead to where else it is seen."""
     kept = Address(report=chosen.report, tiles=chosen.tiles)
-    owners = store.derived(chosen.report, "owners", lambda: owners_in(report, "operation"))
+    layer = chosen.text("layer", DEFAULT)
+    owners = store.derived(chosen.report, f"owners {layer}", lambda: owners_in(report, layer))
     operation = str(owners[figures.program])
+    of_layer = {} if layer == DEFAULT else {"layer": layer}
+    function = _function(report, figures)
     links = [
         ("Live at this step", "/liveness", figures.liveness_step, {}),
         ("In the execution", "/execution", figures.first_step, {}),
         ("Longest execution", "/execution", figures.longest_step, {}),
-        (f"Operation {operation}", "/operations", -1, {"operation": operation}),
+        (
+            f"Operation {operation}",
+            "/operations",
+            -1,
+            {} if operation.startswith("(") else of_layer | {"operation": operation},
+        ),
+        ("Its function", "/programs", -1, {"program": function} if function else {}),
     ]
     if figures.longest_step == figures.first_step:
         links.pop(2)
@@ -142,6 +179,15 @@ def _head(store: Store, report: Report, chosen: Address, figures: ProgramFigures
     )
 
 
+def _function(report: Report, figures: ProgramFigures) -> str:
+    """Give the program of the function that a call runs."""
+    data = report.dataset
+    called = int(data.column("programs", "target")[figures.program])
+    if figures.type != "Call" or not 0 <= called < data.length("function_programs"):
+        return ""
+    return str(data.column("function_programs", "program")[called])
+
+
 def _details(store: Store, chosen: Address, figures: ProgramFigures, theme: Theme) -> Element:
     del theme
     report = store.report(chosen.report)
@@ -150,6 +196,11 @@ def _details(store: Store, chosen: Address, figures: ProgramFigures, theme: Them
     line: Lines = tree[tree["program"] == figures.program].iloc[:1].to_dict("records")
     columns = [_identity(figures, line), _time(figures, line, clock), _space(figures)]
     return html.Div([facts(pairs) for pairs in columns if pairs], className="facts-columns")
+
+
+def with_time(cycles: float, clock: float) -> str:
+    """Write cycles with the time beside them, where the report tells a clock."""
+    return units.cycles(cycles, clock) if clock > 0 else units.count(cycles)
 
 
 Pairs = list[tuple[str, str]]
@@ -193,13 +244,13 @@ def _time(figures: ProgramFigures, line: Lines, clock: float) -> Pairs:
     ran = int(whole.get("executions", -1))
     cycles = int(whole.get("cycles", figures.cycles))
     pairs = _known("Ran in the recorded runs", max(ran, figures.executions), units.count)
-    pairs += _known("Cycles in all", cycles, lambda value: units.cycles(value, clock))
+    pairs += _known("Cycles in all", cycles, lambda value: with_time(value, clock))
     pairs += _known("Of all cycles", whole.get("share", figures.share), units.share)
     if figures.min_cycles < figures.max_cycles:
         span = f"{figures.min_cycles:,} to {figures.max_cycles:,}, mean {figures.mean_cycles:,.0f}"
         pairs += [("Cycles of one execution", span)]
     elif figures.max_cycles >= 0:
-        pairs += [("Cycles of one execution", units.cycles(figures.max_cycles, clock))]
+        pairs += [("Cycles of one execution", with_time(figures.max_cycles, clock))]
     estimate = int(whole.get("estimated_cycles", figures.estimated_cycles))
     return pairs + _known("Estimate of one execution", estimate, units.count)
 

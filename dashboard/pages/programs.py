@@ -18,7 +18,7 @@ from dashboard.pages.provenance import badge
 from dashboard.store import Store
 from dashboard.theme import Theme
 from pva.analysis import program_lines as lines
-from pva.analysis.layers import owners_in
+from pva.analysis.layers import DEFAULT, owners_in, software_layers
 from pva.analysis.program_stages import program_stages
 from pva.analysis.program_tree import program_tree
 
@@ -28,7 +28,7 @@ GRID, PLACE, FOUND = "programs-tree", "programs-place", "programs-found"
 ALL = "all"
 MOST_PARTS = 200  # control programs and functions to choose from; the others are in the whole tree
 LEVELS = (("0", "All open"), ("1", "All closed"), *((str(n), f"{n} levels") for n in range(2, 7)))
-STATE = ("part", "level", "turned", "syncs", "program")  # what the lines depend on
+STATE = ("part", "level", "turned", "syncs", "program", "layer")  # what the lines depend on
 SENT = (
     Column("program", "Row", "text"),
     Column("depth", "Depth", "text"),
@@ -64,13 +64,13 @@ def layout(store: Store, chosen: Address) -> Element:
     stages = store.derived(chosen.report, "program_stages", lambda: program_stages(report))
     above = html.Div(
         [
-            _tools(report, chosen, tree),
+            _tools(store, report, chosen, tree),
             html.Div(_grid(), className="grow"),
             html.Div(id=f"{GRID}-note", className="hidden"),
         ],
         className="grow column",
     )
-    below = view.panel("programs-details", PATH, ("program", "tab"), themed=True)
+    below = view.panel("programs-details", PATH, ("program", "tab", "layer"), themed=True)
     return html.Div(
         [
             components.title("What does this program do, in which order, and where is the time?"),
@@ -90,7 +90,9 @@ def whole_tree(store: Store, key: str) -> Frame:
     return store.derived(key, "program_tree", lambda: program_tree(store.report(key)))
 
 
-def _tools(report: Any, chosen: Address, tree: Frame) -> Element:
+def _tools(store: Store, report: Any, chosen: Address, tree: Frame) -> Element:
+    layers = store.derived(chosen.report, "layers", lambda: software_layers(report))
+    related = [(name, f"Related: {label}") for name, label in layers[["layer", "label"]].to_numpy()]
     buttons = [
         html.Button(
             words,
@@ -108,8 +110,15 @@ def _tools(report: Any, chosen: Address, tree: Frame) -> Element:
         [
             controls.row(
                 [
-                    controls.select("part", _parts(tree), chosen, label="Part", width=200),
-                    controls.select("level", LEVELS, chosen, label="Open levels", width=120),
+                    controls.select("part", _parts(tree), chosen, label="Part", width=160),
+                    controls.select("level", LEVELS, chosen, label="Open levels", width=110),
+                    controls.select(
+                        "layer",
+                        related,
+                        chosen,
+                        label="Steps of one operation, by layer",
+                        width=170,
+                    ),
                     controls.switch("syncs", "Syncs", chosen, on=True),
                 ]
             ),
@@ -213,7 +222,8 @@ def _marks(store: Store, chosen: Address, tree: Frame) -> Any:
     if line < 0:
         return marks
     report = store.report(chosen.report)
-    owners = store.derived(chosen.report, "owners", lambda: owners_in(report, "operation"))
+    layer = chosen.text("layer", DEFAULT)
+    owners = store.derived(chosen.report, f"owners {layer}", lambda: owners_in(report, layer))
     marks[lines.related_lines(tree, owners, line)] = "related"
     marks[line] = "chosen"
     return marks

@@ -141,7 +141,7 @@ _TEXTS: dict[str, str] = {
     ),
     "software_layers": "layer label operations programs contexts",
     "operation_costs": (
-        "operation programs steps cycles:cycles share:fraction compute:cycles exchange:cycles "
+        "operation kind programs steps cycles:cycles share:fraction compute:cycles exchange:cycles "
         "host_exchange:cycles sync:cycles estimated_cycles:cycles flops:flop code:bytes "
         "control_code:bytes exchange_code:bytes vertex_code:bytes vertex_state:bytes "
         "variables:bytes peak_bytes:bytes"

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pva.analysis.code import control_code_by_program, once_by_program
-from pva.analysis.layers import DEFAULT, OUTSIDE, owners_in, variable_owners_in
+from pva.analysis.layers import (
+    DEFAULT,
+    OUTSIDE,
+    operation_kinds,
+    owners_in,
+    variable_owners_in,
+)
 from pva.analysis.liveness import liveness_overview
 from pva.analysis.memory import memory_by_category
 from pva.analysis.placement import live_at_peak_truths
@@ -44,7 +50,8 @@ _CATEGORIES = {
 def operation_costs(report: Report, *, layer: str = DEFAULT) -> pd.DataFrame:
     """Tell what each operation of a software layer costs in cycles, arithmetic, code and memory.
 
-    `layer` is one of `software_layers`; what is in none of its operations is `(outside)`. `cycles`
+    `layer` is one of `software_layers`; what is in none of its operations is `(outside)`. `kind` is
+    the operator of a framework, such as ai.onnx.Conv-11, or the library that was called. `cycles`
     are by how many its steps made the recorded runs longer, by phase and in all, and
     `estimated_cycles` those of its programs by the estimates of the compiler: as often as they ran
     in the recorded runs, or once where there are none. `flops` are those executed. `code` is
@@ -61,10 +68,11 @@ def operation_costs(report: Report, *, layer: str = DEFAULT) -> pd.DataFrame:
         np.concatenate([owners, of_variables]).astype(str), return_inverse=True
     )
     of_program, of_variable = place[: len(owners)], place[len(owners) :]
-    count = len(names)
+    count, kinds = len(names), operation_kinds(report, layer)
     frame = pd.DataFrame(
         {
             "operation": names.astype(object),
+            "kind": [kinds.get(name, "") for name in names.tolist()],
             "programs": np.bincount(of_program[:-1], minlength=count),
             **_spent(report, of_program, count),
             "estimated_cycles": _estimated(report, of_program[:-1], count),

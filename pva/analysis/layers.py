@@ -6,6 +6,7 @@ one of ONNX; debug contexts tell which. What no context of a layer is around is 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,12 +29,14 @@ DEFAULT = "operation"
 class Layer:
     """A software layer: the words of debug contexts that are of it, and which of them counts.
 
-    `outermost` takes the call that the program was made for, otherwise it is the nearest.
+    `outermost` takes the call that the program was made for, otherwise it is the nearest. `key` is
+    an argument by which contexts of another layer name an operation of this one.
     """
 
     label: str
     words: frozenset[str] = frozenset()
     outermost: bool = False
+    key: str = ""
 
 
 # PopLibs is the family of libraries of Poplar; the words of frameworks are those of Graphcore's
@@ -41,7 +44,7 @@ class Layer:
 LAYERS = {
     DEFAULT: Layer("Operations"),
     "scope": Layer("User scope"),
-    "onnx": Layer("ONNX", frozenset({"onnx"})),
+    "onnx": Layer("ONNX", frozenset({"onnx"}), key="onnxLayer"),
     "popart": Layer("PopART", frozenset({"popart", "popartbuilder", "popxl"})),
     "tensorflow": Layer(
         "TensorFlow",
@@ -124,7 +127,49 @@ def _contexts_of(report: Report, layer: Layer) -> Integers:
     if not data.has("debug_contexts"):
         return np.zeros(0, dtype=np.int64)
     words = data.column("debug_contexts", "layer").tolist()
-    return np.flatnonzero([word.lower() in layer.words for word in words])
+    named = np.array([word.lower() in layer.words for word in words], dtype=bool)
+    if layer.key:
+        quoted = f'"{layer.key}"'
+        documents = data.column("debug_contexts", "json").tolist()
+        named |= np.array([quoted in document for document in documents], dtype=bool)
+    return np.flatnonzero(named)
+
+
+def _context_names(report: Report, layer: Layer) -> Texts:
+    """Give the names of debug contexts, in the words of the layer."""
+    data = report.dataset
+    names = data.column("debug_contexts", "name").copy()
+    documents = data.column("debug_contexts", "json")
+    for row in _contexts_of(report, layer).tolist() if layer.key else ():
+        names[row] = argument(documents[row], layer.key) or names[row]
+    return names
+
+
+def operation_kinds(report: Report, layer: str) -> dict[str, str]:
+    """Tell what the operations of a layer are, by name: the operator, or the library called."""
+    data = report.dataset
+    if not data.has("debug_contexts"):
+        return {}
+    chosen = LAYERS[_known(layer)]
+    every = frozenset[str]().union(*(entry.words for entry in LAYERS.values()))
+    rows = _contexts_of(report, chosen if chosen.words else Layer("", every)).tolist()
+    names, words = (data.column("debug_contexts", name) for name in ("name", "layer"))
+    if chosen.key:
+        return {}
+    documents = data.column("debug_contexts", "json")
+    found = {names[row]: argument(documents[row], "operator") or words[row] for row in rows[::-1]}
+    return {str(name): str(kind) for name, kind in found.items()}
+
+
+def argument(document: str, key: str) -> str:
+    """Give an argument from the further keys of a debug context; nothing where there is none."""
+    try:
+        read = json.loads(document) if document else None
+    except (ValueError, RecursionError):
+        return ""
+    arguments = read.get("arguments") if isinstance(read, dict) else None
+    text = arguments.get(key) if isinstance(arguments, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def _inside(report: Report, layer: Layer, names: Texts, contexts: Integers) -> Texts:
@@ -135,7 +180,7 @@ def _inside(report: Report, layer: Layer, names: Texts, contexts: Integers) -> T
         data = report.dataset
         rows = _rows_of(data.column("debug_contexts", "id"), contexts)
         told = (rows >= 0) & (owner[rows] >= 0)
-        found[told] = data.column("debug_contexts", "name")[owner[rows[told]]]
+        found[told] = _context_names(report, layer)[owner[rows[told]]]
     found[found == ""] = OUTSIDE
     known = {name for name in found.tolist() if name != OUTSIDE}
     for place in np.flatnonzero(found == OUTSIDE).tolist() if known else ():

@@ -99,6 +99,19 @@ def test_each_layer_has_operations_of_its_own() -> None:
         owners_in(report, "keras")
 
 
+def test_a_node_of_popart_tells_its_layer_of_onnx_and_its_operator() -> None:
+    table = dict(small().dataset.table("debug_contexts"))
+    facts = '{"arguments":{"node":"multiply","operator":"ai.onnx.Mul-7","onnxLayer":"block"}}'
+    report = small(
+        debug_contexts=table
+        | {"layer": ["poplar", "poplar", "popart", *["popops"] * 3],
+           "json": ["", "[1]", facts, '{"arguments":3}', "{", ""]}
+    )  # fmt: skip
+    assert owners_in(report, "onnx").tolist()[5:8] == ["block", "block", OUTSIDE]
+    kinds = operation_costs(report).set_index("operation")["kind"]
+    assert kinds[["multiply", "add", "(Sync)"]].tolist() == ["ai.onnx.Mul-7", "popops", ""]
+
+
 def test_the_outermost_call_of_poplibs_counts() -> None:
     table = dict(small().dataset.table("debug_contexts"))
     parents = np.array(table["parent"])

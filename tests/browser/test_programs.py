@@ -104,10 +104,10 @@ def test_an_operation_is_chosen_and_shown_in_tabs(open_page: Opener) -> None:
 def test_columns_layer_and_filter_stand_in_the_address(open_page: Opener) -> None:
     page = open_page("/operations?report=small&layer=poplibs&columns=cycles,code")
     heads = page.locator("#operations-table .ag-header-cell-text")
-    expect(heads).to_have_text(["Operation", "Cycles", "Code"])
+    expect(heads).to_have_text(["Operation", "Kind", "Cycles", "Code"])
     page.locator("summary", has_text="Columns").click()
     page.get_by_label("FLOPs").check()
-    expect(heads).to_have_text(["Operation", "Cycles", "FLOPs", "Code"])
+    expect(heads).to_have_text(["Operation", "Kind", "Cycles", "FLOPs", "Code"])
     page.get_by_placeholder("Filter operations").fill("add")
     page.keyboard.press("Enter")
     expect(page.locator("#operations-table .ag-center-cols-container .ag-row")).to_have_count(1)

@@ -10,6 +10,7 @@ from dash import Dash
 
 from dashboard import tables
 from dashboard.address import parse
+from dashboard.app import create_app
 from dashboard.pages import operation_details, operations
 from dashboard.pages.operation_words import costs_sentence, outside_words
 from dashboard.store import Store
@@ -73,8 +74,13 @@ def test_columns_are_those_that_the_address_asks_for(store: Store) -> None:
     assert operations.chosen_fields(asked("")) == operations.DEFAULT
     assert operations.chosen_fields(asked("columns=code,cycles,colour")) == ("cycles", "code")
     grid = operations.table(store, asked("columns=code,cycles"), "light").children[0]
-    assert [column["field"] for column in grid.columnDefs] == ["operation", "cycles", "code"]
-    assert "that no other operation has" in grid.columnDefs[2]["headerTooltip"]
+    assert [column["field"] for column in grid.columnDefs] == [
+        "operation",
+        "kind",
+        "cycles",
+        "code",
+    ]
+    assert "that no other operation has" in grid.columnDefs[3]["headerTooltip"]
     assert grid.dashGridOptions["pinnedTopRowData"][0]["cycles"] == 1024
 
 
@@ -161,3 +167,20 @@ def test_callbacks_have_their_places(store: Store) -> None:
         assert any(
             place in key or place in str(entry["inputs"]) for key, entry in app.callback_map.items()
         )
+
+
+def test_what_is_shown_can_be_downloaded_by_its_address(tmp_path: Path) -> None:
+    client = create_app([write_report(tmp_path / "small")]).server.test_client()
+    link = "/download/{}.csv?{}"
+    for name, search, first in (
+        ("operations", "filter=operation~reduce", "reduce,popops"),
+        ("operation-totals", "layer=poplibs", "cycles,cycles,860,164,0,1024"),
+        ("operation-by-tile", "operation=multiply", "0,0,240,160,0,16,4,"),
+        ("program-tree", "", "0,-1,0,12,control,0,Sequence"),
+        ("program-by-tile", "program=6", "0,0,60,10,0,0"),
+    ):
+        answer = client.get(link.format(name, search), headers={"Host": "127.0.0.1"})
+        assert answer.status_code == 200
+        assert answer.text.splitlines()[1].startswith(first), answer.text[:300]
+    answer = client.get(link.format("program-vertices", "program=x"), headers={"Host": "127.0.0.1"})
+    assert answer.status_code == 404 and "write a row, as in program=12" in answer.text

@@ -1,0 +1,63 @@
+"""What all operations add up to, and what they leave of the whole report."""
+
+from __future__ import annotations
+
+from dash import html
+
+from dashboard import components
+from dashboard.address import Address
+from dashboard.components import Element
+from dashboard.store import Store
+from pva import units
+from pva.analysis.costs import operation_totals
+
+TOTAL_WORDS = {
+    "cycles": "Cycles",
+    "flops": "Floating-point operations",
+    "control_code": "Control code",
+    "exchange_code": "Exchange code",
+    "vertex_code": "Code of vertices",
+    "peak_bytes": "Memory at the peak",
+}
+
+
+def totals_table(store: Store, chosen: Address, layer: str) -> Element:
+    """Show that operations and what is in none of them add up to the whole report."""
+    frame = store.derived(
+        chosen.report,
+        f"operation_totals {layer}",
+        lambda: operation_totals(store.report(chosen.report), layer=layer),
+    )
+    if not len(frame):
+        return components.message("The report tells no costs of operations.")
+    head = html.Tr(
+        [
+            html.Th(words, scope="col", title=note)
+            for words, note in (
+                ("Figure", ""),
+                ("Operations", "All rows above that are operations"),
+                ("Outside", "Programs that are part of no operation of this layer"),
+                ("Elsewhere", "What no program has alone: code that several share, stacks"),
+                ("Whole report", ""),
+            )
+        ]
+    )
+    body = [
+        html.Tr(
+            [
+                html.Th(TOTAL_WORDS[row["figure"]], scope="row"),
+                *(html.Td(_written(row[name], row["unit"])) for name in _TOTAL_FIELDS),
+            ]
+        )
+        for row in frame.to_dict("records")
+    ]
+    grid = html.Table([html.Thead(head), html.Tbody(body)], className="tree")
+    return html.Div(grid, className="tree-scroller", id="operation-totals")
+
+
+_TOTAL_FIELDS = ("operations", "outside", "elsewhere", "whole")
+
+
+def _written(value: float, unit: str) -> str:
+    write = {"bytes": units.size, "cycles": units.cycles_or_time}.get(unit, units.count)
+    return write(value)
