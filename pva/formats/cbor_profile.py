@@ -12,11 +12,12 @@ import numpy as np
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError
 from pva.formats import typed_arrays
+from pva.formats.budget import Budget
+from pva.formats.cbor_values import Decoder
 from pva.formats.document import from_file, to_file
 from pva.formats.files import collector_paused, contents, replaced
 
 WHAT = "a profile as CBOR"
-MAX_DEPTH = 100  # documents keep trees flat
 SELF_DESCRIBED = b"\xd9\xd9\xf7"  # a tag without meaning (RFC 8949, section 3.4.6)
 
 
@@ -38,16 +39,13 @@ def write(dataset: Dataset, path: str | PathLike[str], *, plain: bool = False) -
 
 def decoded(file: Path, data: bytes) -> Any:
     """Decode CBOR, tagged or plain; raises DamagedFileError."""
+    decoder = Decoder(data.removeprefix(SELF_DESCRIBED), Budget(file, len(data)))
     with collector_paused():
         try:
-            return cbor2.loads(
-                data.removeprefix(SELF_DESCRIBED),
-                tag_hook=_array,
-                semantic_decoders=REFUSED,
-                max_depth=MAX_DEPTH,
-            )
+            return decoder.file()
         except (cbor2.CBORError, ValueError, TypeError, OverflowError, RecursionError) as error:
-            raise DamagedFileError(file, str(error), f"{WHAT}, whole") from error
+            place = decoder.place
+            raise DamagedFileError(file, str(error), f"{WHAT}, whole", place=place) from error
         except MemoryError as error:
             raise DamagedFileError(file, "too large for the memory", WHAT) from error
 
@@ -55,18 +53,6 @@ def decoded(file: Path, data: bytes) -> Any:
 def encoded(nested: Any, *, plain: bool = False) -> bytes:
     """Encode nested dicts with NumPy arrays in them."""
     return cbor2.dumps(_without_arrays(nested, plain))
-
-
-def _refused(*_: Any) -> Any:
-    raise ValueError("shared values, which documents do not have")
-
-
-# Lists that contain themselves, or each other many times, would be without end as arrays.
-REFUSED = {28: _refused, 29: _refused}
-
-
-def _array(tag: cbor2.CBORTag, _immutable: bool) -> Any:
-    return typed_arrays.decoded(tag)
 
 
 def _without_arrays(value: Any, plain: bool) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,10 @@ import orjson
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError
 from pva.formats import json_numbers
+from pva.formats.budget import Budget
 from pva.formats.document import from_file, to_file
 from pva.formats.files import collector_paused, contents, replaced
+from pva.formats.values import shown
 
 WHAT = "a profile as JSON"
 MARK = b"\xef\xbb\xbf"  # a byte order mark, which editors put before UTF-8
@@ -24,7 +25,7 @@ def read(path: str | PathLike[str]) -> Dataset:
     """Read a graph or execution profile, debug information or all in one; raises PvaError."""
     file = Path(path)
     with collector_paused():
-        return from_file(file, _decoded(file, contents(file, WHAT), json_numbers.decoded))
+        return from_file(file, decoded(file, contents(file, WHAT), plain=False))
 
 
 def write(dataset: Dataset, path: str | PathLike[str]) -> None:
@@ -33,21 +34,24 @@ def write(dataset: Dataset, path: str | PathLike[str]) -> None:
     replaced(file, encoded(to_file(dataset, file.stem)), WHAT)
 
 
-def decoded(file: Path, data: bytes) -> Any:
-    """Decode JSON into plain values; raises DamagedFileError with the place of the first fault."""
+def decoded(file: Path, data: bytes, *, plain: bool = True) -> Any:
+    """Decode JSON into plain values, or with arrays in place of long lists of numbers.
+
+    Raises DamagedFileError with the place of the first fault.
+    """
     import msgspec  # profile.pop does without
-
-    return _decoded(file, data, msgspec.json.decode)
-
-
-def _decoded(file: Path, data: bytes, decode: Callable[[bytes], Any]) -> Any:
-    import msgspec
 
     with collector_paused():
         try:
-            return decode(data.removeprefix(MARK))
+            return json_numbers.decoded(
+                data.removeprefix(MARK), Budget(file, len(data)), plain=plain
+            )
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DamagedFileError(file, str(error), f"{WHAT}, whole") from error
+        except json_numbers.DuplicateKeyError as error:
+            place, key = error.args
+            found = f"the key {shown(key)} twice"
+            raise DamagedFileError(file, found, "once", place=place) from error
         except RecursionError as error:
             raise DamagedFileError(file, "nested too deep", "a few levels") from error
         except MemoryError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,15 @@ import numpy as np
 from pva import schema
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError
+from pva.formats.budget import ManyRows, check_size, values_at
 from pva.formats.values import Rows, Values, column_of, shown
+
+# What is read of lists of objects; keys of any name stand in debug contexts alone.
+ROW_KEYS = frozenset(
+    {column.document_key.partition(".")[0] for table in schema.TABLES for column in table.columns}
+    | {"bytesByIpu", "children", "memoryByInstruction", "variables", "vertexCounts", "vertexTypes"}
+)
+FURTHER_KEYS = schema.TABLE["debug_contexts"].place
 
 
 def put(root: dict[str, Any], place: str, value: Any, *, merge: bool = False) -> None:
@@ -36,7 +43,7 @@ def look_up(file: object, root: Any, place: str) -> Any:
     for depth, key in enumerate(place.split(".") if place else ()):
         if isinstance(found, dict):
             found = found.get(key)
-        elif isinstance(found, list | np.ndarray) or found is None:
+        elif isinstance(found, list | np.ndarray | ManyRows | None):
             return None
         else:
             here = ".".join(place.split(".")[:depth])
@@ -71,20 +78,21 @@ def column_values(file: object, found: Any, place: str, key: str) -> Rows | None
 
 
 def _columns_at(file: object, found: Any, place: str, keys: Sequence[str]) -> list[Rows | None]:
-    """Give the values of several keys, looking at the rows once."""
-    if not isinstance(found, list):
+    """Give the values of several keys, looking at the rows once; None for a key of no row."""
+    if not isinstance(found, list | ManyRows):
         return [_list_at(file, found, place, key) for key in keys]
-    if set(map(type, found)) - {dict}:
+    if isinstance(found, list) and set(map(type, found)) - {dict}:
         wrong = next(row for row in found if type(row) is not dict)
         raise DamagedFileError(file, f"found {shown(wrong)}", "a list of values", place=place)
     columns: list[Rows | None] = []
     for key in keys:
         head, _, tail = key.partition(".")
-        try:
-            values = list(map(itemgetter(head), found))
-        except KeyError:
-            values = [row.get(head) for row in found]
-        columns.append([look_up(file, value, tail) for value in values] if tail else values)
+        values: Rows | None = (
+            found.column(head) if isinstance(found, ManyRows) else values_at(found, head)
+        )
+        if values is not None and tail:
+            values = [look_up(file, value, tail) for value in values]
+        columns.append(values)
     return columns
 
 
@@ -104,21 +112,26 @@ def columns_of(file: object, found: Any, table: schema.Table) -> dict[str, Value
     """
     if found is None:
         return None
-    place = table.place
     keys = [column.document_key for column in table.columns]
-    given = dict(zip(keys, _columns_at(file, found, place, keys), strict=True))
-    lengths = {len(column) for column in given.values() if column is not None}
-    if not lengths:
-        return None
-    if len(lengths) > 1:
-        wanted = "one length"
-        raise DamagedFileError(file, f"lists of {sorted(lengths)} values", wanted, place=place)
-    rows = lengths.pop()
+    if isinstance(found, list | ManyRows):
+        rows = len(found)
+    else:
+        given = _columns_at(file, found, table.place, keys)
+        lengths = {len(column) for column in given if column is not None}
+        if not lengths:
+            return None
+        if len(lengths) > 1:
+            text, wanted = f"lists of {sorted(lengths)} values", "one length"
+            raise DamagedFileError(file, text, wanted, place=table.place)
+        rows = lengths.pop()
+    check_size(file, table.place, rows, len(keys))
     columns: dict[str, Values] = {}
-    for column in table.columns:
-        key = column.document_key
-        values = given[key]
-        columns[column.name] = column_of(
-            file, f"{place}.{key}", column, [None] * rows if values is None else values
-        )
+    for column in table.columns:  # lists of the values of all columns would be as large again
+        key, place = column.document_key, f"{table.place}.{column.document_key}"
+        (values,) = _columns_at(file, found, table.place, (key,))
+        if values is None:
+            missing = column_of(file, place, column, [None])
+            columns[column.name] = np.full(rows, missing[0], dtype=missing.dtype)
+        else:
+            columns[column.name] = column_of(file, place, column, values)
     return columns

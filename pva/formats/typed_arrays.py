@@ -18,6 +18,7 @@ SIGNED = ("i1", "i2", "i4", "i8")
 UNSIGNED = ("u1", "u2", "u4", "i8")
 SHORT = 16  # numbers; up to so many a list is smaller and quicker
 MULTI_DIMENSIONAL, COLUMN_MAJOR, HOMOGENEOUS = 40, 1040, 41
+SHAPED = (MULTI_DIMENSIONAL, COLUMN_MAJOR)
 
 
 def _dtypes() -> dict[int, str]:
@@ -57,13 +58,14 @@ def numbers_in(value: Any) -> Values | None:
     while isinstance(first, list) and first:
         first = first[0]
     if type(first) is int:
-        return _whole_numbers(value)
+        return whole_numbers(value)
     if all(type(number) is float or number is None for number in value):
         return np.array(value, dtype=np.float64)
     return None
 
 
-def _whole_numbers(rows: list[Any]) -> Values | None:
+def whole_numbers(rows: list[Any]) -> Values | None:
+    """Make an array of whole numbers, or of equal rows of them; None of anything else."""
     try:
         found = np.asarray(rows)
     except (ValueError, OverflowError):  # rows of different lengths
@@ -80,7 +82,7 @@ def decoded(tag: CBORTag) -> Any:
         if not isinstance(tag.value, bytes):
             raise ValueError(f"tag {tag.tag} holds {type(tag.value).__name__}, not bytes")
         return np.frombuffer(tag.value, dtype=DTYPES[tag.tag])
-    if tag.tag in (MULTI_DIMENSIONAL, COLUMN_MAJOR):
+    if tag.tag in SHAPED:
         return _shaped(tag)
     return _as_lists(tag.value) if tag.tag == HOMOGENEOUS else tag
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pva.formats import json_numbers
+from pva.formats.budget import Budget
 
 INTS = st.integers(-(2**63), 2**64)
 VALUES = st.recursive(
@@ -17,6 +18,10 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=4),
     max_leaves=12,
 )
+
+
+def decoded(text: bytes) -> Any:
+    return json_numbers.decoded(text, Budget("text", len(text)))
 
 
 def as_lists(value: Any) -> Any:
@@ -38,7 +43,7 @@ def test_what_is_taken_for_numbers_is_what_json_says(value: list[Any], indent: i
 def test_long_lists_become_arrays_wherever_they_stand(shape: tuple[int, ...]) -> None:
     numbers = np.random.default_rng(0).integers(-(2**40), 2**40, shape)
     text = json.dumps({"a": {"b": numbers.tolist(), "c": "[1,2]"}, "b": [1, 2]}).encode()
-    found = json_numbers.decoded(text)
+    found = decoded(text)
     assert isinstance(found["a"]["b"], np.ndarray)
     assert as_lists(found) == json.loads(text)
 
@@ -47,7 +52,7 @@ def test_long_lists_become_arrays_wherever_they_stand(shape: tuple[int, ...]) ->
 def test_a_fault_is_told_by_its_place_in_the_whole_text(tail: bytes) -> None:
     text = b'{"numbers": {"of": [' + b"1," * 5000 + b"1]}, " + tail
     faults = []
-    for decode in (json_numbers.decoded, msgspec.json.decode):
+    for decode in (decoded, msgspec.json.decode):
         with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)) as caught:
             decode(text)
         faults.append(str(caught.value))
@@ -56,4 +61,4 @@ def test_a_fault_is_told_by_its_place_in_the_whole_text(tail: bytes) -> None:
 
 def test_nesting_without_end_is_refused() -> None:
     with pytest.raises(RecursionError):
-        json_numbers.decoded(b'{"a":' * 200_000)
+        decoded(b'{"a":' * 200_000)

@@ -1,0 +1,148 @@
+"""How much memory the values of a document may take, and rows that take little of it.
+
+A file of three bytes a value could fill the memory with Python objects thirty times its size: what
+is kept is counted while it is made, and refused before it is too much.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from pva.errors import DamagedFileError
+from pva.formats.values import Rows
+
+LEAST, TIMES_THE_FILE = 256 << 20, 4  # bytes that reading a file may take
+ASIDE = 64 << 20  # of them, for what is decoded and let go of
+POINTER, NUMBER = 8, 32  # bytes
+SMALL = {int, float, bool, type(None)}
+
+
+class Budget:
+    """The memory that is left for the values of a file whose bytes are held, too."""
+
+    def __init__(self, file: object, size: int) -> None:
+        self.file = file
+        self.size = size
+        self.left = max(LEAST, TIMES_THE_FILE * size) - size - ASIDE
+
+    def spend(self, amount: int, place: str = "") -> None:
+        """Take from what is left; raises DamagedFileError when it is not enough."""
+        self.check(amount, place)
+        self.left -= amount
+
+    def check(self, amount: int, place: str = "") -> None:
+        """Raise DamagedFileError when less is left."""
+        if self.left < amount:
+            raise self.exceeded(place)
+
+    def exceeded(self, place: str) -> DamagedFileError:
+        """Make the error for more than is left."""
+        limit = max(LEAST, TIMES_THE_FILE * self.size) >> 20
+        found = f"more values than fit into {limit} MB of memory"
+        wanted = f"at most that for a file of {self.size} bytes; profile.pop takes less"
+        return DamagedFileError(self.file, found, wanted, place=place)
+
+
+def check_size(file: object, place: str, rows: int, columns: int) -> None:
+    """Refuse a table of a file that takes more memory than the file may; raises DamagedFileError.
+
+    A row of nothing, three bytes of a document, is a value in every column.
+    """
+    needed = rows * columns * POINTER
+    if needed > LEAST // 4 and isinstance(file, os.PathLike):
+        Budget(file, os.stat(file).st_size).check(2 * needed, place)
+
+
+class ManyRows:
+    """Many rows of an object each, of which the columns are kept, numbers as arrays.
+
+    Built from some rows at a time; keys other than those named are left out.
+    """
+
+    def __init__(self, keys: frozenset[str], budget: Budget, place: str) -> None:
+        self._keys, self._budget, self._place = keys, budget, place
+        self._parts: list[tuple[int, dict[str, Rows]]] = []
+        self.rows = 0
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def add(self, rows: Sequence[Mapping[str, Any]]) -> int:
+        """Take rows in; gives how many keys there were, those in objects inside included."""
+        found = sum(map(len, rows))
+        there = set(chain.from_iterable(rows))
+        part: dict[str, Rows] = {}
+        for key in there & self._keys:
+            values = values_at(rows, key)
+            part[key] = compact(values)
+            size = POINTER * len(rows)
+            if part[key] is values:
+                keys, size = weighed(values)
+                found += keys
+            self._budget.spend(size, f"{self._place}.{key}")
+        if there - self._keys:
+            others = ((key, value) for row in rows for key, value in row.items())
+            found += weighed([value for key, value in others if key not in self._keys])[0]
+        self._parts.append((len(rows), part))
+        self.rows += len(rows)
+        return found
+
+    def column(self, key: str) -> Rows | None:
+        """Give the values of a key, None where a row has none, or when no row has it."""
+        if not any(key in part for _, part in self._parts):
+            return None
+        parts = [part.get(key, [None] * count) for count, part in self._parts]
+        if all(isinstance(part, np.ndarray) for part in parts):
+            return np.concatenate(parts)
+        return list(chain.from_iterable(map(listed, parts)))
+
+
+def values_at(rows: Sequence[Mapping[str, Any]], key: str) -> list[Any]:
+    """Give the values of a key, None where a row has none."""
+    try:
+        return list(map(itemgetter(key), rows))
+    except KeyError:
+        return [row.get(key) for row in rows]
+
+
+def compact(values: list[Any]) -> Rows:
+    """Make an array of numbers of one type."""
+    kinds = set(map(type, values))
+    if kinds == {int}:
+        try:
+            return np.array(values, dtype=np.int64)
+        except OverflowError:
+            return values
+    return np.array(values) if kinds == {float} else values
+
+
+def listed(values: Rows) -> Sequence[Any]:
+    """Make a list of an array."""
+    found: Sequence[Any] = values.tolist() if isinstance(values, np.ndarray) else values
+    return found
+
+
+def weighed(values: Sequence[Any]) -> tuple[int, int]:
+    """Count the keys of the objects among values, and inside them, and the bytes of them all."""
+    keys, size = 0, POINTER * len(values)
+    level = values
+    while level:
+        kinds = set(map(type, level))
+        if kinds <= SMALL:
+            return keys, size + NUMBER * len(level)
+        size += sum(map(sys.getsizeof, level))
+        if kinds.isdisjoint((dict, list)):
+            return keys, size
+        objects = [value for value in level if type(value) is dict]
+        lists = [value for value in level if type(value) is list]
+        keys += sum(map(len, objects))
+        inside: list[Iterable[Any]] = [*map(dict.values, objects), *map(dict.keys, objects), *lists]
+        level = list(chain.from_iterable(inside))
+    return keys, size
