@@ -9,6 +9,7 @@ import numpy as np
 
 from pva.check.law import Laws, Violation, at_most, equal
 from pva.dataset import Dataset
+from pva.validation import first_circular
 
 LAWS = Laws()
 
@@ -172,3 +173,16 @@ def exchange_code_is_the_sum_of_its_instructions(data: Dataset) -> Iterator[Viol
     columns = data.table("exchange_instructions")
     parts = sum(v for name, v in columns.items() if name not in ("program", "total"))
     yield from equal(columns["total"], parts, "total", "row")
+
+
+@LAWS.needing("debug_contexts")
+def debug_contexts_are_a_tree(data: Dataset) -> Iterator[Violation]:
+    """Each debug context has a number of its own, and none is around itself."""
+    numbers, parents = (data.column("debug_contexts", name) for name in ("id", "parent"))
+    _, first, counts = np.unique(numbers, return_index=True, return_counts=True)
+    yield from equal(counts, 1, "debug_contexts.id, times told", "number")
+    inside = np.flatnonzero((parents >= 0) & np.isin(parents, numbers))
+    above = first[np.searchsorted(numbers[first], parents[inside])]
+    row = first_circular(above, inside, len(numbers))
+    if row is not None:
+        yield Violation(f"debug_contexts, row {row}", "a context around itself", "a tree")

@@ -15,7 +15,12 @@ import numpy as np
 
 from pva import schema
 from pva.dataset import Dataset
-from pva.errors import DamagedFileError, NewerVersionError, UnknownFormatError
+from pva.errors import (
+    DamagedFileError,
+    InconsistentDataError,
+    NewerVersionError,
+    UnknownFormatError,
+)
 from pva.formats import document_places as places
 from pva.formats.debug_strings import resolved
 from pva.formats.document_steps import VERSION_KEY
@@ -48,14 +53,18 @@ OWN_KEYS = {
 
 
 def to_document(dataset: Dataset, document: schema.Document) -> Nested:
-    """Turn what belongs to one document into nested dicts; arrays stay NumPy arrays."""
+    """Turn what belongs to one document into nested dicts; arrays stay NumPy arrays.
+
+    Raises InconsistentDataError for rows inside those of a table that is not there.
+    """
     root: Nested = {VERSION_KEY: schema.FORMAT_VERSION}
+    _check_places(dataset, document)
     for table in schema.TABLES:
-        if table.document == document and _has(dataset, table.name):
+        if table.document == document and dataset.has(table.name):
             write = places.WRITE_TABLE.get(table.name) or WRITE_LAYOUT[table.layout]
             write(root, table, dataset)
     for array in schema.ARRAYS:
-        if array.document == document and _has(dataset, array.name):
+        if array.document == document and dataset.has(array.name):
             values = dataset.array(array.name)
             if array.name in places.WRITE_ARRAY:
                 places.WRITE_ARRAY[array.name](root, values)
@@ -64,9 +73,13 @@ def to_document(dataset: Dataset, document: schema.Document) -> Nested:
     return root
 
 
-def _has(dataset: Dataset, name: str) -> bool:
-    """Tell whether there is a table or array, and what it stands in."""
-    return dataset.has(name) and dataset.has(places.INSIDE.get(name, name))
+def _check_places(dataset: Dataset, document: schema.Document) -> None:
+    """Refuse to leave out what stands inside a table that is not there."""
+    for name, around in places.INSIDE.items():
+        declared = schema.TABLE.get(name) or schema.ARRAY[name]
+        if declared.document == document and dataset.has(name) and not dataset.has(around):
+            wanted = "profile.pop and Parquet keep one without the other, documents do not"
+            raise InconsistentDataError(dataset.name, f"{name} without {around}", wanted)
 
 
 def to_file(dataset: Dataset, stem: str) -> Nested:

@@ -199,7 +199,7 @@ def _check_rows(file: object, place: str, rows: Values, count: int) -> None:
         raise DamagedFileError(file, f"found {wrong[0]}", f"0 to {count - 1}", place=place)
 
 
-# What stands inside a table is lost with it.
+# What stands inside a table is not written without it.
 INSIDE = {
     "program_children": "programs",
     "exchange_instructions": "programs",

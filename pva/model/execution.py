@@ -73,7 +73,7 @@ class IpuStep(Item):
 
     @property
     def allCycles(self) -> CycleRange:
-        """When its tiles began and ended."""
+        """The same: a report has no clocks of the tiles that wait while others are active."""
         return self.activeCycles
 
     @property

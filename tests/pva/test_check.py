@@ -1,12 +1,14 @@
 """Each conservation law holds for the small report, and is broken by one wrong figure."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pva import schema
+from pva import OperationAnalysis, openReport, schema
 from pva.check import LAWS, check
+from pva.formats import registry
 from tests import builders
 from tests.builders import small_report
 
@@ -29,6 +31,7 @@ PIECE_OF_Y = 42  # after 10 pieces of each of four variables and 2 of the partia
 BROKEN: dict[str, dict[str, Any]] = {
     "machine_is_its_tiles": changed("target", "total_memory", 0, 1),
     "graph_counts_what_is_there": changed("graph", "num_compute_sets", 0, 4),
+    "debug_contexts_are_a_tree": changed("debug_contexts", "parent", 0, 3),
     "vertices_are_on_tiles": changed_array("vertex_count_by_tile", (1, 3), 1),
     "programs_are_trees": changed("program_children", "child", 0, 0),
     "programs_point_at_something": changed("programs", "exchange", 5, 1),
@@ -103,6 +106,23 @@ def test_the_small_report_breaks_no_law() -> None:
 def test_a_wrong_figure_breaks_its_law(law: Any) -> None:
     broken = small_report(**BROKEN[law.name])
     assert {violation.law for violation in law.broken_by(broken)} == {law.name}
+
+
+def test_debug_contexts_around_themselves_are_named_and_the_report_opens(tmp_path: Path) -> None:
+    registry.write(small_report(**changed("debug_contexts", "parent", 0, 3)), tmp_path / "a.cbor")
+    report = openReport(tmp_path / "a.cbor")
+    assert len(OperationAnalysis(report).operations)
+    found = report.check()
+    (breach,) = found[found["holds"].eq(False)].to_dict("records")
+    assert (breach["law"], breach["where"]) == (
+        "debug_contexts_are_a_tree",
+        "debug_contexts, row 0",
+    )
+
+
+def test_a_number_of_two_debug_contexts_is_named() -> None:
+    (breach,) = check(small_report(**changed("debug_contexts", "id", 1, 1)))
+    assert (breach.place, breach.found) == ("debug_contexts.id, times told, number 0", "2")
 
 
 def test_a_violation_names_law_place_and_both_figures() -> None:

@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, given, settings
 
 from pva import schema
 from pva.dataset import Dataset
-from pva.errors import DamagedFileError
+from pva.errors import DamagedFileError, InconsistentDataError
 from pva.formats import cbor_profile, document, json_profile, pop, registry, typed_arrays
+from pva.formats.document_places import INSIDE
 from tests.builders import small_report, write_report
 from tests.strategies import datasets
 
@@ -248,3 +249,18 @@ def test_some_rows_of_an_array_are_read_without_the_rest(tmp_path: Path) -> None
     pop.write(small_report(tile_clock=clock), tmp_path / "profile.pop")
     rows = pop.read(tmp_path / "profile.pop").rows("tile_clock", 20_000, 20_003)
     assert np.array_equal(rows, clock[20_000:20_003])
+
+
+@pytest.mark.parametrize(("inside", "around"), INSIDE.items())
+@pytest.mark.parametrize("suffix", ["json", "cbor", "pop"])
+def test_nothing_is_left_out_in_silence(
+    tmp_path: Path, inside: str, around: str, suffix: str
+) -> None:
+    others = [name for name, place in INSIDE.items() if place == around and name != inside]
+    data = small_report(**dict.fromkeys([around, *others]))
+    if suffix == "pop":
+        registry.write(data, tmp_path / "report.pop")
+        assert registry.read(tmp_path / "report.pop").has(inside)
+    else:
+        with pytest.raises(InconsistentDataError, match=f"{inside} without {around}; profile.pop"):
+            registry.write(data, tmp_path / f"report.{suffix}")
