@@ -36,6 +36,8 @@ DTYPES: dict[str, type] = {
 class Source(Protocol):
     """Where a dataset takes its columns and arrays from; a format implements it."""
 
+    limit: float  # bytes that a column or an array may take; half as many are held in all
+
     def tables(self) -> Collection[str]:
         """Name the tables that are there."""
 
@@ -56,8 +58,8 @@ class Dataset:
         self.name = name
         self.foreign = False  # told by another writer, whose documents leave things out
         self._source = source
-        self._columns: dict[tuple[str, str], Values] = {}
-        self._arrays: dict[str, Values] = {}
+        self._held: dict[str | tuple[str, str], Values] = {}
+        self._bytes = 0  # of them
         self._kept: dict[object, Any] = {}
         self._rows: dict[str, tuple[str, int]] = {}  # by index, of the first array read
 
@@ -114,15 +116,22 @@ class Dataset:
     def column(self, table: str, column: str) -> Values:
         """Give one column, one value a row; raises NotRecordedError."""
         try:
-            return self._columns[table, column]
+            return self._held[table, column]
         except KeyError:
             self._require(table, self._source.tables())
         declared = schema.TABLE[table].column(column)
         values = self._source.column(table, column)
         values = values.astype(DTYPES[declared.kind], copy=False)
         validation.check_column(self, table, declared, values)
-        self._columns[table, column] = _frozen(values)
-        return self._columns[table, column]
+        return self._hold((table, column), _frozen(values))
+
+    def _hold(self, name: str | tuple[str, str], values: Values) -> Values:
+        """Keep a column or an array, and let go of the oldest when they are too large."""
+        self._held[name] = values
+        self._bytes += values.nbytes
+        while self._bytes > self._source.limit / 2 and len(self._held) > 1:
+            self._bytes -= self._held.pop(next(iter(self._held))).nbytes
+        return values
 
     def texts(self, table: str, column: str) -> Values:
         """Give a column of codes as the texts that they stand for."""
@@ -184,20 +193,20 @@ class Dataset:
 
     def array(self, array: str) -> Values:
         """Give a whole array; raises NotRecordedError."""
-        if array not in self._arrays:
+        if array not in self._held:
             values = self.rows(array, 0, None)
             validation.check_shape(self, schema.ARRAY[array], values.shape)
             validation.check_users(self, schema.ARRAY[array], len(values))
             self._check_same_length(array, len(values))
-            self._arrays[array] = values
-        return self._arrays[array]
+            return self._hold(array, values)
+        return self._held[array]
 
     def rows(self, array: str, first: int, stop: int | None) -> Values:
         """Give rows `first` to `stop` of an array and read no others; raises NotRecordedError."""
         declared = schema.ARRAY[array]
         self._require(array, self._source.arrays())
-        if array in self._arrays:
-            return self._arrays[array][first:stop]
+        if array in self._held:
+            return self._held[array][first:stop]
         values = self._source.rows(array, first, stop)
         if not len(values):  # lists of nothing, in a document of its own, tell no shape
             inner = zip(declared.index[1:], values.shape[1:], strict=False)
@@ -205,7 +214,11 @@ class Dataset:
                 0, *(size or min(max(self.axis(a), 0), SIZE) for a, size in inner)
             )
         validation.check_array(self, declared, values)
-        return _frozen(values.astype(DTYPES[declared.kind], copy=False))
+        try:
+            return _frozen(values.astype(DTYPES[declared.kind], copy=False))
+        except MemoryError as error:
+            found, wanted = "too large for the memory", "some rows of it"
+            raise InconsistentDataError(self.name, found, wanted, place=array) from error
 
     def row(self, array: str, row: int) -> Values:
         """Give one row of an array; raises NotRecordedError, InconsistentDataError."""
@@ -287,6 +300,8 @@ class Dataset:
 class _Memory:
     """The source of a dataset that was made in memory."""
 
+    limit = float("inf")
+
     def __init__(self, tables: dict[str, dict[str, Values]], arrays: dict[str, Values]) -> None:
         self._tables = tables
         self.held = arrays
@@ -308,6 +323,7 @@ class _Joined:
     """The source of a dataset that several others make up."""
 
     def __init__(self, parts: Sequence[Dataset]) -> None:
+        self.limit = min((part._source.limit for part in parts), default=float("inf"))
         self._tables = {name: part for part in reversed(parts) for name in part.tables}
         self._arrays = {name: part for part in reversed(parts) for name in part.arrays}
 
@@ -328,6 +344,7 @@ class _Selected(_Joined):
     """The source of a dataset that is a part of another."""
 
     def __init__(self, whole: Dataset, documents: Collection[str]) -> None:
+        self.limit = whole._source.limit
         self._tables = {
             name: whole for name in whole.tables if schema.TABLE[name].document in documents
         }

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -20,7 +21,7 @@ from pva.formats.values import Rows
 
 LEAST, TIMES_THE_FILE = 256 << 20, 4  # bytes that reading a file may take
 ASIDE = 64 << 20  # of them, for what is decoded and let go of
-POINTER, NUMBER = 8, 32  # bytes
+POINTER, NUMBER, ROW = 8, 32, 32  # bytes; a row is one of several columns
 SMALL = {int, float, bool, type(None)}
 
 
@@ -41,6 +42,15 @@ class Budget:
         """Raise DamagedFileError when less is left."""
         if self.left < amount:
             raise self.exceeded(place)
+
+    @contextmanager
+    def aside(self, amount: int, place: str) -> Iterator[None]:
+        """Take from what is left for a while."""
+        self.spend(amount, place)
+        try:
+            yield
+        finally:
+            self.left += amount
 
     def exceeded(self, place: str) -> DamagedFileError:
         """Make the error for more than is left."""
@@ -78,6 +88,7 @@ class ManyRows:
         """Take rows in; gives how many keys there were, those in objects inside included."""
         found = sum(map(len, rows))
         there = set(chain.from_iterable(rows))
+        self._budget.spend(ROW * len(rows), self._place)
         part: dict[str, Rows] = {}
         for key in there & self._keys:
             values = values_at(rows, key)

@@ -18,8 +18,13 @@ CHUNK_BYTES = 1 << 20  # so that one row is read without much of the rest
 CHUNK_LIMIT = 16 << 20
 # Bytes of an array in memory. Single bytes come as eight, and packing saves as much again; a small
 # file that would fill the memory with zeros is refused.
-ARRAY_LEAST, TIMES_THE_FILE, ARRAY_LIMIT = 256 << 20, 64, 4 << 30
+ARRAY_LEAST, TIMES_THE_FILE, ARRAY_LIMIT = 128 << 20, 64, 4 << 30
 WORTH_PACKING = 0.5  # shrunk to this share or below, a chunk is kept packed: unpacking is slow
+
+
+def array_limit(size: int) -> int:
+    """Tell how many bytes of a file of a size may be held as arrays."""
+    return min(max(ARRAY_LEAST, TIMES_THE_FILE * size), ARRAY_LIMIT)
 
 
 class Chunk(NamedTuple):

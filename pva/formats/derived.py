@@ -46,6 +46,8 @@ def completed(told: Dataset) -> Dataset:
 class _Completed:
     """The source of a dataset in which what is missing is worked out when it is asked for."""
 
+    limit = float("inf")
+
     def __init__(
         self, told: Dataset, derived: Mapping[str, Derived], hidden: frozenset[str] = frozenset()
     ) -> None:

@@ -85,7 +85,8 @@ class _Cut:
             if first == b"{":
                 return self._parts(text, place, depth - 1)
             if first == b"[":
-                return self._list(bytes(text).strip(SPACE), place)
+                with self._budget.aside(len(text), place):
+                    return self._list(bytes(text).strip(SPACE), place)
         return self.whole(bytes(text), place)
 
     def file(self, text: memoryview) -> Any:
@@ -210,7 +211,7 @@ def numbers_in(text: bytes) -> Values | None:
         return None
     if rest:
         text = text.translate(None, SPACE)
-    return _long_row(text[1:-1]) if text[:2] != b"[[" else _table(text)
+    return _long_row(text) if text[:2] != b"[[" else _table(text)
 
 
 def _table(text: bytes) -> Values | None:
@@ -240,10 +241,10 @@ def _equal_rows(text: bytes) -> Values | None:
 def _long_row(text: bytes) -> Values | None:
     """Read numbers, some of them at a time."""
     parts: list[Values] = []
-    begin = 0
-    while begin <= len(text):
-        end = text.find(b",", begin + MANY)
-        end = len(text) if end < 0 else end
+    begin, last = 1, len(text) - 1
+    while begin <= last:
+        end = text.find(b",", begin + MANY, last)
+        end = last if end < 0 else end
         row = _row(text[begin:end])
         if row is None:
             return None

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva import schema
-from pva.dataset import Dataset
+from pva.dataset import DTYPES, Dataset
 from pva.errors import (
     DamagedFileError,
     MissingPackageError,
@@ -30,6 +30,7 @@ from pva.errors import (
     PvaError,
     UnknownFormatError,
 )
+from pva.formats.chunks import array_limit
 from pva.formats.values import column_of
 
 if TYPE_CHECKING:
@@ -43,9 +44,6 @@ SUFFIX = ".parquet"
 INSTALL = "pip install 'tilescope[parquet]'"
 PREFIX = "tilescope."  # of the keys of our metadata
 BATCH = 1 << 20  # values of an array that are turned into rows at once
-ARRAY_LIMIT = 4 << 30  # bytes of an array in memory, where zeros take none until they are read
-# A file of any size may hold this many rows, others so many a byte; those we write have about two.
-ROWS_OF_ANY_FILE, ROWS_A_BYTE = 1 << 24, 32
 
 
 def files(directory: Path) -> list[Path]:
@@ -243,7 +241,8 @@ def _named(file: Path) -> tuple[str, Path]:
     if version.isdecimal() and int(version) > schema.FORMAT_VERSION:
         wanted = f"tables are read up to version {schema.FORMAT_VERSION}: update tilescope"
         raise NewerVersionError(file, f"format version {version}", wanted)
-    most = max(ROWS_OF_ANY_FILE, ROWS_A_BYTE * size)
+    columns = len(schema.TABLE[name].columns) if name in schema.TABLE else 1
+    most = array_limit(size) // (8 * columns)
     if rows > most:
         raise DamagedFileError(file, f"{rows} rows in {size} bytes", f"at most {most} rows")
     return name, file
@@ -262,6 +261,7 @@ class _Parquet:
 
     def __init__(self, named: Mapping[str, Path]) -> None:
         self._files = named
+        self.limit: float = array_limit(sum(file.stat().st_size for file in named.values()))
 
     def tables(self) -> Collection[str]:
         return [name for name in self._files if name in schema.TABLE]
@@ -282,18 +282,8 @@ class _Parquet:
 
     def rows(self, array: str, first: int, stop: int | None) -> Values:
         declared, file = schema.ARRAY[array], self._files[array]
-        names = [*declared.index, declared.value_column]
-        parts = []
-        for name in names:
-            values, _, told = _column(file, name)
-            if values is None:
-                raise DamagedFileError(file, "no such column", f"{array} has it", place=name)
-            words = schema.INDEX_WORDS.get(name, ())
-            kind = "code" if words else declared.kind if name == names[-1] else "int"
-            parts.append(
-                _decoded(file, schema.Column(name, kind, "", "", "", False, words), values)
-            )
-        return _dense(file, declared, told, parts)[first:stop]
+        with _reading(file):
+            return _dense(file, declared, self.limit)[first:stop]
 
 
 def _column(file: Path, name: str) -> tuple[pa.Array | None, int, dict[str, str]]:
@@ -321,26 +311,57 @@ def _decoded(file: Path, column: schema.Column, values: pa.Array) -> Values:
         return codes
 
 
-def _dense(file: Path, array: schema.Array, told: Mapping[str, str], parts: list[Values]) -> Values:
-    """Put the values of an array at their places; the others are zero."""
-    shape = _shape(told.get("shape", ""))
-    if shape is None or len(shape) != len(array.index):
-        wanted = f"a length for each of {list(array.index)}"
-        raise DamagedFileError(file, f"shape {told.get('shape')!r}", wanted)
-    *places, values = parts
+def _dense(file: Path, array: schema.Array, limit: float) -> Values:
+    """Put the values of an array at their places, some at a time; the others are zero."""
+    import pyarrow.parquet as pq
+
+    columns = [_index_column(name) for name in array.index]
+    columns.append(schema.Column(array.value_column, array.kind, array.unit, array.meaning))
+    names = [column.name for column in columns]
+    with pq.ParquetFile(file) as opened:
+        shape = _array_shape(file, array, _told(opened).get("shape", ""), limit)
+        missing = [name for name in names if name not in opened.schema_arrow.names]
+        if missing:
+            raise DamagedFileError(file, "no such column", f"{array.name} has it", place=missing[0])
+        if opened.metadata.num_rows > max(math.prod(shape), BATCH):
+            found, wanted = f"{opened.metadata.num_rows} rows", f"at most one a value of {shape}"
+            raise DamagedFileError(file, found, wanted)
+        dense: Values = np.zeros(shape, DTYPES[array.kind])
+        for batch in opened.iter_batches(BATCH, columns=names):
+            parts = [_decoded(file, column, _whole(file, batch, column.name)) for column in columns]
+            *places, values = parts
+            _check_places(file, array, places, shape)
+            dense[tuple(places)] = values
+    return dense
+
+
+def _check_places(
+    file: Path, array: schema.Array, places: list[Values], shape: tuple[int, ...]
+) -> None:
     for name, place, size in zip(array.index, places, shape, strict=True):
         if len(place) and not 0 <= place.min() <= place.max() < size:
-            raise DamagedFileError(file, "an index out of range", f"0 to {size - 1}", place=name)
-    with _reading(file):
-        found = np.zeros(shape, dtype=values.dtype)
-        found[tuple(places)] = values
-    return found
+            wanted = f"0 to {size - 1}"
+            raise DamagedFileError(file, "an index out of range", wanted, place=name)
 
 
-def _shape(text: str) -> tuple[int, ...] | None:
+def _index_column(name: str) -> schema.Column:
+    words = schema.INDEX_WORDS.get(name, ())
+    return schema.Column(name, "code" if words else "int", "", "", "", False, words)
+
+
+def _whole(file: Path, batch: pa.RecordBatch, name: str) -> pa.Array:
+    values = batch.column(name)
+    if values.null_count:
+        raise DamagedFileError(file, "null", "no value missing", place=name)
+    return values
+
+
+def _array_shape(file: Path, array: schema.Array, text: str, limit: float) -> tuple[int, ...]:
+    """Read the shape of an array; raises DamagedFileError."""
+    wanted = f"a length for each of {list(array.index)}, {limit} bytes at most"
     with suppress(ValueError, RecursionError):
         found = json.loads(text)
         whole = isinstance(found, list) and all(type(n) is int and n >= 0 for n in found)
-        if whole and math.prod(found) * 8 <= ARRAY_LIMIT:
+        if whole and len(found) == len(array.index) and math.prod(found) * 8 <= limit:
             return tuple(found)
-    return None
+    raise DamagedFileError(file, f"shape {text!r}", wanted)

@@ -26,12 +26,10 @@ from pva import schema
 from pva.dataset import Dataset, completed, texts_of
 from pva.errors import DamagedFileError
 from pva.formats.chunks import (
-    ARRAY_LEAST,
-    ARRAY_LIMIT,
     CHUNK_LIMIT,
     DTYPES,
-    TIMES_THE_FILE,
     Chunk,
+    array_limit,
     chunks_of,
     rows_between,
     widest,
@@ -184,7 +182,7 @@ class _Pop:
         weakref.finalize(self, database.close)
         with database.snapshot():
             size = _check_size(database)
-            self._array_limit = min(max(ARRAY_LEAST, TIMES_THE_FILE * size), ARRAY_LIMIT)
+            self.limit: float = array_limit(size)
             found = {str(name) for (name,) in database.rows("SELECT name FROM sqlite_master")}
             chunked = {str(name) for (name,) in database.rows("SELECT DISTINCT name FROM arrays")}
             first = {table.name: f"{table.name}.{table.columns[0].name}" for table in schema.TABLES}
@@ -229,10 +227,11 @@ class _Pop:
         place = f"table {table.name}, column {column.name}"
         value = f'"{column.name}"' if self._has_column(table.name, column.name) else "NULL"
         statement = f'SELECT {value} FROM "{table.name}" WHERE rowid <= ? ORDER BY rowid'
-        rows = self._database.rows(statement, (self._last[table.name],), place=place)
-        if table.layout == "object" and len(rows) != 1:
-            raise DamagedFileError(self._database.path, f"{len(rows)} rows", "one row", place=place)
-        return column_of(self._database.path, place, column, [value for (value,) in rows])
+        values = self._database.values(statement, (self._last[table.name],), place=place)
+        if table.layout == "object" and len(values) != 1:
+            found = f"{len(values)} rows"
+            raise DamagedFileError(self._database.path, found, "one row", place=place)
+        return column_of(self._database.path, place, column, values)
 
     def rows(self, array: str, first: int, stop: int | None) -> Values:
         declared = schema.ARRAY[array]
@@ -247,6 +246,7 @@ class _Pop:
         first = f"{table.name}.{table.columns[0].name}"
         name = f"{table.name}.{column.name}"
         count = sum(chunk.rows for chunk in self._index(first))
+        self._check_bytes(count * len(table.columns) * 8, f"table {table.name}")
         chunks = self._index(name)
         if not chunks and column.optional:
             return np.full(count, schema.MISSING[column.kind])
@@ -292,11 +292,13 @@ class _Pop:
             chunk = self._checked(name, row, expected, chunks[:1])
             chunks.append(chunk)
             expected += chunk.rows
-        needed = sum(math.prod(chunk.shape) for chunk in chunks) * 8
-        if needed > self._array_limit:
-            limit = f"at most {self._array_limit} in a file of this size"
-            raise DamagedFileError(self._database.path, f"{needed} bytes", limit, place=name)
+        self._check_bytes(sum(math.prod(chunk.shape) for chunk in chunks) * 8, name)
         return chunks
+
+    def _check_bytes(self, needed: int, place: str) -> None:
+        if needed > self.limit:
+            limit = f"at most {self.limit} in a file of this size"
+            raise DamagedFileError(self._database.path, f"{needed} bytes", limit, place=place)
 
     def _checked(
         self, name: str, row: tuple[Any, ...], expected: int, before: Sequence[Chunk]

@@ -71,6 +71,13 @@ class Database:
             while rows := cursor.fetchmany(size):
                 yield rows
 
+    def values(
+        self, statement: str, parameters: Sequence[Any] = (), *, place: str = ""
+    ) -> list[Any]:
+        """Fetch the values of a query of one column, without a tuple for each."""
+        with self._guarded(place):
+            return [value for (value,) in self._connection.execute(statement, parameters)]
+
     def blob(self, table: str, column: str, rowid: int, *, place: str = "") -> bytes:
         """Read one blob whole, without the rest of its row."""
         with (

@@ -39,7 +39,11 @@ def array_of(file: object, place: str, kind: schema.Kind, values: Any, dimension
     Nothing at all is an array of no rows, whatever its dimensions.
     """
     found = numbers_of(file, place, kind, values, dimensions)
-    return found.astype(DTYPES[kind], copy=False)
+    try:
+        return found.astype(DTYPES[kind], copy=False)
+    except MemoryError as error:
+        wanted = "fewer values"
+        raise DamagedFileError(file, "too large for the memory", wanted, place=place) from error
 
 
 def numbers_of(file: object, place: str, kind: schema.Kind, values: Any, dimensions: int) -> Values:
