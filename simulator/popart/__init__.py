@@ -12,6 +12,7 @@ try:
 except ImportError:
     raise PoplarError("popart needs onnx: pip install 'tilescope[popart]'") from None
 
+from simulator.popart.builder import Builder
 from simulator.popart.dataflow import AnchorReturnType, DataFlow, PyStepIO
 from simulator.popart.devices import DeviceInfo, DeviceManager
 from simulator.popart.errors import popart_exception
@@ -21,6 +22,7 @@ from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
 
 __all__ = [
     "AnchorReturnType",
+    "Builder",
     "DataFlow",
     "DeviceInfo",
     "DeviceManager",

@@ -134,6 +134,7 @@ def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
     if domain not in state.opsets:
         raise popart_exception(f"{what}: the model imports no operator set of {domain}")
     attributes = attributes_of(proto, what)
+    proto = _without_annotations(proto)
     known = [ir.constants.get(i) if i else None for i in proto.input]
     found = _known(state, ir, proto, attributes, known, what)
     if found is not None:
@@ -159,6 +160,17 @@ def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
     # Older versions leave the shape of some optional outputs open, such as a Dropout's mask.
     made = tuple(name if name in ir.infos else "" for name in node.outputs)
     ir.nodes.append(replace(node, outputs=made))
+
+
+def _without_annotations(proto: onnx.NodeProto) -> onnx.NodeProto:
+    """Give a node as ONNX knows it: without what PopART's builder notes in it."""
+    if not any(attribute.name.startswith("__") for attribute in proto.attribute):
+        return proto
+    plain = onnx.NodeProto()
+    plain.CopyFrom(proto)
+    del plain.attribute[:]
+    plain.attribute.extend(a for a in proto.attribute if not a.name.startswith("__"))
+    return plain
 
 
 def _known(

@@ -1,0 +1,95 @@
+"""The builder's methods: for each operator its attributes in their order, and its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import onnx
+
+from simulator.popart.errors import popart_exception
+from simulator.popart.ir import ONNX
+from simulator.popart.operators.table import OPERATORS
+
+# Attributes of ai.graphcore's operators, which ONNX has no schema of, and how many outputs.
+_GRAPHCORE: dict[str, tuple[tuple[str, ...], int]] = {
+    "ConvFlipWeights": (("group",), 1),
+    "Gelu": ((), 1),
+    "GroupNormalization": (("num_groups", "epsilon"), 3),
+    "LSTM": (("output_full_sequence",), 2),
+    "PrintTensor": (("print_gradient", "title"), 1),
+    "Scale": (("scale",), 1),
+    "Square": ((), 1),
+    "Subsample": (("strides",), 1),
+}
+# What may follow the inputs without a name, as PopART's methods have it.
+_POSITIONAL = {
+    "Cast": ("to",),
+    "Concat": ("axis",),
+    "Flatten": ("axis",),
+    "Gather": ("axis",),
+    "Split": ("num_outputs", "axis", "split"),
+    "Transpose": ("perm",),
+}
+_FEWEST = {"BatchNormalization": 1, "Dropout": 1, "MaxPool": 1, "LSTM": 3, "TopK": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """An operator as a method: its name, its attributes, how many outputs it gives."""
+
+    operator: str
+    attributes: tuple[str, ...]
+    outputs: int = 1
+    least: int = 0
+    most: int = 1 << 30
+    positional: tuple[str, ...] = ()
+
+    def check(self, given: Mapping[str, Any], inputs: int, what: str) -> None:
+        """Raise popart_exception for an unknown attribute or a wrong number of inputs."""
+        unknown = [name for name in given if name not in self.attributes]
+        if unknown:
+            known = ", ".join(self.attributes) or "none"
+            raise popart_exception(f"{what}: no attribute {unknown[0]!r}; there are {known}")
+        if not self.least <= inputs <= self.most:
+            raise popart_exception(
+                f"{what}: {inputs} inputs; {self.least} to {self.most} are needed"
+            )
+
+
+def method_of(operator: str) -> str:
+    """Give the builder's name of an operator: MaxPool is maxpool, LSTM lstm."""
+    return operator.lower()
+
+
+@cache
+def signatures(domain: str, opset: int) -> dict[str, Signature]:
+    """Give the methods of a domain by their names."""
+    made = {}
+    for found, operator in OPERATORS:
+        if found == domain:
+            signature = _of_schema(operator, opset) if domain == ONNX else _of_table(operator)
+            if signature is not None:
+                made[method_of(operator)] = signature
+    if domain == ONNX:
+        made["logical_and"], made["logical_or"] = made.pop("and"), made.pop("or")
+        made["logical_not"], made["logical_if"] = made.pop("not"), made.pop("if")
+    return made
+
+
+def _of_table(operator: str) -> Signature:
+    attributes, outputs = _GRAPHCORE[operator]
+    return Signature(operator, attributes, outputs)
+
+
+def _of_schema(operator: str, opset: int) -> Signature | None:
+    """Give an operator's method by ONNX's schema; None when the operator set has none."""
+    if not onnx.defs.has(operator, opset, ""):
+        return None
+    schema = onnx.defs.get_schema(operator, opset, "")
+    outputs = _FEWEST.get(operator, max(schema.min_output, 1))
+    attributes = tuple(schema.attributes)
+    counts = (schema.min_input, schema.max_input)
+    return Signature(operator, attributes, outputs, *counts, _POSITIONAL.get(operator, ()))
