@@ -16,20 +16,30 @@ from simulator.popart.builder import Builder
 from simulator.popart.dataflow import AnchorReturnType, DataFlow, PyStepIO
 from simulator.popart.devices import DeviceInfo, DeviceManager
 from simulator.popart.errors import popart_exception
+from simulator.popart.losses import IdentityLoss, L1Loss, NllLoss, ReductionType
+from simulator.popart.optimizers import SGD, ConstSGD
 from simulator.popart.session import InferenceSession
 from simulator.popart.session_options import SessionOptions
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
+from simulator.popart.training import TrainingSession
 
 __all__ = [
+    "SGD",
     "AnchorReturnType",
     "Builder",
+    "ConstSGD",
     "DataFlow",
     "DeviceInfo",
     "DeviceManager",
+    "IdentityLoss",
     "InferenceSession",
     "InputShapeInfo",
+    "L1Loss",
+    "NllLoss",
     "PyStepIO",
+    "ReductionType",
     "SessionOptions",
     "TensorInfo",
+    "TrainingSession",
     "popart_exception",
 ]

@@ -81,10 +81,13 @@ class Builder:
         self, info: TensorInfo | str, shape: Sequence[int] | str = (), debugPrefix: str = ""
     ) -> str:
         """Add an input that comes with every batch; give its name."""
+        sizes: Sequence[int] = ()
         if isinstance(shape, str):
-            shape, debugPrefix = (), shape
+            debugPrefix = shape
+        else:
+            sizes = shape
         if isinstance(info, str):
-            info = TensorInfo(info, shape)
+            info = TensorInfo(info, sizes)
         if not isinstance(info, TensorInfo):
             raise popart_exception(f"addInputTensor: {info!r}; a TensorInfo is needed")
         name = self._new(debugPrefix or "input")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 from simulator.graph.graph import Graph
@@ -35,9 +36,11 @@ class Lowering:
     graph: Graph
     options: Mapping[str, object]
     values: bool = True
+    training: bool = False
     stored: dict[str, Tensor] = field(default_factory=dict)
     made: dict[str, Tensor] = field(default_factory=dict)
     consumers: dict[str, list[tuple[Node, int]]] = field(default_factory=dict)
+    calls: dict[str, Call] = field(default_factory=dict)  # kept for the backward pass
 
     def __post_init__(self) -> None:
         self.consumers = self.ir.consumers()
@@ -51,19 +54,34 @@ class Lowering:
         progress(total, total, "")
 
     def lower_node(self, node: Node, prog: Program) -> None:
-        """Add one node; its debug context has its name, its operator and its layer."""
-        layer = node.name.rpartition("/")[0] or node.name
-        facts = {"node": node.name, "operator": node.kind, "onnxLayer": layer}
-        with self.graph.debug_scope(node.name, LAYER, **facts):
+        """Add one node."""
+        with self.scope(node):
             call = self.call(node, prog)
             for place, name in enumerate(node.inputs):
                 if name and self.wanted(node, place):
                     call.inputs[place] = self.tensor(name)
             found = OPERATORS[node.key].lower(call)
+        if self.training:
+            self.calls[node.name] = call
         outputs = [found] if isinstance(found, Tensor) else list(found)
         for name, tensor in zip(node.outputs, outputs, strict=False):
             if name:
                 self.made[name] = self.checked(node, name, tensor)
+
+    def scope(self, node: Node) -> AbstractContextManager[int]:
+        """Make what is added inside a node's: with its name, its operator and its layer."""
+        layer = node.name.rpartition("/")[0] or node.name
+        facts = {"node": node.name, "operator": node.kind, "onnxLayer": layer}
+        return self.graph.debug_scope(node.name, LAYER, **facts)
+
+    def loss_call(self, node: Node, prog: Program) -> Call:
+        """Give the call of a loss, which is no node of the model, with its inputs."""
+        infos: list[TensorInfo | None] = [self.ir.infos[name] for name in node.inputs]
+        outputs = [self.ir.infos[name] for name in node.outputs]
+        inputs: list[Tensor | None] = [self.tensor(name) for name in node.inputs]
+        nothing: list[Array | None] = [None] * len(infos)
+        given = (self.graph, prog, node, inputs, infos, outputs, nothing)
+        return Call(*given, self.options, self.branch, self.training)
 
     def checked(self, node: Node, name: str, tensor: Tensor) -> Tensor:
         """Give an output back when it is what shape inference says."""
@@ -85,7 +103,8 @@ class Lowering:
                 known[place] = self.ir.known(node.inputs[place])
         outputs = [self.ir.infos[name] if name else MISSING for name in node.outputs]
         empty: list[Tensor | None] = [None] * len(infos)
-        return Call(self.graph, prog, node, empty, infos, outputs, known, self.options, self.branch)
+        given = (self.graph, prog, node, empty, infos, outputs, known, self.options)
+        return Call(*given, self.branch, self.training)
 
     def branch(self, ir: Ir, prog: Program) -> list[Tensor]:
         """Add the nodes of a branch, which sees what stands around it; give its outputs."""

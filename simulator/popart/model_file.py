@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -151,3 +151,27 @@ _PLAIN: dict[int, Callable[[Any], Any]] = {
     onnx.AttributeProto.INTS: lambda a: list(a.ints),
     onnx.AttributeProto.STRINGS: lambda a: [s.decode("utf-8", "replace") for s in a.strings],
 }
+
+
+def weights_of(model: onnx.ModelProto, what: str, folder: Path | None) -> dict[str, Array]:
+    """Give the values of all initialisers."""
+    return {
+        tensor.name: tensor_values(tensor, folder, f"{what}: initialiser {tensor.name!r}")
+        for tensor in model.graph.initializer
+    }
+
+
+def write_model(
+    model: onnx.ModelProto, weights: Mapping[str, Array | None], path: str | Path
+) -> None:
+    """Write a model with other values of its weights; raises popart_exception."""
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    for tensor in changed.graph.initializer:
+        values = weights.get(tensor.name)
+        if values is not None:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(values, tensor.name))
+    try:
+        Path(path).write_bytes(changed.SerializeToString())
+    except OSError as error:
+        raise popart_exception(f"{path}: {error.strerror}") from None

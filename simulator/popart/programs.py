@@ -23,6 +23,7 @@ class Programs:
     anchors: dict[str, str] = field(default_factory=dict)
     weights_in: dict[str, str] = field(default_factory=dict)
     weights_out: dict[str, str] = field(default_factory=dict)
+    rates: dict[str, str] = field(default_factory=dict)
 
     def number(self, name: str) -> int:
         """Give the number by which an engine runs a program."""

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from simulator.engine import Engine
 from simulator.graph.graph import Graph
-from simulator.graph.program import Sequence
+from simulator.graph.program import Sequence as Program
+from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.popart import programs as parts
 from simulator.popart import reports
 from simulator.popart.dataflow import DataFlow, PyStepIO
 from simulator.popart.devices import DeviceInfo
 from simulator.popart.errors import popart_exception
+from simulator.popart.gradients import PREFIX, lower_losses
 from simulator.popart.importing import import_model
+from simulator.popart.losses import Loss, add_losses
 from simulator.popart.lowering import Lowering, Progress
-from simulator.popart.model_file import Model, read_model
+from simulator.popart.model_file import Model, read_model, weights_of, write_model
 from simulator.popart.programs import Programs
 from simulator.popart.session_options import SessionOptions
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo, to_device
@@ -35,6 +39,8 @@ class InferenceSession:
     popart_exception for a model that cannot be run, before anything is compiled.
     """
 
+    training = False
+
     def __init__(
         self,
         model: Model,
@@ -42,6 +48,7 @@ class InferenceSession:
         deviceInfo: DeviceInfo | None = None,
         inputShapeInfo: InputShapeInfo | None = None,
         userOptions: SessionOptions | None = None,
+        losses: Sequence[Loss] = (),
         *,
         dataFeed: DataFlow | None = None,
         progress: Progress = _nothing,
@@ -60,6 +67,12 @@ class InferenceSession:
         if wrong:
             more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
             raise popart_exception(f"{wrong[0]}{more}")
+        self._what, self._losses = what, list(losses)
+        given = inputShapeInfo or InputShapeInfo()
+        named = {name: given.get(name) for name in given.getAllTensorIds()}
+        add_losses(self._ir, self._losses, named, what)
+        if self.training:
+            self._ir.infos |= {f"{PREFIX}{name}": i for name, i in self._ir.infos.items()}
         _check_anchors(what, self._flow.anchors(), self._ir.infos)
         self._weights = dict(self._ir.weights)
         self._engine: Engine | None = None
@@ -69,17 +82,17 @@ class InferenceSession:
     # Compiling
     def prepareDevice(self) -> None:
         """Compile the model and load it onto the device."""
-        target = self._device.target
-        graph = Graph(target)
-        lowering = Lowering(self._ir, graph, self._options.convolutionOptions, self._values)
-        body = Sequence(name="batch")
-        compute = Sequence()
-        lowering.lower(compute, self._progress)
-        anchors = {name: lowering.tensor(name) for name in self._flow.anchors()}
-        inputs = {name: lowering.tensor(name) for name in self._ir.inputs}
-        weights = {name: lowering.stored[name] for name in self._ir.weights
-                   if name in lowering.stored}  # fmt: skip
+        graph, options = Graph(self._device.target), self._options.convolutionOptions
+        lowering = Lowering(self._ir, graph, options, self._values, self.training)
+        body = Program(name="batch")
+        compute = Program()
         made = self._programs = Programs()
+        more = self._lower(lowering, compute)
+        anchors = {name: _found(lowering, more, name) for name in self._flow.anchors()}
+        inputs = {name: lowering.tensor(name) for name in self._ir.inputs}
+        weights = {
+            name: lowering.stored[name] for name in self._ir.weights if name in lowering.stored
+        }
         parts.add_weights(made, graph, weights)
         parts.add_inputs(made, graph, inputs, body)
         body.children.extend(compute.children)
@@ -87,6 +100,12 @@ class InferenceSession:
         self._engine = Engine(graph, list(made.programs.values()), self._options.engineOptions)
         self._engine.load(self._device.device)
         self._uploaded = False
+
+    def _lower(self, lowering: Lowering, prog: Program) -> Mapping[str, Tensor]:
+        """Add what a batch computes; give tensors beside those of the model."""
+        lowering.lower(prog, self._progress)
+        lower_losses(lowering, self._losses, prog)
+        return {}
 
     def _loaded(self, what: str) -> Engine:
         if self._engine is None:
@@ -113,6 +132,47 @@ class InferenceSession:
         if self._programs.weights_in:
             engine.run(self._programs.number(parts.WEIGHTS_FROM_HOST), parts.WEIGHTS_FROM_HOST)
         self._uploaded = True
+
+    def weightsToHost(self) -> None:
+        """Copy the weights from the device; `readWeights` and `modelToHost` give them."""
+        engine = self._loaded("weightsToHost")
+        if not self._values:
+            raise popart_exception("weightsToHost: the session has no values")
+        found = {}
+        for name, handle in self._programs.weights_out.items():
+            info = self._ir.infos[name]
+            found[name] = np.zeros(info.nelms(), dtype=info.device.numpy)
+            engine.connectStream(handle, found[name])
+        engine.run(self._programs.number(parts.WEIGHTS_TO_HOST), parts.WEIGHTS_TO_HOST)
+        for name, values in found.items():
+            info = self._ir.infos[name]
+            self._weights[name] = values.reshape(info.dims).astype(info.host)
+
+    def readWeights(self, weightsIo: Mapping[str, Array]) -> None:
+        """Fill arrays, by the names of weights, with what `weightsToHost` has copied."""
+        for name, out in weightsIo.items():
+            values = self._weights.get(name)
+            if values is None or out.size != values.size:
+                raise popart_exception(f"readWeights: {name!r} is no weight of {out.size} elements")
+            out.reshape(-1)[:] = values.reshape(-1)
+
+    def modelToHost(self, path: str | Path) -> None:
+        """Write the model with the weights of the device to a file."""
+        self.weightsToHost()
+        write_model(self._model, self._weights, path)
+
+    def resetHostWeights(self, model: Model) -> None:
+        """Take the weights of another model for the next `weightsFromHost`."""
+        stored = weights_of(*read_model(model))
+        for name, values in self._weights.items():
+            found = stored.get(name)
+            wanted = self._ir.infos[name].dims
+            if found is None or found.shape != wanted:
+                shape = "missing" if found is None else f"of shape {list(found.shape)}"
+                raise popart_exception(
+                    f"resetHostWeights: weight {name!r} is {shape}; {list(wanted)} is needed"
+                )
+            self._weights[name] = found if values is None else found.astype(values.dtype)
 
     # Running
     def initAnchorArrays(self) -> dict[str, Array]:
@@ -190,6 +250,13 @@ class InferenceSession:
         if resetProfile:
             engine.resetExecutionProfile()
         return found
+
+
+def _found(lowering: Lowering, more: Mapping[str, Tensor], name: str) -> Tensor:
+    """Give the tensor of an anchor."""
+    if name.startswith(PREFIX) and name not in more:
+        raise popart_exception(f"anchor {name!r}: no loss has a gradient of that tensor")
+    return more[name] if name in more else lowering.tensor(name)
 
 
 def _true(value: object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from simulator.codelets.operations import BINARY, TERNARY, UNARY, Operation
@@ -31,7 +31,8 @@ class Call:
     """A node's inputs (None where not given or only known), and where its operations go.
 
     `known` are the values of inputs that are known before the program runs; `options` are those of
-    convolutions. `lower_graph` lowers the nodes of a branch to a program.
+    convolutions. `lower_graph` lowers the nodes of a branch to a program. In training `needed`
+    tells the inputs whose gradient is wanted, `saved` is what the forward pass leaves for it.
     """
 
     graph: Graph
@@ -43,6 +44,9 @@ class Call:
     known: list[Array | None]
     options: Mapping[str, object]
     lower_graph: Callable[[Ir, Program], list[Tensor]]
+    training: bool = False
+    needed: list[bool] = field(default_factory=list)
+    saved: tuple[Any, ...] = ()
 
     @property
     def name(self) -> str:

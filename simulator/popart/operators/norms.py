@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from simulator.graph.program import Copy
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import BOOL, element_count
 from simulator.popart.operators.call import Call
@@ -29,14 +30,11 @@ def batch_norm(call: Call) -> Tensor | list[Tensor]:
 
 
 def in_training(call: Call) -> bool:
-    """Tell whether a node's own attribute asks for the statistics of the batch."""
-    if call.node.version >= 14:
-        return bool(call.attribute("training_mode", 0))
-    return False
+    """Tell whether the statistics of the batch are used: in training, or if an attribute says so.
 
-
-def _first(found: Tensor | tuple[Tensor, Tensor]) -> Tensor:
-    return found[0] if isinstance(found, tuple) else found
+    Newer versions have the attribute; what is trained uses them in any version.
+    """
+    return call.training or bool(call.attribute("training_mode", 0))
 
 
 def _channels(call: Call, data: Tensor) -> Tensor:
@@ -53,20 +51,24 @@ def _batch_norm_training(call: Call) -> list[Tensor]:
     mean, deviation = popnn.bn.batchNormStatistics(
         call.graph, data, epsilon, call.prog, False, True, debugContext=call.name
     )
-    out = popnn.bn.batchNormalise(
+    out, whitened = popnn.bn.batchNormalise(
         call.graph, data, scale, bias, mean, deviation, call.prog, call.name
     )
+    call.saved = (whitened, deviation)
     variance = popops.invStdDevToVariance(
         call.graph, deviation, call.constant(epsilon, deviation.dtype, "epsilon"), call.prog,
         call.name,
     )  # fmt: skip
     momentum = call.attribute("momentum", 0.9)
     running = _1 * momentum + _2 * (1 - momentum)
-    return [
-        _first(out),
+    kept = [
         call.map(running, old_mean, call.cast(mean, old_mean.dtype)),
         call.map(running, old_variance, call.cast(variance, old_variance.dtype)),
     ]
+    if call.training:
+        for new, old in zip(kept, (old_mean, old_variance), strict=True):
+            call.prog.add(Copy(new, old, name=f"{call.name}/Running"))
+    return [out, *kept]
 
 
 def norm_parameter(call: Call) -> Tensor | None:
@@ -82,10 +84,11 @@ def instance_norm(call: Call) -> Tensor:
     mean, deviation = popnn.in_.instanceNormStatistics(
         call.graph, data, epsilon, call.prog, False, True, debugContext=call.name
     )
-    out = popnn.in_.instanceNormalise(
+    out, whitened = popnn.in_.instanceNormalise(
         call.graph, data, call[1], call[2], mean, deviation, call.prog, call.name
     )
-    return _first(out)
+    call.saved = (whitened, deviation)
+    return out
 
 
 def group_norm(call: Call) -> list[Tensor]:
@@ -99,10 +102,11 @@ def group_norm(call: Call) -> list[Tensor]:
         debugContext=call.name,
     )  # fmt: skip
     scale, bias = (_by_channel(call[place], data.shape[1]) for place in (1, 2))
-    out = popnn.gn.groupNormalise(
+    out, whitened = popnn.gn.groupNormalise(
         call.graph, data, scale, bias, mean, deviation, call.prog, call.name
     )
-    return [_first(out), mean, deviation]
+    call.saved = (whitened, deviation)
+    return [out, mean, deviation]
 
 
 def _by_channel(parameter: Tensor, channels: int) -> Tensor:
@@ -119,6 +123,7 @@ def dropout(call: Call) -> list[Tensor]:
             outputs.append(call.constant(kept, call.outputs[1].device, "mask"))
         return outputs
     mask = poprand.bernoulli(call.graph, None, 0, data, data.dtype, 1 - ratio, call.prog, call.name)
+    call.saved = (mask, 1 / (1 - ratio))
     out = call.map(_1 * _2 * (1 / (1 - ratio)), data, mask)
     wanted = call.outputs[1].device if call.wants(1) else BOOL
     return [out, call.cast(mask, wanted)] if call.wants(1) else [out]
@@ -126,9 +131,10 @@ def dropout(call: Call) -> list[Tensor]:
 
 def dropped_share(call: Call) -> float:
     """Give the share of elements that a Dropout sets to zero, 0 unless it is trained."""
+    asked, ratio = call.value(2), call.value(1)
+    trained = call.training if asked is None else bool(asked.reshape(-1)[0])
+    if not trained:
+        return 0.0
     if call.node.version < 12:
-        return 0.0
-    training, ratio = call.value(2), call.value(1)
-    if training is None or not bool(training.reshape(-1)[0]):
-        return 0.0
+        return float(call.attribute("ratio", 0.5))
     return 0.5 if ratio is None else float(ratio.reshape(-1)[0])

@@ -109,12 +109,11 @@ def top_k(call: Call) -> list[Tensor]:
 
 
 # Softmax
-def _rows(call: Call) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+def classes_of(call: Call, tensor: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
     """View the classes of each sample as a row; give the rows, and the way back.
 
     Before opset 13 all dimensions from the axis on are classes.
     """
-    tensor = call[0]
     if call.node.version < 13:
         axis = call.axis(1)
         samples = element_count(tensor.shape[:axis])
@@ -129,14 +128,14 @@ def _rows(call: Call) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
 
 def softmax(call: Call) -> Tensor:
     """Give the softmax of each sample, stable for large values."""
-    table, back = _rows(call)
+    table, back = classes_of(call, call[0])
     kind = NonLinearityType.SOFTMAX_STABLE
     return back(popnn.nonLinearity(call.graph, kind, table, call.prog, call.name))
 
 
 def log_softmax(call: Call) -> Tensor:
     """Give x - max - log(sum(exp(x - max))) of each sample."""
-    table, back = _rows(call)
+    table, back = classes_of(call, call[0])
     largest = reduced(call, table, [1], Operation.MAX).expand([1])
     below = call.map(_1 - _2, table, broadcast(largest, table.shape))
     powers = call.map(expr.Exp(_1), below)

@@ -1,0 +1,128 @@
+"""Back through the nodes: from the losses to the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from simulator.graph.program import Sequence as Program
+from simulator.graph.tensor import Tensor
+from simulator.popart.errors import popart_exception
+from simulator.popart.ir import ONNX, Ir, Node
+from simulator.popart.losses import Loss, NllLoss, lower_loss, node_of
+from simulator.popart.lowering import Lowering
+from simulator.popart.operators.backward import zeros
+from simulator.popart.operators.call import Call
+from simulator.popart.operators.layer_gradients import GRADIENTS, LACKING
+from simulator.poplibs import popops
+
+PREFIX = "Gradient___"  # PopART's names of gradients begin so
+# What does not change when its input does a little.
+FLAT = {(ONNX, name) for name in ("ArgMax", "ArgMin", "Ceil", "Equal", "Floor", "Greater", "IsInf",
+        "IsNaN", "Less", "Not", "OneHot", "Sign")}  # fmt: skip
+
+
+def dependent(ir: Ir, weights: Iterable[str]) -> set[str]:
+    """Name the tensors that change with the weights."""
+    found = set(weights)
+    for node in ir.nodes:
+        if node.key not in FLAT and any(name in found for name in node.inputs):
+            found.update(filter(None, node.outputs))
+    return found
+
+
+def check_trainable(ir: Ir, losses: Sequence[Loss], what: str) -> None:
+    """Raise popart_exception for a node between weights and losses that has no gradient."""
+    moving = dependent(ir, ir.weights)
+    wanted = {loss.inputs[0] for loss in losses}
+    if not wanted & moving:
+        raise popart_exception(f"{what}: no loss depends on a weight; there is nothing to train")
+    for node in reversed(ir.nodes):
+        if not wanted.intersection(node.outputs) or not moving.intersection(node.outputs):
+            continue
+        if node.key not in GRADIENTS:
+            raise popart_exception(
+                f"{what}: {node} has no gradient; without one the weights before it are not trained"
+            )
+        wanted.update(node.inputs)
+
+
+def lower_losses(lowering: Lowering, losses: Sequence[Loss], prog: Program) -> dict[str, Tensor]:
+    """Add the losses to a program; give the gradients of what they read.
+
+    Where a softmax alone makes the probabilities, the gradient is that of its input: nothing is
+    divided by small probabilities.
+    """
+    found: dict[str, Tensor] = {}
+    for loss in losses:
+        node = node_of(loss)
+        with lowering.scope(node):
+            call = lowering.loss_call(node, prog)
+            total, gradient, below = lower_loss(call, loss)
+        lowering.made[loss.name] = total.reshape([])
+        softmax = _softmax_alone(lowering.ir, loss)
+        if softmax is not None and below is not None:
+            _add(call, found, softmax.inputs[0], below)
+        else:
+            _add(call, found, loss.inputs[0], gradient)
+    return found
+
+
+def _softmax_alone(ir: Ir, loss: Loss) -> Node | None:
+    """Give the softmax whose output a likelihood, and nothing else, reads; of whole rows."""
+    if not isinstance(loss, NllLoss) or loss.probs in {name for n in ir.nodes for name in n.inputs}:
+        return None
+    for node in ir.nodes:
+        if loss.probs in node.outputs and node.key == (ONNX, "Softmax"):
+            rank = len(ir.infos[loss.probs].dims)
+            default = 1 if node.version < 13 else -1
+            axis = int(node.attributes.get("axis", default)) % rank
+            return node if axis == rank - 1 else None
+    return None
+
+
+def _add(call: Call, found: dict[str, Tensor], name: str, gradient: Tensor) -> None:
+    """Add up the gradients that reach a tensor."""
+    if name in found:
+        both = (found[name], gradient, call.prog, f"{call.name}/GradSum")
+        found[name] = popops.add(call.graph, *both)
+    else:
+        found[name] = gradient
+
+
+def lower_backward(lowering: Lowering, found: dict[str, Tensor], prog: Program) -> None:
+    """Add the gradients of all nodes to a program; `found` grows by those of all tensors."""
+    moving = dependent(lowering.ir, lowering.ir.weights)
+    for node in reversed(lowering.ir.nodes):
+        reached = [name for name in node.outputs if name in found]
+        if not reached or not moving.intersection(node.inputs) or node.key in FLAT:
+            continue
+        call = lowering.calls[node.name]
+        call.prog, call.node = prog, replace(node, name=f"{node.name}/Grad")
+        call.needed = [name in moving for name in node.inputs]
+        _check_lacking(call)
+        with lowering.scope(node):
+            gradients = _of_node(lowering, call, node, found)
+            rows = zip(node.inputs, call.needed, gradients, strict=False)
+            for name, gradient in ((n, g) for n, needed, g in rows if needed and g is not None):
+                _add(call, found, name, gradient)
+
+
+def _check_lacking(call: Call) -> None:
+    lacks = LACKING.get(call.node.operator)
+    if lacks is not None and lacks(call):
+        raise popart_exception(f"{call.node}: dilated, or with indices, it has no gradient")
+
+
+def _of_node(
+    lowering: Lowering, call: Call, node: Node, found: dict[str, Tensor]
+) -> Sequence[Tensor | None]:
+    """Give the gradients of a node's inputs; an output that nobody uses has one of zeros."""
+    names = [name for name in node.outputs if name]
+    outputs = [lowering.tensor(name) for name in names]
+    grads = [
+        found[name] if name in found else zeros(call, tensor, "NoGrad")
+        for name, tensor in zip(names, outputs, strict=True)
+        if name in found or node.operator == "Split"
+    ]
+    return GRADIENTS[node.key](call, outputs, grads)

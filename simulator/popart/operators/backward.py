@@ -1,0 +1,51 @@
+"""What the gradients of operators share: sums over broadcast axes, zeros, expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from simulator.graph.tensor import Tensor
+from simulator.popart.operators.call import Call
+from simulator.poplibs import popops
+from simulator.poplibs.popops import Operation
+from simulator.poplibs.popops.expr import Expr, _1, _2, _3
+
+# A gradient gives those of the inputs (None where there is none) from those of the outputs.
+Gradient = Callable[[Call, Sequence[Tensor], Sequence[Tensor]], Sequence[Tensor | None]]
+
+
+def of_one(made: Callable[[Expr, Expr, Expr], Expr]) -> Gradient:
+    """Make a gradient of one input from an expression of input, output and gradient."""
+
+    def gradient(
+        call: Call, outputs: Sequence[Tensor], grads: Sequence[Tensor]
+    ) -> list[Tensor | None]:
+        return [call.map(made(_1, _2, _3), call[0], outputs[0], grads[0])]
+
+    return gradient
+
+
+def summed_to(call: Call, tensor: Tensor, shape: Sequence[int]) -> Tensor:
+    """Add up what a broadcast had repeated."""
+    if tensor.shape == tuple(shape):
+        return tensor
+    padded = (1,) * (tensor.rank() - len(shape)) + tuple(shape)
+    axes = [
+        axis
+        for axis, (have, want) in enumerate(zip(tensor.shape, padded, strict=True))
+        if have != want
+    ]
+    name = f"{call.name}/SumGrad"
+    total = tensor
+    if axes:
+        total = popops.reduce(call.graph, tensor, axes, Operation.ADD, call.prog, name)
+    return total.reshape(shape)
+
+
+def zeros(call: Call, like: Tensor, what: str = "zeros") -> Tensor:
+    """Add a variable that lies like a tensor, and set it to zero."""
+    out = call.graph.clone(like, f"{call.name}/{what}")
+    if not out.isParallelWriteable():
+        out = call.variable(like.dtype, like.shape, what)
+    popops.zero(call.graph, out, call.prog, f"{call.name}/{what}")
+    return out

@@ -1,0 +1,237 @@
+"""Gradients of layers, by the libraries' own backward operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from simulator.graph.tensor import Tensor, broadcast_to
+from simulator.popart.ir import GRAPHCORE, ONNX
+from simulator.popart.operators import fields
+from simulator.popart.operators.backward import Gradient, summed_to
+from simulator.popart.operators.call import Call, broadcast
+from simulator.popart.operators.pointwise_gradients import POINTWISE, Grads
+from simulator.popart.operators.reductions import classes_of, reduced
+from simulator.poplibs import poplin, popnn, popops
+from simulator.poplibs.popnn import NonLinearityType, pooling
+from simulator.poplibs.popnn.pooling import PoolingType
+from simulator.poplibs.popops import Operation, expr
+from simulator.poplibs.popops.expr import Expr, _1, _2, _3
+
+Tensors = Sequence[Tensor]
+
+
+def of_convolution(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Convolve the gradient with the weights, and the input with the gradient."""
+    params = fields.conv_params(call)
+    found: Grads = [None] * len(call.inputs)
+    if call.needed[0]:
+        weights = call[1].reshape(params.weights_shape())
+        found[0] = poplin.convolution(
+            call.graph, grads[0], weights, poplin.getGradientParams(params), True, call.prog,
+            f"{call.name}/Bwd", call.options,
+        )  # fmt: skip
+    if call.needed[1]:
+        deltas = poplin.calculateWeightDeltas(
+            call.graph, grads[0], call[0], params, call.prog, f"{call.name}/Wu", call.options
+        )
+        found[1] = deltas.reshape(call[1].shape)
+    if call.has(2):
+        axes = [axis for axis in range(grads[0].rank()) if axis != 1]
+        found[2] = _total(call, grads[0], axes)
+    return found
+
+
+def _total(call: Call, tensor: Tensor, axes: list[int]) -> Tensor:
+    name = f"{call.name}/SumGrad"
+    return popops.reduce(call.graph, tensor, axes, Operation.ADD, call.prog, name)
+
+
+def of_max_pool(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Give the gradient of a window to its maximum."""
+    windows = fields.pool_windows(call)
+    around = (list(windows.lower), windows.beyond)
+    params = fields.pool_params(PoolingType.MAX, call[0], windows, *around)
+    return [
+        pooling.poolInputGradient(
+            call.graph, params, call[0], outputs[0], grads[0], False, call.prog, call.name
+        )
+    ]
+
+
+def of_average_pool(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Spread the gradient of a window over its elements."""
+    windows, shape = fields.pool_windows(call), call[0].shape
+    lower, upper = list(windows.lower), windows.beyond
+    like = call[0]
+    if call.attribute("count_include_pad", 0) and any((*lower, *windows.upper)):
+        like = popops.pad(call.graph, like, [0, 0, *lower], [0, 0, *windows.upper])
+        lower, upper = [0] * len(lower), list(windows.extra)
+    params = fields.pool_params(PoolingType.AVG, like, windows, lower, upper)
+    grad = pooling.poolInputGradient(call.graph, params, 1, grads[0], call.prog, call.name)
+    if like is not call[0]:
+        first = [0, 0, *windows.lower]
+        grad = grad.slice(first, [a + b for a, b in zip(first, shape, strict=True)])
+    return [grad]
+
+
+def lacks_pool_gradient(call: Call) -> bool:
+    """Tell whether a pooling is one that has no gradient."""
+    return fields.pool_windows(call).dilated or call.wants(1)
+
+
+def of_local_response(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Give g base^-beta - 2 alpha beta / size x sum(g y / base), the sum over the mirrored window.
+
+    The base is bias + alpha / size * sum of squares, as in the forward pass.
+    """
+    data, size = call[0], int(call.attribute("size"))
+    alpha, beta = call.attribute("alpha", 1e-4), call.attribute("beta", 0.75)
+    before = (size - 1) // 2
+    squares = call.map(expr.Square(_1), data)
+    base = _window_sum(call, squares, before, size)
+    based = _1 * (alpha / size) + call.attribute("bias", 1.0)
+    base = call.map(based, base)
+    ratio = call.map(_1 * _2 / _3, grads[0], outputs[0], base)
+    around = _window_sum(call, ratio, size - 1 - before, size)
+    _4 = expr.PlaceHolder(4)
+    made = _1 * expr.Pow(_2, expr.Const(-beta)) - _3 * _4 * (2 * alpha * beta / size)
+    return [call.map(made, grads[0], base, data, around)]
+
+
+def _window_sum(call: Call, tensor: Tensor, before: int, size: int) -> Tensor:
+    around = popops.pad(call.graph, tensor, before, size - 1 - before, 1, 0)
+    parts = [around.slice(first, first + tensor.shape[1], 1) for first in range(size)]
+    placeholders: list[Expr] = [expr.PlaceHolder(place + 1) for place in range(size)]
+    return call.map(reduce(lambda a, b: a + b, placeholders), *parts)
+
+
+# Products
+def of_mat_mul(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Multiply the gradient with the other operand's transpose."""
+    a, b = call[0], call[1]
+    left = a.expand([0]) if a.rank() == 1 else a
+    right = b.expand([1]) if b.rank() == 1 else b
+    rows, inner, columns = left.shape[-2], left.shape[-1], right.shape[-1]
+    groups = grads[0].numElements() // (rows * columns)
+    outer = outputs[0].shape[: max(left.rank(), right.rank()) - 2]
+    grad = grads[0].reshape((groups, rows, columns))
+    wide = [
+        broadcast_to(t, (*outer, *t.shape[-2:])).reshape((groups, *t.shape[-2:]))
+        for t in (left, right)
+    ]
+    found: Grads = [None, None]
+    pairs = ((grad, wide[1].dimShuffle([0, 2, 1])), (wide[0].dimShuffle([0, 2, 1]), grad))
+    shapes = ((rows, inner), (inner, columns))
+    for place, (first, second) in enumerate(pairs):
+        if call.needed[place]:
+            made = poplin.matMulGrouped(
+                call.graph, first, second, call.prog,
+                debugContext=f"{call.name}/{('Bwd', 'Wu')[place]}", options=call.options,
+            )  # fmt: skip
+            shaped = made.reshape((*outer, *shapes[place]))
+            summed = summed_to(call, shaped, (left, right)[place].shape)
+            found[place] = summed.reshape(call[place].shape)
+    return found
+
+
+def of_gemm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Give the gradients of alpha A B + beta C."""
+    turned = [bool(call.attribute(name, 0)) for name in ("transA", "transB")]
+    alpha, beta = call.attribute("alpha", 1.0), call.attribute("beta", 1.0)
+    a, b = (call[place].transpose() if turned[place] else call[place] for place in (0, 1))
+    grad = grads[0] if alpha == 1 else call.map(_1 * alpha, grads[0])
+    found: Grads = [None] * len(call.inputs)
+    for place, (first, second) in enumerate(((grad, b.transpose()), (a.transpose(), grad))):
+        if call.needed[place]:
+            made = poplin.matMul(
+                call.graph, first, second, call.prog,
+                debugContext=f"{call.name}/{('Bwd', 'Wu')[place]}", options=call.options,
+            )  # fmt: skip
+            found[place] = made.transpose() if turned[place] else made
+    if call.has(2):
+        scaled = grads[0] if beta == 1 else call.map(_1 * beta, grads[0])
+        found[2] = summed_to(call, scaled, call[2].shape)
+    return found
+
+
+# Norms
+def of_batch_norm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Give the gradients through the statistics of the batch."""
+    whitened, deviation = call.saved
+    given = (call.graph, whitened, grads[0])
+    scale, shift = popnn.bn.batchNormParamGradients(
+        *given, call.prog, debugContext=f"{call.name}/Wu"
+    )
+    data = popnn.bn.batchNormGradients(
+        *given, deviation, call[1], call.prog, debugContext=f"{call.name}/Bwd"
+    )
+    return [data, scale, shift, None, None]
+
+
+def of_group_norm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Give the gradients through the statistics of each group, or each channel of an instance."""
+    whitened, deviation = call.saved
+    channels = grads[0].shape[1]
+    given = (call.graph, whitened, grads[0])
+    scale, shift = popnn.gn.groupNormParamGradients(
+        *given, call.prog, debugContext=f"{call.name}/Wu"
+    )
+    gamma = call[1].upsample(channels // call[1].numElements(), 0)
+    data = popnn.gn.groupNormGradients(
+        *given, deviation, gamma, call.prog, debugContext=f"{call.name}/Bwd"
+    )
+    groups = call[1].numElements()
+    return [data, *(_by_group(call, tensor, groups) for tensor in (scale, shift))]
+
+
+def _by_group(call: Call, tensor: Tensor, groups: int) -> Tensor:
+    if tensor.numElements() == groups:
+        return tensor
+    return _total(call, tensor.reshape((groups, tensor.numElements() // groups)), [1])
+
+
+def of_dropout(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Drop the same elements of the gradient."""
+    rest: Grads = [None] * (len(call.inputs) - 1)
+    if not call.saved:
+        return [grads[0], *rest]
+    mask, scale = call.saved
+    return [call.map(_1 * _2 * scale, grads[0], mask), *rest]
+
+
+# Softmax
+def of_softmax(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Give the gradient of each sample's classes."""
+    rows, back = classes_of(call, outputs[0])
+    grad, _ = classes_of(call, grads[0])
+    kind = NonLinearityType.SOFTMAX
+    made = popnn.nonLinearityInputGradient(call.graph, kind, rows, grad, call.prog, call.name)
+    return [back(made)]
+
+
+def of_log_softmax(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Give g - softmax * sum(g) of each sample."""
+    rows, back = classes_of(call, outputs[0])
+    grad, _ = classes_of(call, grads[0])
+    total = reduced(call, grad, [1], Operation.ADD).expand([1])
+    return [back(call.map(_3 - expr.Exp(_1) * _2, rows, broadcast(total, rows.shape), grad))]
+
+
+GRADIENTS: dict[tuple[str, str], Gradient] = {
+    **POINTWISE,
+    (ONNX, "AveragePool"): of_average_pool,
+    (ONNX, "BatchNormalization"): of_batch_norm,
+    (ONNX, "Conv"): of_convolution,
+    (ONNX, "Dropout"): of_dropout,
+    (ONNX, "Gemm"): of_gemm,
+    (ONNX, "GroupNormalization"): of_group_norm,
+    (ONNX, "InstanceNormalization"): of_group_norm,
+    (ONNX, "LRN"): of_local_response,
+    (ONNX, "LogSoftmax"): of_log_softmax,
+    (ONNX, "MatMul"): of_mat_mul,
+    (ONNX, "MaxPool"): of_max_pool,
+    (ONNX, "Softmax"): of_softmax,
+    (GRAPHCORE, "GroupNormalization"): of_group_norm,
+}
+LACKING = {"MaxPool": lacks_pool_gradient, "AveragePool": lacks_pool_gradient}

@@ -1,0 +1,248 @@
+"""Gradients of operators on every element, of reductions, and of what moves elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from simulator.graph.program import Copy
+from simulator.graph.tensor import Tensor, concat
+from simulator.graph.types import element_count
+from simulator.popart.ir import GRAPHCORE, ONNX
+from simulator.popart.operators import shapes
+from simulator.popart.operators.backward import Gradient, of_one, summed_to, zeros
+from simulator.popart.operators.call import Call, broadcast
+from simulator.popart.operators.elementwise import operands
+from simulator.popart.operators.reductions import reduced_axes
+from simulator.poplibs import popnn, popops
+from simulator.poplibs.popnn import NonLinearityType
+from simulator.poplibs.popops import expr
+from simulator.poplibs.popops.expr import Expr, _1, _2, _3
+
+Tensors = Sequence[Tensor]
+Grads = list[Tensor | None]
+
+
+def two(first: Expr, second: Expr) -> Gradient:
+    """Make a gradient of two operands from expressions of a, b, the output (_3) and its gradient.
+
+    The gradient is the fourth placeholder.
+    """
+
+    def gradient(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+        pair = operands(call)
+        wide = [broadcast(tensor, outputs[0].shape) for tensor in pair]
+        found: Grads = []
+        for place, expression in enumerate((first, second)):
+            made = call.map(expression, *wide, outputs[0], grads[0])
+            aligned = summed_to(call, made, pair[place].shape)
+            found.append(aligned.reshape(call[place].shape))
+        return found
+
+    return gradient
+
+
+_4 = expr.PlaceHolder(4)
+_TWO: dict[str, Gradient] = {
+    "Add": two(_4, _4),
+    "Sub": two(_4, -_4),
+    "Mul": two(_4 * _2, _4 * _1),
+    "Div": two(_4 / _2, -_4 * _3 / _2),
+    "Pow": two(_4 * _2 * expr.Pow(_1, _2 - 1.0), _4 * _3 * expr.Log(_1)),
+}
+_ONE: dict[str, Gradient] = {
+    "Abs": of_one(lambda x, y, g: g * expr.Signum(x)),
+    "Asin": of_one(lambda x, y, g: g * expr.Rsqrt(1.0 - x * x)),
+    "Atan": of_one(lambda x, y, g: g / (x * x + 1.0)),
+    "Cos": of_one(lambda x, y, g: -g * expr.Sin(x)),
+    "Cosh": of_one(lambda x, y, g: g * (expr.Exp(x) - expr.Exp(-x)) * 0.5),
+    "Exp": of_one(lambda x, y, g: g * y),
+    "Identity": lambda call, outputs, grads: [grads[0]],
+    "Log": of_one(lambda x, y, g: g / x),
+    "Neg": of_one(lambda x, y, g: -g),
+    "Reciprocal": of_one(lambda x, y, g: -g * y * y),
+    "Sin": of_one(lambda x, y, g: g * expr.Cos(x)),
+    "Sinh": of_one(lambda x, y, g: g * (expr.Exp(x) + expr.Exp(-x)) * 0.5),
+    "Sqrt": of_one(lambda x, y, g: g / y * 0.5),
+    "Tan": of_one(lambda x, y, g: g * (y * y + 1.0)),
+}
+
+
+def of_non_linearity(kind: NonLinearityType, *, by_input: bool = False) -> Gradient:
+    """Make the gradient of one of popnn's non-linearities."""
+
+    def gradient(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+        acts = call[0] if by_input else outputs[0]
+        given = (kind, acts, grads[0], call.prog, call.name)
+        return [popnn.nonLinearityInputGradient(call.graph, *given)]
+
+    return gradient
+
+
+def of_chosen(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Give the gradient to the inputs that were the extreme."""
+    found: Grads = []
+    for place in range(len(call.inputs)):
+        wide = broadcast(call[place], outputs[0].shape)
+        chosen = call.map(expr.Select(_3, _3 * 0.0, expr.Equal(_1, _2)), wide, outputs[0], grads[0])
+        found.append(summed_to(call, chosen, call[place].shape))
+    return found
+
+
+def of_sum(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Give each input the gradient, or its share of a mean."""
+    share = 1.0 / len(call.inputs) if call.node.operator == "Mean" else 1.0
+    grad = grads[0] if share == 1.0 else call.map(_1 * share, grads[0])
+    return [summed_to(call, grad, call[place].shape) for place in range(len(call.inputs))]
+
+
+def of_clip(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Give the gradient where nothing was cut off."""
+    kept = expr.Select(_3, _3 * 0.0, expr.Equal(_1, _2))
+    rest: Grads = [None] * (len(call.inputs) - 1)
+    return [call.map(kept, call[0], outputs[0], grads[0]), *rest]
+
+
+def of_cast(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Cast the gradient back."""
+    return [call.cast(grads[0], call[0].dtype)]
+
+
+# Reductions
+_REDUCED = {
+    "ReduceL1": expr.Signum(_1) * _3,
+    "ReduceL2": _1 * _3 / _2,
+    "ReduceLogSum": _3 / expr.Exp(_2),
+    "ReduceLogSumExp": _3 * expr.Exp(_1 - _2),
+    "ReduceMax": expr.Select(_3, _3 * 0.0, expr.Equal(_1, _2)),
+    "ReduceMean": _3,
+    "ReduceMin": expr.Select(_3, _3 * 0.0, expr.Equal(_1, _2)),
+    "ReduceProd": _3 * _2 / _1,
+    "ReduceSum": _3,
+    "ReduceSumSquare": _1 * _3 * 2.0,
+}
+
+
+def of_reduction(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Give each element its part in what it was reduced to."""
+    shape, axes = call[0].shape, reduced_axes(call)
+    kept = [1 if axis in axes else size for axis, size in enumerate(shape)]
+    output, grad = (broadcast(t.reshape(kept), shape) for t in (outputs[0], grads[0]))
+    expression = _REDUCED[call.node.operator]
+    if call.node.operator == "ReduceMean":
+        expression = _3 * (1.0 / max(element_count(tuple(shape[axis] for axis in axes)), 1))
+    found = call.map(expression, call[0], output, grad)
+    return [found, *[None] * (len(call.inputs) - 1)]
+
+
+def of_global_pool(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Spread the gradient of a mean, or give it to the maxima."""
+    shape = call[0].shape
+    grad = broadcast(grads[0], shape)
+    if call.node.operator == "GlobalMaxPool":
+        kept = expr.Select(_3, _3 * 0.0, expr.Equal(_1, _2))
+        return [call.map(kept, call[0], broadcast(outputs[0], shape), grad)]
+    return [call.map(_1 * (1.0 / element_count(shape[2:])), grad)]
+
+
+# Views
+def of_view(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """View the gradient in the shape of the input."""
+    return [grads[0].reshape(call[0].shape), *[None] * (len(call.inputs) - 1)]
+
+
+def of_transpose(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """View the gradient with the axes of the input."""
+    return [shapes.transposed_back(call, grads[0])]
+
+
+def of_concat(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Cut the gradient into the inputs' parts."""
+    axis = call.axis(1 if call.node.version < 4 else 0)
+    ends = np.cumsum([call[place].shape[axis] for place in range(len(call.inputs))]).tolist()
+    return [grads[0].slice(b, e, axis) for b, e in zip([0, *ends[:-1]], ends, strict=True)]
+
+
+def of_split(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Lay the parts' gradients one after another."""
+    return [concat(list(grads), call.axis()), *[None] * (len(call.inputs) - 1)]
+
+
+def of_taken(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Put the gradient where its elements were taken from, among zeros."""
+    found = zeros(call, call[0], "SliceGrad")
+    seen = shapes.sliced if call.node.operator == "Slice" else shapes.subsampled
+    given = list(call.inputs)
+    call.inputs[0] = found
+    call.prog.add(Copy(grads[0], seen(call), name=f"{call.name}/SliceGrad"))
+    call.inputs[:] = given
+    return [found, *[None] * (len(call.inputs) - 1)]
+
+
+def of_pad(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Take the gradient of what was padded with a constant."""
+    widths = call.numbers(1, "pads") or []
+    half = len(widths) // 2
+    lower, upper = ([-width for width in part] for part in (widths[:half], widths[half:]))
+    inner = popops.pad(call.graph, grads[0], lower, upper)
+    return [inner, *[None] * (len(call.inputs) - 1)]
+
+
+def of_gather(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Add the gradient of each slice to the row that it was taken from."""
+    axis, shape = call.axis(), call[0].shape
+    size = shape[axis]
+    indices = shapes.from_front(call, call[1].flatten(), size)
+    count = indices.numElements()
+    rows = grads[0].reshape((*shape[:axis], count, *shape[axis + 1 :])).dimRoll(axis, 0)
+    inner = element_count(shape) // size
+    table = call.variable(grads[0].dtype, [size, inner], "GatherGrad")
+    popops.zero(call.graph, table, call.prog, f"{call.name}/GatherGrad")
+    scale = call.constant(1.0, grads[0].dtype, "one")
+    popops.multiUpdateAdd(
+        call.graph, table, rows.reshape((count, 1, inner)), indices.expand([1]), scale, [0], [1],
+        call.prog, debugContext=f"{call.name}/GatherGrad",
+    )  # fmt: skip
+    return [table.reshape((size, *rows.shape[1:])).dimRoll(0, axis), None]
+
+
+def of_scale(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Scale the gradient, too (ai.graphcore)."""
+    return [call.map(_1 * float(call.attribute("scale", 1.0)), grads[0])]
+
+
+_RELU, _TANH = NonLinearityType.RELU, NonLinearityType.TANH
+_SIGMOID, _GELU = NonLinearityType.SIGMOID, NonLinearityType.GELU
+_MOVED: dict[str, Gradient] = {
+    "Cast": of_cast,
+    "Clip": of_clip,
+    "Concat": of_concat,
+    "Flatten": of_view,
+    "Gather": of_gather,
+    "GlobalAveragePool": of_global_pool,
+    "GlobalMaxPool": of_global_pool,
+    "Max": of_chosen,
+    "Mean": of_sum,
+    "Min": of_chosen,
+    "Pad": of_pad,
+    "Relu": of_non_linearity(_RELU),
+    "Reshape": of_view,
+    "Sigmoid": of_non_linearity(_SIGMOID),
+    "Slice": of_taken,
+    "Split": of_split,
+    "Squeeze": of_view,
+    "Sum": of_sum,
+    "Tanh": of_non_linearity(_TANH),
+    "Transpose": of_transpose,
+    "Unsqueeze": of_view,
+}
+POINTWISE: dict[tuple[str, str], Gradient] = {
+    **{(ONNX, name): gradient for name, gradient in {**_TWO, **_ONE, **_MOVED}.items()},
+    **{(ONNX, name): of_reduction for name in _REDUCED},
+    (GRAPHCORE, "Gelu"): of_non_linearity(_GELU, by_input=True),
+    (GRAPHCORE, "Scale"): of_scale,
+    (GRAPHCORE, "Square"): of_one(lambda x, y, g: x * g * 2.0),
+    (GRAPHCORE, "Subsample"): of_taken,
+    (GRAPHCORE, "PrintTensor"): lambda call, outputs, grads: [grads[0]],
+}

@@ -1,0 +1,101 @@
+"""Sessions that train: losses, gradients and changes of the weights in every batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from simulator.graph.graph import Graph
+from simulator.graph.program import Sequence as Program
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import FLOAT
+from simulator.popart import programs as parts
+from simulator.popart.errors import popart_exception
+from simulator.popart.gradients import PREFIX, check_trainable, lower_backward, lower_losses
+from simulator.popart.losses import Loss
+from simulator.popart.lowering import Lowering
+from simulator.popart.optimizers import SGD, update
+from simulator.popart.session import InferenceSession
+
+RATE, OPTIMIZER_FROM_HOST = "learningRate", "optimizerFromHost"
+
+
+class TrainingSession(InferenceSession):
+    """A model whose weights a loss and an optimiser change in every batch.
+
+    TrainingSession(model, dataFlow, losses, optimizer, deviceInfo, inputShapeInfo, userOptions)
+    """
+
+    training = True
+
+    def __init__(
+        self,
+        model: Any,
+        dataFlow: Any = None,
+        losses: Sequence[Loss] = (),
+        optimizer: SGD | None = None,
+        deviceInfo: Any = None,
+        inputShapeInfo: Any = None,
+        userOptions: Any = None,
+        **named: Any,
+    ) -> None:
+        if not isinstance(optimizer, SGD):
+            raise popart_exception(f"TrainingSession: optimizer is {optimizer!r}; SGD is needed")
+        if not losses:
+            raise popart_exception("TrainingSession: without losses there is nothing to train")
+        self._optimizer, self._rate = optimizer, np.zeros(1, dtype=np.float32)
+        options = {"inputShapeInfo": inputShapeInfo, "userOptions": userOptions, **named}
+        super().__init__(model, dataFlow, deviceInfo, losses=losses, **options)
+        check_trainable(self._ir, self._losses, self._what)
+
+    # Compiling
+    def _lower(self, lowering: Lowering, prog: Program) -> Mapping[str, Tensor]:
+        """Add forward and backward pass, and the changes of the weights."""
+        lowering.lower(prog, self._progress)
+        found = lower_losses(lowering, self._losses, prog)
+        lower_backward(lowering, found, prog)
+        rate = self._add_rate(lowering.graph)
+        for name in self._ir.weights:
+            if name in found:
+                weight = lowering.stored[name]
+                given = (weight, found[name].reshape(weight.shape), rate, self._optimizer.decay)
+                with lowering.graph.debug_scope(name, "popart", weight=name):
+                    update(lowering.graph, *given, prog, name)
+        return {f"{PREFIX}{name}": gradient for name, gradient in found.items()}
+
+    def _add_rate(self, graph: Graph) -> Tensor | float:
+        """Give the learning rate: a number, or a tensor that the host can write."""
+        if self._optimizer.constant:
+            return self._optimizer.rate
+        rate = graph.addVariable(FLOAT, [1], RATE)
+        graph.setTileMapping(rate, 0)
+        handle, copy = parts.host_to_device(graph, "optimizer", RATE, rate)
+        self._programs.programs[OPTIMIZER_FROM_HOST] = Program(copy, name=OPTIMIZER_FROM_HOST)
+        self._programs.rates = {RATE: handle}
+        return rate
+
+    # Running
+    def updateOptimizer(self, optimizer: SGD) -> None:
+        """Set another learning rate; `optimizerFromHost` copies it to the device."""
+        if not isinstance(optimizer, SGD) or optimizer.constant or self._optimizer.constant:
+            raise popart_exception("updateOptimizer: only the rate of an SGD can be changed")
+        if optimizer.decay != self._optimizer.decay:
+            raise popart_exception("updateOptimizer: the weight decay is part of the program")
+        self._optimizer = optimizer
+
+    def optimizerFromHost(self) -> None:
+        """Copy the learning rate to the device."""
+        engine = self._loaded("optimizerFromHost")
+        if self._optimizer.constant:
+            return
+        if self._values:
+            self._rate[:] = self._optimizer.rate
+            engine.connectStream(self._programs.rates[RATE], self._rate)
+        engine.run(self._programs.number(OPTIMIZER_FROM_HOST), OPTIMIZER_FROM_HOST)
+
+    def prepareDevice(self) -> None:
+        """Compile the model and load it, with the optimiser's learning rate."""
+        super().prepareDevice()
+        self.optimizerFromHost()

@@ -1,0 +1,179 @@
+"""Gradients are those that differences of the reference evaluator give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from models import model, node, tiny
+from onnx.reference import ReferenceEvaluator
+
+from simulator import popart
+from simulator.graph.types import Array
+from simulator.popart.ir import GRAPHCORE
+from simulator.popart.operators.layer_gradients import GRADIENTS
+
+Nodes = Sequence[onnx.NodeProto]
+RANDOM = np.random.default_rng(3)
+STEP = 1e-5
+
+
+def values(*shape: int) -> Array:
+    """Give numbers away from 0 and from each other, where functions with corners have none."""
+    order = RANDOM.permutation(int(np.prod(shape)))
+    signs = np.where(order % 2, 1.0, -1.0)
+    return ((0.3 + order / len(order)) * signs).reshape(shape).astype(np.float32)
+
+
+def positive(*shape: int) -> Array:
+    return np.abs(values(*shape))
+
+
+def one(operator: str, w: Array, **attributes: Any) -> Any:
+    """Make the case of one node that reads the weight alone."""
+    return pytest.param([node(operator, "w", "y", **attributes)], w, {}, id=operator)
+
+
+def more(operator: str, inputs: str, w: Array, constants: Any, name: str = "", **given: Any) -> Any:
+    """Make the case of one node that reads constants, too."""
+    nodes = [node(operator, inputs, "y", **given)]
+    return pytest.param(nodes, w, constants, id=name or f"{operator}({inputs})")
+
+
+IMAGE = values(1, 2, 5, 5)
+CASES = [
+    *(one(name, values(2, 3)) for name in ("Abs", "Atan", "Cos", "Cosh", "Exp", "Identity", "Neg")),
+    *(one(name, values(2, 3)) for name in ("Relu", "Sigmoid", "Sin", "Sinh", "Tan", "Tanh")),
+    *(one(name, positive(2, 3)) for name in ("Log", "Reciprocal", "Sqrt")),
+    one("Asin", values(2, 3) / 2),
+    one("Cast", values(2, 3), to=onnx.TensorProto.FLOAT),
+    one("Flatten", values(2, 3, 2)),
+    one("GlobalAveragePool", values(1, 2, 3, 3)),
+    one("GlobalMaxPool", values(1, 2, 3, 3)),
+    one("Softmax", values(2, 3), axis=1),
+    one("LogSoftmax", values(2, 3), axis=1),
+    one("Transpose", values(2, 3, 4), perm=[2, 0, 1]),
+    one("Squeeze", values(2, 1, 3), axes=[1]),
+    one("Unsqueeze", values(2, 3), axes=[1]),
+    one("MaxPool", IMAGE, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
+    one("AveragePool", IMAGE, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
+    *(
+        one(name, positive(2, 3, 2), axes=[1], keepdims=0)
+        for name in ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax",
+                     "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare")
+    ),
+    *(
+        more(name, inputs, positive(3), {"c": positive(2, 3) + np.float32(0.05)})
+        for name in ("Add", "Sub", "Mul", "Div", "Pow", "Sum", "Mean", "Max", "Min")
+        for inputs in ("w c", "c w")
+        if (name, inputs) != ("Mean", "w c")  # the reference adds up in place of its first operand
+    ),
+    more("Clip", "w low high", values(2, 3), {"low": np.float32(-0.8), "high": np.float32(0.7)}),
+    more("Concat", "w c w", values(2, 3), {"c": values(2, 1)}, axis=1),
+    more("Reshape", "w c", values(2, 3), {"c": np.int64([3, 2])}),
+    more("Gather", "w c", values(3, 2), {"c": np.int64([2, 0, 2])}),
+    more("Slice", "w s e a t", values(4, 5), {"s": np.int64([3, 1]), "e": np.int64([0, 5]),
+         "a": np.int64([0, 1]), "t": np.int64([-1, 2])}),
+    more("Pad", "w c", values(2, 3), {"c": np.int64([1, 0, 0, 2])}),
+    more("MatMul", "w c", values(2, 3), {"c": values(3, 4)}),
+    more("MatMul", "c w", values(3, 4), {"c": values(5, 2, 3)}, "batches of MatMul"),
+    more("Gemm", "w c d", values(3, 2), {"c": values(3, 4), "d": values(4)}, transA=1, alpha=0.5),
+    more("Gemm", "c w d", values(4, 3), {"c": values(2, 3), "d": values(4)}, transB=1, beta=2.0),
+    more("Gemm", "c d w", values(1, 4), {"c": values(2, 3), "d": values(3, 4)}),
+    more("Conv", "w c", IMAGE, {"c": values(4, 2, 3, 3)}, strides=[2, 2], pads=[1, 1, 1, 1]),
+    more("Conv", "c w", values(4, 1, 3, 3), {"c": IMAGE}, group=2),
+    more("Conv", "c d w", values(4), {"c": IMAGE, "d": values(4, 2, 3, 3)}),
+    more("InstanceNormalization", "w c d", values(2, 2, 4), {"c": values(2), "d": values(2)}),
+    more("InstanceNormalization", "c w d", values(2), {"c": values(2, 2, 4), "d": values(2)}),
+]  # fmt: skip
+
+
+def numeric(nodes: Nodes, w: Array, constants: dict[str, Array], mix: Array) -> Array:
+    """Differentiate the sum of outputs times `mix`, by the reference evaluator."""
+    proto = model(nodes, {"w": w.shape}, ["y"], {}, opset=12)
+    del proto.graph.input[:]
+    for name in ("w", *constants):
+        proto.graph.input.append(onnx.helper.make_value_info(name, onnx.TypeProto()))
+    evaluator = ReferenceEvaluator(proto)
+    wide = {n: v.astype(np.float64) if v.dtype.kind == "f" else v for n, v in constants.items()}
+
+    def total(values: Array) -> float:
+        return float((evaluator.run(None, {"w": values, **wide})[0] * mix).sum())
+
+    return differences(total, w)
+
+
+def differences(total: Callable[[Array], float], w: Array) -> Array:
+    """Differentiate a function element by element, in double precision."""
+    found, base = np.zeros(w.shape), w.astype(np.float64)
+    for place in np.ndindex(*w.shape):
+        step = np.zeros(w.shape)
+        step[place] = STEP
+        found[place] = (total(base + step) - total(base - step)) / (2 * STEP)
+    return found
+
+
+def trained(nodes: Nodes, weights: dict[str, Array], loss: Any, *anchors: str) -> dict[str, Array]:
+    """Train one batch at rate 0; give the anchors."""
+    proto = model(nodes, {}, [], weights, opset=12)
+    flow = popart.DataFlow(1, list(anchors))
+    given = {"losses": [loss], "optimizer": popart.ConstSGD(0.0), "deviceInfo": tiny()}
+    session = popart.TrainingSession(proto, flow, **given)
+    session.prepareDevice()
+    session.weightsFromHost()
+    found = session.initAnchorArrays()
+    session.run(popart.PyStepIO({}, found))
+    return found
+
+
+@pytest.mark.parametrize(("nodes", "w", "constants"), CASES)
+def test_a_gradient_is_that_of_differences(
+    nodes: Nodes, w: Array, constants: dict[str, Array]
+) -> None:
+    reference = model(nodes, {"w": w.shape}, ["y"], constants, opset=12)
+    (output,) = ReferenceEvaluator(reference).run(None, {"w": w})
+    mix = RANDOM.normal(size=output.shape)
+    mixed = [*nodes, node("Mul", "y mix", "z")]
+    weights = {"w": w, "mix": mix.astype(np.float32), **constants}
+    found = trained(mixed, weights, popart.IdentityLoss("z", "loss"), "Gradient___w")
+    expected = numeric(nodes, w, constants, mix)
+    np.testing.assert_allclose(found["Gradient___w"], expected, rtol=2e-3, atol=2e-3)
+
+
+def test_the_gradient_of_response_normalisation_is_that_of_its_formula() -> None:
+    # The reference evaluator (onnx 1.23) does not compute the formula of the operator.
+    def total(x: Array) -> float:
+        around = np.pad(x * x, ((0, 0), (1, 1), (0, 0)))
+        squares = around[:, :-2] + around[:, 1:-1] + around[:, 2:]
+        return float((x / (1.5 + 0.5 / 3 * squares) ** 0.75 * mix).sum())
+
+    w, mix = values(1, 5, 4), RANDOM.normal(size=(1, 5, 4))
+    nodes = [node("LRN", "w", "y", size=3, alpha=0.5, beta=0.75, bias=1.5)]
+    mixed = [*nodes, node("Mul", "y mix", "z")]
+    weights = {"w": w, "mix": mix.astype(np.float32)}
+    found = trained(mixed, weights, popart.IdentityLoss("z", "loss"), "Gradient___w")
+    np.testing.assert_allclose(found["Gradient___w"], differences(total, w), rtol=2e-3, atol=2e-3)
+
+
+def test_operators_of_graphcore_have_the_gradients_of_their_formulas() -> None:
+    w = values(2, 3)
+    cases = {"Scale": (3.0 + 0 * w, {"scale": 3.0}), "Square": (2 * w, {})}
+    for name, (expected, given) in cases.items():
+        nodes = [node(name, "w", "y", domain=GRAPHCORE, **given)]
+        found = trained(nodes, {"w": w}, popart.IdentityLoss("y", "loss"), "Gradient___w")
+        np.testing.assert_allclose(found["Gradient___w"], expected, rtol=1e-5)
+
+
+def test_every_gradient_of_onnx_has_a_case_here() -> None:
+    tried = {n.op_type for case in CASES for n in case.values[0]}
+    apart = {"BatchNormalization", "Dropout", "LRN", "GroupNormalization", "Split"}
+    assert {name for domain, name in GRADIENTS if domain == "ai.onnx"} - tried <= apart
+
+
+def test_parts_that_nobody_uses_have_a_gradient_of_zero() -> None:
+    nodes = [node("Split", "w", "a b", axis=0), node("Neg", "a", "y")]
+    found = trained(nodes, {"w": values(4)}, popart.IdentityLoss("y", "loss"), "Gradient___w")
+    assert found["Gradient___w"].tolist() == [-1, -1, 0, 0]
