@@ -48,7 +48,7 @@ CHOICES: tuple[tuple[Column, str, bool], ...] = (
     (Column("peak_bytes", "At the peak", "bytes", 120),
      "Code, state, and those of its variables that are live where liveness peaks", True),
 )  # fmt: skip
-KIND = Column("kind", "Kind", "text", 130)
+KIND = Column("kind", "Kind", "text", 160)
 COLUMNS = (NAME, KIND, Column("mark", "Mark", "text"), *(column for column, _, _ in CHOICES))
 NOTES = {column.field: note for column, note, _ in CHOICES}
 DEFAULT = tuple(column.field for column, _, shown in CHOICES if shown)
@@ -150,10 +150,12 @@ def total(costs: Frame) -> Frame:
 def table(store: Store, chosen: Address, theme: Theme) -> Element:
     """Make room for the table, with the columns that are chosen."""
     del theme
+    found = rows(store, chosen)
     fields = chosen_fields(chosen)
+    if not chosen.text("columns"):  # what was not recorded is no column until it is asked for
+        fields = tuple(name for name in fields if found[name].notna().any()) or fields
     kinds = [KIND] if (costs_of(store, chosen)["kind"] != "").any() else []
     shown = [NAME, *kinds, *(column for column, _, _ in CHOICES if column.field in fields)]
-    found = rows(store, chosen)
     if not len(found):
         return components.message("No operation fits the filter.", hint="Clear the filter box.")
     known = [name for name in fields if found[name].notna().any()]

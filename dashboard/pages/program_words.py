@@ -40,7 +40,7 @@ def stages_sentence(stages: Frame, *, recorded: bool) -> str:
     total = f"{units.count(whole['cycles'])} cycles"
     total = f"all {total}" if recorded else f"an estimated {total} for one execution"
     named = around[around["name"] != ""]
-    what = named.iloc[-1]["name"] if len(named) else step_words(body["type"])
+    what = named.iloc[-1]["name"] if len(named) else "The program"
     often = f", run {body['executions']:,} times," if body["executions"] > 1 else ""
     part = f"{units.share(body['share'])} of " if body["share"] < 0.9995 else ""
     head = f"{what}{often} takes {part}{total}"

@@ -61,11 +61,13 @@ def layout(store: Store, chosen: Address) -> Element:
     """Lay the page out; raises PvaError."""
     report = store.report(chosen.report)
     tree = whole_tree(store, chosen.report)
+    data = report.dataset
+    absent = "" if data.has("steps") else f" No steps: {data.why_absent('steps')}."
     stages = store.derived(chosen.report, "program_stages", lambda: program_stages(report))
     above = html.Div(
         [
             _tools(store, report, chosen, tree),
-            html.Div(_grid(), className="grow"),
+            html.Div(_grid(executed=data.has("steps")), className="grow"),
             html.Div(id=f"{GRID}-note", className="hidden"),
         ],
         className="grow column",
@@ -75,8 +77,8 @@ def layout(store: Store, chosen: Address) -> Element:
         [
             components.title("What does this program do, in which order, and where is the time?"),
             components.headline(
-                stages_sentence(stages, recorded=report.dataset.has("steps")),
-                more=more_words(tree),
+                stages_sentence(stages, recorded=data.has("steps")),
+                more=more_words(tree) + absent,
             ),
             stage_shares(stages, chosen),
             controls.split(above, below, name="programs"),
@@ -148,11 +150,12 @@ def _parts(tree: Frame) -> list[tuple[str, str]]:
     return [(ALL, "All programs"), *choices]
 
 
-def _grid() -> Element:
+def _grid(*, executed: bool) -> Element:
+    shown = ("name", *_NOTES) if executed else ("name", "estimated_cycles")
     definitions = [
         components.column_definition(column) | {"sortable": False}
         for column in SENT
-        if column.field in ("name", *_NOTES)
+        if column.field in shown
     ]
     definitions[0] |= {"cellRenderer": "ProgramLine", "minWidth": 300, "tooltipField": "name"}
     for definition in definitions[1:]:

@@ -16,7 +16,7 @@ from dashboard.pages.operation_words import costs_sentence, outside_words
 from dashboard.store import Store
 from pva.analysis.selection import SelectionError
 from tests.builders import small_report, write_report
-from tests.dashboard.test_programs_page import rows, words
+from tests.dashboard.test_programs_page import find, rows, words
 
 
 @pytest.fixture
@@ -33,15 +33,6 @@ def details(store: Store, search: str) -> Any:
     chosen = asked(search)
     costs = operations.costs_of(store, chosen)
     return operation_details.details(store, chosen, "light", costs)
-
-
-def figure_of(element: Any) -> Any:
-    """Find the first figure of a layout."""
-    if hasattr(element, "figure"):
-        return element.figure
-    children = getattr(element, "children", None)
-    parts = children if isinstance(children, list | tuple) else [children]
-    return next(filter(None, (figure_of(part) for part in parts if part is not None)), None)
 
 
 def test_the_sentence_names_what_costs_most(store: Store) -> None:
@@ -112,11 +103,11 @@ def test_programs_of_an_operation_lead_to_the_tree(store: Store) -> None:
 
 
 def test_code_and_cycles_by_tile_are_those_of_the_analysis(store: Store) -> None:
-    code = figure_of(details(store, "operation=multiply&tab=code"))
+    code = find(details(store, "operation=multiply&tab=code"), "figure").figure
     assert {trace.name: int(trace.y[1:-1].sum()) for trace in code.data} == {
         "Control code": 160, "Exchange code": 40, "State of vertices": 120,
     }  # fmt: skip
-    cycles = figure_of(details(store, "operation=multiply&tab=cycles"))
+    cycles = find(details(store, "operation=multiply&tab=cycles"), "figure").figure
     # Four times 60 + 6 * tile.
     assert cycles.data[0].y[1:-1].tolist() == [240 + 24 * tile for tile in range(10)]
 
@@ -155,6 +146,8 @@ def test_without_execution_estimates_are_compared(tmp_path: Path) -> None:
     page = words(operations.layout(store, asked("")))
     assert "multiply takes the most cycles by estimate, 163" in page
     assert operations.rows(store, asked(""))["cycles"].isna().all()
+    grid = find(operations.table(store, asked(""), "light"), "columnDefs")
+    assert "cycles" not in [column["field"] for column in grid.columnDefs]
     assert "No step of it was recorded" in words(details(store, "operation=multiply&tab=cycles"))
 
 

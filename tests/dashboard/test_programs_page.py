@@ -38,11 +38,17 @@ def words(element: Any) -> str:
 
 def rows(element: Any) -> list[dict[str, Any]]:
     """Find the rows of the first table of a layout."""
-    if hasattr(element, "rowData"):
-        return element.rowData
+    return find(element, "rowData").rowData
+
+
+def find(element: Any, attribute: str) -> Any:
+    """Find the first part of a layout that has an attribute."""
+    if hasattr(element, attribute):
+        return element
     children = getattr(element, "children", None)
     parts = children if isinstance(children, list | tuple) else [children]
-    return next(filter(None, (rows(part) for part in parts if part is not None)), [])
+    found = (find(part, attribute) for part in parts if part is not None)
+    return next((part for part in found if part is not None), None)
 
 
 def details(store: Store, search: str) -> Any:
@@ -175,6 +181,10 @@ def test_without_execution_the_estimates_stand_in_the_sentence(tmp_path: Path) -
         programs.layout(store, parse(programs.PATH, ""))
     )
     assert shown(store, "")["cycles"].isna().all()
+    page = programs.layout(store, parse(programs.PATH, ""))
+    assert "No steps: " in words(page)
+    fields = [each["field"] for each in find(page, "columnDefs").columnDefs]
+    assert fields == ["name", "estimated_cycles"]
 
 
 def test_the_sentence_names_what_takes_the_time_and_its_parts_in_order() -> None:
