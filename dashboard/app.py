@@ -88,6 +88,7 @@ def _register(app: Dash, store: Store) -> None:
         State("shown", "data"),
         running=[(Output("busy", "className"), "busy", "idle")],
     )(route)
+    app.callback(Output("report-choice", "data"), Input("shown", "data"))(lambda _: store.keys)
     for function, output, inputs in (
         ("switchTheme", [Output("theme", "data"), Output("provider", "forceColorScheme")],
          [Input("theme-switch", "n_clicks")]),

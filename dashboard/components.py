@@ -143,6 +143,11 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Element:
     return html.Table(html.Tbody(rows), className="facts")
 
 
+def with_note(element: Element, note: str) -> Element:
+    """Add a line below an element, if there is something to say."""
+    return html.Div([element, html.Div(note, className="note")]) if note else element
+
+
 def message(text: str, *, hint: str = "") -> Element:
     """Say what is the matter or what to do, in place of a view."""
     parts = [html.P(text), html.P(hint, className="quiet")] if hint else [html.P(text)]

@@ -86,6 +86,17 @@ class Store:
         wanted = "give a report or a directory of one, below the paths given at start"
         raise NotFoundError(text.strip() or "the path", "no report there", wanted)
 
+    def give(self, path: Path) -> str:
+        """Add a path to those given at start, and tell the key of the report there."""
+        with self._lock:
+            self._given.append(path)
+            self._roots.append(path.resolve())
+            return self._add(path, path)
+
+    def size(self, key: str = "") -> int:
+        """Give the bytes of the files of a source; raises PvaError."""
+        return sum(size for _, size, _ in self.stamp(key))
+
     def forget(self, key: str = "") -> None:
         """Let a source go, so that it is read again."""
         with self._lock:

@@ -175,8 +175,18 @@ class Row:
     note: str = ""
 
 
-def tree(headings: Sequence[str], rows: Sequence[Row], chosen: Address, *, name: str) -> Element:
-    """Show nested rows, each with a cell for each heading after the first; folded as chosen."""
+def tree(
+    headings: Sequence[str],
+    rows: Sequence[Row],
+    chosen: Address,
+    *,
+    name: str,
+    texts: bool = False,
+) -> Element:
+    """Show nested rows, each with a cell for each heading after the first; folded as chosen.
+
+    Cells are numbers, at the right, unless they are `texts`.
+    """
     folded = set(filter(None, chosen.text("folded").split(",")))
     parents = {row.path.rpartition("/")[0] for row in rows}
     head = html.Tr([html.Th(words, scope="col") for words in headings])
@@ -185,7 +195,9 @@ def tree(headings: Sequence[str], rows: Sequence[Row], chosen: Address, *, name:
         for row in rows
         if not any(row.path.startswith(f"{path}/") for path in folded)
     ]
-    grid = html.Table([html.Thead(head), html.Tbody(body)], className="tree")
+    grid = html.Table(
+        [html.Thead(head), html.Tbody(body)], className="tree texts" if texts else "tree"
+    )
     return html.Div(grid, className="tree-scroller", id=name)
 
 

@@ -62,7 +62,7 @@ def layout(store: Store, chosen: Address) -> Element:
         view.plot("memory-plot", PATH, PLOT_KEYS, height=0, picks="tile", zooms=True),
     ]
     below = [
-        controls.tabs(tabs.TABS, chosen),
+        controls.tabs(tabs.tab_choices(report), chosen),
         view.panel("memory-details", PATH, tabs.KEYS, themed=True),
     ]
     return html.Div(

@@ -82,6 +82,21 @@ ANALYSES: dict[str, Any] = {
 MAIN = {COMPUTE_SETS: "state", VERTICES: "total", EXCHANGES: "code_bytes", VARIABLES: "bytes"}
 
 
+NEEDS = {
+    COMPUTE_SETS: "memory_by_compute_set_code",
+    VERTICES: "memory_by_vertex_type_total",
+    EXCHANGES: "exchange_bytes_received",
+    VARIABLES: "variables",
+}
+
+
+def tab_choices(report: Report) -> list[controls.Tab]:
+    """List the tabs, those grey for which the report has nothing."""
+    missing = {tab: "The report does not hold it." for tab, part in NEEDS.items()
+               if not report.dataset.has(part)}  # fmt: skip
+    return [(tab, words, missing.get(tab, "")) for tab, words in TABS]
+
+
 def subject(chosen: Address) -> str:
     """Say which tiles the lower pane is about."""
     if not chosen.tiles:

@@ -13,7 +13,7 @@ from dashboard import address, components, controls, downloads, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, facts
 from dashboard.figures.tiles import by_tile
-from dashboard.pages.summary import flat_pairs
+from dashboard.pages.documents import flat_pairs
 from dashboard.pages.words import counted
 from dashboard.store import Report, Store
 from dashboard.theme import Theme, step_words

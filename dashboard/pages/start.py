@@ -1,16 +1,35 @@
-"""Which report do I want to see?"""
+"""Which report do you want to see?"""
 
 from __future__ import annotations
 
-from dash import Dash, dcc, html
+from functools import partial
+from typing import Any
 
-from dashboard import address, components
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash.exceptions import PreventUpdate
+
+from dashboard import address, components, controls, view
 from dashboard.address import Address
 from dashboard.components import Element, section
+from dashboard.demo import Demo
+from dashboard.pages.targets import ARCHITECTURES, KINDS
 from dashboard.pages.words import counted
 from dashboard.store import Store
+from dashboard.theme import Theme
+from pva import units
+from pva.analysis.overview import ReportOverview, recorded_parts, report_overview
+from pva.errors import PvaError
 
 PATH, TITLE = "/", "Start"
+HEADINGS = ("Report", "Target", "Compiled", "Files", "Fullest tile", "Recorded runs", "Recorded")
+MOST_LISTED = 100  # reports that are opened to say what is in them
+ALWAYS_RECORDED = ("programs",)  # parts that are not worth a word of their own
+DEMO_WORDS = {
+    "idle": "",
+    "running": "Training a small network in the simulator; this takes about half a minute.",
+    "failed": "The demo could not be made; run tilescope demo in a terminal to see why.",
+}
 
 
 def available(store: Store, report: str) -> bool:
@@ -21,12 +40,19 @@ def available(store: Store, report: str) -> bool:
 def layout(store: Store, chosen: Address) -> Element:
     """Lay the page out."""
     store.scan()
-    links = [html.Li(dcc.Link(key, href=summary_link(key))) for key in store.keys]
+    found = counted(len(store.keys), "report")
+    more = "" if store.keys else "Give a directory to tilescope serve, or make the demo report."
     return html.Div(
         [
             components.title("Which report do you want to see?"),
-            components.headline(f"{counted(len(links), 'report')} under the paths given."),
-            section("Reports", html.Ul(links, className="reports")),
+            components.headline(f"{found} under the paths given.", more=more),
+            section(
+                "Reports",
+                view.panel("start-reports", PATH, ("find",)),
+                tools=controls.box("find", "Filter reports", chosen),
+            ),
+            html.Div([_open_section(), _compare_section(store, chosen)], className="columns"),
+            html.Div([_recent_section(), _demo_section()], className="columns"),
         ]
     )
 
@@ -36,5 +62,185 @@ def summary_link(key: str) -> str:
     return address.write(Address("/summary", key))
 
 
+def _open_section() -> Element:
+    words = "Path below those given at start"
+    return section(
+        "Open by path",
+        html.Div(
+            [
+                dmc.TextInput(id="start-path", placeholder=words, size="xs", className="grow",
+                              **{"aria-label": words}),
+                html.Button("Open", id="start-open", className="button"),
+            ],
+            className="tools-row",
+        ),
+        html.Div(id="start-opened"),
+    )  # fmt: skip
+
+
+def _compare_section(store: Store, chosen: Address) -> Element:
+    keys = store.keys
+    if len(keys) < 2:
+        return section("Compare two", components.message("Serve two reports to compare them."))
+    pairs = [(key, key) for key in keys]
+    return section(
+        "Compare two",
+        html.Div(
+            [
+                controls.select("before", pairs, chosen, label="Before", width=190),
+                html.Span("with"),
+                controls.select(
+                    "after", [pairs[1], pairs[0], *pairs[2:]], chosen, label="After", width=190
+                ),
+                view.panel("start-compare", PATH, ("before", "after")),
+            ],
+            className="tools-row",
+        ),
+    )
+
+
+def _recent_section() -> Element:
+    return section("Opened last", html.Div(id="start-recent"), note="in this browser")
+
+
+def _demo_section() -> Element:
+    return section(
+        "Demo report",
+        html.P("A network that learns handwritten digits, simulated on one IPU.", className="note"),
+        html.Button("Make the demo report", id="start-demo", className="button"),
+        html.Div(id="start-demo-state", role="status"),
+        dcc.Interval(id="start-demo-watch", interval=1000, disabled=True),
+    )
+
+
+def reports(store: Store, chosen: Address, theme: Theme) -> Element:
+    """List the reports with what is worth knowing before one is opened."""
+    del theme
+    wanted = chosen.text("find").lower()
+    keys = [key for key in store.keys if wanted in key.lower()]
+    if not keys:
+        return components.message("No report fits the filter." if wanted else "No report found.")
+    head = html.Tr([html.Th(words, scope="col") for words in HEADINGS])
+    rows = [_row(store, key) for key in keys[:MOST_LISTED]]
+    note = html.P(f"{len(keys) - MOST_LISTED:,} more; filter to see them.", className="note")
+    grid = html.Table([html.Thead(head), html.Tbody(rows)], className="reports")
+    return html.Div([grid, *([note] if len(keys) > MOST_LISTED else [])])
+
+
+def _row(store: Store, key: str) -> Element:
+    link = html.Th(dcc.Link(key, href=summary_link(key)), scope="row")
+    try:
+        size = units.size(store.size(key))
+        if not store.has_report(key):
+            return html.Tr([link, *map(html.Td, ("", "", size, "", "", "host trace"))])
+        report = store.report(key)
+        cells = _cells(report_overview(report))
+        cells[2] = size
+        parts = recorded_parts(report)
+        names = parts["part"][parts["recorded"] & ~parts["part"].isin(ALWAYS_RECORDED)].tolist()
+        names += ["host trace"] if store.trace(key) is not None else []
+        return html.Tr([link, *map(html.Td, [*cells, ", ".join(names)])])
+    except PvaError as problem:
+        return html.Tr([link, html.Td(str(problem), colSpan=len(HEADINGS) - 1, className="bad")])
+
+
+def _cells(found: ReportOverview) -> list[Element]:
+    """Write a report at a glance: target, date, files (filled in later), fullest tile, runs."""
+    tiles = counted(found.tiles, "tile") if found.tiles >= 0 else ""
+    kind = KINDS.get(found.type, found.type)
+    name = ARCHITECTURES.get(found.architecture, found.architecture)
+    target = ", ".join(part for part in (kind, name, tiles) if part)
+    return [target, found.created.replace("T", " ").replace("Z", ""), "", _fit(found), _runs(found)]
+
+
+def _fit(found: ReportOverview) -> Element:
+    if found.fullest_bytes < 0:
+        return "not recorded"
+    share = found.fullest_bytes / max(found.bytes_per_tile, 1)
+    words = f"{units.size(found.fullest_bytes)} ({units.share(share)})"
+    if not found.tiles_out_of_memory:
+        return words
+    return html.Span(f"{words}, does not fit", className="bad")
+
+
+def _runs(found: ReportOverview) -> str:
+    if found.runs < 0:
+        return "not recorded"
+    return f"{units.count(found.cycles)} cycles ({units.duration(found.seconds)})"
+
+
+def comparison(store: Store, chosen: Address, theme: Theme) -> Element:
+    """Link to the comparison of the two picked."""
+    del theme
+    keys = store.keys
+    before, after = chosen.text("before", keys[0]), chosen.text("after", keys[1])
+    if before == after:
+        return html.Span("Pick two that differ.", className="note")
+    link = address.write(Address("/compare", before, after))
+    return dcc.Link("Compare", href=link, className="button")
+
+
+Opened = tuple[Element, Any, Any]
+
+
+def opened(store: Store, text: str) -> Opened:
+    """Find a report by its path: nothing to say, and the page to go to; raises PvaError."""
+    key = store.find(text)
+    path, question, search = summary_link(key).partition("?")
+    return None, path, question + search
+
+
+def open_path(store: Store, clicks: int | None, submits: int | None, path: str | None) -> Opened:
+    """Open what was typed, once it was asked for."""
+    if not (clicks or submits):
+        raise PreventUpdate
+    return opened(store, path or "")
+
+
+def _not_opened(text: str) -> Opened:
+    return components.fault(text), no_update, no_update
+
+
+def recent(store: Store, keys: list[str] | None) -> Element:
+    """List the reports that were opened last and are still there."""
+    known = [key for key in keys or [] if key in store.keys]
+    if not known:
+        return components.message("Reports that you open are listed here.")
+    return html.Ul(
+        [html.Li(dcc.Link(key, href=summary_link(key))) for key in known], className="recent"
+    )
+
+
+def demo_state(demo: Demo, asked: bool) -> tuple[Element, bool]:
+    """Say how far the demo is, and whether to stop asking."""
+    if asked:
+        demo.start()
+    state = demo.state()
+    if state == "done":
+        return dcc.Link("Open the demo report", href=summary_link(demo.key)), True
+    return html.P(DEMO_WORDS[state], className="note"), state != "running"
+
+
 def register(app: Dash, store: Store) -> None:
-    """Nothing on this page changes by itself."""
+    """Add the callbacks of the page."""
+    demo = Demo(store)
+    view.fill(app, store, "start-reports", reports)
+    view.fill(app, store, "start-compare", comparison)
+    app.callback(
+        Output("start-opened", "children"),
+        Output("address", "pathname"),
+        Output("address", "search"),
+        Input("start-open", "n_clicks"),
+        Input("start-path", "n_submit"),
+        State("start-path", "value"),
+        prevent_initial_call=True,
+    )(components.or_else(partial(open_path, store), lambda found: found, _not_opened))
+    app.callback(Output("start-recent", "children"), Input("recent", "data"))(
+        lambda keys: recent(store, keys)
+    )
+    app.callback(
+        Output("start-demo-state", "children"),
+        Output("start-demo-watch", "disabled"),
+        Input("start-demo", "n_clicks"),
+        Input("start-demo-watch", "n_intervals"),
+    )(lambda clicks, _ticks: demo_state(demo, bool(clicks)))

@@ -7,18 +7,22 @@ from typing import Any
 
 from dash import Dash, dcc, html
 
-from dashboard import address, components
+from dashboard import address, components, controls, view
 from dashboard.address import Address
 from dashboard.components import Element, card, facts, section
+from dashboard.pages.documents import dotted, leaves, tree
 from dashboard.pages.provenance import trust_section
 from dashboard.pages.targets import architecture_words, kind_words
 from dashboard.pages.words import counted, execution_sentence, fit_sentence, fit_tone
 from dashboard.store import REPORT_FILES, Report, Store
+from dashboard.theme import Theme
 from pva import units
 from pva.analysis.execution import execution_overview, runs
 from pva.analysis.liveness import liveness_overview
 from pva.analysis.memory import category_label, memory_overview
+from pva.analysis.overview import recorded_parts
 from pva.errors import NotRecordedError
+from pva.summary import profile_summary
 
 PATH, TITLE = "/summary", "Summary"
 
@@ -32,6 +36,12 @@ FILE_MEANINGS = {
     "framework.json": "framework",
     "app.json": "application",
 }
+TABS = (
+    ("overview", "Overview"),
+    ("options", "Engine options"),
+    ("documents", "Framework and application"),
+    ("text", "Profile summary"),
+)
 ALWAYS_LISTED = ("profile.pop", "debug.cbor", "framework.json", "app.json")
 
 
@@ -45,19 +55,103 @@ def layout(store: Store, chosen: Address) -> Element:
     if not store.has_report(chosen.report) and store.trace(chosen.report):
         return _trace_alone(chosen)
     report = store.report(chosen.report)
-    first = [*_if_recorded("target", _target, report), _options(report),
-             *_if_recorded("report", _written, report)]  # fmt: skip
-    second = [_files(store, chosen.report), *_if_recorded("graph", _graph, report),
-              *_documents(report)]  # fmt: skip
     return html.Div(
         [
             components.title("Does it fit, and how long does it take?"),
             _fit(report),
             components.cards(*_memory_cards(report), *_execution_cards(report), name="cards four"),
+            html.Div(
+                [
+                    controls.tabs(TABS, chosen),
+                    view.panel("summary-details", PATH, ("tab", "find", "folded")),
+                ],
+                className="section",
+            ),
+        ]
+    )
+
+
+def details(store: Store, chosen: Address, theme: Theme) -> Element:
+    """Show the tab that the address asks for; raises PvaError."""
+    del theme
+    tab = chosen.option("tab", [value for value, _ in TABS])
+    return _TABS[tab](store, chosen)
+
+
+def _overview(store: Store, chosen: Address) -> Element:
+    report = store.report(chosen.report)
+    first = [*_if_recorded("target", _target, report), *_if_recorded("report", _written, report)]
+    second = [*_if_recorded("graph", _graph, report), _files(store, chosen.report)]
+    return html.Div(
+        [
             html.Div([html.Div(first), html.Div(second)], className="columns"),
+            _recorded(report),
             *trust_section(report),
         ]
     )
+
+
+def _recorded(report: Report) -> Element:
+    """List what was recorded, and the option that records what was not."""
+    parts = recorded_parts(report)
+    rows = [
+        html.Tr(
+            [
+                html.Th(part.capitalize(), scope="row"),
+                html.Td("recorded" if there else "not recorded",
+                        className="good" if there else "quiet"),
+                html.Td(html.Code(option)),
+            ]
+        )
+        for part, there, option in parts.itertuples(index=False)
+    ]  # fmt: skip
+    grid = html.Table(html.Tbody(rows), className="facts recorded")
+    return section("What was recorded", grid, note="and the engine option that records it")
+
+
+def _options(store: Store, chosen: Address) -> Element:
+    """Show the engine options as a tree, those alone that fit the filter."""
+    data = store.report(chosen.report).dataset
+    if not data.length("engine_options"):
+        return components.message("No options were recorded.")
+    names, values = (data.column("engine_options", name) for name in ("name", "value"))
+    pairs = dotted(zip(map(str, names), map(str, values), strict=True))
+    return html.Div(
+        [
+            html.Div(controls.box("find", "Filter options", chosen), className="tools-row"),
+            tree(pairs, chosen, name="o", wanted=chosen.text("find")),
+        ]
+    )
+
+
+def _documents(store: Store, chosen: Address) -> Element:
+    """Show what application and framework wrote down."""
+    report = store.report(chosen.report)
+    parts: list[Element] = [
+        html.Div(controls.box("find", "Filter names and values", chosen), className="tools-row")
+    ]
+    for heading, file, document in (
+        ("Application", "app.json", report.app),
+        ("Framework", "framework.json", report.framework),
+    ):
+        parts += [html.H3(f"{heading} ({file})"), _document(heading, document, chosen)]
+    return html.Div(parts)
+
+
+def _document(heading: str, document: Any, chosen: Address) -> Element:
+    if not document:
+        return components.message(f"No {heading.lower()} wrote one down.")
+    return tree(leaves(document), chosen, name=heading[0].lower(), wanted=chosen.text("find"))
+
+
+def _summary_text(store: Store, chosen: Address) -> Element:
+    text = profile_summary(store.report(chosen.report))
+    note = "What printProfileSummary and `tilescope summary` print."
+    return html.Div([html.P(note, className="note"), html.Pre(text, className="summary-text")])
+
+
+_TABS = {"overview": _overview, "options": _options, "documents": _documents,
+         "text": _summary_text}  # fmt: skip
 
 
 def _trace_alone(chosen: Address) -> Element:
@@ -73,7 +167,8 @@ def _trace_alone(chosen: Address) -> Element:
 
 
 def register(app: Dash, store: Store) -> None:
-    """Nothing on this page changes by itself."""
+    """Add the callbacks of the page."""
+    view.fill(app, store, "summary-details", details)
 
 
 def _if_recorded(table: str, make: Callable[[Report], Element], report: Report) -> list[Element]:
@@ -204,32 +299,3 @@ def _written(report: Report) -> Element:
         ("Compiled", str(data.value("report", "created")).replace("T", " ").replace("Z", " UTC")),
     ]
     return section("Written by", facts(written))
-
-
-def _documents(report: Report) -> list[Element]:
-    """Show what application and framework wrote down."""
-    parts = []
-    for heading, document in (("Application", report.app), ("Framework", report.framework)):
-        pairs = flat_pairs(document)
-        if pairs:
-            parts.append(section(heading, facts(pairs)))
-    return parts
-
-
-def flat_pairs(document: Any, prefix: str = "") -> list[tuple[str, str]]:
-    """Write a JSON document as names, joined by dots, and values."""
-    if isinstance(document, dict):
-        nested = (flat_pairs(value, f"{prefix}{name}.") for name, value in document.items())
-        return [pair for pairs in nested for pair in pairs]
-    if document is None:
-        return []
-    return [(prefix.rstrip("."), str(document))]
-
-
-def _options(report: Report) -> Element:
-    data = report.dataset
-    if not data.length("engine_options"):
-        return section("Engine options", components.message("No options were recorded."))
-    names, values = (data.column("engine_options", name) for name in ("name", "value"))
-    pairs = sorted(zip(map(str, names), map(str, values), strict=True))
-    return section("Engine options", facts(pairs), note=counted(len(pairs), "option"))

@@ -28,6 +28,7 @@ from pva.analysis import (
     on_tiles,
     operation_parts,
     operations,
+    overview,
     placement,
     program_parts,
     program_stages,
@@ -44,6 +45,8 @@ CATALOGUE: dict[str, Analysis] = {
     for analysis in (
         insights.insights,
         insights.unchecked_rules,
+        overview.report_overview,
+        overview.recorded_parts,
         memory.memory_overview,
         memory.memory_by_tile,
         memory.fullest_tiles,

@@ -18,6 +18,11 @@ _TEXTS: dict[str, str] = {
         "tile step variable"
     ),
     "unchecked_rules": "rule about tells why",
+    "report_overview": (
+        "type architecture ipus tiles created fullest_tile fullest_bytes:bytes "
+        "bytes_per_tile:bytes tiles_out_of_memory runs cycles:cycles seconds:s"
+    ),
+    "recorded_parts": "part recorded option",
     "memory_overview": (
         "bytes_per_tile:bytes tiles total:bytes total_including_gaps:bytes fullest_tile "
         "fullest_bytes:bytes fullest_share:fraction fullest_tile_excluding_gaps "

@@ -13,7 +13,7 @@ from dashboard import components, theme
 from dashboard.address import Filter
 from dashboard.components import Column
 from dashboard.pages import PAGES
-from dashboard.pages.summary import flat_pairs
+from dashboard.pages.documents import flat_pairs
 from dashboard.pages.words import execution_sentence, fit_sentence, liveness_sentence
 from dashboard.server import free_socket
 from dashboard.store import Store

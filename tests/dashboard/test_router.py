@@ -92,15 +92,18 @@ def test_summary_of_a_cpu_says_what_it_is_and_why_there_is_no_more(tmp_path: Pat
     assert target_shown == "CPU"
     assert "Memory not known: a CPU runs values without a model" in words(page)
     assert "Execution not known: a CPU runs values" in words(page)
-    assert "Compute sets 3" in words(page)
+    shown = words(summary.details(store, Address(), "light"))
+    assert "Compute sets 3" in shown
+    assert "Execution not recorded autoReport.outputExecutionProfile" in shown
 
 
 def test_summary_without_a_graph_profile_names_the_option(tmp_path: Path) -> None:
     path = tmp_path / "profile.pop"
     registry.write(small_report().select("execution"), path)
-    page = words(show(Store([path]), "/summary", "", None)[0])
+    store = Store([path])
+    page = words(show(store, "/summary", "", None)[0])
     assert "Memory not known: run the program with the engine option" in page
-    assert "profile.pop" in page
+    assert "profile.pop" in words(summary.details(store, Address(), "light"))
 
 
 def test_summary_tells_how_long_runs_took_whose_steps_were_not_recorded(tmp_path: Path) -> None:
@@ -157,7 +160,7 @@ def test_provenance_is_shown_in_words(store: Store) -> None:
     report = store.report()
     assert words(provenance.badge(report, "memory_by_tile")) == "estimated"
     assert provenance.badge(report, "steps") is None
-    assert "code is modelled" in words(summary.layout(store, Address()))
+    assert "code is modelled" in words(summary.details(store, Address(), "light"))
 
 
 def test_provenance_of_what_the_report_lacks_is_not_shown(tmp_path: Path) -> None:

@@ -1,0 +1,133 @@
+"""The Start page and the tabs of the Summary page: what they list, open, compare and filter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dash.exceptions import PreventUpdate
+
+from dashboard import demo as demo_module
+from dashboard.address import Address, parse
+from dashboard.app import show
+from dashboard.demo import Demo
+from dashboard.pages import start, summary
+from dashboard.pages.documents import dotted, leaves, tree
+from dashboard.store import Store
+from pva.errors import NotFoundError
+from pva.summary import profile_summary
+from tests.builders import small_report, write_report
+from tests.dashboard.test_router import words
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Give a store of two reports, a damaged one, and one that does not fit."""
+    write_report(tmp_path / "good")
+    target = dict(small_report().table("target")) | {"bytes_per_tile": [600]}
+    write_report(tmp_path / "tight", small_report(target=target))
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn" / "profile.pop").write_bytes(b"no report")
+    return Store([tmp_path])
+
+
+def rows(store: Store, search: str = "") -> str:
+    return words(start.reports(store, parse("/", search), "light"))
+
+
+def test_every_report_is_listed_with_what_is_known_of_it(store: Store) -> None:
+    shown = rows(store)
+    assert "good IPU Model, tiny, 10 tiles" in shown
+    assert "1.0 kB (50.8 %)" in shown
+    assert "1,024 cycles (1.0 µs)" in shown
+    assert "memory, liveness, execution" in shown
+    assert "does not fit" in shown
+    assert "torn profile.pop" in shown or "torn" in shown.split("profile.pop")[0]
+
+
+def test_reports_are_filtered_by_name(store: Store) -> None:
+    assert "tight" not in rows(store, "find=GOOD")
+    assert rows(store, "find=nothing") == "No report fits the filter."
+
+
+def test_start_page_needs_no_report() -> None:
+    page, links, *_ = show(Store([]), "/", "", None)
+    assert "0 reports under the paths given." in words(page)
+    assert words(links) == "Start"
+
+
+def test_two_are_picked_for_comparison(store: Store) -> None:
+    link = start.comparison(store, parse("/", "before=tight&after=good"), "light")
+    assert link.href == "/compare?report=tight&against=good"
+    assert "differ" in words(start.comparison(store, parse("/", "before=good&after=good"), "light"))
+
+
+def test_path_below_those_given_opens_the_summary(store: Store) -> None:
+    assert start.opened(store, "good") == (None, "/summary", "?report=good")
+    for text in ("..", "/etc", ""):
+        with pytest.raises(NotFoundError, match="no report there"):
+            start.opened(store, text)
+
+
+def test_reports_opened_last_are_listed_while_they_are_there(store: Store) -> None:
+    assert words(start.recent(store, ["tight", "gone", "good"])) == "tight good"
+    assert "listed here" in words(start.recent(store, None))
+
+
+def test_demo_is_made_once_and_opened(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = "import sys, shutil; shutil.copytree(sys.argv[1], sys.argv[2])"
+    made = tmp_path / "good"
+    monkeypatch.setattr(demo_module, "COMMAND", ("-c", script, str(made)))
+    demo = Demo(store)
+    assert start.demo_state(demo, asked=False)[1] is True
+    start.demo_state(demo, asked=True)
+    demo.wait()
+    link, stop = start.demo_state(demo, asked=True)
+    assert (link.href, stop) == ("/summary?report=demo-report", True)
+    assert store.report("demo-report").path.name == "demo-report"
+
+
+def test_demo_that_fails_says_what_to_do(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo_module, "COMMAND", ("-c", "raise SystemExit(3)"))
+    demo = Demo(store)
+    demo.start()
+    demo.wait()
+    assert "run tilescope demo in a terminal" in words(start.demo_state(demo, asked=False)[0])
+
+
+def test_engine_options_are_a_tree_that_is_filtered(store: Store) -> None:
+    pairs = [("debug.instrument", "true"), ("a.b", "no"), ("plain", "x")]
+    shown = words(tree(dotted(pairs), Address(), name="o"))
+    assert " ".join(shown.split()) == "Name Value a b no debug instrument true plain x"
+    wanted = words(tree(dotted([("a.b", "no"), ("c.d", "1")]), Address(), name="o", wanted="A.B"))
+    assert " ".join(wanted.split()) == "Name Value a b no"
+
+
+def test_documents_are_walked_however_deep() -> None:
+    deep: Any = "end"
+    for _ in range(3000):
+        deep = {"x": deep}
+    (names, value), *more = leaves(deep)
+    assert (len(names), value, more) == (3000, "end", [])
+
+
+@pytest.mark.parametrize(
+    ("tab", "shown"),
+    [("overview", "Compute sets 3"), ("options", "autoReport"), ("documents", "Application")],
+)
+def test_tab_of_the_summary_is_filled(store: Store, tab: str, shown: str) -> None:
+    found = summary.details(store, parse("/summary", f"report=good&tab={tab}"), "light")
+    assert shown in words(found)
+
+
+def test_profile_summary_is_shown_as_it_is_printed(store: Store) -> None:
+    found = summary.details(store, parse("/summary", "report=good&tab=text"), "light")
+    assert profile_summary(store.report("good")) in words(found)
+
+
+def test_opening_nothing_changes_nothing(store: Store) -> None:
+    with pytest.raises(PreventUpdate):
+        start.open_path(store, None, None, None)
