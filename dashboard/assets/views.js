@@ -174,7 +174,8 @@
     const key = place.dataset.picks;
     const order = plot.layout.meta && plot.layout.meta.picks;
     const last = order ? order.length - 1 : Math.floor(plot.layout.xaxis.maxallowed);
-    const now = ranges(key).flat().pop();
+    const named = order && typeof order[0] === "string"; // keys of nodes, not numbers
+    const now = named ? (read(key) || order[0]).split(",").pop() : ranges(key).flat().pop();
     const x = now === undefined ? (by > 0 ? -1 : last + 1) : order ? order.indexOf(now) : now;
     const next = Math.min(Math.max(x + by, 0), last);
     event.preventDefault();

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dashboard.pages import (
     compare,
     execution,
+    graph,
     insights,
     liveness,
     memory,
@@ -24,6 +25,7 @@ PAGES: tuple[Page, ...] = (
     liveness,
     programs,
     operations,
+    graph,
     execution,
     compare,
     trace,

@@ -19,6 +19,7 @@ PAGES = {
     "/liveness": "At most 3.5 kB are live at once, at step 6 (multiply); 3.3 kB of it always.",
     "/programs": "takes all 1,024 cycles",
     "/operations": "multiply takes the most cycles, 638 (62.3 %)",
+    "/graph": "multiply reads 3 variables (200 B) and writes 1 variable (80 B).",
     "/execution": "2 recorded runs took",
     "/compare?report=small&against=demo": "demo takes",
     "/trace": "40 events on 1 thread.",

@@ -1,0 +1,206 @@
+"""A part of the computation graph: layers from left to right, as the data flow.
+
+Nodes are boxes: variables square, what reads and writes them rounded. The place of a node in its
+layer follows the mean place of its neighbours, so that few edges cross (Sugiyama's method).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dashboard.figures.axes import Numbers, escaped, shortened
+from dashboard.theme import Theme, plot_layout, step_colour, step_words, token
+from pva import units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VARIABLE = "variable"
+HALF_WIDTH, HALF_HEIGHT = 0.38, 0.36  # of a box, where layers and places are 1 apart
+ROUND = 0.09
+SWEEPS = 6
+BENDS = 14  # points of the line of an edge
+TWO_LINES = 9  # places in a layer up to which a box has room for two lines of text
+LETTERS = 100  # in a row of boxes across the plot
+REACH = 90  # pixels from the middle of a box at which the pointer still means it
+
+
+def neighbourhood(nodes: pd.DataFrame, edges: pd.DataFrame, *, theme: Theme) -> go.Figure:
+    """Draw nodes and the edges between them.
+
+    `nodes` has the columns key, kind, name, bytes, layer, opened and hidden (neighbours that are
+    not drawn); `edges` source and target.
+    """
+    x, y = places(nodes, edges)
+    figure = go.Figure()
+    _draw_edges(figure, nodes, edges, x, y, theme)
+    tallest = int(nodes["layer"].value_counts().max()) if len(nodes) else 1
+    layers = len(np.unique(x)) or 1
+    two = tallest <= TWO_LINES
+    figure.add_scatter(
+        x=x,
+        y=y,
+        mode="markers+text",
+        marker={"size": 24, "opacity": 0},
+        text=_texts(nodes, max(LETTERS // layers, 10), two_lines=two),
+        textfont={"size": 12 if two else 11, "color": _ink(nodes, theme)},
+        customdata=nodes["key"].tolist(),
+        hovertext=_hover(nodes),
+        hovertemplate="%{hovertext}<extra></extra>",
+        meta="numbers",
+    )
+    figure.update_layout(_layout(x, y, theme, nodes["key"].tolist()))
+    figure.update_layout(shapes=_boxes(nodes, x, y, theme))
+    return figure
+
+
+def places(nodes: pd.DataFrame, edges: pd.DataFrame) -> tuple[Numbers, Numbers]:
+    """Give each node its layer, and a place in it, 1 apart and around 0."""
+    layer = nodes["layer"].to_numpy(dtype=np.int64)
+    rows = {key: row for row, key in enumerate(nodes["key"].tolist())}
+    pairs = zip(edges["source"].tolist(), edges["target"].tolist(), strict=True)
+    ends = np.array([(rows[a], rows[b]) for a, b in pairs], dtype=np.int64).reshape(-1, 2)
+    place = _spread(np.arange(len(layer), dtype=float), layer)
+    links = np.zeros((len(layer), len(layer)))
+    links[ends[:, 0], ends[:, 1]] = links[ends[:, 1], ends[:, 0]] = 1.0
+    count = links.sum(axis=1)
+    inside = [np.flatnonzero(layer == each) for each in np.unique(layer)]
+    for sweep in range(SWEEPS):
+        # One layer after the other, there and back: all at once, two of them would swap forever.
+        for here in inside[:: 1 if sweep % 2 else -1]:
+            mean = np.where(count > 0, links @ place / np.maximum(count, 1), place)
+            place[here] = _spread(mean[here], layer[here])
+    return layer.astype(float), place
+
+
+def _spread(wanted: Numbers, layer: Numbers) -> Numbers:
+    """Put the nodes of each layer 1 apart and around 0, in the order that is wanted."""
+    place = np.zeros(len(layer))
+    for each in np.unique(layer):
+        here = np.flatnonzero(layer == each)
+        order = here[np.argsort(wanted[here], kind="stable")]
+        place[order] = np.arange(len(here)) - (len(here) - 1) / 2
+    return place
+
+
+def _draw_edges(
+    figure: go.Figure,
+    nodes: pd.DataFrame,
+    edges: pd.DataFrame,
+    x: Numbers,
+    y: Numbers,
+    theme: Theme,
+) -> None:
+    """Draw edges as curves from the right of a box to the left of another, with arrows."""
+    rows = {key: row for row, key in enumerate(nodes["key"].tolist())}
+    source = np.array([rows[key] for key in edges["source"]], dtype=np.int64)
+    target = np.array([rows[key] for key in edges["target"]], dtype=np.int64)
+    begin, end = x[source] + HALF_WIDTH, x[target] - HALF_WIDTH
+    # An edge against the flow swings out and passes below the boxes, so that it is seen to go back.
+    back = end < begin
+    reach = np.where(back, 0.3, np.maximum((end - begin) * 0.5, 0.12))
+    below = np.where(back, 0.8, 0)
+    t = np.linspace(0, 1, BENDS)[None, :]
+    ways = [(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3]
+    across = (begin, begin + reach, end - reach, end)
+    down = (y[source], y[source] + below, y[target] + below, y[target])
+    lines = [
+        sum(way * point[:, None] for way, point in zip(ways, points, strict=True))
+        for points in (across, down)
+    ]
+    gap = np.full((len(source), 1), np.nan)
+    xs, ys = (np.hstack([np.asarray(line), gap]).ravel() for line in lines)
+    colour = token("quiet", theme)
+    figure.add_scatter(
+        x=xs, y=ys, mode="lines", line={"width": 1.3, "color": colour}, hoverinfo="skip"
+    )
+    figure.add_scatter(
+        x=end - 0.012, y=y[target], mode="markers", hoverinfo="skip",
+        marker={"symbol": "triangle-right", "size": 9, "color": colour},
+    )  # fmt: skip
+
+
+def _texts(nodes: pd.DataFrame, letters: int, *, two_lines: bool) -> list[str]:
+    """Write the name of each node, its size, and how many neighbours are not drawn."""
+    texts = []
+    for name, size, hidden in nodes[["name", "bytes", "hidden"]].itertuples(index=False):
+        more = f" · +{hidden:,} more" if hidden else ""
+        if two_lines:
+            texts.append(f"{escaped(shortened(name, letters))}<br>{units.size(size)}{more}")
+        else:
+            texts.append(f"{escaped(shortened(name, letters - 6))}{' +' if hidden else ''}")
+    return texts
+
+
+def _hover(nodes: pd.DataFrame) -> list[str]:
+    columns = nodes[["kind", "name", "bytes", "neighbours", "hidden"]]
+    return [
+        f"{escaped(shortened(name, 80))}<br>{kind_words(kind)}, {units.size(size)}"
+        f"<br>{all_of:,} neighbours{f', {hidden:,} not drawn' if hidden else ''}"
+        for kind, name, size, all_of, hidden in columns.itertuples(index=False)
+    ]
+
+
+def kind_words(kind: str) -> str:
+    """Give the words for a kind of node."""
+    return "Variable" if kind == VARIABLE else step_words(kind)
+
+
+def _ink(nodes: pd.DataFrame, theme: Theme) -> list[str]:
+    """Give the colour of the text of each node."""
+    return [token("text" if kind == VARIABLE else "on-colour", theme) for kind in nodes["kind"]]
+
+
+def _boxes(nodes: pd.DataFrame, x: Numbers, y: Numbers, theme: Theme) -> list[dict[str, Any]]:
+    """Make the box of each node; those that are opened have a strong border."""
+    boxes = []
+    columns = zip(nodes["kind"], nodes["opened"], x.tolist(), y.tolist(), strict=True)
+    for kind, opened, across, down in columns:
+        variable = kind == VARIABLE
+        line = token("accent" if opened else "not-always-live" if variable else "quiet", theme)
+        boxes.append(
+            {
+                "type": "path",
+                "path": _box(across, down, 0.0 if variable else ROUND),
+                "fillcolor": token("surface", theme) if variable else step_colour(kind, theme),
+                "line": {"color": line, "width": 3 if opened else 1.2},
+                "layer": "below",
+            }
+        )
+    return boxes
+
+
+def _box(x: float, y: float, curve: float) -> str:
+    """Give the outline of a box around a point, as a path of SVG."""
+    left, right, low, high = x - HALF_WIDTH, x + HALF_WIDTH, y - HALF_HEIGHT, y + HALF_HEIGHT
+    if not curve:
+        return f"M {left} {low} L {right} {low} L {right} {high} L {left} {high} Z"
+    across = curve * 0.5
+    return (
+        f"M {left + across} {low} L {right - across} {low} Q {right} {low} {right} {low + curve} "
+        f"L {right} {high - curve} Q {right} {high} {right - across} {high} "
+        f"L {left + across} {high} Q {left} {high} {left} {high - curve} "
+        f"L {left} {low + curve} Q {left} {low} {left + across} {low} Z"
+    )
+
+
+def _layout(x: Numbers, y: Numbers, theme: Theme, keys: list[str]) -> dict[str, Any]:
+    """Hide the axes, and show all boxes."""
+    bare = {"visible": False, "showgrid": False, "zeroline": False}
+    reach = max(float(np.abs(y).max(initial=0)) + 0.6, 1.6)
+    middle = float(x.max(initial=0) + x.min(initial=0)) / 2
+    wide = max(float(x.max(initial=0) - x.min(initial=0)) / 2 + 0.5, 1.0)
+    return plot_layout(theme) | {
+        "xaxis": bare | {"range": [middle - wide, middle + wide]},
+        "yaxis": bare | {"range": [reach, -reach]},
+        "showlegend": False,
+        "hovermode": "closest",
+        "hoverdistance": REACH,
+        "dragmode": "pan",
+        "margin": {"l": 4, "r": 4, "t": 4, "b": 4},
+        # What the arrow keys go through; nothing is marked, as boxes show what is open.
+        "meta": {"picks": keys, "marks": False},
+    }

@@ -1,0 +1,264 @@
+"""Where do these data come from, and where do they go?
+
+Drawn is what lies around the chosen nodes alone, so that a graph of any size can be read: a click
+puts a node in the middle, Shift-click opens one more beside it, or closes it again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dash import Dash, dcc, html
+
+from dashboard import address, components, controls, downloads, tables, view
+from dashboard.address import Address
+from dashboard.components import Column, Element, Frame
+from dashboard.figures import graph as figures
+from dashboard.figures.axes import Figure
+from dashboard.pages.words import counted
+from dashboard.store import Report, Store
+from dashboard.theme import Theme
+from pva import units
+from pva.analysis import computation_graph as analysis
+from pva.analysis.execution import vertices_by_compute_set
+from pva.analysis.memory import category_label
+from pva.analysis.placement import largest_variables, variable_by_tile
+
+PATH, TITLE = "/graph", "Computation graph"
+
+NODE = "node"  # the key of the address: what is in the middle, and what is opened beside it
+MOST_DRAWN = 10  # neighbours of a node
+COMPUTE = "OnTileExecute"
+NODE_COLUMNS = (
+    Column("name", "Name", "name"),
+    Column("words", "Kind", "text", 180),
+    Column("bytes", "Bytes", "bytes", 120),
+    Column("reads", "Reads", "number", 100),
+    Column("writes", "Writes", "number", 100),
+)
+NEIGHBOUR_COLUMNS = (
+    Column("does", "", "text", 120),
+    Column("name", "Name", "name"),
+    Column("words", "Kind", "text", 180),
+    Column("bytes", "Bytes", "bytes", 120),
+)
+TABS = (
+    ("details", "Details"),
+    ("compute-sets", "Compute sets"),
+    ("variables", "Variables"),
+    ("copies", "Copies"),
+)
+
+
+def available(store: Store, report: str) -> bool:
+    """Tell whether it was recorded who reads and writes the variables."""
+    return store.report(report).dataset.has("access")
+
+
+def layout(store: Store, chosen: Address) -> Element:
+    """Lay the page out; raises PvaError."""
+    report = store.report(chosen.report)
+    head = components.title("Where do these data come from, and where do they go?")
+    if not len(report.dataset.column("access", "program")):
+        return html.Div([head, components.message("No program reads or writes a variable.")])
+    above = [
+        _head(chosen),
+        view.plot("graph-plot", PATH, (NODE,), height=0, picks=NODE),
+    ]
+    keys = (NODE, "tab", "filter")
+    below = html.Div(
+        [controls.tabs(TABS, chosen), _tools(chosen), view.panel("graph-details", PATH, keys)]
+    )
+    return html.Div(
+        [
+            head,
+            view.panel("graph-answer", PATH, (NODE,)),
+            controls.split(above, below, name="graph"),
+        ]
+    )
+
+
+def _head(chosen: Address) -> Element:
+    note = "click a box to put it in the middle, Shift-click to open it beside; drag to move"
+    legend = [
+        html.Span(words, className=f"graph-key {kind}")
+        for kind, words in (("variable", "Variable"), ("compute", "Compute set"),
+                            ("exchange", "Exchange"), ("stream", "Stream copy"))
+    ]  # fmt: skip
+    link = address.write(Address(PATH, chosen.report, chosen.against))
+    start = dcc.Link("Back to the peak", href=link, className="button")
+    tools = controls.row([*legend, start, controls.exports("graph-drawn", "graph-plot")])
+    parts = [
+        html.H2("What is around it"),
+        html.Span(note, className="note"),
+        html.Div(tools, className="tools"),
+    ]
+    return html.Div(parts, className="section-head")
+
+
+def _tools(chosen: Address) -> Element:
+    box = controls.filter_box("name", "Filter by name", chosen, width=240)
+    return html.Div(
+        [box, html.Div(controls.exports("graph-nodes"), className="tools")],
+        className="tools-row compare-tools",
+    )
+
+
+def keys_of(chosen: Address) -> list[str]:
+    """Give the nodes that the link opens, each once; none for the one at the peak."""
+    return list(dict.fromkeys(filter(None, chosen.text(NODE).split(","))))
+
+
+def around(report: Report, chosen: Address, most: int = MOST_DRAWN) -> analysis.Neighbourhood:
+    """Give what is drawn; raises SelectionError."""
+    return analysis.neighbourhood(report, keys_of(chosen), most=most)
+
+
+def selected(report: Report, chosen: Address) -> str:
+    """Give the key of the node that the details are about: the one opened last."""
+    keys = keys_of(chosen)
+    return keys[-1] if keys else str(around(report, chosen).nodes["key"].iloc[0])
+
+
+def graph_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
+    """Draw the chosen nodes with what is around them."""
+    drawn = around(store.report(chosen.report), chosen)
+    return figures.neighbourhood(drawn.nodes, drawn.edges, theme=theme)
+
+
+def neighbours(store: Store, chosen: Address) -> Frame:
+    """Give the neighbours of the node that was chosen last: what it does with them, key, kind."""
+    report = store.report(chosen.report)
+    key = selected(report, chosen)
+    found = analysis.neighbourhood(report, [key], most=1 << 30)
+    key = str(found.nodes["key"].iloc[0])
+    nodes = found.nodes.set_index("key")
+    frame = found.edges
+    frame = frame[(frame["source"] == key) | (frame["target"] == key)]
+    inward = frame["target"] == key
+    other = frame["source"].where(inward, frame["target"])
+    words = ("written by", "read by") if key.startswith("v") else ("reads", "writes")
+    frame = frame.assign(
+        does=[words[0] if comes else words[1] for comes in inward],
+        key=other,
+        name=nodes.loc[other, "name"].tolist(),
+        kind=nodes.loc[other, "kind"].tolist(),
+        bytes=nodes.loc[other, "bytes"].tolist(),
+    )
+    frame["words"] = frame["kind"].map(figures.kind_words)
+    return components.filtered(frame, chosen.filter)
+
+
+def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Say what the chosen node reads and writes, or who reads and writes it."""
+    report = store.report(chosen.report)
+    key = selected(report, chosen)
+    alone = Address(PATH, chosen.report, options=((NODE, key),))
+    frame = neighbours(store, alone)
+    row = analysis.neighbourhood(report, [key], most=0).nodes.iloc[0]
+    if str(row["key"]).startswith("v"):
+        writers, readers = (
+            int((frame["does"] == word).sum()) for word in ("written by", "read by")
+        )
+        size = units.size(row["bytes"])
+        sentence = (
+            f"{row['name']} ({size}) is written by {counted(writers, 'program')} and read by "
+        )
+        return components.headline(sentence + counted(readers, "program") + ".")
+    parts = [
+        f"{word} {counted(int(here.sum()), 'variable')} ({units.size(frame['bytes'][here].sum())})"
+        for word in ("reads", "writes")
+        if (here := frame["does"] == word).any()
+    ]
+    return components.headline(f"{row['name']} {' and '.join(parts) or 'touches no variable'}.")
+
+
+def details(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Fill the panel below the graph with the chosen tab."""
+    if chosen.option("tab", [tab for tab, _ in TABS]) != "details":
+        return tables.paged("graph-nodes", NODE_COLUMNS, picks=(NODE, "key"))
+    report = store.report(chosen.report)
+    row = analysis.neighbourhood(report, [selected(report, chosen)], most=0).nodes.iloc[0]
+    frame = neighbours(store, chosen)
+    facts = _variable(report, row) if row["kind"] == analysis.VARIABLE else _program(report, row)
+    name = html.P(str(row["name"]), className="subject")
+    if len(frame):
+        grid = tables.paged(
+            "graph-neighbours", NEIGHBOUR_COLUMNS, rows=min(len(frame), 12), picks=(NODE, "key")
+        )
+    else:
+        grid = components.message("No neighbour fits the filter." if chosen.filter else "Nothing "
+                                  "reads or writes it.")  # fmt: skip
+    columns = [html.Div(components.facts(facts)), html.Div(grid)]
+    return html.Div([name, html.Div(columns, className="columns wide-right")])
+
+
+def _variable(report: Report, row: Any) -> list[tuple[str, str]]:
+    """List what is known of a variable."""
+    frame = largest_variables(report)
+    known = frame[frame["variable"] == row["row"]].iloc[0]
+    facts = [
+        ("Kind", "Variable"),
+        ("Type and shape", f"{known['type']} {known['shape']}".strip() or "not told"),
+        ("Category", category_label(known["category"])),
+        ("Bytes on all tiles", units.size(known["bytes"])),
+        ("Always live", "yes" if known["always_live"] else "no"),
+        ("Live at the peak", "yes" if known["at_peak"] else "no"),
+    ]
+    if report.dataset.has("variable_pieces"):
+        tiles = variable_by_tile(report, variable=int(row["row"]))
+        facts.append(("Tiles that it lies on", units.count(len(tiles))))
+    return facts
+
+
+def _program(report: Report, row: Any) -> list[tuple[str, str]]:
+    """List what is known of a program: its kind, and the vertices that it runs."""
+    data = report.dataset
+    facts = [
+        ("Kind", figures.kind_words(str(row["kind"]))),
+        ("Bytes of its variables", units.size(row["bytes"])),
+    ]
+    compute_set = int(data.column("programs", "compute_set")[row["row"]])
+    needed = ("compute_set_vertices", "compute_set_active_cycles_by_vertex_type")
+    if row["kind"] == COMPUTE and compute_set >= 0 and all(data.has(name) for name in needed):
+        frame = vertices_by_compute_set(report, compute_set=compute_set)
+        pairs = zip(frame["vertex_type"].tolist(), frame["instances"].tolist(), strict=True)
+        facts += [(name, "1 vertex" if n == 1 else f"{n:,} vertices") for name, n in pairs]
+    return facts
+
+
+def nodes(store: Store, chosen: Address) -> Frame:
+    """Give the nodes of the chosen tab: compute sets, variables or copies; all for Details."""
+    report = store.report(chosen.report)
+    frame = store.derived(chosen.report, "graph nodes", lambda: analysis.graph_nodes(report))
+    tab = chosen.option("tab", [tab for tab, _ in TABS])
+    kinds = frame["kind"]
+    keep = {
+        "details": kinds.notna(),
+        "compute-sets": kinds == COMPUTE,
+        "variables": kinds == analysis.VARIABLE,
+        "copies": ~kinds.isin([COMPUTE, analysis.VARIABLE]),
+    }
+    frame = frame[keep[tab]]
+    frame = frame.assign(words=frame["kind"].map(figures.kind_words))
+    return components.filtered(frame, chosen.filter)
+
+
+def drawn(store: Store, chosen: Address) -> Frame:
+    """Give the edges of what is drawn, by name."""
+    found = around(store.report(chosen.report), chosen)
+    names = dict(zip(found.nodes["key"], found.nodes["name"], strict=True))
+    return found.edges.assign(
+        source_name=found.edges["source"].map(names), target_name=found.edges["target"].map(names)
+    )
+
+
+def register(app: Dash, store: Store) -> None:
+    """Add the callbacks of the page."""
+    view.draw(app, store, "graph-plot", graph_figure)
+    view.fill(app, store, "graph-answer", answer)
+    view.fill(app, store, "graph-details", details)
+    tables.serve(app, store, PATH, "graph-nodes", NODE_COLUMNS, nodes)
+    tables.serve(app, store, PATH, "graph-neighbours", NEIGHBOUR_COLUMNS, neighbours)
+    downloads.offer(app, "graph-nodes", nodes)
+    downloads.offer(app, "graph-drawn", drawn)
