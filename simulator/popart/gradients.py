@@ -14,6 +14,7 @@ from simulator.popart.lowering import Lowering
 from simulator.popart.operators.backward import zeros
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.layer_gradients import GRADIENTS, LACKING
+from simulator.popart.placement import brought
 from simulator.poplibs import popops
 
 PREFIX = "Gradient___"  # PopART's names of gradients begin so
@@ -62,9 +63,9 @@ def lower_losses(lowering: Lowering, losses: Sequence[Loss], prog: Program) -> d
         lowering.made[loss.name] = total.reshape([])
         softmax = _softmax_alone(lowering.ir, loss)
         if softmax is not None and below is not None:
-            _add(call, found, softmax.inputs[0], below)
+            _add(lowering, call, found, softmax.inputs[0], below)
         else:
-            _add(call, found, loss.inputs[0], gradient)
+            _add(lowering, call, found, loss.inputs[0], gradient)
     return found
 
 
@@ -81,10 +82,14 @@ def _softmax_alone(ir: Ir, loss: Loss) -> Node | None:
     return None
 
 
-def _add(call: Call, found: dict[str, Tensor], name: str, gradient: Tensor) -> None:
-    """Add up the gradients that reach a tensor."""
+def _add(
+    lowering: Lowering, call: Call, found: dict[str, Tensor], name: str, gradient: Tensor
+) -> None:
+    """Add up the gradients that reach a tensor, on the IPU of the node that made the last one."""
     if name in found:
-        both = (found[name], gradient, call.prog, f"{call.name}/GradSum")
+        ipu = lowering.graphs.index(call.graph)
+        before = brought(lowering.graph, found[name], ipu, call.prog, f"{call.name}/Grad")
+        both = (before, gradient, call.prog, f"{call.name}/GradSum")
         found[name] = popops.add(call.graph, *both)
     else:
         found[name] = gradient
@@ -105,7 +110,7 @@ def lower_backward(lowering: Lowering, found: dict[str, Tensor], prog: Program) 
             gradients = _of_node(lowering, call, node, found)
             rows = zip(node.inputs, call.needed, gradients, strict=False)
             for name, gradient in ((n, g) for n, needed, g in rows if needed and g is not None):
-                _add(call, found, name, gradient)
+                _add(lowering, call, found, name, gradient)
 
 
 def _check_lacking(call: Call) -> None:
@@ -120,8 +125,11 @@ def _of_node(
     """Give the gradients of a node's inputs; an output that nobody uses has one of zeros."""
     names = [name for name in node.outputs if name]
     outputs = [lowering.tensor(name) for name in names]
+    ipu = lowering.ipu_of(node)
     grads = [
-        found[name] if name in found else zeros(call, tensor, "NoGrad")
+        brought(lowering.graph, found[name], ipu, call.prog, f"{call.name}/In")
+        if name in found
+        else zeros(call, tensor, "NoGrad")
         for name, tensor in zip(names, outputs, strict=True)
         if name in found or node.operator == "Split"
     ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence as Program
@@ -14,6 +16,7 @@ from simulator.popart.errors import popart_exception
 from simulator.popart.ir import Ir, Node
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.table import OPERATORS
+from simulator.popart.placement import brought, graphs_of
 from simulator.popart.tensor_info import TensorInfo, to_device
 from simulator.poplibs import poputil
 
@@ -37,13 +40,28 @@ class Lowering:
     options: Mapping[str, object]
     values: bool = True
     training: bool = False
+    placed: Mapping[str, int] = field(default_factory=dict)  # node -> IPU
+    home: int = 0  # of nodes that are not placed: those of a branch
     stored: dict[str, Tensor] = field(default_factory=dict)
     made: dict[str, Tensor] = field(default_factory=dict)
     consumers: dict[str, list[tuple[Node, int]]] = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)  # kept for the backward pass
+    copies: dict[tuple[str, int], Tensor] = field(default_factory=dict)  # on other IPUs
+    graphs: list[Graph] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.consumers = self.ir.consumers()
+        self.graphs = self.graphs or graphs_of(self.graph)
+
+    def ipu_of(self, node: Node) -> int:
+        """Give the IPU that a node is on."""
+        return self.placed.get(node.name, self.home)
+
+    def on_ipu(self, name: str, ipu: int, prog: Program) -> Tensor:
+        """Give a tensor on an IPU; what comes from another one is copied once."""
+        if (name, ipu) not in self.copies:
+            self.copies[name, ipu] = brought(self.graph, self.tensor(name), ipu, prog, name)
+        return self.copies[name, ipu]
 
     def lower(self, prog: Program, progress: Progress = lambda done, total, what: None) -> None:
         """Add all nodes to a program."""
@@ -59,7 +77,7 @@ class Lowering:
             call = self.call(node, prog)
             for place, name in enumerate(node.inputs):
                 if name and self.wanted(node, place):
-                    call.inputs[place] = self.tensor(name)
+                    call.inputs[place] = self.on_ipu(name, self.ipu_of(node), prog)
             found = OPERATORS[node.key].lower(call)
         if self.training:
             self.calls[node.name] = call
@@ -78,10 +96,15 @@ class Lowering:
         """Give the call of a loss, which is no node of the model, with its inputs."""
         infos: list[TensorInfo | None] = [self.ir.infos[name] for name in node.inputs]
         outputs = [self.ir.infos[name] for name in node.outputs]
-        inputs: list[Tensor | None] = [self.tensor(name) for name in node.inputs]
+        ipu = self.maker_ipu(node.inputs[0])
+        inputs: list[Tensor | None] = [self.on_ipu(name, ipu, prog) for name in node.inputs]
         nothing: list[Array | None] = [None] * len(infos)
-        given = (self.graph, prog, node, inputs, infos, outputs, nothing)
-        return Call(*given, self.options, self.branch, self.training)
+        given = (self.graphs[ipu], prog, node, inputs, infos, outputs, nothing)
+        return Call(*given, self.options, partial(self.branch, ipu), self.training)
+
+    def maker_ipu(self, name: str) -> int:
+        """Give the IPU of the node that makes a tensor."""
+        return next((self.ipu_of(node) for node in self.ir.nodes if name in node.outputs), 0)
 
     def checked(self, node: Node, name: str, tensor: Tensor) -> Tensor:
         """Give an output back when it is what shape inference says."""
@@ -94,8 +117,11 @@ class Lowering:
         """Tell whether an input is needed on the device: not if its values go into the program."""
         return place not in OPERATORS[node.key].static
 
-    def call(self, node: Node, prog: Program) -> Call:
-        """Give a node's call, its inputs still to be filled in."""
+    def call(self, node: Node, prog: Program, place_name: str = "") -> Call:
+        """Give a node's call, its inputs still to be filled in.
+
+        `place_name` is the name by which it is placed, if it is called otherwise.
+        """
         infos = [self.ir.infos[name] if name else None for name in node.inputs]
         known = [self.ir.constants.get(name) if name else None for name in node.inputs]
         for place in OPERATORS[node.key].static:
@@ -103,14 +129,16 @@ class Lowering:
                 known[place] = self.ir.known(node.inputs[place])
         outputs = [self.ir.infos[name] if name else MISSING for name in node.outputs]
         empty: list[Tensor | None] = [None] * len(infos)
-        given = (self.graph, prog, node, empty, infos, outputs, known, self.options)
-        return Call(*given, self.branch, self.training)
+        ipu = self.placed.get(place_name or node.name, self.home)
+        given = (self.graphs[ipu], prog, node, empty, infos, outputs, known, self.options)
+        return Call(*given, partial(self.branch, ipu), self.training)
 
-    def branch(self, ir: Ir, prog: Program) -> list[Tensor]:
+    def branch(self, ipu: int, ir: Ir, prog: Program) -> list[Tensor]:
         """Add the nodes of a branch, which sees what stands around it; give its outputs."""
-        inner = replace(self, ir=ir, made=dict(self.made))
+        seen: dict[str, Any] = {"made": dict(self.made), "copies": dict(self.copies)}
+        inner = replace(self, ir=ir, home=ipu, placed={}, **seen)
         inner.lower(prog)
-        return [inner.tensor(name) for name in ir.outputs]
+        return [inner.on_ipu(name, ipu, prog) for name in ir.outputs]
 
     # Tensors
     def tensor(self, name: str) -> Tensor:
@@ -125,11 +153,13 @@ class Lowering:
         """Add an input, weight or constant where its readers want it."""
         info, values = self.ir.infos[name], self.ir.constants.get(name)
         laid_out = self.laid_out(name, name, DEEPEST)
+        readers = self.consumers.get(name, ())
+        graph = self.graphs[self.ipu_of(readers[0][0]) if readers else self.home]
         if values is None:
-            return laid_out or spread(self.graph, info, name)
+            return laid_out or spread(graph, info, name)
         held = to_device(values, info, f"constant {name!r}")
         if laid_out is None:
-            return constant(self.graph, info, held, name)
+            return constant(graph, info, held, name)
         if self.values:
             self.graph.setInitialValue(laid_out, held)
         return laid_out
@@ -138,7 +168,7 @@ class Lowering:
         """Add a tensor as the first reader that cares wants it; None when none does."""
         for node, place in self.consumers.get(name, ()):
             operator = OPERATORS[node.key]
-            call = self.call(replace(node, name=called), Program())
+            call = self.call(replace(node, name=called), Program(), node.name)
             for before, given in enumerate(node.inputs[:place]):
                 call.inputs[before] = self.made.get(given, self.stored.get(given))
             made: Tensor | None = None

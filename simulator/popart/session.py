@@ -22,6 +22,7 @@ from simulator.popart.importing import import_model
 from simulator.popart.losses import Loss, add_losses
 from simulator.popart.lowering import Lowering, Progress
 from simulator.popart.model_file import Model, read_model, weights_of, write_model
+from simulator.popart.placement import place_nodes
 from simulator.popart.programs import Programs
 from simulator.popart.session_options import SessionOptions
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo, to_device
@@ -83,7 +84,8 @@ class InferenceSession:
     def prepareDevice(self) -> None:
         """Compile the model and load it onto the device."""
         graph, options = Graph(self._device.target), self._options.convolutionOptions
-        lowering = Lowering(self._ir, graph, options, self._values, self.training)
+        placed = {} if self._device.isCpu else self._placed()
+        lowering = Lowering(self._ir, graph, options, self._values, self.training, placed)
         body = Program(name="batch")
         compute = Program()
         made = self._programs = Programs()
@@ -100,6 +102,11 @@ class InferenceSession:
         self._engine = Engine(graph, list(made.programs.values()), self._options.engineOptions)
         self._engine.load(self._device.device)
         self._uploaded = False
+
+    def _placed(self) -> dict[str, int]:
+        """Give the IPU of each node."""
+        ipus, auto = self._device.numIpus, self._options.autoVirtualGraph
+        return place_nodes(self._ir, ipus, auto=auto, what=self._what)
 
     def _lower(self, lowering: Lowering, prog: Program) -> Mapping[str, Tensor]:
         """Add what a batch computes; give tensors beside those of the model."""

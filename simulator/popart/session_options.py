@@ -11,6 +11,7 @@ from simulator.popart.errors import popart_exception
 OPTIONS: dict[str, Any] = {
     "engineOptions": {},  # of the Engine
     "reportOptions": {},  # of the summary report: showExecutionSteps, showVarStorage, ...
+    "autoVirtualGraph": False,  # balance nodes over the IPUs, instead of the builder's notes
     "convolutionOptions": {},  # of poplin's convolutions and products
 }
 

@@ -17,6 +17,7 @@ from simulator.popart.gradients import PREFIX, check_trainable, lower_backward, 
 from simulator.popart.losses import Loss
 from simulator.popart.lowering import Lowering
 from simulator.popart.optimizers import SGD, update
+from simulator.popart.placement import brought, lies_on
 from simulator.popart.session import InferenceSession
 
 RATE, OPTIMIZER_FROM_HOST = "learningRate", "optimizerFromHost"
@@ -59,11 +60,21 @@ class TrainingSession(InferenceSession):
         rate = self._add_rate(lowering.graph)
         for name in self._ir.weights:
             if name in found:
-                weight = lowering.stored[name]
-                given = (weight, found[name].reshape(weight.shape), rate, self._optimizer.decay)
-                with lowering.graph.debug_scope(name, "popart", weight=name):
-                    update(lowering.graph, *given, prog, name)
+                self._change(lowering, name, found[name], rate, prog)
         return {f"{PREFIX}{name}": gradient for name, gradient in found.items()}
+
+    def _change(
+        self, lowering: Lowering, name: str, gradient: Tensor, rate: Tensor | float, prog: Program
+    ) -> None:
+        """Add the change of a weight, on the IPU where it is."""
+        graph, weight = lowering.graph, lowering.stored[name]
+        ipu = next(i for i in range(len(lowering.graphs)) if lies_on(graph, weight, i))
+        with graph.debug_scope(name, "popart", weight=name):
+            near = brought(graph, gradient, ipu, prog, f"{name}/Grad")
+            if isinstance(rate, Tensor):
+                rate = brought(graph, rate, ipu, prog, f"{name}/{RATE}")
+            given = (weight, near.reshape(weight.shape), rate, self._optimizer.decay)
+            update(lowering.graphs[ipu], *given, prog, name)
 
     def _add_rate(self, graph: Graph) -> Tensor | float:
         """Give the learning rate: a number, or a tensor that the host can write."""

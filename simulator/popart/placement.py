@@ -1,0 +1,84 @@
+"""Which IPU each node is on: by the builder's notes, or balanced by weights and work."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.graph.graph import Graph
+from simulator.graph.program import Sequence
+from simulator.graph.tensor import Tensor
+from simulator.popart.errors import popart_exception
+from simulator.popart.ir import IPU_ATTRIBUTE, Ir, Node
+from simulator.poplibs import poputil
+
+
+def place_nodes(ir: Ir, ipus: int, *, auto: bool, what: str) -> dict[str, int]:
+    """Give the IPU of each node by its name; raises popart_exception for one that is not there."""
+    if auto:
+        return _balanced(ir, ipus)
+    placed: dict[str, int] = {}
+    made: dict[str, int] = {}
+    for node in ir.nodes:
+        noted = node.attributes.get(IPU_ATTRIBUTE)
+        # What nobody placed stays with the last of what it reads.
+        beside = [made[name] for name in node.inputs if name in made]
+        ipu = int(noted) if noted is not None else max(beside, default=0)
+        if not 0 <= ipu < ipus:
+            raise popart_exception(f"{what}: {node} is placed on IPU {ipu}; the device has {ipus}")
+        placed[node.name] = ipu
+        made |= dict.fromkeys(node.outputs, ipu)
+    return placed
+
+
+def _balanced(ir: Ir, ipus: int) -> dict[str, int]:
+    """Cut the order of nodes into as many parts, alike in bytes of weights and in work together."""
+    seen: set[str] = set()
+    weights = np.zeros(len(ir.nodes))
+    work = np.zeros(len(ir.nodes))
+    for place, node in enumerate(ir.nodes):
+        new = {name for name in node.inputs if name in ir.weights and name not in seen}
+        seen |= new
+        weights[place] = sum(ir.infos[name].nbytes() for name in new)
+        work[place] = _work(ir, node)
+    shares = sum(column / column.sum() for column in (weights, work) if column.sum())
+    shares = np.broadcast_to(shares, len(ir.nodes))
+    total = max(float(shares.sum()), 1e-30)
+    middle = (np.cumsum(shares) - shares / 2) / total
+    parts = np.minimum((middle * ipus).astype(np.int64), ipus - 1)
+    return {node.name: int(part) for node, part in zip(ir.nodes, parts, strict=True)}
+
+
+def _work(ir: Ir, node: Node) -> float:
+    """Estimate a node's products and sums: of a layer, each output times what it adds up."""
+    outputs = [ir.infos[name] for name in node.outputs if name]
+    elements = float(sum(info.nelms() for info in outputs))
+    if node.operator == "Conv":
+        return elements * ir.infos[node.inputs[1]].nelms() / ir.infos[node.inputs[1]].dims[0]
+    if node.operator in ("MatMul", "Gemm"):
+        turned = bool(node.attributes.get("transA", 0))
+        return elements * ir.infos[node.inputs[0]].dims[0 if turned else -1]
+    return elements
+
+
+def graphs_of(graph: Graph) -> list[Graph]:
+    """Give a graph of the tiles of each IPU."""
+    target = graph.getTarget()
+    tiles = target.tiles_per_ipu
+    if target.num_ipus == 1:
+        return [graph]
+    return [
+        graph.createVirtualGraph(ipu * tiles, (ipu + 1) * tiles) for ipu in range(target.num_ipus)
+    ]
+
+
+def lies_on(graph: Graph, tensor: Tensor, ipu: int) -> bool:
+    """Tell whether all of a tensor is on an IPU."""
+    tiles = graph.tile_ranges(tensor)[2]
+    return bool((tiles // graph.getTarget().tiles_per_ipu == ipu).all())
+
+
+def brought(graph: Graph, tensor: Tensor, ipu: int, prog: Sequence, name: str) -> Tensor:
+    """Give a tensor on an IPU: itself, or a copy that crosses to the same tiles there."""
+    if graph.getTarget().num_ipus == 1 or lies_on(graph, tensor, ipu):
+        return tensor
+    return poputil.copyToIpu(graph, tensor, prog, ipu, f"{name}/ToIpu{ipu}")

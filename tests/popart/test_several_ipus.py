@@ -1,0 +1,111 @@
+"""Nodes are placed on IPUs by notes or by balance; what crosses is exchanged globally."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from models import model, node, tiny
+
+from pva.report import openReport
+from simulator import popart
+from simulator.graph.types import Array
+from simulator.popart.placement import place_nodes
+
+
+def guides_example() -> tuple[bytes, list[str], str]:
+    """Build the guide's example: two additions on IPU 0, one of their results on IPU 1."""
+    builder = popart.Builder()
+    inputs = [builder.addInputTensor(popart.TensorInfo("FLOAT", [1])) for _ in range(4)]
+    with builder.virtualGraph(0):
+        o1, o2 = (builder.aiOnnx.add(inputs[p : p + 2]) for p in (0, 2))
+    with builder.virtualGraph(1):
+        o = builder.aiOnnx.add([o1, o2])
+    return builder.getModelProto(), inputs, o
+
+
+def ran(
+    proto: object, inputs: dict[str, Array], anchor: str, out: Path, **chosen: bool
+) -> popart.InferenceSession:
+    """Run a model on two IPUs with a report; check the values of its anchor against the CPU's."""
+    options = popart.SessionOptions(**chosen)
+    options.engineOptions = {"autoReport.all": True, "autoReport.directory": str(out)}
+    found = []
+    for device, given in ((tiny(2), options), (popart.DeviceManager().createCpuDevice(), None)):
+        flow = popart.DataFlow(1, [anchor])
+        session = popart.InferenceSession(proto, flow, device, userOptions=given)
+        session.prepareDevice()
+        session.weightsFromHost()
+        anchors = session.initAnchorArrays()
+        session.run(popart.PyStepIO(inputs, anchors))
+        found.append(anchors[anchor])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
+    return session
+
+
+def test_the_guides_example_crosses_between_its_ipus(tmp_path: Path) -> None:
+    proto, inputs, o = guides_example()
+    ran(proto, {name: np.float32([p]) for p, name in enumerate(inputs)}, o, tmp_path)
+    report = openReport(tmp_path)
+    programs = report.frames.programs()
+    crossing = programs.loc[programs["type"] == "GlobalExchange", "name"]
+    assert sum("ToIpu1" in name for name in crossing) == 2
+    assert report.check()["holds"].fillna(True).all()
+
+
+def layers(count: int, size: int) -> tuple[object, dict[str, Array]]:
+    """Make a chain of products."""
+    random = np.random.default_rng(1)
+    weights = {f"w{i}": random.normal(size=(size, size)).astype(np.float32) for i in range(count)}
+    nodes = [node("MatMul", f"x{i} w{i}", f"x{i + 1}") for i in range(count)]
+    inputs = {"x0": random.normal(size=(2, size)).astype(np.float32)}
+    return model(nodes, {"x0": [2, size]}, [f"x{count}"], weights), inputs
+
+
+def test_layers_are_balanced_by_weights_and_work(tmp_path: Path) -> None:
+    proto, inputs = layers(4, 8)
+    ran(proto, inputs, "x4", tmp_path, autoVirtualGraph=True)
+    report = openReport(tmp_path)
+    by_tile = report.frames.variables().groupby("name")["bytes"].sum()
+    assert by_tile["w0"] == by_tile["w3"] == 256
+    memory = report.frames.memory_by_tile()
+    halves = memory["total"].groupby(memory.index // 4).sum()
+    assert len(halves) == 2 and halves.min() / halves.max() > 0.6
+
+
+def test_the_first_half_of_like_layers_is_on_the_first_ipu() -> None:
+    proto, _ = layers(4, 8)
+    session = popart.InferenceSession(proto, popart.DataFlow(1, ["x4"]), tiny(2))
+    placed = place_nodes(session._ir, 2, auto=True, what="model")
+    assert list(placed.values()) == [0, 0, 1, 1]
+
+
+def test_an_ipu_that_is_not_there_is_named() -> None:
+    proto, _, o = guides_example()
+    session = popart.InferenceSession(proto, popart.DataFlow(1, [o]), tiny())
+    with pytest.raises(popart.popart_exception, match="is placed on IPU 1; the device has 1"):
+        session.prepareDevice()
+
+
+def test_training_over_two_ipus_changes_weights_as_on_one() -> None:
+    proto, inputs = layers(2, 4)
+    found = []
+    for ipus in (1, 2):
+        session = popart.TrainingSession(
+            proto,
+            popart.DataFlow(1, []),
+            losses=[popart.L1Loss("x2", "loss")],
+            optimizer=popart.SGD(0.1),
+            deviceInfo=tiny(ipus),
+            userOptions=popart.SessionOptions(autoVirtualGraph=True),
+        )
+        session.prepareDevice()
+        session.weightsFromHost()
+        session.run(popart.PyStepIO(inputs, {}))
+        session.weightsToHost()
+        weights = {name: np.zeros((4, 4), np.float32) for name in ("w0", "w1")}
+        session.readWeights(weights)
+        found.append(weights)
+    for name in ("w0", "w1"):
+        np.testing.assert_allclose(found[0][name], found[1][name], rtol=1e-5)
