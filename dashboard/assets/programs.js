@@ -16,11 +16,14 @@
     }
   };
 
-  /** Turn a program over: open or closed, other than its level would have it. */
+  /** Turn a program over: open or closed, other than its level has it; `turned=LEVEL:ROWS`. */
   function turn(program) {
-    const now = (read("turned") || "").split(",").filter(Boolean);
+    const level = read("level") || "0";
+    const [rows, before] = (read("turned") || "").split(":").reverse();
+    const now = before === undefined || before === level ? rows.split(",").filter(Boolean) : [];
     const one = String(program);
-    go({ turned: (now.includes(one) ? now.filter((other) => other !== one) : [...now, one]).join(",") }, true);
+    const next = now.includes(one) ? now.filter((other) => other !== one) : [...now, one];
+    go({ turned: next.length ? level + ":" + next.join(",") : null }, true);
   }
 
   // React is there once Dash is; components are looked up when the first line is drawn.

@@ -207,8 +207,7 @@ def _written(tree: Frame) -> Frame:
 def _seen(tree: Frame, chosen: Address) -> tuple[Any, Any]:
     """Tell which lines are open, and which are seen."""
     level = int(chosen.option("level", [value for value, _ in LEVELS]))
-    turned = [int(text) for text in chosen.text("turned").split(",") if text.isdigit()]
-    opened = lines.open_lines(tree, level=level, turned=turned)
+    opened = lines.open_lines(tree, level=level, turned=turned(chosen))
     seen = lines.visible_lines(tree, opened)
     part = chosen.text("part", ALL)
     if part != ALL:
@@ -216,6 +215,17 @@ def _seen(tree: Frame, chosen: Address) -> tuple[Any, Any]:
     if chosen.option("syncs", ("on", "off")) == "off":
         seen &= (tree["type"] != "Sync").to_numpy()
     return opened, seen
+
+
+def turned(chosen: Address) -> set[int]:
+    """Give the programs that are open or closed other than their level has it.
+
+    `turned=2:13,40` counts at level 2 alone: to choose another level starts anew.
+    """
+    level, colon, rows = chosen.text("turned").rpartition(":")
+    if colon and level != chosen.text("level", LEVELS[0][0]):
+        return set()
+    return {int(row) for row in rows.split(",") if row.isascii() and row.isdigit()}
 
 
 def _marks(store: Store, chosen: Address, tree: Frame) -> Any:
@@ -271,13 +281,14 @@ def go_on(store: Store, chosen: Address, text: str, *, backwards: bool) -> dict[
     if line < 0:
         return {"find": text.strip()}
     opened, seen = _seen(tree, chosen)
-    turned = {int(each) for each in chosen.text("turned").split(",") if each.isdigit()}
-    turned ^= set(lines.closed_above(tree, opened, line).tolist())
-    hidden = not seen[line] and not len(lines.closed_above(tree, opened, line))
+    closed = set(lines.closed_above(tree, opened, line).tolist())
+    rows = ",".join(map(str, sorted(turned(chosen) ^ closed)))
+    level = chosen.text("level", LEVELS[0][0])
+    hidden = not seen[line] and not closed
     return {
         "find": text.strip(),
         "program": str(tree["program"][line]),
-        "turned": ",".join(map(str, sorted(turned))),
+        "turned": f"{level}:{rows}" if rows else "",
         **({"part": "", "syncs": ""} if hidden else {}),
     }
 

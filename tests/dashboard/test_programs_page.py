@@ -70,6 +70,8 @@ def test_lines_follow_level_part_turned_and_syncs(store: Store) -> None:
     assert shown(store, "level=1&turned=11")["program"].tolist() == [0, 11, 12]
     assert shown(store, "part=function-0")["program"].tolist() == [11, 12]
     assert shown(store, "syncs=off&turned=3")["program"].tolist() == [0, 2, 3, 8, 9, 10, 11, 12]
+    # What was turned over at another level counts no more.
+    assert shown(store, "level=1&turned=0:11")["program"].tolist() == [0, 11]
     with pytest.raises(AddressError, match="level=9: not there"):
         shown(store, "level=9")
 
@@ -95,7 +97,7 @@ def test_search_goes_on_and_opens_what_the_step_lies_in(store: Store) -> None:
         chosen = parse(programs.PATH, search)
         return programs.go_on(store, chosen, "multiply", **{"backwards": False} | options)
 
-    assert go("level=1") == {"find": "multiply", "program": "5", "turned": "0,3,4"}
+    assert go("level=1") == {"find": "multiply", "program": "5", "turned": "1:0,3,4"}
     assert go("program=5")["program"] == "6"
     assert go("program=5", backwards=True)["program"] == "6"
     # Of another part, it leaves the choice of a part.
