@@ -21,6 +21,7 @@ from pva.analysis import program_lines as lines
 from pva.analysis.layers import DEFAULT, owners_in, software_layers
 from pva.analysis.program_stages import program_stages
 from pva.analysis.program_tree import program_tree
+from pva.analysis.selection import SelectionError
 
 PATH, TITLE = "/programs", "Program tree"
 
@@ -211,7 +212,12 @@ def _seen(tree: Frame, chosen: Address) -> tuple[Any, Any]:
     seen = lines.visible_lines(tree, opened)
     part = chosen.text("part", ALL)
     if part != ALL:
-        seen &= ((tree["part"] + "-" + tree["number"].astype(str)) == part).to_numpy()
+        inside = ((tree["part"] + "-" + tree["number"].astype(str)) == part).to_numpy()
+        if not inside.any():
+            raise SelectionError(
+                f"part={part}", "not there", "as in part=control-0, part=function-0"
+            )
+        seen &= inside
     if chosen.option("syncs", ("on", "off")) == "off":
         seen &= (tree["type"] != "Sync").to_numpy()
     return opened, seen
@@ -245,7 +251,9 @@ def _marks(store: Store, chosen: Address, tree: Frame) -> Any:
 def chosen_line(tree: Frame, chosen: Address) -> int:
     """Give the line of the program in the address, -1 for none."""
     text = chosen.text("program")
-    found = np.flatnonzero(tree["program"] == int(text)) if text.isdigit() else np.zeros(0)
+    if not (text.isascii() and text.isdigit()):
+        return -1
+    found = np.flatnonzero(tree["program"] == int(text))
     return int(found[0]) if len(found) else -1
 
 

@@ -14,6 +14,7 @@ from dashboard.pages import program_details, programs
 from dashboard.store import Store
 from pva.analysis.program_stages import program_stages
 from pva.analysis.program_tree import program_tree
+from pva.analysis.selection import SelectionError
 from tests.builders import small_report, write_report
 
 MARKUP = "<script>alert('x')</script>"
@@ -160,6 +161,18 @@ def test_tabs_show_vertices_variables_and_source(store: Store) -> None:
 def test_a_tab_that_says_nothing_of_a_step_gives_way_to_its_details(store: Store) -> None:
     assert "2 times" in words(details(store, "program=3&tab=vertices"))
     assert "The compiler put it in" in words(details(store, "program=3&tab=debug"))
+
+
+@pytest.mark.parametrize("text", ["99", "9" * 30, "²", "-1", "x"])
+def test_a_program_that_is_not_there_is_refused_in_one_line(store: Store, text: str) -> None:
+    assert set(shown(store, f"program={text}")["mark"]) == {""}
+    with pytest.raises(SelectionError, match="programs 0 to 13|write a row, as in program=12"):
+        details(store, f"program={text}")
+
+
+def test_a_part_that_is_not_there_is_refused(store: Store) -> None:
+    with pytest.raises(SelectionError, match="part=x: not there"):
+        shown(store, "part=x")
 
 
 def test_nothing_chosen_says_what_to_do(store: Store) -> None:
