@@ -10,6 +10,8 @@ from cli.demo import train_digits
 from cli.faults import Command, Group
 from cli.program import run_program, say_where
 from cli.recording import recorded
+from cli.simulate_model import SUFFIX as MODEL
+from cli.simulate_model import model_command
 from pva.errors import PvaError
 
 EXAMPLES = """
@@ -20,9 +22,11 @@ Examples:
   tilescope simulate newton_pipeline --tiles 16 --replicas 2 --out pipeline/
   tilescope simulate mine.py --epochs 3 --target bow --ipus 2 --out run/
   tilescope simulate mine.py --option autoReport.executionProfileProgramRunCount=5
+  tilescope simulate alexnet.onnx --ipus 2 --batch 4 --no-values --out alexnet/
 """
 
 SUFFIX = ".py"
+SUFFIXES = (SUFFIX, MODEL)
 
 _target = click.option(
     "--target", default="mk2", show_default=True, help="Machine: mk1, mk2, bow or tiny."
@@ -36,13 +40,13 @@ _out = click.option(
 
 
 class Programs(Group):
-    """The programs that come with the simulator; the path of a Python file is one more."""
+    """The programs that come with the simulator; a Python file or ONNX model is one more."""
 
     member = "program"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Let options stand before the Python file, too."""
-        files = [at for at, argument in enumerate(args) if argument.endswith(SUFFIX)]
+        """Let options stand before the file, too."""
+        files = [at for at, argument in enumerate(args) if argument.endswith(SUFFIXES)]
         if files and args[0].startswith("-"):
             args = [args.pop(files[0]), *args]
         return super().parse_args(ctx, args)
@@ -53,6 +57,8 @@ class Programs(Group):
         """Find the program that the first argument names."""
         if args and args[0].endswith(SUFFIX):
             return args[0], program_of(Path(args[0])), args[1:]
+        if args and args[0].endswith(MODEL):
+            return args[0], model_command(Path(args[0]), _checked_options, say_where), args[1:]
         return super().resolve_command(ctx, args)
 
 
@@ -107,10 +113,13 @@ def _checked_target(part: str | None, ipus: int | None) -> dict[str, object]:
     cls=Programs, epilog=EXAMPLES, no_args_is_help=True, subcommand_metavar="PROGRAM [ARGS]..."
 )
 def simulate() -> None:
-    """Run a program in the simulator and write its report: an example, or a Python file.
+    """Run a program in the simulator and write its report: an example, a Python file, a model.
 
     \b
     tilescope simulate PROGRAM.py [ARGS]... [--target PART] [--ipus N]
+                       [--option KEY=VALUE]... [--out DIR]
+    tilescope simulate MODEL.onnx [--target PART] [--ipus N] [--batch B] [--shape INPUT=1x3x8]...
+                       [--train] [--no-values] [--list-unsupported]
                        [--option KEY=VALUE]... [--out DIR]
 
     The file runs as the main program, unchanged, with ARGS as its arguments; put -- before ARGS
@@ -119,6 +128,11 @@ def simulate() -> None:
     --option sets options of the engine, such as autoReport.executionProfileProgramRunCount=5.
     Everything reaches the program through POPLAR_ENGINE_OPTIONS and POPLAR_TARGET_OPTIONS. The exit
     code is the program's; 2 when it makes no Engine.
+
+    An ONNX model runs once on random inputs (by tilescope[popart]); several IPUs share its nodes.
+    --batch is the first size of its inputs, --shape one input's; --train adds a loss and trains one
+    batch; with --no-values memory and cycles are found without values or weights;
+    --list-unsupported names all nodes that cannot be run, and ends with 1 if there are any.
     """
 
 

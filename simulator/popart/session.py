@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import onnx
 
 from simulator.engine import Engine
 from simulator.graph.graph import Graph
@@ -36,7 +37,8 @@ def _nothing(done: int, total: int, what: str) -> None:
 class InferenceSession:
     """A model that gives its anchors for inputs.
 
-    `model` is the path of an ONNX file, a serialised ModelProto or a ModelProto. Raises
+    `model` is the path of an ONNX file, a serialised ModelProto or a ModelProto; or one that has
+    been read already, with what errors call it and the folder of its external data. Raises
     popart_exception for a model that cannot be run, before anything is compiled.
     """
 
@@ -44,7 +46,7 @@ class InferenceSession:
 
     def __init__(
         self,
-        model: Model,
+        model: Model | tuple[onnx.ModelProto, str, Path | None],
         dataFlow: DataFlow | None = None,
         deviceInfo: DeviceInfo | None = None,
         inputShapeInfo: InputShapeInfo | None = None,
@@ -61,7 +63,7 @@ class InferenceSession:
         self._options = userOptions or SessionOptions()
         self._profiled = reports.is_profiled(self._options.engineOptions)
         self._values = _true(self._options.engineOptions.get(VALUES_OPTION, True))
-        self._model, what, folder = read_model(model)
+        self._model, what, folder = model if isinstance(model, tuple) else read_model(model)
         self._ir, wrong = import_model(
             self._model, what, folder, inputShapeInfo, values=self._values
         )
@@ -118,6 +120,11 @@ class InferenceSession:
         if self._engine is None:
             raise popart_exception(f"{what}: call prepareDevice first")
         return self._engine
+
+    @property
+    def inputs(self) -> list[str]:
+        """Name the inputs that every batch needs."""
+        return list(self._ir.inputs)
 
     def getInfo(self, name: str) -> TensorInfo:
         """Give type and shape of a tensor of the model."""

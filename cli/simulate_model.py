@@ -1,0 +1,99 @@
+"""`tilescope simulate MODEL.onnx`: what an ONNX model would cost on one or more IPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.faults import Command
+from cli.output import printable
+from cli.recording import Progress, progress_shown, recorded
+from pva.errors import PvaError
+
+SUFFIX = ".onnx"
+HELP = "Run an ONNX model once on random inputs, and write its report."
+PARTS = 10  # lines of progress where there is no terminal
+
+UNSUPPORTED = 1  # exit code of --list-unsupported when there are some
+
+
+def model_command(
+    path: Path, checked_options: Callable[[tuple[str, ...]], dict[str, str]],
+    say_where: Callable[[Path], None],
+) -> click.Command:  # fmt: skip
+    """Make the command that simulates a model."""
+
+    def run_model(out: Path | None, option: tuple[str, ...], list_unsupported: bool,
+                  shape: tuple[str, ...], no_values: bool, **given: Any) -> int:  # fmt: skip
+        if not path.is_file():
+            raise PvaError(path, "no such file", "give the path of an ONNX model")
+        options = checked_options(option)
+        from simulator import popart  # noqa: F401 - which says what to install
+        from simulator.popart import simulate
+
+        request = simulate.Request(
+            shapes=_shapes(shape), values=not no_values, options=options, **given
+        )
+        if list_unsupported:
+            wrong = simulate.list_unsupported(path, request)
+            for line in wrong:
+                click.echo(printable(line))
+            return UNSUPPORTED if wrong else 0
+        directory = out or Path(path.stem)
+        with recorded(directory), progress_shown() as shown:
+            outcome = simulate.simulate_model(path, directory, request, _seldom(shown))
+        if outcome.loss:
+            click.echo(printable(f"trained one batch: {outcome.loss}"), err=True)
+        for name, values in outcome.outputs.items():
+            sizes = " x ".join(map(str, values.shape)) or "1"
+            low, high = float(values.min()), float(values.max())
+            click.echo(printable(f"{name}: {sizes} of {values.dtype}, {low:.6g} to {high:.6g}"))
+        say_where(directory)
+        return 0
+
+    return _with_options(Command(path.name, callback=run_model, help=HELP))
+
+
+def _with_options(command: click.Command) -> click.Command:
+    options = (
+        click.option("--target", default="mk2", help="Machine: mk1, mk2, bow or tiny."),
+        click.option("--ipus", type=click.IntRange(min=1), default=1, help="IPUs."),
+        click.option("--batch", type=click.IntRange(min=1), help="First size of every input."),
+        click.option("--shape", multiple=True, metavar="INPUT=1x3x8", help="Shape of an input."),
+        click.option("--train", is_flag=True, help="Train one batch, too."),
+        click.option("--no-values", is_flag=True, help="Find memory and cycles alone."),
+        click.option("--list-unsupported", is_flag=True, help="Name what cannot be run."),
+        click.option("--option", multiple=True, metavar="KEY=VALUE", help="Engine option."),
+        click.option("--out", type=click.Path(path_type=Path), help="Directory of the report."),
+    )
+    for add in options:
+        command = add(command)
+    return command
+
+
+def _shapes(given: tuple[str, ...]) -> dict[str, list[int]]:
+    """Read INPUT=1x3x8 pairs; raises click.UsageError."""
+    shapes = {}
+    for text in given:
+        name, _, sizes = text.rpartition("=")
+        parts = sizes.lower().split("x")
+        if not name or not all(part.strip().isdigit() for part in parts):
+            raise click.UsageError(f"--shape {text}: write INPUT=1x3x224x224")
+        shapes[name] = [int(part) for part in parts]
+    return shapes
+
+
+def _seldom(shown: Progress) -> Progress:
+    """Show a share of the nodes: each tenth, and the last."""
+    last = [-1]
+
+    def show(done: int, total: int, what: str) -> None:
+        part = done * PARTS // max(total, 1)
+        if part != last[0]:
+            last[0] = part
+            shown(done, total, printable(f"lowering {what}" if what else "compiling"))
+
+    return show

@@ -1,0 +1,159 @@
+"""What a model would cost: compiled and run once, with values of random inputs or without any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from simulator.graph.types import Array
+from simulator.popart.dataflow import DataFlow, PyStepIO
+from simulator.popart.devices import DeviceManager
+from simulator.popart.errors import popart_exception
+from simulator.popart.importing import import_model
+from simulator.popart.ir import ONNX, Ir
+from simulator.popart.losses import IdentityLoss, Loss, NllLoss, ReductionType
+from simulator.popart.lowering import Progress
+from simulator.popart.model_file import read_model, value_info
+from simulator.popart.optimizers import SGD
+from simulator.popart.session import InferenceSession
+from simulator.popart.session_options import SessionOptions
+from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
+from simulator.popart.training import TrainingSession
+from simulator.runtime.without_values import OPTION as VALUES_OPTION
+
+RATE, SEED = 0.01, 1
+LOSS, LABELS = "loss", "labels"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for: the machine, the batch (None for the model's own), and what is run."""
+
+    target: str = "mk2"
+    ipus: int = 1
+    batch: int | None = None
+    shapes: Mapping[str, Sequence[int]] | None = None
+    train: bool = False
+    values: bool = True
+    options: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The values of the model's outputs (none without values), and the loss that was trained."""
+
+    outputs: dict[str, Array]
+    loss: str
+
+
+def simulate_model(
+    path: Path, out: Path, request: Request, progress: Progress = lambda done, total, what: None
+) -> Outcome:
+    """Compile a model, run one batch of random inputs, and leave a report in `out`.
+
+    Raises popart_exception for a model that cannot be run.
+    """
+    model, what, folder = read_model(path)
+    shapes = open_shapes(model, request, what)
+    device = DeviceManager().createIpuModelDevice(
+        {"ipuVersion": request.target, "numIPUs": request.ipus}
+    )
+    report = {"autoReport.all": True, "autoReport.directory": str(out.resolve())}
+    engine = {**report, **(request.options or {}), VALUES_OPTION: request.values}
+    options = SessionOptions(engineOptions=engine, autoVirtualGraph=request.ipus > 1)
+    ir, wrong = import_model(model, what, folder, shapes, values=request.values)
+    if wrong:
+        raise popart_exception(f"{wrong[0]}; --list-unsupported names all {len(wrong)}")
+    outputs = [name for name in ir.outputs if ir.infos[name].nelms()]
+    given: dict[str, Any] = {
+        "inputShapeInfo": shapes,
+        "userOptions": options,
+        "progress": progress,
+    }
+    session: InferenceSession
+    losses: list[Loss] = []
+    source = (model, what, folder)
+    if request.train:
+        losses = [loss_of(ir, shapes)]
+        flow = DataFlow(1, [*outputs, LOSS])
+        given |= {"losses": losses, "optimizer": SGD(RATE), "deviceInfo": device}
+        session = TrainingSession(source, flow, **given)
+    else:
+        session = InferenceSession(source, DataFlow(1, outputs), device, **given)
+    session.prepareDevice()
+    session.weightsFromHost()
+    anchors = session.initAnchorArrays()
+    session.run(PyStepIO(random_inputs(session, losses) if request.values else {}, anchors))
+    kinds = ", ".join(f"{type(loss).__name__} of {loss.inputs[0]!r}" for loss in losses)
+    return Outcome(anchors if request.values else {}, kinds)
+
+
+def list_unsupported(path: Path, request: Request) -> list[str]:
+    """Say of each node that cannot be lowered why, and what would be needed."""
+    model, what, folder = read_model(path)
+    shapes = open_shapes(model, request, what)
+    return import_model(model, what, folder, shapes, values=False)[1]
+
+
+def open_shapes(model: onnx.ModelProto, request: Request, what: str) -> InputShapeInfo:
+    """Give the shapes of the inputs that the request changes; of outputs none stays declared."""
+    found = InputShapeInfo()
+    stored = {tensor.name for tensor in model.graph.initializer}
+    inputs = [value for value in model.graph.input if value.name not in stored]
+    given = dict(request.shapes or {})
+    unknown = sorted(set(given) - {value.name for value in inputs})
+    if unknown:
+        known = ", ".join(repr(value.name) for value in inputs)
+        raise popart_exception(f"{what}: no input {unknown[0]!r}; there are {known}")
+    for value in inputs:
+        kind, sizes = value_info(value, f"{what}: input {value.name!r}")
+        if value.name in given:
+            sizes = list(given[value.name])
+        if request.batch is not None and sizes:
+            sizes[0] = request.batch
+        if None not in sizes:
+            found.add(value.name, TensorInfo(kind, [size for size in sizes if size is not None]))
+    if request.batch is not None or given:
+        for value in model.graph.output:
+            value.type.tensor_type.ClearField("shape")
+    return found
+
+
+def loss_of(ir: Ir, shapes: InputShapeInfo) -> Loss:
+    """Choose a loss: the likelihood of labels for a softmax, else the mean of the first output."""
+    makers = {name: node for node in ir.nodes for name in node.outputs}
+    for name in ir.outputs:
+        maker, info = makers.get(name), ir.infos[name]
+        if maker is not None and maker.key == (ONNX, "Softmax") and len(info.dims) == 2:
+            labels = LABELS if LABELS not in ir.infos else f"{LABELS}/loss"
+            shapes.add(labels, TensorInfo("INT32", info.dims[:1]))
+            return NllLoss(name, labels, LOSS, ReductionType.Mean)
+    floats = [name for name in ir.outputs if ir.infos[name].device.numpy.kind == "f"]
+    if not floats:
+        raise popart_exception(f"{ir.name}: no output of floats; there is no loss to train")
+    return IdentityLoss(floats[0], LOSS, ReductionType.Mean)
+
+
+def random_inputs(session: InferenceSession, losses: Sequence[Loss]) -> dict[str, Array]:
+    """Make inputs: normal numbers for floats, zeros for the rest, and labels of any class."""
+    random = np.random.default_rng(SEED)
+    classes = {
+        loss.labels: session.getInfo(loss.probs).dims[-1]
+        for loss in losses
+        if isinstance(loss, NllLoss)
+    }
+    made: dict[str, Array] = {}
+    for name in session.inputs:
+        info = session.getInfo(name)
+        if name in classes:
+            made[name] = random.integers(0, classes[name], info.dims).astype(info.host)
+        elif info.host.kind == "f":
+            made[name] = random.normal(size=info.dims).astype(info.host)
+        else:
+            made[name] = np.zeros(info.dims, dtype=info.host)
+    return made

@@ -1,0 +1,105 @@
+"""`tilescope simulate MODEL.onnx` leaves a report, or says in one line what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from click.testing import CliRunner, Result
+from models import model, node
+
+from cli.main import tilescope
+from pva.report import openReport
+
+WEIGHTS = np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32)
+NODES = [node("MatMul", "x w", "y", name="layer"), node("Softmax", "y", "p", axis=1)]
+
+
+def saved(folder: Path, proto: onnx.ModelProto) -> str:
+    """Write a model; give its path."""
+    path = folder / "net.onnx"
+    path.write_bytes(proto.SerializeToString())
+    return str(path)
+
+
+def simulated(path: str, out: Path, *more: str) -> Result:
+    command = ["simulate", path, "--target", "tiny", "--out", str(out), *more]
+    return CliRunner().invoke(tilescope, command)
+
+
+def small(folder: Path) -> str:
+    return saved(folder, model(NODES, {"x": [2, 4]}, ["p"], {"w": WEIGHTS}))
+
+
+def test_a_model_runs_on_random_inputs_and_leaves_a_report(tmp_path: Path) -> None:
+    done = simulated(small(tmp_path), tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert "p: 2 x 3 of float32, 0." in done.stdout and "compiling" in done.stderr
+    report = openReport(tmp_path / "out")
+    assert [run.name for run in report.execution.runs] == ["weightsFromHost", "run"]
+
+
+def test_batch_and_ipus_are_those_asked_for(tmp_path: Path) -> None:
+    done = simulated(small(tmp_path), tmp_path / "out", "--batch", "5", "--ipus", "2")
+    assert done.exit_code == 0, done.output
+    assert "p: 5 x 3 of float32" in done.stdout
+    assert openReport(tmp_path / "out").compilation.target.numIPUs == 2
+
+
+def test_training_names_its_loss(tmp_path: Path) -> None:
+    done = simulated(small(tmp_path), tmp_path / "out", "--train")
+    assert done.exit_code == 0, done.output
+    assert "trained one batch: NllLoss of 'p'" in done.stderr and "\nloss: 1 of" in done.stdout
+    names = openReport(tmp_path / "out").frames.programs()["name"]
+    assert names.str.contains("w/UpdateWeights").any()
+
+
+def test_without_values_nothing_is_computed(tmp_path: Path) -> None:
+    done = simulated(small(tmp_path), tmp_path / "out", "--no-values")
+    assert done.exit_code == 0 and "float32" not in done.stdout
+    assert openReport(tmp_path / "out").execution.runs[1].cycles > 0
+
+
+def test_open_shapes_are_given_by_name(tmp_path: Path) -> None:
+    path = saved(tmp_path, model(NODES, {"x": ["n", 4]}, ["p"], {"w": WEIGHTS}))
+    refused = simulated(path, tmp_path / "out")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    done = simulated(path, tmp_path / "out", "--shape", "x=7x4")
+    assert "p: 7 x 3 of float32" in done.stdout, done.output
+
+
+def test_unsupported_nodes_are_listed_all_at_once(tmp_path: Path) -> None:
+    nodes = [node("Einsum", "x", "y", equation="ij->ji"), node("CumSum", "x a", "z")]
+    path = saved(tmp_path, model(nodes, {"x": [2, 4]}, ["y", "z"], {"a": np.int64(0)}, 13))
+    done = simulated(path, tmp_path / "out", "--list-unsupported")
+    assert done.exit_code == 1
+    assert [line.split("(")[1].split(")")[0] for line in done.stdout.splitlines()] == [
+        "ai.onnx.Einsum-12",
+        "ai.onnx.CumSum-11",
+    ]
+    assert not (tmp_path / "out").exists()
+    assert simulated(path, tmp_path / "out").exit_code == 2
+    assert simulated(small(tmp_path), tmp_path, "--list-unsupported").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        (["--shape", "x=a"], "--shape x=a: write INPUT=1x3x224x224"),
+        (["--shape", "q=1x4"], "no input 'q'; there are 'x'"),
+        (["--target", "mk9"], "mk9"),
+        (["--option", "debug.what=1"], "debug.what"),
+    ],
+)
+def test_wrong_options_are_one_line(tmp_path: Path, more: list[str], text: str) -> None:
+    done = simulated(small(tmp_path), tmp_path / "out", *more)
+    shown = done.stderr or str(done.exception)
+    assert done.exit_code != 0 and text in shown and "Traceback" not in shown
+
+
+def test_a_broken_file_ends_with_2(tmp_path: Path) -> None:
+    (tmp_path / "net.onnx").write_bytes(b"\xff\xff\xff")
+    done = simulated(str(tmp_path / "net.onnx"), tmp_path / "out")
+    assert done.exit_code == 2
