@@ -196,7 +196,7 @@ def _tree(store: Store, shown: Chosen, theme: Theme) -> Element:
     first = lines.head(MOST_LINES)
     rows = zip(first.to_dict("records"), line_words(first).tolist(), strict=True)
     head = html.Tr(
-        [html.Th(words, scope="col") for words in ("Program", "Ran", "Cycles", "Estimate, once")]
+        [html.Th(words, scope="col") for words in ("Program", "Ran", "Cycles", "Once", "Estimate")]
     )
     body = [_line(shown.address, row, words) for row, words in rows]
     more = len(lines) - len(first)
@@ -219,12 +219,9 @@ def _line(chosen: Address, row: dict[Any, Any], words: str) -> Element:
         style={"background": f"var(--step-{row['type']}, var(--quiet))"},
     )
     name = dcc.Link([f"{words} ", html.Span(row["name"])], href=address.write(link))
-    counts = ("executions", "cycles", "estimated_cycles")
-    writes = (units.count, units.cycles_or_time, units.cycles_or_time)
-    cells = [
-        write(row[field]) if row[field] >= 0 else "–"
-        for field, write in zip(counts, writes, strict=True)
-    ]
+    counts = ("cycles", "mean_cycles", "estimated_cycles")
+    texts = [units.cycles_or_time(row[name]) if row[name] >= 0 else "–" for name in counts]
+    cells = [units.count(row["executions"]) if row["executions"] >= 0 else "–", *texts]
     return html.Tr([html.Th([tick, name], scope="row"), *map(html.Td, cells)])
 
 

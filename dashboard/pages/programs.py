@@ -38,10 +38,11 @@ SENT = (
     Column("words", "Kind", "text"),
     Column("mark", "Mark", "text"),
     Column("name", "Program", "name"),
-    Column("executions", "Ran", "number", 92),
-    Column("cycles", "Cycles", "cycles", 120),
-    Column("share", "Share", "share", 96),
-    Column("estimated_cycles", "Estimate, once", "cycles", 128),
+    Column("executions", "Ran", "number", 78),
+    Column("cycles", "Cycles", "cycles", 112),
+    Column("share", "Share", "share", 88),
+    Column("mean_cycles", "Once", "cycles", 104),
+    Column("estimated_cycles", "Estimate", "cycles", 108),
 )
 _COUNTED = ("executions", "cycles", "estimated_cycles")
 _NOTES = {
@@ -49,6 +50,7 @@ _NOTES = {
     "cycles": "By how much it and its parts made the recorded runs longer; a function's are shared "
     "out among its calls",
     "share": "Of the cycles of the recorded runs",
+    "mean_cycles": "One execution on average, as it was recorded",
     "estimated_cycles": "One execution, by the estimates of the compiler, its parts included",
 }
 

@@ -164,7 +164,8 @@ _TEXTS: dict[str, str] = {
     "program_stages": "role line program type name executions cycles:cycles share:fraction",
     "program_tree": (
         "program parent depth end part number type name sync_type count function executions "
-        "cycles:cycles share:fraction estimated_cycles:cycles first_step liveness_step"
+        "cycles:cycles share:fraction mean_cycles:cycles estimated_cycles:cycles first_step "
+        "liveness_step"
     ),
     "program_figures": (
         "program type name operand operand_name count sync_type executions cycles:cycles "

@@ -56,10 +56,11 @@ def program_tree(report: Report) -> pd.DataFrame:
     `parent` and `end` are lines: those after a line up to its `end` are its parts. `part` and
     `number` tell which control program or function a line belongs to. `cycles` is by how many a
     program with all its parts made the recorded runs longer; a function's are shared out among its
-    calls by how often these ran. `estimated_cycles` are those of one execution from the estimates
-    of the compiler: a Repeat counts `count` times, of the branches of an If or Switch the longest,
-    of any other loop one pass, and a sync as if all tiles were waiting. `executions`, `first_step`
-    (executed) and `liveness_step` are -1 where they are not known. Raises NotRecordedError.
+    calls by how often these ran. `mean_cycles` are those of one execution, and `estimated_cycles`
+    the same from the estimates of the compiler: a Repeat counts `count` times, of the branches of
+    an If or Switch the longest, of any other loop one pass, and a sync as if all tiles were
+    waiting. `executions`, `first_step` (executed) and `liveness_step` are -1 where they are not
+    known. Raises NotRecordedError.
     """
     import pandas as pd
 
@@ -86,6 +87,7 @@ def program_tree(report: Report) -> pd.DataFrame:
             "executions": ran,
             "cycles": cycles,
             "share": np.where(cycles >= 0, cycles / total, np.nan) if total else np.nan,
+            "mean_cycles": np.where((cycles >= 0) & (ran > 0), cycles / np.maximum(ran, 1), np.nan),
             "estimated_cycles": _estimates(report, tree, types),
             "first_step": _first(report, "steps", rows),
             "liveness_step": _first(report, "liveness_steps", rows),

@@ -41,6 +41,7 @@ def test_a_program_costs_what_its_parts_cost_and_a_call_what_its_function_does()
     assert frame["executions"].to_dict() == {
         **dict.fromkeys(range(14), 2), 4: 4, 5: 4, 6: 4, 7: 4, 11: 4, 12: 4,
     }  # fmt: skip
+    assert frame.loc[[3, 6, 13], "mean_cycles"].tolist() == [370, 111, 34]
     assert frame.loc[[3, 12], "first_step"].tolist() == [-1, 4]
     assert frame.loc[[3, 12, 13], "liveness_step"].tolist() == [3, 9, 10]
 
