@@ -15,7 +15,7 @@ import numpy.typing as npt
 from pva import schema
 from pva.errors import nearest
 from pva.frames import DTYPES
-from pva.model.label_sums import label_sums
+from pva.model.label_sums import LabelSums, label_sums
 from pva.model.series import Heatmap
 from pva.model.trace_content import TraceContent
 
@@ -80,7 +80,7 @@ def window(content: TraceContent, begin_ns: int, end_ns: int) -> pd.DataFrame:
     """Give the events that are open at some time of a window; reads no others."""
     import pandas as pd
 
-    lanes = [content.columns(lane, (begin_ns, end_ns)) for lane in range(len(content.threads))]
+    lanes = content.lanes.window((begin_ns, end_ns), content.names)
     parts: dict[str, Sequence[npt.NDArray[Any]]] = {
         "begin_ns": [lane.begin_ns for lane in lanes],
         "duration_ns": [lane.duration_ns for lane in lanes],
@@ -162,6 +162,7 @@ def _processes(content: TraceContent) -> Columns:
 
 
 def _threads(content: TraceContent) -> Columns:
+    content.lanes.nest(content.threads)
     owners = {id(t): row for row, p in enumerate(content.processes) for t in p.threads}
     rows = []
     for thread in content.threads:
@@ -179,10 +180,7 @@ def _threads(content: TraceContent) -> Columns:
 
 
 def _channels(content: TraceContent) -> Columns:
-    sums, count = (
-        label_sums(content.threads, len(content.names.labels)),
-        len(content.names.channels),
-    )
+    sums, count = _sums(content), len(content.names.channels)
     used = sums.count > 0
     channel = content.names.label_channels
 
@@ -200,8 +198,12 @@ def _channels(content: TraceContent) -> Columns:
     }
 
 
+def _sums(content: TraceContent) -> LabelSums:
+    return label_sums(content.lanes.load(content.threads), len(content.names.labels))
+
+
 def _labels(content: TraceContent) -> Columns:
-    sums = label_sums(content.threads, len(content.names.labels))
+    sums = _sums(content)
     used = np.flatnonzero(sums.count)
     texts = [content.names.labels[label] for label in used.tolist()]
     by_text = np.argsort(np.array(texts, dtype=object), kind="stable") if texts else used
@@ -222,6 +224,7 @@ def _labels(content: TraceContent) -> Columns:
 
 
 def _events(content: TraceContent) -> Columns:
+    content.lanes.nest(content.threads)
     lanes = [thread.columns for thread in content.threads]
     count = sum(map(len, lanes))
     first = np.cumsum([0, *map(len, lanes)])

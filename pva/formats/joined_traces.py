@@ -98,15 +98,24 @@ class JoinedFile:
         return joined
 
     def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any]:
-        """Read the events of these rows, which belong to one thread, and so to one file."""
-        if not len(chunks["id"]):
-            return self._files[0].events(chunks)
-        place = int(np.searchsorted(self._first["event_chunks"], chunks["id"][0], "right")) - 1
-        told = {
-            name: self._old(place, "event_chunks" if name == "id" else "threads", values)
-            if name in ("id", "thread")
-            else values
-            for name, values in chunks.items()
+        """Read the events of these rows, those of each file after each other."""
+        files = np.array(self._first["event_chunks"])
+        places = np.asarray(np.searchsorted(files, chunks["id"], "right")) - 1
+        cuts = [0, *(np.flatnonzero(np.diff(places)) + 1).tolist(), len(places)]
+        parts = [
+            self._events(int(places[first]), {n: c[first:stop] for n, c in chunks.items()})
+            for first, stop in zip(cuts, cuts[1:], strict=False)
+            if stop > first
+        ] or [self._files[0].events(chunks)]
+        if len(parts) == 1:
+            return parts[0]
+        begin, end, label, kind = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return begin, end, label, kind
+
+    def _events(self, place: int, chunks: Columns) -> tuple[Any, Any, Any, Any]:
+        told = chunks | {
+            "id": self._old(place, "event_chunks", chunks["id"]),
+            "thread": self._old(place, "threads", chunks["thread"]),
         }
         begin, end, label, kind = self._files[place].events(told)
         return begin, end, self._new(place, "labels", label).astype(np.int32), kind

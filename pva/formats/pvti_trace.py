@@ -36,7 +36,8 @@ RECORD_TYPE = np.dtype([("begin", "<u8"), ("duration", "<u4"), ("label", "<u4")]
 TIME_LIMIT = 1 << 60
 WALL_LIMIT = 1 << 62
 _BATCH_RECORDS = 1 << 16  # read at once
-_LARGE, _FEW = 1 << 10, 16  # records of a chunk; chunks
+_LARGE = 1 << 10  # records of a chunk
+_ASKED = 500  # rows of one query; every SQLite allows twice as many
 
 # What each SQL type comes as: the dtype, and the Python types that may stand in the column.
 _TYPES: dict[str, tuple[Any, tuple[type, ...]]] = {
@@ -71,7 +72,7 @@ class PvtiFile:
             return {table.name: self._table(table.name) for table in TABLES}
 
     def events(self, chunks: Columns) -> RawEvents:
-        """Read the events of these rows of `event_chunks`, of one thread, in their order.
+        """Read the events of these rows of `event_chunks`, in their order.
 
         Raises DamagedFileError for a chunk whose length, CRC or times do not fit.
         """
@@ -115,18 +116,16 @@ class PvtiFile:
                 yield rows, np.frombuffer(b"".join(data), RECORD_TYPE)
 
     def _data(self, chunks: Columns) -> list[bytes]:
-        """Read the blobs of chunks of one thread: large ones one by one, which is faster."""
+        """Read the blobs of chunks: large ones one by one, which is faster."""
         numbers = chunks["id"].tolist()
-        if len(numbers) <= _FEW or chunks["records"].mean() >= _LARGE:
+        if numbers and chunks["records"].mean() >= _LARGE:
             return [self._database.blob("event_chunks", "data", number) for number in numbers]
-        few = np.unique(chunks["thread"]).tolist()
-        marks = ", ".join("?" * len(few))
-        rows = self._database.rows(
-            f"SELECT id, data FROM event_chunks WHERE id BETWEEN ? AND ? AND thread IN ({marks})",
-            (numbers[0], numbers[-1], *few),
-            place="event_chunks",
-        )
-        found = dict(rows)
+        found: dict[int, bytes] = {}
+        for first in range(0, len(numbers), _ASKED):
+            some = numbers[first : first + _ASKED]
+            marks = ", ".join("?" * len(some))
+            asked = f"SELECT id, data FROM event_chunks WHERE id IN ({marks})"
+            found.update(self._database.rows(asked, some, place="event_chunks"))
         gone = [number for number in numbers if not isinstance(found.get(number), bytes)]
         if gone:
             raise self._damaged(gone[0], "is no longer there", "a trace that only grows")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pva.model.events import Thread, ThreadColumns
 from pva.model.nesting import Part, parts
+from pva.model.trace_lanes import Stretch
 
 Integers = npt.NDArray[np.int64]
 Fractions = npt.NDArray[np.float64]
@@ -33,12 +33,11 @@ class LabelSums:
     quantiles: Fractions  # [share of SHARES][label], between the two nearest as NumPy has it
 
 
-def label_sums(threads: Iterable[Thread], labels: int) -> LabelSums:
+def label_sums(lanes: Sequence[Stretch], labels: int) -> LabelSums:
     """Sum up the events of each label."""
-    lanes = [thread.columns for thread in threads]
     count, total, covered = (np.zeros(labels + 1, np.int64) for _ in range(3))
     for columns in lanes:
-        for part in parts(columns.begin_ns, columns.end_ns):
+        for part in parts(columns.begin, columns.end):
             _add(columns, part, (count, total, covered))
     own = (total - covered)[:labels]
     starts = np.zeros(labels + 1, np.int64)
@@ -77,7 +76,7 @@ def _order(grouped: npt.NDArray[Any], starts: Integers, wanted: Integers) -> Non
             grouped[first:stop].partition(places)
 
 
-def _add(columns: ThreadColumns, part: Part, sums: tuple[Integers, Integers, Integers]) -> None:
+def _add(columns: Stretch, part: Part, sums: tuple[Integers, Integers, Integers]) -> None:
     """Add some events to count, duration, and what lies directly inside of events of each label.
 
     A part's sums below 2**53 ns (104 days) are exact in the doubles that bincount adds.
@@ -86,14 +85,14 @@ def _add(columns: ThreadColumns, part: Part, sums: tuple[Integers, Integers, Int
     new, known, bins = slice(part.start, part.stop), len(part.carried), len(count)
     label = columns.label[new]
     count += np.bincount(label, minlength=bins)
-    total += np.bincount(label, columns.end_ns[new] - columns.begin_ns[new], bins).astype(np.int64)
+    total += np.bincount(label, columns.end[new] - columns.begin[new], bins).astype(np.int64)
     # Whoever is in no other has parent -1: the last, which is no label.
     around = np.concatenate((columns.label[part.carried], label, [bins - 1]))
     inside = np.bincount(around[part.parent[known:]], part.inside[known:], bins)
     covered += inside.astype(np.int64)
 
 
-def _by_label(lanes: list[ThreadColumns], starts: Integers) -> npt.NDArray[Any]:
+def _by_label(lanes: Sequence[Stretch], starts: Integers) -> npt.NDArray[Any]:
     """Give the durations label after label."""
     longest = max((int(d.max()) for c in lanes for _, d in _blocks(c)), default=0)
     grouped = np.empty(int(starts[-1]), np.uint32 if longest < SHORT else np.int64)
@@ -113,8 +112,8 @@ def _by_label(lanes: list[ThreadColumns], starts: Integers) -> npt.NDArray[Any]:
     return grouped
 
 
-def _blocks(columns: ThreadColumns) -> Iterator[tuple[slice, Integers]]:
+def _blocks(columns: Stretch) -> Iterator[tuple[slice, Integers]]:
     """Give some events at a time, and their durations."""
-    for first in range(0, len(columns), BLOCK):
+    for first in range(0, len(columns.begin), BLOCK):
         block = slice(first, first + BLOCK)
-        yield block, columns.end_ns[block] - columns.begin_ns[block]
+        yield block, columns.end[block] - columns.begin[block]

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pva.errors import DamagedFileError
-from pva.model.events import Metadata, Names, Process, Thread, ThreadColumns
-from pva.model.nesting import begin_order
+from pva.model.events import Names, Process, Thread
 from pva.model.series import Heatmap, Instants, Series
-from pva.model.trace_rows import Columns, EventFile, Grouped, Numbering, rows_of_events, taken
+from pva.model.trace_lanes import Clocks, Lanes, loader
+from pva.model.trace_rows import Columns, EventFile, Grouped, Numbering
 
 Integers = npt.NDArray[np.int64]
-Window = tuple[int, int]
-
-OF_THREADS = ("event_chunks", "long_events", "open_spans", "event_metadata")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +81,13 @@ class TraceContent:
         lane_of = np.array([lanes.setdefault(key, len(lanes)) for key in keys], np.int64)
         self._thread_of = self._numbering("threads", lane_of)
         self._owner = np.array([owner for owner, _, _ in lanes], np.int64)
-        self._grouped = {name: self._group(name, len(lanes)) for name in OF_THREADS}
+        clocks = Clocks(self._shift[self._owner], self._last[self._owner])
+        self.lanes = Lanes(self._file, self._tables, self._thread_of, self._label_of, clocks)
+        pids, counts = processes["pid"].tolist(), self.lanes.counts.tolist()
         self.threads = tuple(
             Thread(
-                (int(processes["pid"][owner]), tid, name), self._count(lane), self.names,
-                partial(self.columns, lane),
+                (pids[owner], tid, name), counts[lane], self.names,
+                loader(self.lanes, lane, self.names),
             )
             for (owner, tid, name), lane in lanes.items()
         )  # fmt: skip
@@ -108,67 +107,6 @@ class TraceContent:
 
     def _numbering(self, table: str, indexes: Integers) -> Numbering:
         return Numbering(self._file.path, table, self._tables[table]["id"], indexes)
-
-    def _group(self, table: str, count: int) -> Grouped:
-        rows = self._tables[table]
-        return Grouped(rows, self._thread_of.of(rows["thread"]), count)
-
-    def _count(self, lane: int) -> int:
-        chunks, *others = (self._grouped[name].of(lane) for name in OF_THREADS[:3])
-        return int(chunks["records"].sum()) + sum(len(rows["thread"]) for rows in others)
-
-    def columns(self, lane: int, window: Window | None = None) -> ThreadColumns:
-        """Put ended, long and open events of a thread together, in the order of their begin.
-
-        With a window, those that are open at some time in it; nothing else is read.
-        """
-        parts, ended = self._in_order_of_end(lane, window)
-        order = begin_order(parts["begin"])
-        for name in parts:  # one after another, so that not all are held twice
-            parts[name] = parts[name][order]
-        is_open = np.flatnonzero(order >= ended)
-        del order
-        times = parts["begin"], np.maximum(parts["end"], parts["begin"], out=parts["end"])
-        metadata = self._metadata(lane, parts["begin"], parts["label"])
-        return ThreadColumns(times, parts["label"], parts["kind"], is_open, self.names, metadata)
-
-    def _in_order_of_end(self, lane: int, window: Window | None) -> tuple[dict[str, Any], int]:
-        """Give begin, end, label and kind, and how many of the events have ended."""
-        shift = int(self._shift[self._owner[lane]])
-        chunks, long, spans = (self._grouped[name].of(lane) for name in OF_THREADS[:3])
-        if window is not None:
-            meets = _meets(chunks["begin_ns"] + shift, chunks["end_ns"] + shift, window)
-            chunks = taken(chunks, meets)
-        spans = {name: column[::-1] for name, column in spans.items()}
-        begin, end, label, kind = self._file.events(chunks)
-        begin = _join(begin, long["begin_ns"], spans["begin_ns"])
-        end = _join(end, long["begin_ns"] + long["duration_ns"])
-        label = _join(label, long["label"], spans["label"])
-        begin += shift
-        end += shift
-        ended, is_open = len(end), len(spans["begin_ns"])
-        latest = end.max(initial=self._last[self._owner[lane]])
-        parts = {
-            "begin": begin,
-            "end": _join(end, np.full(is_open, latest)),
-            "label": self._label_of.in_place(label.astype(np.int32, copy=False)),
-            "kind": _join(kind, long["kind"].astype(np.uint8), np.zeros(is_open, np.uint8)),
-        }
-        if window is not None:
-            chosen = np.flatnonzero(_meets(begin, parts["end"], window))
-            ended = int(np.searchsorted(chosen, ended))
-            parts = taken(parts, chosen)
-        return parts, ended
-
-    def _metadata(self, lane: int, begin: Integers, label: npt.NDArray[np.int32]) -> Metadata:
-        rows = self._grouped["event_metadata"].of(lane)
-        if not len(rows["thread"]):
-            return Metadata(np.zeros(0, np.int64), ())
-        begins = rows["begin_ns"] + self._shift[self._owner[lane]]
-        found = rows_of_events(begin, label, begins, self._label_of.of(rows["label"]))
-        order = np.argsort(found, kind="stable")
-        order = order[np.searchsorted(found[order], 0) :]
-        return Metadata(found[order], rows["metadata"][order])
 
     @cached_property
     def instants(self) -> Instants:
@@ -245,14 +183,3 @@ def _counted(count: int, what: str, done: str) -> tuple[str, ...]:
         return ()
     first, _, rest = what.partition(" ")
     return (f"{count} {what} was {done}" if count == 1 else f"{count} {first}s {rest} were {done}",)
-
-
-def _meets(begin: Integers, end: Integers, window: Window) -> npt.NDArray[np.bool_]:
-    """Tell what is open at some time of a window, whose end does not belong to it."""
-    first, stop = window
-    return (begin < stop) & ((end > first) | (begin >= first))
-
-
-def _join(first: npt.NDArray[Any], *others: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Put arrays after each other; the first itself when the others are empty."""
-    return np.concatenate((first, *others)) if any(map(len, others)) else first

@@ -95,8 +95,17 @@ class Grouped:
 
     def of(self, lane: int) -> Columns:
         """Select the rows of a thread."""
-        chosen = self._order[self._starts[lane] : self._starts[lane + 1]]
-        return {name: column[chosen] for name, column in self._rows.items()}
+        return taken(self._rows, self._order[self._starts[lane] : self._starts[lane + 1]])
+
+    def count(self, lane: int) -> int:
+        """Count the rows of a thread."""
+        return int(self._starts[lane + 1] - self._starts[lane])
+
+    def between(self, first: int, stop: int) -> tuple[Columns, Integers]:
+        """Select the rows of threads that follow each other, and give the thread of each."""
+        chosen = self._order[self._starts[first] : self._starts[stop]]
+        counts = np.diff(self._starts[first : stop + 1])
+        return taken(self._rows, chosen), np.repeat(np.arange(first, stop), counts)
 
 
 def taken(rows: Columns, chosen: npt.NDArray[Any]) -> Columns:

@@ -23,7 +23,7 @@ with atheris.instrument_imports(include=["pva"]):
     from tests.fuzz.walk import walk
 
 FIRST_INPUTS, INPUT_BYTES = 64, 512
-RAW = ("x.pop", "x.json", "x.cbor", "debug.cbor", "x.pvti")
+RAW = ("x.pop", "x.json", "x.cbor", "debug.cbor", "x.pvti", "x.trace", "x.gz")
 
 
 class FoundError(Exception):

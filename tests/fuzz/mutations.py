@@ -6,6 +6,7 @@ have such a function, so that all three spoil files in the same ways.
 
 from __future__ import annotations
 
+import gzip
 import sqlite3
 import tempfile
 import zlib
@@ -33,6 +34,7 @@ NESTED: tuple[Any, ...] = ([], {}, [[]], [None], [-1], [[1, 2], [3]], {"a": 1}, 
 NASTY: tuple[Any, ...] = (None, True, 2**64 - 1, *WHOLE, *FRACTIONS, *TEXTS, *NESTED)
 IN_SQL = (None, 2**31, *WHOLE, *FRACTIONS, *TEXTS, b"", b"\0" * 16, b"\xff" * 8)
 DEEP = 100_000
+BOMB = 100 << 20  # bytes of text
 CHANGES = (1, 1, 1, 2, 2, 3, 5)  # of a report
 
 
@@ -308,6 +310,27 @@ def array_changed(database: sqlite3.Connection, below: Below) -> None:
     )  # fmt: skip
 
 
+def packed_changed(content: bytes, below: Below) -> bytes:
+    """Change the text of a packed file, or pack what never seems to end."""
+    way = below(4)
+    if way == 0:
+        unit = one_of(below, (b" ", b"[", b"{}", b'{"ph":"X","ts":1},', b'{"ph":"s"},', b'"'))
+        return gzip.compress(b"[" + unit * (BOMB // len(unit)), 1)
+    if way == 1:
+        return content + content
+    with suppress(OSError, EOFError, zlib.error):
+        text = gzip.decompress(content)
+        return gzip.compress(one_of(below, JSON)(text, below), 1)
+    return content
+
+
+def repeated(content: bytes, below: Below) -> bytes:
+    """Tell a part of the text many times."""
+    begin = below(len(content) + 1)
+    length = 1 + below(200)
+    return content[:begin] + content[begin : begin + length] * (1 + below(5000)) + content[begin:]
+
+
 BYTES = (truncated, flipped, spliced)
 JSON = (*BYTES, json_text_changed, *[json_changed] * 6)
 CBOR = (*BYTES, cbor_bytes_changed, *[cbor_changed] * 6)
@@ -318,4 +341,6 @@ WAYS: dict[str, tuple[Callable[[bytes, Below], bytes], ...]] = {
     ".cbor": CBOR,
     ".pop": (*BYTES, *DATABASE, *VALUES, *[in_database(array_changed)] * 5),
     ".pvti": (*BYTES, *DATABASE, *VALUES),
+    ".trace": (*JSON, repeated),
+    ".gz": (*BYTES, *[packed_changed] * 5),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import sqlite3
 import struct
 import tempfile
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from pva.formats import registry
 from pvti import schema as trace_schema
@@ -72,9 +75,15 @@ def seeds() -> tuple[Seed, ...]:
         registry.write(data, directory / "plain.cbor", "plain")
         written = _files(directory)
     alone |= {"plain": "plain.cbor", "debug": "debug.cbor", "trace": "run.pvti"}
+    traces = {
+        "chrome": ("trace.json", chrome_events(as_object=True)),
+        "chrome-array": ("array.trace", chrome_events(as_object=False)),
+        "chrome-packed": ("trace.gz", gzip.compress(chrome_events(as_object=True), 1, mtime=0)),
+    }
     documents = ("graph.json", "execution.json", "debug.json")
     return (
         *(Seed(kind, {file: written[file]}, file) for kind, file in alone.items()),
+        *(Seed(kind, {name: content}, name) for kind, (name, content) in traces.items()),
         Seed("directory", whole),
         Seed("documents", {file: written[file] for file in documents}),
     )
@@ -88,6 +97,30 @@ def write_trace(path: Path) -> None:
         for table, rows in TRACE.items():
             trace.executemany(trace_schema.insert_statement(table), rows)
         trace.commit()
+
+
+def chrome_events(*, as_object: bool) -> bytes:
+    """Write Chrome trace JSON with an event of each kind."""
+    common = {"pid": 1, "tid": 2, "cat": "c"}
+    told: list[dict[str, Any]] = [
+        {"ph": "M", "name": "process_name", "args": {"name": "python"}},
+        {"ph": "M", "name": "thread_name", "args": {"name": "main"}},
+        {"ph": "X", "ts": 1.5, "dur": 8, "name": "outer", "args": {"shape": [[2, 2]], "n": 1}},
+        {"ph": "X", "ts": 2, "dur": 3.25, "name": 'inner "}]'},
+        {"ph": "B", "ts": 10, "name": "begun"},
+        {"ph": "E", "ts": 12},
+        {"ph": "B", "ts": 13, "name": "open", "tid": "stream 7"},
+        {"ph": "E", "ts": 14, "tid": 5},
+        {"ph": "i", "ts": 4, "s": "t", "name": "here", "args": {"a": None}},
+        {"ph": "C", "ts": 5, "name": "memory", "args": {"used": 1, "free": 2.5}},
+        {"ph": "b", "ts": 6, "id": "0x1", "name": "async", "pid": "Spans"},
+        {"ph": "n", "ts": 7, "id": "0x1", "name": "async"},
+        {"ph": "e", "ts": 8, "id": "0x1", "name": "async"},
+        {"ph": "s", "ts": 9, "id": 3, "name": "flow"},
+    ]
+    events = [common | event for event in told]
+    around = {"displayTimeUnit": "ms", "baseTimeNanoseconds": 10**18, "traceName": "x"}
+    return orjson.dumps({**around, "traceEvents": events, "after": [1]} if as_object else events)
 
 
 def _files(directory: Path) -> dict[str, bytes]:

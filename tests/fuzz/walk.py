@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 import inspect
+import io
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,11 +22,13 @@ from pva.analysis import CATALOGUE
 from pva.check import check
 from pva.errors import PvaError
 from pva.formats import registry
+from pva.formats.trace_files import write
 from pva.model.programs import ProgramVisitor
 from pva.query import by_sqlite
 from pva.report import Report, openReport
 from pva.summary import profile_summary
 from pva.trace import openTrace
+from pva.trace_frames import NAMES
 
 VISITS = 4000  # objects of a report
 DEPTH = 7
@@ -45,7 +48,17 @@ NUMBERS = (
     "variable", "vertex_type", "exchange", "layer", "first", "stop", "limit",
 )  # fmt: skip
 # Not looked at: they change something else, or are visited in another way.
-SKIPPED = {"close", "listPrintLength", "of", "dataset", "frames", "sql", "check", "reload"}
+SKIPPED = {
+    "close",
+    "listPrintLength",
+    "of",
+    "dataset",
+    "frames",
+    "sql",
+    "check",
+    "reload",
+    "window",
+}
 
 
 class Walk:
@@ -133,7 +146,7 @@ def walk(path: Path, lift_limits: Callable[[], None] | None = None) -> Walk:
     reserve address space for threads and end the process when they get none. None leaves it out.
     """
     found = Walk()
-    if path.suffix == ".pvti":
+    if _is_trace(path):
         found.opened = _trace(found, path)
         return found
     report = found.attempt("openReport", lambda: openReport(path))
@@ -172,12 +185,23 @@ def _report(found: Walk, report: Report) -> None:
         _trace(found, trace)
 
 
+def _is_trace(path: Path) -> bool:
+    """Tell the seeds that are traces, whatever became of them."""
+    return path.suffix in (".pvti", ".trace", ".gz") or path.name == "trace.json"
+
+
 def _trace(found: Walk, path: Path) -> bool:
     trace = found.attempt("openTrace", lambda: openTrace(path))
     if trace is None:
         return False
     found.visit("trace", trace)
+    for name in NAMES:
+        found.attempt(f"frames.{name}", lambda name=name: getattr(trace.frames, name)())
+    found.attempt("trace.window", lambda: trace.window(0, trace.duration_ns // 2))
     _analyses(found, "trace", trace)
+    for form in ("chrome", "perfetto"):
+        found.attempt(f"write {form}", lambda form=form: write(trace, io.BytesIO(), form))
+    found.attempt("two files", lambda: openTrace([path, path]).frames.labels())
     found.attempt("trace.reload", trace.reload)
     return True
 

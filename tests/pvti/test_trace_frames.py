@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -193,3 +194,32 @@ def test_two_files_keep_what_each_of_them_holds(tmp_path: Path) -> None:
     assert two.problems == ("2 ends without a begin were left out",)
     assert two.reload() is False
     two.close()
+
+
+def test_small_threads_read_together_are_as_read_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel = pvti.createTraceChannel("tasks")
+    pvti.closeTrace()
+    path = pvti.startTrace(tmp_path)
+
+    def work(count: int) -> None:
+        for _ in range(count):
+            outer = pvti.Tracepoint(channel, "outer", {"n": count})
+            with outer, pvti.Tracepoint(channel, f"inner {count % 3}"):
+                pass
+        pvti.Tracepoint.begin(channel, "open")
+
+    for count in range(12):
+        thread = Thread(target=work, args=(count,), name=f"worker {count}")
+        thread.start()
+        thread.join()
+    pvti.closeTrace()
+    together = openTrace(path)
+    monkeypatch.setattr("pva.model.trace_lanes.TOGETHER", 1)
+    alone = openTrace(path)
+    for name in ("labels", "events", "threads"):
+        one, two = (getattr(trace.frames, name)() for trace in (together, alone))
+        pd.testing.assert_frame_equal(one, two)
+    assert sum(thread.count for thread in together.threads) == 2 * sum(range(12)) + 12
+    pd.testing.assert_frame_equal(together.window(0, 10**12), alone.window(0, 10**12))

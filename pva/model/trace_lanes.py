@@ -1,0 +1,226 @@
+"""The events of threads, read when they are asked for: alone, or many small threads at a time.
+
+A program may have few threads of millions of events, or a hundred thousand tasks of a few events
+each. The latter are read, sorted and nested together, so that a thread costs no more than its
+events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pva.model.events import Metadata, Names, Thread, ThreadColumns
+from pva.model.nesting import Nesting, begin_order, nest
+from pva.model.trace_rows import Columns, EventFile, Grouped, Numbering, rows_of_events, taken
+
+Integers = npt.NDArray[np.int64]
+Window = tuple[int, int]
+
+TOGETHER = 1 << 16  # events of small threads that are looked at together
+TIME_LIMIT = 1 << 62
+TABLES = ("event_chunks", "long_events", "open_spans", "event_metadata")
+
+
+class Stretch(NamedTuple):
+    """Events of one thread, or of several, whose times are moved so that none meets another's."""
+
+    begin: Integers
+    end: Integers
+    label: npt.NDArray[np.int32]
+
+
+class Clocks(NamedTuple):
+    """Of each thread: what its times are moved by, and the last time known of its process."""
+
+    shift: Integers
+    last: Integers
+
+
+class Lanes:
+    """Where the events of all threads are, by the number of the thread."""
+
+    def __init__(
+        self,
+        file: EventFile,
+        tables: dict[str, Columns],
+        thread_of: Numbering,
+        label_of: Numbering,
+        clocks: Clocks,
+    ) -> None:
+        self._file = file
+        self._label_of = label_of
+        self._shift, self._last = clocks
+        lanes = {name: thread_of.of(tables[name]["thread"]) for name in TABLES}
+        count = len(self._shift)
+        self._grouped = {name: Grouped(tables[name], lanes[name], count) for name in TABLES}
+        chunks = lanes["event_chunks"]
+        records = np.bincount(chunks, tables["event_chunks"]["records"], count)
+        others = (np.bincount(lanes[name], minlength=count) for name in TABLES[1:3])
+        self.counts: Integers = records.astype(np.int64) + sum(others)
+
+    def columns(self, lane: int, names: Names) -> ThreadColumns:
+        """Put ended, long and open events of a thread together, in the order of their begin."""
+        return next(self._between(lane, lane + 1, names))
+
+    def window(self, window: Window, names: Names) -> list[ThreadColumns]:
+        """Give of every thread what is open at some time of a window, and read nothing else."""
+        return list(self._between(0, len(self.counts), names, window))
+
+    def load(self, threads: tuple[Thread, ...]) -> list[Stretch]:
+        """Read all threads that have not been read; give the events, small threads together."""
+        return [self._stretch(threads[first:stop]) for first, stop in self._groups(threads)]
+
+    def nest(self, threads: tuple[Thread, ...]) -> None:
+        """Find how the events of all threads nest, small threads together."""
+        for first, stop in self._groups(threads):
+            lanes = [thread.columns for thread in threads[first:stop]]
+            if len(lanes) == 1 or all("nesting" in lane.__dict__ for lane in lanes):
+                continue
+            stretch = self._stretch(threads[first:stop])
+            found = nest(stretch.begin, stretch.end)
+            row = 0
+            for lane in lanes:
+                mine = slice(row, row + len(lane))
+                parent = found.parent[mine]
+                parent = np.where(parent >= 0, parent - row, -1)
+                lane.__dict__["nesting"] = Nesting(found.depth[mine], parent, found.self_ns[mine])
+                row += len(lane)
+
+    def _groups(self, threads: tuple[Thread, ...]) -> Iterator[tuple[int, int]]:
+        """Cut the threads into groups that fit together, and read those not read."""
+        ends = np.cumsum(self.counts)
+        first = 0
+        while first < len(threads):
+            before = int(ends[first]) - int(self.counts[first])
+            stop = max(int(np.searchsorted(ends, before + TOGETHER, "right")), first + 1)
+            some = threads[first:stop]
+            if len(some) > 1 and not all("columns" in thread.__dict__ for thread in some):
+                for thread, made in zip(some, self._between(first, stop, some[0].names),
+                                        strict=True):  # fmt: skip
+                    thread.__dict__.setdefault("columns", made)
+            yield first, stop
+            first = stop
+
+    def _stretch(self, threads: tuple[Thread, ...]) -> Stretch:
+        lanes = [thread.columns for thread in threads]
+        if len(lanes) == 1:
+            return Stretch(lanes[0].begin_ns, lanes[0].end_ns, lanes[0].label)
+        begin, end, label = (
+            np.concatenate([getattr(lane, name) for lane in lanes])
+            for name in ("begin_ns", "end_ns", "label")
+        )
+        used = [lane for lane in lanes if len(lane)]
+        counts = [len(lane) for lane in used]
+        firsts = np.array([lane.begin_ns[0] for lane in used], np.int64)
+        starts = np.cumsum([0, *counts])[:-1]
+        spans = np.maximum.reduceat(end, starts) - firsts + 2 if used else firsts
+        # What lies too far apart for 64 bits is squeezed: only the order is looked at there.
+        moved = np.cumsum(np.minimum(spans, TIME_LIMIT // max(len(used), 1))) - spans - firsts
+        moved = np.repeat(moved, counts)
+        return Stretch(begin + moved, end + moved, label)
+
+    def _between(
+        self, first: int, stop: int, names: Names, window: Window | None = None
+    ) -> Iterator[ThreadColumns]:
+        """Make the columns of some threads, which follow each other."""
+        parts, lane, ended = self._in_order_of_end(first, stop, window)
+        order = begin_order(parts["begin"])
+        if lane is not None:
+            order = order[np.argsort(lane[order], kind="stable")]
+            bounds = np.searchsorted(lane[order], np.arange(first, stop + 1)).tolist()
+        else:
+            bounds = [0, len(order)]
+        for name in parts:  # one after another, so that not all are held twice
+            parts[name] = parts[name][order]
+        is_open = np.flatnonzero(order >= ended)
+        open_bounds = np.searchsorted(is_open, bounds).tolist()
+        del order, lane
+        np.maximum(parts["end"], parts["begin"], out=parts["end"])
+        for number in range(first, stop):
+            low, high = bounds[number - first : number - first + 2]
+            begin, end, label, kind = (parts[name][low:high] for name in _PARTS)
+            mine = is_open[slice(*open_bounds[number - first : number - first + 2])] - low
+            metadata = self._metadata(number, begin, label)
+            yield ThreadColumns((begin, end), label, kind, mine, names, metadata)
+
+    def _in_order_of_end(
+        self, first: int, stop: int, window: Window | None
+    ) -> tuple[dict[str, Any], Integers | None, int]:
+        """Give begin, end, label and kind, the thread of each if several, and how many ended."""
+        tables = [self._grouped[name].between(first, stop) for name in TABLES[:3]]
+        if window is not None:
+            chunks, of = tables[0]
+            move = self._shift[of]
+            meets = _meets(chunks["begin_ns"] + move, chunks["end_ns"] + move, window)
+            tables[0] = taken(chunks, meets), of[meets]
+        (chunks, of), (long, of_long), (spans, of_spans) = tables
+        spans = {name: column[::-1] for name, column in spans.items()}
+        begin, end, label, kind = self._file.events(chunks)
+        lane = None
+        if stop - first > 1:
+            lane = _join(np.repeat(of, chunks["records"]), of_long, of_spans[::-1])
+        begin = _join(begin, long["begin_ns"], spans["begin_ns"])
+        end = _join(end, long["begin_ns"] + long["duration_ns"])
+        label = _join(label, long["label"], spans["label"])
+        ended = len(end)
+        begin += self._shift[first] if lane is None else self._shift[lane]
+        end += self._shift[first] if lane is None else self._shift[lane[:ended]]
+        parts = {
+            "begin": begin,
+            "end": _join(end, self._latest(first, end, lane, of_spans[::-1])),
+            "label": self._label_of.in_place(label.astype(np.int32, copy=False)),
+            "kind": _join(kind, long["kind"].astype(np.uint8), np.zeros(len(of_spans), np.uint8)),
+        }
+        if window is not None:
+            chosen = np.flatnonzero(_meets(begin, parts["end"], window))
+            ended = int(np.searchsorted(chosen, ended))
+            parts, lane = taken(parts, chosen), None if lane is None else lane[chosen]
+        return parts, lane, ended
+
+    def _latest(
+        self, first: int, end: Integers, lane: Integers | None, of_spans: Integers
+    ) -> Integers:
+        """Give the time up to which each open span is shown: the last one known of its thread."""
+        if not len(of_spans):
+            return of_spans
+        latest = self._last.copy()
+        if lane is None:
+            latest[first] = end.max(initial=latest[first])
+        else:
+            np.maximum.at(latest, lane[: len(end)], end)
+        found: Integers = latest[of_spans]
+        return found
+
+    def _metadata(self, lane: int, begin: Integers, label: npt.NDArray[np.int32]) -> Metadata:
+        if not self._grouped["event_metadata"].count(lane):
+            return _NOTHING
+        rows = self._grouped["event_metadata"].of(lane)
+        begins = rows["begin_ns"] + self._shift[lane]
+        found = rows_of_events(begin, label, begins, self._label_of.of(rows["label"]))
+        order = np.argsort(found, kind="stable")
+        order = order[np.searchsorted(found[order], 0) :]
+        return Metadata(found[order], rows["metadata"][order])
+
+
+_PARTS = ("begin", "end", "label", "kind")
+_NOTHING = Metadata(np.zeros(0, np.int64), ())
+
+
+def loader(lanes: Lanes, lane: int, names: Names) -> Callable[[], ThreadColumns]:
+    """Give what reads a thread."""
+    return lambda: lanes.columns(lane, names)
+
+
+def _meets(begin: Integers, end: Integers, window: Window) -> npt.NDArray[np.bool_]:
+    """Tell what is open at some time of a window, whose end does not belong to it."""
+    first, stop = window
+    return (begin < stop) & ((end > first) | (begin >= first))
+
+
+def _join(first: npt.NDArray[Any], *others: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Put arrays after each other; the first itself when the others are empty."""
+    return np.concatenate((first, *others)) if any(map(len, others)) else first

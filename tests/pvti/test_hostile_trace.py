@@ -1,0 +1,107 @@
+"""Traces that somebody changed: views, triggers, journals, single bits. See also `tests.fuzz`."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from pva.errors import DamagedFileError
+from pva.trace import Trace, openTrace
+from tests.fuzz.seeds import TRACE, write_trace
+
+EVENTS = 7  # of the trace of the fuzzer
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    write_trace(tmp_path / "host.pvti")
+    return tmp_path / "host.pvti"
+
+
+def change(path: Path, script: str) -> None:
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(script)
+
+
+def count(trace: Trace) -> int:
+    return len(trace.frames.events())
+
+
+def test_a_view_in_place_of_a_table_is_not_asked(path: Path) -> None:
+    change(
+        path,
+        "DROP TABLE instants; CREATE VIEW instants AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL"
+        " SELECT i + 1 FROM n) SELECT i thread, i time_ns, i label, NULL metadata FROM n",
+    )
+    with pytest.raises(DamagedFileError, match="table 'instants' is no plain table"):
+        openTrace(path)
+
+
+def test_a_trigger_is_never_run(path: Path) -> None:
+    change(path, "CREATE TRIGGER evil AFTER INSERT ON labels BEGIN DELETE FROM labels; END")
+    before = path.read_bytes()
+    assert count(openTrace(path)) == EVENTS
+    assert path.read_bytes() == before
+
+
+def test_the_journal_of_a_killed_writer_is_rolled_back_in_a_copy(path: Path) -> None:
+    script = (
+        "import sqlite3, sys, time\n"
+        "c = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "c.execute('PRAGMA cache_size = 1')\n"
+        "c.execute('BEGIN')\n"
+        "c.execute('DELETE FROM event_chunks')\n"
+        "c.execute('INSERT INTO heatmaps VALUES (9, 1, 1, randomblob(900000))')\n"
+        "print('spilled', flush=True); time.sleep(60)\n"
+    )
+    writer = subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE)
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == b"spilled\n"
+    writer.send_signal(signal.SIGKILL)
+    writer.wait()
+    writer.stdout.close()
+    spoilt = path.read_bytes()
+    assert path.with_name("host.pvti-journal").stat().st_size > 0
+    trace = openTrace(path)
+    assert count(trace) == EVENTS
+    trace.close()
+    assert path.read_bytes() == spoilt
+
+
+@pytest.mark.parametrize("bit", range(0, 128, 11))
+def test_a_bit_that_flips_in_a_blob_is_noticed(path: Path, bit: int) -> None:
+    whole = bytearray(path.read_bytes())
+    records = TRACE["event_chunks"][0][-1]
+    place = whole.index(records)
+    assert whole.count(records) == 1
+    whole[place + bit // 8] ^= 1 << bit % 8
+    path.write_bytes(whole)
+    with pytest.raises(DamagedFileError, match="event_chunks row 1: its bytes have changed"):
+        count(openTrace(path))
+
+
+def test_times_that_are_not_those_of_the_chunk_are_noticed(path: Path) -> None:
+    change(path, "UPDATE event_chunks SET begin_ns = begin_ns + 1000")
+    with pytest.raises(DamagedFileError, match="row 1: events from 1150 to 2100 ns; those of the"):
+        openTrace(path).window(0, 10**12)
+        count(openTrace(path))
+
+
+def test_twenty_thousand_threads_and_labels_open(tmp_path: Path) -> None:
+    path = tmp_path / "many.pvti"
+    write_trace(path)
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 3 UNION ALL SELECT i + 1 FROM n LIMIT 20000) "
+    change(
+        path,
+        f"INSERT INTO labels {numbers} SELECT i + 5, 1, 'label ' || i FROM n;"
+        f"INSERT INTO threads {numbers} SELECT i + 5, 1, i + 100, '' FROM n;",
+    )
+    trace = openTrace(path)
+    assert len(trace.threads) == 20_002
+    assert trace.frames.labels()["count"].sum() == EVENTS
