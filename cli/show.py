@@ -216,6 +216,8 @@ _HELP = {
     "program": "The row of a program, as in `code_by_program`.",
     "compute_set": "Only this compute set.",
     "count": "How many.",
+    "begin": "From this cycle on.",
+    "end": "Up to this cycle.",
     "operation": "An operation of the layer, as in `operation_costs`; else what costs most.",
     "layer": "A software layer, as in `software_layers`.",
 }

@@ -20,7 +20,17 @@ from urllib.parse import parse_qsl, urlencode
 from pva.analysis import filters
 from pva.analysis.filters import OPERATORS, Filter
 
-__all__ = ["OPERATORS", "Address", "AddressError", "Filter", "Range", "parse", "ranges", "write"]
+__all__ = [
+    "OPERATORS",
+    "Address",
+    "AddressError",
+    "Filter",
+    "Range",
+    "parse",
+    "parse_range",
+    "ranges",
+    "write",
+]
 
 MOST_CHOSEN = 20_000  # tiles or steps of one address
 LONGEST_OPTION = 2000  # letters
@@ -95,7 +105,8 @@ def _number(key: str, text: str) -> int:
     return int(text)
 
 
-def _range(text: str) -> Range:
+def parse_range(text: str) -> Range:
+    """Read `0-34000`; raises AddressError."""
     begin, dash, end = text.partition("-")
     if not dash or not begin or not end:
         raise AddressError(f"range={text}: no range; write begin and end, as in range=0-34000")
@@ -129,7 +140,7 @@ _READERS: dict[str, Callable[[str], object]] = {
     "ipu": lambda text: _number("ipu", text),
     "step": lambda text: _numbers("step", text),
     "event": lambda text: _number("event", text),
-    "range": _range,
+    "range": parse_range,
     "filter": parse_filter,
     "show": str,
 }

@@ -63,6 +63,7 @@
       this.canvas.tabIndex = 0;
       this.canvas.setAttribute("role", "application");
       this.canvas.setAttribute("aria-label", this.place.dataset.words);
+      if (this.place.dataset.tiles) this.tiles = window.tilescope.tiles(this, make("div", "timeline-tiles", this.place));
       this.tip = make("div", "timeline-tip", this.place);
       this.note = make("div", "timeline-note", this.place);
       this.note.setAttribute("aria-live", "polite");
@@ -254,6 +255,7 @@
       if (!this.layout.events && !(this.layout.charts || []).length) this.say("Nothing was recorded.", true);
       paint.drawOverview(this);
       paint.drawMain(this);
+      if (this.tiles) this.tiles.draw();
       if (this.data) this.place.dataset.drawn = String(this.data.n);
       window.tilescope.showBar(this);
       (this.frames = this.frames || []).push(performance.now() - started);

@@ -15,9 +15,10 @@ KEYS_HELP = (
 SELECTS = {"device": ("step", "steps and spans"), "host": ("event", "events")}
 
 
-def canvas(source: str, words: str) -> Element:
-    """Make room for the timeline of a source (`device` or `host`)."""
+def canvas(source: str, words: str, *, tiles: int = 0) -> Element:
+    """Make room for the timeline of a source (`device` or `host`), and for an image of `tiles`."""
     selects, events = SELECTS[source]
+    more = {"data-tiles": str(tiles)} if tiles else {}
     return html.Div(
         [
             html.Div(
@@ -28,6 +29,7 @@ def canvas(source: str, words: str) -> Element:
                     "data-selects": selects,
                     "data-events": events,
                     "data-words": f"{words}. {KEYS_HELP}",
+                    **more,
                 },
             ),
             html.P(KEYS_HELP, className="keys-help"),

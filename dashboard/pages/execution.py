@@ -1,42 +1,48 @@
-"""Where do the cycles go?"""
+"""Where do the cycles go? The device timeline, and what a range of it holds."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-import dash_mantine_components as dmc
-from dash import ClientsideFunction, Dash, Input, Output, html
+from dash import Dash, dcc, html
 
-from dashboard import address, components
+from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address, Range
-from dashboard.components import Column, Element, facts, section
+from dashboard.components import Column, Element, section
+from dashboard.pages import step_details
 from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.provenance import badge
-from dashboard.pages.words import counted, execution_sentence
+from dashboard.pages.words import execution_sentence
 from dashboard.store import Report, Store
-from dashboard.theme import step_words
+from dashboard.theme import Theme, step_words
 from dashboard.timeline.endpoint import FLAT, timeline
 from dashboard.timeline.lanes import Timeline
 from pva import units
+from pva.analysis import blocks as block_analysis
 from pva.analysis import execution as analysis
-from pva.analysis.selection import chosen as existing
+from pva.analysis import ranges
 
 PATH, TITLE = "/execution", "Execution"
 
+LAYERS = (("layers", "Flame"), (FLAT, "Flat"))
 PROGRAM_COLUMNS = (
     Column("name", "Program", "name"),
     Column("type", "Type", "text", 140),
     Column("executions", "Executed", "number", 100),
     Column("cycles", "Cycles", "cycles", 110),
     Column("share", "Share", "share", 90),
-    Column("mean_tile_balance", "Tile balance", "share", 120),
 )
-VERTEX_COLUMNS = (
-    Column("vertex_type", "Vertex type", "name"),
-    Column("instances", "Vertices", "number", 110),
-    Column("cycles", "Active cycles", "cycles", 140),
+BLOCK_COLUMNS = (
+    Column("name", "Block", "name"),
+    Column("kind", "Kind", "text", 120),
+    Column("ipu", "IPU", "number", 70),
+    Column("count", "Times", "number", 90),
+    Column("total_cycles", "Cycles", "cycles", 120),
+    Column("mean_cycles", "Mean", "cycles", 110),
+    Column("max_cycles", "Most", "cycles", 110),
 )
-LAYERS = (("layers", "Layers"), (FLAT, "Steps only"))
+WINDOW = ("range", "selection")  # the keys that say which part of the execution is meant
 
 
 def available(store: Store, report: str) -> bool:
@@ -53,52 +59,114 @@ def layout(store: Store, chosen: Address) -> Element:
         data = report.dataset
         absent = "" if data.has("steps") else f"No steps: {data.why_absent('steps')}."
         return html.Div([question, components.headline(answer, more=absent)])
-    view = dmc.SegmentedControl(
-        id="execution-show",
-        data=[{"value": value, "label": label} for value, label in LAYERS],
-        value=chosen.show or LAYERS[0][0],
-        size="xs",
-    )
     note = f"{overview.recorded_runs:,} of {overview.runs:,} runs recorded in full"
-    return html.Div(
+    tools = controls.row(
         [
-            question,
-            components.headline(answer),
-            section(
-                "Device timeline",
-                canvas("device", "Device timeline"),
-                note=note,
-                badge=badge(report, "steps"),
-                tools=view,
-            ),
-            html.Div(
-                [html.Div(id="execution-range"), html.Div(id="execution-step")],
-                className="columns",
-            ),
-            section(
-                "Programs by cycles",
-                html.Div(id="execution-programs"),
-                tools=components.filter_box("execution-filter", "Filter programs"),
-            ),
+            controls.choice("show", LAYERS, chosen, label="Layers above the steps"),
+            controls.switch("bsp", "Tiles", chosen, on=True),
         ]
     )
-
-
-def range_details(store: Store, chosen: Address) -> Element:
-    """Say what the tiles did in the visible part of the timeline."""
-    whole = timeline(store, "device", chosen.report)
-    window = chosen.range or Range(*whole.extent)
-    cycles = window.end - window.begin
     parts = [
-        _proportions(lane.name, whole.spent(lane.overview, window.begin, window.end), whole, cycles)
-        for lane in whole.lanes
+        question,
+        components.headline(answer),
+        section(
+            "Device timeline",
+            legend(timeline(store, "device", chosen.report)),
+            canvas("device", "Device timeline", tiles=_tiles(report)),
+            note=note,
+            badge=badge(report, "steps"),
+            tools=tools,
+        ),
+        html.Div(
+            [
+                view.panel("execution-range", PATH, WINDOW),
+                view.panel("execution-step", PATH, ("step",), themed=True),
+            ],
+            className="columns",
+        ),
+        section(
+            "Programs by cycles",
+            view.panel("execution-programs", PATH, (*WINDOW, "filter")),
+            tools=controls.row(
+                [
+                    controls.filter_box("name", "Filter programs", chosen),
+                    controls.exports("execution-programs"),
+                ]
+            ),
+        ),
     ]
-    text = f"{units.count(cycles)} cycles ({units.duration(cycles / whole.clock)})"
-    return section("In view", *parts, note=f"{text}, by the step that was being run")
+    if report.dataset.has("blocks") and report.dataset.length("blocks"):
+        frame = block_analysis.blocks(report)
+        grid = components.table("execution-blocks", frame, BLOCK_COLUMNS)
+        words = "seen by lightweight profiling on one tile of each IPU, in all runs"
+        parts.append(section("Blocks", grid, note=words))
+    return html.Div(parts)
 
 
-def _proportions(lane: str, by_colour: Any, whole: Timeline, cycles: int) -> Element:
-    """Draw the shares of one lane as a bar with its key."""
+def _tiles(report: Report) -> int:
+    """Count the tiles that can be shown over time."""
+    return report.dataset.of_replica("num_tiles") if report.dataset.has("tile_clock") else 0
+
+
+def legend(whole: Timeline) -> Element:
+    """List what the colours of the timeline stand for, of those that it has."""
+    tracks = whole.tracks
+    used = {int(kind) for kind in tracks.kind[: len(whole.labels)].tolist()}
+    items = [
+        html.Li([html.Span(className="swatch", style={"background": f"var(--{token})"}), words])
+        for number, (token, words) in enumerate(whole.colours)
+        if number in used
+    ]
+    return html.Ul(items, className="key", **{"aria-label": "Colours"})
+
+
+def window_of(store: Store, chosen: Address) -> tuple[Range, str]:
+    """Give the part of the execution that is chosen, or in view, and what to call it."""
+    selection = chosen.text("selection")
+    if selection:
+        return address.parse_range(selection), "Chosen range"
+    if chosen.range:
+        return chosen.range, "In view"
+    return Range(*timeline(store, "device", chosen.report).extent), "All recorded runs"
+
+
+def range_details(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Say what the IPUs did in a part of the execution."""
+    report, whole = store.report(chosen.report), timeline(store, "device", chosen.report)
+    window, words = window_of(store, chosen)
+    cycles = window.end - window.begin
+    frame = ranges.range_by_ipu(report, begin=window.begin, end=window.end)
+    parts: list[Element] = []
+    for lane, row in zip(whole.lanes, frame.to_dict("records"), strict=True):
+        spent = whole.spent(lane.overview, window.begin, window.end)
+        parts.append(_proportions(lane.name, spent, whole, cycles, row))
+    top = ranges.range_by_program(report, begin=window.begin, end=window.end).head(5)
+    text = f"{units.cycles_or_time(cycles)} cycles ({units.duration(cycles / whole.clock)})"
+    return section(words, *parts, html.H3("What took most"), _top(chosen, top), note=text)
+
+
+def _top(chosen: Address, frame: Any) -> Element:
+    """List programs with a link to their first step."""
+    rows = [
+        html.Tr(
+            [
+                html.Td(
+                    dcc.Link(
+                        row["name"] or step_words(row["type"]),
+                        href=address.write(replace(chosen, steps=(row["first_step"],))),
+                    )
+                ),
+                html.Td(f"{row['executions']:,} times", className="number"),
+                html.Td(units.share(row["share"]), className="number"),
+            ]
+        )
+        for row in frame.to_dict("records")
+    ]
+    return html.Table(html.Tbody(rows), className="facts top-steps")
+
+
+def _proportions(lane: str, by_colour: Any, whole: Timeline, cycles: int, row: Any) -> Element:
+    """Draw the shares of one lane as a bar with its key, and its balances and bytes."""
     rest = cycles - int(by_colour.sum())
     shares = [
         (token, words, int(amount))
@@ -111,92 +179,67 @@ def _proportions(lane: str, by_colour: Any, whole: Timeline, cycles: int) -> Ele
     bar = [
         html.Span(
             className="bar-part",
+            title=f"{words} {units.share(amount / cycles)}",
             style={"width": f"{100 * amount / cycles:.4f}%", "background": f"var(--{token})"},
         )
-        for token, _, amount in shares
+        for token, words, amount in shares
     ]
     key = [
         html.Li([html.Span(className="swatch", style={"background": f"var(--{token})"}), words,
                  html.Span(units.share(amount / cycles), className="key-value")])
         for token, words, amount in shares
     ]  # fmt: skip
-    return html.Div([html.H3(lane), html.Div(bar, className="bar"), html.Ul(key, className="key")])
-
-
-def step_details(report: Report, step: int | None) -> Element:
-    """Show an executed step; raises SelectionError."""
-    if step is None:
-        hint = "Click one in the timeline, or press n for the next."
-        return section("Selected step", components.message("No step is selected.", hint=hint))
-    frame = analysis.steps(report)
-    row = frame.iloc[existing("step", step, len(frame))]
-    clock = float(report.dataset.value("target", "clock_frequency"))
-    name = row["name"] or step_words(row["type"])
-    pairs = [
-        ("Type", step_words(row["type"])),
-        ("Cycles", units.cycles(row["cycles"], clock)),
-        ("Clock", f"{row['cycles_from']:,} to {row['cycles_to']:,}"),
-        ("Run", f"{row['run']:,}"),
-        *_known("Hidden behind earlier steps", row["cycles_overlapped"], units.count),
-        *_known("Active tiles", row["active_tiles"], units.count),
-        *_known("Tile balance", row["tile_balance"], units.share),
-        *_known("Balance of active tiles", row["active_tile_balance"], units.share),
-        *_known("Thread balance", row["thread_balance"], units.share),
-        *_known("Data", row["total_data"], units.size),
-        *_known("Data balance", row["data_balance"], units.share),
-    ]
-    vertices = analysis.vertices_of_step(report, step=step)
-    parts = [html.P(name, className="subject"), facts(pairs)]
-    if len(vertices):
-        parts.append(components.table("execution-vertices", vertices, VERTEX_COLUMNS))
-    return section(f"Step {step:,}", *parts)
-
-
-def _known(name: str, value: float, write: Any) -> list[tuple[str, str]]:
-    """Give a fact unless it was not recorded (-1 or not a number)."""
-    return [(name, write(value))] if value == value and value >= 0 else []
-
-
-def program_table(report: Report, chosen: Address) -> Element:
-    """List the programs by the cycles that they cost."""
-    programs = analysis.cycles_by_program(report)
-    unnamed = programs["name"] == ""
-    programs = programs.assign(
-        name=programs["name"].where(~unnamed, programs["type"].map(step_words))
+    return html.Div(
+        [
+            html.H3(lane),
+            html.Div(bar, className="bar"),
+            html.Ul(key, className="key"),
+            components.facts(_balances(row)),
+        ]
     )
-    shown = components.filtered(programs, chosen.filter)
-    grid = components.table("execution-program-table", shown, PROGRAM_COLUMNS)
-    return html.Div([html.P(counted(len(shown), "program"), className="note"), grid])
+
+
+def _balances(row: Any) -> list[tuple[str, str]]:
+    """Write the figures of one IPU."""
+    known = row["tile_balance"] == row["tile_balance"]
+    moved = [
+        (
+            words,
+            f"{units.size(row[f'{name}_bytes_in'])} in, {units.size(row[f'{name}_bytes_out'])} out",
+        )
+        for name, words in (("stream", "Stream copies"), ("global", "Between IPUs"))
+        if row[f"{name}_bytes_in"] or row[f"{name}_bytes_out"]
+    ]
+    return [
+        ("Parallel efficiency (tiles not waiting)", units.share(row["parallel_efficiency"])),
+        ("Tile balance of what was run", units.share(row["tile_balance"]) if known else "–"),
+        *moved,
+    ]
+
+
+def program_frame(store: Store, chosen: Address) -> Any:
+    """Give the programs of a part of the execution, filtered by name."""
+    report = store.report(chosen.report)
+    window, _ = window_of(store, chosen)
+    frame = ranges.range_by_program(report, begin=window.begin, end=window.end)
+    unnamed = frame["name"] == ""
+    frame = frame.assign(name=frame["name"].where(~unnamed, frame["type"].map(step_words)))
+    return components.filtered(frame, chosen.filter)
+
+
+def program_table(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """List the programs by the cycles that they cost."""
+    _, words = window_of(store, chosen)
+    note = html.P(f"{words}; click one to choose its first step", className="note")
+    picks = ("step", "first_step")
+    return html.Div([note, tables.paged("execution-program-table", PROGRAM_COLUMNS, picks=picks)])
 
 
 def register(app: Dash, store: Store) -> None:
     """Add the callbacks of the page."""
-
-    def in_view(search: str) -> Element:
-        return range_details(store, address.parse(PATH, search))
-
-    def detail(search: str) -> Element:
-        chosen = address.parse(PATH, search)
-        return step_details(store.report(chosen.report), chosen.step)
-
-    def programs(search: str) -> Element:
-        chosen = address.parse(PATH, search)
-        return program_table(store.report(chosen.report), chosen)
-
-    for identifier, make in (
-        ("execution-range", in_view),
-        ("execution-step", detail),
-        ("execution-programs", programs),
-    ):
-        app.callback(Output(identifier, "children"), Input("address", "search"))(
-            components.or_fault(make)
-        )
-    for function, inputs in (
-        ("choose", Input("execution-show", "value")),
-        ("filterNames", components.entered("execution-filter")),
-    ):
-        app.clientside_callback(
-            ClientsideFunction("tilescope", function), inputs, prevent_initial_call=True
-        )
-    components.show_filter(app, "execution-filter", "shownName")
+    view.fill(app, store, "execution-range", range_details)
+    view.fill(app, store, "execution-step", step_details.details)
+    view.fill(app, store, "execution-programs", program_table)
+    tables.serve(app, store, PATH, "execution-program-table", PROGRAM_COLUMNS, program_frame)
+    downloads.offer(app, "execution-programs", program_frame)
     follow(app, "device")

@@ -3,13 +3,15 @@
 SOURCE is `device` or `host`. The layout is JSON (dashboard/timeline/lanes.py); a window of some
 rows, `begin`, `end`, `pixels` and `rows` (such as `0-5,9-12`, each half-open), is bytes
 (dashboard/timeline/packing.py). /timeline/SOURCE/search finds events by `q`, and the one of a
-`rank` (dashboard/timeline/search.py).
+`rank` (dashboard/timeline/search.py). /timeline/device/tiles is an image of what tiles do
+(dashboard/timeline/tiles.py), `columns` times `height` of the `tiles` of a range such as `0-100`.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,7 @@ from dashboard.timeline.host import HostTimeline, host_timeline
 from dashboard.timeline.lanes import Timeline
 from dashboard.timeline.packing import pack
 from dashboard.timeline.search import search
+from dashboard.timeline.tiles import tiles_answer
 from pva.analysis.level_of_detail import MAX_ROWS, viewport
 from pva.errors import NotFoundError, PvaError
 
@@ -129,7 +132,21 @@ def register(server: Flask, store: Store) -> None:
         hits = search(asked_for(source), text, rank)
         return Response(json.dumps(hits), mimetype="application/json")
 
-    for path, make in (("", window), ("/layout", layout), ("/search", found)):
+    def tiles(source: str) -> Response:
+        asked, key = request.args, request.args.get("report", "")
+        if source != "device":
+            raise NotFoundError(f"tiles of {source}", "not there", "the device has tiles")
+        extent = asked_for(source).extent
+        begin, end = moment(asked.get("begin")), moment(asked.get("end"))
+        window = extent if begin is None or end is None or begin >= end else (begin, end)
+        size = (asked.get("columns", 700, type=int), asked.get("height", 100, type=int))
+        chosen = re.fullmatch(r"(\d{1,9})-(\d{1,9})", asked.get("tiles", ""))
+        span = (int(chosen[1]), int(chosen[2])) if chosen else None
+        body = tiles_answer(store.report(key), window, size, span)
+        return Response(body, mimetype="application/octet-stream")
+
+    routes = (("", window), ("/layout", layout), ("/search", found), ("/tiles", tiles))
+    for path, make in routes:
         address = f"/timeline/<source>{path}"
         server.add_url_rule(address, f"timeline{path}", _answered(make))
 

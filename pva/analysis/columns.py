@@ -280,6 +280,16 @@ _TEXTS: dict[str, str] = {
         "name kind ipu count total_cycles:cycles mean_cycles:cycles min_cycles:cycles "
         "max_cycles:cycles"
     ),
+    "range_by_ipu": (
+        "ipu compute:fraction exchange:fraction host_exchange:fraction waiting:fraction "
+        "parallel_efficiency:fraction tile_balance:fraction stream_bytes_in:bytes "
+        "stream_bytes_out:bytes global_bytes_in:bytes global_bytes_out:bytes"
+    ),
+    "range_by_program": ("program type name executions cycles:cycles share:fraction first_step"),
+    "step_executions": (
+        "program count mean:cycles p50:cycles p95:cycles least:cycles most:cycles longest outliers"
+    ),
+    "tile_cycles_of_step": "tile ipu cycles:cycles",
     "threads": "pid tid name events depth begin_ns:ns end_ns:ns busy_ns:ns",
     "label_statistics": (
         "label channel count total_ns:ns self_ns:ns mean_ns:ns min_ns:ns p50_ns:ns p90_ns:ns "

@@ -1,0 +1,44 @@
+"""How the cycles of a step are spread over the tiles: a histogram."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dashboard.theme import Theme, plot_layout, step_colour
+from pva import units
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+MOST_BARS = 30
+
+
+def tile_histogram(cycles: npt.NDArray[np.int64], kind: str, theme: Theme) -> go.Figure:
+    """Draw how many tiles take how many cycles in a step of a type; `cycles` by tile."""
+    most = int(cycles.max(initial=0))
+    bars = min(MOST_BARS, max(most, 1))
+    edges = np.linspace(0, most + 1, bars + 1)
+    counts, _ = np.histogram(cycles, edges)
+    hovers = [
+        f"{count:,} tiles take {units.count(np.ceil(low))} to {units.count(np.ceil(high) - 1)}"
+        for count, low, high in zip(counts.tolist(), edges[:-1], edges[1:], strict=True)
+    ]
+    figure = go.Figure(
+        go.Bar(
+            x=(edges[:-1] + edges[1:]) / 2,
+            y=counts,
+            width=np.diff(edges) * 0.92,
+            marker={"color": step_colour(kind, theme)},
+            customdata=np.array(hovers, dtype=object),
+            hovertemplate="%{customdata}<extra></extra>",
+        )
+    )
+    layout: dict[str, Any] = plot_layout(theme)
+    figure.update_layout(layout)
+    figure.update_layout(hovermode="closest", margin={"l": 8, "r": 12, "t": 8, "b": 8})
+    figure.update_xaxes(title_text="Cycles", rangemode="tozero", tickformat=",")
+    figure.update_yaxes(title_text="Tiles")
+    return figure

@@ -1,0 +1,161 @@
+"""One executed step: what it took, on which tiles, how often, and where else it can be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from dash import dcc, html
+
+from dashboard import address, components
+from dashboard.address import Address
+from dashboard.components import Column, Element, facts, section
+from dashboard.figures.steps import tile_histogram
+from dashboard.pages import liveness, memory, programs
+from dashboard.store import Report, Store
+from dashboard.theme import Theme, step_words
+from pva import units
+from pva.analysis import execution, ranges
+from pva.analysis.selection import chosen as existing
+
+SLOWEST = 5
+MOST_OUTLIERS = 8
+VERTEX_COLUMNS = (
+    Column("vertex_type", "Vertex type", "name"),
+    Column("instances", "Vertices", "number", 110),
+    Column("cycles", "Active cycles", "cycles", 140),
+)
+Pairs = list[tuple[str, str]]
+
+
+def details(store: Store, chosen: Address, theme: Theme) -> Element:
+    """Show the chosen step; raises SelectionError."""
+    if chosen.step is None:
+        hint = "Click one in the timeline, or press n for the next."
+        return section("Selected step", components.message("No step is selected.", hint=hint))
+    report, step = store.report(chosen.report), chosen.step
+    data = report.dataset
+    existing("step", step, data.length("steps"))
+    row = {name: values[step] for name, values in data.table("steps").items()}
+    kind = str(data.texts("steps", "type")[step])
+    name = _name(report, int(row["program"])) or step_words(kind)
+    parts: list[Element] = [
+        html.P(name, className="subject"),
+        _links(report, chosen, int(row["program"])),
+        facts(_figures(report, kind, row)),
+        *_tiles(report, chosen, kind, theme),
+        *_executions(report, chosen, step),
+    ]
+    vertices = execution.vertices_of_step(report, step=step)
+    if len(vertices):
+        parts += [
+            html.H3("Vertices"),
+            components.table("execution-vertices", vertices, VERTEX_COLUMNS),
+        ]
+    return section(f"Step {step:,}", *parts)
+
+
+def _name(report: Report, program: int) -> str:
+    names = report.dataset.column("programs", "name")
+    return str(names[program]) if 0 <= program < len(names) else ""
+
+
+def _figures(report: Report, kind: str, row: dict[str, Any]) -> Pairs:
+    clock = float(report.dataset.value("target", "clock_frequency"))
+    known = row["cycles_from"] >= 0
+    return [
+        ("Type", step_words(kind)),
+        *_known("Cycles", row["cycles"], lambda value: units.cycles(value, clock)),
+        *([("Clock", f"{row['cycles_from']:,} to {row['cycles_to']:,}")] if known else []),
+        ("Run", f"{row['run']:,}"),
+        *_known("Hidden behind earlier steps", row["cycles_overlapped"], units.count),
+        *_known("Active tiles", row["active_tiles"], units.count),
+        *_known("Tile balance", row["tile_balance"], units.share),
+        *_known("Balance of active tiles", row["active_tile_balance"], units.share),
+        *_known("Thread balance", row["thread_balance"], units.share),
+        *_known("Data", row["total_data"], units.size),
+        *_known("Data balance", row["data_balance"], units.share),
+    ]
+
+
+def _known(name: str, value: float, write: Callable[[Any], str]) -> Pairs:
+    """Give a fact unless it was not recorded (-1 or not a number)."""
+    return [(name, write(value))] if value == value and value >= 0 else []
+
+
+def _links(report: Report, chosen: Address, program: int) -> Element:
+    """Lead to the other pages at this step: its program, what is live then, its slowest tile."""
+    data, kept = report.dataset, Address(report=chosen.report)
+    links = []
+    if program >= 0 and data.has("program_children"):
+        to = replace(kept, path=programs.PATH, options=(("program", str(program)),))
+        links.append(("Program tree", to))
+    if data.has("liveness_steps"):
+        places = np.flatnonzero(data.column("liveness_steps", "program") == program)
+        if len(places):
+            to = replace(kept, path=liveness.PATH, steps=(int(places[0]),))
+            links.append(("Liveness at this step", to))
+    tile = _slowest(ranges.tile_cycles_of_step(report, step=chosen.steps[0]), 1)
+    if tile and data.has("memory_by_tile"):
+        links.append(
+            ("Memory of its slowest tile", replace(kept, path=memory.PATH, tiles=(tile[0][0],)))
+        )
+    return html.P(
+        [dcc.Link(words, href=address.write(to), className="step-link") for words, to in links],
+        className="step-links",
+    )
+
+
+def _slowest(frame: Any, count: int) -> list[tuple[int, int, int]]:
+    """Give tile, IPU and cycles of the tiles that take longest."""
+    rows = frame.nlargest(count, "cycles")
+    rows = rows[rows["cycles"] > 0]
+    columns = (rows[name].tolist() for name in ("tile", "ipu", "cycles"))
+    return list(zip(*columns, strict=True))
+
+
+def _tiles(report: Report, chosen: Address, kind: str, theme: Theme) -> list[Element]:
+    """Draw the cycles of the tiles as a histogram, and name the slowest."""
+    frame = ranges.tile_cycles_of_step(report, step=chosen.steps[0])
+    slowest = _slowest(frame, SLOWEST)
+    if not slowest:
+        return []
+    several = report.dataset.of_replica("num_ipus") > 1
+    kept = Address(path=memory.PATH, report=chosen.report)
+    named: list[Element] = []
+    for tile, ipu, cycles in slowest:
+        words = f"tile {tile:,}" + (f" (IPU {ipu})" if several else "")
+        link = dcc.Link(words, href=address.write(replace(kept, tiles=(tile,))))
+        named += [", " if named else "", link, f": {units.cycles_or_time(cycles)}"]
+    figure = tile_histogram(frame["cycles"].to_numpy(), kind, theme)
+    return [
+        html.H3("Cycles of its tiles"),
+        components.drawn(figure, "execution-step-tiles", 170),
+        html.P(["Slowest: ", *named, "."], className="note"),
+    ]
+
+
+def _executions(report: Report, chosen: Address, step: int) -> list[Element]:
+    """Say how the executions of the step's program compare."""
+    found = ranges.step_executions(report, step=step)
+    if found.count < 2:
+        return []
+    write = units.cycles_or_time
+    pairs = [
+        ("Executions", f"{found.count:,}"),
+        ("Mean", write(found.mean)),
+        ("Half take at most", write(found.p50)),
+        ("95 % take at most", write(found.p95)),
+        ("Least and most", f"{write(found.least)} and {write(found.most)}"),
+    ]
+    shown = found.outliers[:MOST_OUTLIERS]
+    links: list[Element] = []
+    for other in shown:
+        to = replace(chosen, steps=(other,))
+        links += [", " if links else "", dcc.Link(f"{other:,}", href=address.write(to))]
+    more = len(found.outliers) - len(shown)
+    tail = f" and {more:,} more." if more else "."
+    text = ["Outliers: step ", *links, tail] if links else "No outliers."
+    return [html.H3("Its executions"), facts(pairs), html.P(text, className="note")]

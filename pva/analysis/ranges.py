@@ -1,0 +1,210 @@
+"""A range of the execution, and the executions of one step. A step at an edge counts in part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pva.analysis.programs import OPERANDS, STEP_WORDS
+from pva.analysis.selection import chosen, program_texts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pva.report import Report
+
+Integers = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+
+FAR = 1.5  # times the distance between the quartiles, from the nearer one: an outlier (Tukey)
+
+
+def range_by_ipu(
+    report: Report, *, begin: int | None = None, end: int | None = None
+) -> pd.DataFrame:
+    """Tell what each IPU did between two cycles of the execution, all of it without them.
+
+    `compute`, `exchange` (on and between IPUs) and `host_exchange` are shares of the cycles of its
+    tiles, `waiting` the rest: in syncs, or for other tiles. `parallel_efficiency` is the first
+    three together; `tile_balance` how evenly compute and exchange were spread, as mean / most of
+    its tiles, weighted by the cycles of the steps. Bytes of a step at the edge count in part.
+    Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    window = _window(report, begin, end)
+    rows = _rows_by_ipu(report)
+    inside = _inside(rows["from"], rows["to"], window)
+    cycles = window[1] - window[0]
+    spent = rows["cycles"] * rows["balance"] * inside  # of a mean tile
+    frame: dict[str, Any] = {"ipu": np.arange(data.of_replica("num_ipus"))}
+    count = len(frame["ipu"])
+    for name, words in _PARTS.items():
+        mine = np.isin(rows["words"], words)
+        frame[name] = _summed(rows["ipu"], spent * mine, count) / max(cycles, 1)
+    together = np.minimum(sum(frame[name] for name in _PARTS), 1)
+    frame["waiting"] = 1 - together
+    frame["parallel_efficiency"] = together
+    work = rows["cycles"] * inside * (rows["words"] != "")
+    busy = _summed(rows["ipu"], work, count)
+    even = _summed(rows["ipu"], work * rows["balance"], count)
+    frame["tile_balance"] = np.divide(even, busy, out=np.full(count, np.nan), where=busy > 0)
+    for name, kind in (("stream", "StreamCopy"), ("global", "GlobalExchange")):
+        mine = np.char.startswith(rows["type"].astype(str), kind)
+        for way in ("in", "out"):
+            moved = _summed(rows["ipu"], rows[f"bytes_{way}"] * inside * mine, count)
+            frame[f"{name}_bytes_{way}"] = np.rint(moved).astype(np.int64)
+    return pd.DataFrame(frame)
+
+
+_PARTS = {
+    "compute": ("compute",),
+    "exchange": ("exchange",),
+    "host_exchange": ("host exchange",),
+}
+
+
+def range_by_program(
+    report: Report, *, begin: int | None = None, end: int | None = None
+) -> pd.DataFrame:
+    """Tell which programs a range of cycles went to, the most cycles first.
+
+    `executions` touch the range; `cycles` are those by which they made it longer, `share` of it.
+    Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    window = _window(report, begin, end)
+    first, last = (data.column("steps", name) for name in ("cycles_from", "cycles_to"))
+    here = np.flatnonzero((last > window[0]) & (first < window[1]))
+    programs, place = np.unique(data.column("steps", "program")[here], return_inverse=True)
+    cycles = np.minimum(last[here], window[1]) - np.maximum(first[here], window[0])
+    spent = _summed(place, np.maximum(cycles, 0), len(programs)).astype(np.int64)
+    types, names = program_texts(report, programs)
+    frame = pd.DataFrame(
+        {
+            "program": programs,
+            "type": types,
+            "name": names,
+            "executions": np.bincount(place, minlength=len(programs)),
+            "cycles": spent,
+            "share": spent / max(window[1] - window[0], 1),
+            "first_step": here[np.unique(place, return_index=True)[1]] if len(here) else here,
+        }
+    )
+    return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
+
+
+def _window(report: Report, begin: int | None, end: int | None) -> tuple[int, int]:
+    """Give the range asked for, from the first to the last cycle of the steps without one."""
+    first, last = (report.dataset.column("steps", name) for name in ("cycles_from", "cycles_to"))
+    low = max(int(first.min(initial=0)), 0) if begin is None else begin
+    high = int(last.max(initial=0)) if end is None else end
+    return low, max(high, low)
+
+
+def _inside(begin: Integers, end: Integers, window: tuple[int, int]) -> Floats:
+    """Give which part of each span lies within a window."""
+    cut = np.minimum(end, window[1]) - np.maximum(begin, window[0])
+    part: Floats = np.clip(cut / np.maximum(end - begin, 1), 0, 1)
+    return part
+
+
+def _summed(group: Integers, values: Any, count: int) -> Floats:
+    sums: Floats = np.bincount(group, weights=values, minlength=count).astype(np.float64)
+    return sums
+
+
+def _rows_by_ipu(report: Report) -> dict[str, Any]:
+    """Give a row for each step on each IPU; of a single one those of the steps serve."""
+    data = report.dataset
+    types = data.texts("steps", "type")
+    wanted = ("from", "to", "cycles", "balance", "bytes_in", "bytes_out")
+    by_ipu = data.length("steps_by_ipu") > 0
+    names = _OF_IPU if by_ipu else _OF_STEP
+    table = "steps_by_ipu" if by_ipu else "steps"
+    columns = {key: data.column(table, names.get(key, key)) for key in wanted}
+    step = data.column(table, "step") if by_ipu else np.arange(len(types))
+    columns["ipu"] = data.column(table, "ipu") if by_ipu else np.zeros(len(step), dtype=np.int64)
+    of_step = types[step]
+    kinds, place = np.unique(of_step.astype(str), return_inverse=True)
+    words = np.array([STEP_WORDS.get(kind, "") for kind in kinds.tolist()], dtype=object)
+    columns["balance"] = np.nan_to_num(columns["balance"])
+    for name in ("bytes_in", "bytes_out", "cycles"):
+        columns[name] = np.maximum(columns[name], 0)
+    return columns | {"step": step, "type": kinds[place], "words": words[place]}
+
+
+_OF_IPU = {"from": "from_min", "to": "to_max", "balance": "tile_balance"}
+_OF_STEP = {"from": "cycles_from", "to": "cycles_to", "balance": "tile_balance",
+            "bytes_in": "total_data", "bytes_out": "total_data"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class StepExecutions:
+    """How long the executions of one program took: cycles of each of its recorded steps.
+
+    `outliers` are steps that took more or less than the rest by 1.5 times the distance between the
+    quartiles, the farthest first; `longest` is the step with the most cycles.
+    """
+
+    program: int
+    count: int
+    mean: float
+    p50: float
+    p95: float
+    least: int
+    most: int
+    longest: int
+    outliers: tuple[int, ...]
+
+
+def step_executions(report: Report, *, step: int) -> StepExecutions:
+    """Sum up all executions of the program of a step; raises SelectionError, NotRecordedError."""
+    data = report.dataset
+    programs = data.column("steps", "program")
+    program = int(programs[chosen("step", step, len(programs))])
+    same = np.flatnonzero(programs == program)
+    cycles = data.column("steps", "cycles")[same]
+    low, middle, high, p95 = np.quantile(cycles, (0.25, 0.5, 0.75, 0.95)).tolist()
+    apart = np.maximum(low - cycles, cycles - high)
+    far = np.flatnonzero((apart > FAR * (high - low)) & (apart > 0))
+    order = np.argsort(-apart[far], kind="stable")
+    return StepExecutions(
+        program=program,
+        count=len(same),
+        mean=float(cycles.mean()),
+        p50=middle,
+        p95=p95,
+        least=int(cycles.min()),
+        most=int(cycles.max()),
+        longest=int(same[int(cycles.argmax())]),
+        outliers=tuple(same[far[order]].tolist()),
+    )
+
+
+def tile_cycles_of_step(report: Report, *, step: int) -> pd.DataFrame:
+    """Give the cycles of each tile in an executed step, by tile; no rows for a sync.
+
+    Raises SelectionError, NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    programs = data.column("steps", "program")
+    program = int(programs[chosen("step", step, len(programs))])
+    tag = data.texts("programs", "type")[program] if program >= 0 else ""
+    cycles = np.zeros(0, dtype=np.int64)
+    if tag in OPERANDS:
+        column, name = OPERANDS[tag]
+        row = int(data.column("programs", column)[program])
+        array = f"{name}_cycles_by_tile" if tag == "OnTileExecute" else f"{name}_cycles"
+        cycles = data.row(array, row) if row >= 0 else cycles
+    each = max(int(data.value("target", "tiles_per_ipu")), 1)
+    tiles = np.arange(len(cycles))
+    return pd.DataFrame({"tile": tiles, "ipu": tiles // each, "cycles": cycles})

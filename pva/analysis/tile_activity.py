@@ -1,0 +1,228 @@
+"""What each tile does in a window of the execution, as an image: rows of tiles, columns of time.
+
+Nothing is held by step and tile. What a step costs a tile is the row of its program; when it begins
+follows from the sync before it, which brings tiles together at a time that is known. A window of
+few steps is worked out step by step; in one of many, each step is spread evenly over its own time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pva.analysis.programs import OPERANDS
+from pva.analysis.selection import tiles_of
+
+if TYPE_CHECKING:
+    from pva.report import Report
+
+Integers = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+
+# What a tile may do; the first stands for all that none of the others is.
+ACTIVITIES = ("wait", "OnTileExecute", "DoExchange", "GlobalExchange", "StreamCopy")
+MAX_CELLS = 1_500_000  # steps times tiles that are worked out one by one
+CLOCK_INTERVAL = 1024  # steps from one snapshot of `tile_clock` to the next (docs/report-format.md)
+SYNCS = ("Sync", "SyncAns", "Sans")
+
+
+@dataclass(frozen=True, slots=True)
+class TileActivity:
+    """An image of a window: `shares[activity, row, column]` of the time, as fractions of 1.
+
+    Row i stands for the tiles `tiles[i]` to `tiles[i + 1]` (exclusive); `by_step` tells whether
+    each step was placed on each tile, or spread over the time that it took on any.
+    """
+
+    shares: Floats
+    tiles: Integers
+    by_step: bool
+
+
+def tile_activity(
+    report: Report,
+    begin: int,
+    end: int,
+    *,
+    columns: int,
+    rows: int,
+    tiles: tuple[int, int] | None = None,
+) -> TileActivity:
+    """Tell what the tiles of a range do between two cycles; raises NotRecordedError."""
+    data = report.dataset
+    every = tiles_of(report)
+    first, stop = tiles or (every.start, every.stop)
+    first = min(max(first, 0), every.stop - 1)
+    stop = min(max(stop, first + 1), every.stop)
+    edges = np.unique(np.linspace(first, stop, min(rows, stop - first) + 1).astype(np.int64))
+    begins, ends = (data.column("steps", name) for name in ("cycles_from", "cycles_to"))
+    touched = np.flatnonzero((ends > begin) & (begins < end))
+    columns, end = max(columns, 1), max(end, begin + 1)
+    shape = (len(ACTIVITIES), len(edges) - 1, columns)
+    shares = np.zeros(shape)
+    by_step = len(touched) * (stop - first) <= MAX_CELLS
+    if len(touched):
+        # Tiles run ahead of the farthest one, so that a step may begin before the window does.
+        span = slice(int(touched[0]), min(int(touched[-1]) + 2, len(begins)))
+        fill = _by_step if by_step else _by_program
+        fill(report, span, (begin, end), edges, shares)
+    busy = shares[1:].sum(axis=0)
+    shares[1:] /= np.maximum(busy, 1)
+    running = _covered(begins[touched], ends[touched], (begin, end), columns)
+    shares[0] = np.maximum(running[None] - shares[1:].sum(axis=0), 0)
+    return TileActivity(shares, edges, by_step)
+
+
+def _columns_of(begin: Any, end: Any, window: tuple[int, int], columns: int) -> tuple[Any, Any]:
+    """Give begin and end in columns of the window, cut to it."""
+    scale = columns / (window[1] - window[0])
+    return tuple(np.clip((values - window[0]) * scale, 0, columns) for values in (begin, end))
+
+
+def _covered(begin: Any, end: Any, window: tuple[int, int], columns: int) -> Floats:
+    """Tell how much of each column lies within any of some spans."""
+    here = np.zeros(len(begin), dtype=np.int64)
+    left, right = _columns_of(begin, end, window, columns)
+    covered: Floats = np.minimum(_spread(here, left, right, 1, columns)[0], 1)
+    return covered
+
+
+def _spread(
+    row: Integers, begin: Floats, end: Floats, rows: int, columns: int, weight: Any = None
+) -> Floats:
+    """Add up spans, given in columns, over [row][column]: how much of a column each covers."""
+    weight = np.ones(len(row)) if weight is None else weight
+    partial, full = np.zeros(rows * (columns + 1)), np.zeros(rows * (columns + 1))
+    for place, sign in ((begin, 1.0), (end, -1.0)):
+        column = np.minimum(place.astype(np.int64), columns)
+        key = row * (columns + 1) + column
+        size = rows * (columns + 1)
+        partial += np.bincount(key, sign * weight * (1 - (place - column)), size)
+        full += np.bincount(key, sign * weight, size)
+    before = np.cumsum(full.reshape(rows, -1), axis=1) - full.reshape(rows, -1)
+    return (partial.reshape(rows, -1) + before)[:, :columns]
+
+
+def _by_step(
+    report: Report, span: slice, window: tuple[int, int], edges: Integers, shares: Floats
+) -> None:
+    """Place each step on each tile."""
+    tiles = slice(int(edges[0]), int(edges[-1]))
+    first, clock = _anchored(report, span.start, tiles)
+    steps = slice(first, span.stop)
+    cost, activity = _costs(report, steps, tiles)
+    begin = _begins(report, steps, tiles, clock, cost)
+    row = np.searchsorted(edges, np.arange(tiles.start, tiles.stop), side="right") - 1
+    size, columns = len(edges) - 1, shares.shape[2]
+    weight = 1 / np.bincount(row, minlength=size)[row]
+    for number in range(1, len(ACTIVITIES)):
+        mine = np.flatnonzero(activity == number)
+        left, right = _columns_of(begin[mine], begin[mine] + cost[mine], window, columns)
+        at = (np.broadcast_to(values, left.shape).ravel() for values in (row, weight))
+        place, weights = at
+        shares[number] += _spread(place, left.ravel(), right.ravel(), size, columns, weights)
+
+
+def _anchored(report: Report, step: int, tiles: slice) -> tuple[int, Integers]:
+    """Give a step no later, before which the clock of each tile is known, and these clocks."""
+    data = report.dataset
+    count = tiles.stop - tiles.start
+    if not data.has("tile_clock"):
+        return step, np.full(count, int(data.column("steps", "cycles_from")[step]))
+    snapshot = step // CLOCK_INTERVAL
+    return snapshot * CLOCK_INTERVAL, data.row("tile_clock", snapshot)[tiles].astype(np.int64)
+
+
+def _costs(report: Report, steps: slice, tiles: slice) -> tuple[Integers, Integers]:
+    """Give cycles [step][tile], and what each step does."""
+    data = report.dataset
+    programs, place = np.unique(data.column("steps", "program")[steps], return_inverse=True)
+    table, activity = _table(report, programs, tiles)
+    return table[place], activity[place]
+
+
+def _table(report: Report, programs: Integers, tiles: slice) -> tuple[Integers, Integers]:
+    """Give cycles [program][tile] of some programs, and what they do."""
+    data = report.dataset
+    table = np.zeros((len(programs), tiles.stop - tiles.start), dtype=np.int64)
+    activity = np.zeros(len(programs), dtype=np.int64)
+    types = np.append(data.texts("programs", "type"), "")[programs]
+    for tag, (column, name) in OPERANDS.items():
+        array = f"{name}_cycles_by_tile" if tag == "OnTileExecute" else f"{name}_cycles"
+        mine = np.flatnonzero(types == tag)
+        if not len(mine) or not data.has(array):
+            continue
+        rows = data.column("programs", column)[programs[mine]]
+        known = rows >= 0
+        table[mine[known]] = data.array(array)[rows[known]][:, tiles]
+        activity[mine] = ACTIVITIES.index(tag)
+    return table, activity
+
+
+def _begins(
+    report: Report, steps: slice, tiles: slice, clock: Integers, cost: Integers
+) -> Integers:
+    """Give when each step begins on each tile: what was run since the last sync, behind it.
+
+    A sync lets the tiles go at a time that is known for the last of them.
+    """
+    data = report.dataset
+    types = data.texts("steps", "type")[steps]
+    is_sync = np.isin(types, SYNCS)
+    release, ipu = _release(report, tiles)
+    known = _ends_by_ipu(report, steps)[:, ipu] + release
+    run = np.cumsum(cost, axis=0)
+    before = run - cost
+    sync = np.maximum.accumulate(np.where(is_sync, np.arange(len(types)), -1))
+    sync = np.append(-1, sync[:-1])  # a sync itself begins where its tile came from
+    since = np.where((sync >= 0)[:, None], known[sync] - run[sync], clock)
+    begins: Integers = since + before
+    return begins
+
+
+def _release(report: Report, tiles: slice) -> tuple[Integers, Integers]:
+    """Give how much earlier than the last tile of its IPU a sync lets each tile go, and its IPU."""
+    data = report.dataset
+    each = max(int(data.value("target", "tiles_per_ipu")), 1)
+    delay = np.full(each, max(int(data.value("target", "min_sync_delay")), 0))
+    if data.has("relative_sync_delay"):
+        delay = delay + data.array("relative_sync_delay")
+    number = np.arange(tiles.start, tiles.stop)
+    release = delay // 2
+    return (release - release.max())[number % each], number // each
+
+
+def _ends_by_ipu(report: Report, steps: slice) -> Integers:
+    """Give when each step ended on the last tile of each IPU, [step][IPU]."""
+    data = report.dataset
+    ipus = data.of_replica("num_ipus")
+    ends = np.repeat(data.column("steps", "cycles_to")[steps, None], ipus, axis=1)
+    if data.length("steps_by_ipu"):
+        step, ipu, last = (data.column("steps_by_ipu", name) for name in ("step", "ipu", "to_max"))
+        here = np.flatnonzero((step >= steps.start) & (step < steps.stop) & (ipu < ipus))
+        ends[step[here] - steps.start, ipu[here]] = last[here]
+    return ends
+
+
+def _by_program(
+    report: Report, span: slice, window: tuple[int, int], edges: Integers, shares: Floats
+) -> None:
+    """Spread each step over the time that it took on any tile."""
+    data = report.dataset
+    programs, place = np.unique(data.column("steps", "program")[span], return_inverse=True)
+    tiles = slice(int(edges[0]), int(edges[-1]))
+    table, activity = _table(report, programs, tiles)
+    mean = np.add.reduceat(table, edges[:-1] - edges[0], axis=1) / np.diff(edges)
+    begin, end = (data.column("steps", name)[span] for name in ("cycles_from", "cycles_to"))
+    columns = shares.shape[2]
+    end = np.maximum(end, begin + 1)  # one hidden behind the step before takes no time of its own
+    left, right = _columns_of(begin, end, window, columns)
+    width = (window[1] - window[0]) / columns
+    weight = width / (end - begin)
+    executed = _spread(place, left, right, len(programs), columns, weight)
+    for number in range(1, len(ACTIVITIES)):
+        mine = activity == number
+        shares[number] += mean[mine].T @ executed[mine] / width

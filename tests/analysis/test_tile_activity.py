@@ -1,0 +1,88 @@
+"""The image of tiles against recorded clocks, and against each tile and step one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pva.analysis import tile_activity as module
+from pva.analysis.tile_activity import ACTIVITIES, CLOCK_INTERVAL, tile_activity
+from pva.report import Report, openReport
+
+SAMPLES = Path(__file__).parents[2] / "sample_reports"
+
+
+@pytest.fixture(scope="module", params=["mlp_digits_tiny", "newton_pipeline_replicas"])
+def report(request: pytest.FixtureRequest) -> Report:
+    """Give reports of one IPU and of several."""
+    return openReport(str(SAMPLES / request.param))
+
+
+def clocks(report: Report, steps: slice) -> tuple[np.ndarray, np.ndarray]:
+    """Give when steps begin and end on each tile."""
+    tiles = slice(0, report.dataset.of_replica("num_tiles"))
+    first, clock = module._anchored(report, steps.start, tiles)
+    cost, _ = module._costs(report, slice(first, steps.stop), tiles)
+    begin = module._begins(report, slice(first, steps.stop), tiles, clock, cost)
+    return begin, begin + cost
+
+
+def test_steps_begin_on_the_latest_tile_where_the_report_says(report: Report) -> None:
+    data = report.dataset
+    count = min(data.length("steps"), CLOCK_INTERVAL)
+    begin, end = clocks(report, slice(0, count))
+    assert (begin.max(axis=1) == data.column("steps", "cycles_from")[:count]).all()
+    work = data.texts("steps", "type")[:count] != "Sync"
+    assert (end.max(axis=1) == data.column("steps", "cycles_to")[:count])[work].all()
+
+
+def test_the_next_snapshot_is_reached() -> None:
+    report = openReport(str(SAMPLES / "mlp_digits_tiny"))
+    _, end = clocks(report, slice(0, CLOCK_INTERVAL))
+    assert report.dataset.texts("steps", "type")[CLOCK_INTERVAL - 1] != "Sync"
+    assert end[-1].tolist() == report.dataset.array("tile_clock")[1].tolist()
+
+
+def test_time_of_a_cell_is_what_its_tiles_do_in_it(report: Report) -> None:
+    data = report.dataset
+    window, columns = (1000, 2600), 16
+    found = tile_activity(report, *window, columns=columns, rows=10**6)
+    assert found.by_step and found.shares.shape[1] == data.of_replica("num_tiles")
+    steps = slice(0, int(np.searchsorted(data.column("steps", "cycles_from"), window[1])) + 2)
+    begin, end = clocks(report, steps)
+    types = data.texts("steps", "type")[steps]
+    edges = np.linspace(*window, columns + 1)
+    for number, kind in list(enumerate(ACTIVITIES))[1:]:
+        mine = types == kind
+        for tile in (0, 1, found.shares.shape[1] - 1):
+            spans = list(zip(begin[mine, tile], end[mine, tile], strict=True))
+            expected = [
+                sum(max(0.0, min(b, right) - max(a, left)) for a, b in spans) / (right - left)
+                for left, right in zip(edges[:-1], edges[1:], strict=True)
+            ]
+            assert found.shares[number, tile].tolist() == pytest.approx(expected, abs=1e-9)
+
+
+def test_many_steps_give_the_same_shares_as_each_placed_on_its_tiles(
+    report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extent = (0, int(report.dataset.column("steps", "cycles_to").max()))
+    placed = tile_activity(report, *extent, columns=1, rows=3)
+    monkeypatch.setattr(module, "MAX_CELLS", 0)
+    spread = tile_activity(report, *extent, columns=1, rows=3)
+    assert placed.by_step and not spread.by_step
+    assert spread.shares == pytest.approx(placed.shares, abs=1e-9)
+    assert placed.shares.sum(axis=0) == pytest.approx(np.ones((3, 1)))
+
+
+def test_a_window_behind_the_end_holds_nothing(report: Report) -> None:
+    last = int(report.dataset.column("steps", "cycles_to").max())
+    assert not tile_activity(report, last + 5, last + 50, columns=4, rows=4).shares.any()
+
+
+@pytest.mark.parametrize("tiles", [(0, 1), (-5, 2), (10**6, 10**7), (2, 1)])
+def test_tiles_that_are_not_there_are_left_out(report: Report, tiles: tuple[int, int]) -> None:
+    found = tile_activity(report, 0, 100, columns=2, rows=4, tiles=tiles)
+    assert 0 <= found.tiles[0] < found.tiles[-1] <= report.dataset.of_replica("num_tiles")
