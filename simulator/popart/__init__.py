@@ -16,8 +16,10 @@ from simulator.popart.builder import Builder
 from simulator.popart.dataflow import AnchorReturnType, DataFlow, PyStepIO
 from simulator.popart.devices import DeviceInfo, DeviceManager
 from simulator.popart.errors import popart_exception
+from simulator.popart.logging import Logger, getLogger
 from simulator.popart.losses import IdentityLoss, L1Loss, NllLoss, ReductionType
 from simulator.popart.optimizers import SGD, ConstSGD
+from simulator.popart.patterns import Patterns, PatternsLevel
 from simulator.popart.session import InferenceSession
 from simulator.popart.session_options import SessionOptions
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
@@ -35,11 +37,15 @@ __all__ = [
     "InferenceSession",
     "InputShapeInfo",
     "L1Loss",
+    "Logger",
     "NllLoss",
+    "Patterns",
+    "PatternsLevel",
     "PyStepIO",
     "ReductionType",
     "SessionOptions",
     "TensorInfo",
     "TrainingSession",
+    "getLogger",
     "popart_exception",
 ]

@@ -48,11 +48,13 @@ def check_trainable(ir: Ir, losses: Sequence[Loss], what: str) -> None:
         wanted.update(node.inputs)
 
 
-def lower_losses(lowering: Lowering, losses: Sequence[Loss], prog: Program) -> dict[str, Tensor]:
+def lower_losses(
+    lowering: Lowering, losses: Sequence[Loss], prog: Program, *, direct: bool = True
+) -> dict[str, Tensor]:
     """Add the losses to a program; give the gradients of what they read.
 
-    Where a softmax alone makes the probabilities, the gradient is that of its input: nothing is
-    divided by small probabilities.
+    Where a softmax alone makes the probabilities, the gradient is that of its input, when `direct`:
+    nothing is divided by small probabilities.
     """
     found: dict[str, Tensor] = {}
     for loss in losses:
@@ -61,7 +63,7 @@ def lower_losses(lowering: Lowering, losses: Sequence[Loss], prog: Program) -> d
             call = lowering.loss_call(node, prog)
             total, gradient, below = lower_loss(call, loss)
         lowering.made[loss.name] = total.reshape([])
-        softmax = _softmax_alone(lowering.ir, loss)
+        softmax = _softmax_alone(lowering.ir, loss) if direct else None
         if softmax is not None and below is not None:
             _add(lowering, call, found, softmax.inputs[0], below)
         else:
@@ -134,3 +136,22 @@ def _of_node(
         if name in found or node.operator == "Split"
     ]
     return GRADIENTS[node.key](call, outputs, grads)
+
+
+def backward_nodes(ir: Ir, losses: Sequence[Loss]) -> list[Node]:
+    """Give the nodes of the backward pass as a graph would show them, the last layer's first."""
+    moving = dependent(ir, ir.weights)
+    found = [node_of(loss) for loss in losses]
+    wanted = {loss.inputs[0] for loss in losses}
+    for node in reversed(ir.nodes):
+        inputs = [name for name in node.inputs if name in moving]
+        if not wanted.intersection(node.outputs) or not inputs:
+            continue
+        wanted.update(inputs)
+        read = tuple(f"{PREFIX}{name}" for name in node.outputs if name)
+        made = tuple(f"{PREFIX}{name}" for name in inputs)
+        found.append(
+            replace(node, name=f"{node.name}/Grad", operator=f"{node.operator}Grad", inputs=read,
+                    outputs=made)
+        )  # fmt: skip
+    return found

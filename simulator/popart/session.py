@@ -13,20 +13,24 @@ from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
+from simulator.popart import dot, reports
 from simulator.popart import programs as parts
-from simulator.popart import reports
 from simulator.popart.dataflow import DataFlow, PyStepIO
 from simulator.popart.devices import DeviceInfo
 from simulator.popart.errors import popart_exception
 from simulator.popart.gradients import PREFIX, lower_losses
 from simulator.popart.importing import import_model
+from simulator.popart.ir import Node
+from simulator.popart.logging import log
 from simulator.popart.losses import Loss, add_losses
 from simulator.popart.lowering import Lowering, Progress
 from simulator.popart.model_file import Model, read_model, weights_of, write_model
+from simulator.popart.patterns import SOFTMAX, Patterns, apply
 from simulator.popart.placement import place_nodes
 from simulator.popart.programs import Programs
 from simulator.popart.session_options import SessionOptions
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo, to_device
+from simulator.popart.tile_map import write_tile_map
 from simulator.runtime.without_values import OPTION as VALUES_OPTION
 
 
@@ -52,6 +56,7 @@ class InferenceSession:
         inputShapeInfo: InputShapeInfo | None = None,
         userOptions: SessionOptions | None = None,
         losses: Sequence[Loss] = (),
+        patterns: Patterns | None = None,
         *,
         dataFeed: DataFlow | None = None,
         progress: Progress = _nothing,
@@ -71,6 +76,17 @@ class InferenceSession:
             more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
             raise popart_exception(f"{wrong[0]}{more}")
         self._what, self._losses = what, list(losses)
+        self._patterns = patterns or Patterns()
+        kept = {*flow.anchors(), *(name for loss in self._losses for name in loss.inputs)}
+        self._stages = dot.wanted(self._options.dotChecks)
+        log(
+            "session",
+            "INFO",
+            f"{what}: {len(self._ir.nodes)} nodes, {len(self._ir.weights)} weights",
+        )
+        self._write_dot("FWD0")
+        apply(self._ir, self._patterns, kept, training=self.training)
+        self._write_dot("FWD1")
         given = inputShapeInfo or InputShapeInfo()
         named = {name: given.get(name) for name in given.getAllTensorIds()}
         add_losses(self._ir, self._losses, named, what)
@@ -101,6 +117,10 @@ class InferenceSession:
         parts.add_inputs(made, graph, inputs, body)
         body.children.extend(compute.children)
         parts.add_run(made, graph, body, anchors, self._flow)
+        for stage in ("PREALIAS", "FINAL"):
+            self._write_dot(stage)
+        write_tile_map(graph, {**lowering.stored, **lowering.made, **more})
+        log("devicex", "INFO", f"compiling {len(graph.compute_sets)} compute sets")
         self._engine = Engine(graph, list(made.programs.values()), self._options.engineOptions)
         self._engine.load(self._device.device)
         self._uploaded = False
@@ -113,8 +133,19 @@ class InferenceSession:
     def _lower(self, lowering: Lowering, prog: Program) -> Mapping[str, Tensor]:
         """Add what a batch computes; give tensors beside those of the model."""
         lowering.lower(prog, self._progress)
-        lower_losses(lowering, self._losses, prog)
+        direct = self._patterns.isPatternEnabled(SOFTMAX)
+        lower_losses(lowering, self._losses, prog, direct=direct)
         return {}
+
+    def _write_dot(self, stage: str) -> None:
+        """Write the graph as a DOT file, if this stage is asked for."""
+        if stage in self._stages:
+            path = dot.write_dot(self._ir, stage, Path(self._options.logDir), self._backward())
+            log("ir", "INFO", f"{stage} written to {path}")
+
+    def _backward(self) -> list[Node]:
+        """Give the nodes of the backward pass; none without training."""
+        return []
 
     def _loaded(self, what: str) -> Engine:
         if self._engine is None:
@@ -209,6 +240,7 @@ class InferenceSession:
         if self._programs.weights_in and not self._uploaded:
             raise popart_exception("run: the weights are not on the device; call weightsFromHost")
         outputs = self._connect(engine, stepio) if self._values else {}
+        log("session", "DEBUG", f"run of {self._flow.batchesPerStep()} batches")
         engine.run(self._programs.number(parts.RUN), debugName or parts.RUN)
         for name, values in outputs.items():
             out = stepio.outputs[name]

@@ -9,11 +9,14 @@ from simulator.popart.errors import popart_exception
 
 # Name -> default; its type is that of the values that it takes.
 OPTIONS: dict[str, Any] = {
+    "dotChecks": [],  # stages of which DOT files are written: FWD0, FWD1, BWD0, PREALIAS, FINAL
     "engineOptions": {},  # of the Engine
+    "logDir": ".",  # where DOT files are written
     "reportOptions": {},  # of the summary report: showExecutionSteps, showVarStorage, ...
     "autoVirtualGraph": False,  # balance nodes over the IPUs, instead of the builder's notes
     "convolutionOptions": {},  # of poplin's convolutions and products
 }
+_WANTED = {"dict": "a dictionary", "list": "a list", "str": "a text", "bool": "True or False"}
 
 
 class SessionOptions:
@@ -21,7 +24,7 @@ class SessionOptions:
 
     def __init__(self, **chosen: Any) -> None:
         for name, default in OPTIONS.items():
-            object.__setattr__(self, name, dict(default) if isinstance(default, dict) else default)
+            object.__setattr__(self, name, _own(default))
         for name, value in chosen.items():
             setattr(self, name, value)
 
@@ -31,10 +34,16 @@ class SessionOptions:
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(OPTIONS)}"
             raise popart_exception(f"SessionOptions: no option {name!r}; {hint}")
         kind = type(OPTIONS[name])
-        if not isinstance(value, kind):
-            wanted = "a dictionary" if kind is dict else f"a {kind.__name__}"
+        taken = list(value) if kind is list and isinstance(value, set | tuple) else value
+        if not isinstance(taken, kind):
+            wanted = _WANTED[kind.__name__]
             raise popart_exception(f"SessionOptions: {name} is {value!r}; {wanted} is needed")
-        object.__setattr__(self, name, dict(value) if kind is dict else value)
+        object.__setattr__(self, name, _own(taken))
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"SessionOptions has no option {name!r}; known: {', '.join(OPTIONS)}")
+
+
+def _own(value: Any) -> Any:
+    """Give a copy of a dictionary or list."""
+    return value.copy() if isinstance(value, dict | list) else value

@@ -13,10 +13,18 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT
 from simulator.popart import programs as parts
 from simulator.popart.errors import popart_exception
-from simulator.popart.gradients import PREFIX, check_trainable, lower_backward, lower_losses
+from simulator.popart.gradients import (
+    PREFIX,
+    backward_nodes,
+    check_trainable,
+    lower_backward,
+    lower_losses,
+)
+from simulator.popart.ir import Node
 from simulator.popart.losses import Loss
 from simulator.popart.lowering import Lowering
 from simulator.popart.optimizers import SGD, update
+from simulator.popart.patterns import SOFTMAX
 from simulator.popart.placement import brought, lies_on
 from simulator.popart.session import InferenceSession
 
@@ -30,6 +38,7 @@ class TrainingSession(InferenceSession):
     """
 
     training = True
+    _trained = False
 
     def __init__(
         self,
@@ -50,12 +59,19 @@ class TrainingSession(InferenceSession):
         options = {"inputShapeInfo": inputShapeInfo, "userOptions": userOptions, **named}
         super().__init__(model, dataFlow, deviceInfo, losses=losses, **options)
         check_trainable(self._ir, self._losses, self._what)
+        self._trained = True
+        self._write_dot("BWD0")
+
+    def _backward(self) -> list[Node]:
+        """Give the nodes of the backward pass, once they are known."""
+        return backward_nodes(self._ir, self._losses) if self._trained else []
 
     # Compiling
     def _lower(self, lowering: Lowering, prog: Program) -> Mapping[str, Tensor]:
         """Add forward and backward pass, and the changes of the weights."""
         lowering.lower(prog, self._progress)
-        found = lower_losses(lowering, self._losses, prog)
+        direct = self._patterns.isPatternEnabled(SOFTMAX)
+        found = lower_losses(lowering, self._losses, prog, direct=direct)
         lower_backward(lowering, found, prog)
         rate = self._add_rate(lowering.graph)
         for name in self._ir.weights:

@@ -1,0 +1,61 @@
+"""The graph as DOT files, at the stages that POPART_DOT_CHECKS or the options name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from simulator.popart.errors import popart_exception
+from simulator.popart.ir import Ir, Node
+
+# Before and after the patterns, with the backward pass, as it is lowered.
+STAGES = ("FWD0", "FWD1", "BWD0", "PREALIAS", "FINAL")
+VARIABLE = "POPART_DOT_CHECKS"
+
+
+def wanted(options: Iterable[str]) -> set[str]:
+    """Give the stages that the variable and the options name together."""
+    given = [stage for stage in os.environ.get(VARIABLE, "").split(":") if stage]
+    found = {str(stage).upper() for stage in (*given, *options)}
+    unknown = sorted(found - set(STAGES))
+    if unknown:
+        raise popart_exception(f"{VARIABLE}: {unknown[0]!r}; known are {', '.join(STAGES)}")
+    return found
+
+
+def write_dot(ir: Ir, stage: str, folder: Path, more: Sequence[Node] = ()) -> Path:
+    """Write a stage as `<stage>.dot`; `more` are nodes of the backward pass. Gives the file."""
+    path = folder / f"{stage.lower()}.dot"
+    try:
+        path.write_text(text_of(ir, stage, more), encoding="utf-8")
+    except OSError as error:
+        raise popart_exception(f"{path}: {error.strerror}") from None
+    return path
+
+
+def text_of(ir: Ir, stage: str, more: Sequence[Node] = ()) -> str:
+    """Give the graph: a box for each node, an edge for each tensor that one gives another."""
+    nodes = [*ir.nodes, *more]
+    makers = {name: place for place, node in enumerate(nodes) for name in node.outputs}
+    lines = [f"digraph {_quoted(stage)} {{"]
+    lines += [f"  n{p} [shape=box, label={_label(n.operator, n.name)}];"
+              for p, n in enumerate(nodes)]  # fmt: skip
+    outside = sorted({i for node in nodes for i in node.inputs if i and i not in makers})
+    numbers = {name: place for place, name in enumerate(outside)}
+    lines += [f"  t{numbers[name]} [label={_label(name, str(ir.infos.get(name, '')))}];"
+              for name in outside]  # fmt: skip
+    for place, node in enumerate(nodes):
+        for name in filter(None, node.inputs):
+            source = f"n{makers[name]}" if name in makers else f"t{numbers[name]}"
+            lines.append(f"  {source} -> n{place} [label={_quoted(name)}];")
+    return "\n".join([*lines, "}", ""])
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _label(*lines: str) -> str:
+    return '"' + "\\n".join(_quoted(line)[1:-1] for line in lines) + '"'

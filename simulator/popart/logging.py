@@ -1,0 +1,109 @@
+"""Log lines of PopART: "[2019-10-16 13:55:05.359] [popart:devicex] [debug] Creating ...".
+
+POPART_LOG_LEVEL chooses TRACE, DEBUG, INFO, WARN, ERR, CRITICAL or OFF (the default) for all
+modules, POPART_LOG_DEST stderr (the default), stdout or a file, and POPART_LOG_CONFIG names a JSON
+file of module: level pairs, which win. In a program: logger.setLevel("popart", "DEBUG").
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from simulator.logging import write_lines
+from simulator.popart.errors import popart_exception
+
+LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERR", "CRITICAL", "OFF")
+MODULES = ("popart", "session", "ir", "devicex", "pattern", "builder")
+ALL = "popart"  # the name that stands for all modules
+_WORDS = {"WARN": "warning", "ERR": "error"}
+_CHOSEN: dict[str, str] = {}  # what the program has set
+
+
+def _level(name: object, what: str) -> str:
+    level = str(name).upper()
+    if level not in LEVELS:
+        raise popart_exception(f"{what}: level {name!r}; it must be one of {', '.join(LEVELS)}")
+    return level
+
+
+def _module(name: object, what: str) -> str:
+    if name not in MODULES:
+        raise popart_exception(f"{what}: module {name!r}; known are {', '.join(MODULES)}")
+    return str(name)
+
+
+@cache
+def _configured(path: str) -> dict[str, str]:
+    """Read the file of module: level pairs; raises popart_exception."""
+    what = f"POPART_LOG_CONFIG {path}"
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except OSError as error:
+        raise popart_exception(f"{what}: {error.strerror}") from None
+    except ValueError:
+        raise popart_exception(f"{what}: not JSON; module: level pairs are needed") from None
+    if not isinstance(found, dict):
+        raise popart_exception(f"{what}: no object; module: level pairs are needed")
+    return {_module(module, what): _level(level, what) for module, level in found.items()}
+
+
+def level_of(module: str) -> str:
+    """Give the level of a module: the program's, the file's, the variable's, OFF."""
+    path = os.environ.get("POPART_LOG_CONFIG")
+    file = _configured(path) if path else {}
+    for table in (_CHOSEN, file):
+        for name in (module, ALL):
+            if name in table:
+                return table[name]
+    given = os.environ.get("POPART_LOG_LEVEL")
+    return _level(given, "POPART_LOG_LEVEL") if given else "OFF"
+
+
+def enabled(module: str, level: str) -> bool:
+    """Tell whether lines of a level are wanted; to be asked before a line is put together."""
+    return LEVELS.index(level) >= LEVELS.index(level_of(module)) and level_of(module) != "OFF"
+
+
+def log(module: str, level: str, message: str) -> None:
+    """Write a line, if its level is wanted."""
+    if not enabled(module, level):
+        return
+    now = datetime.now().isoformat(sep=" ", timespec="milliseconds")
+    name = ALL if module == ALL else f"{ALL}:{module}"
+    line = f"[{now}] [{name}] [{_WORDS.get(level, level.lower())}] {message}"
+    write_lines("POPART_LOG_DEST", os.environ.get("POPART_LOG_DEST") or "stderr", line)
+
+
+class Logger:
+    """The programming interface: popart.getLogger("session").setLevel("DEBUG")."""
+
+    def __init__(self, module: str = ALL) -> None:
+        self._module = _module(module, "getLogger")
+
+    def setLevel(self, *arguments: Any) -> None:
+        """Set the level of this module, or of one by its name: setLevel("session", "OFF")."""
+        if len(arguments) not in (1, 2):
+            raise popart_exception("setLevel: a level is needed, or a module and a level")
+        module = self._module if len(arguments) == 1 else _module(arguments[0], "setLevel")
+        _set(module, _level(arguments[-1], "setLevel"))
+
+    def log(self, level: str, message: str) -> None:
+        """Write a line of this module."""
+        log(self._module, _level(level, "log"), message)
+
+
+def _set(module: str, level: str) -> None:
+    """Set a level; that of all modules takes the place of what was set for each."""
+    if module == ALL:
+        _CHOSEN.clear()
+    _CHOSEN[module] = level
+
+
+def getLogger(module: str = ALL) -> Logger:
+    """Give the logger of a module, "popart" for all of them."""
+    return Logger(module)

@@ -1,0 +1,128 @@
+"""Simplifications of the graph before it is lowered; each has a name and can be switched off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from enum import Enum
+from typing import TypeAlias
+
+from simulator.popart.errors import popart_exception
+from simulator.popart.ir import ONNX, Ir, Node
+from simulator.popart.logging import enabled, log
+
+
+class PatternsLevel(Enum):
+    """A set of patterns."""
+
+    NoPatterns = "NoPatterns"
+    Minimal = "Minimal"
+    Default = "Default"
+    All = "All"
+
+
+def _single(node: Node, ir: Ir, training: bool) -> bool:
+    """Tell a Concat, Sum, Mean, Max or Min of one tensor."""
+    several = ("Concat", "Sum", "Mean", "Max", "Min")
+    return node.operator in several and len(node.inputs) == 1
+
+
+def _idle(node: Node, ir: Ir, training: bool) -> bool:
+    """Tell what changes nothing: a dropout that is not trained, a view or cast to what it has."""
+    before, after = ir.infos[node.inputs[0]], ir.infos[node.outputs[0]] if node.outputs[0] else None
+    if node.operator == "Dropout":
+        return not training and len(node.inputs) < 3 and not any(node.outputs[1:])
+    same = after is not None and before == after
+    return same and node.operator in ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast")
+
+
+Test: TypeAlias = Callable[[Node, Ir, bool], bool]
+# Nodes that become an Identity, by the names of PopART's patterns; PostNRepl removes them then.
+TO_IDENTITY: dict[str, Test] = {"PreUniRepl": _single, "OpToIdentity": _idle}
+REMOVE = "PostNRepl"
+SOFTMAX = "SoftmaxGradDirect"
+NAMES = (*TO_IDENTITY, REMOVE, SOFTMAX)
+_LEVELS = {
+    PatternsLevel.NoPatterns: (),
+    PatternsLevel.Minimal: (SOFTMAX,),
+    PatternsLevel.Default: NAMES,
+    PatternsLevel.All: NAMES,
+}
+
+
+class Patterns:
+    """The patterns that are applied: a level, or their names; the default set if none is given."""
+
+    def __init__(
+        self, chosen: PatternsLevel | Iterable[str] | Mapping[str, bool] = PatternsLevel.Default
+    ) -> None:
+        self._on: dict[str, bool] = dict.fromkeys(NAMES, False)
+        if isinstance(chosen, Mapping):
+            self._on = dict.fromkeys(NAMES, True)
+            pairs = list(chosen.items())
+        else:
+            names = _LEVELS[chosen] if isinstance(chosen, PatternsLevel) else chosen
+            pairs = [(name, True) for name in names]
+        for name, on in pairs:
+            self.enablePattern(name, on)
+
+    def enablePattern(self, name: str, enabled: bool = True) -> Patterns:
+        """Switch a pattern on or off."""
+        if name not in self._on:
+            raise popart_exception(f"Patterns: no pattern {name!r}; known are {', '.join(NAMES)}")
+        self._on[name] = bool(enabled)
+        return self
+
+    def isPatternEnabled(self, name: str) -> bool:
+        return self._on.get(name, False)
+
+    @staticmethod
+    def getAllPreAliasPatternNames() -> list[str]:
+        return list(NAMES)
+
+    def __repr__(self) -> str:
+        return f"Patterns({[name for name, on in self._on.items() if on]})"
+
+
+def apply(ir: Ir, patterns: Patterns, kept: Iterable[str], *, training: bool) -> None:
+    """Simplify a graph; tensors that are `kept` stay by their names."""
+    tests = [(name, t) for name, t in TO_IDENTITY.items() if patterns.isPatternEnabled(name)]
+    nodes = []
+    for node in ir.nodes:
+        name = next((n for n, t in tests if node.domain == ONNX and t(node, ir, training)), "")
+        if name:
+            _say(name, node)
+            node = _identity(node)
+        nodes.append(node)
+    ir.nodes = nodes
+    if patterns.isPatternEnabled(REMOVE):
+        _remove_identities(ir, {*kept, *ir.outputs})
+
+
+def _identity(node: Node) -> Node:
+    return replace(
+        node, operator="Identity", version=1, inputs=node.inputs[:1], outputs=node.outputs[:1],
+        attributes={name: v for name, v in node.attributes.items() if name.startswith("__")},
+    )  # fmt: skip
+
+
+def _remove_identities(ir: Ir, kept: set[str]) -> None:
+    """Let readers of an Identity read its input."""
+    inner = any(isinstance(v, Ir) for node in ir.nodes for v in node.attributes.values())
+    if inner:
+        return  # a branch may read the tensor by its name
+    instead: dict[str, str] = {}
+    nodes = []
+    for node in ir.nodes:
+        node = replace(node, inputs=tuple(instead.get(name, name) for name in node.inputs))
+        if node.key == (ONNX, "Identity") and node.outputs[0] not in kept:
+            _say(REMOVE, node)
+            instead[node.outputs[0]] = node.inputs[0]
+        else:
+            nodes.append(node)
+    ir.nodes = nodes
+
+
+def _say(pattern: str, node: Node) -> None:
+    if enabled("pattern", "DEBUG"):
+        log("pattern", "DEBUG", f"{pattern} applied to {node}")
