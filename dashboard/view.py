@@ -96,8 +96,13 @@ def _watched(
 def fill(app: Dash, store: Store, identifier: str, make: Make) -> None:
     """Have a panel made from the part of the address on which it depends."""
     app.callback(Output(identifier, "children"), Input({"view": identifier}, "data"))(
-        components.or_fault(following(store, make))
+        components.or_else(following(store, make), or_empty, components.fault)
     )
+
+
+def or_empty(made: Any) -> Any:
+    """Give an empty place for nothing: null in it breaks later updates of Dash (4.4)."""
+    return html.Div() if made is None else made
 
 
 def draw(app: Dash, store: Store, identifier: str, make: Make) -> None:

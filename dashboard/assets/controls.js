@@ -51,9 +51,9 @@
       const numbers = one.id.box === "tile" || one.id.box === "step";
       go({ [one.id.box]: (numbers ? typed.replace(/\s+/g, "") : typed) || null }, !numbers);
     },
-    showChoices: (search, ids) => ids.map((id) => read(id.address) || id.default),
-    showSwitches: (search, ids) => ids.map((id) => (read(id.switch) || id.default) === "on"),
-    showBoxes: (search, ids) => ids.map(boxText),
+    showChoices: (search, ids) => ids.map((id) => (id ? read(id.address) || id.default : none())),
+    showSwitches: (search, ids) => ids.map((id) => (id ? (read(id.switch) || id.default) === "on" : none())),
+    showBoxes: (search, ids) => ids.map((id) => (id ? boxText(id) : none())),
     setWriting: (sizes, cycles, now) => {
       if (now && now.sizes === sizes && now.cycles === cycles) return none();
       const kept = "; path=/; max-age=31536000; samesite=strict";

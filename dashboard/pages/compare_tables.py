@@ -96,8 +96,10 @@ def compared(store: Store, chosen: Address, name: str) -> Frame:
 
 def table_of(chosen: Address) -> Comparison:
     """Give the table that the address names; raises AddressError."""
-    known = TABLES[chosen.option("tab", ["memory", *TABLES, "settings"])]
-    return known[chosen.option("by", list(known))]
+    # The tab of the settings has no such table; the grid of the tab before may still ask.
+    known = TABLES.get(chosen.option("tab", [*TABLES, "settings"])) or TABLES["memory"]
+    by = chosen.text("by")
+    return known[by if by in known else next(iter(known))]
 
 
 def frame_of(store: Store, chosen: Address) -> Frame:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard import downloads
+from dashboard import downloads, view
 from dashboard.address import Address, parse
 from dashboard.app import create_app
 from dashboard.figures import compare as figures
@@ -183,3 +183,8 @@ def test_data_of_every_view_can_be_downloaded(store: Store) -> None:
                  "compare-liveness-curves"):  # fmt: skip
         assert len(made[name](store, chosen("&same=on")))
     assert len(made["compare-cycles"](store, chosen("&tab=execution&same=on"))) == 4
+
+
+def test_panel_is_never_filled_with_nothing(store: Store) -> None:
+    assert compare.plot_of_tab(store, chosen("&tab=operations"), "light") is None
+    assert view.or_empty(None).children is None and view.or_empty("x") == "x"
