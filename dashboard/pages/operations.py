@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import dash_mantine_components as dmc
 import numpy as np
 from dash import ClientsideFunction, Dash, Input, Output, html
@@ -154,8 +156,10 @@ def table(store: Store, chosen: Address, theme: Theme) -> Element:
     fields = chosen_fields(chosen)
     if not chosen.text("columns"):  # what was not recorded is no column until it is asked for
         fields = tuple(name for name in fields if found[name].notna().any()) or fields
-    kinds = [KIND] if (costs_of(store, chosen)["kind"] != "").any() else []
-    shown = [NAME, *kinds, *(column for column, _, _ in CHOICES if column.field in fields)]
+    longest = max(map(len, costs_of(store, chosen)["kind"]), default=0)
+    kind = replace(KIND, width=min(40 + 8 * longest, KIND.width))
+    figures = [column for column, _, _ in CHOICES if column.field in fields]
+    shown = [NAME, *([kind] if longest else []), *figures]
     if not len(found):
         return components.message("No operation fits the filter.", hint="Clear the filter box.")
     known = [name for name in fields if found[name].notna().any()]

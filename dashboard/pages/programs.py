@@ -38,11 +38,11 @@ SENT = (
     Column("words", "Kind", "text"),
     Column("mark", "Mark", "text"),
     Column("name", "Program", "name"),
-    Column("executions", "Ran", "number", 78),
-    Column("cycles", "Cycles", "cycles", 112),
-    Column("share", "Share", "share", 88),
-    Column("mean_cycles", "Once", "cycles", 104),
-    Column("estimated_cycles", "Estimate", "cycles", 108),
+    Column("executions", "Ran", "number", 70),
+    Column("cycles", "Cycles", "cycles", 104),
+    Column("share", "Share", "share", 80),
+    Column("mean_cycles", "Once", "cycles", 92),
+    Column("estimated_cycles", "Estimate", "cycles", 96),
 )
 _COUNTED = ("executions", "cycles", "estimated_cycles")
 _NOTES = {
@@ -160,7 +160,7 @@ def _grid(*, executed: bool) -> Element:
         for column in SENT
         if column.field in shown
     ]
-    definitions[0] |= {"cellRenderer": "ProgramLine", "minWidth": 300, "tooltipField": "name"}
+    definitions[0] |= {"cellRenderer": "ProgramLine", "minWidth": 280, "tooltipField": "name"}
     for definition in definitions[1:]:
         definition["headerTooltip"] = _NOTES[definition["field"]]
     return dag.AgGrid(
