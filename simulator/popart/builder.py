@@ -14,7 +14,7 @@ import onnx
 from onnx import helper
 
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import GRAPHCORE, IPU_ATTRIBUTE, ONNX, STAGE_ATTRIBUTE
+from simulator.popart.ir import GRAPHCORE, IPU_ATTRIBUTE, ONNX
 from simulator.popart.operators.signatures import Signature, signatures
 from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, array_type
 
@@ -189,10 +189,6 @@ class Builder:
     def virtualGraph(self, *arguments: Any) -> Any:
         """Place nodes on an IPU: virtualGraph(tensors, ipu), or `with virtualGraph(ipu):`."""
         return self._placed(IPU_ATTRIBUTE, "virtualGraph", arguments)
-
-    def pipelineStage(self, *arguments: Any) -> Any:
-        """Put nodes into a stage of a pipeline; called as `virtualGraph` is."""
-        return self._placed(STAGE_ATTRIBUTE, "pipelineStage", arguments)
 
     def _placed(self, key: str, what: str, arguments: Sequence[Any]) -> Any:
         number = arguments[-1] if len(arguments) in (1, 2) else None

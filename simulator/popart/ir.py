@@ -11,8 +11,7 @@ from simulator.popart.tensor_info import TensorInfo
 
 ONNX, GRAPHCORE = "ai.onnx", "ai.graphcore"
 
-# Attributes of nodes by which PopART's builder annotates them.
-IPU_ATTRIBUTE, STAGE_ATTRIBUTE = "__ipu_number", "__pipeline_stage"
+IPU_ATTRIBUTE = "__ipu_number"  # by which PopART's builder notes where a node goes
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from simulator.popart.losses import Loss, add_losses
 from simulator.popart.lowering import Lowering, Progress
 from simulator.popart.model_file import Model, read_model, weights_of, write_model
 from simulator.popart.patterns import SOFTMAX, Patterns, apply
+from simulator.popart.pipeline import Pipeline, add_pipeline, check_pipeline
 from simulator.popart.placement import place_nodes
 from simulator.popart.programs import Programs
 from simulator.popart.session_options import SessionOptions
@@ -104,6 +105,7 @@ class InferenceSession:
         graph, options = Graph(self._device.target), self._options.convolutionOptions
         placed = {} if self._device.isCpu else self._placed()
         lowering = Lowering(self._ir, graph, options, self._values, self.training, placed)
+        lowering = self._pipeline(lowering) or lowering
         body = Program(name="batch")
         compute = Program()
         made = self._programs = Programs()
@@ -114,9 +116,12 @@ class InferenceSession:
             name: lowering.stored[name] for name in self._ir.weights if name in lowering.stored
         }
         parts.add_weights(made, graph, weights)
-        parts.add_inputs(made, graph, inputs, body)
-        body.children.extend(compute.children)
-        parts.add_run(made, graph, body, anchors, self._flow)
+        if isinstance(lowering, Pipeline):
+            add_pipeline(made, graph, lowering, (inputs, anchors), self._flow)
+        else:
+            parts.add_inputs(made, graph, inputs, body)
+            body.children.extend(compute.children)
+            parts.add_run(made, graph, body, anchors, self._flow)
         for stage in ("PREALIAS", "FINAL"):
             self._write_dot(stage)
         write_tile_map(graph, {**lowering.stored, **lowering.made, **more})
@@ -124,6 +129,19 @@ class InferenceSession:
         self._engine = Engine(graph, list(made.programs.values()), self._options.engineOptions)
         self._engine.load(self._device.device)
         self._uploaded = False
+
+    def _pipeline(self, plain: Lowering) -> Pipeline | None:
+        """Give a lowering by stages, if the options ask for it."""
+        if not self._options.enablePipelining:
+            return None
+        if self.training or self._losses:
+            raise popart_exception(f"{self._what}: a pipeline runs inference without losses")
+        stages = check_pipeline(self._ir, plain.placed, self._flow, self._what)
+        programs = [Program(name=f"stage {stage}") for stage in range(stages)]
+        return Pipeline(
+            self._ir, plain.graph, plain.options, plain.values, placed=plain.placed,
+            stages=programs, hops=[[] for _ in programs],
+        )  # fmt: skip
 
     def _placed(self) -> dict[str, int]:
         """Give the IPU of each node."""

@@ -10,6 +10,7 @@ from simulator.popart.errors import popart_exception
 # Name -> default; its type is that of the values that it takes.
 OPTIONS: dict[str, Any] = {
     "dotChecks": [],  # stages of which DOT files are written: FWD0, FWD1, BWD0, PREALIAS, FINAL
+    "enablePipelining": False,  # overlap batches: each IPU that has nodes is a stage
     "engineOptions": {},  # of the Engine
     "logDir": ".",  # where DOT files are written
     "reportOptions": {},  # of the summary report: showExecutionSteps, showVarStorage, ...
