@@ -4,7 +4,8 @@ SOURCE is `device` or `host`. The layout is JSON (dashboard/timeline/lanes.py); 
 rows, `begin`, `end`, `pixels` and `rows` (such as `0-5,9-12`, each half-open), is bytes
 (dashboard/timeline/packing.py). /timeline/SOURCE/search finds events by `q`, and the one of a
 `rank` (dashboard/timeline/search.py). /timeline/device/tiles is an image of what tiles do
-(dashboard/timeline/tiles.py), `columns` times `height` of the `tiles` of a range such as `0-100`.
+(dashboard/timeline/tiles.py); /timeline/SOURCE/export.csv, .json and .pftrace are the events of a
+window (dashboard/exports.py). The image has `columns` times `height` cells, of `tiles` as `0-100`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from dashboard.exports import KINDS, exported
 from dashboard.store import Store, Trace
 from dashboard.timeline.device import device_timeline
 from dashboard.timeline.host import HostTimeline, host_timeline
@@ -145,8 +147,17 @@ def register(server: Flask, store: Store) -> None:
         body = tiles_answer(store.report(key), window, size, span)
         return Response(body, mimetype="application/octet-stream")
 
+    def export(source: str) -> Response:
+        whole, kind = asked_for(source), request.path.rpartition(".")[2]
+        begin, end = moment(request.args.get("begin")), moment(request.args.get("end"))
+        window = whole.extent if begin is None or end is None or begin >= end else (begin, end)
+        body = exported(whole, kind, *window)
+        headers = {"Content-Disposition": f'attachment; filename="{source}.{kind}"'}
+        return Response(body, mimetype=KINDS[kind][1].partition(";")[0], headers=headers)
+
+    exports = tuple((f"/export.{kind}", export) for kind in KINDS)
     routes = (("", window), ("/layout", layout), ("/search", found), ("/tiles", tiles))
-    for path, make in routes:
+    for path, make in (*routes, *exports):
         address = f"/timeline/<source>{path}"
         server.add_url_rule(address, f"timeline{path}", _answered(make))
 

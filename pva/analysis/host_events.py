@@ -204,3 +204,24 @@ def callers(tree: CallTree) -> CallTree:
         np.concatenate([np.zeros(0, np.int64), *parts]) for parts in columns
     )
     return CallTree(parents, names, counts, spent, spent)
+
+
+def events_in_window(tracks: Tracks, rows: Integers, begin: int, end: int) -> pd.DataFrame:
+    """Give the events of rows that touch a window: event, row, label (its number), begin, length.
+
+    By row and begin, as they are in the timeline: not cut to the window.
+    """
+    import pandas as pd
+
+    parts = [np.arange(*tracks.touching(row, begin, end)) for row in rows.tolist()]
+    events = np.concatenate([np.zeros(0, np.int64), *parts])
+    begins = tracks.begin[events]
+    return pd.DataFrame(
+        {
+            "event": events,
+            "row": np.repeat(rows, [len(part) for part in parts]),
+            "label": tracks.label[events].astype(np.int64),
+            "begin": begins,
+            "length": tracks.ends(events) - begins,
+        }
+    )

@@ -1,0 +1,137 @@
+"""The events of a window of a timeline as a file: CSV, Chrome JSON, Perfetto.
+
+The device's cycles become nanoseconds by its clock in the last two, which know no other unit. Rows
+of runs and layers go into these as threads of their own depth, as on screen.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from dashboard.timeline.lanes import Timeline
+from pva.analysis.host_events import events_in_window
+from pva.errors import NotFoundError, PvaError
+from pva.formats import chrome_trace, perfetto_trace
+from pva.model.events import Metadata, Names, Process, Thread, ThreadColumns
+from pva.model.nesting import begin_order
+from pva.model.series import Instants
+from pva.model.trace_content import Anchor
+
+MOST_EVENTS = 2_000_000  # of a file; a larger window is refused
+
+
+def exported(whole: Timeline, kind: str, begin: int, end: int, wall_ns: int = 0) -> bytes:
+    """Write the events of all rows that touch a window; raises PvaError."""
+    if kind not in KINDS:
+        raise NotFoundError(f"export.{kind}", "not there", f"known: {', '.join(KINDS)}")
+    frame = events_in_window(whole.tracks, np.arange(whole.tracks.rows), begin, end)
+    if len(frame) > MOST_EVENTS:
+        found = f"{len(frame):,} events in the window"
+        raise PvaError(f"export.{kind}", found, f"choose one of at most {MOST_EVENTS:,}")
+    return KINDS[kind][0](whole, frame, wall_ns)
+
+
+def _lane_of_row(whole: Timeline) -> Any:
+    sizes = [lane.stop - lane.first for lane in whole.lanes]
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def _csv(whole: Timeline, frame: Any, _wall_ns: int) -> bytes:
+    rows, lanes = frame["row"].to_numpy(), _lane_of_row(whole)
+    names = np.array(["/".join((*lane.path, lane.name)) for lane in whole.lanes], dtype=object)
+    plain = [text.encode(errors="replace").decode() for text in whole.labels]
+    texts = np.array(plain, dtype=object)
+    kinds = np.array([words for _, words in whole.colours], dtype=object)
+    labels = frame["label"].to_numpy()
+    first = np.array([lane.first for lane in whole.lanes])
+    table = frame.assign(
+        lane=names[lanes[rows]] if len(rows) else [],
+        row=rows - first[lanes[rows]] if len(rows) else rows,
+        label=texts[labels] if len(rows) else [],
+        kind=kinds[whole.tracks.kind[labels]] if len(rows) else [],
+        item=whole.item(frame["event"].to_numpy()),
+    )
+    columns = ["lane", "row", "label", "kind", "begin", "length", "item"]
+    unit = {"begin": f"begin_{whole.unit}", "length": f"length_{whole.unit}"}
+    text: str = table[columns].rename(columns=unit).to_csv(index=False)
+    return text.encode()
+
+
+def _as_trace(whole: Timeline, frame: Any, wall_ns: int) -> Any:
+    """Give the window as what the writers of traces take."""
+    used = whole.tracks.kind[: len(whole.labels)].astype(np.int32)
+    channels = tuple(words for _, words in whole.colours)
+    names = Names(tuple(whole.labels), channels, used)
+    scale = 1e9 / whole.clock
+    lanes, rows = _lane_of_row(whole), frame["row"].to_numpy()
+    of_lane = lanes[rows] if len(rows) else rows
+    paths: dict[tuple[str, ...], list[Thread]] = {}
+    for number, lane in enumerate(whole.lanes):
+        columns = _columns(frame[of_lane == number], scale, names)
+        pid = list(paths).index(lane.path) + 1 if lane.path in paths else len(paths) + 1
+        identity = (pid, number + 1, lane.name)
+        thread = Thread(identity, len(columns), names, partial(_same, columns))
+        paths.setdefault(lane.path, []).append(thread)
+    processes = tuple(
+        Process(number, "/".join(path) or "device", tuple(threads))
+        for number, (path, threads) in enumerate(paths.items(), 1)
+    )
+    nothing = np.zeros(0, dtype=np.int64)
+    none = nothing.astype(np.int32)
+    return SimpleNamespace(
+        processes=processes,
+        threads=tuple(thread for process in processes for thread in process.threads),
+        labels=names.labels,
+        channels=names.channels,
+        label_channels=names.label_channels,
+        anchor=Anchor(0, wall_ns),
+        duration_ns=int((whole.extent[1] - whole.extent[0]) * scale),
+        is_finished=True,
+        instants=Instants(nothing, none, none, nothing, np.zeros(0, dtype=object)),
+        series=(),
+        heatmaps=(),
+    )
+
+
+def _same(columns: ThreadColumns) -> ThreadColumns:
+    return columns
+
+
+def _columns(frame: Any, scale: float, names: Names) -> ThreadColumns:
+    """Give the events of one lane in the order of their begin, in nanoseconds."""
+    begin = frame["begin"].to_numpy() * scale
+    end = np.rint(begin + frame["length"].to_numpy() * scale).astype(np.int64)
+    begin = np.rint(begin).astype(np.int64)
+    by_end = np.lexsort((-begin, end))
+    order = by_end[begin_order(begin[by_end])]
+    nothing = np.zeros(0, dtype=np.int64)
+    return ThreadColumns(
+        (begin[order], end[order]),
+        frame["label"].to_numpy()[order].astype(np.int32),
+        np.zeros(len(order), dtype=np.uint8),
+        nothing,
+        names,
+        Metadata(nothing, ()),
+    )
+
+
+def _written(write: Callable[[Any, Any], None]) -> Callable[[Timeline, Any, int], bytes]:
+    def make(whole: Timeline, frame: Any, wall_ns: int) -> bytes:
+        out = io.BytesIO()
+        write(_as_trace(whole, frame, wall_ns), out)
+        return out.getvalue()
+
+    return make
+
+
+KINDS: dict[str, tuple[Callable[[Timeline, Any, int], bytes], str]] = {
+    "csv": (_csv, "text/csv; charset=utf-8"),
+    "json": (_written(chrome_trace.write), "application/json"),
+    "pftrace": (_written(perfetto_trace.write), "application/octet-stream"),
+}
