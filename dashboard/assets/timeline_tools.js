@@ -63,6 +63,12 @@
     window.tilescope.go({ [key]: window.tilescope.read(key) === value ? null : value }, true);
   }
 
+  /** Switch between the axis of the device and that of the simulation; places differ on them. */
+  function switchAxis() {
+    const next = window.tilescope.read("axis") === "simulated" ? null : "simulated";
+    window.tilescope.go({ axis: next, range: null, selection: null, marks: null });
+  }
+
   function foldAll(timeline) {
     if (!timeline.layout) return;
     const keys = timeline.layout.lanes.map((_, index) => window.tilescope.rows.keyOf(timeline.layout, index));
@@ -197,5 +203,5 @@
     });
   }
 
-  window.tilescope = Object.assign(window.tilescope || {}, { toolbar, showBar, nextHit, reveal });
+  window.tilescope = Object.assign(window.tilescope || {}, { toolbar, showBar, nextHit, reveal, switchAxis });
 })();

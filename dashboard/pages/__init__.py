@@ -13,6 +13,7 @@ from dashboard.pages import (
     programs,
     start,
     summary,
+    together,
     trace,
 )
 from dashboard.shell import Page
@@ -29,4 +30,5 @@ PAGES: tuple[Page, ...] = (
     execution,
     compare,
     trace,
+    together,
 )

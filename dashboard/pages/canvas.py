@@ -12,13 +12,18 @@ KEYS_HELP = (
     "previous."
 )
 # What of the address a click sets, and what the events of a source are called.
-SELECTS = {"device": ("step", "steps and spans"), "host": ("event", "events")}
+SELECTS = {
+    "device": ("step", "steps and spans"),
+    "host": ("event", "events"),
+    "together": ("at", "events and steps"),
+}
 
 
 def canvas(source: str, words: str, *, tiles: int = 0) -> Element:
-    """Make room for the timeline of a source (`device` or `host`), and for an image of `tiles`."""
+    """Make room for the timeline of `device`, `host` or `together`, and an image of `tiles`."""
     selects, events = SELECTS[source]
     more = {"data-tiles": str(tiles)} if tiles else {}
+    more |= {"data-axes": "yes"} if source == "together" else {}
     return html.Div(
         [
             html.Div(

@@ -1,11 +1,14 @@
-"""The addresses from which the canvas fetches: /timeline/SOURCE/layout and /timeline/SOURCE.
+"""The addresses from which the canvas fetches. SOURCE is `device`, `host` or `together`.
 
-SOURCE is `device` or `host`. The layout is JSON (dashboard/timeline/lanes.py); a window of some
-rows, `begin`, `end`, `pixels` and `rows` (such as `0-5,9-12`, each half-open), is bytes
-(dashboard/timeline/packing.py). /timeline/SOURCE/search finds events by `q`, and the one of a
-`rank` (dashboard/timeline/search.py). /timeline/device/tiles is an image of what tiles do
-(dashboard/timeline/tiles.py); /timeline/SOURCE/export.csv, .json and .pftrace are the events of a
-window (dashboard/exports.py). The image has `columns` times `height` cells, of `tiles` as `0-100`.
+    /timeline/SOURCE/layout       what a view has to know first, as JSON (timeline/lanes.py)
+    /timeline/SOURCE              a window of rows as bytes (timeline/packing.py): `begin`, `end`,
+                                  `pixels`, and `rows` such as `0-5,9-12`, each half-open
+    /timeline/SOURCE/search       events by a part `q` of their name, or one by `rank` (search.py)
+    /timeline/SOURCE/export.KIND  the events of a window as csv, json (Chrome) or pftrace (Perfetto)
+    /timeline/device/tiles        what `tiles` such as `0-100` do, an image (tiles.py) of `columns`
+                                  times `height`
+
+`together` has the option `axis`: `device`, or `simulated`.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ from dashboard.timeline.lanes import Timeline
 from dashboard.timeline.packing import pack
 from dashboard.timeline.search import search
 from dashboard.timeline.tiles import tiles_answer
+from dashboard.timeline.together import together_timeline
+from pva.analysis.alignment import AXES, Alignment, Axis, align
 from pva.analysis.level_of_detail import MAX_ROWS, viewport
 from pva.errors import NotFoundError, PvaError
 
@@ -37,11 +42,18 @@ MAX_PIXELS = 8192
 FLAT = "flat"  # the option `show` of an address that hides the rows of layers
 
 
-def timeline(store: Store, source: str, report: str) -> Timeline:
+def timeline(store: Store, source: str, report: str, axis: str = "") -> Timeline:
     """Give the whole timeline of a source, made once a state of its files. Raises PvaError."""
-    if source not in SOURCES:
-        raise NotFoundError(f"timeline {source}", "not there", f"known: {', '.join(SOURCES)}")
-    return SOURCES[source](store, report)
+    if source == "device":
+        return _device(store, report)
+    if source == "host":
+        return host(store, report).timeline
+    if source == "together":
+        return together(store, report, axis_of(axis))
+    raise NotFoundError(f"timeline {source}", "not there", f"known: {', '.join(SOURCES)}")
+
+
+SOURCES = ("device", "host", "together")
 
 
 def _device(store: Store, report: str) -> Timeline:
@@ -63,11 +75,33 @@ def host(store: Store, report: str) -> HostTimeline:
     return store.derived(report, "host timeline", lambda: host_timeline(host_trace(store, report)))
 
 
-def _host(store: Store, report: str) -> Timeline:
-    return host(store, report).timeline
+def axis_of(text: str) -> Axis:
+    """Read the option `axis`: that of the device unless the other is named."""
+    return next((axis for axis in AXES if axis == text), AXES[0])
 
 
-SOURCES: dict[str, Callable[[Store, str], Timeline]] = {"device": _device, "host": _host}
+def alignment(store: Store, report: str) -> Alignment:
+    """Find the runs of a report in its host trace; raises PvaError."""
+    return store.derived(
+        report, "alignment", lambda: align(store.report(report), host_trace(store, report))
+    )
+
+
+def together(store: Store, report: str, axis: Axis) -> Timeline:
+    """Give both timelines on an axis; raises PvaError."""
+
+    def make() -> Timeline:
+        found, data = alignment(store, report), store.report(report).dataset
+        names = data.column("runs", "name")[found.run].tolist()
+        stretched = ", stretched" if axis == "simulated" else ""
+        texts = [
+            f"Engine::run #{run}: {name}".removesuffix(": ") + stretched
+            for run, name in zip(found.run.tolist(), names, strict=True)
+        ]
+        parts = _device(store, report), host(store, report).timeline
+        return together_timeline(*parts, found, axis, texts)
+
+    return store.derived(report, f"both timelines, {axis}", make)
 
 
 def answer(
@@ -117,7 +151,8 @@ def register(server: Flask, store: Store) -> None:
     from flask import Response, request
 
     def asked_for(source: str) -> Timeline:
-        return timeline(store, source, request.args.get("report", ""))
+        asked = request.args
+        return timeline(store, source, asked.get("report", ""), asked.get("axis", ""))
 
     def layout(source: str) -> Response:
         return Response(json.dumps(asked_for(source).layout()), mimetype="application/json")

@@ -52,7 +52,7 @@ def host_timeline(trace: Trace) -> HostTimeline:
     ]
     whole = Timeline(
         "ns", NANOSECONDS, tuple(making.lanes), tracks, trace.labels,
-        [*colours, ("quiet", "Other")],
+        [*colours, ("quiet", "Other")], wall_ns=trace.anchor.wall_ns,
     )  # fmt: skip
     return HostTimeline(whole, making.metadata, frozenset(making.still_open))
 

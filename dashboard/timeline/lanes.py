@@ -38,6 +38,8 @@ class Timeline:
 
     colours   (token, words) of each kind of the tracks
     items     [event] the number by which an address names it; None when events are numbered through
+    wall_ns   the wall clock at 0, since 1970; 0 where it is not known
+    stretched whether steps of the device are longer here than they were
     """
 
     unit: str
@@ -47,6 +49,8 @@ class Timeline:
     labels: Sequence[str]
     colours: list[tuple[str, str]]
     items: Integers | None = None
+    wall_ns: int = 0
+    stretched: bool = False
 
     @property
     def extent(self) -> tuple[int, int]:
@@ -68,6 +72,8 @@ class Timeline:
             "clock": self.clock,
             "extent": self.extent,
             "events": len(self.tracks.begin),
+            "wall_ms": self.wall_ns / 1e6,
+            "stretched": self.stretched,
             "lanes": [asdict(lane) for lane in self.lanes],
             "colours": [{"token": token, "words": words} for token, words in self.colours],
         }

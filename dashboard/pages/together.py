@@ -1,0 +1,205 @@
+"""What did the device do while the host waited, and the reverse? Both on one axis."""
+
+from __future__ import annotations
+
+import numpy as np
+from dash import Dash, dcc, html
+
+from dashboard import address, components, controls, view
+from dashboard.address import Address
+from dashboard.components import Element, section
+from dashboard.pages import execution, trace
+from dashboard.pages.canvas import canvas, follow
+from dashboard.pages.words import counted
+from dashboard.store import Store
+from dashboard.theme import Theme
+from dashboard.timeline.endpoint import alignment, axis_of, host, together
+from pva import units
+from pva.analysis.alignment import Alignment, Waits, gaps, waits
+from pva.analysis.host_events import label_figures
+from pva.errors import PvaError
+
+PATH, TITLE = "/together", "Device and host"
+
+AXES = (("device", "As on the device"), ("simulated", "As simulated"))
+AXIS_NOTES = {
+    "device": "each run takes its cycles / clock, later host events move up, and the simulator's "
+    "own phases are hidden; X switches",
+    "simulated": "the wall clock: the steps of a run are stretched over the time that it was "
+    "simulated for, so that their lengths are not those of the device; X switches",
+}
+MOST_GAPS = 5
+
+
+def available(store: Store, report: str) -> bool:
+    """Tell whether runs of the report are in its host trace."""
+    if not store.has_report(report) or store.trace(report) is None:
+        return False
+    try:
+        return bool(len(alignment(store, report).run))
+    except PvaError:
+        return False
+
+
+def layout(store: Store, chosen: Address) -> Element:
+    """Lay the page out; raises PvaError."""
+    found = alignment(store, chosen.report)
+    whole = host(store, chosen.report).timeline
+    result = waits(store.report(chosen.report), found, whole.tracks, whole.labels)
+    return html.Div(
+        [
+            components.title("What did the device do while the host waited, and the reverse?"),
+            components.headline(sentence(found, result)),
+            section(
+                "Device and host",
+                view.panel("together-axis", PATH, ("axis",)),
+                canvas("together", "Device and host on one axis"),
+                note=counted(len(found.run), "run") + " in the trace",
+                tools=controls.choice("axis", AXES, chosen, label="Axis"),
+            ),
+            html.Div(
+                [
+                    findings(found, result),
+                    view.panel("together-selected", PATH, ("at", "axis")),
+                ],
+                className="columns",
+            ),
+            section(
+                "Longest gaps between runs",
+                gap_list(store, chosen, found, result.total),
+                note="on the axis of the device, with what the host did by itself meanwhile",
+            ),
+        ]
+    )
+
+
+def sentence(found: Alignment, result: Waits) -> str:
+    """Say how the time is shared between device and host."""
+    total = max(result.total, 1)
+    runs = counted(len(found.run), "run")
+    between = (
+        f", {units.share(result.between / total)} of it between runs" if len(found.run) > 1 else ""
+    )
+    return (
+        f"As on the device, {units.duration(result.total / 1e9)}: the device runs for "
+        f"{units.duration(result.device / 1e9)} ({units.share(result.device / total)}) in {runs} "
+        f"and waits for the host for the rest{between}."
+    )
+
+
+def axis_words(_store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Say what the axis shows."""
+    return html.P(AXIS_NOTES[axis_of(chosen.text("axis"))], className="note")
+
+
+def findings(found: Alignment, result: Waits) -> Element:
+    """List who waited for whom, with shares of the time on the axis of the device."""
+    total = max(result.total, 1)
+    rows = [
+        ("The device runs", result.device, "the host waits in Engine.run"),
+        ("Host before the first run", result.before, "building, compiling, loading"),
+        ("Host between runs", result.between, "the device waits"),
+        ("Host after the last run", result.after, "the device is done"),
+    ]
+    body = [
+        html.Tr(
+            [
+                html.Th([words, html.Span(f", {meaning}", className="quiet")], scope="row"),
+                html.Td(units.duration(time / 1e9), className="number"),
+                html.Td(units.share(time / total), className="number"),
+            ]
+        )
+        for words, time, meaning in rows
+    ]
+    each = result.callback_time / max(result.callbacks, 1)
+    callbacks = (
+        f"{counted(result.callbacks, 'stream callback')} of the host took "
+        f"{units.duration(result.callback_time / 1e9)} inside runs ({units.duration(each / 1e9)} "
+        f"each); the stream copies of the recorded runs take "
+        f"{units.duration(result.stream_copies / 1e9)} on the device."
+        if result.callbacks
+        else "No stream callback of the host is in the trace."
+    )
+    return section(
+        "Who waits for whom",
+        html.Table(html.Tbody(body), className="facts top-steps"),
+        html.P(callbacks, className="note"),
+        note="as on the device",
+    )
+
+
+def gap_list(store: Store, chosen: Address, found: Alignment, total: int) -> Element:
+    """List the longest gaps, what the host did in them, and the way there."""
+    frame = gaps(found).head(MOST_GAPS)
+    if not len(frame):
+        return components.message("There is one run, and no gap between runs.")
+    rows = []
+    for gap in frame.to_dict("records"):
+        window = f"{max(int(gap['begin']), 0)}-{int(gap['begin'] + gap['length']) + 1}"
+        link = (
+            f"{PATH}?report={chosen.report}&range={window}"
+            if chosen.report
+            else f"{PATH}?range={window}"
+        )
+        rows.append(
+            html.Tr(
+                [
+                    html.Th(dcc.Link(f"Before run {gap['run']}", href=link), scope="row"),
+                    html.Td(units.duration(gap["length"] / 1e9), className="number"),
+                    html.Td(units.share(gap["length"] / max(total, 1)), className="number"),
+                    html.Td(_did(store, chosen, int(gap["wall_begin"]), int(gap["wall_end"]))),
+                ]
+            )
+        )
+    return html.Table(html.Tbody(rows), className="facts top-steps")
+
+
+def _did(store: Store, chosen: Address, begin: int, end: int) -> str:
+    """Say what took the most of a stretch of the host's time by itself."""
+    whole = host(store, chosen.report).timeline
+    threads = [(lane.first + lane.kinds.count("flag"), lane.stop) for lane in whole.lanes]
+    frame = label_figures(whole.tracks, threads, begin, max(end, begin + 1)).head(3)
+    frame = frame[frame["self_time"] > 0]
+    pairs = zip(frame["label"].tolist(), frame["self_time"].tolist(), strict=True)
+    parts = [f"{whole.labels[label]} {units.duration(time / 1e9)}" for label, time in pairs]
+    return ", ".join(parts) or "nothing traced"
+
+
+def selected(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Name what is chosen, and lead to the page of its own; raises AddressError."""
+    text = chosen.text("at")
+    if not text:
+        hint = "Click a step or an event, or press n for the next."
+        return section("Selected", components.message("Nothing is selected.", hint=hint))
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else -1
+    whole = together(store, chosen.report, axis_of(chosen.text("axis")))
+    places = (
+        (whole.item(np.arange(len(whole.tracks.begin))) == number).nonzero()[0]
+        if number >= 0
+        else []
+    )
+    if not len(places):
+        raise address.AddressError(f"at={text}: not there; click a step or an event")
+    event = int(places[0])
+    label = int(whole.tracks.label[event])
+    is_step = number % 2 == 1
+    path = execution.PATH if is_step else trace.PATH
+    words = "Open in the execution" if is_step else "Open in the host trace"
+    length = int(whole.tracks.before[event + 1] - whole.tracks.before[event])
+    pairs = [
+        ("Kind", whole.colours[int(whole.tracks.kind[label])][1]),
+        ("Begins at", units.duration(int(whole.tracks.begin[event]) / 1e9)),
+        ("Length on this axis", units.duration(length / 1e9)),
+    ]
+    to = {"steps": (number // 2,)} if is_step else {"event": number // 2}
+    link = dcc.Link(words, href=address.write(Address(path, chosen.report, **to)))
+    subject = html.P(whole.labels[label], className="subject")
+    heading = f"Step {number // 2:,}" if is_step else f"Event {number // 2:,}"
+    return section(heading, subject, html.P(link, className="step-links"), components.facts(pairs))
+
+
+def register(app: Dash, store: Store) -> None:
+    """Add the callbacks of the page."""
+    view.fill(app, store, "together-axis", axis_words)
+    view.fill(app, store, "together-selected", selected)
+    follow(app, "together")

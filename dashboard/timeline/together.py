@@ -1,0 +1,104 @@
+"""Device and host on one axis (pva/analysis/alignment.py), in nanoseconds since the trace began.
+
+An event of the host is numbered 2 n, a step of the device 2 n + 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dashboard.timeline.lanes import Lane, Timeline
+from pva.analysis.alignment import PHASES, Alignment, Axis
+from pva.analysis.pyramid import build
+from pva.analysis.spans import without_overlap
+
+Integers = npt.NDArray[Any]
+Row = tuple[Integers, Integers, Integers]
+
+DEVICE, HOST = "Device", "Host"
+
+
+def together_timeline(
+    device: Timeline, host: Timeline, found: Alignment, axis: Axis, names: list[str]
+) -> Timeline:
+    """Lay both timelines out below each other on an axis; `names` are those of the runs."""
+    items: list[Integers] = []
+    shift = len(device.labels)
+    runs = len(device.labels) + len(host.labels) + np.arange(len(names))
+
+    def rows() -> Iterator[Row]:
+        for lane in device.lanes:
+            for row in range(lane.first, lane.stop):
+                if lane.kinds[row - lane.first] == "run":
+                    items.append(np.full(len(runs), -1))
+                    yield found.host(found.begin, axis), found.host(found.end, axis), runs
+                else:
+                    yield _device_row(device, row, found, axis, items)
+        hidden = _phases(host, axis)
+        for row in range(host.tracks.rows):
+            yield _host_row(host, row, (found, axis, hidden, shift), items)
+
+    colours = [*device.colours, *host.colours]
+    kinds = np.zeros(len(device.labels) + len(host.labels) + len(names) + 1, dtype=np.int64)
+    of_device, of_host = device.tracks.kind[:shift], host.tracks.kind[: len(host.labels)]
+    kinds[: len(of_device)] = of_device
+    kinds[shift : shift + len(of_host)] = of_host.astype(np.int64) + len(device.colours)
+    tracks = build(rows(), lambda: kinds)
+    first = device.tracks.rows
+    moved = (
+        replace(lane, path=(HOST, *lane.path[1:]), first=lane.first + first,
+                stop=lane.stop + first, overview=lane.overview + first)
+        for lane in host.lanes
+    )  # fmt: skip
+    lanes: list[Lane] = [replace(lane, path=(DEVICE,)) for lane in device.lanes]
+    return Timeline(
+        unit="ns",
+        clock=1e9,
+        lanes=(*lanes, *moved),
+        tracks=tracks,
+        labels=[*device.labels, *host.labels, *names],
+        colours=colours,
+        items=np.concatenate([np.zeros(0, np.int64), *items]),
+        stretched=axis == "simulated",
+    )
+
+
+def _events(whole: Timeline, row: int) -> Integers:
+    low, high = whole.tracks.offset[row : row + 2].tolist()
+    return np.arange(low, high)
+
+
+def _device_row(
+    device: Timeline, row: int, found: Alignment, axis: Axis, items: list[Integers]
+) -> Row:
+    """Move a row of the device to the axis, without what belongs to no run of the trace."""
+    events = _events(device, row)
+    begin, end = device.tracks.begin[events], device.tracks.ends(events)
+    place = np.searchsorted(found.cycles_from, begin, side="right") - 1
+    within = (place >= 0) & (begin < (found.cycles_from + found.cycles)[np.maximum(place, 0)])
+    events, begin, end = events[within], begin[within], end[within]
+    item = device.item(events)
+    items.append(np.where(item < 0, -1, 2 * item.astype(np.int64) + 1))
+    return *without_overlap(*found.spans(begin, end, axis)), device.tracks.label[events]
+
+
+def _phases(host: Timeline, axis: Axis) -> Any:
+    """Tell which labels are the simulator's own, which the axis of the device hides."""
+    return np.array([axis == "device" and text in PHASES for text in host.labels] or [False])
+
+
+def _host_row(
+    host: Timeline, row: int, placed: tuple[Alignment, Axis, Any, int], items: list[Integers]
+) -> Row:
+    found, axis, hidden, shift = placed
+    events = _events(host, row)
+    events = events[~hidden[host.tracks.label[events]]] if len(events) else events
+    begin = found.host(host.tracks.begin[events], axis)
+    end = found.host(host.tracks.ends(events), axis)
+    items.append(2 * events)
+    return begin, end, host.tracks.label[events].astype(np.int64) + shift

@@ -1,0 +1,182 @@
+"""Device and host on one axis: where each run of the program lies in the host trace.
+
+Two axes. *As on the device*: each `Engine.run` takes as long as its cycles take by the clock, and
+what the host did later moves up; inside a run the host's time is shortened evenly. *As simulated*:
+the wall clock, on which the steps of a run are stretched over the time that it was simulated for.
+Times are nanoseconds since the trace began.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from pva.errors import NotFoundError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pva.analysis.level_of_detail import Tracks
+    from pva.report import Report
+    from pva.trace import Trace
+
+Integers = npt.NDArray[Any]
+Axis = Literal["device", "simulated"]
+AXES: tuple[Axis, ...] = ("device", "simulated")
+CALLBACK = "StreamCallback"  # what the labels of stream callbacks begin with
+PHASES = ("run/values", "run/clocks")  # of a simulated run, hidden on the axis of the device
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """The runs in order, and how the two axes follow from them.
+
+    run           row of `runs`
+    begin, end    of `Engine.run` on the host
+    cycles_from   clock of the device at its begin
+    cycles        that it took
+    device        how long these are by the clock
+    clock         cycles a second
+    """
+
+    run: Integers
+    begin: Integers
+    end: Integers
+    cycles_from: Integers
+    cycles: Integers
+    device: Integers
+    clock: float
+
+    def host(self, times: Integers, axis: Axis) -> Integers:
+        """Give where moments of the host trace lie on an axis."""
+        if axis == "simulated" or not len(self.run):
+            return times
+        edges = np.column_stack((self.begin, self.end)).ravel()
+        lengths = np.append(np.diff(edges), 0)
+        lengths[0::2] = self.device
+        places = self.begin[0] + np.append(0, np.cumsum(lengths)[:-1])
+        moved = np.interp(times, edges, places)
+        moved = np.where(times < edges[0], times, moved)
+        moved = np.where(times > edges[-1], times - edges[-1] + places[-1], moved)
+        found: Integers = np.rint(moved).astype(np.int64)
+        return found
+
+    def on_device(self, cycles: Integers, axis: Axis) -> Integers:
+        """Give where moments of the device's clock lie on an axis."""
+        if not len(self.run):
+            return np.zeros(len(cycles), dtype=np.int64)
+        place = np.searchsorted(self.cycles_from, cycles, side="right") - 1
+        place = np.clip(place, 0, len(self.run) - 1)
+        # The last cycle of a run is the first of the next: it belongs to the one that it ends.
+        share = (cycles - self.cycles_from[place]) / np.maximum(self.cycles[place], 1)
+        begin, end = self.host(self.begin, axis)[place], self.host(self.end, axis)[place]
+        found: Integers = np.rint(begin + np.clip(share, 0, 1) * (end - begin)).astype(np.int64)
+        return found
+
+    def spans(self, begin: Integers, end: Integers, axis: Axis) -> tuple[Integers, Integers]:
+        """Give where spans of the device's clock, each within a run, lie on an axis."""
+        first = self.on_device(begin, axis)
+        inside = np.maximum(end - 1, begin)  # so that the end is looked for in the same run
+        last = self.on_device(inside, axis)
+        place = np.clip(np.searchsorted(self.cycles_from, begin, "right") - 1, 0, len(self.run) - 1)
+        scale = (self.host(self.end, axis) - self.host(self.begin, axis)) / np.maximum(
+            self.cycles, 1
+        )
+        return first, np.where(end > begin, np.rint(last + scale[place]).astype(np.int64), first)
+
+
+def align(report: Report, trace: Trace) -> Alignment:
+    """Find the runs of a report in a host trace; raises NotFoundError when none is in it."""
+    data = report.dataset
+    runs = data.table("runs")
+    begin = runs["trace_begin"] - trace.anchor.clock_ns
+    end = runs["trace_end"] - trace.anchor.clock_ns
+    inside = (runs["trace_begin"] >= 0) & (begin >= 0) & (end >= begin) & (runs["cycles"] >= 0)
+    inside &= end <= trace.duration_ns
+    found = np.flatnonzero(inside)
+    if not len(found):
+        raise NotFoundError(
+            report.path.name, f"no run in the trace {trace.path.name}",
+            "trace the run that makes the report: set PVTI_OPTIONS and run again",
+        )  # fmt: skip
+    found = found[np.argsort(begin[found], kind="stable")]
+    clock = float(data.value("target", "clock_frequency")) or np.inf
+    cycles = runs["cycles"][found]
+    begins = begin[found]
+    begins[1:] = np.maximum(begins[1:], np.maximum.accumulate(end[found])[:-1])
+    return Alignment(
+        run=found,
+        begin=begins,
+        end=np.maximum(end[found], begins),
+        cycles_from=runs["cycles_from"][found],
+        cycles=cycles,
+        device=np.rint(cycles / clock * 1e9).astype(np.int64),
+        clock=clock,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Who waited for whom, on the axis of the device; nanoseconds.
+
+    `total` goes from the first event of the host to its last; of it the device ran for `device`,
+    and the host was busy `before` the first run, `between` runs and `after` the last. `callbacks`
+    stream callbacks took `callback_time` by themselves on the host, inside runs, and the stream
+    copies of the recorded runs `stream_copies` on the device.
+    """
+
+    total: int
+    device: int
+    before: int
+    between: int
+    after: int
+    callbacks: int
+    callback_time: int
+    stream_copies: int
+
+
+def waits(report: Report, found: Alignment, tracks: Tracks, labels: Any) -> Waits:
+    """Tell who waited for whom; `tracks` are the rows of the host trace, `labels` its texts."""
+    data = report.dataset
+    first, last = found.host(np.array(tracks.extent), "device").tolist()
+    begin, end = found.host(found.begin, "device"), found.host(found.end, "device")
+    is_callback = np.array([str(text).startswith(CALLBACK) for text in labels] or [False])
+    events = np.flatnonzero(is_callback[tracks.label]) if len(tracks.label) else np.zeros(0, int)
+    place = np.searchsorted(found.begin, tracks.begin[events], side="right") - 1
+    events = events[(place >= 0) & (tracks.begin[events] < found.end[np.maximum(place, 0)])]
+    copies = np.array([str(t).startswith("StreamCopy") for t in data.texts("steps", "type")], bool)
+    cycles = int(data.column("steps", "cycles")[copies].clip(0).sum()) if len(copies) else 0
+    return Waits(
+        total=last - first,
+        device=int(found.device.sum()),
+        before=int(begin[0]) - first,
+        between=int((begin[1:] - end[:-1]).sum()),
+        after=last - int(end[-1]),
+        callbacks=len(events),
+        callback_time=int((tracks.ends(events) - tracks.begin[events]).sum()),
+        stream_copies=round(cycles / found.clock * 1e9),
+    )
+
+
+def gaps(found: Alignment) -> pd.DataFrame:
+    """List the gaps between runs, the longest first: the run after it, begin and length.
+
+    Also `wall_begin` and `wall_end` on the host's own axis; nanoseconds, the others on the axis of
+    the device.
+    """
+    import pandas as pd
+
+    begin, end = found.host(found.begin, "device"), found.host(found.end, "device")
+    frame = pd.DataFrame(
+        {
+            "run": found.run[1:],
+            "begin": end[:-1],
+            "length": begin[1:] - end[:-1],
+            "wall_begin": found.end[:-1],
+            "wall_end": found.begin[1:],
+        }
+    )
+    return frame.sort_values("length", ascending=False, kind="stable", ignore_index=True)

@@ -1,0 +1,95 @@
+"""Both timelines on one axis: three runs and the host work between them (see test_alignment.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dashboard.timeline.lanes import Lane, Timeline
+from dashboard.timeline.together import together_timeline
+from pva.analysis.alignment import Alignment
+from pva.analysis.pyramid import build
+
+FOUND = Alignment(
+    run=np.arange(3),
+    begin=np.array([100, 450, 700]),
+    end=np.array([400, 650, 900]),
+    cycles_from=np.array([0, 50, 150]),
+    cycles=np.array([50, 100, 200]),
+    device=np.array([50, 100, 200]),
+    clock=1e9,
+)
+NAMES = ["Engine::run #0", "Engine::run #1", "Engine::run #2: last"]
+
+
+def numbers(*values: int) -> Any:
+    return np.array(values, dtype=np.int64)
+
+
+def device() -> Timeline:
+    """Give a lane of two runs recorded in full and four steps of them, on the device's clock."""
+    rows = [
+        (numbers(0, 50), numbers(50, 150), numbers(0, 0)),
+        (numbers(0, 25, 50, 100), numbers(25, 50, 100, 150), numbers(1, 2, 1, 2)),
+    ]
+    lane = Lane("IPU 0", (), 0, 2, ("Runs", "Steps"), ("run", "step"), 1)
+    tracks, items = build(rows, lambda: [0, 1, 1]), numbers(-1, -1, 0, 1, 2, 3)
+    colours = [("run", "Run"), ("step", "Step")]
+    return Timeline("cycles", 1e9, (lane,), tracks, ["run", "a", "b"], colours, items)
+
+
+def host() -> Timeline:
+    """Give a thread with work before, between and after, and the simulator's own phases."""
+    rows = [
+        (numbers(0, 100, 400, 450, 900), numbers(100, 400, 450, 650, 1000), numbers(0, 1, 0, 1, 0)),
+        (numbers(110, 250), numbers(240, 390), numbers(2, 3)),
+    ]
+    lane = Lane("main", ("t.pvti", "p 1"), 0, 2, (), ("event", "event"), 0)
+    labels = ["work", "Engine::run", "run/values", "StreamCallback x"]
+    return Timeline("ns", 1e9, (lane,), build(rows, lambda: [0] * 4), labels, [("series-0", "P")])
+
+
+def shown(whole: Timeline, row: int) -> list[tuple[int, int, str, int]]:
+    """Give begin, end, label and item of the events of a row."""
+    events = np.arange(*whole.tracks.offset[row : row + 2])
+    columns = (whole.tracks.begin[events], whole.tracks.ends(events), whole.tracks.label[events])
+    return [
+        (int(begin), int(end), whole.labels[label], int(item))
+        for begin, end, label, item in zip(*columns, whole.item(events), strict=True)
+    ]
+
+
+def test_as_on_the_device_runs_take_their_cycles_and_the_host_moves_up() -> None:
+    whole = together_timeline(device(), host(), FOUND, "device", NAMES)
+    assert [(lane.path, lane.name) for lane in whole.lanes] == [
+        (("Device",), "IPU 0"), (("Host", "p 1"), "main")
+    ]  # fmt: skip
+    runs = [(begin, end, name) for begin, end, name, _ in shown(whole, 0)]
+    assert runs == [(100, 150, NAMES[0]), (200, 300, NAMES[1]), (350, 550, NAMES[2])]
+    assert shown(whole, 1) == [
+        (100, 125, "a", 1), (125, 150, "b", 3), (200, 250, "a", 5), (250, 300, "b", 7)
+    ]  # fmt: skip
+    assert [(b, e, text) for b, e, text, _ in shown(whole, 2)] == [
+        (0, 100, "work"), (100, 150, "Engine::run"), (150, 200, "work"),
+        (200, 300, "Engine::run"), (550, 650, "work"),
+    ]  # fmt: skip
+    assert shown(whole, 3) == [(125, 148, "StreamCallback x", 12)]
+
+
+def test_as_simulated_steps_are_stretched_and_nothing_is_hidden() -> None:
+    whole = together_timeline(device(), host(), FOUND, "simulated", NAMES)
+    assert whole.stretched
+    assert [(begin, end) for begin, end, _, _ in shown(whole, 1)] == [
+        (100, 250), (250, 400), (450, 550), (550, 650)
+    ]  # fmt: skip
+    assert [text for _, _, text, _ in shown(whole, 3)] == ["run/values", "StreamCallback x"]
+
+
+@pytest.mark.parametrize("axis", ["device", "simulated"])
+def test_colours_follow_their_labels(axis: Any) -> None:
+    whole = together_timeline(device(), host(), FOUND, axis, NAMES)
+    words = {text: whole.colours[int(kind)][1]
+             for text, kind in zip(whole.labels, whole.tracks.kind, strict=False)}  # fmt: skip
+    assert (words["a"], words["work"], words[NAMES[2]]) == ("Step", "P", "Run")
