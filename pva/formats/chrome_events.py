@@ -282,7 +282,8 @@ def _times(
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         times = np.array([_number(value) for value in values])
-    times *= NANOSECONDS
+    with np.errstate(over="ignore"):  # what is too large is beyond the limit all the more
+        times *= NANOSECONDS
     bad = ~(np.abs(times) < TIME_LIMIT)
     times[bad] = np.nan
     missed = int(np.count_nonzero(bad & wanted))

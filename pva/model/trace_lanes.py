@@ -68,7 +68,8 @@ class Lanes:
 
     def window(self, window: Window, names: Names) -> list[ThreadColumns]:
         """Give of every thread what is open at some time of a window, and read nothing else."""
-        return list(self._between(0, len(self.counts), names, window))
+        count = len(self.counts)
+        return list(self._between(0, count, names, window)) if count else []
 
     def load(self, threads: tuple[Thread, ...]) -> list[Stretch]:
         """Read all threads that have not been read; give the events, small threads together."""

@@ -312,7 +312,7 @@ def array_changed(database: sqlite3.Connection, below: Below) -> None:
 
 def packed_changed(content: bytes, below: Below) -> bytes:
     """Change the text of a packed file, or pack what never seems to end."""
-    way = below(4)
+    way = below(20)
     if way == 0:
         unit = one_of(below, (b" ", b"[", b"{}", b'{"ph":"X","ts":1},', b'{"ph":"s"},', b'"'))
         return gzip.compress(b"[" + unit * (BOMB // len(unit)), 1)
