@@ -9,11 +9,14 @@ import plotly.graph_objects as go
 
 from dashboard.figures.axes import (
     Numbers,
+    Window,
     byte_axis,
     escaped,
     number_axis,
+    picking,
     shortened,
     shown_places,
+    whole,
     widened,
 )
 from dashboard.theme import Theme, plot_layout, token
@@ -32,20 +35,28 @@ LONGEST_LABEL = 44  # letters of a name at the left of a bar
 
 
 def liveness_curve(
-    frame: pd.DataFrame, *, theme: Theme, always: bool = True, matches: Numbers | None = None
+    frame: pd.DataFrame,
+    *,
+    theme: Theme,
+    always: bool = True,
+    matches: Numbers | None = None,
+    window: Window | None = None,
 ) -> go.Figure:
     """Draw always-live and not-always-live bytes as stacked steps, with the peak marked.
 
     Without `always` only what comes and goes is drawn. Where `matches` (a truth for each step) is
-    true the step is filled, for a filter. `frame` has the columns step, type, name, always_live,
-    not_always_live and total.
+    true the step is filled, for a filter. Of a `window` of steps more points are drawn.
+
+    `frame` has the columns step, type, name, always_live, not_always_live and total.
     """
     moving = frame["not_always_live"].to_numpy()
     heights = frame["total" if always else "not_always_live"].to_numpy()
-    kept = shown_places(moving, MOST_STEPS)
+    begin, end = whole(len(frame), window)
+    kept = begin + shown_places(moving[begin:end], MOST_STEPS)
     if matches is not None:
         # What the filter found must be seen, also where it is not the highest of its stretch.
-        kept = np.union1d(kept, shown_places(np.where(matches, heights, 0), MOST_FOUND))
+        found = np.where(matches, heights, 0)[begin:end]
+        kept = np.union1d(kept, begin + shown_places(found, MOST_FOUND))
     x, shown = widened(kept, len(frame))
     part = frame.iloc[shown]
     figure = go.Figure()
@@ -65,8 +76,8 @@ def liveness_curve(
         )
     if matches is not None:
         _show_matches(figure, x, np.where(matches, heights, 0)[shown], theme)
-    _finish(figure, heights, theme)
-    return figure
+    _finish(figure, heights, theme, window)
+    return picking(figure)
 
 
 def _show_matches(figure: go.Figure, x: Numbers, heights: Numbers, theme: Theme) -> None:
@@ -98,11 +109,13 @@ def _hover_rows(part: pd.DataFrame, column: str) -> list[str]:
     ]
 
 
-def _finish(figure: go.Figure, heights: Numbers, theme: Theme) -> None:
+def _finish(
+    figure: go.Figure, heights: Numbers, theme: Theme, window: Window | None = None
+) -> None:
     """Add axes and the peak."""
     layout = plot_layout(theme)
     layout["yaxis"] = layout["yaxis"] | byte_axis(float(heights.max(initial=1)) * HEADROOM)
-    layout["xaxis"] = layout["xaxis"] | number_axis("Program step", len(heights))
+    layout["xaxis"] = layout["xaxis"] | number_axis("Program step", len(heights), window)
     figure.update_layout(layout).update_layout(showlegend=True).update_xaxes(
         title_text="Program step"
     )

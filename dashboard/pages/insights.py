@@ -31,15 +31,15 @@ VIEWS: dict[str, tuple[str, dict[str, str]]] = {
     "fullest_tiles": ("/memory", {}),
     "memory_by_tile": ("/memory", {}),
     "fragmentation": ("/memory", {}),
-    "variable_spread": ("/memory", {"tab": "variables"}),
+    "variable_spread": ("/memory", {"graph": "variables", "tab": "variables"}),
     "memory_by_compute_set": ("/memory", {"tab": "compute-sets"}),
     "largest_exchanges": ("/memory", {"tab": "exchanges"}),
     "live_at_peak": ("/liveness", {}),
     "memory_by_type": ("/liveness", {}),
     "variable_lifetimes": ("/liveness", {"tab": "lifetimes"}),
     "always_live_variables": ("/liveness", {"tab": "always"}),
-    "thread_balance": ("/operations", {"tab": "cycles"}),
-    "flops_by_compute_set": ("/operations", {"tab": "flops"}),
+    "thread_balance": ("/operations", {}),
+    "flops_by_compute_set": ("/operations", {}),
     "tile_balance": ("/execution", {}),
     "sync_waits": ("/execution", {}),
     "stream_bandwidth": ("/execution", {}),
@@ -171,7 +171,7 @@ def _link(store: Store, chosen: Address, row: dict[str, Any]) -> Element:
     page = next((page for page in PAGES if path == page.PATH), None)
     if page is None:
         return None
-    if row["show"] == "variable_lifetimes":
+    if row["show"] in ("variable_lifetimes", "variable_spread"):
         options = options | {"variable": str(row["variable"])}
     link = Address(
         path,

@@ -40,7 +40,8 @@ def layout(store: Store, chosen: Address) -> Element:
     if not report.dataset.length("liveness_steps"):
         live = analysis.liveness_overview(report)
         return html.Div([_question(), components.headline(liveness_sentence(live))])
-    plot = view.plot("liveness-plot", PATH, (*PLACE, "show", "find"), height=0, picks="step")
+    drawn = (*PLACE, "show", "find", "range")
+    plot = view.plot("liveness-plot", PATH, drawn, height=0, picks="step", zooms=True)
     above = [_head(report), _tools(report, chosen), plot]
     keys = (*PLACE, "step", "filter", "find", "tab", "variable")
     below = [
@@ -117,7 +118,10 @@ def liveness_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
     """Draw the curve of the program, of an IPU or of a tile."""
     curve = curve_of(store.report(chosen.report), chosen)
     found = tabs.matches(curve, chosen)
-    return figures.liveness_curve(curve, always=chosen.show != MOVING, matches=found, theme=theme)
+    window = (chosen.range.begin, chosen.range.end) if chosen.range else None
+    return figures.liveness_curve(
+        curve, always=chosen.show != MOVING, matches=found, theme=theme, window=window
+    )
 
 
 def details(store: Store, chosen: Address, theme: Theme) -> Element:

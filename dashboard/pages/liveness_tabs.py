@@ -215,9 +215,7 @@ def lifetimes(report: Report, chosen: Address, theme: Theme) -> Element:
     frame = _lifetimes(report, chosen)
     if not len(frame):
         return components.message("No variable fits the filter.")
-    picked = [
-        int(row) for row in chosen.text("variable").split(",") if row.isascii() and row.isdigit()
-    ]
+    picked = list(chosen.numbers("variable"))
     rows = picked or frame["variable"].head(MOST_BARS).tolist()
     intervals = live_steps.lifetime_intervals(report, variables=rows)
     live = curve_of(report, chosen)

@@ -93,6 +93,14 @@ def test_found_step_of_a_long_curve_is_drawn_though_it_is_low() -> None:
     assert (figure.data[2].y > 0).sum() == 1
 
 
+def test_window_of_a_long_curve_is_drawn_in_full() -> None:
+    moving = [number % 7 for number in range(20_000)]
+    figure = figures.liveness_curve(curve(["a"] * 20_000, moving), theme="light", window=(700, 710))
+    assert {*range(700, 710)} <= {round(float(x)) for x in figure.data[1].x}
+    assert tuple(figure.layout.xaxis.range) == (699.5, 709.5)
+    assert figure.layout.dragmode == "select"
+
+
 def test_lifetimes_are_bars_from_the_first_to_the_last_step() -> None:
     intervals = pd.DataFrame(
         {"variable": [7, 7, 3], "name": ["<a>", "<a>", "b"], "bytes": [2048, 2048, 4],
