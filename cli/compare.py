@@ -19,7 +19,7 @@ from cli.output import (
     write_paged,
     write_rows,
 )
-from cli.source import open_report
+from cli.source import open_report, told
 from pva import units
 from pva.errors import NotRecordedError
 
@@ -90,8 +90,8 @@ def _changed(reports: tuple[Report, Report], by: str) -> pd.DataFrame:
 
 def _lines(reports: tuple[Report, Report], by: str | None, limit: int | None) -> Iterator[str]:
     if by is None:
-        yield f"A: {reports[0].path}"
-        yield f"B: {reports[1].path}"
+        yield f"A: {told(str(reports[0].path))}"
+        yield f"B: {told(str(reports[1].path))}"
         yield ""
         yield from _figure_lines(_comparison(reports, "compare_figures"))
     for name in FIRST if by is None else [by]:
@@ -162,5 +162,5 @@ def _write_object(reports: tuple[Report, Report], by: str | None, limit: int | N
         found = rows.to_dict("records")
         tables[name] = {"unit": TABLES[name][1], "total": total, "rows": found}
     figures = _comparison(reports, "compare_figures").to_dict("records")
-    of = [str(report.path) for report in reports]
+    of = [told(str(report.path)) for report in reports]
     write_object("compare", of, figures=figures, **tables)

@@ -13,6 +13,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from cli.output import printable
+from cli.source import told
 from pva.errors import PvaError, nearest
 
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -103,4 +104,4 @@ def _usage(error: click.ClickException) -> str:
 
 
 def _say(name: str, text: str) -> None:
-    click.echo(f"{name}: {printable(' '.join(text.split()))}", err=True)
+    click.echo(f"{name}: {printable(told(' '.join(text.split())))}", err=True)

@@ -21,7 +21,7 @@ from cli.output import (
     write_rows,
     write_rows_object,
 )
-from cli.source import open_report, open_trace, source
+from cli.source import open_report, open_trace, source, told
 from cli.trace import write_trace_info
 from pva import units
 
@@ -175,7 +175,7 @@ def _tables(report: Report) -> Rows:
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:
-    yield "report", f"{report.path}: {_kind(report)}"
+    yield "report", told(f"{report.path}: {_kind(report)}")
     yield "files", ", ".join(f"{name} {units.size(size)}" for name, size in _files(report))
     for label, needs, words in _FACTS:
         absent = [name for name in needs if not report.dataset.has(name)]

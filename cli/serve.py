@@ -57,13 +57,16 @@ def serve(paths: tuple[Path, ...], host: str, port: int) -> None:
         if not path.exists():
             raise NotFoundError(path, "no such file or directory", "give a report or a trace")
     chosen = paths or reports_below(Path())
-    for fault in filter(None, map(_fault, chosen)):
-        click.echo(f"tilescope: {printable(fault)}", err=True)
+    faults = [fault for fault in map(_fault, chosen) if fault is not None]
+    if len(faults) == len(chosen):
+        raise faults[0]
+    for fault in faults:
+        click.echo(f"tilescope: {printable(str(fault))}", err=True)
     serve_paths(chosen, host, port)
 
 
-def _fault(path: Path) -> str:
-    """Say why a path cannot be shown now; it is served all the same, and may yet be written."""
+def _fault(path: Path) -> PvaError | None:
+    """Say why a path cannot be shown now; beside others it is served, and may yet be written."""
     from pva.errors import UnknownFormatError
     from pva.report import openReport
     from pva.trace import openTrace
@@ -74,10 +77,10 @@ def _fault(path: Path) -> str:
         try:
             openTrace(path)
         except PvaError:
-            return str(error)
+            return error
     except PvaError as error:
-        return str(error)
-    return ""
+        return error
+    return None
 
 
 def reports_below(directory: Path) -> list[Path]:

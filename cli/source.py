@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "-"
 _NAME = "standard-input"
+_FOLDER = "tilescope-stdin-"
+_COPY = re.compile(rf"\S*{_FOLDER}\w+[/\\\\]{_NAME}")
 
 
 def open_report(path: str) -> Report:
@@ -40,7 +43,12 @@ def source(path: str) -> str:
     data = sys.stdin.buffer.read()
     if not data:
         raise DamagedFileError("standard input", "empty", "send a report to it")
-    folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory())
+    folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix=_FOLDER))
     copy = Path(folder) / _NAME
     copy.write_bytes(data)
     return str(copy)
+
+
+def told(text: str) -> str:
+    """Say "standard input" in a text that names the copy."""
+    return _COPY.sub("standard input", text)

@@ -120,6 +120,22 @@ def test_serve_says_what_it_cannot_show(
     assert result.stderr.count("\n") == 1 and path.name in result.stderr
 
 
+@pytest.mark.parametrize("kind", ["truncated", "empty", "directory", "text"])
+def test_serve_refuses_what_it_cannot_show_alone(kind: str, tmp_path: Path) -> None:
+    registry.write(small_report(), tmp_path / "whole.pop")
+    path = bad(kind, tmp_path, (tmp_path / "whole.pop").read_bytes(), ".pop")
+    assert_refused(CliRunner().invoke(tilescope, ["serve", str(path)]), path.name)
+
+
+@pytest.mark.parametrize("command", ["info -", "compare - -", "info - --json"])
+def test_no_copy_of_standard_input_is_named(command: str) -> None:
+    data = registry.encoded(registry.value_of(small_report(), "graph"), "json")
+    for given in (data, data[:100]):
+        result = CliRunner().invoke(tilescope, command.split(), input=given)
+        assert "standard input" in result.stdout + result.stderr
+        assert "tilescope-stdin" not in result.stdout + result.stderr
+
+
 def test_a_report_is_no_trace_and_a_trace_no_report(tmp_path: Path) -> None:
     write_trace(tmp_path / "t.pvti")
     registry.write(small_report(), tmp_path / "r.pop")
