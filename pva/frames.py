@@ -96,6 +96,9 @@ def _described(name: str) -> str:
     for owner, column, dtype, unit, meaning, _ in rows:
         if owner == name:
             lines.append(f"{column} ({', '.join(filter(None, (dtype, unit)))}): {meaning}")
+    if name in schema.ARRAY:
+        size = 8 * (len(schema.ARRAY[name].index) + 1)
+        lines += ["", f"{size} bytes for each value but 0; dataset.array({name!r}) has 8 for each."]
     return "\n".join([*lines, "", f"Recorded by {declared.option}; raises NotRecordedError."])
 
 

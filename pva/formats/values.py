@@ -21,6 +21,7 @@ ALIASES = {
     "SharedStructureCopy": "CopySharedStructure",
     "StreamCopyMid": "StreamCopy",
 }
+EXACT = np.float64(2.0**53)  # below, fractions hold each whole number
 NUMBERS = {"int": "whole numbers", "float": "numbers", "bool": "truth values"}
 
 
@@ -79,7 +80,7 @@ def _fits(found: Values, kind: schema.Kind) -> bool:
         )
     if letter == "f" and kind in ("int", "code"):
         known = bool(np.isfinite(found).all())
-        return known and bool(((np.abs(found) < 2.0**53) & (found % 1 == 0)).all())
+        return known and bool(((np.abs(found) < EXACT) & (found % 1 == 0)).all())
     return letter == "f" and kind == "float"
 
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from pva import schema
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError
-from pva.formats import cbor_profile, registry, typed_arrays
+from pva.formats import cbor_profile, registry, typed_arrays, values
 from pva.model.instrumentation import ComputeInstrumentationLevel, InstrumentationSettings
 from pva.report import Report, openReport
 from pva.summary import profile_summary
@@ -130,3 +130,10 @@ def test_without_options_the_mode_tells_what_was_measured(
 def test_encoding_refuses_what_is_no_plain_value() -> None:
     with pytest.raises(TypeError):
         registry.encoded({"a": io.StringIO()}, "json")
+
+
+def test_whole_numbers_come_as_short_fractions_too() -> None:
+    short = np.array(
+        [0, 1, 2048], dtype=np.float16
+    )  # no warning that 2**53 is more than these hold
+    assert values.array_of("file", "place", "int", short, 1).tolist() == [0, 1, 2048]
