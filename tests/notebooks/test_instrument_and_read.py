@@ -1,0 +1,86 @@
+"""The notebook that traces a training loop runs, and finds what it recorded."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+nbclient = pytest.importorskip("nbclient")
+nbformat = pytest.importorskip("nbformat")
+pytest.importorskip("ipykernel")
+pytest.importorskip("plotly")
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOK = ROOT / "examples" / "notebooks" / "instrument_and_read.ipynb"
+FIGURE = "application/vnd.plotly.v1+json"
+EPOCHS, BATCHES, WEIGHTS = 6, 40, 64  # as the notebook has them
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Run the notebook in a kernel of its own, whose settings are nobody's."""
+    settings = str(tmp_path_factory.mktemp("jupyter"))
+    names = (
+        "IPYTHONDIR",
+        "JUPYTER_CONFIG_DIR",
+        "JUPYTER_DATA_DIR",
+        "JUPYTER_RUNTIME_DIR",
+        "TMPDIR",
+    )
+    environment = dict.fromkeys(names, settings) | {"PYTHONPATH": str(ROOT)}
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    place = {"metadata": {"path": settings}}
+    client = nbclient.NotebookClient(notebook, timeout=120, resources=place)
+    kept = {name: value for name, value in os.environ.items() if name != "PVTI_OPTIONS"}
+    return client.execute(env=kept | environment)
+
+
+def outputs(notebook: Any) -> list[Any]:
+    return [output for cell in notebook.cells for output in cell.get("outputs", [])]
+
+
+def printed(notebook: Any) -> str:
+    return "".join(o.text for o in outputs(notebook) if o.output_type == "stream")
+
+
+def array(value: Any) -> Any:
+    """Read an array as plotly writes it: dtype and base64, or a list."""
+    if not isinstance(value, dict):
+        return np.array(value)
+    flat = np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"])
+    return flat.reshape([int(n) for n in value["shape"].split(",")]) if "shape" in value else flat
+
+
+def test_the_notebook_is_kept_without_outputs() -> None:
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(not cell.outputs and cell.execution_count is None for cell in cells)
+    nbformat.validate(notebook)
+
+
+def test_every_cell_runs_without_a_word_on_stderr(ran: Any) -> None:
+    assert [output for output in outputs(ran) if output.get("name") == "stderr"] == []
+
+
+def test_every_epoch_holds_its_steps(ran: Any) -> None:
+    assert re.search(rf"epoch on Training: [\d,]+ us, {BATCHES} inside", printed(ran))
+    assert f"{EPOCHS} epochs of" in printed(ran)
+    tables = [o.data["text/plain"] for o in outputs(ran) if "text/plain" in o.get("data", {})]
+    by_epoch = next(table for table in tables if "share of the epoch" in table)
+    rows = [line.split() for line in by_epoch.splitlines()[2:]]
+    assert [row[:2] for row in rows] == [[str(n), str(BATCHES)] for n in range(EPOCHS)]
+    assert all(0 < float(row[-1]) <= 1 for row in rows)
+
+
+def test_the_figures_show_every_loss_and_every_weight(ran: Any) -> None:
+    loss, weights = (o.data[FIGURE]["data"][0] for o in outputs(ran) if FIGURE in o.get("data", {}))
+    values = array(loss["y"])
+    assert len(values) == EPOCHS * BATCHES
+    assert values[-1] < values[0] / 10
+    assert array(weights["z"]).sum(axis=0).tolist() == [WEIGHTS] * EPOCHS
