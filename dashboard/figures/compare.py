@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HEADROOM = 1.12
-MOST_POINTS = 1600  # of each line
+MOST_POINTS = 1200  # of each line
 LONGEST_REPORT, LONGEST_STEP = 40, 40  # letters of a name
 # How the lines of the first and the second report are drawn: not by colour alone.
 LINES = (("before", "dash"), ("after", "solid"))

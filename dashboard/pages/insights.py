@@ -188,7 +188,10 @@ def _link(store: Store, chosen: Address, row: dict[str, Any]) -> Element:
 
 def unchecked(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Name the rules whose data was not recorded."""
-    frame = analysis.unchecked_rules(store.report(chosen.report))
+    report = store.report(chosen.report)
+    frame = store.derived(
+        chosen.report, "unchecked rules", lambda: analysis.unchecked_rules(report)
+    )
     if not len(frame):
         return None
     rows = [

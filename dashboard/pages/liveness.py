@@ -95,10 +95,10 @@ def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
     live = analysis.liveness_overview(report)
     if chosen.tile is None and chosen.ipu is None:
         return components.headline(liveness_sentence(live))
-    curve = curve_of(report, chosen)
+    curve = curve_of(store, chosen)
     peak = curve.iloc[int(curve["total"].argmax())]
     sentence = (
-        f"{scope_words(report, chosen)}: at most {units.size(peak['total'])} are live at once, at "
+        f"{scope_words(chosen)}: at most {units.size(peak['total'])} are live at once, at "
         f"step {peak['step']:,} ({peak['name'] or peak['type']}); "
         f"{units.size(peak['always_live'])} of it always."
     )
@@ -108,7 +108,7 @@ def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
 
 def peak_link(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Lead to the step at which the most is live."""
-    curve = curve_of(store.report(chosen.report), chosen)
+    curve = curve_of(store, chosen)
     step = int(curve["total"].argmax())
     link = address.write(tabs.at_steps(chosen, PATH, (step,)))
     return dcc.Link("Go to the peak", href=link, className="button", title=f"Step {step:,}")
@@ -116,7 +116,7 @@ def peak_link(store: Store, chosen: Address, _theme: Theme) -> Element:
 
 def liveness_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
     """Draw the curve of the program, of an IPU or of a tile."""
-    curve = curve_of(store.report(chosen.report), chosen)
+    curve = curve_of(store, chosen)
     found = tabs.matches(curve, chosen)
     window = (chosen.range.begin, chosen.range.end) if chosen.range else None
     return figures.liveness_curve(
@@ -128,7 +128,7 @@ def details(store: Store, chosen: Address, theme: Theme) -> Element:
     """Fill the panel below the curve with the chosen tab."""
     report = store.report(chosen.report)
     known = [value for value, *_ in tabs.choices(report)]
-    return tabs.TABS[chosen.option("tab", known)](report, chosen, theme)
+    return tabs.TABS[chosen.option("tab", known)](store, chosen, theme)
 
 
 def register(app: Dash, store: Store) -> None:
@@ -143,6 +143,5 @@ def register(app: Dash, store: Store) -> None:
     for identifier, (columns, frame) in tabs.PAGED.items():
         tables.serve(app, store, PATH, identifier, columns, frame)
         downloads.offer(app, identifier, frame)
-    downloads.offer(app, "liveness", lambda store, chosen: curve_of(
-        store.report(chosen.report), chosen))  # fmt: skip
+    downloads.offer(app, "liveness", curve_of)
     downloads.offer(app, "liveness-steps-side-by-side", tabs.steps_frame)

@@ -56,12 +56,22 @@ CYCLE_COLUMNS = (
 )
 
 
-def curve_of(report: Report, chosen: Address) -> Frame:
-    """Give the curve of the program, of an IPU or of a tile; raises SelectionError."""
-    return analysis.liveness_curve(report, ipu=chosen.ipu, tile=chosen.tile)
+def curve_of(store: Store, chosen: Address) -> Frame:
+    """Give the curve of the program, of an IPU or of a tile; raises SelectionError.
+
+    It is not to be changed: but for tiles it is worked out once.
+    """
+    report = store.report(chosen.report)
+    if chosen.tile is not None:
+        return analysis.liveness_curve(report, tile=chosen.tile)
+    return store.derived(
+        chosen.report,
+        f"liveness curve {chosen.ipu}",
+        lambda: analysis.liveness_curve(report, ipu=chosen.ipu),
+    )
 
 
-def scope_words(report: Report, chosen: Address) -> str:
+def scope_words(chosen: Address) -> str:
     """Say where: all tiles, an IPU or a tile."""
     if chosen.tile is not None:
         return f"Tile {chosen.tile:,}"
@@ -86,12 +96,12 @@ def matches(curve: Frame, chosen: Address) -> Any:
     return named(curve).str.contains(wanted, case=False, regex=False).to_numpy()
 
 
-def compared_steps(report: Report, chosen: Address) -> list[int]:
+def compared_steps(store: Store, chosen: Address) -> list[int]:
     """Give the steps that are shown: those chosen, or the peak; of many the first, most and last.
 
     Raises SelectionError.
     """
-    live = curve_of(report, chosen)["total"].to_numpy()
+    live = curve_of(store, chosen)["total"].to_numpy()
     if not len(live):
         return []
     for step in chosen.steps:
@@ -103,12 +113,12 @@ def compared_steps(report: Report, chosen: Address) -> list[int]:
     return list(dict.fromkeys((int(steps[0]), middle, int(steps[-1]))))
 
 
-def _heading(report: Report, chosen: Address, steps: list[int], data: str = "") -> Element:
+def _heading(store: Store, chosen: Address, steps: list[int], data: str = "") -> Element:
     """Name the steps of the panel, and say so when they stand for more of them."""
-    curve = curve_of(report, chosen)
+    curve = curve_of(store, chosen)
     peak = int(curve["total"].argmax())
     words = [f"step {step:,}{' (the peak)' if step == peak else ''}" for step in steps]
-    heading = f"{scope_words(report, chosen)} at {', '.join(words)}"
+    heading = f"{scope_words(chosen)} at {', '.join(words)}"
     left = len(chosen.steps) - len(steps)
     note = f"{counted(len(chosen.steps), 'step')} chosen; the first, the one with most and the last"
     names = named(curve).iloc[steps].tolist()
@@ -122,7 +132,7 @@ def _heading(report: Report, chosen: Address, steps: list[int], data: str = "") 
 def steps_frame(store: Store, chosen: Address) -> Frame:
     """Give what is live at the chosen steps, filtered, with the words of its category."""
     report = store.report(chosen.report)
-    steps = compared_steps(report, chosen)
+    steps = compared_steps(store, chosen)
     frame = live_steps.live_at_steps(report, steps=steps, ipu=chosen.ipu, tile=chosen.tile)
     frame["category"] = frame["category"].map(category_label)
     return components.filtered(frame, chosen.filter)
@@ -135,15 +145,16 @@ def _step_columns(steps: list[int], kind: Any) -> list[Column]:
     return columns + ([Column("change", "Change", change, 140)] if len(steps) > 1 else [])
 
 
-def moving(report: Report, chosen: Address, _theme: Theme) -> Element:
+def moving(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Show what comes and goes at the chosen steps."""
-    steps = compared_steps(report, chosen)
+    report = store.report(chosen.report)
+    steps = compared_steps(store, chosen)
     frame = live_steps.live_at_steps(report, steps=steps, ipu=chosen.ipu, tile=chosen.tile)
     columns = [f"{live_steps.STEP}{step}" for step in steps]
     total = frame[[*columns, "change"]].sum().to_frame().T.assign(name="Total", category="")
     if not len(frame):
         text = "Nothing but the always-live is live at this step."
-        return html.Div([_heading(report, chosen, steps), components.message(text)])
+        return html.Div([_heading(store, chosen, steps), components.message(text)])
     frame["category"] = frame["category"].map(category_label)
     shown = components.filtered(frame, chosen.filter)
     parts = [Column("name", "Variable", "name"), Column("category", "Category", "text", 200),
@@ -156,14 +167,15 @@ def moving(report: Report, chosen: Address, _theme: Theme) -> Element:
         body = components.message("No variable fits the filter.")
     else:
         body = components.table("liveness-variables", shown, parts, total=total)
-    return html.Div([_heading(report, chosen, steps, "liveness-steps-side-by-side"), body])
+    return html.Div([_heading(store, chosen, steps, "liveness-steps-side-by-side"), body])
 
 
-def always(report: Report, chosen: Address, _theme: Theme) -> Element:
+def always(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Show what is never dead."""
+    report = store.report(chosen.report)
     frame = analysis.always_live_variables(report, ipu=chosen.ipu, tile=chosen.tile)
     total = units.size(int(frame["bytes"].sum()))
-    words = f"{scope_words(report, chosen)}: {total} in {counted(len(frame), 'item')}"
+    words = f"{scope_words(chosen)}: {total} in {counted(len(frame), 'item')}"
     grid = tables.paged("liveness-always", ALWAYS_COLUMNS)
     return html.Div([_titled("Always live", words, "liveness-always"), grid])
 
@@ -178,11 +190,12 @@ def always_frame(store: Store, chosen: Address) -> Frame:
     return components.filtered(frame, chosen.filter)
 
 
-def vertices(report: Report, chosen: Address, _theme: Theme) -> Element:
+def vertices(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Show which vertices the chosen steps run."""
-    steps = compared_steps(report, chosen)
+    report = store.report(chosen.report)
+    steps = compared_steps(store, chosen)
     frame = live_steps.vertices_at_steps(report, steps=steps)
-    head = _heading(report, chosen, steps)
+    head = _heading(store, chosen, steps)
     if not len(frame):
         hint = (
             "Choose a step that runs a compute set: those of type OnTileExecute in the tab Steps."
@@ -193,14 +206,15 @@ def vertices(report: Report, chosen: Address, _theme: Theme) -> Element:
     return html.Div([head, components.table("liveness-vertices", frame, columns)])
 
 
-def cycles(report: Report, chosen: Address, _theme: Theme) -> Element:
+def cycles(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Show what the chosen steps cost, with the steps inside them."""
+    report = store.report(chosen.report)
     import pandas as pd
 
-    steps = compared_steps(report, chosen)
+    steps = compared_steps(store, chosen)
     parts = [live_steps.cycle_estimates(report, step=step) for step in steps]
     frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
-    head = _heading(report, chosen, steps)
+    head = _heading(store, chosen, steps)
     if not len(frame):
         text = "No compute set and no exchange runs at this step."
         return html.Div([head, components.message(text)])
@@ -210,15 +224,16 @@ def cycles(report: Report, chosen: Address, _theme: Theme) -> Element:
     return html.Div([head, note, components.table("liveness-cycles", frame, CYCLE_COLUMNS)])
 
 
-def lifetimes(report: Report, chosen: Address, theme: Theme) -> Element:
+def lifetimes(store: Store, chosen: Address, theme: Theme) -> Element:
     """Draw when the variables that the filter leaves are live, and list them."""
-    frame = _lifetimes(report, chosen)
+    report = store.report(chosen.report)
+    frame = lifetimes_frame(store, chosen)
     if not len(frame):
         return components.message("No variable fits the filter.")
     picked = list(chosen.numbers("variable"))
     rows = picked or frame["variable"].head(MOST_BARS).tolist()
     intervals = live_steps.lifetime_intervals(report, variables=rows)
-    live = curve_of(report, chosen)
+    live = curve_of(store, chosen)
     figure = figures.lifetimes(
         intervals, steps=len(live), peak=int(live["total"].argmax()), theme=theme
     )
@@ -234,20 +249,21 @@ def lifetimes(report: Report, chosen: Address, theme: Theme) -> Element:
     return html.Div([head, plot, grid])
 
 
-def _lifetimes(report: Report, chosen: Address) -> Frame:
+def _lifetimes(report: Report) -> Frame:
     frame = analysis.variable_lifetimes(report)
-    frame["category_label"] = frame["category"].map(category_label)
-    return components.filtered(frame, chosen.filter)
+    return frame.assign(category_label=frame["category"].map(category_label))
 
 
 def lifetimes_frame(store: Store, chosen: Address) -> Frame:
     """Give how long variables are kept, filtered."""
-    return _lifetimes(store.report(chosen.report), chosen)
+    report = store.report(chosen.report)
+    frame = store.derived(chosen.report, "lifetimes", lambda: _lifetimes(report))
+    return components.filtered(frame, chosen.filter)
 
 
-def steps(report: Report, chosen: Address, _theme: Theme) -> Element:
+def steps(store: Store, chosen: Address, _theme: Theme) -> Element:
     """List the steps, or those that the filter lets through."""
-    curve = curve_of(report, chosen)
+    curve = curve_of(store, chosen)
     found = matches(curve, chosen)
     words = counted(len(curve), "step")
     if found is not None:
@@ -258,9 +274,9 @@ def steps(report: Report, chosen: Address, _theme: Theme) -> Element:
 
 def listed_steps(store: Store, chosen: Address) -> Frame:
     """Give the steps that the filter lets through."""
-    curve = curve_of(store.report(chosen.report), chosen)
+    curve = curve_of(store, chosen)
     found = matches(curve, chosen)
-    curve["name"] = named(curve)
+    curve = curve.assign(name=named(curve))
     return curve if found is None else curve[found]
 
 
@@ -272,7 +288,7 @@ def _titled(heading: str, note: str, data: str, plot: str = "") -> Element:
     )  # fmt: skip
 
 
-Make = Callable[[Report, Address, Theme], Element]
+Make = Callable[[Store, Address, Theme], Element]
 TABS: dict[str, Make] = {
     "moving": moving,
     "always": always,

@@ -153,7 +153,7 @@ def test_steps_stand_side_by_side_with_their_change(store: Store) -> None:
 
 def test_of_many_steps_the_first_the_fullest_and_the_last_are_shown(store: Store) -> None:
     chosen = address.parse("/liveness", "?step=2-13")
-    assert liveness_tabs.compared_steps(store.report(), chosen) == [2, 6, 13]
+    assert liveness_tabs.compared_steps(store, chosen) == [2, 6, 13]
     assert "12 steps chosen" in words(shown(store, "?step=2-13"))
 
 
