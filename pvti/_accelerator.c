@@ -505,21 +505,40 @@ static PyObject *span_exit(Span *self, PyObject *const *args, Py_ssize_t count)
     Py_RETURN_NONE;
 }
 
-static int channel_and_label(PyObject *const *args, Py_ssize_t count)
+/* Take `channel` and `label`, by place or by name. */
+static int channel_and_label(PyObject *const *args, Py_ssize_t count, PyObject *names,
+                             Channel **channel, PyObject **label)
 {
-    if (count == 2 && PyObject_TypeCheck(args[0], &ChannelType))
-        return 1;
-    PyErr_SetString(PyExc_TypeError, "a TraceChannel and a label were expected");
-    return 0;
+    Py_ssize_t named = names == NULL ? 0 : PyTuple_GET_SIZE(names);
+    PyObject *found[2] = {count > 0 ? args[0] : NULL, count > 1 ? args[1] : NULL};
+    for (Py_ssize_t i = 0; i < named; i++) {
+        PyObject *name = PyTuple_GET_ITEM(names, i);
+        int place = PyUnicode_CompareWithASCIIString(name, "channel") == 0 ? 0
+                  : PyUnicode_CompareWithASCIIString(name, "label") == 0 ? 1 : -1;
+        if (place < 0 || found[place] != NULL) {
+            PyErr_Format(PyExc_TypeError, "unexpected argument %R", name);
+            return 0;
+        }
+        found[place] = args[count + i];
+    }
+    if (count + named != 2 || !PyObject_TypeCheck(found[0], &ChannelType)) {
+        PyErr_SetString(PyExc_TypeError, "a TraceChannel and a label were expected");
+        return 0;
+    }
+    *channel = (Channel *)found[0];
+    *label = found[1];
+    return 1;
 }
 
-static PyObject *span_begin(PyObject *unused, PyObject *const *args, Py_ssize_t count)
+static PyObject *span_begin(PyObject *unused, PyObject *const *args, Py_ssize_t count,
+                            PyObject *names)
 {
-    if (!channel_and_label(args, count))
+    Channel *channel;
+    PyObject *label;
+    if (!channel_and_label(args, count, names, &channel, &label))
         return NULL;
-    Channel *channel = (Channel *)args[0];
     if (is_recorded(channel->begins)) {
-        uint32_t key = key_of(channel, args[1]);
+        uint32_t key = key_of(channel, label);
         if ((key == 0 || !is_recorded(channel->begins) || begin_span(channel->begins, key) < 0) &&
             forgive() < 0)
             return NULL;
@@ -527,14 +546,16 @@ static PyObject *span_begin(PyObject *unused, PyObject *const *args, Py_ssize_t 
     Py_RETURN_NONE;
 }
 
-static PyObject *span_end(PyObject *unused, PyObject *const *args, Py_ssize_t count)
+static PyObject *span_end(PyObject *unused, PyObject *const *args, Py_ssize_t count,
+                          PyObject *names)
 {
-    if (!channel_and_label(args, count))
+    Channel *channel;
+    PyObject *label;
+    if (!channel_and_label(args, count, names, &channel, &label))
         return NULL;
-    Channel *channel = (Channel *)args[0];
     if (is_recorded(channel->ends)) {
         int64_t end = now();
-        uint32_t key = key_of(channel, args[1]);
+        uint32_t key = key_of(channel, label);
         /* While a channel is disabled its begins are dropped: then their ends are no mistake. */
         int counted = is_recorded(channel->begins);
         if ((key == 0 || !is_recorded(channel->ends) ||
@@ -547,9 +568,11 @@ static PyObject *span_end(PyObject *unused, PyObject *const *args, Py_ssize_t co
 static PyMethodDef span_methods[] = {
     {"__enter__", (PyCFunction)span_enter, METH_NOARGS, "Begin a span."},
     {"__exit__", (PyCFunction)(void (*)(void))span_exit, METH_FASTCALL, "End it."},
-    {"begin", (PyCFunction)(void (*)(void))span_begin, METH_STATIC | METH_FASTCALL,
+    {"begin", (PyCFunction)(void (*)(void))span_begin,
+     METH_STATIC | METH_FASTCALL | METH_KEYWORDS,
      "Begin an event that `end` ends, in the same thread."},
-    {"end", (PyCFunction)(void (*)(void))span_end, METH_STATIC | METH_FASTCALL,
+    {"end", (PyCFunction)(void (*)(void))span_end,
+     METH_STATIC | METH_FASTCALL | METH_KEYWORDS,
      "End the innermost open event of this channel and label; without one, count that."},
     {NULL},
 };

@@ -88,6 +88,21 @@ def test_metadata_may_be_anything(finish: Finish, channel: pvti.TraceChannel) ->
     ]  # fmt: skip
 
 
+def test_arguments_may_be_named(finish: Finish, channel: pvti.TraceChannel) -> None:
+    with pvti.Tracepoint(label="block", channel=channel, metadata={"a": 1}):
+        pvti.Tracepoint.begin(channel, label="pair")
+        pvti.Tracepoint.end(label="pair", channel=channel)
+        pvti.Tracepoint.event(channel=channel, label="instant")
+    (block,) = finish().threads[0].events
+    assert (block.label, [event.label for event in block.children()]) == ("block", ["pair"])
+    call: Any = pvti.Tracepoint.begin
+    for named in ({}, {"label": "x"}, {"channel": channel}, {"other": 1}):
+        with pytest.raises(TypeError):
+            call(**named)
+    with pytest.raises(TypeError):
+        call(channel, "x", channel=channel)
+
+
 def test_what_is_no_channel_is_refused() -> None:
     nothing: Any = "channel"
     with pytest.raises((TypeError, AttributeError)):

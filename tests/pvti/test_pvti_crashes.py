@@ -311,3 +311,32 @@ if __name__ == "__main__":
     assert sum(len(labels(trace)) for trace in traces) == 20
     for trace in traces:
         trace.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork")
+def test_children_of_a_program_whose_threads_record_do_not_hang(tmp_path: Path) -> None:
+    body = """
+import warnings
+warnings.simplefilter("ignore")  # to fork while threads run is what is tested
+stop = threading.Event()
+def work():
+    while not stop.is_set():
+        with pvti.Tracepoint(channel, "parent"): pass
+threads = [threading.Thread(target=work) for _ in range(2)]
+for thread in threads: thread.start()
+for _ in range(5):
+    child = os.fork()
+    if child == 0:
+        with pvti.Tracepoint(channel, "child"): pass
+        pvti.closeTrace()
+        os._exit(0)
+    os.waitpid(child, 0)
+stop.set()
+for thread in threads: thread.join()
+"""
+    run(body, tmp_path)
+    traces = [openTrace(path) for path in tmp_path.iterdir()]
+    assert sorted(sorted(set(labels(trace))) for trace in traces) == [["child"]] * 5 + [["parent"]]
+    assert all(trace.is_finished and trace.problems == () for trace in traces)
+    for trace in traces:
+        trace.close()
