@@ -7,7 +7,6 @@ atomically, so that no event waits for a lock and no lock can outlive a fork.
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -66,6 +65,8 @@ class Metadata:
 
 def createJsonMetadata(value: object) -> Metadata:
     """Make metadata of JSON text, or of anything that JSON can spell; other text is quoted."""
+    import json
+
     if isinstance(value, str):
         try:
             json.loads(value)

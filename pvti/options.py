@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -29,6 +28,8 @@ def from_environment(environment: Mapping[str, str]) -> Options | None:
     text = environment.get(VARIABLE)
     if text is None:
         return None
+    import json  # dear, and most programs are not traced
+
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):

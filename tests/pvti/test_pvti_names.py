@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import libpvti
 import pvti
+from pva.trace import openTrace
+from pvti.options import Options
 
+GUIDE = Path(__file__).parents[2] / "docs" / "tracing.md"
 LIBPVTI = {
     "Graph",
     "HeatmapDouble",
@@ -67,3 +73,32 @@ def test_without_a_trace_there_is_no_file_name() -> None:
     pvti.closeTrace()
     assert pvti.getCurrentTraceFilename() == ""
     assert pvti.writeTrace() == ""
+
+
+def test_the_guide_names_every_option_and_its_default() -> None:
+    text = GUIDE.read_text(encoding="utf-8")
+    table = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", text, re.MULTILINE))
+    assert table == {
+        "enable": "`true`", "directory": "the working directory", "channels": "all",
+        "duration": "0", "mode": '`"file"`', "seconds": "30",
+    }  # fmt: skip
+    assert set(table) - {"enable"} == set(Options._fields)
+
+
+def test_what_the_guide_shows_runs(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    pvti.closeTrace()
+    path = pvti.startTrace(tmp_path)
+    exec(block, {"loader": Loader()})
+    pvti.closeTrace()
+    trace = openTrace(path)
+    assert [event.label for event in trace.threads[0].events] == ["epoch", "upload"]
+    trace.close()
+
+
+class Loader:
+    def first(self) -> int:
+        return 1
+
+    def __iter__(self) -> Iterator[int]:
+        return iter([1])
