@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from light_models import expected, image, light_model
 
+from benchmarks.light_models import expected, image, light_model
 from pva.report import openReport
 from simulator import popart
 

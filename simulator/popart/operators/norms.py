@@ -75,6 +75,9 @@ def norm_parameter(call: Call) -> Tensor | None:
     """Add a parameter with one element a channel, beside the activations."""
     if not call.attribute("spatial", 1) or call.inputs[0] is None:
         return None
+    scale = call.inputs[1]
+    if scale is not None:  # where the activations lie has been found for it
+        return call.graph.clone(scale, call.name)
     return poplin.createNormGamma(call.graph, call[0], call.info(1).device, call.name)
 
 
