@@ -2,9 +2,9 @@
 
 python -m benchmarks.onnx_models [NAME...]
 
-Each is compiled, run once and leaves its report: without values, and with values, which are compared
-with those of onnx's reference evaluator. Each in a process of its own; seconds are those of the
-clock and of the processor, the ratio is of the clock, in one run.
+Each is compiled, run once and leaves its report: without values, and with values, which are
+compared with those of onnx's reference evaluator. Each in a process of its own; seconds are those
+of the clock and of the processor, the ratio is of the clock, in one run.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from simulator.popart.ir import Ir, Node
 # Before and after the patterns, with the backward pass, as it is lowered.
 STAGES = ("FWD0", "FWD1", "BWD0", "PREALIAS", "FINAL")
 VARIABLE = "POPART_DOT_CHECKS"
+DUMP = "POPART_IR_DUMP"
 
 
 def wanted(options: Iterable[str]) -> set[str]:
@@ -59,3 +61,24 @@ def _quoted(text: str) -> str:
 
 def _label(*lines: str) -> str:
     return '"' + "\\n".join(_quoted(line)[1:-1] for line in lines) + '"'
+
+
+def dump_ir(ir: Ir) -> None:
+    """Write the graph as JSON to the file that POPART_IR_DUMP names; nothing without it."""
+    path = os.environ.get(DUMP)
+    if not path:
+        return
+    document = {
+        "inputs": {name: str(ir.infos[name]) for name in ir.inputs},
+        "weights": {name: str(ir.infos[name]) for name in ir.weights},
+        "constants": {name: str(ir.infos[name]) for name in ir.constants},
+        "outputs": ir.outputs,
+        "nodes": [
+            {"name": n.name, "operator": n.kind, "inputs": n.inputs, "outputs": n.outputs}
+            for n in ir.nodes
+        ],
+    }
+    try:
+        Path(path).write_text(json.dumps(document), encoding="utf-8")
+    except OSError as error:
+        raise popart_exception(f"{DUMP} {path}: {error.strerror}") from None

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import onnx
+import onnx.inliner
+import onnx.version_converter
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from simulator.graph.types import Array
@@ -25,6 +27,7 @@ from simulator.popart.operators.table import OPERATORS, infer_graphcore, unsuppo
 from simulator.popart.ordering import in_order, names_of
 from simulator.popart.tensor_info import ELEMENT_TYPES, InputShapeInfo, TensorInfo, type_name
 
+GUIDE_OPSET = 11  # the newest that the user guide lists versions of
 FEW = 4096  # elements of a constant that shape inference is told
 
 
@@ -282,12 +285,39 @@ def import_model(
     """
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
+    found = _imported(model, what, folder, shapes, values)
+    if not found[1]:
+        return found
+    converted = _converted(model)
+    if converted is None:
+        return found
+    again = _imported(converted, what, folder, shapes, values)
+    return found if again[1] else again
+
+
+def _imported(
+    model: onnx.ModelProto, what: str, folder: Path | None, shapes: InputShapeInfo | None,
+    values: bool,
+) -> tuple[Ir, list[str]]:  # fmt: skip
     state = Import(
         what, folder, opsets_of(model), model.ir_version, shapes or InputShapeInfo(), values
     )
     _check_opsets(state)
     ir = import_graph(state, model.graph)
     return ir, state.wrong
+
+
+def _converted(model: onnx.ModelProto) -> onnx.ModelProto | None:
+    """Give the model in the operator set of the guide, for versions that have no lowering.
+
+    None when onnx's converter cannot do it, or it is that operator set already.
+    """
+    if opsets_of(model).get(ONNX) in (None, GUIDE_OPSET):
+        return None
+    try:
+        return onnx.version_converter.convert_version(model, GUIDE_OPSET)
+    except Exception:  # whatever the converter finds; the first errors say what is needed
+        return None
 
 
 def _check_opsets(state: Import) -> None:

@@ -88,6 +88,7 @@ class InferenceSession:
         self._write_dot("FWD0")
         apply(self._ir, self._patterns, kept, training=self.training)
         self._write_dot("FWD1")
+        dot.dump_ir(self._ir)
         given = inputShapeInfo or InputShapeInfo()
         named = {name: given.get(name) for name in given.getAllTensorIds()}
         add_losses(self._ir, self._losses, named, what)

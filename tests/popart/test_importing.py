@@ -97,8 +97,14 @@ def test_an_unknown_operator_is_refused_with_what_is_needed() -> None:
 
 
 def test_a_version_without_lowering_names_those_that_have_one() -> None:
-    proto = model([node("Abs", "a", "b")], {"a": [2]}, ["b"], opset=5)
+    nodes = [node("Abs", "a", "b"), node("Upsample", "b", "c", height_scale=2.0, width_scale=2.0)]
+    proto = model(nodes, {"a": [1, 1, 2, 2]}, ["c"], opset=5)
     assert "(ai.onnx.Abs-1): version 1 has no lowering; versions 6, 13 have" in refused(proto)
+
+
+def test_versions_without_lowering_are_converted_where_onnx_can() -> None:
+    proto = model([node("Abs", "a", "b")], {"a": [2]}, ["b"], opset=5)
+    assert outcome(proto, {"a": np.float32([-1, 2])}, "b")[0].tolist() == [1, 2]
 
 
 def test_an_input_that_has_to_be_known_is_named() -> None:

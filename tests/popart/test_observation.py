@@ -123,6 +123,19 @@ def test_the_tile_map_has_each_element_once(
         assert all(0 <= tile < 4 for tile, _, _ in found[name])
 
 
+def test_the_graph_is_dumped_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POPART_IR_DUMP", str(tmp_path / "ir.json"))
+    prepared(SMALL, ["d"])
+    found = json.loads((tmp_path / "ir.json").read_text())
+    (only,) = found["nodes"]
+    assert (only["name"], only["operator"], only["inputs"]) == (
+        "scale",
+        "ai.onnx.Mul-7",
+        ["a", "w"],
+    )
+    assert found["weights"] == {"w": "FLOAT [2]"}
+
+
 def operators(patterns: popart.Patterns) -> list[str]:
     """Name the operators that are left after patterns."""
     flow = popart.DataFlow(1, ["d"])
