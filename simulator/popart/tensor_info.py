@@ -148,11 +148,12 @@ class InputShapeInfo:
 
     _infos: dict[str, TensorInfo] = field(default_factory=dict)
 
-    def add(self, name: str, info: TensorInfo) -> None:
-        """Say what an input is."""
+    def add(self, name: str, info: TensorInfo) -> InputShapeInfo:
+        """Say what an input is; gives itself, so that calls can be chained."""
         if not isinstance(info, TensorInfo):
             raise popart_exception(f"InputShapeInfo: {name!r} is {info!r}; a TensorInfo is needed")
         self._infos[name] = info
+        return self
 
     def get(self, name: str) -> TensorInfo:
         """Give what was said of an input; raises popart_exception."""
