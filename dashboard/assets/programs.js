@@ -8,13 +8,14 @@
   const ROW = 26; // pixels, as in dashboard/pages/programs.py
   const DEEPEST = 24; // levels that are drawn further in
 
-  const grid = () => {
+  const gridOf = (id) => {
     try {
-      return window.dash_ag_grid.getApi(GRID);
+      return window.dash_ag_grid.getApi(id);
     } catch {
       return null; // not on this page
     }
   };
+  const grid = () => gridOf(GRID);
 
   /** Turn a program over: open or closed, other than its level has it; `turned=LEVEL:ROWS`. */
   function turn(program) {
@@ -130,18 +131,15 @@
     go({ columns: order.join(",") || null }, true);
   }
 
-  let operation = null;
-
+  /** Ask for the rows again where another one is marked than the one that is chosen. */
   function showOperation() {
     const now = read("operation");
-    if (now === operation) return none();
-    operation = now;
-    try {
-      window.dash_ag_grid.getApi("operations-table").refreshInfiniteCache();
-    } catch {
-      return none(); // not on this page
-    }
-    return now || "";
+    const api = gridOf("operations-table");
+    let stale = false;
+    const wrong = (row) => (row.mark === "chosen") !== (row.operation === now);
+    if (api) api.forEachNode((node) => (stale = stale || (Boolean(node.data) && wrong(node.data))));
+    if (stale) api.refreshInfiniteCache();
+    return none();
   }
 
   Object.assign(window.dash_clientside.tilescope, {

@@ -19,6 +19,7 @@ MOST_STAGES = 6  # of a sentence
 NOTABLE = 0.04  # of the cycles: what a sentence or a key names
 MOST_IN_BAR, MOST_IN_KEY = 120, 12
 _SYNC = "(Sync)"
+_HUES = [hue for hue in SERIES if hue not in ("#ccbb44", "#ddcc77")]  # they look like a sync
 
 
 def line_words(lines: Frame) -> Any:
@@ -131,7 +132,7 @@ def _bar_part(
 
 
 def _colour(number: int, row: dict[str, Any]) -> str:
-    return "var(--step-Sync)" if row["name"] == _SYNC else SERIES[number % (len(SERIES) - 1)]
+    return "var(--step-Sync)" if row["name"] == _SYNC else _HUES[number % len(_HUES)]
 
 
 def _to(chosen: Address, row: dict[str, Any]) -> str:
