@@ -24,7 +24,7 @@ ROUND = 0.09
 SWEEPS = 6
 BENDS = 14  # points of the line of an edge
 TWO_LINES = 9  # places in a layer up to which a box has room for two lines of text
-LETTERS = 100  # in a row of boxes across the plot
+LETTERS = 108  # in a row of boxes across the plot
 REACH = 90  # pixels from the middle of a box at which the pointer still means it
 
 
@@ -37,6 +37,7 @@ def neighbourhood(nodes: pd.DataFrame, edges: pd.DataFrame, *, theme: Theme) -> 
     x, y = places(nodes, edges)
     figure = go.Figure()
     _draw_edges(figure, nodes, edges, x, y, theme)
+    _draw_boxes(figure, nodes, x, y, theme)
     tallest = int(nodes["layer"].value_counts().max()) if len(nodes) else 1
     layers = len(np.unique(x)) or 1
     two = tallest <= TWO_LINES
@@ -52,9 +53,7 @@ def neighbourhood(nodes: pd.DataFrame, edges: pd.DataFrame, *, theme: Theme) -> 
         hovertemplate="%{hovertext}<extra></extra>",
         meta="numbers",
     )
-    figure.update_layout(_layout(x, y, theme, nodes["key"].tolist()))
-    figure.update_layout(shapes=_boxes(nodes, x, y, theme))
-    return figure
+    return figure.update_layout(_layout(x, y, theme, nodes["key"].tolist()))
 
 
 def places(nodes: pd.DataFrame, edges: pd.DataFrame) -> tuple[Numbers, Numbers]:
@@ -129,10 +128,19 @@ def _texts(nodes: pd.DataFrame, letters: int, *, two_lines: bool) -> list[str]:
     for name, size, hidden in nodes[["name", "bytes", "hidden"]].itertuples(index=False):
         more = f" · +{hidden:,} more" if hidden else ""
         if two_lines:
-            texts.append(f"{escaped(shortened(name, letters))}<br>{units.size(size)}{more}")
+            texts.append(f"{escaped(ending(name, letters))}<br>{units.size(size)}{more}")
         else:
-            texts.append(f"{escaped(shortened(name, letters - 6))}{' +' if hidden else ''}")
+            texts.append(f"{escaped(ending(name, letters - 6))}{' +' if hidden else ''}")
     return texts
+
+
+def ending(path: str, most: int) -> str:
+    """Give as many of the last parts of a path as fit: they tell boxes of one operation apart."""
+    if len(path) <= most:
+        return path
+    parts = path.split("/")
+    fitting = ["/".join(parts[-count:]) for count in range(len(parts) - 1, 0, -1)]
+    return next((f"…/{end}" for end in fitting if len(end) + 2 <= most), shortened(parts[-1], most))
 
 
 def _hover(nodes: pd.DataFrame) -> list[str]:
@@ -154,37 +162,39 @@ def _ink(nodes: pd.DataFrame, theme: Theme) -> list[str]:
     return [token("text" if kind == VARIABLE else "on-colour", theme) for kind in nodes["kind"]]
 
 
-def _boxes(nodes: pd.DataFrame, x: Numbers, y: Numbers, theme: Theme) -> list[dict[str, Any]]:
-    """Make the box of each node; those that are opened have a strong border."""
-    boxes = []
-    columns = zip(nodes["kind"], nodes["opened"], x.tolist(), y.tolist(), strict=True)
-    for kind, opened, across, down in columns:
+def _draw_boxes(
+    figure: go.Figure, nodes: pd.DataFrame, x: Numbers, y: Numbers, theme: Theme
+) -> None:
+    """Draw the box of each node over the edges; those that are opened have a strong border."""
+    alike = nodes.assign(place=np.arange(len(nodes))).groupby(["kind", "opened"], sort=False)
+    for (kind, opened), group in alike["place"]:
         variable = kind == VARIABLE
+        outlines = [_outline(x[row], y[row], rounded=not variable) for row in group.tolist()]
         line = token("accent" if opened else "not-always-live" if variable else "quiet", theme)
-        boxes.append(
-            {
-                "type": "path",
-                "path": _box(across, down, 0.0 if variable else ROUND),
-                "fillcolor": token("surface", theme) if variable else step_colour(kind, theme),
-                "line": {"color": line, "width": 3 if opened else 1.2},
-                "layer": "below",
-            }
+        figure.add_scatter(
+            x=np.concatenate([outline[0] for outline in outlines]),
+            y=np.concatenate([outline[1] for outline in outlines]),
+            name=kind_words(str(kind)),
+            mode="lines",
+            fill="toself",
+            fillcolor=token("surface", theme) if variable else step_colour(str(kind), theme),
+            line={"color": line, "width": 3 if opened else 1.2, "simplify": False},
+            hoverinfo="skip",
         )
-    return boxes
 
 
-def _box(x: float, y: float, curve: float) -> str:
-    """Give the outline of a box around a point, as a path of SVG."""
-    left, right, low, high = x - HALF_WIDTH, x + HALF_WIDTH, y - HALF_HEIGHT, y + HALF_HEIGHT
-    if not curve:
-        return f"M {left} {low} L {right} {low} L {right} {high} L {left} {high} Z"
-    across = curve * 0.5
-    return (
-        f"M {left + across} {low} L {right - across} {low} Q {right} {low} {right} {low + curve} "
-        f"L {right} {high - curve} Q {right} {high} {right - across} {high} "
-        f"L {left + across} {high} Q {left} {high} {left} {high - curve} "
-        f"L {left} {low + curve} Q {left} {low} {left + across} {low} Z"
-    )
+def _outline(x: float, y: float, *, rounded: bool) -> tuple[Numbers, Numbers]:
+    """Give the corners of a box around a point, those of a rounded one as arcs; then a gap."""
+    turns = np.linspace(0, np.pi / 2, 6) if rounded else np.zeros(1)
+    across, down = (ROUND * 0.4, ROUND) if rounded else (0.0, 0.0)
+    xs, ys = [], []
+    for corner, (side, end) in enumerate(((1, 1), (-1, 1), (-1, -1), (1, -1))):
+        angle = turns + corner * np.pi / 2
+        xs.append(x + side * (HALF_WIDTH - across) + across * np.cos(angle))
+        ys.append(y + end * (HALF_HEIGHT - down) + down * np.sin(angle))
+    closed = (np.concatenate([*of, of[0][:1], [np.nan]]) for of in (xs, ys))
+    first, second = closed
+    return first, second
 
 
 def _layout(x: Numbers, y: Numbers, theme: Theme, keys: list[str]) -> dict[str, Any]:

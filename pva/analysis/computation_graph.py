@@ -111,7 +111,11 @@ def neighbourhood(
     wanted = [_number(report, key) for key in keys] or _centre(report)
     ends = np.stack((program, variable + shift))
     layers: dict[int, int] = {}
-    for node in wanted:
+    left = list(dict.fromkeys(wanted))
+    while left:
+        # Next is one that is drawn already: it has its layer from what it is connected with.
+        node = next((node for node in left if node in layers), left[0])
+        left.remove(node)
         _open(layers, node, ends, write, _sizes(report, shift), most)
     nodes = np.fromiter(layers, dtype=np.int64, count=len(layers))
     inside = np.isin(ends[0], nodes) & np.isin(ends[1], nodes)

@@ -52,6 +52,12 @@ def test_what_is_read_lies_before_and_what_is_written_after() -> None:
     assert [key for key, is_open in nodes(around, "opened").items() if is_open] == ["p6", "v2"]
 
 
+def test_opened_nodes_take_their_layers_from_those_they_are_connected_with() -> None:
+    layers = nodes(graph.neighbourhood(small(), ["v2", "v0", "p6"]), "layer")
+    # the product is in the middle; multiply, which writes it, before it; x, which that reads, too
+    assert (layers["v2"], layers["p6"], layers["v0"], layers["p2"]) == (0, -1, -2, -3)
+
+
 def test_variable_that_is_added_to_is_read_and_written() -> None:
     reads = small_report().table("access")
     both = {"program": [12, 12], "variable": [2, 2], "write": [True, False]}
