@@ -54,7 +54,9 @@
   /** Open the same page of another report; what was chosen in this one means nothing there. */
   function openReport(key) {
     const kept = new URLSearchParams(window.location.search);
-    const chosen = new Set(["tile", "step", "event", "range", "filter", "ipu"]);
+    const chosen = new Set([
+      "tile", "step", "event", "range", "filter", "ipu", "program", "turned", "part", "operation", "layer",
+    ]);
     const changes = { report: key };
     for (const name of kept.keys()) if (chosen.has(name)) changes[name] = null;
     go(changes);

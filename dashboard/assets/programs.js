@@ -55,8 +55,10 @@
     );
   };
 
+  const PATIENCE = 20000; // milliseconds for the lines to come
   const known = new WeakSet();
   let asked = 0;
+  let refreshed = 0;
 
   /** Show the lines again, and the chosen one among them. */
   function showLine(place) {
@@ -66,9 +68,9 @@
     const count = Number(place.props["data-lines"]);
     const began = Date.now();
     (function wait() {
-      if (mine !== asked || Date.now() - began > 5000) return;
+      if (mine !== asked || Date.now() - began > PATIENCE) return;
       const api = grid();
-      const ready = api && api.getDisplayedRowAtIndex(0) && api.getDisplayedRowAtIndex(0).data;
+      const ready = api && api.getRenderedNodes().some((node) => node.data);
       // A grid that has just been made asks for its lines itself; a link may lead here before.
       if (ready && !known.has(api)) known.add(api);
       else if (ready && mine !== refreshed) {
@@ -80,7 +82,6 @@
       if (line >= 0 && !seen(api, line)) api.ensureIndexVisible(line, "middle");
     })();
   }
-  let refreshed = 0;
 
   function seen(api, line) {
     const range = api.getVerticalPixelRange();

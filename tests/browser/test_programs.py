@@ -74,6 +74,14 @@ def test_a_link_leads_to_a_line_far_down(open_page: Opener) -> None:
     expect(page.locator("#programs-details .js-plotly-plot").first).to_be_attached()
 
 
+def test_another_report_is_opened_without_what_was_chosen_in_this_one(open_page: Opener) -> None:
+    page = open_page("/programs?report=demo&program=90&turned=0:13&syncs=off")
+    page.locator("input#report-choice").click()
+    page.locator("[role=option]", has_text="small").click()
+    expect(page.locator(LINES)).to_have_count(12)
+    expect(page).to_have_url(re.compile(r"\?report=small&syncs=off$"))
+
+
 def test_names_are_shown_as_they_are(open_page: Opener) -> None:
     page = open_page("/programs?report=small&program=10")
     expect(chosen(page)).to_contain_text(PROGRAM)
