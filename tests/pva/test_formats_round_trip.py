@@ -12,7 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from pva import schema
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError, InconsistentDataError
-from pva.formats import cbor_profile, document, json_profile, pop, registry, typed_arrays
+from pva.formats import (
+    cbor_profile,
+    cbor_values,
+    document,
+    json_numbers,
+    json_profile,
+    pop,
+    registry,
+    typed_arrays,
+)
 from pva.formats.document_places import INSIDE
 from tests.builders import small_report, write_report
 from tests.strategies import datasets
@@ -21,6 +30,7 @@ FEW = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 FORMATS = ("pop", "json", "cbor", "plain")
+SMALL_PARTS = {json_numbers: {"LONG": 8, "MANY": 40}, cbor_values: {"FEW": 2, "MANY": 3}}
 MEASURED = [array.name for array in schema.ARRAYS if array.replaced]
 ONCE = ("tile_clock", "vertex_compute_set", "vertex_vertex_type")
 
@@ -264,3 +274,28 @@ def test_nothing_is_left_out_in_silence(
     else:
         with pytest.raises(InconsistentDataError, match=f"{inside} without {around}; profile.pop"):
             registry.write(data, tmp_path / f"report.{suffix}")
+
+
+@pytest.mark.parametrize("name", ["json", "cbor", "plain"])
+@FEW
+@given(data=datasets())
+def test_documents_that_are_read_in_small_parts_are_the_same(
+    tmp_path: Path, name: str, data: Dataset
+) -> None:
+    registry.write(data, tmp_path / "report", name)
+    with pytest.MonkeyPatch.context() as patch:
+        for module, sizes in SMALL_PARTS.items():
+            for size, value in sizes.items():
+                patch.setattr(module, size, value)
+        assert registry.read(tmp_path / "report") == data
+
+
+@pytest.mark.parametrize("name", ["json", "cbor", "plain"])
+def test_the_small_report_is_the_same_in_small_parts(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry.write(small_report(), tmp_path / "report", name)
+    for module, sizes in SMALL_PARTS.items():
+        for size, value in sizes.items():
+            monkeypatch.setattr(module, size, value)
+    assert registry.read(tmp_path / "report") == small_report()

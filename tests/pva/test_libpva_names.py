@@ -276,6 +276,8 @@ def test_memory_has_every_category_in_every_region(report: pva.Report) -> None:
             regions = (category.nonInterleaved, category.interleaved, category.overflowed)
             assert sum(r.nonOverlapped + r.overlapped for r in regions) == category.total
     assert not hasattr(report.compilation.tiles[0].memory, "used")
+    assert not hasattr(report.compilation.computeSets[0].vertices[0], "estimatedCycles")
+    assert not hasattr(report.execution.runs[0], "cyclesByIpu")
 
 
 @pytest.mark.parametrize("kind", ENUMS, ids=lambda kind: kind.__qualname__)
