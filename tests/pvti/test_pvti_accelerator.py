@@ -15,9 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import pvti
 from pva.trace import Trace
+from pvti.schema import CHUNK_RECORDS
 
 Finish = Callable[[], Trace]
 HERE = Path(__file__).parent
@@ -86,6 +89,43 @@ def test_metadata_may_be_anything(finish: Finish, channel: pvti.TraceChannel) ->
     assert found == [
         '{"a": "{1, 2}"}', "\"{'self': {...}}\"", '"{(1, 2): 3}"', "\"<class 'object'>\"", "NaN",
     ]  # fmt: skip
+
+
+KEYS = st.integers(1, 4)
+TIMES = st.integers(0, 1 << 34)
+OPERATIONS = st.lists(
+    st.tuples(st.just("push"), KEYS, TIMES)
+    | st.tuples(st.just("end"), KEYS, TIMES)
+    | st.tuples(st.just("end"), KEYS, TIMES, TIMES | st.just(-1))
+    | st.tuples(st.just("spans"))
+    | st.tuples(st.just("take")),
+    max_size=60,
+)
+
+
+@pytest.mark.skipif(not pvti.accelerated, reason="not built: there is nothing to compare")
+@settings(max_examples=300, deadline=None)
+@given(operations=OPERATIONS)
+def test_spans_in_c_are_those_in_python(operations: list[tuple[Any, ...]]) -> None:
+    from pvti import _accelerator, spans
+
+    one, other = _accelerator.Spans(), spans.Spans()
+    for name, *arguments in [*operations, ("take",), ("spans",)]:
+        assert getattr(one, name)(*arguments) == getattr(other, name)(*arguments)
+    assert one.due == other.due == spans.NEVER_DUE
+
+
+@pytest.mark.skipif(not pvti.accelerated, reason="not built: there is nothing to compare")
+def test_chunks_in_c_are_cut_where_those_in_python_are() -> None:
+    from pvti import _accelerator, spans
+
+    one, other = _accelerator.Spans(), spans.Spans()
+    for both in (one, other):
+        for number in range(2 * CHUNK_RECORDS + 10):
+            both.push(7, 100 + 3 * number)
+            both.end(7, 101 + 3 * number)
+    assert one.take() == other.take()
+    assert one.take() == ([], [])
 
 
 def test_arguments_may_be_named(finish: Finish, channel: pvti.TraceChannel) -> None:
