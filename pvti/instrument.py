@@ -153,7 +153,9 @@ def _async_generator(function: Any, tracepoint: Tracepoint) -> Callable[..., Any
         except StopAsyncIteration:
             return
         finally:
-            await generator.aclose()
-            activity.__exit__()
+            try:
+                await generator.aclose()
+            finally:
+                activity.__exit__()
 
     return inner
