@@ -75,7 +75,7 @@
       const selected = read(this.place.dataset.selects);
       this.selected = /^\d+$/.test(selected || "") ? Number(selected) : -1;
       this.state = {
-        folded: list(read("folded")), pinned: list(read("pinned")), hidden: list(read("hidden")),
+        folded: list(read("closed")), pinned: list(read("pinned")), hidden: list(read("hidden")),
         flat: read("show") === "flat", absolute: read("time") === "absolute",
         marks: (read("marks") || "").split(",").filter((text) => /^\d+$/.test(text)).map(Number),
         chosen: this.range(read("selection")), axis: read("axis") || "", merged: read("merged") === "on",

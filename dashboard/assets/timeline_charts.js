@@ -2,10 +2,138 @@
 (function () {
   "use strict";
 
-  async function fetchCharts() {}
-  function drawChart() {}
-  function nameChart() {}
-  const chartValues = () => [];
+  const PAD = 8; // pixels above and below the values
+  const HUES = 26; // series colours of the style sheet
+
+  const open = (timeline) => (timeline.layout.charts || []).some((chart) => !timeline.state.folded.has(chart.key));
+
+  /** Fetch the charts of the window, when there are any and the last answer does not hold it. */
+  async function fetchCharts(timeline) {
+    if (!open(timeline)) return;
+    const { view, charts } = timeline;
+    const span = view.end - view.begin;
+    const has = charts && charts.begin <= view.begin && view.end <= charts.end && charts.end - charts.begin <= 2.5 * span;
+    if (has && charts.layout === timeline.layout) return;
+    const begin = view.begin - span / 2;
+    const end = view.end + span / 2;
+    const data = await (await timeline.get("/charts", { begin: String(Math.floor(begin)), end: String(Math.ceil(end)) })).json();
+    timeline.charts = { begin, end, data, layout: timeline.layout };
+  }
+
+  function hue(timeline, number) {
+    return getComputedStyle(timeline.place).getPropertyValue(`--series-${number % HUES}`).trim() || "#888888";
+  }
+
+  /** Give the lowest and highest value of a graph in view. */
+  function extremes(series, view) {
+    let low = Infinity;
+    let high = -Infinity;
+    for (const line of series) line.value.forEach((value, i) => {
+      const seen = line.time[i] < view.end && (i + 1 === line.time.length || line.time[i + 1] > view.begin);
+      if (value === null || !seen) return;
+      low = Math.min(low, value);
+      high = Math.max(high, value);
+    });
+    return low < high ? [low, high] : low === high ? [low - 1, high + 1] : [0, 1];
+  }
+
+  const text = (value) => value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
+
+  function drawChart(context, timeline, entry, y, box) {
+    const found = timeline.charts && timeline.charts.data[entry.key];
+    if (!found || entry.folded) return;
+    if (entry.chart.kind === "heat") return drawHeat(context, timeline, entry, found, y, box);
+    const [low, high] = extremes(found, timeline.view);
+    const { view, colours } = timeline;
+    const inner = entry.height - 2 * PAD;
+    const at = (value) => y + PAD + inner * (1 - (value - low) / (high - low));
+    const x = (time) => box.left + ((time - view.begin) / (view.end - view.begin)) * box.width;
+    context.fillStyle = colours.tokens.grid;
+    for (const share of [0, 0.5, 1]) context.fillRect(box.left, Math.round(y + PAD + inner * share), box.width, 1);
+    const area = window.tilescope.read("lines") === "area";
+    found.forEach((line, number) => drawLine(context, line, hue(timeline, number), { x, at, right: box.left + box.width, bottom: y + PAD + inner, area }));
+  }
+
+  /** Draw a line in steps: a value holds until the next. */
+  function drawLine(context, line, colour, { x, at, right, bottom, area }) {
+    const points = line.time.map((time, i) => [x(time), line.value[i]]).filter((point) => point[1] !== null);
+    if (!points.length) return;
+    const path = () => {
+      context.beginPath();
+      context.moveTo(points[0][0], at(points[0][1]));
+      points.forEach(([place, value], i) => {
+        if (i) context.lineTo(place, at(points[i - 1][1]));
+        context.lineTo(place, at(value));
+      });
+      context.lineTo(Math.max(right, points[points.length - 1][0]), at(points[points.length - 1][1]));
+    };
+    path();
+    context.strokeStyle = colour;
+    context.lineWidth = 1.5;
+    context.stroke();
+    context.lineWidth = 1;
+    if (!area) return;
+    path();
+    context.lineTo(Math.max(right, points[points.length - 1][0]), bottom);
+    context.lineTo(points[0][0], bottom);
+    context.closePath();
+    context.fillStyle = colour;
+    context.globalAlpha = 0.22;
+    context.fill();
+    context.globalAlpha = 1;
+  }
+
+  /** Draw a histogram over time: the stronger the larger the share, by powers of ten. */
+  function drawHeat(context, timeline, entry, found, y, box) {
+    const { view, colours, layout } = timeline;
+    const number = layout.charts.filter((chart) => chart.kind === "heat").findIndex((chart) => chart.key === entry.key);
+    const fill = hue(timeline, number);
+    const x = (time) => box.left + ((time - view.begin) / (view.end - view.begin)) * box.width;
+    const bins = entry.chart.edges.length - 1;
+    const high = (entry.height - 2 * PAD) / bins;
+    found.begin.forEach((begin, column) => {
+      const left = x(begin);
+      const width = Math.max(x(found.end[column]) - left, 1);
+      context.fillStyle = colours.tokens.raised;
+      context.fillRect(left, y + PAD, width, high * bins);
+      context.fillStyle = fill;
+      found.level[column].forEach((level, bin) => {
+        if (!level) return;
+        context.globalAlpha = level / 255;
+        context.fillRect(left, y + PAD + (bins - 1 - bin) * high, width, high + 0.4);
+      });
+      context.globalAlpha = 1;
+    });
+  }
+
+  /** Write the scale of a chart beside its name. */
+  function nameChart(context, timeline, entry, y) {
+    const found = timeline.charts && timeline.charts.data[entry.key];
+    if (!found || entry.folded) return;
+    const { GUTTER } = window.tilescope.paint;
+    const [low, high] = entry.chart.kind === "heat" ? [entry.chart.edges[0], entry.chart.edges[entry.chart.edges.length - 1]] : extremes(found, timeline.view);
+    context.font = "11px " + timeline.colours.font;
+    context.fillStyle = timeline.colours.tokens.quiet;
+    context.textBaseline = "middle";
+    context.textAlign = "right";
+    if (high !== null) context.fillText(text(high), GUTTER - 8, y + PAD + 4);
+    if (low !== null) context.fillText(text(low), GUTTER - 8, y + entry.height - PAD - 4);
+    context.textAlign = "left";
+    context.fillText(entry.chart.kind === "heat" ? "share 10⁻⁴ to 1" : entry.chart.unit, 12, y + 30);
+  }
+
+  /** Give the lines of the tool-tip over a chart. */
+  function chartValues(timeline, entry, value) {
+    const found = timeline.charts && timeline.charts.data[entry.key];
+    if (!found || entry.folded) return [];
+    if (entry.chart.kind === "heat") return [entry.name, `bins from ${entry.chart.edges[0]} to ${entry.chart.edges[entry.chart.edges.length - 1]} ${entry.chart.unit}`];
+    const lines = found.map((line) => {
+      let last = -1;
+      for (let i = 0; i < line.time.length && line.time[i] <= value; i += 1) last = i;
+      return last < 0 || line.value[last] === null ? `${line.name}: –` : `${line.name}: ${text(line.value[last])} ${entry.chart.unit}`;
+    });
+    return [entry.name, ...lines];
+  }
 
   window.tilescope = Object.assign(window.tilescope || {}, { fetchCharts, drawChart, nameChart, chartValues });
 })();

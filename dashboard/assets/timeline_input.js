@@ -150,7 +150,7 @@
     const x = event.clientX - timeline.canvas.getBoundingClientRect().left;
     const pins = entry.kind === "row" && entry.first && x > window.tilescope.paint.GUTTER - PIN;
     if (pins) timeline.toggle("pinned", entry.key);
-    else if (entry.kind !== "row" || entry.foldable) timeline.toggle("folded", entry.key);
+    else if (entry.kind !== "row" || entry.foldable) timeline.toggle("closed", entry.key);
   }
 
   /** Choose a range while Shift is held; it goes into the address at the end. */

@@ -74,7 +74,7 @@
     const keys = timeline.layout.lanes.map((_, index) => window.tilescope.rows.keyOf(timeline.layout, index));
     const open = timeline.state.folded.size === 0;
     const text = open ? keys.slice(0, 60).map((key) => encodeURIComponent(key)).join(",") : null;
-    window.tilescope.go({ folded: text }, true);
+    window.tilescope.go({ closed: text }, true);
   }
 
   /** Take a typed magnification (150) or window (2.5 ms, 1000 cycles). */
@@ -169,7 +169,7 @@
       return lane && lane.first <= row && row < lane.stop;
     });
     if (!entry) return;
-    if (entry.strip) timeline.toggle("folded", entry.key);
+    if (entry.strip) timeline.toggle("closed", entry.key);
     const { scroller, tall } = timeline;
     if (entry.top < scroller.scrollTop || entry.top + entry.height > scroller.scrollTop + tall - 50) scroller.scrollTop = Math.max(entry.top - tall / 2, 0);
   }
@@ -202,6 +202,13 @@
       window.tilescope.listView(timeline);
     });
   }
+
+  // A button with data-toggles puts its name into a list of the address, or takes it out.
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest && event.target.closest("[data-toggles]");
+    const place = button && document.querySelector(".timeline");
+    if (place && place.timeline) place.timeline.toggle(button.dataset.toggles, button.dataset.name);
+  });
 
   window.tilescope = Object.assign(window.tilescope || {}, { toolbar, showBar, nextHit, reveal, switchAxis });
 })();

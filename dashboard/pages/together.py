@@ -157,8 +157,7 @@ def gap_list(store: Store, chosen: Address, found: Alignment, total: int) -> Ele
 def _did(store: Store, chosen: Address, begin: int, end: int) -> str:
     """Say what took the most of a stretch of the host's time by itself."""
     whole = host(store, chosen.report).timeline
-    threads = [(lane.first + lane.kinds.count("flag"), lane.stop) for lane in whole.lanes]
-    frame = label_figures(whole.tracks, threads, begin, max(end, begin + 1)).head(3)
+    frame = label_figures(whole.tracks, whole.threads, begin, max(end, begin + 1)).head(3)
     frame = frame[frame["self_time"] > 0]
     pairs = zip(frame["label"].tolist(), frame["self_time"].tolist(), strict=True)
     parts = [f"{whole.labels[label]} {units.duration(time / 1e9)}" for label, time in pairs]

@@ -1,33 +1,48 @@
-"""What did the host do meanwhile?"""
+"""What did the host do meanwhile? The host timeline, and what a part of it holds."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import unquote
 
-from dash import ClientsideFunction, Dash, Input, Output, html
+from dash import Dash, html
 
-from dashboard import address, components
-from dashboard.address import Address
+from dashboard import address, components, controls, downloads, tables, view
+from dashboard.address import Address, Range
 from dashboard.components import Column, Element, facts, section
 from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.words import counted
-from dashboard.store import Store, Trace
+from dashboard.store import Store
+from dashboard.theme import Theme
 from dashboard.timeline.endpoint import host, host_trace, timeline
+from dashboard.timeline.lanes import Timeline
 from pva import units
-from pva.analysis import host as analysis
-from pva.analysis.host_events import event_figures
+from pva.analysis.host_events import (
+    CallTree,
+    call_tree,
+    callers,
+    event_figures,
+    label_figures,
+)
 
 PATH, TITLE = "/trace", "Host trace"
 
 LABEL_COLUMNS = (
     Column("label", "Label", "name"),
-    Column("channel", "Channel", "text", 150),
-    Column("count", "Events", "number", 100),
-    Column("total_ns", "Total", "nanoseconds", 110),
-    Column("self_ns", "Self", "nanoseconds", 110),
-    Column("mean_ns", "Mean", "nanoseconds", 110),
-    Column("max_ns", "Longest", "nanoseconds", 110),
+    Column("channel", "Channel", "text", 140),
+    Column("count", "Events", "number", 90),
+    Column("total", "Total", "nanoseconds", 100),
+    Column("self_time", "Self", "nanoseconds", 100),
+    Column("mean", "Mean", "nanoseconds", 100),
+    Column("p50", "Median", "nanoseconds", 100),
+    Column("p95", "95 %", "nanoseconds", 100),
+    Column("longest", "Longest", "nanoseconds", 100),
 )
+TABS = (("labels", "By label"), ("calls", "Call tree"), ("callers", "Bottom up"))
+LINES = (("line", "Lines"), ("area", "Areas"))
+WINDOW = ("range", "selection")
+MOST_NODES = 400  # of a tree; those with less time are left out
 
 
 def available(store: Store, report: str) -> bool:
@@ -38,56 +53,81 @@ def available(store: Store, report: str) -> bool:
 def layout(store: Store, chosen: Address) -> Element:
     """Lay the page out; raises PvaError."""
     trace = host_trace(store, chosen.report)
+    tools: list[Element] = []
+    if trace.series:
+        tools.append(controls.choice("lines", LINES, chosen, label="Line graphs"))
+    more = "still being written; the view follows" if not trace.is_finished else ""
     return html.Div(
         [
             components.title("What did the host do meanwhile?"),
-            components.headline(trace_sentence(trace)),
+            components.headline(trace_sentence(store, chosen)),
             *(components.fault(problem) for problem in trace.problems),
             section(
                 "Host timeline",
-                channel_key(store, chosen),
+                view.panel("trace-channels", PATH, ("hidden",)),
                 canvas("host", "Host timeline"),
-                note="a lane a thread, coloured by channel",
+                note=more or "a lane a thread, coloured by channel",
+                tools=controls.row(tools),
             ),
-            html.Div(id="trace-event"),
+            view.panel("trace-event", PATH, ("event",)),
             section(
-                "Labels by time",
-                html.Div(id="trace-labels"),
-                tools=components.filter_box("trace-filter", "Filter labels"),
+                "Where the time goes",
+                controls.tabs(TABS, chosen),
+                view.panel("trace-tables", PATH, (*WINDOW, "tab", "filter", "folded")),
+                tools=controls.row(
+                    [
+                        controls.filter_box("label", "Filter labels", chosen),
+                        controls.exports("trace-labels"),
+                    ]
+                ),
             ),
         ]
     )
 
 
-def trace_sentence(trace: Trace) -> str:
+def trace_sentence(store: Store, chosen: Address) -> str:
     """Say how long the trace is, what it holds, and what took the most time by itself."""
-    labels = analysis.label_statistics(trace)
+    whole = timeline(store, "host", chosen.report)
+    labels = store.derived(
+        chosen.report,
+        "labels of the whole trace",
+        lambda: label_figures(whole.tracks, whole.threads, *whole.extent),
+    )
     events = int(labels["count"].sum())
-    held = f"{counted(events, 'event')} on {counted(len(trace.threads), 'thread')}"
-    sentence = f"{units.duration(trace.duration_ns / 1e9)} of the host, {held}."
+    held = f"{counted(events, 'event')} on {counted(len(whole.threads), 'thread')}"
+    duration = host_trace(store, chosen.report).duration_ns
+    sentence = f"{units.duration(duration / 1e9)} of the host, {held}."
     if not len(labels):
         return sentence
     most = labels.iloc[0]
-    share = most["self_ns"] / max(int(labels["self_ns"].sum()), 1)
-    took = f"{units.duration(most['self_ns'] / 1e9)} ({units.share(share)} of the time in events)"
-    return f"{sentence} {most['label']} took the most by itself: {took}."
+    spent, every = float(most["self_time"]), max(int(labels["self_time"].sum()), 1)
+    took = f"{units.duration(spent / 1e9)} ({units.share(spent / every)} of the time in events)"
+    name = whole.labels[int(most["label"])]
+    return f"{sentence} {name} took the most by itself: {took}."
 
 
-def channel_key(store: Store, chosen: Address) -> Element:
-    """List the channels with their colours."""
+def channel_key(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """List the channels with their colours; a click hides one, another shows it again."""
     whole = timeline(store, "host", chosen.report)
-    used = set(analysis.label_statistics(host_trace(store, chosen.report))["channel"])
+    used = {int(kind) for kind in whole.tracks.kind[: len(whole.labels)].tolist()}
+    hidden = {unquote(text) for text in chosen.text("hidden").split(",") if text}
     items = [
         html.Li(
-            [html.Span(className="swatch", style={"background": f"var(--{token})"}), words],
+            html.Button(
+                [html.Span(className="swatch", style={"background": f"var(--{token})"}), words],
+                className="channel off" if words in hidden else "channel",
+                title="Show" if words in hidden else "Hide",
+                **{"data-toggles": "hidden", "data-name": words,
+                   "aria-pressed": str(words not in hidden).lower()},
+            )
         )
-        for token, words in whole.colours
-        if words in used
-    ]
+        for number, (token, words) in enumerate(whole.colours)
+        if number in used
+    ]  # fmt: skip
     return html.Ul(items, className="key", **{"aria-label": "Channels"})
 
 
-def event_details(store: Store, chosen: Address) -> Element:
+def event_details(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Show a selected event; raises SelectionError."""
     if chosen.event is None:
         hint = "Click one in the timeline, or press n for the next."
@@ -103,9 +143,11 @@ def event_details(store: Store, chosen: Address) -> Element:
     duration = figures.end - figures.begin
     metadata = found.metadata.get(chosen.event, "")
     still = ", not ended" if chosen.event in found.still_open else ""
+    around = " › ".join(whole.labels[int(whole.tracks.label[event])] for event in figures.around)
     pairs = [
         ("Channel", whole.colours[int(whole.tracks.kind[figures.label])][1]),
-        ("Thread", lane.name),
+        ("Thread", " / ".join((*lane.path[1:], lane.name))),
+        *([("Inside", around)] if around else []),
         ("Begin", f"{figures.begin / 1e6:,.3f} ms after the trace began"),
         ("Duration", (units.duration(duration / 1e9) if duration else "an instant") + still),
         ("Self", units.duration(figures.self_time / 1e9)),
@@ -116,33 +158,83 @@ def event_details(store: Store, chosen: Address) -> Element:
     return section(f"Event {chosen.event:,}", subject, facts(pairs))
 
 
-def label_table(trace: Trace, chosen: Address) -> Element:
-    """List the labels by the time that their events took by themselves."""
-    labels = analysis.label_statistics(trace)
-    shown = components.filtered(labels, chosen.filter)
-    grid = components.table("trace-label-table", shown, LABEL_COLUMNS)
-    return html.Div([html.P(counted(len(shown), "label"), className="note"), grid])
+def window_of(whole: Timeline, chosen: Address) -> tuple[Range, str]:
+    """Give the part of the trace that is chosen, or in view, and what to call it."""
+    selection = chosen.text("selection")
+    if selection:
+        return address.parse_range(selection), "In the chosen range"
+    return (chosen.range, "In view") if chosen.range else (Range(*whole.extent), "In all")
+
+
+def label_frame(store: Store, chosen: Address) -> Any:
+    """Give the labels of a part of the trace, filtered."""
+    whole = timeline(store, "host", chosen.report)
+    window, _ = window_of(whole, chosen)
+    frame = label_figures(whole.tracks, whole.threads, window.begin, window.end)
+    numbers = frame["label"].tolist()
+    frame = frame.assign(
+        label=[whole.labels[number] for number in numbers],
+        channel=[whole.colours[int(whole.tracks.kind[number])][1] for number in numbers],
+    )
+    return components.filtered(frame, chosen.filter)
+
+
+def time_tables(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Show the labels, the call tree or the callers of a part of the trace."""
+    whole = timeline(store, "host", chosen.report)
+    window, words = window_of(whole, chosen)
+    length = units.duration((window.end - window.begin) / 1e9)
+    tab = chosen.option("tab", [value for value, _ in TABS])
+    note = html.P(
+        f"{words}, {length}; what an event takes by itself is its self time", className="note"
+    )
+    if tab == "labels":
+        return html.Div([note, tables.paged("trace-label-table", LABEL_COLUMNS)])
+    nodes = call_tree(whole.tracks, whole.threads, window.begin, window.end)
+    if tab == "callers":
+        nodes = callers(nodes)
+    wanted = chosen.filter.value if chosen.filter else ""
+    rows = tree_rows(nodes, whole.labels, wanted.casefold(), window.end - window.begin)
+    headings = ("Label", "Events", "Self" if tab == "callers" else "Total", "Self", "Share")
+    return html.Div([note, tables.tree(headings, rows, chosen, name="trace-tree")])
+
+
+def tree_rows(nodes: CallTree, labels: Sequence[str], wanted: str, window: int) -> list[tables.Row]:
+    """List the nodes of a tree, those with the most time first, below what they lie in."""
+    kept = set(
+        sorted(range(len(nodes.parent)), key=lambda node: -int(nodes.total[node]))[:MOST_NODES]
+    )
+    below: dict[int, list[int]] = {}
+    for node in kept:
+        below.setdefault(int(nodes.parent[node]), []).append(node)
+    rows: list[tables.Row] = []
+    todo = [(node, "") for node in _by_time(nodes, below.get(-1, []))]
+    while todo:
+        node, path = todo.pop()
+        name = labels[int(nodes.label[node])]
+        here = f"{path}/{node}" if path else str(node)
+        cells = (
+            f"{int(nodes.count[node]):,}",
+            units.duration(int(nodes.total[node]) / 1e9),
+            units.duration(int(nodes.self_time[node]) / 1e9),
+            units.share(int(nodes.total[node]) / max(window, 1)),
+        )
+        if not wanted or wanted in name.casefold():
+            rows.append(tables.Row(here if not wanted else str(node), name, cells))
+        todo += [(child, here) for child in _by_time(nodes, below.get(node, []))]
+    return rows
+
+
+def _by_time(nodes: CallTree, among: list[int]) -> list[int]:
+    """Sort nodes so that the last has the most time."""
+    return sorted(among, key=lambda node: int(nodes.total[node]))
 
 
 def register(app: Dash, store: Store) -> None:
     """Add the callbacks of the page."""
-
-    def detail(search: str) -> Any:
-        chosen = address.parse(PATH, search)
-        return event_details(store, chosen)
-
-    def labels(search: str) -> Any:
-        chosen = address.parse(PATH, search)
-        return label_table(host_trace(store, chosen.report), chosen)
-
-    for identifier, make in (("trace-event", detail), ("trace-labels", labels)):
-        app.callback(Output(identifier, "children"), Input("address", "search"))(
-            components.or_fault(make)
-        )
-    app.clientside_callback(
-        ClientsideFunction("tilescope", "filterLabels"),
-        components.entered("trace-filter"),
-        prevent_initial_call=True,
-    )
-    components.show_filter(app, "trace-filter", "shownLabel")
+    view.fill(app, store, "trace-channels", channel_key)
+    view.fill(app, store, "trace-event", event_details)
+    view.fill(app, store, "trace-tables", time_tables)
+    tables.serve(app, store, PATH, "trace-label-table", LABEL_COLUMNS, label_frame)
+    downloads.offer(app, "trace-labels", label_frame)
     follow(app, "host")

@@ -7,6 +7,7 @@
     /timeline/SOURCE/export.KIND  the events of a window as csv, json (Chrome) or pftrace (Perfetto)
     /timeline/device/tiles        what `tiles` such as `0-100` do, an image (tiles.py) of `columns`
                                   times `height`
+    /timeline/host/charts         line graphs and heat maps in a window, as JSON (charts.py)
 
 `together` has the option `axis`: `device`, or `simulated`.
 """
@@ -24,6 +25,7 @@ import numpy.typing as npt
 
 from dashboard.exports import KINDS, exported
 from dashboard.store import Store, Trace
+from dashboard.timeline.charts import chart_list, charts_in
 from dashboard.timeline.device import device_timeline
 from dashboard.timeline.host import HostTimeline, host_timeline
 from dashboard.timeline.lanes import Timeline
@@ -155,7 +157,10 @@ def register(server: Flask, store: Store) -> None:
         return timeline(store, source, asked.get("report", ""), asked.get("axis", ""))
 
     def layout(source: str) -> Response:
-        return Response(json.dumps(asked_for(source).layout()), mimetype="application/json")
+        document = asked_for(source).layout()
+        if source == "host":
+            document["charts"] = chart_list(host_trace(store, request.args.get("report", "")))
+        return Response(json.dumps(document), mimetype="application/json")
 
     def window(source: str) -> Response:
         whole, asked = asked_for(source), request.args
@@ -182,6 +187,12 @@ def register(server: Flask, store: Store) -> None:
         body = tiles_answer(store.report(key), window, size, span)
         return Response(body, mimetype="application/octet-stream")
 
+    def charts(source: str) -> Response:
+        trace = host_trace(store, request.args.get("report", ""))
+        begin, end = moment(request.args.get("begin")), moment(request.args.get("end"))
+        window = (0, trace.duration_ns) if begin is None or end is None else (begin, end)
+        return Response(json.dumps(charts_in(trace, *window)), mimetype="application/json")
+
     def export(source: str) -> Response:
         whole, kind = asked_for(source), request.path.rpartition(".")[2]
         begin, end = moment(request.args.get("begin")), moment(request.args.get("end"))
@@ -191,7 +202,8 @@ def register(server: Flask, store: Store) -> None:
         return Response(body, mimetype=KINDS[kind][1].partition(";")[0], headers=headers)
 
     exports = tuple((f"/export.{kind}", export) for kind in KINDS)
-    routes = (("", window), ("/layout", layout), ("/search", found), ("/tiles", tiles))
+    routes = (("", window), ("/layout", layout), ("/search", found), ("/tiles", tiles),
+              ("/charts", charts))  # fmt: skip
     for path, make in (*routes, *exports):
         address = f"/timeline/<source>{path}"
         server.add_url_rule(address, f"timeline{path}", _answered(make))

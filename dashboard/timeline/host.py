@@ -17,10 +17,12 @@ from dashboard.store import Trace
 from dashboard.theme import SERIES
 from dashboard.timeline.lanes import Lane, Timeline
 from pva.analysis.pyramid import build
+from pva.analysis.spans import without_overlap
 
 Integers = npt.NDArray[Any]
 Row = tuple[Integers, Integers, Integers]
 
+RUN = "Engine::run"  # the label of a run of a program on the device
 NANOSECONDS = 1e9  # a second
 
 
@@ -64,9 +66,14 @@ def _rows(trace: Trace, making: _Making) -> Iterator[Row]:
     by_thread = np.argsort(instants.thread, kind="stable")
     edges = np.searchsorted(instants.thread[by_thread], np.arange(len(trace.threads) + 1))
     processes = {process.pid: process.name or "Process" for process in trace.processes}
+    runs = np.flatnonzero([text == RUN for text in trace.labels])
+    found: list[Row] = []
     first = 0
     for number, thread in enumerate(trace.threads):
         columns = thread.read()
+        run = np.isin(columns.label, runs) if len(runs) else np.zeros(0, np.int64)
+        if run.any():
+            found.append((columns.begin_ns[run], columns.end_ns[run], columns.label[run]))
         flags = by_thread[edges[number] : edges[number + 1]]
         kinds = ["flag"] if len(flags) else []
         if len(flags):
@@ -83,6 +90,18 @@ def _rows(trace: Trace, making: _Making) -> Iterator[Row]:
         stop = first + len(kinds)
         making.lanes.append(Lane(names[number], path, first, stop, (), tuple(kinds), outermost))
         first = stop
+    if found:
+        yield _activity(found)
+        path = (trace.path.name, "Derived")
+        lane = Lane("IPU activity", path, first, first + 1, ("from runs",), ("derived",), first)
+        making.lanes.insert(0, lane)
+
+
+def _activity(found: list[Row]) -> Row:
+    """Give when any thread was in a run of the program on the device."""
+    begin, end, label = (np.concatenate(columns) for columns in zip(*found, strict=True))
+    order = np.argsort(begin, kind="stable")
+    return *without_overlap(begin[order], end[order]), label[order]
 
 
 def _depths(columns: Any, making: _Making) -> Iterator[Row]:

@@ -19,8 +19,8 @@ class Lane:
     """Rows `first` to `stop` (exclusive) of the tracks, below each other.
 
     `path` are the headings above it, the outermost first; `names` are those of its rows. `kinds`
-    say what each row is: `run`, `layer`, `step`, `block`, `io`, `event` or `flag`; `overview` is
-    the row that stands for the lane where there is room for one.
+    say what each row is: `run`, `layer`, `step`, `block`, `io`, `event`, `flag` or `derived`;
+    `overview` is the row that stands for the lane where there is room for one.
     """
 
     name: str
@@ -56,6 +56,12 @@ class Timeline:
     def extent(self) -> tuple[int, int]:
         """Give where the first event begins and the last one ends; (0, 1) without any."""
         return self.tracks.extent
+
+    @property
+    def threads(self) -> list[tuple[int, int]]:
+        """Give the rows of each thread: no flags, and nothing derived from other rows."""
+        rows = ((lane.first + lane.kinds.count("flag"), lane) for lane in self.lanes)
+        return [(first, lane.stop) for first, lane in rows if "derived" not in lane.kinds]
 
     def is_overview(self, rows: Integers) -> npt.NDArray[np.bool_]:
         """Tell which rows stand for their lane."""

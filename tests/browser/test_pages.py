@@ -33,6 +33,7 @@ DEMO_ANSWERS = {
     "/operations": "Layer1/Fwd/Conv_1 takes the most cycles, 174,974 (8.6 %)",
     "/execution": "2 recorded runs took 2,045,444 cycles",
     "/trace": "took the most by itself",
+    "/together": "the device runs for",
 }
 
 COUNT_COLOURS = """() => {

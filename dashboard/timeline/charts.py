@@ -1,0 +1,57 @@
+"""Line graphs and heat maps as rows of the host timeline: /timeline/host/charts, as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dashboard.store import Trace
+from pva.analysis.charts import heat_columns, line_points
+
+POINTS, COLUMNS = 400, 240  # of a chart in an answer
+MOST_CHARTS = 40
+
+
+def chart_list(trace: Trace) -> list[dict[str, Any]]:
+    """Name the charts of a trace: a line graph with its series, or a heat map."""
+    graphs: dict[tuple[str, str], list[str]] = {}
+    for series in trace.series:
+        graphs.setdefault((series.graph, series.unit), []).append(series.name)
+    lines: list[dict[str, Any]] = [
+        {"kind": "line", "key": f"graph {name}", "name": name, "unit": unit, "series": names}
+        for (name, unit), names in graphs.items()
+    ]
+    heat: list[dict[str, Any]] = [
+        {"kind": "heat", "key": f"heatmap {one.name}", "name": one.name, "unit": one.unit,
+         "edges": [_edge(edge) for edge in one.edges.tolist()]}
+        for one in trace.heatmaps
+    ]  # fmt: skip
+    return [*lines, *heat][:MOST_CHARTS]
+
+
+def _edge(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def charts_in(trace: Trace, begin: int, end: int) -> dict[str, Any]:
+    """Give what the charts show in a window, by key."""
+    found: dict[str, Any] = {}
+    for series in trace.series:
+        times, values = line_points(series.time_ns, series.value, begin, end, POINTS)
+        part = {"name": series.name, "time": times.tolist(), "value": _plain(values)}
+        found.setdefault(f"graph {series.graph}", []).append(part)
+    for one in trace.heatmaps:
+        first, last, shares = heat_columns(one.time_ns, one.counts, begin, end, COLUMNS)
+        known = np.where(np.isnan(shares), 0, np.rint(16 + 59.75 * (shares + 4)))
+        found[f"heatmap {one.name}"] = {
+            "begin": first.tolist(),
+            "end": last.tolist(),
+            "level": known.astype(np.int64).tolist(),
+        }
+    return found
+
+
+def _plain(values: Any) -> list[float | None]:
+    """Give numbers that JSON knows."""
+    return [value if np.isfinite(value) else None for value in values.tolist()]
