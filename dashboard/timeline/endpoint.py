@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -163,11 +164,14 @@ def register(server: Flask, store: Store) -> None:
         return Response(json.dumps(document), mimetype="application/json")
 
     def window(source: str) -> Response:
+        started = time.thread_time()
         whole, asked = asked_for(source), request.args
         rows = rows_asked(asked["rows"], whole.tracks.rows) if "rows" in asked else None
         begin, end = moment(asked.get("begin")), moment(asked.get("end"))
         body = answer(whole, begin, end, asked.get("pixels", 1000, type=int), rows)
-        return Response(body, mimetype="application/octet-stream")
+        spent = f"window;dur={1e3 * (time.thread_time() - started):.3f}"
+        headers = {"Server-Timing": spent}
+        return Response(body, mimetype="application/octet-stream", headers=headers)
 
     def found(source: str) -> Response:
         text, rank = request.args.get("q", ""), request.args.get("rank", type=int)

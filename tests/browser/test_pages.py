@@ -76,7 +76,8 @@ def test_page_opens_and_answers_its_question(open_page: Opener, path: str, theme
     page.wait_for_load_state("networkidle")
     assert page.locator(".fault").count() == 0
     assert page.locator("html").get_attribute("data-mantine-color-scheme") == theme
-    titles = [page.TITLE for page in pages.PAGES]
+    # The trace of this report was made without it: none of its runs is in it.
+    titles = [page.TITLE for page in pages.PAGES if page.PATH != "/together"]
     assert page.locator(".nav-link").all_inner_texts() == titles
 
 

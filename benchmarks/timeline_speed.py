@@ -1,0 +1,262 @@
+"""Measure the timelines: ten million host events on 64 threads, a million steps on 4 IPUs.
+
+    python -m benchmarks.timeline_speed [--events 10000000] [--steps 1000000] [--plotly]
+
+A server is started for each, and headless Chromium pans and zooms by a script. Goals: first paint
+under 1 s after the page opens, once the server has the timeline; p95 of a frame's script at most
+16 ms; p95 of the server at most 5 ms a viewport, and 100 kB and 4,000 rectangles; memory above the
+idle server at most 48 bytes an event and 200 bytes a step. `--plotly` draws what one viewport
+holds, and 10,000 events, as a Plotly bar chart of the same data beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.large_report import large_report
+from benchmarks.synthetic.size import Size
+from pva.formats import registry
+from pvti import schema
+
+THREADS, NAMES, DEPTH = 64, 500, 6
+ARGUMENTS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+SERVE = """
+import sys
+from dashboard.app import create_app
+from dashboard.server import serve
+serve(sys.argv[1:], port=0)
+"""
+MOVES = 120
+
+
+def made_trace(path: Path, events: int, seed: int = 0) -> None:
+    """Write a `.pvti` of nested events: each outer event holds a few of each depth below."""
+    random = np.random.default_rng(seed)
+    file = sqlite3.connect(path)
+    for statement in schema.create_statements():
+        file.execute(statement)
+    file.execute(schema.insert_statement("channels"), (1, "made"))
+    labels = [(n + 1, 1, f"layer{n % 50}/operation{n}") for n in range(NAMES)]
+    file.executemany(schema.insert_statement("labels"), labels)
+    last, chunk = 0, 0
+    each = events // THREADS
+    for thread in range(THREADS):
+        file.execute(
+            schema.insert_statement("threads"), (thread + 1, 1, 100 + thread, f"worker {thread}")
+        )
+        begin, end, label = _nested(random, each)
+        order = np.lexsort((-begin, end))
+        begin, end, label = begin[order], end[order], label[order]
+        last = max(last, int(end[-1]))
+        for first in range(0, each, schema.CHUNK_RECORDS):
+            part = slice(first, first + schema.CHUNK_RECORDS)
+            records = np.zeros(len(begin[part]), dtype="<u8,<u4,<u4")
+            records["f0"], records["f1"] = begin[part], (end - begin)[part]
+            records["f2"] = label[part]
+            data, chunk = records.tobytes(), chunk + 1
+            row = (chunk, thread + 1, len(records), int(begin[part].min()), int(end[part].max()),
+                   zlib.crc32(data), data)  # fmt: skip
+            file.execute(schema.insert_statement("event_chunks"), row)
+    file.execute(schema.insert_statement("processes"), (1, 1, "made.py", 0, 10**18, last, 1, 0))
+    file.commit()
+    file.close()
+
+
+def _nested(random: Any, count: int) -> tuple[Any, Any, Any]:
+    """Give events of DEPTH depths, each depth within the one around it, about as many of each."""
+    size = count // DEPTH
+    length = random.integers(2_000, 40_000, size)
+    end = np.cumsum(length + random.integers(100, 20_000, size))
+    begins, ends = [end - length], [end]
+    for _ in range(1, DEPTH):
+        around, until = begins[-1], ends[-1]
+        room = until - around
+        begins.append(around + (room * random.uniform(0.02, 0.3, size)).astype(np.int64))
+        ends.append(until - (room * random.uniform(0.02, 0.3, size)).astype(np.int64))
+    more = count - DEPTH * size
+    begins.append(ends[0][:more])
+    ends.append(ends[0][:more] + 50)
+    begin, end = np.concatenate(begins), np.concatenate(ends)
+    return begin, end, random.integers(1, NAMES + 1, len(begin))
+
+
+@contextmanager
+def served(path: Path) -> Iterator[tuple[str, int]]:
+    """Serve a report or trace; give the URL and the process."""
+    command = [sys.executable, "-c", SERVE, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield server.stdout.readline().strip().rstrip("/"), server.pid
+        server.terminate()
+
+
+def memory(process: int) -> int:
+    """Give the resident bytes of a process."""
+    pages = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * 4096
+
+
+def prepared(url: str, source: str, process: int) -> tuple[float, int]:
+    """Have the server make a timeline; give seconds, and bytes above the idle server."""
+    from urllib.request import urlopen
+
+    urlopen(f"{url}/").read()
+    idle = memory(process)
+    begin = time.perf_counter()
+    urlopen(f"{url}/timeline/{source}/layout").read()
+    return time.perf_counter() - begin, memory(process) - idle
+
+
+def viewports(url: str, source: str, count: int = 300) -> tuple[list[float], int, int]:
+    """Ask for random windows of 40 rows.
+
+    Give milliseconds of the server's processor by its own header, and most bytes and rectangles.
+    """
+    import json
+    from http.client import HTTPConnection
+
+    from dashboard.timeline.packing import unpack
+
+    connection = HTTPConnection(url.removeprefix("http://"))
+
+    def asked(link: str) -> tuple[bytes, float]:
+        connection.request("GET", link)
+        response = connection.getresponse()
+        spent = response.headers.get("Server-Timing", "dur=0").partition("dur=")[2]
+        return response.read(), float(spent)
+
+    layout = json.loads(asked(f"/timeline/{source}/layout")[0])
+    (begin, end), rows = layout["extent"], max(lane["stop"] for lane in layout["lanes"])
+    random = np.random.default_rng(3)
+    times, most, rectangles = [], 0, 0
+    for _ in range(count):
+        span = (end - begin) * 4.0 ** -random.uniform(0, 10)
+        first = random.uniform(begin, end - span)
+        row = int(random.integers(0, max(rows - 40, 1)))
+        link = (
+            f"/timeline/{source}?begin={first}&end={first + span}&pixels=2000&rows={row}-{row + 40}"
+        )
+        body, spent = asked(link)
+        times.append(spent)
+        most, rectangles = max(most, len(body)), max(rectangles, unpack(body)[0]["n"])
+    return times, most, rectangles
+
+
+def frames(page: Any, url: str, path: str) -> tuple[float, list[float]]:
+    """Open a page, pan and zoom; give seconds to the first paint, and milliseconds a frame."""
+    begin = time.perf_counter()
+    page.goto(f"{url}{path}")
+    page.wait_for_selector(".timeline[data-drawn]", state="attached", timeout=120_000)
+    first = time.perf_counter() - begin
+    page.wait_for_timeout(500)
+    page.evaluate("document.querySelector('.timeline').timeline.frames.length = 0")
+    box = page.locator(".timeline-canvas").bounding_box()
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 100)
+    for move in range(MOVES):
+        page.mouse.wheel(
+            *((0, -240) if move % 40 < 16 else (60, 0) if move % 40 < 26 else (0, 240))
+        )
+        page.wait_for_timeout(30)
+    spent: list[float] = page.evaluate("document.querySelector('.timeline').timeline.frames")
+    return first, spent
+
+
+def plotly_bars(page: Any, count: int) -> tuple[float, float]:
+    """Draw bars with Plotly; give milliseconds to draw and to pan."""
+    import plotly.graph_objects as go
+    from plotly.offline import get_plotlyjs
+
+    random = np.random.default_rng(0)
+    end = np.cumsum(random.integers(1, 1000, count))
+    bars = go.Bar(base=end, x=random.integers(1, 500, count), y=end % 40, orientation="h")
+    figure = go.Figure(bars).to_json()
+    page.set_content(
+        f"<div id=g style='width:1400px;height:800px'></div><script>{get_plotlyjs()}</script>"
+    )
+    script = """async (text) => {
+      const figure = JSON.parse(text), frame = () => new Promise(requestAnimationFrame);
+      let begin = performance.now();
+      await Plotly.newPlot('g', figure.data, figure.layout); await frame(); await frame();
+      const drawn = performance.now() - begin;
+      begin = performance.now();
+      await Plotly.relayout('g', {'xaxis.range': [0, 1e5]}); await frame(); await frame();
+      return [drawn, performance.now() - begin];
+    }"""
+    drawn, panned = page.evaluate(script, figure)
+    return drawn, panned
+
+
+def p95(values: list[float]) -> float:
+    """Give the 95th percentile."""
+    return float(np.percentile(values, 95))
+
+
+def measured(browser: Any, path: Path, source: str, page_path: str, size: int) -> None:
+    """Print the line of one timeline."""
+    with served(path) as (url, process):
+        seconds, held = prepared(url, source, process)
+        times, most, rectangles = viewports(url, source)
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.goto(f"{url}/")
+        first, spent = frames(page, url, page_path)
+        page.close()
+        unit = "event" if source == "host" else "step"
+        print(f"{size:,} {unit}s ({source})")
+        print(f"  prepared by the server in   {seconds:8.2f} s, once")
+        print(f"  memory                      {held / size:8.1f} bytes a {unit}")
+        print(
+            f"  a viewport, p50 and p95     {np.median(times):8.2f} {p95(times):.2f}  ms of its processor"
+        )
+        print(f"  largest answer              {most / 1e3:8.1f} kB, {rectangles:,} rectangles")
+        print(f"  first paint                 {first:8.2f} s after the page opens")
+        print(
+            f"  script a frame, p50 and p95 {np.median(spent):8.2f} {p95(spent):.2f} ms of {len(spent)}"
+        )
+
+
+def main() -> None:
+    """Make the data, and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=10_000_000)
+    parser.add_argument("--steps", type=int, default=1_000_000)
+    parser.add_argument("--plotly", action="store_true")
+    arguments = parser.parse_args()
+    from playwright.sync_api import sync_playwright
+
+    program = shutil.which("chromium")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=list(ARGUMENTS))
+        if arguments.events:
+            made_trace(Path(folder) / "made.pvti", arguments.events)
+            measured(browser, Path(folder) / "made.pvti", "host", "/trace", arguments.events)
+        if arguments.steps:
+            (Path(folder) / "large").mkdir()
+            report = Path(folder) / "large" / "profile.pop"
+            registry.write(large_report(Size(steps=arguments.steps)), report)
+            measured(browser, report.parent, "device", "/execution", arguments.steps)
+        if arguments.plotly:
+            page = browser.new_page()
+            for count in (3_000, 10_000):
+                drawn, panned = plotly_bars(page, count)
+                print(f"Plotly, {count:,} bars: {drawn:,.0f} ms to draw, {panned:,.0f} ms to pan")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
