@@ -35,7 +35,7 @@ RECORD_TYPE = np.dtype([("begin", "<u8"), ("duration", "<u4"), ("label", "<u4")]
 # Nanoseconds: all sums of a begin, a duration and what moves a clock stay within 64 bits.
 TIME_LIMIT = 1 << 60
 WALL_LIMIT = 1 << 62
-_BATCH_RECORDS = 1 << 16  # read at once
+_BATCH_RECORDS = 1 << 15  # read at once
 _LARGE = 1 << 10  # records of a chunk
 _ASKED = 500  # rows of one query; every SQLite allows twice as many
 
@@ -113,7 +113,8 @@ class PvtiFile:
                 if zlib.crc32(packed) != crc:
                     raise self._damaged(number, "its bytes have changed", f"the CRC-32 {crc:#x}")
             if data:
-                yield rows, np.frombuffer(b"".join(data), RECORD_TYPE)
+                whole = data[0] if len(data) == 1 else b"".join(data)
+                yield rows, np.frombuffer(whole, RECORD_TYPE)
 
     def _data(self, chunks: Columns) -> list[bytes]:
         """Read the blobs of chunks: large ones one by one, which is faster."""

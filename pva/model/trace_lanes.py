@@ -131,8 +131,10 @@ class Lanes:
         parts, lane, ended = self._in_order_of_end(first, stop, window)
         order = begin_order(parts["begin"])
         if lane is not None:
-            order = order[np.argsort(lane[order], kind="stable")]
-            bounds = np.searchsorted(lane[order], np.arange(first, stop + 1)).tolist()
+            # Of 16-bit numbers NumPy sorts by radix: many times as fast.
+            number = (lane - first).astype(np.uint16 if stop - first < 1 << 16 else np.int64)
+            order = order[np.argsort(number[order], kind="stable")]
+            bounds = np.cumsum([0, *np.bincount(number, minlength=stop - first)]).tolist()
         else:
             bounds = [0, len(order)]
         for name in parts:  # one after another, so that not all are held twice
@@ -141,11 +143,11 @@ class Lanes:
         open_bounds = np.searchsorted(is_open, bounds).tolist()
         del order, lane
         np.maximum(parts["end"], parts["begin"], out=parts["end"])
-        for number in range(first, stop):
-            low, high = bounds[number - first : number - first + 2]
+        for place in range(stop - first):
+            low, high = bounds[place : place + 2]
             begin, end, label, kind = (parts[name][low:high] for name in _PARTS)
-            mine = is_open[slice(*open_bounds[number - first : number - first + 2])] - low
-            metadata = self._metadata(number, begin, label)
+            mine = is_open[slice(*open_bounds[place : place + 2])] - low
+            metadata = self._metadata(first + place, begin, label)
             yield ThreadColumns((begin, end), label, kind, mine, names, metadata)
 
     def _in_order_of_end(
@@ -160,27 +162,33 @@ class Lanes:
             tables[0] = taken(chunks, meets), of[meets]
         (chunks, of), (long, of_long), (spans, of_spans) = tables
         spans = {name: column[::-1] for name, column in spans.items()}
+        of_spans = of_spans[::-1]
         begin, end, label, kind = self._file.events(chunks)
         lane = None
         if stop - first > 1:
-            lane = _join(np.repeat(of, chunks["records"]), of_long, of_spans[::-1])
+            lane = _join(np.repeat(of, chunks["records"]), of_long, of_spans)
         begin = _join(begin, long["begin_ns"], spans["begin_ns"])
         end = _join(end, long["begin_ns"] + long["duration_ns"])
+        ended, move = len(end), self._move(first, stop, lane)
+        begin += move
+        end += move if np.ndim(move) == 0 else move[:ended]
+        end = _join(end, self._latest(first, end, lane, of_spans))
         label = _join(label, long["label"], spans["label"])
-        ended = len(end)
-        begin += self._shift[first] if lane is None else self._shift[lane]
-        end += self._shift[first] if lane is None else self._shift[lane[:ended]]
-        parts = {
-            "begin": begin,
-            "end": _join(end, self._latest(first, end, lane, of_spans[::-1])),
-            "label": self._label_of.in_place(label.astype(np.int32, copy=False)),
-            "kind": _join(kind, long["kind"].astype(np.uint8), np.zeros(len(of_spans), np.uint8)),
-        }
+        kind = _join(kind, long["kind"].astype(np.uint8), np.zeros(len(of_spans), np.uint8))
+        parts = {"begin": begin, "end": end, "label": label, "kind": kind}
         if window is not None:
-            chosen = np.flatnonzero(_meets(begin, parts["end"], window))
+            chosen = np.flatnonzero(_meets(begin, end, window))
             ended = int(np.searchsorted(chosen, ended))
             parts, lane = taken(parts, chosen), None if lane is None else lane[chosen]
+        parts["label"] = self._label_of.in_place(parts["label"].astype(np.int32, copy=False))
         return parts, lane, ended
+
+    def _move(self, first: int, stop: int, lane: Integers | None) -> Any:
+        """Give what the times of some threads are moved by: one number, where it is one for all."""
+        shift = self._shift[first:stop]
+        if lane is None or (shift == shift[0]).all():
+            return shift[0]
+        return self._shift[lane]
 
     def _latest(
         self, first: int, end: Integers, lane: Integers | None, of_spans: Integers

@@ -206,7 +206,7 @@ def test_small_threads_read_together_are_as_read_alone(
     def work(count: int) -> None:
         for _ in range(count):
             outer = pvti.Tracepoint(channel, "outer", {"n": count})
-            with outer, pvti.Tracepoint(channel, f"inner {count % 3}"):
+            with outer, pvti.Tracepoint(channel, f"part {count % 3}"):
                 pass
         pvti.Tracepoint.begin(channel, "open")
 
