@@ -94,6 +94,14 @@
     if (row && row.data) go({ program: row.data.program });
   }
 
+  // The chosen line is marked at once; the lines that the server sends again mark the others.
+  window.addEventListener("popstate", () => {
+    const program = read("program");
+    document.querySelectorAll(`#${GRID} .ag-row`).forEach((row) => {
+      row.classList.toggle("chosen", row.getAttribute("row-id") === program);
+    });
+  });
+
   function goTo(changes) {
     if (changes) go(changes, true);
   }
