@@ -38,6 +38,11 @@ def stages_sentence(stages: Frame, *, recorded: bool) -> str:
     if not len(around):
         return "The report has no programs."
     whole, body = around.iloc[0], around.iloc[-1]
+    if not whole["cycles"]:
+        names = [_stage(row) for row in parts.head(MOST_STAGES).to_dict("records")]
+        more = "" if len(parts) <= MOST_STAGES else f" and {len(parts) - MOST_STAGES:,} more"
+        order = f" It does {', '.join(names)}{more}, in this order." if names else ""
+        return f"The report tells no cycles of the program.{order}"
     total = f"{units.count(whole['cycles'])} cycles"
     total = f"all {total}" if recorded else f"an estimated {total} for one execution"
     named = around[around["name"] != ""]

@@ -202,6 +202,15 @@ def test_without_execution_the_estimates_stand_in_the_sentence(tmp_path: Path) -
     assert fields == ["name", "estimated_cycles"]
 
 
+def test_without_cycles_the_sentence_tells_the_order(tmp_path: Path) -> None:
+    arrays = ("compute_set_cycles_by_tile", "exchange_cycles", "external_exchange_cycles",
+              "host_exchange_cycles", "relative_sync_delay")  # fmt: skip
+    data = small_report(steps=None, steps_by_ipu=None, runs=None, **dict.fromkeys(arrays))
+    store = Store([write_report(tmp_path / "cpu", data)])
+    sentence = words(programs.layout(store, parse(programs.PATH, "")).children[1])
+    assert "It does x/StreamCopy, reduce/GlobalPre/GlobalExchange, reduce, y/StreamCopy" in sentence
+
+
 def test_the_sentence_names_what_takes_the_time_and_its_parts_in_order() -> None:
     sample = Path(__file__).parents[2] / "sample_reports" / "mlp_digits_tiny"
     store = Store([sample])
