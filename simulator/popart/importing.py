@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import onnx
+import onnx.checker
 import onnx.inliner
 import onnx.version_converter
 from onnx.shape_inference import InferenceError, infer_node_outputs
@@ -231,9 +232,10 @@ def _inferred(
             for output, inner in zip(node.outputs, branch.outputs, strict=True)
             if inner in branch.infos
         }
-    if not onnx.defs.has(node.operator, "" if node.domain == ONNX else node.domain):
+    domain = "" if node.domain == ONNX else node.domain
+    if not onnx.defs.has(node.operator, state.opsets[node.domain], domain):
         return {}
-    schema = onnx.defs.get_schema(node.operator, state.opsets[node.domain], "")
+    schema = onnx.defs.get_schema(node.operator, state.opsets[node.domain], domain)
     if not schema.has_type_and_shape_inference_function and node.key in OPERATORS:
         return {node.outputs[0]: ir.infos[node.inputs[0]]}  # as GroupNormalization
     types = {i: _type_proto(ir.infos[i]) for i in node.inputs if i}
@@ -242,7 +244,7 @@ def _inferred(
         found = infer_node_outputs(
             schema, proto, types, values, opset_imports=state.imports, ir_version=state.ir_version
         )
-    except InferenceError as error:
+    except (InferenceError, onnx.checker.ValidationError, ValueError, RuntimeError) as error:
         shown = ", ".join(f"{i!r} {ir.infos[i]}" for i in node.inputs if i)
         raise popart_exception(f"{what}: inputs {shown} do not fit: {error}") from None
     return {name: info for name, kind in found.items() if (info := _info(kind, what)) is not None}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableSequence, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
-from google.protobuf.message import DecodeError
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import DecodeError, Message
 
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
@@ -46,9 +47,23 @@ def _decoded(data: bytes, what: str) -> onnx.ModelProto:
 def _checked(model: onnx.ModelProto, what: str) -> onnx.ModelProto:
     if not model.HasField("graph") or not model.opset_import:
         raise popart_exception(f"{what}: not an ONNX model: it has no graph or no operator set")
+    if not _all_text(model):
+        raise popart_exception(f"{what}: not an ONNX model: a name in it is not UTF-8")
     if not model.graph.node:
         raise popart_exception(f"{what}: the model's graph has no nodes")
     return model
+
+
+def _all_text(message: Message) -> bool:
+    """Tell whether every text of a message, and of those within, could be decoded."""
+    for field, value in message.ListFields():
+        many = value if isinstance(value, Sequence | MutableSequence) else [value]
+        if field.type == FieldDescriptor.TYPE_STRING:
+            if not all(isinstance(text, str) for text in many):
+                return False
+        elif field.type == FieldDescriptor.TYPE_MESSAGE and not all(map(_all_text, many)):
+            return False
+    return True
 
 
 def opsets_of(model: onnx.ModelProto) -> dict[str, int]:

@@ -131,3 +131,28 @@ def test_nodes_of_constants_are_computed_before() -> None:
     session = popart.InferenceSession(proto, popart.DataFlow(1, ["b"]), tiny())
     assert session.getInfo("b").shape() == [2, 12]
     assert [n.operator for n in session._ir.nodes] == ["Reshape"]
+
+
+def test_names_have_to_be_text() -> None:
+    data = model([node("Abs", "aaaa", "b")], {"aaaa": [2]}, ["b"]).SerializeToString()
+    assert "a name in it is not UTF-8" in refused(data.replace(b"aaaa", b"\xff\xfe\xff\xfe"))
+
+
+def test_an_attribute_that_the_operator_has_not_is_refused() -> None:
+    proto = model([node("Conv", "a w", "b", stroides=[1, 1])], {"a": [1, 1, 4, 4]}, ["b"],
+                  {"w": np.zeros((1, 1, 3, 3), np.float32)})  # fmt: skip
+    assert "Unrecognized attribute: stroides for operator Conv" in refused(proto)
+
+
+def test_spoilt_models_are_refused_or_run() -> None:
+    data = model([node("Conv", "a w", "b", strides=[1, 1]), node("Relu", "b", "c")],
+                 {"a": [1, 1, 4, 4]}, ["c"], {"w": np.zeros((1, 1, 3, 3), np.float32)}
+                 ).SerializeToString()  # fmt: skip
+    random = np.random.default_rng(4)
+    for place in random.integers(0, len(data), 200):
+        spoilt = bytearray(data)
+        spoilt[place] = int(random.integers(256))
+        try:
+            popart.InferenceSession(bytes(spoilt), FLOW, tiny())
+        except popart.popart_exception as error:
+            assert str(error)
