@@ -34,6 +34,9 @@ from simulator.popart.tensor_info import InputShapeInfo, TensorInfo, to_device
 from simulator.popart.tile_map import write_tile_map
 from simulator.runtime.without_values import OPTION as VALUES_OPTION
 
+# Weights and optimiser go to the device in runs of their own, before the two that engines record.
+RUNS, RECORDED = "autoReport.executionProfileProgramRunCount", 4
+
 
 def _nothing(done: int, total: int, what: str) -> None:
     """Show no progress."""
@@ -127,7 +130,8 @@ class InferenceSession:
             self._write_dot(stage)
         write_tile_map(graph, {**lowering.stored, **lowering.made, **more})
         log("devicex", "INFO", f"compiling {len(graph.compute_sets)} compute sets")
-        self._engine = Engine(graph, list(made.programs.values()), self._options.engineOptions)
+        engine = {RUNS: RECORDED, **self._options.engineOptions}
+        self._engine = Engine(graph, list(made.programs.values()), engine)
         self._engine.load(self._device.device)
         self._uploaded = False
 

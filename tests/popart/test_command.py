@@ -52,6 +52,9 @@ def test_training_names_its_loss(tmp_path: Path) -> None:
     done = simulated(small(tmp_path), tmp_path / "out", "--train")
     assert done.exit_code == 0, done.output
     assert "trained one batch: NllLoss of 'p'" in done.stderr and "\nloss: 1 of" in done.stdout
+    runs = openReport(tmp_path / "out").execution.runs
+    assert [run.name for run in runs] == ["optimizerFromHost", "weightsFromHost", "run"]
+    assert runs[2].cycles > 0
     names = openReport(tmp_path / "out").frames.programs()["name"]
     assert names.str.contains("w/UpdateWeights").any()
 
