@@ -127,11 +127,6 @@ static PyObject *spans_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)self;
 }
 
-static int spans_init(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-    return 0;
-}
-
 static void spans_dealloc(Spans *self)
 {
     PyMem_Free(self->open);
@@ -254,7 +249,6 @@ static PyTypeObject SpansType = {
     .tp_basicsize = sizeof(Spans),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
     .tp_new = spans_new,
-    .tp_init = spans_init,
     .tp_dealloc = (destructor)spans_dealloc,
     .tp_methods = spans_methods,
     .tp_members = spans_members,
@@ -414,11 +408,6 @@ static PyMemberDef channel_members[] = {
     {NULL},
 };
 
-static int channel_init(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-    return 0;
-}
-
 static PyTypeObject ChannelType = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "pvti._accelerator.Channel",
@@ -426,7 +415,6 @@ static PyTypeObject ChannelType = {
     .tp_basicsize = sizeof(Channel),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
     .tp_new = PyType_GenericNew,
-    .tp_init = channel_init,
     .tp_dealloc = (destructor)channel_dealloc,
     .tp_members = channel_members,
 };

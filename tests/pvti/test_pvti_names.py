@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from test_pvti_processes import run
 
 import libpvti
 import pvti
@@ -94,6 +95,11 @@ def test_what_the_guide_shows_runs(tmp_path: Path) -> None:
     trace = openTrace(path)
     assert [event.label for event in trace.threads[0].events] == ["epoch", "upload"]
     trace.close()
+
+
+def test_a_program_starts_with_the_channels_of_the_sdk(tmp_path: Path) -> None:
+    out, _ = run("import libpvti; print(libpvti.listTraceChannel())", tmp_path, None)
+    assert out == "[['Drivers', True], ['Poplar', True], ['Framework', True], ['real', True]]\n"
 
 
 class Loader:
