@@ -204,19 +204,19 @@ def _executions(report: Report, tree: Tree, types: npt.NDArray[np.object_]) -> I
     """Tell how often each line was run, -1 where that does not follow.
 
     Steps tell it of what they execute. What lies in a row with such a program, in sequences alone,
-    ran as often. A Repeat ran as often as its body by its count; the branches of an If or Switch as
-    often as it did, together; and the calls of a function as often as the function.
+    ran as often. A Repeat ran as often as its body by its count; the branches of an IfElse or
+    Switch as often as it did, together; and the calls of a function as often as the function.
     """
     if not report.dataset.has("steps"):
         return np.full(len(tree.program), UNKNOWN)
     own = executions(report)[tree.program]
+    is_step = np.isin(types, (*OPERANDS, _SYNC)) | (own > 0)
     row = np.arange(len(own))
     for level in tree.levels[1:]:
         above = tree.parent[level]
         row[level] = np.where(types[above] == _SEQUENCE, row[above], level)
-    of_row = np.zeros(len(own), dtype=np.int64)
-    np.maximum.at(of_row, row, own)
-    of_row[of_row == 0] = UNKNOWN
+    of_row = np.full(len(own), UNKNOWN)
+    np.maximum.at(of_row, row[is_step], own[is_step])
     count = report.dataset.column("programs", "count")[tree.program]
     for level in reversed(tree.levels[1:]):
         above = tree.parent[level]
@@ -224,11 +224,13 @@ def _executions(report: Report, tree: Tree, types: npt.NDArray[np.object_]) -> I
         around = row[tree.parent[body]]
         told = of_row[body] // count[tree.parent[body]]
         np.maximum.at(of_row, around, told)
-    branches = np.flatnonzero(np.isin(types[tree.parent], _CHOICES) & (tree.parent >= 0))
+    inside = np.flatnonzero(tree.parent >= 0)
+    above = tree.parent[inside]
+    several = np.bincount(above, minlength=1)[above] > 1
+    branches = inside[np.isin(types[above], _CHOICES) & several]
     _tell_the_last(of_row, row[branches], tree.parent[branches], of_row[row[tree.parent[branches]]])
     calls = _calls(report, tree, types)
     _tell_the_last(of_row, row[calls[:, 0]], calls[:, 1], of_row[calls[:, 1]])
-    is_step = np.isin(types, (*OPERANDS, _SYNC)) | (own > 0)
     return np.where(is_step, own, of_row[row])
 
 

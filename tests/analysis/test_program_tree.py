@@ -63,6 +63,21 @@ def test_of_branches_the_longest_is_estimated() -> None:
     assert frame["estimated_cycles"][[4, 3]].tolist() == [114, 228]
 
 
+def test_a_branch_that_was_not_taken_ran_never() -> None:
+    data = small().dataset
+    kinds = np.array(data.table("programs")["type"])
+    kinds[3] = code("programs", "type", "If")
+    steps = dict(data.table("steps"))
+    # What the body executes is charged to no program: as if it had not been taken.
+    inside = np.isin(steps["program"], [5, 6, 12])
+    report = small(
+        programs=data.table("programs") | {"type": kinds},
+        steps=steps | {"program": np.where(inside, 1, steps["program"])},
+    )
+    frame = program_tree(report).set_index("program")
+    assert frame["executions"][[3, 4, 5, 7, 11]].tolist() == [2 + 12, 0, 0, 0, 0]
+
+
 def test_cycles_of_a_function_are_shared_out_among_its_calls_by_their_executions() -> None:
     data = small().dataset
     table = {name: list(values) for name, values in data.table("programs").items()}
