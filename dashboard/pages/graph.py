@@ -23,6 +23,7 @@ from pva.analysis import computation_graph as analysis
 from pva.analysis.execution import vertices_by_compute_set
 from pva.analysis.memory import category_label
 from pva.analysis.placement import largest_variables, variable_by_tile
+from pva.analysis.selection import SelectionError
 
 PATH, TITLE = "/graph", "Computation graph"
 
@@ -63,16 +64,16 @@ def layout(store: Store, chosen: Address) -> Element:
         return html.Div([head, components.message("No program reads or writes a variable.")])
     above = [
         _head(chosen),
-        view.plot("graph-plot", PATH, (NODE,), height=0, picks=NODE),
+        view.plot("graph-plot", PATH, (NODE, "tile"), height=0, picks=NODE),
     ]
-    keys = (NODE, "tab", "filter")
+    keys = (NODE, "tile", "tab", "filter")
     below = html.Div(
         [controls.tabs(TABS, chosen), _tools(chosen), view.panel("graph-details", PATH, keys)]
     )
     return html.Div(
         [
             head,
-            view.panel("graph-answer", PATH, (NODE,)),
+            view.panel("graph-answer", PATH, (NODE, "tile")),
             controls.split(above, below, name="graph"),
         ]
     )
@@ -85,9 +86,10 @@ def _head(chosen: Address) -> Element:
         for kind, words in (("variable", "Variable"), ("compute", "Compute set"),
                             ("exchange", "Exchange"), ("stream", "Stream copy"))
     ]  # fmt: skip
+    tile = controls.box("tile", "One tile, e.g. 3", chosen, width=130)
     link = address.write(Address(PATH, chosen.report, chosen.against))
     start = dcc.Link("Back to the peak", href=link, className="button")
-    tools = controls.row([*legend, start, controls.exports("graph-drawn", "graph-plot")])
+    tools = controls.row([*legend, tile, start, controls.exports("graph-drawn", "graph-plot")])
     parts = [
         html.H2("What is around it"),
         html.Span(note, className="note"),
@@ -111,13 +113,15 @@ def keys_of(chosen: Address) -> list[str]:
 
 def around(report: Report, chosen: Address, most: int = MOST_DRAWN) -> analysis.Neighbourhood:
     """Give what is drawn; raises SelectionError."""
-    return analysis.neighbourhood(report, keys_of(chosen), most=most)
+    return analysis.neighbourhood(report, keys_of(chosen), most=most, tile=chosen.tile)
 
 
 def selected(report: Report, chosen: Address) -> str:
     """Give the key of the node that the details are about: the one opened last."""
-    keys = keys_of(chosen)
-    return keys[-1] if keys else str(around(report, chosen).nodes["key"].iloc[0])
+    keys = keys_of(chosen) or around(report, chosen).nodes["key"].head(1).tolist()
+    if not keys:
+        raise SelectionError(f"tile {chosen.tile}", "no variable lies there")
+    return str(keys[-1])
 
 
 def graph_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
@@ -130,7 +134,7 @@ def neighbours(store: Store, chosen: Address) -> Frame:
     """Give the neighbours of the node that was chosen last: what it does with them, key, kind."""
     report = store.report(chosen.report)
     key = selected(report, chosen)
-    found = analysis.neighbourhood(report, [key], most=1 << 30)
+    found = analysis.neighbourhood(report, [key], most=1 << 30, tile=chosen.tile)
     key = str(found.nodes["key"].iloc[0])
     nodes = found.nodes.set_index("key")
     frame = found.edges
@@ -153,18 +157,19 @@ def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Say what the chosen node reads and writes, or who reads and writes it."""
     report = store.report(chosen.report)
     key = selected(report, chosen)
-    alone = Address(PATH, chosen.report, options=((NODE, key),))
+    alone = Address(PATH, chosen.report, tiles=chosen.tiles, options=((NODE, key),))
     frame = neighbours(store, alone)
-    row = analysis.neighbourhood(report, [key], most=0).nodes.iloc[0]
+    row = analysis.neighbourhood(report, [key], most=0, tile=chosen.tile).nodes.iloc[0]
     if str(row["key"]).startswith("v"):
         writers, readers = (
             int((frame["does"] == word).sum()) for word in ("written by", "read by")
         )
         size = units.size(row["bytes"])
-        sentence = (
-            f"{row['name']} ({size}) is written by {counted(writers, 'program')} and read by "
+        there = "" if chosen.tile is None else f" on tile {chosen.tile:,}"
+        return components.headline(
+            f"{row['name']} ({size}{there}) is written by {counted(writers, 'program')} and read "
+            f"by {counted(readers, 'program')}."
         )
-        return components.headline(sentence + counted(readers, "program") + ".")
     parts = [
         f"{word} {counted(int(here.sum()), 'variable')} ({units.size(frame['bytes'][here].sum())})"
         for word in ("reads", "writes")
@@ -178,7 +183,9 @@ def details(store: Store, chosen: Address, _theme: Theme) -> Element:
     if chosen.option("tab", [tab for tab, _ in TABS]) != "details":
         return tables.paged("graph-nodes", NODE_COLUMNS, picks=(NODE, "key"))
     report = store.report(chosen.report)
-    row = analysis.neighbourhood(report, [selected(report, chosen)], most=0).nodes.iloc[0]
+    row = analysis.neighbourhood(
+        report, [selected(report, chosen)], most=0, tile=chosen.tile
+    ).nodes.iloc[0]
     frame = neighbours(store, chosen)
     facts = _variable(report, row) if row["kind"] == analysis.VARIABLE else _program(report, row)
     name = html.P(str(row["name"]), className="subject")
@@ -227,10 +234,17 @@ def _program(report: Report, row: Any) -> list[tuple[str, str]]:
     return facts
 
 
+def _all_nodes(store: Store, chosen: Address) -> Frame:
+    """Give the nodes of the whole graph, worked out once, or of a tile."""
+    report = store.report(chosen.report)
+    if chosen.tile is not None:
+        return analysis.graph_nodes(report, tile=chosen.tile)
+    return store.derived(chosen.report, "graph nodes", lambda: analysis.graph_nodes(report))
+
+
 def nodes(store: Store, chosen: Address) -> Frame:
     """Give the nodes of the chosen tab: compute sets, variables or copies; all for Details."""
-    report = store.report(chosen.report)
-    frame = store.derived(chosen.report, "graph nodes", lambda: analysis.graph_nodes(report))
+    frame = _all_nodes(store, chosen)
     tab = chosen.option("tab", [tab for tab, _ in TABS])
     kinds = frame["kind"]
     keep = {

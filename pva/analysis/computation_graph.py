@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.liveness import sizes_on
 from pva.analysis.programs import OPERANDS, Integers, labels, summed
 from pva.analysis.selection import SelectionError, chosen, program_texts
 
@@ -41,19 +42,19 @@ class Neighbourhood:
     edges: pd.DataFrame
 
 
-def graph_nodes(report: Report) -> pd.DataFrame:
+def graph_nodes(report: Report, *, tile: int | None = None) -> pd.DataFrame:
     """Give the nodes of the computation graph: what reads and writes variables, and variables.
 
     `key` names a node in `graph_edges`; `kind` is variable, or the type of the program; `bytes`
     those of the variable, or of all variables that the program touches; `reads` and `writes` count
-    its neighbours: those that it reads and writes, or that read and write it. Most bytes first.
-    Raises NotRecordedError.
+    its neighbours: those that it reads and writes, or that read and write it. Most bytes first. Of
+    a `tile`, the variables that lie there, with their bytes on it. Raises SelectionError,
+    NotRecordedError.
     """
     import pandas as pd
 
     data = report.dataset
-    program, variable, write = _edges(report)
-    sizes = data.column("variables", "bytes")
+    program, variable, write, sizes = _edges_on(report, tile)
     count, programs = len(sizes), data.length("programs")
     touched = np.unique(np.stack((program, variable)), axis=1)
     rows = np.unique(program)
@@ -80,17 +81,22 @@ def graph_nodes(report: Report) -> pd.DataFrame:
 
 
 def graph_edges(
-    report: Report, *, variable: int | None = None, program: int | None = None
+    report: Report,
+    *,
+    variable: int | None = None,
+    program: int | None = None,
+    tile: int | None = None,
 ) -> pd.DataFrame:
     """Give who reads and writes a variable, or what a program reads and writes: a row for each.
 
     `source` and `target` are keys, in the direction of the data: from a variable to the program
     that reads it, or from a program to the variable that it writes. Without either, what is around
-    the program at the peak of liveness. Raises SelectionError, NotRecordedError.
+    the program at the peak of liveness; of a `tile`, the variables that lie there. Raises
+    SelectionError, NotRecordedError.
     """
     keys = [f"v{variable}"] if variable is not None else []
     keys += [f"p{program}"] if program is not None else []
-    around = neighbourhood(report, keys, most=1 << 30)
+    around = neighbourhood(report, keys, most=1 << 30, tile=tile)
     names = dict(zip(around.nodes["key"], around.nodes["name"], strict=True))
     frame = around.edges.copy()
     frame.insert(1, "source_name", [names[key] for key in frame["source"]])
@@ -99,16 +105,21 @@ def graph_edges(
 
 
 def neighbourhood(
-    report: Report, keys: Sequence[str] = (), *, most: int = MOST_NEIGHBOURS
+    report: Report,
+    keys: Sequence[str] = (),
+    *,
+    most: int = MOST_NEIGHBOURS,
+    tile: int | None = None,
 ) -> Neighbourhood:
     """Give the nodes of these keys and their neighbours, of each node at most the `most` largest.
 
-    The first key is in layer 0. Without keys, around the program at the peak of liveness. Raises
-    SelectionError for a key that is not there, NotRecordedError.
+    The first key is in layer 0. Without keys, around the program at the peak of liveness. Of a
+    `tile`, the variables that lie there. Raises SelectionError for what is not there,
+    NotRecordedError.
     """
-    program, variable, write = _edges(report)
+    program, variable, write, sizes = _edges_on(report, tile)
     shift = report.dataset.length("programs")  # behind the programs: number of the first variable
-    wanted = [_number(report, key) for key in keys] or _centre(report)
+    wanted = [_number(report, key) for key in keys] or _centre(report, program)
     ends = np.stack((program, variable + shift))
     layers: dict[int, int] = {}
     left = list(dict.fromkeys(wanted))
@@ -116,12 +127,13 @@ def neighbourhood(
         # Next is one that is drawn already: it has its layer from what it is connected with.
         node = next((node for node in left if node in layers), left[0])
         left.remove(node)
-        _open(layers, node, ends, write, _sizes(report, shift), most)
+        # Variables are ordered by size, programs by their place.
+        _open(layers, node, ends, write, np.concatenate((np.arange(shift, 0, -1), sizes)), most)
     nodes = np.fromiter(layers, dtype=np.int64, count=len(layers))
     inside = np.isin(ends[0], nodes) & np.isin(ends[1], nodes)
     return Neighbourhood(
-        _node_frame(report, nodes, layers, set(wanted), ends, inside),
-        _edge_frame(report, ends[:, inside], write[inside], shift),
+        _node_frame(report, nodes, layers, set(wanted), ends, inside, sizes),
+        _edge_frame(ends[:, inside], write[inside], shift, sizes),
     )
 
 
@@ -158,6 +170,18 @@ def _edges(report: Report) -> tuple[Integers, Integers, npt.NDArray[np.bool_]]:
     return found
 
 
+def _edges_on(
+    report: Report, tile: int | None
+) -> tuple[Integers, Integers, npt.NDArray[np.bool_], Integers]:
+    """Give the edges to variables that lie on a tile, or all; and the bytes of each variable."""
+    program, variable, write = _edges(report)
+    sizes = sizes_on(report, tile=tile)
+    if tile is None:
+        return program, variable, write, sizes
+    here = sizes[variable] > 0
+    return program[here], variable[here], write[here], sizes
+
+
 def _same_work(report: Report) -> Integers:
     """Give for each program the first one that runs the same compute set or exchange."""
     data = report.dataset
@@ -172,10 +196,9 @@ def _same_work(report: Report) -> Integers:
     return first
 
 
-def _centre(report: Report) -> list[int]:
+def _centre(report: Report, program: Integers) -> list[int]:
     """Choose the program at the peak of liveness, or the first one that touches a variable."""
     data = report.dataset
-    program, _, _ = _edges(report)
     if not len(program):
         return []
     live = data.column("liveness_steps", "bytes") if data.has("liveness_steps") else ()
@@ -200,13 +223,6 @@ def _number(report: Report, key: str) -> int:
     return int(_same_work(report)[chosen("program", row, programs)])
 
 
-def _sizes(report: Report, shift: int) -> Integers:
-    """Give what orders nodes: bytes of variables, and programs in their order."""
-    order = np.arange(shift, 0, -1)
-    sizes: Integers = report.dataset.column("variables", "bytes")
-    return np.concatenate((order, sizes))
-
-
 def _node_frame(
     report: Report,
     nodes: Integers,
@@ -214,6 +230,7 @@ def _node_frame(
     opened: set[int],
     ends: Integers,
     inside: npt.NDArray[np.bool_],
+    sizes: Integers,
 ) -> pd.DataFrame:
     import pandas as pd
 
@@ -225,7 +242,6 @@ def _node_frame(
     all_of, here = (np.bincount(of.ravel(), minlength=size)[nodes] for of in (pairs, shown))
     is_variable = nodes >= shift
     programs, variables = np.where(is_variable, 0, nodes), np.where(is_variable, nodes - shift, 0)
-    sizes = data.column("variables", "bytes")
     touched = summed(pairs[0], sizes[pairs[1] - shift], shift) if shift else np.zeros(1, np.int64)
     names = np.append(data.column("variables", "name"), "")
     types = np.array(program_texts(report, programs)[0], dtype=object)
@@ -245,7 +261,7 @@ def _node_frame(
 
 
 def _edge_frame(
-    report: Report, ends: Integers, write: npt.NDArray[np.bool_], shift: int
+    ends: Integers, write: npt.NDArray[np.bool_], shift: int, sizes: Integers
 ) -> pd.DataFrame:
     import pandas as pd
 
@@ -255,6 +271,6 @@ def _edge_frame(
         {
             "source": np.where(write, programs, variables),
             "target": np.where(write, variables, programs),
-            "bytes": report.dataset.column("variables", "bytes")[ends[1] - shift],
+            "bytes": sizes[ends[1] - shift],
         }
     )

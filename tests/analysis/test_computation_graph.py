@@ -95,6 +95,21 @@ def test_program_at_the_peak_is_in_the_middle_until_another_is_chosen() -> None:
     assert around.nodes["key"].iloc[0] == "p6" and around.nodes["layer"].iloc[0] == 0
 
 
+def test_graph_of_a_tile_has_the_variables_that_lie_there() -> None:
+    # tile 5 has x, w, product (8 bytes each), message (4) and partials (16); y and step are on 0
+    frame = graph.graph_nodes(small(), tile=5).set_index("key")["bytes"]
+    assert {key: frame[key] for key in frame.index if key.startswith("v")} == {
+        "v0": 8, "v1": 8, "v2": 8, "v3": 4, "v4": 16,
+    }  # fmt: skip
+    assert (
+        frame["p6"] == 28
+        and frame["p9"] == 16
+        and "p10" in graph.graph_nodes(small())["key"].tolist()
+    )
+    assert "p10" not in frame.index
+    assert edges(graph.graph_edges(small(), program=9, tile=5)) == {("v4", "p9")}
+
+
 def test_report_without_accesses_has_an_empty_graph() -> None:
     none = {name: np.zeros(0, dtype=np.int64) for name in ("program", "variable", "write")}
     around = graph.neighbourhood(small(access=none))

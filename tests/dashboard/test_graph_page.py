@@ -167,5 +167,13 @@ def test_node_that_is_not_there_is_refused_in_one_line(store: Store) -> None:
         graph.graph_figure(store, at("?node=v99"), "light")
 
 
+def test_graph_of_a_tile_has_what_lies_there(store: Store) -> None:
+    shown = text(graph.answer(store, at("?node=v4&tile=5"), "light"))
+    assert shown.startswith("partials (16 B on tile 5) is written by 1 program and read by 1")
+    assert "y" not in graph.nodes(store, at("?tab=variables&tile=5"))["name"].tolist()
+    figure = graph.graph_figure(store, at("?node=p9&tile=5"), "dark")
+    assert list(figure.data[-1].customdata) == ["p9", "v4"]
+
+
 def test_graph_without_an_edge_says_so(store: Store) -> None:
     assert "No program reads or writes a variable." in text(graph.layout(store, at("?report=bare")))
