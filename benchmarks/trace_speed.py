@@ -131,7 +131,7 @@ def window(folder: Path, _: int) -> float:
     length = _length(trace)
     starts = [length * share // 100 for share in (1, 17, 33, 50, 66, 83, 98)]
     took = [
-        min(_timed(lambda at=at: trace.window(at, at + length // 100)) for _ in range(3))
+        min(_timed(lambda at=at: trace.window(at, at + length // 100)) for _ in range(9))
         for at in starts
     ]
     return max(took) * 1e3
@@ -233,7 +233,7 @@ class Line:
 
 LINES = (
     Line("open", "s", 0.5, opened, repeats=3),
-    Line("open and labels", "s", 1, labels, repeats=5),
+    Line("open and labels", "s", 1, labels, repeats=9),
     Line("the slowest one-percent window", "ms", 20, window, repeats=3),
     Line("peak memory of open, window and labels", "B/event", 48, memory),
     Line("depth, parent and self time", "ns/event", None, nested, repeats=3),

@@ -35,10 +35,15 @@ class LabelSums:
 
 def label_sums(lanes: Sequence[Stretch], labels: int) -> LabelSums:
     """Sum up the events of each label."""
+    lanes = list(lanes)
     count, total, covered = (np.zeros(labels + 1, np.int64) for _ in range(3))
-    for columns in lanes:
-        for part in parts(columns.begin, columns.end):
-            _add(columns, part, (count, total, covered))
+    for place, stretch in enumerate(lanes):
+        sums = _summed(stretch, labels)
+        if sums is None and stretch.exact is not None:
+            lanes[place] = stretch.exact()
+            sums = _summed(lanes[place], labels)
+        if sums is not None:
+            count, total, covered = count + sums[0], total + sums[1], covered + sums[2]
     own = (total - covered)[:labels]
     starts = np.zeros(labels + 1, np.int64)
     np.cumsum(count[:labels], out=starts[1:])
@@ -74,6 +79,16 @@ def _order(grouped: npt.NDArray[Any], starts: Integers, wanted: Integers) -> Non
     for first, stop, places in zip(starts.tolist(), starts[1:].tolist(), wanted.T, strict=False):
         if stop > first:
             grouped[first:stop].partition(places)
+
+
+def _summed(stretch: Stretch, labels: int) -> tuple[Integers, Integers, Integers] | None:
+    """Add up the events of a stretch; None where they are not to be looked at backward."""
+    count, total, covered = (np.zeros(labels + 1, np.int64) for _ in range(3))
+    for part in parts(stretch.begin, stretch.end):
+        if stretch.exact is not None and not part.holds:
+            return None
+        _add(stretch, part, (count, total, covered))
+    return count, total, covered
 
 
 def _add(columns: Stretch, part: Part, sums: tuple[Integers, Integers, Integers]) -> None:

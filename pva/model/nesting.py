@@ -37,7 +37,8 @@ class Nesting:
 class Part(NamedTuple):
     """Some events: those open since an earlier part, and those from `start` to `stop`.
 
-    `parent` is a place among them, in this order; `inside` how much of each lies in its parent.
+    `parent` is a place among them, in this order; `inside` how much of each lies in its parent,
+    and all of it where each `holds` what is in it.
     """
 
     carried: Integers
@@ -46,6 +47,7 @@ class Part(NamedTuple):
     depth: Integers
     parent: Integers
     inside: Integers
+    holds: bool
 
 
 def begin_order(begin: Integers) -> Integers:
@@ -101,9 +103,9 @@ def parts(begin: Integers, end: Integers) -> Iterator[Part]:
         last = np.concatenate((end[carried], end[start:stop], [FOREVER]))
         # An event of no duration is around what begins with it, and ended for what begins later.
         ends = np.append(np.maximum(last[:-1], begins + 1), FOREVER)
-        depth, parent = _placed(begins, ends, carried_depth)
+        depth, parent, holds = _placed(begins, ends, carried_depth)
         inside = np.minimum(last[:-1], last[parent]) - begins
-        yield Part(carried, start, stop, depth, parent, inside)
+        yield Part(carried, start, stop, depth, parent, inside, holds)
         if stop < count:
             is_open = np.flatnonzero(ends[:-1] > begin[stop])
             known = len(carried)
@@ -113,16 +115,19 @@ def parts(begin: Integers, end: Integers) -> Iterator[Part]:
         start = stop
 
 
-def _placed(begins: Integers, ends: Integers, carried: Integers) -> tuple[Integers, Integers]:
-    """Find depth and parent; the first events were carried over, with these depths."""
+def _placed(begins: Integers, ends: Integers, carried: Integers) -> tuple[Integers, Integers, bool]:
+    """Find depth and parent, and whether each holds what is in it.
+
+    The first events were carried over, with these depths.
+    """
     first = len(carried)
     if np.array_equal(carried, np.arange(first)):
         depth = np.arange(len(begins))
         depth[first:] -= _ended(ends[:-1], begins[first:])
         parent = _last_less_deep(depth)
         if (ends[parent] >= ends[:-1]).all():
-            return depth, parent
-    return _overlapping(begins, ends, carried)
+            return depth, parent, True
+    return *_overlapping(begins, ends, carried), False
 
 
 def _ended(ends: Integers, begins: Integers) -> Integers:

@@ -20,17 +20,23 @@ from pva.model.trace_rows import Columns, EventFile, Grouped, Numbering, rows_of
 Integers = npt.NDArray[np.int64]
 Window = tuple[int, int]
 
+FEW = 64  # threads that are sorted one by one
 TOGETHER = 1 << 16  # events of small threads that are looked at together
 TIME_LIMIT = 1 << 62
 TABLES = ("event_chunks", "long_events", "open_spans", "event_metadata")
 
 
 class Stretch(NamedTuple):
-    """Events of one thread, or of several, whose times are moved so that none meets another's."""
+    """Events of one thread, or of several, whose times are moved so that none meets another's.
+
+    With `exact`, time runs backward: then all is as it was if each event holds what is in it, and
+    what `exact` gives is to be taken if not.
+    """
 
     begin: Integers
     end: Integers
     label: npt.NDArray[np.int32]
+    exact: Callable[[], Stretch] | None = None
 
 
 class Clocks(NamedTuple):
@@ -72,8 +78,26 @@ class Lanes:
         return list(self._between(0, count, names, window)) if count else []
 
     def load(self, threads: tuple[Thread, ...]) -> list[Stretch]:
-        """Read all threads that have not been read; give the events, small threads together."""
-        return [self._stretch(threads[first:stop]) for first, stop in self._groups(threads)]
+        """Give the events of all threads, small threads together."""
+        return [
+            self._backward(first, threads[first]) or self._stretch(threads[first:stop])
+            for first, stop in self._groups(threads)
+        ]
+
+    def _backward(self, lane: int, thread: Thread) -> Stretch | None:
+        """Read a large thread as it is in the file, which saves sorting it.
+
+        Its events are in the order of their end: seen backward, in the order of their begin.
+        """
+        small = "columns" in thread.__dict__ or self.counts[lane] < TOGETHER
+        if small or any(self._grouped[name].count(lane) for name in TABLES[1:3]):
+            return None
+        begin, end, label, _ = self._file.events(self._grouped["event_chunks"].of(lane))
+        if (end[1:] < end[:-1]).any() or (end <= begin).any():
+            return None
+        label = self._label_of.in_place(label.astype(np.int32, copy=False))
+        begin, end = -end[::-1], -begin[::-1]
+        return Stretch(begin, end, label[::-1], lambda: self._stretch((thread,)))
 
     def nest(self, threads: tuple[Thread, ...]) -> None:
         """Find how the events of all threads nest, small threads together."""
@@ -129,19 +153,17 @@ class Lanes:
     ) -> Iterator[ThreadColumns]:
         """Make the columns of some threads, which follow each other."""
         parts, lane, ended = self._in_order_of_end(first, stop, window)
-        order = begin_order(parts["begin"])
-        if lane is not None:
-            # Of 16-bit numbers NumPy sorts by radix: many times as fast.
-            number = (lane - first).astype(np.uint16 if stop - first < 1 << 16 else np.int64)
-            order = order[np.argsort(number[order], kind="stable")]
-            bounds = np.cumsum([0, *np.bincount(number, minlength=stop - first)]).tolist()
+        begin = parts["begin"]
+        bounds = [0, len(begin)]
+        if lane is None:
+            order = begin_order(begin)
         else:
-            bounds = [0, len(order)]
+            order, bounds = _by_lane(begin, lane - first, stop - first)
         for name in parts:  # one after another, so that not all are held twice
             parts[name] = parts[name][order]
         is_open = np.flatnonzero(order >= ended)
         open_bounds = np.searchsorted(is_open, bounds).tolist()
-        del order, lane
+        del order, lane, begin
         np.maximum(parts["end"], parts["begin"], out=parts["end"])
         for place in range(stop - first):
             low, high = bounds[place : place + 2]
@@ -213,6 +235,19 @@ class Lanes:
         order = np.argsort(found, kind="stable")
         order = order[np.searchsorted(found[order], 0) :]
         return Metadata(found[order], rows["metadata"][order])
+
+
+def _by_lane(begin: Integers, lane: Integers, count: int) -> tuple[Integers, list[int]]:
+    """Sort events by thread, those of each by begin; tell where each thread begins and ends."""
+    bounds = np.cumsum([0, *np.bincount(lane, minlength=count)]).tolist()
+    # Of 16-bit numbers NumPy sorts by radix: many times as fast.
+    number = lane.astype(np.uint16 if count < 1 << 16 else np.int64)
+    if count > FEW:
+        order = begin_order(begin)
+        return order[np.argsort(number[order], kind="stable")], bounds
+    by_lane = np.argsort(number, kind="stable")
+    places = [by_lane[low:high] for low, high in zip(bounds, bounds[1:], strict=False)]
+    return np.concatenate([mine[begin_order(begin[mine])] for mine in places]), bounds
 
 
 _PARTS = ("begin", "end", "label", "kind")

@@ -28,8 +28,8 @@ def small(tmp_path: Path) -> Trace:
     return openTrace(tmp_path / "small.pvti")
 
 
-def random_trace(finish: Finish, clock: Any) -> Trace:
-    """Record a thousand events of twenty labels, some of them overlapping."""
+def random_trace(finish: Finish, clock: Any, crossing: int = 98) -> Trace:
+    """Record a thousand events of twenty labels, some of them overlapping if `crossing` < 100."""
     channel, generator = pvti.createTraceChannel("random"), np.random.default_rng(5)
     is_open: list[str] = []
     for choice, wait in generator.integers(0, 100, (2000, 2)).tolist():
@@ -38,7 +38,7 @@ def random_trace(finish: Finish, clock: Any) -> Trace:
             is_open.append(f"label {choice % 20}")
             pvti.Tracepoint.begin(channel, is_open[-1])
         else:
-            pvti.Tracepoint.end(channel, is_open.pop(0 if choice > 97 else -1))
+            pvti.Tracepoint.end(channel, is_open.pop(0 if choice >= crossing else -1))
     return finish()
 
 
@@ -118,6 +118,16 @@ def test_many_labels_are_summed_alike(
     monkeypatch.setattr("pva.model.label_sums.FEW", 0)
     monkeypatch.setattr("pva.model.label_sums.BLOCK", 7)
     pd.testing.assert_frame_equal(trace.frames.labels(), few)
+
+
+@pytest.mark.parametrize("crossing", [98, 200])
+def test_labels_of_large_threads_are_summed_as_those_of_small_ones(
+    finish: Finish, clock: Any, monkeypatch: pytest.MonkeyPatch, crossing: int
+) -> None:
+    path = random_trace(finish, clock, crossing).path
+    small = openTrace(path).frames.labels()
+    monkeypatch.setattr("pva.model.trace_lanes.TOGETHER", 1)
+    pd.testing.assert_frame_equal(openTrace(path).frames.labels(), small)
 
 
 def test_channels_and_threads_sum_up_their_events(finish: Finish, clock: Any) -> None:
