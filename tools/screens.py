@@ -1,0 +1,110 @@
+"""Make the pictures of docs/screens: `python -m tools.screens [DEMO]` from the project's directory.
+
+Serves the demo report (made by `tilescope demo` unless its directory is given) and the sample
+reports, opens each page in headless Chromium, and writes what is seen as PNG of 256 colours.
+Needs Debian's chromium, playwright and pillow.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+OUT = ROOT / "docs" / "screens"
+MOST_BYTES = 150_000
+WIDTH, HEIGHT = 1440, 900
+CHROMIUM = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
+# Name of the picture: the link, and the theme.
+SCREENS = {
+    "start": ("/", "light"),
+    "summary": ("/summary?report=demo", "light"),
+    "memory": ("/memory?report=demo&breakdown=category&gaps=off&tile=3,700", "light"),
+    "memory-map": ("/memory?report=demo&graph=map&category=variable&tile=100-104", "dark"),
+    "memory-addresses": ("/memory?report=matmul_chain_tiny&tab=variables&lies=address", "light"),
+    "liveness": ("/liveness?report=demo", "light"),
+    "programs": ("/programs?report=demo", "light"),
+    "operations": ("/operations?report=demo", "light"),
+    "graph": ("/graph?report=demo", "light"),
+    "insights": ("/insights?report=demo", "light"),
+    "compare": ("/compare?report=matmul_chain_tiny&against=matmul_chain_mk2", "light"),
+    "execution": ("/execution?report=demo", "dark"),
+    "trace": ("/trace?report=demo", "light"),
+}
+
+
+@contextmanager
+def served(paths: list[Path]) -> Iterator[str]:
+    """Serve reports; give the URL."""
+    command = [sys.executable, "-m", "cli.main", "serve", *map(str, paths), "--port", "0"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        found = None
+        while found is None:
+            found = re.search(r"http://\S+", server.stdout.readline())
+        try:
+            yield found[0].rstrip("/")
+        finally:
+            server.terminate()
+
+
+def with_palette(png: bytes) -> bytes:
+    """Write a picture again with as many colours, at most 256, as keep it small enough."""
+    from PIL import Image
+
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    for colours in (256, 128, 64, 32):
+        buffer = io.BytesIO()
+        picture.quantize(colours, method=Image.Quantize.FASTOCTREE).save(
+            buffer, "PNG", optimize=True
+        )
+        if buffer.tell() < MOST_BYTES:
+            break
+    return buffer.getvalue()
+
+
+def take(paths: list[Path], names: list[str]) -> None:
+    """Take the pictures."""
+    from playwright.sync_api import sync_playwright
+
+    OUT.mkdir(parents=True, exist_ok=True)
+    with served(paths) as url, sync_playwright() as playwright:
+        program = shutil.which("chromium")
+        browser = playwright.chromium.launch(executable_path=program, args=list(CHROMIUM))
+        for name in names:
+            link, theme = SCREENS[name]
+            size = {"width": WIDTH, "height": HEIGHT}
+            context = browser.new_context(viewport=size, color_scheme=theme)
+            page = context.new_page()
+            page.set_default_timeout(120_000)
+            page.goto(url + link)
+            page.wait_for_selector("#page .headline")
+            page.wait_for_load_state("networkidle")
+            page.wait_for_timeout(4000)
+            (OUT / f"{name}.png").write_bytes(with_palette(page.screenshot()))
+            context.close()
+        browser.close()
+
+
+def main() -> None:
+    """Make the demo report unless it is given, then the pictures (of these names, or all)."""
+    arguments = sys.argv[1:]
+    names = [name for name in arguments if name in SCREENS] or list(SCREENS)
+    given = [Path(path).resolve() for path in arguments if path not in SCREENS]
+    with tempfile.TemporaryDirectory() as folder:
+        demo = given[0] if given else Path(folder) / "demo"
+        if not given:
+            command = [sys.executable, "-m", "cli.main", "demo", "--no-serve", "--out", str(demo)]
+            subprocess.run(command, cwd=ROOT, check=True)
+        take([demo, ROOT / "sample_reports"], names)
+
+
+if __name__ == "__main__":
+    main()
