@@ -176,8 +176,7 @@ def filter_rows(session: Session) -> float:
         box.fill(str(repeat + 1))
         session.page.wait_for_timeout(600)
         ready = "document.querySelector('#memory-rows .ag-center-cols-container .ag-cell')"
-        ready += f" && location.search.includes('~{repeat + 1}')"
-        times.append(session.wait(lambda: box.press("Enter"), f"({ready})"))
+        times.append(session.wait(lambda: box.press("Enter"), f"{ready}?.textContent"))
     return min(times)
 
 

@@ -71,6 +71,8 @@ def _fault(path: Path) -> PvaError | None:
     from pva.report import openReport
     from pva.trace import openTrace
 
+    if path.is_dir() and _any_below(path):
+        return ""
     try:
         openReport(path)
     except (NotFoundError, UnknownFormatError) as error:
@@ -81,6 +83,14 @@ def _fault(path: Path) -> PvaError | None:
     except PvaError as error:
         return error
     return None
+
+
+def _any_below(directory: Path) -> bool:
+    """Tell whether a directory that holds no report has some in the directories in it."""
+    try:
+        return reports_below(directory) != [directory]
+    except PvaError:
+        return False
 
 
 def reports_below(directory: Path) -> list[Path]:

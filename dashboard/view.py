@@ -148,6 +148,8 @@ def register(app: Dash) -> None:
         Input("address", "pathname"),
         Input("address", "search"),
         Input("theme", "data"),
-        Input("shown", "data"),
+        # No input: Dash would wait for the router, which answers every address. A page that the
+        # router lays out brings views of its own, for which this runs anyhow.
+        State("shown", "data"),
         State({"view": ALL}, "data"),
     )

@@ -39,6 +39,8 @@ SCREENS = {
     "trace": ("/trace?report=demo", "light"),
 }
 
+LOWER = ("memory-addresses",)  # pictures of the lower pane
+
 
 @contextmanager
 def served(paths: list[Path]) -> Iterator[str]:
@@ -62,7 +64,7 @@ def with_palette(png: bytes) -> bytes:
     picture = Image.open(io.BytesIO(png)).convert("RGB")
     for colours in (256, 128, 64, 32):
         buffer = io.BytesIO()
-        picture.quantize(colours, method=Image.Quantize.FASTOCTREE).save(
+        picture.quantize(colours, method=Image.Quantize.MEDIANCUT).save(
             buffer, "PNG", optimize=True
         )
         if buffer.tell() < MOST_BYTES:
@@ -88,6 +90,8 @@ def take(paths: list[Path], names: list[str]) -> None:
             page.wait_for_selector("#page .headline")
             page.wait_for_load_state("networkidle")
             page.wait_for_timeout(4000)
+            if name in LOWER:
+                page.locator(".pane-below").evaluate("pane => pane.scrollIntoView()")
             (OUT / f"{name}.png").write_bytes(with_palette(page.screenshot()))
             context.close()
         browser.close()

@@ -14,6 +14,7 @@ from pva import units
 Numbers = npt.NDArray[Any]
 Figure = go.Figure
 
+TICKS = 24  # of an axis over tiles or steps
 LONGEST_NAME = 60  # letters of a name beside the pointer; tables have it in full
 MAX_POINTS = 3000  # of a line: more is not seen, and SVG grows slow
 
@@ -71,7 +72,7 @@ def number_axis(title: str, count: int, window: Window | None = None) -> dict[st
         "unifiedhovertitle": {"text": f"{title} %{{x:,d}}"},
         "range": [begin - 0.5, max(end, 1) - 0.5],
         "tickformat": ",d",
-        "nticks": min(max(end - begin, 1), 24),
+        **({"dtick": 1} if end - begin <= TICKS else {"nticks": TICKS}),
         "minallowed": -0.5,
         "maxallowed": max(count, 1) - 0.5,
     }
