@@ -13,12 +13,13 @@ from dash.exceptions import PreventUpdate
 from dashboard import components
 from dashboard.address import Address
 from dashboard.app import show
-from dashboard.pages import PAGES, execution, memory, memory_tabs, provenance, summary
+from dashboard.pages import PAGES, execution, memory, memory_tabs, provenance, step_details, summary
 from dashboard.store import Store
 from pva import schema
 from pva.analysis.selection import SelectionError
 from pva.formats import registry
 from tests.builders import small_report, write_report
+from tests.dashboard.test_wiring import parts
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def menu_without(*titles: str) -> str:
 def test_first_visit_lays_the_page_out(store: Store) -> None:
     page, links, name, target, _, shown = show(store, "/summary", "", None)
     assert "Does it fit" in words(page)
-    assert words(links) == menu_without("Compare", "Host trace")
+    assert words(links) == menu_without("Compare", "Host trace", "Device and host")
     assert (name, target) == ("small", "IPU Model, tiny, 2 IPUs, 10 tiles")
     assert shown["report"] == "small"
 
@@ -79,7 +80,7 @@ def test_page_without_its_tables_is_not_in_the_menu(tmp_path: Path) -> None:
     )
     store = Store([path])
     links = show(store, "/memory", "", None)[1]
-    assert words(links) == menu_without("Execution", "Compare", "Host trace")
+    assert words(links) == menu_without("Execution", "Compare", "Host trace", "Device and host")
     assert "autoReport.outputExecutionProfile" in words(show(store, "/execution", "", None)[0])
 
 
@@ -139,21 +140,22 @@ def test_details_of_what_is_not_there_are_refused(store: Store) -> None:
     with pytest.raises(SelectionError, match="tile 10: not there; the report has tiles 0 to 9"):
         memory_tabs.details_tree(report, Address(tiles=(10,)))
     with pytest.raises(SelectionError, match="step 24: not there"):
-        execution.step_details(report, 24)
+        step_details.details(store, Address(steps=(24,)), "light")
 
 
 def test_step_shows_its_cycles_with_the_time_beside(store: Store) -> None:
-    shown = words(execution.step_details(store.report(), 2))
+    shown = words(step_details.details(store, Address(steps=(2,)), "light"))
     assert "multiply/ExchangePre" in shown
     assert "49 (49 ns)" in shown  # the longest tile of the exchange, at 1 GHz
 
 
 def test_shares_in_view_add_up_to_the_window(store: Store) -> None:
-    shown = words(execution.range_details(store, Address("/execution")))
-    lanes = shown.split("IPU ")[1:]
-    for lane in lanes:
-        shares = [float(part) for part in lane.replace("%", "").split() if "." in part]
-        assert sum(shares) == pytest.approx(100, abs=0.5)
+    shown = execution.range_details(store, Address("/execution"), "light")
+    bars = [part for part in parts(shown) if getattr(part, "className", "") == "bar"]
+    assert len(bars) == 2
+    for bar in bars:
+        widths = [float(part.style["width"].removesuffix("%")) for part in bar.children]
+        assert sum(widths) == pytest.approx(100, abs=0.01)
 
 
 def test_provenance_is_shown_in_words(store: Store) -> None:
