@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any
 
@@ -22,7 +22,8 @@ from pva.formats.values import Rows
 LEAST, TIMES_THE_FILE = 256 << 20, 4  # bytes that reading a file may take
 ASIDE = 64 << 20  # of them, for what is decoded and let go of
 POINTER, NUMBER, ROW = 8, 32, 32  # bytes; a row is one of several columns
-SMALL = {int, float, bool, type(None)}
+TEXT = 76  # bytes of one without a character, at most
+SMALL, TEXTS = {int, float, bool, type(None)}, {str, type(None)}
 
 
 class Budget:
@@ -84,7 +85,7 @@ class ManyRows:
     def __len__(self) -> int:
         return self.rows
 
-    def add(self, rows: Sequence[Mapping[str, Any]]) -> int:
+    def add(self, rows: Sequence[dict[str, Any]]) -> int:
         """Take rows in; gives how many keys there were, those in objects inside included."""
         found = sum(map(len, rows))
         there = set(chain.from_iterable(rows))
@@ -115,12 +116,12 @@ class ManyRows:
         return list(chain.from_iterable(map(listed, parts)))
 
 
-def values_at(rows: Sequence[Mapping[str, Any]], key: str) -> list[Any]:
+def values_at(rows: Sequence[dict[str, Any]], key: str) -> list[Any]:
     """Give the values of a key, None where a row has none."""
     try:
         return list(map(itemgetter(key), rows))
     except KeyError:
-        return [row.get(key) for row in rows]
+        return list(map(dict.get, rows, repeat(key)))
 
 
 def compact(values: list[Any]) -> Rows:
@@ -148,6 +149,9 @@ def weighed(values: Sequence[Any]) -> tuple[int, int]:
         kinds = set(map(type, level))
         if kinds <= SMALL:
             return keys, size + NUMBER * len(level)
+        if kinds <= TEXTS:
+            known = [text for text in level if text] if type(None) in kinds else level
+            return keys, size + TEXT * len(known) + sys.getsizeof("".join(known))
         size += sum(map(sys.getsizeof, level))
         if kinds.isdisjoint((dict, list)):
             return keys, size

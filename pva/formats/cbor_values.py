@@ -145,7 +145,7 @@ class Decoder:
         for number in self._counted(count):
             if number > KEYS_LIMIT:
                 raise self._budget.exceeded(place)
-            (key,) = self._decoded(1, place)
+            key = self._key(place)
             self._budget.spend(2 * WORST, place)  # the entry, and the key
             if key in found:
                 what = f"the key {shown(key)} twice"
@@ -153,6 +153,14 @@ class Decoder:
             inside = f"{place}.{key}" if place else str(key)
             found[key] = self._value(inside, depth)
         return found
+
+    def _key(self, place: str) -> Any:
+        major, size, begin = self._head(self._at)
+        if major != TEXT or size is None or begin + size > len(self._data):
+            (key,) = self._decoded(1, place)
+            return key
+        self._at = begin + size
+        return self._data[begin : self._at].decode()
 
     def _counted(self, count: int | None) -> Iterator[int]:
         number = 0
