@@ -266,6 +266,9 @@ def _info(kind: onnx.TypeProto, what: str) -> TensorInfo | None:
     if kind.WhichOneof("value") != "tensor_type" or not kind.tensor_type.HasField("shape"):
         return None
     sizes = kind.tensor_type.shape.dim
+    shown = [size.dim_value for size in sizes]
+    if min(shown, default=0) < 0:
+        raise popart_exception(f"{what}: comes out with shape {shown}; its inputs are too small")
     if not all(size.HasField("dim_value") for size in sizes):
         return None
     return TensorInfo(

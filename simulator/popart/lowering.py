@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
@@ -86,11 +87,21 @@ class Lowering:
             if name:
                 self.made[name] = self.checked(node, name, tensor)
 
-    def scope(self, node: Node) -> AbstractContextManager[int]:
-        """Make what is added inside a node's: with its name, its operator and its layer."""
+    @contextmanager
+    def scope(self, node: Node) -> Iterator[None]:
+        """Make what is added inside a node's: with its name, its operator and its layer.
+
+        What the libraries refuse is raised as popart_exception, which names the node.
+        """
         layer = node.name.rpartition("/")[0] or node.name
         facts = {"node": node.name, "operator": node.kind, "onnxLayer": layer}
-        return self.graph.debug_scope(node.name, LAYER, **facts)
+        with self.graph.debug_scope(node.name, LAYER, **facts):
+            try:
+                yield
+            except popart_exception:
+                raise
+            except PoplarError as error:
+                raise popart_exception(f"{node}: {error}") from error
 
     def loss_call(self, node: Node, prog: Program) -> Call:
         """Give the call of a loss, which is no node of the model, with its inputs."""

@@ -47,6 +47,18 @@ def test_shapes_that_do_not_fit_are_shown() -> None:
     assert "MatMul" in text and "'a' FLOAT [2, 3], 'b' FLOAT [4, 5] do not fit" in text
 
 
+def test_a_window_larger_than_its_field_is_refused() -> None:
+    proto = model([node("MaxPool", "a", "b", kernel_shape=[9])], {"a": [1, 1, 3]}, ["b"])
+    assert "node 'MaxPool/b' (ai.onnx.MaxPool): comes out with shape [1, 1, -5]" in refused(proto)
+
+
+def test_what_a_library_refuses_names_the_node() -> None:
+    weights = {"w": np.zeros((1, 1, 3), np.float32)}
+    proto = model([node("Conv", "a w", "b", name="first")], {"a": [0, 1, 4]}, ["b"], weights)
+    with pytest.raises(popart.popart_exception, match=r"node 'first' \(ai.onnx.Conv-11\): ConvPar"):
+        prepared(proto, ["b"])
+
+
 def test_an_open_shape_needs_input_shape_info() -> None:
     proto = model([node("Relu", "a", "b")], {"a": ["N", 2]}, ["b"])
     assert "input 'a': shape is open ['N', 2]; give it with InputShapeInfo" in refused(proto)
