@@ -12,6 +12,7 @@ holds, and 10,000 events, as a Plotly bar chart of the same data beside it.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -112,15 +113,22 @@ def memory(process: int) -> int:
     return int(pages) * 4096
 
 
-def prepared(url: str, source: str, process: int) -> tuple[float, int]:
-    """Have the server make a timeline; give seconds, and bytes above the idle server."""
+def processor_seconds(process: int) -> float:
+    """Give how long a process was run."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def prepared(url: str, source: str, process: int) -> tuple[float, float, int]:
+    """Have the server make a timeline; give seconds, those of its processor, and bytes above idle."""
     from urllib.request import urlopen
 
     urlopen(f"{url}/").read()
     idle = memory(process)
-    begin = time.perf_counter()
+    begin, run = time.perf_counter(), processor_seconds(process)
     urlopen(f"{url}/timeline/{source}/layout").read()
-    return time.perf_counter() - begin, memory(process) - idle
+    spent = processor_seconds(process) - run
+    return time.perf_counter() - begin, spent, memory(process) - idle
 
 
 def viewports(url: str, source: str, count: int = 300) -> tuple[list[float], int, int]:
@@ -202,15 +210,15 @@ def plotly_bars(page: Any, count: int) -> tuple[float, float]:
     return drawn, panned
 
 
-def p95(values: list[float]) -> float:
-    """Give the 95th percentile."""
-    return float(np.percentile(values, 95))
+def both(values: list[float]) -> str:
+    """Write the median and the 95th percentile."""
+    return f"{np.median(values):8.2f} {np.percentile(values, 95):.2f}"
 
 
 def measured(browser: Any, path: Path, source: str, page_path: str, size: int) -> None:
     """Print the line of one timeline."""
     with served(path) as (url, process):
-        seconds, held = prepared(url, source, process)
+        seconds, run, held = prepared(url, source, process)
         times, most, rectangles = viewports(url, source)
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.goto(f"{url}/")
@@ -218,16 +226,12 @@ def measured(browser: Any, path: Path, source: str, page_path: str, size: int) -
         page.close()
         unit = "event" if source == "host" else "step"
         print(f"{size:,} {unit}s ({source})")
-        print(f"  prepared by the server in   {seconds:8.2f} s, once")
+        print(f"  prepared by the server in   {seconds:8.2f} s, {run:.2f} s of its processor, once")
         print(f"  memory                      {held / size:8.1f} bytes a {unit}")
-        print(
-            f"  a viewport, p50 and p95     {np.median(times):8.2f} {p95(times):.2f}  ms of its processor"
-        )
+        print(f"  a viewport, p50 and p95     {both(times)} ms of the server's processor")
         print(f"  largest answer              {most / 1e3:8.1f} kB, {rectangles:,} rectangles")
         print(f"  first paint                 {first:8.2f} s after the page opens")
-        print(
-            f"  script a frame, p50 and p95 {np.median(spent):8.2f} {p95(spent):.2f} ms of {len(spent)}"
-        )
+        print(f"  script a frame, p50 and p95 {both(spent)} ms, {len(spent)} frames")
 
 
 def main() -> None:

@@ -9,6 +9,7 @@
   const MARGIN = 0.35; // of the window, fetched on each side so that a pan has something to show
   const SETTLED = 250; // milliseconds after the last move until the address takes the window over
   const SMALLEST = 8; // units in view
+  const PATIENCE = 400; // milliseconds until it is said that the server reads
   const views = new WeakMap();
 
   /** Read an answer into typed arrays; `rows` maps a row to its first rectangle and one behind. */
@@ -173,7 +174,13 @@
     }
 
     async fetchLayout() {
-      this.layout = await (await this.get("/layout")).json();
+      const patience = window.setTimeout(() => this.say("Reading the events…", true), PATIENCE);
+      try {
+        this.layout = await (await this.get("/layout")).json();
+      } finally {
+        window.clearTimeout(patience);
+      }
+      this.say("");
       this.view = this.view || this.extent();
       this.show(this.view.begin, this.view.end, true);
     }

@@ -42,6 +42,7 @@ LABEL_COLUMNS = (
 TABS = (("labels", "By label"), ("calls", "Call tree"), ("callers", "Bottom up"))
 LINES = (("line", "Lines"), ("area", "Areas"))
 WINDOW = ("range", "selection")
+MOST_EVENTS = 2_000_000  # that tables are made of while somebody waits
 MOST_NODES = 400  # of a tree; those with less time are left out
 
 
@@ -87,23 +88,17 @@ def layout(store: Store, chosen: Address) -> Element:
 
 def trace_sentence(store: Store, chosen: Address) -> str:
     """Say how long the trace is, what it holds, and what took the most time by itself."""
-    whole = timeline(store, "host", chosen.report)
-    labels = store.derived(
-        chosen.report,
-        "labels of the whole trace",
-        lambda: label_figures(whole.tracks, whole.threads, *whole.extent),
-    )
-    events = int(labels["count"].sum())
-    held = f"{counted(events, 'event')} on {counted(len(whole.threads), 'thread')}"
-    duration = host_trace(store, chosen.report).duration_ns
-    sentence = f"{units.duration(duration / 1e9)} of the host, {held}."
-    if not len(labels):
+    found = host(store, chosen.report)
+    whole, trace = found.timeline, host_trace(store, chosen.report)
+    held = f"{counted(found.events, 'event')} on {counted(len(whole.threads), 'thread')}"
+    sentence = f"{units.duration(trace.duration_ns / 1e9)} of the host, {held}."
+    every = int(found.self_time.sum())
+    if not every:
         return sentence
-    most = labels.iloc[0]
-    spent, every = float(most["self_time"]), max(int(labels["self_time"].sum()), 1)
+    most = int(found.self_time.argmax())
+    spent = int(found.self_time[most])
     took = f"{units.duration(spent / 1e9)} ({units.share(spent / every)} of the time in events)"
-    name = whole.labels[int(most["label"])]
-    return f"{sentence} {name} took the most by itself: {took}."
+    return f"{sentence} {whole.labels[most]} took the most by itself: {took}."
 
 
 def channel_key(store: Store, chosen: Address, _theme: Theme) -> Element:
@@ -166,6 +161,13 @@ def window_of(whole: Timeline, chosen: Address) -> tuple[Range, str]:
     return (chosen.range, "In view") if chosen.range else (Range(*whole.extent), "In all")
 
 
+def events_touching(whole: Timeline, window: Range) -> int:
+    """Count the events of threads in a window."""
+    rows = (row for first, stop in whole.threads for row in range(first, stop))
+    spans = (whole.tracks.touching(row, window.begin, window.end) for row in rows)
+    return sum(stop - first for first, stop in spans)
+
+
 def label_frame(store: Store, chosen: Address) -> Any:
     """Give the labels of a part of the trace, filtered."""
     whole = timeline(store, "host", chosen.report)
@@ -185,6 +187,12 @@ def time_tables(store: Store, chosen: Address, _theme: Theme) -> Element:
     window, words = window_of(whole, chosen)
     length = units.duration((window.end - window.begin) / 1e9)
     tab = chosen.option("tab", [value for value, _ in TABS])
+    events = events_touching(whole, window)
+    if events > MOST_EVENTS:
+        hint = f"Zoom in, or choose a range with Shift, to at most {MOST_EVENTS:,} events."
+        return components.message(
+            f"{events:,} events are {words[0].lower()}{words[1:]}.", hint=hint
+        )
     note = html.P(
         f"{words}, {length}; what an event takes by itself is its self time", className="note"
     )

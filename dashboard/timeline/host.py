@@ -28,11 +28,16 @@ NANOSECONDS = 1e9  # a second
 
 @dataclass(frozen=True, slots=True)
 class HostTimeline:
-    """The timeline; what a program attached to events, by event; and the events still open."""
+    """The timeline; what a program attached to events, by event; and the events still open.
+
+    `self_time` is that of all events of each label, without what is directly inside them.
+    """
 
     timeline: Timeline
     metadata: Mapping[int, str]
     still_open: frozenset[int]
+    self_time: Integers
+    events: int
 
 
 @dataclass(slots=True)
@@ -42,12 +47,13 @@ class _Making:
     lanes: list[Lane]
     metadata: dict[int, str]
     still_open: set[int]
+    self_time: npt.NDArray[np.float64]
     events: int = 0
 
 
 def host_timeline(trace: Trace) -> HostTimeline:
     """Lay out the events of all threads."""
-    making = _Making([], {}, set())
+    making = _Making([], {}, set(), np.zeros(len(trace.labels) + 1))
     tracks = build(_rows(trace, making), lambda: [*trace.label_channels.tolist(), 0])
     colours = [
         (f"series-{number % len(SERIES)}", name) for number, name in enumerate(trace.channels)
@@ -56,7 +62,10 @@ def host_timeline(trace: Trace) -> HostTimeline:
         "ns", NANOSECONDS, tuple(making.lanes), tracks, trace.labels,
         [*colours, ("quiet", "Other")], wall_ns=trace.anchor.wall_ns,
     )  # fmt: skip
-    return HostTimeline(whole, making.metadata, frozenset(making.still_open))
+    still_open = frozenset(making.still_open)
+    spent = making.self_time.astype(np.int64)
+    events = sum(thread.count for thread in trace.threads)
+    return HostTimeline(whole, making.metadata, still_open, spent, events)
 
 
 def _rows(trace: Trace, making: _Making) -> Iterator[Row]:
@@ -106,6 +115,9 @@ def _activity(found: list[Row]) -> Row:
 
 def _depths(columns: Any, making: _Making) -> Iterator[Row]:
     """Give a row of each depth of a thread; a depth never holds two events at once."""
+    making.self_time += np.bincount(
+        columns.label, weights=columns.self_ns, minlength=len(making.self_time)
+    )
     depth = columns.depth
     short = depth.astype(np.int16) if depth.max(initial=0) < 1 << 15 else depth
     order = np.argsort(short, kind="stable")
