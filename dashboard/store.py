@@ -132,6 +132,10 @@ class Store:
                 opened.report = openReport(str(self.path(key)))
             return opened.report
 
+    def report_anew(self, key: str = "") -> Report:
+        """Open a report that is not kept, with what is read of it; raises PvaError."""
+        return openReport(str(self.path(key)))
+
     def trace(self, key: str = "") -> Trace | None:
         """Open the host trace of a source; None when it has none. Raises PvaError."""
         traces = [file for file in self._files(key) if file.suffix == TRACE_SUFFIX]

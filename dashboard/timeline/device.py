@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dashboard.store import Report
 from dashboard.theme import STEP_COLOURS, step_words
-from dashboard.timeline.lanes import Labels, Lane, Timeline
+from dashboard.timeline.lanes import Labels, Lane, RowItems, Timeline
 from pva.analysis.pyramid import build
 from pva.analysis.selection import program_texts
 from pva.analysis.spans import bridged, depths, grouped, without_overlap
@@ -50,7 +50,7 @@ class _Making:
 
     labels: Labels
     lanes: list[Lane]
-    items: list[Integers]
+    items: list[RowItems]
     names: list[str]
     kinds: list[str]
 
@@ -58,7 +58,7 @@ class _Making:
         """Note a row of the lane in the making."""
         self.names.append(name)
         self.kinds.append(kind)
-        self.items.append(np.full(len(row[0]), -1, np.int32) if items is None else items)
+        self.items.append(RowItems() if items is None else RowItems.of(items))
         return row
 
     def lane(self, name: str) -> None:
@@ -87,7 +87,7 @@ def device_timeline(report: Report) -> Timeline:
         tracks=tracks,
         labels=making.labels.texts,
         colours=[*colours, ("quiet", "Other"), *BLOCK_COLOURS.values()],
-        items=np.concatenate([np.zeros(0, np.int32), *making.items]),
+        items=tuple(making.items),
     )
 
 
@@ -117,11 +117,11 @@ def _step_rows(report: Report, ipu: int, steps: _Steps, making: _Making) -> Iter
         layer = _layer(begins, ends, codes[programs], (steps.run[main], steps.unnamed[programs]))
         yield making.row("Layers" if number == 0 else "", "layer", layer)
     row = (begins, ends, steps.label[programs])
-    yield making.row("Steps", "step", row, main.astype(np.int32))
+    yield making.row("Steps", "step", row, main)
     if aside.any():
         begins, ends = without_overlap(begin[aside], end[aside])
         row = (begins, ends, steps.label[program[aside]])
-        yield making.row("Overlapped I/O", "io", row, mine[aside].astype(np.int32))
+        yield making.row("Overlapped I/O", "io", row, mine[aside])
 
 
 def overlapped(begin: Integers, end: Integers, host: Any, work: Any) -> Any:

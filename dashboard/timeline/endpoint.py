@@ -60,7 +60,9 @@ SOURCES = ("device", "host", "together")
 
 
 def _device(store: Store, report: str) -> Timeline:
-    return store.derived(report, "device timeline", lambda: device_timeline(store.report(report)))
+    return store.derived(
+        report, "device timeline", lambda: device_timeline(store.report_anew(report))
+    )
 
 
 def host_trace(store: Store, report: str) -> Trace:

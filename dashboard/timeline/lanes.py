@@ -33,11 +33,42 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
+class RowItems:
+    """The numbers by which addresses name the events of a row.
+
+    These `numbers`, or with `left_out` all whole numbers but these; ascending. None: no event has
+    one.
+    """
+
+    numbers: Integers | None = None
+    left_out: bool = False
+
+    @classmethod
+    def of(cls, numbers: Integers) -> RowItems:
+        """Hold ascending numbers in as few bytes as they need."""
+        size = int(numbers[-1]) + 1 if len(numbers) else 0
+        if 2 * len(numbers) < size:
+            return cls(numbers.astype(np.int32))
+        missing = np.ones(size, dtype=np.bool_)
+        missing[numbers] = False
+        return cls(np.flatnonzero(missing).astype(np.int32), True)
+
+    def at(self, places: Integers) -> Integers:
+        """Give the numbers of the events at some places of the row."""
+        if self.numbers is None:
+            return np.full(len(places), -1)
+        if not self.left_out:
+            return self.numbers[places]
+        before = self.numbers - np.arange(len(self.numbers))
+        return places + np.searchsorted(before, places, side="right")
+
+
+@dataclass(frozen=True, slots=True)
 class Timeline:
     """All lanes in one unit of `clock` a second, with the texts and colours that they index.
 
     colours   (token, words) of each kind of the tracks
-    items     [event] the number by which an address names it; None when events are numbered through
+    items     [row] how addresses name its events; None when they are numbered through
     wall_ns   the wall clock at 0, since 1970; 0 where it is not known
     stretched whether steps of the device are longer here than they were
     """
@@ -48,7 +79,7 @@ class Timeline:
     tracks: Tracks
     labels: Sequence[str]
     colours: list[tuple[str, str]]
-    items: Integers | None = None
+    items: tuple[RowItems, ...] | None = None
     wall_ns: int = 0
     stretched: bool = False
 
@@ -69,7 +100,14 @@ class Timeline:
 
     def item(self, events: Integers) -> Integers:
         """Give the numbers by which addresses name events, -1 for those that have none."""
-        return events if self.items is None else self.items[events]
+        if self.items is None:
+            return events
+        rows = np.searchsorted(self.tracks.offset, events, side="right") - 1
+        found = np.full(len(events), -1)
+        for row in np.unique(rows).tolist():
+            here = rows == row
+            found[here] = self.items[row].at(events[here] - self.tracks.offset[row])
+        return found
 
     def layout(self) -> dict[str, Any]:
         """Give what a view has to know before it asks for windows, as plain data."""

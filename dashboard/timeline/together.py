@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dashboard.timeline.lanes import Lane, Timeline
+from dashboard.timeline.lanes import Lane, RowItems, Timeline
 from pva.analysis.alignment import PHASES, Alignment, Axis
 from pva.analysis.pyramid import build
 from pva.analysis.spans import without_overlap
@@ -27,7 +27,7 @@ def together_timeline(
     device: Timeline, host: Timeline, found: Alignment, axis: Axis, names: list[str]
 ) -> Timeline:
     """Lay both timelines out below each other on an axis; `names` are those of the runs."""
-    items: list[Integers] = []
+    items: list[RowItems] = []
     shift = len(device.labels)
     runs = len(device.labels) + len(host.labels) + np.arange(len(names))
 
@@ -35,7 +35,7 @@ def together_timeline(
         for lane in device.lanes:
             for row in range(lane.first, lane.stop):
                 if lane.kinds[row - lane.first] == "run":
-                    items.append(np.full(len(runs), -1))
+                    items.append(RowItems())
                     yield found.host(found.begin, axis), found.host(found.end, axis), runs
                 else:
                     yield _device_row(device, row, found, axis, items)
@@ -63,7 +63,7 @@ def together_timeline(
         tracks=tracks,
         labels=[*device.labels, *host.labels, *names],
         colours=colours,
-        items=np.concatenate([np.zeros(0, np.int64), *items]),
+        items=tuple(items),
         stretched=axis == "simulated",
     )
 
@@ -74,7 +74,7 @@ def _events(whole: Timeline, row: int) -> Integers:
 
 
 def _device_row(
-    device: Timeline, row: int, found: Alignment, axis: Axis, items: list[Integers]
+    device: Timeline, row: int, found: Alignment, axis: Axis, items: list[RowItems]
 ) -> Row:
     """Move a row of the device to the axis, without what belongs to no run of the trace."""
     events = _events(device, row)
@@ -83,7 +83,8 @@ def _device_row(
     within = (place >= 0) & (begin < (found.cycles_from + found.cycles)[np.maximum(place, 0)])
     events, begin, end = events[within], begin[within], end[within]
     item = device.item(events)
-    items.append(np.where(item < 0, -1, 2 * item.astype(np.int64) + 1))
+    named = len(item) > 0 and int(item[0]) >= 0
+    items.append(RowItems(2 * item.astype(np.int64) + 1) if named else RowItems())
     return *without_overlap(*found.spans(begin, end, axis)), device.tracks.label[events]
 
 
@@ -93,12 +94,12 @@ def _phases(host: Timeline, axis: Axis) -> Any:
 
 
 def _host_row(
-    host: Timeline, row: int, placed: tuple[Alignment, Axis, Any, int], items: list[Integers]
+    host: Timeline, row: int, placed: tuple[Alignment, Axis, Any, int], items: list[RowItems]
 ) -> Row:
     found, axis, hidden, shift = placed
     events = _events(host, row)
     events = events[~hidden[host.tracks.label[events]]] if len(events) else events
     begin = found.host(host.tracks.begin[events], axis)
     end = found.host(host.tracks.ends(events), axis)
-    items.append(2 * events)
+    items.append(RowItems(2 * events))
     return begin, end, host.tracks.label[events].astype(np.int64) + shift

@@ -27,17 +27,26 @@ MAX_ROWS = 400  # an answer
 class Level:
     """The rectangles of more than SMALL events at one level, in the order of their events.
 
-    `first` to `stop` are its events, `covered` counts the events in rectangles before each (one
-    entry more than there are rectangles); `label` has the largest share of the time, `label_time`,
+    `first` is its first event, `covered` counts the events in rectangles before each (one entry
+    more than there are rectangles), so that its own follow from the next; `label` has the largest
+    share of the time, `label_time`,
     and `kind` has the largest share among the kinds.
     """
 
     first: Integers
-    stop: Integers
     covered: Integers
     label: Integers
     label_time: Integers
     kind: Integers
+
+    def stop(self, places: Integers) -> Integers:
+        """Give one event behind the last of rectangles."""
+        count = self.covered[places + 1] - self.covered[places]
+        stop: Integers = self.first[places].astype(np.int64) + count
+        return stop
+
+
+_LEVEL_ARRAYS = ("first", "covered", "label", "label_time", "kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +72,7 @@ class Tracks:
     def nbytes(self) -> int:
         """Bytes of all arrays."""
         parts = [self.begin, self.before, self.label, self.kind, self.offset]
-        parts += [getattr(level, name) for level in self.levels for name in Level.__slots__]
+        parts += [getattr(level, name) for level in self.levels for name in _LEVEL_ARRAYS]
         return sum(part.nbytes for part in parts)
 
     @property
@@ -236,7 +245,10 @@ class _Window:
         known = self.tracks.levels[level]
         # Of two types NumPy would copy the longer array to one of both.
         first, stop = (events[chosen].astype(np.uint32) for events in (self.first, self.stop))
-        low = np.searchsorted(known.stop, first, side="right")
+        before = np.maximum(np.searchsorted(known.first, first, side="right") - 1, 0)
+        if not len(known.first):
+            return before, before
+        low = before + (known.stop(before) <= first)
         high = np.searchsorted(known.first, stop, side="left")
         return low, np.maximum(high, low)
 
@@ -267,13 +279,11 @@ class _Window:
         low, high = self._known(level, chosen)
         there = ranges(low, high)
         of_place = np.repeat(places, high - low)
-        big = (of_place, known.first[there], known.stop[there],
+        big = (of_place, known.first[there], known.stop(there),
                known.label[there], known.label_time[there], known.kind[there])  # fmt: skip
         # What is between the known rectangles of a row, before the first and behind the last.
         ends = np.insert(known.first[there].astype(np.int64), np.cumsum(high - low), stop)
-        begins = np.insert(
-            known.stop[there].astype(np.int64), np.cumsum(high - low) - (high - low), first
-        )
+        begins = np.insert(known.stop(there), np.cumsum(high - low) - (high - low), first)
         sizes = np.maximum(ends - begins, 0)
         events = ranges(begins, begins + sizes)
         gap_places = np.repeat(places, high - low + 1)

@@ -91,7 +91,7 @@ def _levels(
     none = np.zeros(0, dtype=np.int64)
     shares = _Shares(none, none, none)
     nothing = np.zeros(0, dtype=np.uint32)
-    last = Level(nothing, nothing, np.zeros(1, dtype=np.uint32), nothing, none, nothing)
+    last = Level(nothing, np.zeros(1, dtype=np.uint32), nothing, none, nothing)
     lowest = min(_lowest(begin, row), top)
     levels = [last] * lowest
     for level in range(lowest, top + 1):
@@ -150,9 +150,8 @@ def _level(items: _Items, shares: _Shares, kind: Integers) -> Level:
     best = largest(shares.group, shares.time)
     return Level(
         first=first,
-        stop=stop,
         covered=np.append(0, np.cumsum(stop - first, dtype=np.int64)).astype(np.uint32),
-        label=shares.label[best].astype(np.uint32),
+        label=_narrow(shares.label[best]),
         label_time=shares.time[best],
         kind=kinds[largest(group, time)].astype(np.uint16),
     )

@@ -11,7 +11,7 @@ import pytest
 from dashboard.store import Store
 from dashboard.timeline import endpoint
 from dashboard.timeline.device import layer_codes, overlapped
-from dashboard.timeline.lanes import Labels, Timeline
+from dashboard.timeline.lanes import Labels, RowItems, Timeline
 from dashboard.timeline.packing import unpack
 from dashboard.timeline.search import search
 from pva.errors import NotFoundError
@@ -77,6 +77,14 @@ def test_runs_are_named_and_numbered(device: Timeline) -> None:
     events = np.arange(*device.tracks.offset[:2])
     labels = [device.labels[label] for label in device.tracks.label[events]]
     assert labels == ["Engine::run #0: main", "Engine::run #1: main"]
+
+
+@pytest.mark.parametrize("numbers", [[], [0], [0, 1, 2], [0, 2, 3, 7], [5], [1, 90], [3, 4, 5, 6]])
+def test_items_of_a_row_are_kept_as_they_are_or_as_those_left_out(numbers: list[int]) -> None:
+    kept = RowItems.of(np.array(numbers, dtype=np.int64))
+    assert kept.at(np.arange(len(numbers))).tolist() == numbers
+    assert len(kept.numbers) <= max(len(numbers), 1)
+    assert RowItems().at(np.arange(2)).tolist() == [-1, -1]
 
 
 def test_only_exchanges_with_the_host_beside_other_work_have_a_row_of_their_own() -> None:

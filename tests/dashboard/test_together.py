@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dashboard.timeline.lanes import Lane, Timeline
+from dashboard.timeline.lanes import Lane, RowItems, Timeline
 from dashboard.timeline.together import together_timeline
 from pva.analysis.alignment import Alignment
 from pva.analysis.pyramid import build
@@ -35,7 +35,8 @@ def device() -> Timeline:
         (numbers(0, 25, 50, 100), numbers(25, 50, 100, 150), numbers(1, 2, 1, 2)),
     ]
     lane = Lane("IPU 0", (), 0, 2, ("Runs", "Steps"), ("run", "step"), 1)
-    tracks, items = build(rows, lambda: [0, 1, 1]), numbers(-1, -1, 0, 1, 2, 3)
+    tracks = build(rows, lambda: [0, 1, 1])
+    items = (RowItems(), RowItems.of(numbers(0, 1, 2, 3)))
     colours = [("run", "Run"), ("step", "Step")]
     return Timeline("cycles", 1e9, (lane,), tracks, ["run", "a", "b"], colours, items)
 
