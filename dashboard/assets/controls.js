@@ -164,7 +164,7 @@
     o: () => focus("input#report-choice"),
     u: () => press(".preferences > summary"),
     e: () => press(".exports > summary"),
-    c: () => go({ tile: null, step: null, event: null, ipu: null }),
+    c: () => go({ tile: null, step: null, event: null, ipu: null, node: null }),
   };
 
   function toggleSheet() {
