@@ -72,7 +72,7 @@ def _fault(path: Path) -> PvaError | None:
     from pva.trace import openTrace
 
     if path.is_dir() and _any_below(path):
-        return ""
+        return None
     try:
         openReport(path)
     except (NotFoundError, UnknownFormatError) as error:

@@ -73,6 +73,11 @@ ADDRESS_COLUMNS = (
     Column("live", "Live at steps", "text", 140),
     Column("shares", "Overlaps", "number", 100),
 )
+REGION_WORDS = {
+    "nonInterleaved": "Non-interleaved",
+    "interleaved": "Interleaved",
+    "overflowed": "Overflowed",
+}
 ANALYSES: dict[str, Any] = {
     COMPUTE_SETS: on_tiles.compute_sets_on_tiles,
     VERTICES: on_tiles.vertices_on_tiles,
@@ -232,6 +237,7 @@ def address_rows(store: Store, chosen: Address) -> Any:
     steps = frame["first_step"].astype(str) + " to " + frame["last_step"].astype(str)
     return frame.assign(
         words=frame["name"].where(~gap, "(gap)"),
+        region=frame["region"].map(REGION_WORDS).fillna(frame["region"]),
         category=frame["category"].map(lambda name: category_label(name) if name else ""),
         live=steps.where(frame["first_step"] >= 0, "always").where(~gap, ""),
     )

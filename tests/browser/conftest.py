@@ -30,6 +30,7 @@ WIDTH, HEIGHT = 1280, 860
 SERVED = ("small", "torn", "trace.pvti", "demo")
 TIMEOUT = 15_000  # milliseconds
 SERVE = "import sys; from dashboard.server import serve; serve(sys.argv[1:], port=0)"
+POLICY = "addEventListener('securitypolicyviolation', e => console.error(e.violatedDirective))"
 TRACE = f"""
 import pvti
 channel = pvti.createTraceChannel("<anon>")
@@ -123,6 +124,7 @@ def open_page(contexts: dict[str, Any], address: str) -> Iterator[Opener]:
         pages.append(page)
         page.set_viewport_size({"width": width, "height": HEIGHT})
         page.on("console", lambda m: wrong.append(m.text) if m.type in {"error", "warning"} else 0)
+        page.add_init_script(POLICY)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda r: None if _own(r.url, address) else wrong.append(r.url))
         page.goto(address + link)

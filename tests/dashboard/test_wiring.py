@@ -98,3 +98,8 @@ def test_view_takes_its_theme_and_address() -> None:
     made = following(Store([]), lambda _, chosen, theme: (chosen.tiles, theme))
     assert made({"path": "/memory", "search": "tile=3-4", "theme": "dark"}) == ((3, 4), "dark")
     assert view.seen_theme({"theme": "pink"}) == "light"
+
+
+def test_router_says_while_it_opens_a_report(app: Any) -> None:
+    router = next(each for each in app._callback_list if "page.children" in each["output"])
+    assert router["running"]["running"] == {"busy.className": "busy"}
