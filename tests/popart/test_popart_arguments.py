@@ -1,0 +1,94 @@
+"""Devices, data flow, options and infos take what PopART's take, and refuse the rest by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from models import model, node
+
+from simulator import popart
+from simulator.poplar import PoplarError
+
+MANAGER = popart.DeviceManager()
+SMALL = model([node("Add", "a a", "b")], {"a": [2]}, ["b"])
+
+
+def test_enumerated_devices_are_groups_of_ipus() -> None:
+    assert {device.numIpus for device in MANAGER.enumerateDevices()} == {1, 2, 4, 8, 16}
+    assert all(device.numIpus == 2 for device in MANAGER.enumerateDevices(2))
+    assert MANAGER.enumerateDevices(tilesPerIPU=7) == []
+
+
+def test_a_session_runs_on_an_acquired_device() -> None:
+    device = MANAGER.acquireAvailableDevice(2)
+    assert (device.numIpus, device.isCpu) == (2, False)
+    session = popart.InferenceSession(SMALL, deviceInfo=device, dataFeed=popart.DataFlow(1, ["b"]))
+    session.prepareDevice()
+    anchors = session.initAnchorArrays()
+    session.run(popart.PyStepIO({"a": [1, 2]}, anchors))
+    assert anchors["b"].tolist() == [2, 4]
+    device.detach()
+
+
+def test_a_device_is_acquired_by_its_id_once() -> None:
+    first = MANAGER.acquireDeviceById(5)
+    assert first.getId() == 5
+    with pytest.raises(PoplarError, match="acquireDeviceById: device 5 is attached"):
+        MANAGER.acquireDeviceById(5)
+    first.detach()
+
+
+def test_models_have_the_options_asked_for() -> None:
+    device = MANAGER.createIpuModelDevice({"numIPUs": "2", "tilesPerIPU": 8, "ipuVersion": "mk1"})
+    assert (device.numIpus, device.tilesPerIPU, device.target.name) == (2, 8, "mk1")
+    assert MANAGER.createCpuDevice().isCpu
+
+
+def test_infos_of_arrays_and_names_agree() -> None:
+    info = popart.TensorInfo(np.zeros((2, 3), np.float16))
+    assert info == popart.TensorInfo("FLOAT16", [2, 3])
+    assert (info.shape(), info.data_type(), info.nelms(), info.nbytes()) == (
+        [2, 3],
+        "FLOAT16",
+        6,
+        12,
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: MANAGER.createIpuModelDevice({"tiles": 8}), "option 'tiles'; known are numIPUs"),
+        (lambda: MANAGER.createIpuModelDevice({"numIPUs": "x"}), "numIPUs is 'x'; a number"),
+        (lambda: popart.TensorInfo("FLOAT7", [1]), "type 'FLOAT7'; known are FLOAT, UINT8"),
+        (lambda: popart.TensorInfo("FLOAT", 3), "shape 3; a list of sizes"),
+        (lambda: popart.TensorInfo("FLOAT", [-1]), "sizes cannot be negative"),
+        (lambda: popart.TensorInfo(np.array(["a"])), "an array of <U1"),
+        (lambda: popart.AnchorReturnType("SOME"), "'SOME'; it must be one of ALL, EVERYN, FINAL"),
+        (lambda: popart.AnchorReturnType("EVERYN", 0), "n is 0; at least 1"),
+        (lambda: popart.DataFlow(0, []), "0 batches a step; at least 1"),
+        (lambda: popart.DataFlow(2, {"a": "ALL"}), "anchor 'a' is 'ALL'; an AnchorReturnType"),
+        (
+            lambda: popart.DataFlow(2, {"a": popart.AnchorReturnType("EVERYN", 3)}),
+            "anchor 'a' is given every 3 batches; a step has 2",
+        ),
+        (lambda: popart.PyStepIO([1], {}), r"inputs are \[1\]; a dictionary is needed"),
+        (lambda: popart.SessionOptions(engineOption={}), "did you mean engineOptions"),
+        (lambda: popart.SessionOptions(engineOptions=3), "engineOptions is 3; a dictionary"),
+        (lambda: popart.InputShapeInfo().get("x"), "no input 'x'; there are none"),
+        (lambda: popart.InferenceSession(SMALL), "a DataFlow and a device are needed"),
+        (lambda: popart.SGD("fast"), "learning rate is 'fast'; a number is needed"),
+    ],
+)
+def test_wrong_arguments_are_refused(call: Callable[[], object], text: str) -> None:
+    with pytest.raises(popart.popart_exception, match=text):
+        call()
+
+
+def test_an_unknown_engine_option_is_refused_with_near_names() -> None:
+    options = popart.SessionOptions(engineOptions={"debug.instrumen": "true"})
+    flow = popart.DataFlow(1, ["b"])
+    with pytest.raises(PoplarError, match="debug.instrument"):
+        popart.InferenceSession(SMALL, flow, MANAGER.createCpuDevice(), userOptions=options)
