@@ -17,6 +17,7 @@ from simulator.popart.operators.layer_gradients import GRADIENTS, LACKING
 from simulator.popart.placement import brought
 from simulator.poplibs import popops
 
+ALL_OUTPUTS = ("LSTM", "Split")  # whose gradients take those of all outputs
 PREFIX = "Gradient___"  # PopART's names of gradients begin so
 # What does not change when its input does a little.
 FLAT = {(ONNX, name) for name in ("ArgMax", "ArgMin", "Ceil", "Equal", "Floor", "Greater", "IsInf",
@@ -133,7 +134,7 @@ def _of_node(
         if name in found
         else zeros(call, tensor, "NoGrad")
         for name, tensor in zip(names, outputs, strict=True)
-        if name in found or node.operator == "Split"
+        if name in found or node.operator in ALL_OUTPUTS
     ]
     return GRADIENTS[node.key](call, outputs, grads)
 

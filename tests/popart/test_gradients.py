@@ -44,6 +44,9 @@ def more(operator: str, inputs: str, w: Array, constants: Any, name: str = "", *
 
 
 IMAGE = values(1, 2, 5, 5)
+# Inputs, weights, recurrent weights, biases, lengths and the first output of an LSTM.
+LSTM = [values(3, 2, 4), values(2, 12, 4), values(2, 12, 3), values(2, 24), np.int32([3, 3]),
+        values(2, 2, 3)]  # fmt: skip
 CASES = [
     *(one(name, values(2, 3)) for name in ("Abs", "Atan", "Cos", "Cosh", "Exp", "Identity", "Neg")),
     *(one(name, values(2, 3)) for name in ("Relu", "Sigmoid", "Sin", "Sinh", "Tan", "Tanh")),
@@ -86,6 +89,12 @@ CASES = [
     more("Conv", "w c", IMAGE, {"c": values(4, 2, 3, 3)}, strides=[2, 2], pads=[1, 1, 1, 1]),
     more("Conv", "c w", values(4, 1, 3, 3), {"c": IMAGE}, group=2),
     more("Conv", "c d w", values(4), {"c": IMAGE, "d": values(4, 2, 3, 3)}),
+    *(
+        more("LSTM", " ".join("w" if p == q else n for q, n in enumerate("cdefgh")), LSTM[p],
+             {n: v for q, (n, v) in enumerate(zip("cdefgh", LSTM, strict=True)) if q != p},
+             f"LSTM {p}", hidden_size=3, direction="bidirectional")
+        for p in (0, 1, 2, 3, 5)
+    ),
     more("InstanceNormalization", "w c d", values(2, 2, 4), {"c": values(2), "d": values(2)}),
     more("InstanceNormalization", "c w d", values(2), {"c": values(2, 2, 4), "d": values(2)}),
 ]  # fmt: skip

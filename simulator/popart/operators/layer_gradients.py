@@ -11,6 +11,7 @@ from simulator.popart.operators import fields
 from simulator.popart.operators.backward import Gradient, summed_to
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.pointwise_gradients import POINTWISE, Grads
+from simulator.popart.operators.recurrent_gradient import of_lstm
 from simulator.popart.operators.reductions import classes_of, reduced
 from simulator.poplibs import poplin, popnn, popops
 from simulator.poplibs.popnn import NonLinearityType, pooling
@@ -228,6 +229,7 @@ GRADIENTS: dict[tuple[str, str], Gradient] = {
     (ONNX, "GroupNormalization"): of_group_norm,
     (ONNX, "InstanceNormalization"): of_group_norm,
     (ONNX, "LRN"): of_local_response,
+    (ONNX, "LSTM"): of_lstm,
     (ONNX, "LogSoftmax"): of_log_softmax,
     (ONNX, "MatMul"): of_mat_mul,
     (ONNX, "MaxPool"): of_max_pool,

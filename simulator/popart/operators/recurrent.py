@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -61,6 +62,15 @@ class Layer:
         return self.recurrent.shape[1]
 
 
+class Step(NamedTuple):
+    """What a step leaves for its gradient: sums of gates, states before it, and the cell after."""
+
+    gates: Tensor
+    output: Tensor
+    cell: Tensor
+    now: Tensor
+
+
 def directions(call: Call) -> list[bool]:
     """Tell, for each direction, whether time runs backward."""
     kind = call.attribute("direction", "forward")
@@ -114,8 +124,11 @@ def _run(call: Call, layer: Layer, place: int, backward: bool) -> tuple[Tensor, 
     lengths = call.value(4) if call.has(4) else None
     whole = not call.has(4) or (lengths is not None and bool((lengths == steps).all()))
     plain = [name.capitalize() for name in names] == USUAL and whole and not call.has(7)
-    if plain and not call.attribute("clip") and not call.attribute("input_forget", 0):
+    plain = plain and not call.attribute("clip") and not call.attribute("input_forget", 0)
+    if plain and not call.training:
         return _by_layer(call, layer)
+    if call.training and not plain:
+        raise popart_exception(f"{call.node}: only its plain form has a gradient")
     if backward and not whole:
         raise popart_exception(f"{call.node}: sequences of several lengths backward in time")
     return _by_step(call, layer, place, names, whole)
@@ -143,12 +156,13 @@ def _by_step(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Unroll the steps: with peepholes, clipping, other activations, lengths by sequence."""
     steps, batch, inputs = layer.inputs.shape
-    made = _matrix(layer.weights), _matrix(layer.recurrent)
+    made = matrix_of(layer.weights), matrix_of(layer.recurrent)
     flat = layer.inputs.reshape((steps * batch, inputs))
     sums = poplin.matMul(call.graph, flat, made[0], call.prog, debugContext=f"{call.name}/Inputs")
     biases = broadcast(layer.biases.reshape((1, GATES * layer.size)), sums.shape)
     popops.addInPlace(call.graph, sums, biases, call.prog, f"{call.name}/Biases")
     output, cell, outputs = layer.output, layer.cell, []
+    kept_steps: list[Step] = []
     peepholes = call[7][place].reshape((3, layer.size)) if call.has(7) else None
     for step in range(steps):
         given = sums.slice(step * batch, (step + 1) * batch, 0)
@@ -157,18 +171,20 @@ def _by_step(
         )
         gates = call.map(_1 + _2, given, product)
         now = _cell(call, gates, cell, peepholes, _activations(call, names, place))
+        kept_steps.append(Step(gates, output, cell, now[1]))
         shown = now[0]
         if not whole:
             now, shown = _masked(call, now, (output, cell), step)
         output, cell = now
         outputs.append(shown.expand([0]))
+    call.saved = (*call.saved, (layer, kept_steps))
     together = concat(outputs, 0)
     kept = call.variable(together.dtype, together.shape, "outputs")
     call.prog.add(Copy(together, kept, name=f"{call.name}/outputs"))
     return kept, output, cell
 
 
-def _matrix(weights: Tensor) -> Tensor:
+def matrix_of(weights: Tensor) -> Tensor:
     """View [gates, rows, columns] as [rows, gates * columns]."""
     gates, rows, columns = weights.shape
     return weights.dimShuffle([1, 0, 2]).reshape((rows, gates * columns))

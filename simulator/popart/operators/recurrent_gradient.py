@@ -1,0 +1,130 @@
+"""The gradient of ONNX's LSTM: back through its steps, then one product for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from simulator.graph.tensor import Tensor, concat
+from simulator.popart.operators.call import Call
+from simulator.popart.operators.recurrent import GATES, Layer, Step, directions, matrix_of
+from simulator.poplibs import poplin, popops
+from simulator.poplibs.popops import Operation
+from simulator.poplibs.popops.expr import Expr, Sigmoid, Tanh, _1, _2, _3, _4
+
+Tensors = Sequence[Tensor]
+
+
+class Gradients(NamedTuple):
+    """Those of one direction: [time, batch, inputs], [4H, inputs], [4H, H], [8H], the states."""
+
+    inputs: Tensor
+    weights: Tensor
+    recurrent: Tensor
+    biases: Tensor
+    output: Tensor
+    cell: Tensor
+
+
+def _slope(gate: Expr) -> Expr:
+    return Sigmoid(gate) * (1.0 - Sigmoid(gate))
+
+
+def of_lstm(call: Call, outputs: Tensors, grads: Tensors) -> list[Tensor | None]:
+    """Give the gradients of inputs, weights, biases and states of all directions."""
+    by_batch = bool(call.attribute("layout", 0))
+    places = [place for place, name in enumerate(call.node.outputs) if name]
+    given: list[Tensor | None] = [None, None, None]
+    for place, grad in zip(places, grads, strict=True):
+        order = [1, 2, 0, 3] if place == 0 else [1, 0, 2]
+        given[place] = grad.dimShuffle(order) if by_batch else grad
+    found = []
+    for place, backward in enumerate(directions(call)):
+        layer, steps = call.saved[place]
+        whole = None if given[0] is None else given[0][:, place]
+        if whole is not None and backward:
+            whole = whole.reverse(0)
+        last = [None if grad is None else grad[place] for grad in given[1:]]
+        made = _of_direction(call, layer, steps, whole, last)
+        found.append(made._replace(inputs=made.inputs.reverse(0)) if backward else made)
+    inputs = found[0].inputs
+    for other in found[1:]:
+        inputs = call.map(_1 + _2, inputs, other.inputs)
+    states = [_stacked([made[which] for made in found]) for which in (4, 5)]
+    if by_batch:
+        inputs = inputs.dimShufflePartial([0], [1])
+        states = [state.dimShufflePartial([0], [1]) for state in states]
+    weights = [_stacked([made[which] for made in found]) for which in (1, 2, 3)]
+    return [inputs, *weights, None, *states, None][: len(call.inputs)]
+
+
+def _stacked(parts: Tensors) -> Tensor:
+    return concat([part.expand([0]) for part in parts], 0)
+
+
+def _of_direction(
+    call: Call,
+    layer: Layer,
+    steps: Sequence[Step],
+    whole: Tensor | None,
+    last: Sequence[Tensor | None],
+) -> Gradients:
+    """Go back through the steps, from the gradients of all outputs and of the last states."""
+    batch, size = layer.output.shape
+    to_output, to_cell = last
+    back = matrix_of(layer.recurrent).transpose()
+    gates: list[Tensor] = []
+    for place in range(len(steps) - 1, -1, -1):
+        shown = None if whole is None else whole[place]
+        to_output = _sum(call, shown, to_output, layer.output)
+        gate, to_cell = _of_step(call, steps[place], to_output, to_cell, size)
+        gates.insert(0, gate)
+        to_output = _product(call, gate, back, "Recurrent")
+    together = concat(gates, 0)
+    inputs = layer.inputs.reshape((len(steps) * batch, layer.inputs.shape[2]))
+    before = concat([step.output for step in steps], 0)
+    weights = [_product(call, rows.transpose(), together, "Wu") for rows in (inputs, before)]
+    taken = _product(call, together, matrix_of(layer.weights).transpose(), "Inputs")
+    biases = popops.reduce(
+        call.graph, together, [0], Operation.ADD, call.prog, f"{call.name}/Biases"
+    )
+    return Gradients(
+        taken.reshape(layer.inputs.shape),
+        weights[0].transpose(),
+        weights[1].transpose(),
+        concat([biases, biases], 0),
+        _sum(call, None, to_output, layer.output),
+        _sum(call, None, to_cell, layer.cell),
+    )
+
+
+def _sum(call: Call, first: Tensor | None, second: Tensor | None, like: Tensor) -> Tensor:
+    """Add what there is; zeros when there is nothing."""
+    if first is None or second is None:
+        there = first if second is None else second
+        return there if there is not None else call.map(_1 * 0.0, like)
+    return call.map(_1 + _2, first, second)
+
+
+def _product(call: Call, a: Tensor, b: Tensor, what: str) -> Tensor:
+    name = f"{call.name}/{what}"
+    return poplin.matMul(call.graph, a, b, call.prog, debugContext=name, options=call.options)
+
+
+def _of_step(
+    call: Call, step: Step, to_output: Tensor, to_cell: Tensor | None, size: int
+) -> tuple[Tensor, Tensor]:
+    """Give the gradients of the gates' sums [batch, 4H], and of the cell before the step."""
+    i, o, f, c = (step.gates.slice(p * size, (p + 1) * size, 1) for p in range(GATES))
+    through = _1 * Sigmoid(_2) * (1.0 - Tanh(_3) * Tanh(_3))
+    if to_cell is None:
+        cell = call.map(through, to_output, o, step.now)
+    else:
+        cell = call.map(through + _4, to_output, o, step.now, to_cell)
+    parts = [
+        call.map(_1 * Tanh(_2) * _slope(_3), cell, c, i),
+        call.map(_1 * Tanh(_2) * _slope(_3), to_output, step.now, o),
+        call.map(_1 * _2 * _slope(_3), cell, step.cell, f),
+        call.map(_1 * Sigmoid(_2) * (1.0 - Tanh(_3) * Tanh(_3)), cell, i, c),
+    ]
+    return concat(parts, 1), call.map(_1 * Sigmoid(_2), cell, f)
