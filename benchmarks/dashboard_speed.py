@@ -72,7 +72,7 @@ class Session:
         """Note the size of a callback's answer."""
         if "_dash-update-component" in response.url and response.status == 200:
             output = json.loads(response.request.post_data)["output"]
-            size = len(response.body())
+            size = int(response.headers.get("content-length", 0))
             self.payloads[output] = max(self.payloads.get(output, 0), size)
 
     def open(self, link: str) -> None:

@@ -23,6 +23,9 @@ from pva.trace import openTrace
 Value = TypeVar("Value")
 
 KEPT_OPEN = 8
+# Of the files of all that is kept: what was read of a report takes some times its files. What is
+# looked at last is kept whatever its size.
+KEPT_BYTES = 80_000_000
 DEEPEST, MOST_SOURCES = 4, 500  # how far below a path reports are looked for, and how many
 REPORT_FILES = (
     "profile.pop", "graph.json", "graph.cbor", "execution.json", "execution.cbor", "debug.cbor",
@@ -173,6 +176,11 @@ class Store:
                 raise PvaError(file.name, "a link out of the paths given", wanted)
         return files
 
+    def _is_much(self) -> bool:
+        """Tell whether what is open stands for more bytes of files than are kept."""
+        sizes = (size for opened in self._opened.values() for _, size, _ in opened.stamp)
+        return sum(sizes) > KEPT_BYTES
+
     def _current(self, key: str) -> _Opened:
         """Give the entry of a source as its files are now."""
         self.path(key)
@@ -182,7 +190,7 @@ class Store:
             if opened is None or opened.stamp != stamp:
                 opened = self._opened[key] = _Opened(stamp)
             self._opened.move_to_end(key)
-            while len(self._opened) > KEPT_OPEN:
+            while len(self._opened) > 1 and (len(self._opened) > KEPT_OPEN or self._is_much()):
                 self._opened.popitem(last=False)
             return opened
 

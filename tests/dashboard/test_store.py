@@ -38,6 +38,18 @@ def test_oldest_is_let_go_when_too_many_are_open(
     assert store.report("a") is not first
 
 
+def test_large_reports_are_let_go_for_the_one_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store([write_report(tmp_path / name) for name in "ab"])
+    monkeypatch.setattr(module, "KEPT_BYTES", store.size("a") + 1)
+    first = store.report("a")
+    assert store.report("a") is first
+    second = store.report("b")
+    assert store.report("b") is second
+    assert store.report("a") is not first
+
+
 def test_directory_of_reports_gives_each(tmp_path: Path) -> None:
     for name in ("training", "inference"):
         write_report(tmp_path / name)
