@@ -270,7 +270,10 @@ class Faces:
         """Read a card of a page, or its headline without a label."""
         if module not in self._texts:
             store, page = Store([self.path]), import_module(f"dashboard.pages.{module}")
-            parts = elements(page.layout(store, Address(page.PATH, store.keys[0])))
+            chosen = Address(page.PATH, store.keys[0])
+            parts = [*elements(page.layout(store, chosen))]
+            if hasattr(page, "answer"):  # a headline that follows the address
+                parts += elements(page.answer(store, chosen, "light"))
             self._texts[module] = [(class_of(part), text_of(part)) for part in parts]
         name = "card" if label else "headlines"
         texts = [text for kind, text in self._texts[module] if kind == name]
