@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import unquote
 
+import numpy as np
 from dash import Dash, html
 
 from dashboard import address, components, controls, downloads, tables, view
@@ -199,19 +200,24 @@ def time_tables(store: Store, chosen: Address, _theme: Theme) -> Element:
     if tab == "labels":
         return html.Div([note, tables.paged("trace-label-table", LABEL_COLUMNS)])
     nodes = call_tree(whole.tracks, whole.threads, window.begin, window.end)
+    every = int(nodes.self_time.sum())
     if tab == "callers":
         nodes = callers(nodes)
     wanted = chosen.filter.value if chosen.filter else ""
-    rows = tree_rows(nodes, whole.labels, wanted.casefold(), window.end - window.begin)
-    headings = ("Label", "Events", "Self" if tab == "callers" else "Total", "Self", "Share")
+    rows = tree_rows(nodes, whole.labels, wanted.casefold(), every)
+    headings: tuple[str, ...] = ("Label", "Events", "With what is inside", "Self", "Share of all")
+    if tab == "callers":  # all that a node has is self time
+        rows = [tables.Row(r.path, r.words, (r.cells[0], *r.cells[2:])) for r in rows]
+        headings = ("Label", "Events", "Self", "Share of all")
     return html.Div([note, tables.tree(headings, rows, chosen, name="trace-tree")])
 
 
-def tree_rows(nodes: CallTree, labels: Sequence[str], wanted: str, window: int) -> list[tables.Row]:
-    """List the nodes of a tree, those with the most time first, below what they lie in."""
-    kept = set(
-        sorted(range(len(nodes.parent)), key=lambda node: -int(nodes.total[node]))[:MOST_NODES]
-    )
+def tree_rows(nodes: CallTree, labels: Sequence[str], wanted: str, every: int) -> list[tables.Row]:
+    """List the nodes of a tree, those with the most time first, below what they lie in.
+
+    Shares are of `every`, the time in which threads were inside events.
+    """
+    kept = set(np.argsort(-nodes.total, kind="stable")[:MOST_NODES].tolist())
     below: dict[int, list[int]] = {}
     for node in kept:
         below.setdefault(int(nodes.parent[node]), []).append(node)
@@ -225,7 +231,7 @@ def tree_rows(nodes: CallTree, labels: Sequence[str], wanted: str, window: int) 
             f"{int(nodes.count[node]):,}",
             units.duration(int(nodes.total[node]) / 1e9),
             units.duration(int(nodes.self_time[node]) / 1e9),
-            units.share(int(nodes.total[node]) / max(window, 1)),
+            units.share(int(nodes.total[node]) / max(every, 1)),
         )
         if not wanted or wanted in name.casefold():
             rows.append(tables.Row(here if not wanted else str(node), name, cells))

@@ -19,12 +19,14 @@ import math
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from dashboard.exports import KINDS, exported
+from dashboard.memory import give_back
 from dashboard.store import Store, Trace
 from dashboard.timeline.charts import chart_list, charts_in
 from dashboard.timeline.device import device_timeline
@@ -60,9 +62,14 @@ SOURCES = ("device", "host", "together")
 
 
 def _device(store: Store, report: str) -> Timeline:
-    return store.derived(
-        report, "device timeline", lambda: device_timeline(store.report_anew(report))
-    )
+    return store.derived(report, "device timeline", partial(_device_anew, store, report))
+
+
+def _device_anew(store: Store, report: str) -> Timeline:
+    # Of a report of its own, so that the columns that it is made of are let go.
+    whole = device_timeline(store.report_anew(report))
+    give_back()
+    return whole
 
 
 def host_trace(store: Store, report: str) -> Trace:
@@ -77,7 +84,13 @@ def host_trace(store: Store, report: str) -> Trace:
 
 def host(store: Store, report: str) -> HostTimeline:
     """Give the timeline of the host trace of a source; raises PvaError."""
-    return store.derived(report, "host timeline", lambda: host_timeline(host_trace(store, report)))
+    return store.derived(report, "host timeline", partial(_host_anew, store, report))
+
+
+def _host_anew(store: Store, report: str) -> HostTimeline:
+    whole = host_timeline(host_trace(store, report))
+    give_back()
+    return whole
 
 
 def axis_of(text: str) -> Axis:
