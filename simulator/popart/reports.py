@@ -6,7 +6,7 @@ import io
 from collections.abc import Mapping
 from typing import Any
 
-from simulator import engine_report, options
+from simulator import engine_report
 from simulator.engine import Engine
 from simulator.profile.serialize import serializeToCBOR, serializeToJSON
 
@@ -23,9 +23,8 @@ SWITCHES = (
 )
 
 
-def is_profiled(given: Mapping[str, object]) -> bool:
-    """Tell whether engine options, with those of the environment, ask for a profile of runs."""
-    chosen = options.resolve(given)
+def is_profiled(chosen: Mapping[str, object]) -> bool:
+    """Tell whether resolved engine options ask for a profile of runs."""
     return any(chosen[name] for name in SWITCHES)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from simulator import options as engine_options
 from simulator.engine import Engine
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence as Program
@@ -70,8 +71,9 @@ class InferenceSession:
             raise popart_exception("session: a DataFlow and a device are needed")
         self._flow, self._device, self._progress = flow, deviceInfo, progress
         self._options = userOptions or SessionOptions()
-        self._profiled = reports.is_profiled(self._options.engineOptions)
-        self._values = _true(self._options.engineOptions.get(VALUES_OPTION, True))
+        chosen = engine_options.resolve(self._options.engineOptions)
+        self._profiled = reports.is_profiled(chosen)
+        self._values = bool(chosen[VALUES_OPTION])
         self._model, what, folder = model if isinstance(model, tuple) else read_model(model)
         self._ir, wrong = import_model(
             self._model, what, folder, inputShapeInfo, values=self._values
@@ -326,10 +328,6 @@ def _found(lowering: Lowering, more: Mapping[str, Tensor], name: str) -> Tensor:
     if name.startswith(PREFIX) and name not in more:
         raise popart_exception(f"anchor {name!r}: no loss has a gradient of that tensor")
     return more[name] if name in more else lowering.tensor(name)
-
-
-def _true(value: object) -> bool:
-    return str(value).lower() not in ("false", "0")
 
 
 def _flat(values: Array) -> Array:

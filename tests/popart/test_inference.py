@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from models import model, node, outcome, prepared
 
@@ -101,6 +102,20 @@ def test_without_values_weights_need_not_exist() -> None:
     stored.data_location = 1
     session = prepared(proto, ["c"], **{"simulator.computeValues": False})
     session.run(popart.PyStepIO({}, {}))
+
+
+def test_batch_norm_of_halves_has_statistics_of_floats() -> None:
+    names = ("x", "s", "b", "m", "v")
+    proto = model([node("BatchNormalization", " ".join(names), "y")], {}, ["y"], {}, 15)
+    given = {
+        "x": np.ones((1, 2, 3), np.float16), "s": np.float16([2, 3]), "b": np.float16([1, 1]),
+        "m": np.float32([0.5, 0.5]), "v": np.float32([1, 4]),
+    }  # fmt: skip
+    stored = [onnx.numpy_helper.from_array(given[name], name) for name in names[1:]]
+    proto.graph.initializer.extend(stored)
+    proto.graph.input.append(onnx.helper.make_tensor_value_info("x", 10, [1, 2, 3]))
+    (y,) = outcome(proto, {"x": given["x"]}, "y")
+    np.testing.assert_allclose(y[0, :, 0], [1 + 2 * 0.5, 1 + 3 * 0.25], rtol=1e-3)
 
 
 def test_both_branches_of_an_if_give_its_output() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from simulator.graph.program import Copy
@@ -22,6 +24,8 @@ def batch_norm(call: Call) -> Tensor | list[Tensor]:
         call.graph, variance, call.constant(epsilon, variance.dtype, "epsilon"), call.prog,
         call.name,
     )  # fmt: skip
+    # Statistics may be floats where activations and scale are halves.
+    scale, bias, mean = (call.cast(tensor, deviation.dtype) for tensor in (scale, bias, mean))
     factor = call.map(_1 * _2, scale, deviation)
     addend = call.map(_1 - _2 * _3, bias, mean, factor)
     factor, addend = (call.cast(tensor, data.dtype) for tensor in (factor, addend))
@@ -71,14 +75,18 @@ def _batch_norm_training(call: Call) -> list[Tensor]:
     return [out, *kept]
 
 
-def norm_parameter(call: Call) -> Tensor | None:
-    """Add a parameter with one element a channel, beside the activations."""
-    if not call.attribute("spatial", 1) or call.inputs[0] is None:
-        return None
-    scale = call.inputs[1]
-    if scale is not None:  # where the activations lie has been found for it
-        return call.graph.clone(scale, call.name)
-    return poplin.createNormGamma(call.graph, call[0], call.info(1).device, call.name)
+def norm_parameter(place: int) -> Callable[[Call], Tensor | None]:
+    """Make the function that adds a parameter of each channel, beside the activations."""
+
+    def create(call: Call) -> Tensor | None:
+        if not call.attribute("spatial", 1) or call.inputs[0] is None:
+            return None
+        dtype, scale = call.info(place).device, call.inputs[1]
+        if scale is not None:  # where the activations lie has been found for it
+            return call.graph.clone(scale, call.name, dtype)
+        return poplin.createNormGamma(call.graph, call[0], dtype, call.name)
+
+    return create
 
 
 def instance_norm(call: Call) -> Tensor:

@@ -146,7 +146,7 @@ _SHAPES = {
     "Transpose": replace(_row(f"1 13 {_VIEW}", shapes.transposed), back=shapes.transposed_back),
     "Unsqueeze": _view(f"1 11 13 {_VIEW}", 1),
 }
-_PARAMETERS = dict.fromkeys((1, 2, 3, 4), norms.norm_parameter)
+_PARAMETERS = {place: norms.norm_parameter(place) for place in (1, 2, 3, 4)}
 _LAYERS = {
     "AveragePool": _row("1 7 10 11 19 22", fields.average_pool),
     "BatchNormalization": replace(_row("6 7 9 14 15", norms.batch_norm), layouts=_PARAMETERS),
