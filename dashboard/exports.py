@@ -37,13 +37,8 @@ def exported(whole: Timeline, kind: str, begin: int, end: int, wall_ns: int = 0)
     return KINDS[kind][0](whole, frame, wall_ns)
 
 
-def _lane_of_row(whole: Timeline) -> Any:
-    sizes = [lane.stop - lane.first for lane in whole.lanes]
-    return np.repeat(np.arange(len(sizes)), sizes)
-
-
 def _csv(whole: Timeline, frame: Any, _wall_ns: int) -> bytes:
-    rows, lanes = frame["row"].to_numpy(), _lane_of_row(whole)
+    rows, lanes = frame["row"].to_numpy(), whole.lane_of_row
     names = np.array(["/".join((*lane.path, lane.name)) for lane in whole.lanes], dtype=object)
     plain = [text.encode(errors="replace").decode() for text in whole.labels]
     texts = np.array(plain, dtype=object)
@@ -69,7 +64,7 @@ def _as_trace(whole: Timeline, frame: Any, wall_ns: int) -> Any:
     channels = tuple(words for _, words in whole.colours)
     names = Names(tuple(whole.labels), channels, used)
     scale = 1e9 / whole.clock
-    lanes, rows = _lane_of_row(whole), frame["row"].to_numpy()
+    lanes, rows = whole.lane_of_row, frame["row"].to_numpy()
     of_lane = lanes[rows] if len(rows) else rows
     paths: dict[tuple[str, ...], list[Thread]] = {}
     for number, lane in enumerate(whole.lanes):

@@ -89,6 +89,21 @@ class Timeline:
         return self.tracks.extent
 
     @property
+    def lane_of_row(self) -> Integers:
+        """Give the number of each row's lane; lanes stand in any order."""
+        numbers = np.zeros(self.tracks.rows, dtype=np.int64)
+        for number, lane in enumerate(self.lanes):
+            numbers[lane.first : lane.stop] = number
+        return numbers
+
+    def of_kinds(self, kinds: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Tell which rows are of some kinds."""
+        found = np.zeros(self.tracks.rows, dtype=np.bool_)
+        for lane in self.lanes:
+            found[lane.first : lane.stop] = [kind in kinds for kind in lane.kinds]
+        return found
+
+    @property
     def threads(self) -> list[tuple[int, int]]:
         """Give the rows of each thread: no flags, and nothing derived from other rows."""
         rows = ((lane.first + lane.kinds.count("flag"), lane) for lane in self.lanes)

@@ -46,11 +46,11 @@ def _matching(whole: Timeline, text: str) -> Integers:
     if not len(tracks.begin):
         return np.zeros(0, dtype=np.int64)
     found = np.flatnonzero(holds[tracks.label])
-    kinds = [kind in SEARCHED for lane in whole.lanes for kind in lane.kinds]
-    if all(kinds):
+    searched = whole.of_kinds(SEARCHED)
+    if searched.all():
         return found
     row = np.searchsorted(tracks.offset, found, side="right") - 1
-    return found[np.array(kinds, dtype=np.bool_)[row]]
+    return found[searched[row]]
 
 
 def _ranked(begin: Integers, events: Integers, rank: int) -> Integers:

@@ -19,7 +19,7 @@ Integers = npt.NDArray[Any]
 
 SMALL = 16  # events that are put together on demand
 MAX_RECTANGLES = 3000  # an answer
-MAX_EVENTS = 8_000  # looked at for an answer, beside the rectangles worked out before
+MAX_EVENTS = 5_000  # looked at for an answer, beside the rectangles worked out before
 MAX_ROWS = 400  # an answer
 
 

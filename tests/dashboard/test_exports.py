@@ -25,10 +25,9 @@ def whole() -> Timeline:
         (np.array([10]), np.array([30]), np.array([1])),
         (np.array([50]), np.array([90]), np.array([2])),
     ]
-    lanes = (
-        Lane("main", ("file", "p 1"), 0, 2, (), ("event", "event"), 0),
-        Lane("other", ("file", "p 1"), 2, 3, (), ("event",), 2),
-    )
+    main = Lane("main", ("file", "p 1"), 0, 2, (), ("event", "event"), 0)
+    other = Lane("other", ("file", "p 1"), 2, 3, (), ("event",), 2)
+    lanes = (other, main)  # which stand in any order
     colours = [("run", "Run"), ("step", "Step")]
     return Timeline("cycles", 2e9, lanes, build(rows, lambda: [0, 1, 1]), LABELS, colours)
 
@@ -52,7 +51,7 @@ def test_chrome_json_has_the_events_in_microseconds() -> None:
     assert found >= {("<b>run</b>", 0.0, 0.04), ("a,b", 0.005, 0.01)}
     told = [event.get("args", {}).get("name") for event in document["traceEvents"]]
     names = [name for name in told if name]
-    assert names == ["file/p 1", "main", "other"]
+    assert names == ["file/p 1", "other", "main"]
 
 
 def test_perfetto_gets_a_track_a_lane() -> None:
@@ -60,7 +59,7 @@ def test_perfetto_gets_a_track_a_lane() -> None:
     trace = protos.Trace()
     trace.ParseFromString(exported(whole(), "pftrace", 0, 60))
     threads = [p.track_descriptor.thread.thread_name for p in trace.packet]
-    assert [name for name in threads if name] == ["main", "other"]
+    assert [name for name in threads if name] == ["other", "main"]
     assert sum(p.HasField("track_event") for p in trace.packet) == 6
 
 
