@@ -20,6 +20,7 @@ from pva.model.trace_rows import Columns, EventFile, Grouped, Numbering, rows_of
 Integers = npt.NDArray[np.int64]
 Window = tuple[int, int]
 
+KEPT_BYTES = 24 << 20
 FEW = 64  # threads that are sorted one by one
 TOGETHER = 1 << 16  # events of small threads that are looked at together
 TIME_LIMIT = 1 << 62
@@ -74,6 +75,9 @@ class Lanes:
 
     def window(self, window: Window, names: Names) -> list[ThreadColumns]:
         """Give of every thread what is open at some time of a window, and read nothing else."""
+        # Until a large block was freed, glibc hands what is freed back to the system, and each
+        # window would wait for all its pages anew: malloc(3), M_MMAP_THRESHOLD.
+        np.empty(KEPT_BYTES, np.uint8)
         count = len(self.counts)
         return list(self._between(0, count, names, window)) if count else []
 
@@ -176,24 +180,21 @@ class Lanes:
         self, first: int, stop: int, window: Window | None
     ) -> tuple[dict[str, Any], Integers | None, int]:
         """Give begin, end, label and kind, the thread of each if several, and how many ended."""
-        tables = [self._grouped[name].between(first, stop) for name in TABLES[:3]]
-        if window is not None:
-            chunks, of = tables[0]
-            move = self._shift[of]
-            meets = _meets(chunks["begin_ns"] + move, chunks["end_ns"] + move, window)
-            tables[0] = taken(chunks, meets), of[meets]
-        (chunks, of), (long, of_long), (spans, of_spans) = tables
+        several = stop - first > 1
+        (chunks, of), (long, of_long), (spans, of_spans) = (
+            self._grouped[name].between(first, stop) for name in TABLES[:3]
+        )
         spans = {name: column[::-1] for name, column in spans.items()}
         of_spans = of_spans[::-1]
-        begin, end, label, kind = self._file.events(chunks)
-        lane = None
-        if stop - first > 1:
-            lane = _join(np.repeat(of, chunks["records"]), of_long, of_spans)
-        begin = _join(begin, long["begin_ns"], spans["begin_ns"])
-        end = _join(end, long["begin_ns"] + long["duration_ns"])
-        ended, move = len(end), self._move(first, stop, lane)
-        begin += move
-        end += move if np.ndim(move) == 0 else move[:ended]
+        if window is None:
+            begin, end, label, kind, lane = self._ended(chunks, of, several=several)
+        else:
+            begin, end, label, kind, lane = self._ended_within(chunks, of, window)
+        from_long = long["begin_ns"] + self._shift[of_long]
+        begin = _join(begin, from_long, spans["begin_ns"] + self._shift[of_spans])
+        end = _join(end, from_long + long["duration_ns"])
+        lane = _join(lane, of_long, of_spans) if several else None
+        ended = len(end)
         end = _join(end, self._latest(first, end, lane, of_spans))
         label = _join(label, long["label"], spans["label"])
         kind = _join(kind, long["kind"].astype(np.uint8), np.zeros(len(of_spans), np.uint8))
@@ -205,12 +206,32 @@ class Lanes:
         parts["label"] = self._label_of.in_place(parts["label"].astype(np.int32, copy=False))
         return parts, lane, ended
 
-    def _move(self, first: int, stop: int, lane: Integers | None) -> Any:
-        """Give what the times of some threads are moved by: one number, where it is one for all."""
-        shift = self._shift[first:stop]
-        if lane is None or (shift == shift[0]).all():
-            return shift[0]
-        return self._shift[lane]
+    def _ended(self, chunks: Columns, of: Integers, *, several: bool) -> tuple[Any, ...]:
+        """Read ended events: begin, end, label, kind, and the thread of each if asked for."""
+        begin, end, label, kind = self._file.events(chunks)
+        shift = self._shift[of]
+        alike = not len(shift) or (shift == shift[0]).all()
+        move = shift[:1].sum() if alike else np.repeat(shift, chunks["records"])
+        begin += move
+        end += move
+        lane = np.repeat(of, chunks["records"]) if several else of[:0]
+        return begin, end, label, kind, lane
+
+    def _ended_within(self, chunks: Columns, of: Integers, window: Window) -> tuple[Any, ...]:
+        """Read those that meet a window, a few chunks at a time: the memory is used again."""
+        meets = _meets(
+            chunks["begin_ns"] + self._shift[of], chunks["end_ns"] + self._shift[of], window
+        )
+        chunks, of = taken(chunks, meets), of[meets]
+        groups = np.cumsum(chunks["records"]) // TOGETHER
+        cuts = [0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(of)]
+        found = [self._ended(taken(chunks, slice(0)), of[:0], several=True)]
+        for low, high in zip(cuts, cuts[1:], strict=False):
+            rows = slice(low, high)
+            events = self._ended(taken(chunks, rows), of[rows], several=True)
+            chosen = np.flatnonzero(_meets(events[0], events[1], window))
+            found.append(tuple(column[chosen] for column in events))
+        return tuple(np.concatenate(columns) for columns in zip(*found, strict=True))
 
     def _latest(
         self, first: int, end: Integers, lane: Integers | None, of_spans: Integers

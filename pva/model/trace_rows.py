@@ -108,7 +108,7 @@ class Grouped:
         return taken(self._rows, chosen), np.repeat(np.arange(first, stop), counts)
 
 
-def taken(rows: Columns, chosen: npt.NDArray[Any]) -> Columns:
+def taken(rows: Columns, chosen: npt.NDArray[Any] | slice) -> Columns:
     """Select some rows of a table."""
     return {name: column[chosen] for name, column in rows.items()}
 
