@@ -62,7 +62,7 @@ def layout(store: Store, chosen: Address) -> Element:
     return html.Div(
         [
             components.title("What did the host do meanwhile?"),
-            components.headline(trace_sentence(store, chosen)),
+            view.panel("trace-answer", PATH, ()),
             *(components.fault(problem) for problem in trace.problems),
             section(
                 "Host timeline",
@@ -85,6 +85,11 @@ def layout(store: Store, chosen: Address) -> Element:
             ),
         ]
     )
+
+
+def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Answer the question of the page, which needs all events: the page does not wait for it."""
+    return components.headline(trace_sentence(store, chosen))
 
 
 def trace_sentence(store: Store, chosen: Address) -> str:
@@ -246,6 +251,7 @@ def _by_time(nodes: CallTree, among: list[int]) -> list[int]:
 
 def register(app: Dash, store: Store) -> None:
     """Add the callbacks of the page."""
+    view.fill(app, store, "trace-answer", answer)
     view.fill(app, store, "trace-channels", channel_key)
     view.fill(app, store, "trace-event", event_details)
     view.fill(app, store, "trace-tables", time_tables)

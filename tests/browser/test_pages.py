@@ -165,6 +165,39 @@ def test_wheel_zooms_and_the_range_tells_what_is_in_view(open_page: Opener) -> N
     page.wait_for_selector(f"#execution-range .note >> text={int(end) - int(begin)} cycles")
 
 
+def test_search_leads_to_the_next_match(open_page: Opener) -> None:
+    page = open_page("/trace")
+    ready_canvas(page)
+    page.fill(".timeline-search", "batch")
+    page.wait_for_selector(".timeline-found >> text=20")
+    page.press(".timeline-search", "Enter")
+    page.wait_for_url("**event=0")
+    page.press(".timeline-search", "Shift+Enter")
+    page.wait_for_url("**event=19")
+
+
+def test_a_range_is_chosen_with_shift(open_page: Opener) -> None:
+    page = open_page("/execution")
+    box = ready_canvas(page).bounding_box()
+    page.keyboard.down("Shift")
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 60, steps=4)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    page.wait_for_url("**selection=*")
+    page.wait_for_selector("#execution-range h2:has-text('Chosen range')")
+
+
+def test_axis_of_device_and_host_is_switched_by_a_key(open_page: Opener) -> None:
+    page = open_page("/together?report=demo")
+    canvas = ready_canvas(page)
+    canvas.focus()
+    canvas.press("x")
+    page.wait_for_url("**axis=simulated*")
+    page.wait_for_selector("#together-axis .note >> text=stretched")
+
+
 def test_theme_is_switched_and_kept(open_page: Opener) -> None:
     page = open_page("/memory", theme="light")
     page.wait_for_selector("#memory-plot .scatterlayer")

@@ -97,6 +97,7 @@ def test_every_trace_has_a_page(tmp_path: Path, case: str) -> None:
     for search in ("", "?tab=calls", "?tab=callers", "?event=0" if CASES[case][0] else ""):
         chosen = parse("/trace", search)
         page.layout(store, chosen)
+        page.answer(store, chosen, "light")
         page.time_tables(store, chosen, "light")
         page.event_details(store, chosen, "light")
 
