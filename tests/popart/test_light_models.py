@@ -32,6 +32,7 @@ def test_a_model_has_the_references_values_and_leaves_a_report(name: str, tmp_pa
     np.testing.assert_allclose(anchors[output], expected(model, inputs), rtol=1e-3)
     report = openReport(tmp_path)
     assert report.check()["holds"].fillna(True).all()
-    named = [node.name or f"{node.op_type}/{node.output[0]}" for node in model.graph.node]
-    known = set(report.frames.debug_contexts()["name"])
-    assert set(named) <= known
+    # A dropout that is not trained goes; of what is left, debug contexts have the names.
+    left = [node for node in model.graph.node if node.op_type != "Dropout"]
+    named = {node.name or f"{node.op_type}/{node.output[0]}" for node in left}
+    assert named <= set(report.frames.debug_contexts()["name"])
