@@ -130,7 +130,7 @@ def answer(
     rows: npt.NDArray[np.int64] | None = None,
 ) -> bytes:
     """Pack what a window of some rows shows; all of the time when the window is none."""
-    window = whole.extent if begin is None or end is None or begin >= end else (begin, end)
+    window = window_in(whole.extent, (begin, end))
     asked = np.arange(min(whole.tracks.rows, MAX_ROWS)) if rows is None else rows
     asked = np.concatenate(
         [asked[of_lane] for of_lane in (whole.is_overview(asked), ~whole.is_overview(asked))]
@@ -155,6 +155,12 @@ def rows_asked(text: str, count: int) -> npt.NDArray[np.int64]:
     return np.unique(rows[rows < count])[:MAX_ROWS]
 
 
+def window_in(extent: tuple[int, int], asked: tuple[int | None, int | None]) -> tuple[int, int]:
+    """Give the window asked for, all there is when that is none."""
+    begin, end = asked
+    return extent if begin is None or end is None or begin >= end else (begin, end)
+
+
 def moment(text: str | None) -> int | None:
     """Read a place on the time line; None for what is no finite number below 2**62."""
     try:
@@ -172,6 +178,9 @@ def register(server: Flask, store: Store) -> None:
         asked = request.args
         return timeline(store, source, asked.get("report", ""), asked.get("axis", ""))
 
+    def asked_window() -> tuple[int | None, int | None]:
+        return moment(request.args.get("begin")), moment(request.args.get("end"))
+
     def layout(source: str) -> Response:
         document = asked_for(source).layout()
         if source == "host":
@@ -182,8 +191,7 @@ def register(server: Flask, store: Store) -> None:
         started = time.thread_time()
         whole, asked = asked_for(source), request.args
         rows = rows_asked(asked["rows"], whole.tracks.rows) if "rows" in asked else None
-        begin, end = moment(asked.get("begin")), moment(asked.get("end"))
-        body = answer(whole, begin, end, asked.get("pixels", 1000, type=int), rows)
+        body = answer(whole, *asked_window(), asked.get("pixels", 1000, type=int), rows)
         spent = f"window;dur={1e3 * (time.thread_time() - started):.3f}"
         headers = {"Server-Timing": spent}
         return Response(body, mimetype="application/octet-stream", headers=headers)
@@ -197,26 +205,21 @@ def register(server: Flask, store: Store) -> None:
         asked, key = request.args, request.args.get("report", "")
         if source != "device":
             raise NotFoundError(f"tiles of {source}", "not there", "the device has tiles")
-        extent = asked_for(source).extent
-        begin, end = moment(asked.get("begin")), moment(asked.get("end"))
-        window = extent if begin is None or end is None or begin >= end else (begin, end)
+        shown = window_in(asked_for(source).extent, asked_window())
         size = (asked.get("columns", 700, type=int), asked.get("height", 100, type=int))
         chosen = re.fullmatch(r"(\d{1,9})-(\d{1,9})", asked.get("tiles", ""))
         span = (int(chosen[1]), int(chosen[2])) if chosen else None
-        body = tiles_answer(store.report(key), window, size, span)
+        body = tiles_answer(store.report(key), shown, size, span)
         return Response(body, mimetype="application/octet-stream")
 
     def charts(source: str) -> Response:
         trace = host_trace(store, request.args.get("report", ""))
-        begin, end = moment(request.args.get("begin")), moment(request.args.get("end"))
-        window = (0, trace.duration_ns) if begin is None or end is None else (begin, end)
-        return Response(json.dumps(charts_in(trace, *window)), mimetype="application/json")
+        shown = window_in((0, trace.duration_ns), asked_window())
+        return Response(json.dumps(charts_in(trace, *shown)), mimetype="application/json")
 
     def export(source: str) -> Response:
         whole, kind = asked_for(source), request.path.rpartition(".")[2]
-        begin, end = moment(request.args.get("begin")), moment(request.args.get("end"))
-        window = whole.extent if begin is None or end is None or begin >= end else (begin, end)
-        body = exported(whole, kind, *window)
+        body = exported(whole, kind, *window_in(whole.extent, asked_window()))
         headers = {"Content-Disposition": f'attachment; filename="{source}.{kind}"'}
         return Response(body, mimetype=KINDS[kind][1].partition(";")[0], headers=headers)
 
