@@ -61,7 +61,7 @@ class Dataset:
         self._held: dict[str | tuple[str, str], Values] = {}
         self._bytes = 0  # of them
         self._kept: dict[object, Any] = {}
-        self._rows: dict[str, tuple[str, int]] = {}  # by index, of the first array read
+        self._lengths: dict[str, tuple[str, int]] = {}  # by index, of the first array read
 
     @classmethod
     def of(
@@ -197,7 +197,7 @@ class Dataset:
             values = self.rows(array, 0, None)
             validation.check_shape(self, schema.ARRAY[array], values.shape)
             validation.check_users(self, schema.ARRAY[array], len(values))
-            self._check_same_length(array, len(values))
+            self._check_same_lengths(array, values.shape)
             return self._hold(array, values)
         return self._held[array]
 
@@ -283,14 +283,14 @@ class Dataset:
         lengths = {axis: self.axis(axis) for axis in axes}
         return {name: length for name, length in lengths.items() if length >= 0}
 
-    def _check_same_length(self, array: str, rows: int) -> None:
+    def _check_same_lengths(self, array: str, shape: tuple[int, ...]) -> None:
         """Refuse an array that is longer or shorter than others with the same index."""
-        axis = schema.ARRAY[array].index[0]
-        other, wanted = self._rows.setdefault(axis, (array, rows))
-        if rows != wanted:
-            raise InconsistentDataError(
-                self.name, f"{rows} rows", f"{other} has {wanted}", place=array
-            )
+        told = shape if 0 not in shape else shape[:1]  # rows of nothing have no columns
+        for axis, size in zip(schema.ARRAY[array].index, told, strict=False):
+            other, wanted = self._lengths.setdefault(axis, (array, size))
+            if size != wanted:
+                found = f"{size} along its index {axis}"
+                raise InconsistentDataError(self.name, found, f"{other} has {wanted}", place=array)
 
     def _check_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         for name in self.arrays:

@@ -137,7 +137,7 @@ def sizes_on(report: Report, *, ipu: int | None = None, tile: int | None = None)
     names = ("variable", "tile", "bytes")
     variables, places, lengths = (data.column("variable_pieces", name) for name in names)
     here = (places >= tiles.start) & (places < tiles.stop)
-    return summed(variables[here], lengths[here], data.length("variables"))
+    return summed(variables[here], lengths[here], len(data.column("variables", "bytes")))
 
 
 def bytes_by_step(report: Report, sizes: Rows) -> Rows:

@@ -117,7 +117,7 @@ def test_what_an_exchange_sends_and_receives_is_as_long() -> None:
     data = small_report(exchange_bytes_sent=np.zeros((2, 10)))
     data.array("exchange_cycles")
     text = refused(lambda: data.array("exchange_bytes_sent"))
-    assert "exchange_bytes_sent: 2 rows; exchange_cycles has 1" in text
+    assert "exchange_bytes_sent: 2 along its index exchange; exchange_cycles has 1" in text
 
 
 def test_memory_of_more_tiles_than_there_are_is_refused() -> None:
