@@ -63,6 +63,11 @@ CALLS: dict[str, tuple[str, ...]] = {
         "trace info host.pvti", "trace show host.pvti", "trace convert host.pvti -o - --to chrome",
         "trace convert host.pvti -o host.json", "trace info run",
     ),
+    # What these print of a program that runs depends on the simulator, or goes on for ever: real
+    # processes show that (test_processes.py, test_simulated.py, tests/wheel).
+    "simulate": ("simulate idle.py", "simulate missing.py", "simulate idle.py --target mk3"),
+    "demo": ("demo --port 99999", "demo now"),
+    "serve": ("serve nowhere", "serve run --port 99999"),
 }  # fmt: skip
 
 
@@ -92,6 +97,7 @@ def inputs(folder: Path) -> Iterator[None]:
     tiles = dict(small_report().table("memory_by_tile")) | {"total": total}
     registry.write(small_report(memory_by_tile=tiles), folder / "broken.pop")
     (folder / "budgets.toml").write_text(BUDGETS)
+    (folder / "idle.py").write_text('print("a program without an Engine")\n')
     write_trace(folder / "host.pvti")
     before = Path.cwd()
     os.chdir(folder)
