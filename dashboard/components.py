@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import dash_ag_grid as dag
 import dash_mantine_components as dmc
-from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
+from dash import Input, State, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from dashboard.address import AddressError
@@ -183,23 +183,6 @@ def filter_box(identifier: str, words: str) -> Element:
     )
 
 
-def number_box(identifier: str, words: str, label: str, last: int) -> Element:
-    """Make a box for a number from 0 to `last`, taken on Enter or when it is left."""
-    return dmc.NumberInput(
-        id=identifier,
-        placeholder=words,
-        min=0,
-        max=last,
-        allowDecimal=False,
-        clampBehavior="none",
-        debounce=True,
-        hideControls=True,
-        size="xs",
-        className="number-choice",
-        **{"aria-label": label},
-    )
-
-
 def entered(identifier: str) -> list[Input | State]:
     """Give the inputs of a callback on what somebody entered in a box.
 
@@ -207,15 +190,6 @@ def entered(identifier: str) -> list[Input | State]:
     take back where Back had just led.
     """
     return [Input(identifier, "n_submit"), Input(identifier, "n_blur"), State(identifier, "value")]
-
-
-def show_filter(app: Dash, identifier: str, function: str) -> None:
-    """Have a filter box show what the address holds."""
-    app.clientside_callback(
-        ClientsideFunction("tilescope", function),
-        Output(identifier, "value"),
-        Input("address", "search"),
-    )
 
 
 def table(

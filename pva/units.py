@@ -62,11 +62,6 @@ def size(value: float) -> str:
     return f"{value:,.0f} B"
 
 
-def exact_size(value: float) -> str:
-    """Write a number of bytes in full."""
-    return f"{value:,.0f} B"
-
-
 def duration(seconds: float) -> str:
     """Write a time in the largest unit that keeps it at 1 or above, with one decimal."""
     for step, unit in _TIME_STEPS:

@@ -14,10 +14,8 @@ nothing was executed.
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dashboard.store import Report
 from dashboard.theme import step_words
@@ -55,11 +53,3 @@ def tiles_answer(
     head = json.dumps(header, separators=(",", ":")).encode()
     head += b" " * (-len(head) % 8)
     return MAGIC + len(head).to_bytes(4, "little") + head + cells.tobytes()
-
-
-def unpack_tiles(answer: bytes) -> tuple[dict[str, Any], npt.NDArray[np.uint8]]:
-    """Read an answer back, as timeline_tiles.js does."""
-    offset = 8 + int.from_bytes(answer[4:8], "little")
-    header = json.loads(answer[8:offset])
-    cells = np.frombuffer(answer, np.uint8, offset=offset)
-    return header, cells.reshape(len(header["tiles"]) - 1, header["columns"])

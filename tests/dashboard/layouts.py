@@ -22,7 +22,7 @@ def parts(element: Any) -> Iterator[Any]:
     if isinstance(element, list | tuple):
         for each in element:
             yield from parts(each)
-    elif element is not None and not isinstance(element, str):
+    elif element is not None and not isinstance(element, str | int | float):
         yield element
         yield from parts(getattr(element, "children", None))
 

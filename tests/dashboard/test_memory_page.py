@@ -23,7 +23,7 @@ from pva.analysis.memory import memory_by_tile
 from pva.analysis.on_tiles import compute_sets_on_tiles
 from pva.analysis.tile_series import address_map, floor_plan
 from tests.builders import small_report, write_report
-from tests.dashboard.test_router import words
+from tests.dashboard.layouts import words
 
 LIMIT = Limit(3000, "A tile")
 

@@ -16,7 +16,8 @@ from dashboard.pages.operation_words import costs_sentence, outside_words
 from dashboard.store import Store
 from pva.analysis.selection import SelectionError
 from tests.builders import small_report, write_report
-from tests.dashboard.test_programs_page import find, rows, words
+from tests.dashboard.layouts import words
+from tests.dashboard.test_programs_page import find, rows
 
 
 @pytest.fixture

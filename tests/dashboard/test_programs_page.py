@@ -16,6 +16,7 @@ from pva.analysis.program_stages import program_stages
 from pva.analysis.program_tree import program_tree
 from pva.analysis.selection import SelectionError
 from tests.builders import small_report, write_report
+from tests.dashboard.layouts import words
 
 MARKUP = "<script>alert('x')</script>"
 
@@ -28,13 +29,6 @@ def store(tmp_path: Path) -> Store:
 
 def shown(store: Store, search: str) -> Any:
     return programs.shown_lines(store, parse(programs.PATH, search))
-
-
-def words(element: Any) -> str:
-    """Collect the texts of a layout."""
-    if isinstance(element, list | tuple):
-        return " ".join(map(words, element))
-    return element if isinstance(element, str) else words(getattr(element, "children", ""))
 
 
 def rows(element: Any) -> list[dict[str, Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 from dash import no_update
@@ -19,24 +18,13 @@ from pva import schema
 from pva.analysis.selection import SelectionError
 from pva.formats import registry
 from tests.builders import small_report, write_report
-from tests.dashboard.test_wiring import parts
+from tests.dashboard.layouts import parts, words
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     """Give a store of the small report."""
     return Store([write_report(tmp_path / "small")])
-
-
-def words(element: Any) -> str:
-    """Collect the texts of a layout."""
-    if element is None:
-        return ""
-    if isinstance(element, str):
-        return element
-    if isinstance(element, list | tuple):
-        return " ".join(map(words, element))
-    return words(getattr(element, "children", None))
 
 
 def menu_without(*titles: str) -> str:

@@ -18,7 +18,7 @@ from dashboard.store import Store
 from pva.errors import NotFoundError
 from pva.summary import profile_summary
 from tests.builders import small_report, write_report
-from tests.dashboard.test_router import words
+from tests.dashboard.layouts import words
 
 
 @pytest.fixture

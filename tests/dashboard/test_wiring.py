@@ -15,6 +15,7 @@ from dashboard.pages import PAGES
 from dashboard.store import Store
 from dashboard.view import following
 from tests.builders import write_report
+from tests.dashboard.layouts import parts
 
 
 @pytest.fixture(scope="module")
@@ -25,16 +26,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 @pytest.fixture(scope="module")
 def app(store: Store) -> Any:
     return create_app([store.path()])
-
-
-def parts(element: Any) -> Iterator[Any]:
-    """Walk a layout."""
-    if isinstance(element, list | tuple):
-        for each in element:
-            yield from parts(each)
-    elif element is not None and not isinstance(element, str | int | float):
-        yield element
-        yield from parts(getattr(element, "children", None))
 
 
 def inputs(app: Any) -> set[str]:
