@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import dash_ag_grid as dag
-import dash_mantine_components as dmc
-from dash import Input, State, dcc, html, no_update
+from dash import dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from dashboard.address import AddressError
@@ -174,22 +173,6 @@ def drawn(figure: Any, identifier: str, height: int = 260) -> Element:
         figure=figure, id=identifier, config=PLOT_CONFIG, responsive=True, className="plot-inner"
     )
     return html.Div(graph, className="plot", style={"height": f"{height}px"})
-
-
-def filter_box(identifier: str, words: str) -> Element:
-    """Make a box whose text becomes the filter of the address, on Enter or when it is left."""
-    return dmc.TextInput(
-        id=identifier, placeholder=words, debounce=True, size="xs", **{"aria-label": words}
-    )
-
-
-def entered(identifier: str) -> list[Input | State]:
-    """Give the inputs of a callback on what somebody entered in a box.
-
-    Never the value alone: it also changes when the box is made to follow the address, and would
-    take back where Back had just led.
-    """
-    return [Input(identifier, "n_submit"), Input(identifier, "n_blur"), State(identifier, "value")]
 
 
 def table(

@@ -23,34 +23,6 @@
     return new URLSearchParams(window.location.search).get(key);
   }
 
-  function number(key) {
-    const text = read(key);
-    return text !== null && /^\d+$/.test(text) ? Number(text) : "";
-  }
-
-  function filterText(column) {
-    const text = read("filter") || "";
-    return text.startsWith(column + "~") ? text.slice(column.length + 1) : "";
-  }
-
-  function pick(key) {
-    return function (clicked) {
-      if (clicked && clicked.points.length) go({ [key]: Math.round(clicked.points[0].x) });
-    };
-  }
-
-  function type(key) {
-    return function (submits, blurs, value) {
-      if (submits || blurs) go({ [key]: value });
-    };
-  }
-
-  function filter(column) {
-    return function (submits, blurs, value) {
-      if (submits || blurs) go({ filter: value ? column + "~" + value : null }, true);
-    };
-  }
-
   /** Open the same page of another report; what was chosen in this one means nothing there. */
   function openReport(key) {
     const kept = new URLSearchParams(window.location.search);
@@ -85,18 +57,6 @@
   window.tilescope = Object.assign(window.tilescope || {}, { go, read });
   window.dash_clientside = window.dash_clientside || {};
   window.dash_clientside.tilescope = Object.assign(window.dash_clientside.tilescope || {}, {
-    pickTile: pick("tile"),
-    pickStep: pick("step"),
-    typeTile: type("tile"),
-    typeStep: type("step"),
-    leaveTile: (clicks) => (clicks ? go({ tile: null }) : undefined),
-    choose: (value) => go({ show: value }, true),
-    filterNames: filter("name"),
-    filterLabels: filter("label"),
-    shownTile: () => number("tile"),
-    shownStep: () => number("step"),
-    shownName: () => filterText("name"),
-    shownLabel: () => filterText("label"),
     remember,
     switchTheme: (clicks) => {
       const now = document.documentElement.getAttribute("data-mantine-color-scheme");

@@ -155,7 +155,7 @@
   const KEYS = {
     "?": () => toggleSheet(),
     "/": () => focus("input[id*='\"box\":\"filter\"'], input[id*='filter'], input[id*='\"box\"']"),
-    t: () => focus("input[id*='\"box\":\"tile\"'], input[id*='\"box\":\"step\"'], .number-choice input"),
+    t: () => focus("input[id*='\"box\":\"tile\"'], input[id*='\"box\":\"step\"']"),
     "[": () => tab(-1),
     "]": () => tab(1),
     l: () => press("#theme-switch"),
