@@ -2,21 +2,27 @@
 
 What is open is kept until its files change or too many others were opened since. Nothing outside of
 the paths given is read: not by `..`, and not by a link that leads out of them.
+
+Keys joined by JOIN, such as `demo+other.pvti`, name one source: the first report among them, and
+the traces of all.
 """
 
 from __future__ import annotations
 
-import os
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from dashboard import sources
 from pva.errors import NotFoundError, PvaError
 from pva.report import Report as Report
 from pva.report import openReport
+from pva.trace import Align as Align
 from pva.trace import Trace as Trace
 from pva.trace import openTrace
 
@@ -26,24 +32,38 @@ KEPT_OPEN = 8
 # Of the files of all that is kept: what was read of a report takes some times its files. What is
 # looked at last is kept whatever its size.
 KEPT_BYTES = 80_000_000
-DEEPEST, MOST_SOURCES = 4, 500  # how far below a path reports are looked for, and how many
-REPORT_FILES = (
-    "profile.pop", "graph.json", "graph.cbor", "execution.json", "execution.cbor", "debug.cbor",
-    "framework.json", "app.json",
-)  # fmt: skip
-TRACE_SUFFIX = ".pvti"
+JOIN = "+"
+MOST_JOINED = 64
+# Files that grow are read again when that took at most one part in SPARED of the time since.
+SPARED, QUICK = 5, 0.25  # and what took less seconds than this is read again at once
 
 Stamp = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(slots=True)
 class _Opened:
-    """A source as it was at one stamp, and what was worked out of it."""
+    """A source as it was at one stamp, and what was worked out of it, each under a lock."""
 
     stamp: Stamp
-    report: Report | None = None
-    trace: Trace | None = None
-    derived: dict[str, object] = field(default_factory=dict)
+    kept: dict[str, object] = field(default_factory=dict)
+    locks: dict[str, threading.RLock] = field(default_factory=dict)
+    cost: float = 0.0  # seconds that the most expensive took
+    made: float = 0.0  # when it was done
+
+    def get(self, name: str, make: Callable[[], Value]) -> Value:
+        """Give what is kept under a name, or make it."""
+        with self.locks.setdefault(name, threading.RLock()):
+            if name not in self.kept:
+                begin = time.monotonic()
+                self.kept[name] = make()
+                self.made = time.monotonic()
+                self.cost = max(self.cost, self.made - begin)
+            return self.kept[name]  # type: ignore[return-value]
+
+    @property
+    def is_spared(self) -> bool:
+        """Tell whether it is too early to read the files again."""
+        return self.cost > QUICK and time.monotonic() - self.made < SPARED * self.cost
 
 
 class Store:
@@ -53,21 +73,26 @@ class Store:
         self._given = list(paths)
         self._roots = [path.resolve() for path in paths]
         self._paths: dict[str, Path] = {}
+        self._joined: list[str] = []
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
         self._lock = threading.RLock()
         self.scan()
+        alone = [key for key, path in self._paths.items() if path.is_file()]
+        alone = [key for key in alone if sources.is_trace(self._paths[key])]
+        if 1 < len(alone) <= MOST_JOINED:
+            self._joined.append(JOIN.join(alone))
 
     def scan(self) -> None:
         """Look for reports that came since; those known keep their keys."""
         with self._lock:
             for root in self._given:
-                for source in _sources(root):
+                for source in sources.sources(root):
                     self._add(source, root)
 
     def _add(self, source: Path, root: Path) -> str:
         known = {path: key for key, path in self._paths.items()}
         if source not in known:
-            key = _free_key(source, root, self._paths)
+            key = sources.free_key(source, root, self._paths)
             self._paths[key] = source
             return key
         return known[source]
@@ -81,8 +106,8 @@ class Store:
             path = (root / text.strip()).resolve()
             if not path.exists() or not (path == root or root in path.parents):
                 continue
-            sources = _sources(path) if path.is_dir() else [path]
-            found = [source for source in sources if _is_source(source) or source.is_file()]
+            below = sources.sources(path) if path.is_dir() else [path]
+            found = [one for one in below if sources.is_source(one) or one.is_file()]
             if text.strip() and found:
                 with self._lock:
                     return self._add(_as_given(found[0], given, root), given)
@@ -107,68 +132,93 @@ class Store:
 
     @property
     def keys(self) -> list[str]:
-        """Name the sources in the order given."""
-        return list(self._paths)
+        """Name the sources in the order given, those joined before their parts."""
+        keys = list(self._paths)
+        for joined in self._joined:
+            keys.insert(keys.index(joined.split(JOIN)[0]), joined)
+        return keys
 
-    def path(self, key: str = "") -> Path:
-        """Give the path of a source, the first one without a key; raises NotFoundError."""
+    def parts(self, key: str = "") -> tuple[str, ...]:
+        """Give the keys that a key joins, or it alone; raises NotFoundError."""
         if not self._paths:
             raise NotFoundError(
                 "dashboard", "no report was given", "start it with tilescope serve REPORT"
             )
-        if key and key not in self._paths:
+        key = key or self.keys[0]
+        parts = (key,) if key in self._paths else tuple(dict.fromkeys(key.split(JOIN)))
+        if len(parts) > MOST_JOINED or any(part not in self._paths for part in parts):
             raise NotFoundError(f"report={key}", "not there", f"known: {', '.join(self._paths)}")
-        return self._paths[key or self.keys[0]]
+        if len(parts) > 1 and key not in self._joined and len(self._joined) < MOST_JOINED:
+            self._joined.append(key)
+        return parts
+
+    def path(self, key: str = "") -> Path:
+        """Give the path of a source, the first one without a key; raises NotFoundError.
+
+        That of several is the path of the first report among them.
+        """
+        paths = [self._paths[part] for part in self.parts(key)]
+        return next((path for path in paths if sources.has_report(path)), paths[0])
 
     def has_report(self, key: str = "") -> bool:
         """Tell whether a source is more than a host trace; raises NotFoundError."""
-        path = self.path(key)
-        if path.is_dir():
-            return any((path / name).is_file() for name in REPORT_FILES)
-        return path.suffix != TRACE_SUFFIX
+        return sources.has_report(self.path(key))
 
     def report(self, key: str = "") -> Report:
         """Open a report, or give the open one; raises PvaError."""
-        opened = self._current(key)
-        with self._lock:
-            if opened.report is None:
-                opened.report = openReport(str(self.path(key)))
-            return opened.report
+        return self._current(key).get("report", lambda: self.report_anew(key))
 
     def report_anew(self, key: str = "") -> Report:
         """Open a report that is not kept, with what is read of it; raises PvaError."""
         return openReport(str(self.path(key)))
 
-    def trace(self, key: str = "") -> Trace | None:
-        """Open the host trace of a source; None when it has none. Raises PvaError."""
-        traces = [file for file in self._files(key) if file.suffix == TRACE_SUFFIX]
-        if not traces:
+    def trace(self, key: str = "", align: Align = "wall") -> Trace | None:
+        """Open the host traces of a source as one; None when it has none. Raises PvaError."""
+        if not any(map(sources.is_trace, self._files(key))):
             return None
-        opened = self._current(key)
-        with self._lock:
-            if opened.trace is None:
-                opened.trace = openTrace(str(traces[-1]))
-            return opened.trace
+        return self._current(key).get(f"trace {align}", lambda: self._trace(key, align))
+
+    def _trace(self, key: str, align: Align) -> Trace:
+        """Open the traces of a source: of a directory those of its last run."""
+        paths: list[str] = []
+        for part in self.parts(key):
+            path = self._paths[part]
+            files = sources.traces_in(path) if path.is_dir() else [path]
+            paths += map(str, _of_last_run(files) if len(files) > 1 else files)
+        return openTrace(list(dict.fromkeys(paths)), align=align)
+
+    def traces(self, key: str = "") -> list[str]:
+        """Name sources that have traces and can be joined to this one; raises NotFoundError."""
+        parts, there = self.parts(key), list(self._paths.items())
+        return [
+            other for other, path in there
+            if other not in parts and any(map(sources.is_trace, sources.files_of(path)))
+        ]  # fmt: skip
 
     def derived(self, key: str, name: str, make: Callable[[], Value]) -> Value:
         """Give what was worked out of a source under this name, or work it out and keep it."""
-        opened = self._current(key)
-        with self._lock:
-            if name not in opened.derived:
-                opened.derived[name] = make()
-            return opened.derived[name]  # type: ignore[return-value]
+        return self._current(key).get(f"of {name}", make)
 
     def stamp(self, key: str = "") -> Stamp:
         """Give what changes when a file of the source does: names, sizes and times."""
-        states = ((file.name, file.stat()) for file in self._files(key))
-        return tuple((name, state.st_size, state.st_mtime_ns) for name, state in states)
+        found = []
+        for file in self._files(key):
+            try:
+                state = file.stat()
+            except OSError:  # it went away since it was listed
+                continue
+            found.append((file.name, state.st_size, state.st_mtime_ns))
+        return tuple(found)
+
+    def shown(self, key: str = "") -> Stamp:
+        """Give the stamp of what is shown of a source: large files that grow are read seldom."""
+        return self._current(key).stamp
 
     def _files(self, key: str) -> list[Path]:
         """List the files of a source; raises PvaError when one is a link out of the paths given."""
-        path = self.path(key)
-        names = [path] if path.is_file() else [path / name for name in REPORT_FILES]
-        names += sorted(_files(path, TRACE_SUFFIX)) if path.is_dir() else []
-        files = [file for file in names if file.is_file()]
+        files: list[Path] = []
+        for part in self.parts(key):
+            files += sources.files_of(self._paths[part])
         for file in files:
             real = file.resolve()
             if not any(real == root or root in real.parents for root in self._roots):
@@ -182,12 +232,12 @@ class Store:
         return sum(sizes) > KEPT_BYTES
 
     def _current(self, key: str) -> _Opened:
-        """Give the entry of a source as its files are now."""
-        self.path(key)
+        """Give the entry of a source as its files are now, or were a little while ago."""
+        self.parts(key)
         key, stamp = key or self.keys[0], self.stamp(key)
         with self._lock:
             opened = self._opened.get(key)
-            if opened is None or opened.stamp != stamp:
+            if opened is None or (opened.stamp != stamp and not (stamp and opened.is_spared)):
                 opened = self._opened[key] = _Opened(stamp)
             self._opened.move_to_end(key)
             while len(self._opened) > 1 and (len(self._opened) > KEPT_OPEN or self._is_much()):
@@ -195,43 +245,29 @@ class Store:
             return opened
 
 
-def _files(path: Path, suffix: str) -> list[Path]:
-    return [file for file in path.iterdir() if file.suffix == suffix] if path.is_dir() else []
+def _of_last_run(files: list[Path]) -> list[Path]:
+    """Give the traces that were written at the same time as the last one, and that one."""
+    spans = {file: span for file in files if (span := _span(file))}
+    chosen: list[Path] = []
+    more = [max(spans, key=lambda file: spans[file])] if spans else files[-1:]
+    while len(more) > len(chosen):
+        chosen = more
+        first = min(spans[file][0] for file in chosen) if spans else 0
+        last = max(spans[file][1] for file in chosen) if spans else 0
+        more = [file for file, (begin, end) in spans.items() if begin <= last and end >= first]
+    return chosen
 
 
-def _is_source(path: Path) -> bool:
-    return any((path / name).is_file() for name in REPORT_FILES[:5]) or bool(
-        _files(path, TRACE_SUFFIX)
-    )
-
-
-def _sources(path: Path) -> list[Path]:
-    """List the reports at a path: itself, or, in a plain directory, those below it."""
-    if not path.is_dir() or _is_source(path):
-        return [path]
-    return _below(path) or [path]
-
-
-def _below(path: Path) -> list[Path]:
-    """List the reports below a directory, not following links to directories."""
-    found: list[Path] = []
-    for folder, names, _ in os.walk(path):
-        here = Path(folder)
-        if here != path and _is_source(here):
-            found.append(here)
-        deep = len(here.relative_to(path).parts) >= DEEPEST or len(found) >= MOST_SOURCES
-        names[:] = [] if deep else sorted(name for name in names if not name.startswith("."))
-    return found
+def _span(file: Path) -> tuple[int, int] | None:
+    """Give begin and end of a trace by the wall clock; none of one that cannot be read."""
+    try:
+        trace = openTrace(str(file))
+    except PvaError:
+        return None
+    with closing(trace):
+        return trace.anchor.wall_ns, trace.anchor.wall_ns + trace.duration_ns
 
 
 def _as_given(path: Path, given: Path, root: Path) -> Path:
     """Write a resolved path as it stands below the path given."""
     return given / path.relative_to(root) if path != root else given
-
-
-def _free_key(path: Path, root: Path, taken: dict[str, Path]) -> str:
-    """Name a source after its directory or file; when that is taken, by its place, or numbered."""
-    name = path.resolve().name or "report"
-    place = path.relative_to(root).as_posix() if path != root else name
-    numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
-    return next(key for key in (name, place, *numbered) if key not in taken)

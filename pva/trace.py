@@ -36,6 +36,11 @@ def openTrace(path: TracePath | Sequence[TracePath], *, align: Align = "wall") -
     return Trace(path, align=align)
 
 
+def isTrace(path: TracePath) -> bool:
+    """Tell a host trace from other files by how it begins; raises PvaError."""
+    return trace_files.is_trace(Path(fspath(path)))
+
+
 class Trace(Shown):
     """What a process did on the host. May be read from several threads, and while the file grows.
 
@@ -73,6 +78,11 @@ class Trace(Shown):
     def processes(self) -> tuple[Process, ...]:
         """The processes; `pvti` writes one a file."""
         return self._content.processes
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The file of each of the processes."""
+        return tuple(self.paths[place] for place in self._content.files)
 
     def process(self, pid: int) -> Process:
         """Give a process by its identifier; raises PvaError."""

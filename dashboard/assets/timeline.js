@@ -10,6 +10,7 @@
   const SETTLED = 250; // milliseconds after the last move until the address takes the window over
   const SMALLEST = 8; // units in view
   const PATIENCE = 400; // milliseconds until it is said that the server reads
+  const OPTIONS = ["report", "axis", "merged", "align"]; // of the address, on which answers depend
   const views = new WeakMap();
 
   /** Read an answer into typed arrays; `rows` maps a row to its first rectangle and one behind. */
@@ -79,10 +80,10 @@
         folded: list(read("closed")), pinned: list(read("pinned")), hidden: list(read("hidden")),
         flat: read("show") === "flat", absolute: read("time") === "absolute",
         marks: (read("marks") || "").split(",").filter((text) => /^\d+$/.test(text)).map(Number),
-        chosen: this.range(read("selection")), axis: read("axis") || "", merged: read("merged") === "on",
+        chosen: this.range(read("selection")), axis: read("axis") || "",
       };
       this.takeRange(read("range") || "");
-      const asked = [read("report") || "", this.state.axis, this.state.merged].join("\u0000");
+      const asked = OPTIONS.map((key) => read(key) || "").join("\u0000");
       if (asked !== this.asked) {
         this.asked = asked;
         this.forget();
@@ -128,7 +129,7 @@
     link(path, more) {
       const { read } = window.tilescope;
       const search = new URLSearchParams(more || {});
-      for (const key of ["report", "axis", "merged"]) if (read(key)) search.set(key, read(key));
+      for (const key of OPTIONS) if (read(key)) search.set(key, read(key));
       return "/timeline/" + this.place.dataset.source + path + "?" + search;
     }
 

@@ -14,7 +14,8 @@ from dashboard.pages.documents import dotted, leaves, tree
 from dashboard.pages.provenance import trust_section
 from dashboard.pages.targets import architecture_words, kind_words
 from dashboard.pages.words import counted, execution_sentence, fit_sentence, fit_tone
-from dashboard.store import REPORT_FILES, Report, Store
+from dashboard.sources import REPORT_FILES
+from dashboard.store import Report, Store
 from dashboard.theme import Theme
 from pva import units
 from pva.analysis.execution import execution_overview, runs

@@ -7,16 +7,16 @@ from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
-from dash import Dash, html
+from dash import Dash, dcc, html
 
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address, Range
 from dashboard.components import Column, Element, facts, section
 from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.words import counted
-from dashboard.store import Store
+from dashboard.store import JOIN, Align, Store, Trace
 from dashboard.theme import Theme
-from dashboard.timeline.endpoint import host, host_trace, timeline
+from dashboard.timeline.endpoint import align_of, host, host_trace, unmerged
 from dashboard.timeline.lanes import Timeline
 from pva import units
 from pva.analysis.host_events import (
@@ -42,6 +42,9 @@ LABEL_COLUMNS = (
 )
 TABS = (("labels", "By label"), ("calls", "Call tree"), ("callers", "Bottom up"))
 LINES = (("line", "Lines"), ("area", "Areas"))
+ALIGNS = (("wall", "By the clock"), ("start", "From their begin"))
+FAR_APART = 20  # times what the files are long together
+MOST_FILES = 40  # offered to be added
 WINDOW = ("range", "selection")
 MOST_EVENTS = 2_000_000  # that tables are made of while somebody waits
 MOST_NODES = 400  # of a tree; those with less time are left out
@@ -54,28 +57,24 @@ def available(store: Store, report: str) -> bool:
 
 def layout(store: Store, chosen: Address) -> Element:
     """Lay the page out; raises PvaError."""
-    trace = host_trace(store, chosen.report)
-    tools: list[Element] = []
-    if trace.series:
-        tools.append(controls.choice("lines", LINES, chosen, label="Line graphs"))
-    more = "still being written; the view follows" if not trace.is_finished else ""
+    trace = host_trace(store, chosen.report, aligned(chosen))
     return html.Div(
         [
             components.title("What did the host do meanwhile?"),
-            view.panel("trace-answer", PATH, ()),
-            *(components.fault(problem) for problem in trace.problems),
+            view.panel("trace-answer", PATH, ("align",)),
             section(
                 "Host timeline",
+                *(html.P(problem, className="note") for problem in trace.problems),
                 view.panel("trace-channels", PATH, ("hidden",)),
                 canvas("host", "Host timeline"),
-                note=more or "a lane a thread, coloured by channel",
-                tools=controls.row(tools),
+                note="a lane a thread, coloured by channel",
+                tools=controls.row(_tools(store, trace, chosen)),
             ),
-            view.panel("trace-event", PATH, ("event",)),
+            view.panel("trace-event", PATH, ("event", "align")),
             section(
                 "Where the time goes",
                 controls.tabs(TABS, chosen),
-                view.panel("trace-tables", PATH, (*WINDOW, "tab", "filter", "folded")),
+                view.panel("trace-tables", PATH, (*WINDOW, "tab", "filter", "folded", "align")),
                 tools=controls.row(
                     [
                         controls.filter_box("label", "Filter labels", chosen),
@@ -87,15 +86,70 @@ def layout(store: Store, chosen: Address) -> Element:
     )
 
 
+def aligned(chosen: Address) -> Align:
+    """Tell how several files lie: by the wall clock, or all from their begin."""
+    return align_of(chosen.text("align"))
+
+
+def _tools(store: Store, trace: Trace, chosen: Address) -> list[Element]:
+    """Offer what this trace can be shown as."""
+    tools: list[Element] = []
+    if len(trace.threads) > 1:
+        tools.append(controls.switch("merged", "Merge threads", chosen))
+    if trace.series:
+        tools.append(controls.choice("lines", LINES, chosen, label="Line graphs"))
+    if len(trace.paths) > 1:
+        tools.append(controls.choice("align", ALIGNS, chosen, label="Several files"))
+    return [*tools, *_files(store, chosen)]
+
+
+def _files(store: Store, chosen: Address) -> list[Element]:
+    """Link to this timeline with one more file, or with one less."""
+    parts = store.parts(chosen.report)
+    fewer = [
+        (f"Without {one}", tuple(part for part in parts if part != one))
+        for one in (parts if len(parts) > 1 else ())
+    ]
+    more = [(f"Add {one}", (*parts, one)) for one in store.traces(chosen.report)[:MOST_FILES]]
+    links = [
+        dcc.Link(words, href=address.write(Address(PATH, JOIN.join(kept))))
+        for words, kept in [*more, *fewer]
+    ]
+    if not links:
+        return []
+    title = "Show the traces of several files on one timeline"
+    summary = html.Summary("Files", title=title)
+    return [html.Details([summary, html.Div(links, className="menu")], className="preferences")]
+
+
 def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Answer the question of the page, which needs all events: the page does not wait for it."""
-    return components.headline(trace_sentence(store, chosen))
+    found = host(store, chosen.report, aligned(chosen))
+    trace = host_trace(store, chosen.report, aligned(chosen))
+    writing = "" if trace.is_finished else "Still being written, or ended early; the view follows."
+    more = _apart(found.timeline) if len(trace.paths) > 1 else writing
+    return components.headline(trace_sentence(store, chosen), more=more)
+
+
+def _apart(whole: Timeline) -> str:
+    """Say that files lie so far from each other that little is seen of each."""
+    tracks = whole.tracks
+    spans: dict[str, list[int]] = {}
+    for lane in whole.lanes:
+        for row in range(lane.first, lane.stop) if "derived" not in lane.kinds else ():
+            first, stop = tracks.offset[row : row + 2].tolist()
+            ends = tracks.ends(np.arange(stop - 1, stop) if stop > first else np.zeros(0, int))
+            spans.setdefault(lane.path[0], []).extend((*tracks.begin[first:stop][:1], *ends))
+    long = sum(int(max(moments) - min(moments)) for moments in spans.values() if moments)
+    if len(spans) < 2 or whole.extent[1] - whole.extent[0] < FAR_APART * long:
+        return ""
+    return "The files lie far apart by their clocks; align them from their begin to compare them."
 
 
 def trace_sentence(store: Store, chosen: Address) -> str:
     """Say how long the trace is, what it holds, and what took the most time by itself."""
-    found = host(store, chosen.report)
-    whole, trace = found.timeline, host_trace(store, chosen.report)
+    found = host(store, chosen.report, aligned(chosen))
+    whole, trace = found.timeline, host_trace(store, chosen.report, aligned(chosen))
     held = f"{counted(found.events, 'event')} on {counted(len(whole.threads), 'thread')}"
     sentence = f"{units.duration(trace.duration_ns / 1e9)} of the host, {held}."
     every = int(found.self_time.sum())
@@ -109,7 +163,7 @@ def trace_sentence(store: Store, chosen: Address) -> str:
 
 def channel_key(store: Store, chosen: Address, _theme: Theme) -> Element:
     """List the channels with their colours; a click hides one, another shows it again."""
-    whole = timeline(store, "host", chosen.report)
+    whole = unmerged(store, chosen.report, aligned(chosen))
     used = {int(kind) for kind in whole.tracks.kind[: len(whole.labels)].tolist()}
     hidden = {unquote(text) for text in chosen.text("hidden").split(",") if text}
     items = [
@@ -133,7 +187,7 @@ def event_details(store: Store, chosen: Address, _theme: Theme) -> Element:
     if chosen.event is None:
         hint = "Click one in the timeline, or press n for the next."
         return section("Selected event", components.message("No event is selected.", hint=hint))
-    found = host(store, chosen.report)
+    found = host(store, chosen.report, aligned(chosen))
     whole = found.timeline
     figures = event_figures(whole.tracks, chosen.event)
     place = next(n for n, lane in enumerate(whole.lanes) if lane.first <= figures.row < lane.stop)
@@ -176,7 +230,7 @@ def events_touching(whole: Timeline, window: Range) -> int:
 
 def label_frame(store: Store, chosen: Address) -> Any:
     """Give the labels of a part of the trace, filtered."""
-    whole = timeline(store, "host", chosen.report)
+    whole = unmerged(store, chosen.report, aligned(chosen))
     window, _ = window_of(whole, chosen)
     frame = label_figures(whole.tracks, whole.threads, window.begin, window.end)
     numbers = frame["label"].tolist()
@@ -189,7 +243,7 @@ def label_frame(store: Store, chosen: Address) -> Any:
 
 def time_tables(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Show the labels, the call tree or the callers of a part of the trace."""
-    whole = timeline(store, "host", chosen.report)
+    whole = unmerged(store, chosen.report, aligned(chosen))
     window, words = window_of(whole, chosen)
     length = units.duration((window.end - window.begin) / 1e9)
     tab = chosen.option("tab", [value for value, _ in TABS])

@@ -15,19 +15,29 @@ MOST_CHARTS = 40
 
 def chart_list(trace: Trace) -> list[dict[str, Any]]:
     """Name the charts of a trace: a line graph with its series, or a heat map."""
-    graphs: dict[tuple[str, str], list[str]] = {}
+    graphs: dict[tuple[str, str, int], list[str]] = {}
     for series in trace.series:
-        graphs.setdefault((series.graph, series.unit), []).append(series.name)
+        graphs.setdefault((series.graph, series.unit, series.pid), []).append(series.name)
     lines: list[dict[str, Any]] = [
-        {"kind": "line", "key": f"graph {name}", "name": name, "unit": unit, "series": names}
-        for (name, unit), names in graphs.items()
-    ]
+        {"kind": "line", "key": _key(trace, "graph", name, pid),
+         "name": _named(trace, name, pid), "unit": unit, "series": names}
+        for (name, unit, pid), names in graphs.items()
+    ]  # fmt: skip
     heat: list[dict[str, Any]] = [
-        {"kind": "heat", "key": f"heatmap {one.name}", "name": one.name, "unit": one.unit,
+        {"kind": "heat", "key": _key(trace, "heatmap", one.name, one.pid),
+         "name": _named(trace, one.name, one.pid), "unit": one.unit,
          "edges": [_edge(edge) for edge in one.edges.tolist()]}
         for one in trace.heatmaps
     ]  # fmt: skip
     return [*lines, *heat][:MOST_CHARTS]
+
+
+def _key(trace: Trace, kind: str, name: str, pid: int) -> str:
+    return f"{kind} {name}" if len(trace.processes) == 1 else f"{kind} {pid} {name}"
+
+
+def _named(trace: Trace, name: str, pid: int) -> str:
+    return name if len(trace.processes) == 1 else f"{name} ({pid})"
 
 
 def _edge(value: float) -> float | None:
@@ -40,11 +50,11 @@ def charts_in(trace: Trace, begin: int, end: int) -> dict[str, Any]:
     for series in trace.series:
         times, values = line_points(series.time_ns, series.value, begin, end, POINTS)
         part = {"name": series.name, "time": times.tolist(), "value": _plain(values)}
-        found.setdefault(f"graph {series.graph}", []).append(part)
+        found.setdefault(_key(trace, "graph", series.graph, series.pid), []).append(part)
     for one in trace.heatmaps:
         first, last, shares = heat_columns(one.time_ns, one.counts, begin, end, COLUMNS)
         known = np.where(np.isnan(shares), 0, np.rint(16 + 59.75 * (shares + 4)))
-        found[f"heatmap {one.name}"] = {
+        found[_key(trace, "heatmap", one.name, one.pid)] = {
             "begin": first.tolist(),
             "end": last.tolist(),
             "level": known.astype(np.int64).tolist(),

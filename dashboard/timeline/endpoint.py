@@ -9,7 +9,9 @@
                                   times `height`
     /timeline/host/charts         line graphs and heat maps in a window, as JSON (charts.py)
 
-`together` has the option `axis`: `device`, or `simulated`.
+`together` has the option `axis`: `device`, or `simulated`; `host` has `align`, whether several
+files lie by the `wall` clock or from their `start`, and `merged=on`, the threads of a process in
+one lane.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,11 +30,12 @@ import numpy.typing as npt
 
 from dashboard.exports import KINDS, exported
 from dashboard.memory import give_back
-from dashboard.store import Store, Trace
+from dashboard.store import Align, Store, Trace
 from dashboard.timeline.charts import chart_list, charts_in
 from dashboard.timeline.device import device_timeline
 from dashboard.timeline.host import HostTimeline, host_timeline
 from dashboard.timeline.lanes import Timeline
+from dashboard.timeline.merged import merged_timeline
 from dashboard.timeline.packing import pack
 from dashboard.timeline.search import search
 from dashboard.timeline.tiles import tiles_answer
@@ -47,14 +51,17 @@ MAX_PIXELS = 8192
 FLAT = "flat"  # the option `show` of an address that hides the rows of layers
 
 
-def timeline(store: Store, source: str, report: str, axis: str = "") -> Timeline:
+def timeline(
+    store: Store, source: str, report: str, options: Mapping[str, str] = MappingProxyType({})
+) -> Timeline:
     """Give the whole timeline of a source, made once a state of its files. Raises PvaError."""
     if source == "device":
         return _device(store, report)
     if source == "host":
-        return host(store, report).timeline
+        align = align_of(options.get("align", ""))
+        return (merged if options.get("merged") == "on" else unmerged)(store, report, align)
     if source == "together":
-        return together(store, report, axis_of(axis))
+        return together(store, report, axis_of(options.get("axis", "")))
     raise NotFoundError(f"timeline {source}", "not there", f"known: {', '.join(SOURCES)}")
 
 
@@ -72,9 +79,9 @@ def _device_anew(store: Store, report: str) -> Timeline:
     return whole
 
 
-def host_trace(store: Store, report: str) -> Trace:
+def host_trace(store: Store, report: str, align: Align = "wall") -> Trace:
     """Give the host trace of a source; raises NotFoundError when it has none."""
-    trace = store.trace(report)
+    trace = store.trace(report, align)
     if trace is None:
         raise NotFoundError(
             store.path(report).name, "no host trace", "set PVTI_OPTIONS and run again"
@@ -82,15 +89,33 @@ def host_trace(store: Store, report: str) -> Trace:
     return trace
 
 
-def host(store: Store, report: str) -> HostTimeline:
+def host(store: Store, report: str, align: Align = "wall") -> HostTimeline:
     """Give the timeline of the host trace of a source; raises PvaError."""
-    return store.derived(report, "host timeline", partial(_host_anew, store, report))
+    make = partial(_host_anew, store, report, align)
+    return store.derived(report, f"host timeline {align}", make)
 
 
-def _host_anew(store: Store, report: str) -> HostTimeline:
-    whole = host_timeline(host_trace(store, report))
+def _host_anew(store: Store, report: str, align: Align) -> HostTimeline:
+    trace = host_trace(store, report, align)
+    whole = host_timeline(trace, from_start=align == "start" and len(trace.paths) > 1)
     give_back()
     return whole
+
+
+def unmerged(store: Store, report: str, align: Align = "wall") -> Timeline:
+    """Give the timeline of threads; raises PvaError."""
+    return host(store, report, align).timeline
+
+
+def merged(store: Store, report: str, align: Align = "wall") -> Timeline:
+    """Give the timeline with the threads of each process in one lane; raises PvaError."""
+    name = f"merged timeline {align}"
+    return store.derived(report, name, lambda: merged_timeline(unmerged(store, report, align)))
+
+
+def align_of(text: str) -> Align:
+    """Read the option `align`: by the wall clock unless the other is named."""
+    return "start" if text == "start" else "wall"
 
 
 def axis_of(text: str) -> Axis:
@@ -170,75 +195,101 @@ def moment(text: str | None) -> int | None:
     return int(value) if math.isfinite(value) and abs(value) < 1 << 62 else None
 
 
+Options = Mapping[str, str]
+Body = tuple[bytes | str, str, dict[str, str]]  # what is answered, its type, headers
+BINARY, JSON = "application/octet-stream", "application/json"
+
+
+def _asked_for(store: Store, source: str, asked: Options) -> Timeline:
+    return timeline(store, source, asked.get("report", ""), asked)
+
+
+def _asked_trace(store: Store, asked: Options) -> Trace:
+    return host_trace(store, asked.get("report", ""), align_of(asked.get("align", "")))
+
+
+def _asked_window(asked: Options) -> tuple[int | None, int | None]:
+    return moment(asked.get("begin")), moment(asked.get("end"))
+
+
+def _whole(asked: Options, key: str, default: int) -> int:
+    """Read a whole number, or give the default."""
+    found = re.fullmatch(r"-?\d{1,18}", asked.get(key, ""))
+    return int(found[0]) if found else default
+
+
+def _layout(store: Store, source: str, asked: Options) -> Body:
+    document = _asked_for(store, source, asked).layout()
+    if source == "host":
+        document["charts"] = chart_list(_asked_trace(store, asked))
+    return json.dumps(document), JSON, {}
+
+
+def _window(store: Store, source: str, asked: Options) -> Body:
+    started = time.thread_time()
+    whole = _asked_for(store, source, asked)
+    rows = rows_asked(asked["rows"], whole.tracks.rows) if "rows" in asked else None
+    body = answer(whole, *_asked_window(asked), _whole(asked, "pixels", 1000), rows)
+    spent = f"window;dur={1e3 * (time.thread_time() - started):.3f}"
+    return body, BINARY, {"Server-Timing": spent}
+
+
+def _found(store: Store, source: str, asked: Options) -> Body:
+    rank = _whole(asked, "rank", 0) if "rank" in asked else None
+    hits = search(_asked_for(store, source, asked), asked.get("q", ""), rank)
+    return json.dumps(hits), JSON, {}
+
+
+def _tiles(store: Store, source: str, asked: Options) -> Body:
+    if source != "device":
+        raise NotFoundError(f"tiles of {source}", "not there", "the device has tiles")
+    shown = window_in(_asked_for(store, source, asked).extent, _asked_window(asked))
+    size = _whole(asked, "columns", 700), _whole(asked, "height", 100)
+    chosen = re.fullmatch(r"(\d{1,9})-(\d{1,9})", asked.get("tiles", ""))
+    span = (int(chosen[1]), int(chosen[2])) if chosen else None
+    return tiles_answer(store.report(asked.get("report", "")), shown, size, span), BINARY, {}
+
+
+def _charts(store: Store, _source: str, asked: Options) -> Body:
+    trace = _asked_trace(store, asked)
+    shown = window_in((0, trace.duration_ns), _asked_window(asked))
+    return json.dumps(charts_in(trace, *shown)), JSON, {}
+
+
+def _export(kind: str, store: Store, source: str, asked: Options) -> Body:
+    whole = _asked_for(store, source, asked)
+    body = exported(whole, kind, *window_in(whole.extent, _asked_window(asked)))
+    headers = {"Content-Disposition": f'attachment; filename="{source}.{kind}"'}
+    return body, KINDS[kind][1].partition(";")[0], headers
+
+
+Make = Callable[[Store, str, Options], Body]
+ROUTES: tuple[tuple[str, Make], ...] = (
+    ("", _window),
+    ("/layout", _layout),
+    ("/search", _found),
+    ("/tiles", _tiles),
+    ("/charts", _charts),
+    *((f"/export.{kind}", partial(_export, kind)) for kind in KINDS),
+)
+
+
 def register(server: Flask, store: Store) -> None:
     """Add the addresses to the server."""
-    from flask import Response, request
-
-    def asked_for(source: str) -> Timeline:
-        asked = request.args
-        return timeline(store, source, asked.get("report", ""), asked.get("axis", ""))
-
-    def asked_window() -> tuple[int | None, int | None]:
-        return moment(request.args.get("begin")), moment(request.args.get("end"))
-
-    def layout(source: str) -> Response:
-        document = asked_for(source).layout()
-        if source == "host":
-            document["charts"] = chart_list(host_trace(store, request.args.get("report", "")))
-        return Response(json.dumps(document), mimetype="application/json")
-
-    def window(source: str) -> Response:
-        started = time.thread_time()
-        whole, asked = asked_for(source), request.args
-        rows = rows_asked(asked["rows"], whole.tracks.rows) if "rows" in asked else None
-        body = answer(whole, *asked_window(), asked.get("pixels", 1000, type=int), rows)
-        spent = f"window;dur={1e3 * (time.thread_time() - started):.3f}"
-        headers = {"Server-Timing": spent}
-        return Response(body, mimetype="application/octet-stream", headers=headers)
-
-    def found(source: str) -> Response:
-        text, rank = request.args.get("q", ""), request.args.get("rank", type=int)
-        hits = search(asked_for(source), text, rank)
-        return Response(json.dumps(hits), mimetype="application/json")
-
-    def tiles(source: str) -> Response:
-        asked, key = request.args, request.args.get("report", "")
-        if source != "device":
-            raise NotFoundError(f"tiles of {source}", "not there", "the device has tiles")
-        shown = window_in(asked_for(source).extent, asked_window())
-        size = (asked.get("columns", 700, type=int), asked.get("height", 100, type=int))
-        chosen = re.fullmatch(r"(\d{1,9})-(\d{1,9})", asked.get("tiles", ""))
-        span = (int(chosen[1]), int(chosen[2])) if chosen else None
-        body = tiles_answer(store.report(key), shown, size, span)
-        return Response(body, mimetype="application/octet-stream")
-
-    def charts(source: str) -> Response:
-        trace = host_trace(store, request.args.get("report", ""))
-        shown = window_in((0, trace.duration_ns), asked_window())
-        return Response(json.dumps(charts_in(trace, *shown)), mimetype="application/json")
-
-    def export(source: str) -> Response:
-        whole, kind = asked_for(source), request.path.rpartition(".")[2]
-        body = exported(whole, kind, *window_in(whole.extent, asked_window()))
-        headers = {"Content-Disposition": f'attachment; filename="{source}.{kind}"'}
-        return Response(body, mimetype=KINDS[kind][1].partition(";")[0], headers=headers)
-
-    exports = tuple((f"/export.{kind}", export) for kind in KINDS)
-    routes = (("", window), ("/layout", layout), ("/search", found), ("/tiles", tiles),
-              ("/charts", charts))  # fmt: skip
-    for path, make in (*routes, *exports):
+    for path, make in ROUTES:
         address = f"/timeline/<source>{path}"
-        server.add_url_rule(address, f"timeline{path}", _answered(make))
+        server.add_url_rule(address, f"timeline{path}", _answered(store, make))
 
 
-def _answered(make: Callable[[str], Response]) -> Callable[[str], Response]:
-    """Answer a fault with its line."""
-    from flask import Response
+def _answered(store: Store, make: Make) -> Callable[[str], Response]:
+    """Answer a request, and a fault with its line."""
+    from flask import Response, request
 
     def answered(source: str) -> Response:
         try:
-            return make(source)
+            body, kind, headers = make(store, source, request.args)
         except PvaError as fault:
             return Response(str(fault), 404, mimetype="text/plain")
+        return Response(body, mimetype=kind, headers=headers)
 
     return answered

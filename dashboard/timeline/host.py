@@ -6,8 +6,10 @@ so that the timeline alone holds the events in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,8 +53,8 @@ class _Making:
     events: int = 0
 
 
-def host_timeline(trace: Trace) -> HostTimeline:
-    """Lay out the events of all threads."""
+def host_timeline(trace: Trace, *, from_start: bool = False) -> HostTimeline:
+    """Lay out the events of all threads; with `from_start` they lie by no one clock."""
     making = _Making([], {}, set(), np.zeros(len(trace.labels) + 1))
     tracks = build(_rows(trace, making), lambda: [*trace.label_channels.tolist(), 0])
     colours = [
@@ -60,7 +62,7 @@ def host_timeline(trace: Trace) -> HostTimeline:
     ]
     whole = Timeline(
         "ns", NANOSECONDS, tuple(making.lanes), tracks, trace.labels,
-        [*colours, ("quiet", "Other")], wall_ns=trace.anchor.wall_ns,
+        [*colours, ("quiet", "Other")], wall_ns=0 if from_start else trace.anchor.wall_ns,
     )  # fmt: skip
     still_open = frozenset(making.still_open)
     spent = making.self_time.astype(np.int64)
@@ -70,16 +72,14 @@ def host_timeline(trace: Trace) -> HostTimeline:
 
 def _rows(trace: Trace, making: _Making) -> Iterator[Row]:
     """Give the rows of all threads, and note their lanes, metadata and what is open."""
-    names = thread_names(trace)
     instants = trace.instants
     by_thread = np.argsort(instants.thread, kind="stable")
     edges = np.searchsorted(instants.thread[by_thread], np.arange(len(trace.threads) + 1))
-    processes = {process.pid: process.name or "Process" for process in trace.processes}
     runs = np.flatnonzero([text == RUN for text in trace.labels])
     found: list[Row] = []
     first = 0
-    for number, thread in enumerate(trace.threads):
-        columns = thread.read()
+    for number, path, name in threads_in_order(trace):
+        columns = trace.threads[number].read()
         run = np.isin(columns.label, runs) if len(runs) else np.zeros(0, np.int64)
         if run.any():
             found.append((columns.begin_ns[run], columns.end_ns[run], columns.label[run]))
@@ -95,14 +95,21 @@ def _rows(trace: Trace, making: _Making) -> Iterator[Row]:
             yield row
             kinds.append("event")
         outermost = first + (1 if len(flags) and len(kinds) > 1 else 0)
-        path = (trace.path.name, f"{processes[thread.pid]} {thread.pid}")
         stop = first + len(kinds)
-        making.lanes.append(Lane(names[number], path, first, stop, (), tuple(kinds), outermost))
+        making.lanes.append(Lane(name, path, first, stop, (), tuple(kinds), outermost))
         first = stop
     if found:
         yield _activity(found)
-        path = (trace.path.name, "Derived")
-        lane = Lane("IPU activity", path, first, first + 1, ("from runs",), ("derived",), first)
+        above = (trace.path.name,) if len(trace.paths) == 1 else ()
+        lane = Lane(
+            "IPU activity",
+            (*above, "Derived"),
+            first,
+            first + 1,
+            ("from runs",),
+            ("derived",),
+            first,
+        )
         making.lanes.insert(0, lane)
 
 
@@ -134,17 +141,24 @@ def _depths(columns: Any, making: _Making) -> Iterator[Row]:
         yield columns.begin_ns[here], columns.end_ns[here], columns.label[here]
 
 
-def thread_names(trace: Trace) -> list[str]:
-    """Name the lanes: a thread's name, and what tells it from others of that name."""
-    known: dict[tuple[int, str], int] = {}
-    for thread in trace.threads:
-        key = (thread.pid, thread.name)
-        known[key] = known.get(key, 0) + 1
-    return [
-        f"Thread {thread.tid}"
-        if not thread.name
-        else f"{thread.name} {thread.tid}"
-        if known[thread.pid, thread.name] > 1
-        else thread.name
-        for thread in trace.threads
-    ]
+def threads_in_order(trace: Trace) -> Iterator[tuple[int, tuple[str, str], str]]:
+    """Give number, headings and name of the threads, those of a process after each other.
+
+    Headings are file and process; a name is that of the thread, and what tells it from others.
+    """
+    places = {id(thread): number for number, thread in enumerate(trace.threads)}
+    files = _told_apart(trace.files)
+    for process, file in zip(trace.processes, files, strict=True):
+        path = (file, f"{process.name or 'Process'} {process.pid}")
+        alike = Counter(thread.name for thread in process.threads)
+        for thread in process.threads:
+            name = f"Thread {thread.tid}" if not thread.name else thread.name
+            if thread.name and alike[thread.name] > 1:
+                name = f"{thread.name} {thread.tid}"
+            yield places[id(thread)], path, name
+
+
+def _told_apart(files: Sequence[Path]) -> list[str]:
+    """Name files, those of one name with their directory."""
+    alike = Counter(file.name for file in set(files))
+    return [f"{one.parent.name}/{one.name}" if alike[one.name] > 1 else one.name for one in files]

@@ -1,7 +1,8 @@
 """Several traces as one: their tables after each other, each row numbered anew.
 
 The tables are those of `pvti.schema`, which tells what refers to what; `series` and `heatmaps` have
-one more column, the `process`, as a file of one process does not tell it.
+one more column, the `process`, as a file of one process does not tell it, and `processes` has the
+`file` of each, counted from 0.
 """
 
 from __future__ import annotations
@@ -134,6 +135,8 @@ class JoinedFile:
                 new["id"] = self._first[name][place] + np.arange(len(rows["id"]))
             for column, table in REFERENCES[name].items():
                 new[column] = self._new(place, table, rows[column])
+            if name == "processes":
+                new["file"] = np.full(len(rows["id"]), place)
             if name in OF_A_PROCESS and "process" not in rows:
                 new["process"] = np.full(len(rows["id"]), self._first["processes"][place])
             elif name in OF_A_PROCESS:

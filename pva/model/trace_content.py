@@ -46,6 +46,7 @@ class TraceContent:
         self._last = rows["last_ns"] + self._shift
         self.duration_ns = int(self._last.max())
         self.finished = bool(rows["finished"].all())
+        self.files: list[int] = [int(place) for place in rows.get("file", 0 * rows["id"])]
         backward = int((self._tables["long_events"]["duration_ns"] < 0).sum())
         self.problems = (
             *file.problems,

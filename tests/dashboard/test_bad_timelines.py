@@ -23,15 +23,22 @@ from pvti import schema
 MEGABYTE = "<script>alert(1)</script>" * 40_000
 
 
-def write(path: Path, events: list[tuple[int, int, int, int]], labels: list[str]) -> Path:
-    """Write a trace of events: thread, begin, end, label."""
+def write(
+    path: Path,
+    events: list[tuple[int, int, int, int]],
+    labels: list[str],
+    *,
+    pid: int = 7,
+    wall: int = 10**18,
+) -> Path:
+    """Write a trace of events: thread, begin, end, label; it begins at `wall`."""
     path.unlink(missing_ok=True)
     file = sqlite3.connect(path)
     for statement in schema.create_statements():
         file.execute(statement)
     last = max((end for _, _, end, _ in events), default=0)
     rows: dict[str, list[tuple[Any, ...]]] = {
-        "processes": [(1, 7, "made.py", 0, 10**18, last, 1, 0)],
+        "processes": [(1, pid, "made.py", 0, wall, last, 1, 0)],
         "channels": [(1, "<b>made</b>")],
         "labels": [(number + 1, 1, text) for number, text in enumerate(labels)],
         "threads": [],

@@ -1,0 +1,91 @@
+"""Where reports and host traces lie below the paths given at start. Nothing is opened here."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+
+from pva.errors import PvaError
+from pva.trace import isTrace
+
+DEEPEST, MOST_SOURCES = 4, 500  # how far below a path reports are looked for, and how many
+REPORT_FILES = (
+    "profile.pop", "graph.json", "graph.cbor", "execution.json", "execution.cbor", "debug.cbor",
+    "framework.json", "app.json",
+)  # fmt: skip
+TRACE_SUFFIX = ".pvti"
+CHROME_SUFFIXES = (".json", ".json.gz")  # of what may be a Chrome trace
+
+
+def is_trace(path: Path) -> bool:
+    """Tell whether a file is a host trace: by its suffix, or by how it begins."""
+    if path.suffix == TRACE_SUFFIX:
+        return True
+    named = path.name.endswith(CHROME_SUFFIXES) and path.name not in REPORT_FILES
+    if not named or not path.is_file():
+        return False
+    state = path.stat()
+    return _begins_as_trace(path, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=1024)
+def _begins_as_trace(path: Path, _size: int, _time: int) -> bool:
+    try:
+        return isTrace(path)
+    except PvaError:
+        return False
+
+
+def files_of(path: Path) -> list[Path]:
+    """List the files of a source that there are, its traces last."""
+    if not path.is_dir():
+        return [path] if path.is_file() else []
+    known = (path / name for name in REPORT_FILES)
+    return [*(file for file in known if file.is_file()), *traces_in(path)]
+
+
+def traces_in(folder: Path) -> list[Path]:
+    """List the traces of a directory: `.pvti`, or without any those of other formats."""
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    named = [file for file in files if file.suffix == TRACE_SUFFIX and file.is_file()]
+    return named or [file for file in files if is_trace(file)]
+
+
+def has_report(path: Path) -> bool:
+    """Tell whether a source is more than a host trace."""
+    if path.is_dir():
+        return any((path / name).is_file() for name in REPORT_FILES)
+    return not is_trace(path)
+
+
+def is_source(path: Path) -> bool:
+    """Tell whether a directory holds a report or a trace."""
+    return any((path / name).is_file() for name in REPORT_FILES[:5]) or bool(traces_in(path))
+
+
+def sources(path: Path) -> list[Path]:
+    """List the reports at a path: itself, or, in a plain directory, those below it."""
+    if not path.is_dir() or is_source(path):
+        return [path]
+    return _below(path) or [path]
+
+
+def _below(path: Path) -> list[Path]:
+    """List the reports below a directory, not following links to directories."""
+    found: list[Path] = []
+    for folder, names, _ in os.walk(path):
+        here = Path(folder)
+        if here != path and is_source(here):
+            found.append(here)
+        deep = len(here.relative_to(path).parts) >= DEEPEST or len(found) >= MOST_SOURCES
+        names[:] = [] if deep else sorted(name for name in names if not name.startswith("."))
+    return found
+
+
+def free_key(path: Path, root: Path, taken: dict[str, Path]) -> str:
+    """Name a source after its directory or file; when that is taken, by its place, or numbered."""
+    name = path.resolve().name or "report"
+    place = path.relative_to(root).as_posix() if path != root else name
+    numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
+    return next(key for key in (name, place, *numbered) if key not in taken)

@@ -1,0 +1,114 @@
+"""Traces of several files on one timeline: which are found, how they lie, what the page offers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dashboard.address import parse
+from dashboard.pages import trace as page
+from dashboard.store import Store
+from dashboard.timeline import endpoint
+from pva.errors import NotFoundError
+from tests.builders import write_report
+from tests.dashboard.layouts import words
+from tests.dashboard.test_bad_timelines import write
+
+SECOND = 10**9
+
+
+def chrome(path: Path) -> Path:
+    """Write a Chrome trace of two events."""
+    events = [
+        {"ph": "X", "name": "op", "pid": 3, "tid": 4, "ts": ts, "dur": 2} for ts in (0, 5)
+    ]  # fmt: skip
+    path.write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> list[Path]:
+    """Give two traces that begin ten nanoseconds apart, and one of Chrome."""
+    one = [(0, 0, 4, 0), (1, 2, 6, 0)]
+    return [
+        write(tmp_path / "a.pvti", one, ["x"], pid=1),
+        write(tmp_path / "b.pvti", one, ["y"], pid=2, wall=10**18 + 10),
+        chrome(tmp_path / "c.json"),
+    ]
+
+
+def begins(whole: Any) -> list[int]:
+    """Give when each lane begins."""
+    return [int(whole.tracks.begin[whole.tracks.offset[lane.first]]) for lane in whole.lanes]
+
+
+def test_traces_given_together_are_one_source_and_one_each(three: list[Path]) -> None:
+    store = Store(three)
+    assert store.keys == ["a.pvti+b.pvti+c.json", "a.pvti", "b.pvti", "c.json"]
+    lanes = endpoint.unmerged(store, "").lanes
+    assert [lane.path for lane in lanes] == [
+        ("a.pvti", "made.py 1"), ("a.pvti", "made.py 1"),
+        ("b.pvti", "made.py 2"), ("b.pvti", "made.py 2"), ("c.json", "Process 3"),
+    ]  # fmt: skip
+    assert len(endpoint.unmerged(store, "b.pvti").lanes) == 2
+
+
+def test_files_lie_by_the_clock_or_from_their_begin(three: list[Path]) -> None:
+    store = Store(three[:2])
+    assert begins(endpoint.unmerged(store, "")) == [0, 2, 10, 12]
+    assert begins(endpoint.unmerged(store, "", "start")) == [0, 2, 0, 2]
+
+
+def test_a_file_is_added_and_taken_away_by_a_link(three: list[Path]) -> None:
+    store = Store(three)
+    one = words(page.layout(store, parse("/trace", "?report=a.pvti")))
+    two = words(page.layout(store, parse("/trace", "?report=a.pvti%2Bb.pvti")))
+    assert "Add b.pvti" in one and "Add c.json" in one and "Without" not in one
+    assert "Without a.pvti" in two and "Add b.pvti" not in two
+
+
+def test_a_trace_beside_a_report_is_joined_to_it(tmp_path: Path, three: list[Path]) -> None:
+    report = write_report(tmp_path / "small")
+    store = Store([report, *three])
+    assert store.keys[0] == "small" and store.has_report("small+a.pvti")
+    trace = store.trace("small+a.pvti")
+    assert trace is not None and trace.processes[-1].pid == 1
+
+
+def test_a_key_that_joins_what_is_not_there_is_an_error(three: list[Path]) -> None:
+    with pytest.raises(NotFoundError, match="known: a.pvti, b.pvti"):
+        Store(three).trace("a.pvti+z.pvti")
+
+
+def test_a_directory_shows_the_traces_of_its_last_run(tmp_path: Path) -> None:
+    long = [(0, 0, 4 * SECOND, 0)]
+    for pid, wall in ((1, 100), (2, 200), (3, 203)):
+        write(tmp_path / f"{pid}.pvti", long, ["x"], pid=pid, wall=wall * SECOND)
+    trace = Store([tmp_path]).trace()
+    assert trace is not None
+    assert [process.pid for process in trace.processes] == [2, 3]
+
+
+def test_a_chrome_trace_is_told_from_a_report_by_how_it_begins(tmp_path: Path) -> None:
+    (tmp_path / "alone").mkdir()
+    chrome(tmp_path / "alone" / "run.json")
+    (tmp_path / "alone" / "notes.json").write_text('{"a": 1}', encoding="utf-8")
+    store = Store([tmp_path])
+    trace = store.trace("alone")
+    assert not store.has_report("alone")
+    assert trace is not None and trace.path.name == "run.json"
+
+
+def test_merged_threads_show_what_began_first(tmp_path: Path) -> None:
+    events = [(0, 0, 10, 0), (1, 4, 14, 1), (2, 5, 9, 0), (2, 20, 30, 1)]
+    store = Store([write(tmp_path / "t.pvti", events, ["x", "y"])])
+    whole = endpoint.merged(store, "")
+    (lane,) = whole.lanes
+    assert (lane.name, lane.kinds) == ("3 threads", ("event",))
+    assert whole.tracks.begin.tolist() == [0, 10, 20]
+    assert whole.tracks.ends(np.arange(3)).tolist() == [10, 14, 30]
+    assert whole.item(np.arange(3)).tolist() == [0, 1, 3]
