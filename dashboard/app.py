@@ -137,8 +137,15 @@ def show(
     links = navigation(PAGES, store, chosen)
     if shown == now and asked_by != "reload":
         return no_update, links, no_update, no_update, None, no_update
+    if asked_by == "watch" and (shown or {}) | {"stamp": now["stamp"]} == now and _follows(path):
+        return no_update, links, no_update, no_update, None, now
     note = _notice(key, asked_by, changed=(shown or {}).get("stamp") != now["stamp"])
     return _page(store, chosen), links, key, _target(store, key), note, now
+
+
+def _follows(path: str) -> bool:
+    """Tell whether the parts of a page follow its files, so that it is not laid out anew."""
+    return any(getattr(page, "FOLLOWS", False) for page in PAGES if path == page.PATH)
 
 
 def _stamps(store: Store, chosen: Address) -> str:
@@ -146,8 +153,8 @@ def _stamps(store: Store, chosen: Address) -> str:
     if chosen.path == start.PATH:
         store.scan()
         return str(store.keys)
-    stamps = [store.stamp(chosen.report)]
-    stamps += [store.stamp(chosen.against)] if chosen.against else []
+    stamps = [store.shown(chosen.report)]
+    stamps += [store.shown(chosen.against)] if chosen.against else []
     return str(stamps)
 
 

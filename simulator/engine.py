@@ -88,6 +88,7 @@ class Engine:
         )
         log_executable(self._executable)
         self._runs = 0
+        self._ended = 0  # of them, those that raised nothing: rows of the report
         self._tell("compiled")
         self._write_graph_report()
         self._check_memory()
@@ -210,8 +211,11 @@ class Engine:
         if self._logged:
             log("PO", "ENGINE", "INFO", f"{self._called} runs program {prog}")
         self._streams.start_run()
-        with _attempted("Engine::run"):
-            done = self._runner.run(prog, debugName or f"run {self._runs - 1}", record=record)
+        name = debugName or f"run {self._runs - 1}"
+        place = {"run": self._ended, "name": name, "report": self._directory.absolute().name}
+        with _attempted("Engine::run", place):
+            done = self._runner.run(prog, name, record=record)
+        self._ended += 1
         if self._logged:
             log_run(self._executable, done)
         self._records.append(done)
@@ -337,14 +341,14 @@ def _described(target: Target) -> str:
     return f"{target.num_ipus} x {target.name} with {target.tiles_per_ipu:,} tiles"
 
 
-def _traced(label: str) -> pvti.Tracepoint:
-    return pvti.Tracepoint(pvti.tracePoplar, label)
+def _traced(label: str, metadata: dict[str, object] | None = None) -> pvti.Tracepoint:
+    return pvti.Tracepoint(pvti.tracePoplar, label, metadata)
 
 
 @contextmanager
-def _attempted(label: str) -> Iterator[None]:
+def _attempted(label: str, metadata: dict[str, object] | None = None) -> Iterator[None]:
     """Trace what a program asks of the engine, and log what it raises."""
-    with _traced(label):
+    with _traced(label, metadata):
         try:
             yield
         except PoplarError as error:

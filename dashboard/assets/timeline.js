@@ -112,9 +112,7 @@
 
     /** The files changed: fetch all again, and keep what is in view. */
     reload() {
-      const atEnd = this.layout && this.view && this.view.end >= this.layout.extent[1] && this.view.begin <= this.layout.extent[0];
-      if (atEnd) this.view = null;
-      this.forget();
+      this.stale = Boolean(this.layout);
       this.fetch();
     }
 
@@ -156,6 +154,7 @@
       this.busy = true;
       try {
         if (!this.layout) await this.fetchLayout();
+        else if (this.stale) await window.tilescope.refresh(this);
         this.locate();
         const wanted = this.wanted();
         if (wanted) this.data = await this.window_(wanted.begin, wanted.end, wanted.rows);
@@ -251,7 +250,7 @@
       this.dirty = true;
       window.requestAnimationFrame(() => {
         this.dirty = false;
-        if (this.layout && this.view && this.place.isConnected) this.paint();
+        if (this.layout && this.view && !this.paused && this.place.isConnected) this.paint();
       });
     }
 

@@ -28,6 +28,7 @@ from pva.analysis.host_events import (
 )
 
 PATH, TITLE = "/trace", "Host trace"
+FOLLOWS = True  # its parts follow a trace that grows; the page is not laid out anew
 
 LABEL_COLUMNS = (
     Column("label", "Label", "name"),

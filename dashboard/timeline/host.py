@@ -18,13 +18,13 @@ import numpy.typing as npt
 from dashboard.store import Trace
 from dashboard.theme import SERIES
 from dashboard.timeline.lanes import Lane, Timeline
+from pva.analysis.alignment import RUN
 from pva.analysis.pyramid import build
 from pva.analysis.spans import without_overlap
 
 Integers = npt.NDArray[Any]
 Row = tuple[Integers, Integers, Integers]
 
-RUN = "Engine::run"  # the label of a run of a program on the device
 NANOSECONDS = 1e9  # a second
 
 

@@ -8,6 +8,8 @@ Times are nanoseconds since the trace began.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 Integers = npt.NDArray[Any]
 Axis = Literal["device", "simulated"]
 AXES: tuple[Axis, ...] = ("device", "simulated")
+RUN = "Engine::run"  # the label of a run of a program on the device
 CALLBACK = "StreamCallback"  # what the labels of stream callbacks begin with
 PHASES = ("run/values", "run/clocks")  # of a simulated run, hidden on the axis of the device
 
@@ -89,14 +92,24 @@ class Alignment:
 
 
 def align(report: Report, trace: Trace) -> Alignment:
-    """Find the runs of a report in a host trace; raises NotFoundError when none is in it."""
+    """Find the runs of a report in a host trace; raises NotFoundError when none is in it.
+
+    An event `Engine::run` tells in its metadata which run of which report it is. Runs of which none
+    does are placed by the clock that the report tells, and, when it tells none, in order, if there
+    are as many.
+    """
     data = report.dataset
     runs = data.table("runs")
-    begin = runs["trace_begin"] - trace.anchor.clock_ns
-    end = runs["trace_end"] - trace.anchor.clock_ns
-    inside = (runs["trace_begin"] >= 0) & (begin >= 0) & (end >= begin) & (runs["cycles"] >= 0)
-    inside &= end <= trace.duration_ns
-    found = np.flatnonzero(inside)
+    told, unnamed = run_events(trace, _name(report))
+    begin, end = _by_clock(runs, trace)
+    known = (begin >= 0) & (end >= begin) & (end <= trace.duration_ns)
+    if not known.any() and not told and len(unnamed) == len(begin):
+        begin, end = unnamed.T.copy()
+        known = np.ones(len(begin), dtype=np.bool_)
+    for run, (first, last) in told.items():
+        if run < len(begin):
+            begin[run], end[run], known[run] = first, last, True
+    found = np.flatnonzero(known & (runs["cycles"] >= 0))
     if not len(found):
         raise NotFoundError(
             report.path.name, f"no run in the trace {trace.path.name}",
@@ -116,6 +129,55 @@ def align(report: Report, trace: Trace) -> Alignment:
         device=np.rint(cycles / clock * 1e9).astype(np.int64),
         clock=clock,
     )
+
+
+def _by_clock(runs: Mapping[str, Any], trace: Trace) -> tuple[Integers, Integers]:
+    """Give begin and end of runs as the report tells them, -1 where it does not."""
+    told = runs["trace_begin"] >= 0
+    begin, end = (
+        np.where(told, runs[name] - trace.anchor.clock_ns, -1)
+        for name in ("trace_begin", "trace_end")
+    )
+    return begin, end
+
+
+def _name(report: Report) -> str:
+    """Give the name of the directory of a report."""
+    path = report.path.absolute()
+    return path.name if path.is_dir() else path.parent.name
+
+
+def run_events(trace: Trace, name: str) -> tuple[dict[int, tuple[int, int]], Integers]:
+    """Find the events of runs: begin and end of those told to be of the report of this name.
+
+    When no event names it, but all name one other, that report was renamed, and is meant. Also
+    gives begin and end of the events that tell nothing, one a row, in order.
+    """
+    labels = np.flatnonzero([text == RUN for text in trace.labels])
+    by_report: dict[str, dict[int, tuple[int, int]]] = {}
+    unnamed = [np.zeros((0, 2), np.int64)]
+    for thread in trace.threads if len(labels) else ():
+        columns = thread.read()
+        rows = np.flatnonzero(np.isin(columns.label, labels))
+        spans = np.column_stack((columns.begin_ns[rows], columns.end_ns[rows]))
+        told = np.isin(rows, columns.metadata.rows)
+        unnamed.append(spans[~told])
+        for row, span in zip(rows[told].tolist(), spans[told].tolist(), strict=True):
+            of_report, run = _told(columns.metadata.of(row))
+            if run >= 0 and row not in columns.open_rows:
+                by_report.setdefault(of_report, {})[run] = (span[0], span[1])
+    only = next(iter(by_report)) if len(by_report) == 1 else name
+    without = np.concatenate(unnamed)
+    return by_report.get(name, by_report.get(only, {})), without[np.argsort(without[:, 0])]
+
+
+def _told(metadata: str | None) -> tuple[str, int]:
+    """Read report and number of a run, -1 when there is none."""
+    try:
+        found = json.loads(metadata or "")
+        return str(found["report"]), int(found["run"])
+    except (ValueError, KeyError, TypeError):
+        return "", -1
 
 
 @dataclass(frozen=True, slots=True)

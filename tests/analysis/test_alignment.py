@@ -19,15 +19,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pva.analysis.alignment import Alignment, align, gaps, waits
+from pva.analysis.alignment import RUN, Alignment, align, gaps, waits
 from pva.analysis.pyramid import build
 from pva.errors import NotFoundError
+from pva.model.events import Metadata, Names, ThreadColumns
 from pva.report import Report
 from tests.builders import small_report
 
 START = 1000
 TRACE: Any = SimpleNamespace(
-    anchor=SimpleNamespace(clock_ns=START), duration_ns=1000, path=Path("t.pvti")
+    anchor=SimpleNamespace(clock_ns=START), duration_ns=1000, path=Path("t.pvti"), labels=()
 )
 
 
@@ -109,3 +110,48 @@ def test_a_trace_of_something_else_is_refused() -> None:
     nowhere = np.full(3, -1)
     with pytest.raises(NotFoundError, match="no run in the trace t.pvti; trace the run"):
         align(report(trace_begin=nowhere, trace_end=nowhere), TRACE)
+
+
+def traced(metadata: list[str | None]) -> Any:
+    """Give a trace of three events of runs, 0 to 10, 20 to 30 and 40 to 50, that tell this."""
+    rows = np.flatnonzero([text is not None for text in metadata])
+    times = np.array([0, 20, 40]), np.array([10, 30, 50])
+    texts = [text for text in metadata if text is not None]
+    names = Names((RUN,), ("Poplar",), np.zeros(1, np.int32))
+    columns = ThreadColumns(
+        times, np.zeros(3, np.int32), np.zeros(3, np.uint8), np.zeros(0, np.int64), names,
+        Metadata(rows, tuple(texts)),
+    )  # fmt: skip
+    thread = SimpleNamespace(read=lambda: columns)
+    return SimpleNamespace(**vars(TRACE) | {"labels": (RUN,), "threads": (thread,)})
+
+
+def told(run: int, name: str) -> str:
+    """Write what the engine tells of a run."""
+    return f'{{"run": {run}, "name": "main", "report": "{name}"}}'
+
+
+NOWHERE = np.full(3, -1)
+
+
+def test_runs_are_placed_by_what_their_events_tell(tmp_path: Path) -> None:
+    mine = report()
+    mine.path = tmp_path
+    trace = traced([told(2, tmp_path.name), told(1, "other"), told(0, tmp_path.name)])
+    kept = align(mine, trace)
+    assert (kept.run.tolist(), kept.begin.tolist()) == ([2, 0, 1], [0, 40, 450])
+
+
+def test_a_report_that_was_renamed_is_the_only_one_told() -> None:
+    kept = align(
+        report(trace_begin=NOWHERE, trace_end=NOWHERE), traced([None, told(1, "old"), "1"])
+    )
+    assert (kept.run.tolist(), kept.begin.tolist(), kept.end.tolist()) == ([1], [20], [30])
+
+
+def test_runs_of_which_nothing_tells_are_placed_in_order_if_as_many() -> None:
+    trace = traced([None, None, None])
+    kept = align(report(trace_begin=NOWHERE, trace_end=NOWHERE), trace)
+    assert (kept.run.tolist(), kept.begin.tolist()) == ([0, 1, 2], [0, 20, 40])
+    with pytest.raises(NotFoundError):
+        align(report(trace_begin=NOWHERE, trace_end=NOWHERE), traced([None, None, "{}"]))

@@ -19,6 +19,7 @@ from pva.analysis.selection import SelectionError
 from pva.formats import registry
 from tests.builders import small_report, write_report
 from tests.dashboard.layouts import parts, words
+from tests.dashboard.test_bad_timelines import write
 
 
 @pytest.fixture
@@ -60,6 +61,15 @@ def test_watch_lays_the_page_out_when_a_file_changed(store: Store) -> None:
     assert note == "The files of small have changed; this page shows them as they are now."
     assert "Does it fit" in words(page)
     assert after != shown
+
+
+def test_page_of_a_trace_follows_it_without_being_laid_out_anew(tmp_path: Path) -> None:
+    store = Store([write(tmp_path / "t.pvti", [(0, 1, 2, 0)], ["x"])])
+    shown = show(store, "/trace", "", None)[-1]
+    write(tmp_path / "t.pvti", [(0, 1, 2, 0), (0, 3, 4, 0)], ["x"])
+    page, *_, note, after = show(store, "/trace", "", shown, "watch")
+    assert page is no_update and note is None
+    assert after["stamp"] != shown["stamp"]
 
 
 def test_page_without_its_tables_is_not_in_the_menu(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pva
@@ -14,12 +16,17 @@ from simulator.examples import mlp_digits
 
 
 @pytest.fixture(scope="module")
-def events(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str, str]]:
-    """Give channel, label and the label around it of every event."""
+def trace(tmp_path_factory: pytest.TempPathFactory) -> pva.Trace:
+    """Trace a training of two epochs."""
     path = Path(pvti.startTrace(tmp_path_factory.mktemp("trace")))
     mlp_digits.train(target="tiny", epochs=2)
     pvti.closeTrace()
-    trace = pva.openTrace(path)
+    return pva.openTrace(path)
+
+
+@pytest.fixture(scope="module")
+def events(trace: pva.Trace) -> list[tuple[str, str, str]]:
+    """Give channel, label and the label around it of every event."""
     threads = [thread for process in trace.processes for thread in process.threads]
     return [row for thread in threads for event in thread.events for row in below(event, "")]
 
@@ -40,6 +47,14 @@ def test_runs_of_the_engine_lie_inside_the_programs_events(
 ) -> None:
     runs = [around for channel, label, around in events if label == "Engine::run"]
     assert runs == ["epoch 1", "epoch 2", "evaluate"]
+
+
+def test_runs_of_the_engine_tell_their_number_and_their_name(trace: pva.Trace) -> None:
+    columns = trace.threads[0].columns
+    runs = np.flatnonzero(columns.label == trace.labels.index("Engine::run"))
+    told = [json.loads(columns.metadata.of(row) or "") for row in runs.tolist()]
+    assert [run["run"] for run in told] == [0, 1, 2]
+    assert [run["name"] for run in told] == ["epoch 1", "epoch 2", "evaluate"]
 
 
 def test_the_compilers_passes_lie_inside_the_compilation(

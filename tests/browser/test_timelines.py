@@ -1,0 +1,129 @@
+"""The host timeline in a real browser: several files, a file that grows or goes, bad traces."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import ROOT, SERVE
+from tests.browser.names import Opener
+from tests.dashboard.test_bad_timelines import CASES, write
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+
+THREADS = [(thread, 10 * n, 10 * n + 8, n % 2) for thread in range(2) for n in range(100)]
+VIEW = "document.querySelector('.timeline').timeline"
+CALM = ("no event", "one instant", "all at one instant", "deep", "long labels")
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write two traces side by side, one that is to grow, and those that are bad."""
+    folder = tmp_path_factory.mktemp("traces")
+    for pid, name in enumerate(("one", "two", "grows", "goes")):
+        write(folder / f"{name}.pvti", THREADS, ["first", "second"], pid=pid + 1)
+    for name in CALM:
+        write(folder / f"{name.replace(' ', '-')}.pvti", *CASES[name])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(traces: Path) -> Iterator[str]:
+    """Serve the traces, the two first together."""
+    paths = [traces / "one.pvti", traces / "two.pvti"]
+    (traces / "more").mkdir()
+    for path in sorted(traces.glob("*.pvti")):
+        if path not in paths:
+            (traces / "more" / path.stem).mkdir()
+            path.rename(traces / "more" / path.stem / path.name)
+    command = [sys.executable, "-c", SERVE, *map(str, paths), str(traces / "more")]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
+        assert server.stdout is not None
+        yield server.stdout.readline().strip().rstrip("/")
+        server.terminate()
+
+
+def drawn(page: Any) -> None:
+    page.wait_for_selector(".timeline[data-drawn]", state="attached")
+
+
+def heads(page: Any, *names: str) -> None:
+    """Wait until these stand at the left, heads of files and names of lanes."""
+    script = """([names]) => { const t = document.querySelector('.timeline').timeline;
+      return t.placed && JSON.stringify(names) === JSON.stringify(t.placed.entries
+        .filter((e) => e.kind === 'head' || e.first).map((e) => e.laneName || e.name)); }"""
+    page.wait_for_function(script, arg=[list(names)])
+
+
+def test_two_files_stand_below_each_other_and_are_folded_pinned_and_merged(
+    open_page: Opener,
+) -> None:
+    page = open_page("/trace?closed=one.pvti")
+    drawn(page)
+    threads = ("thread 0", "thread 1")
+    heads(page, "one.pvti", "two.pvti", "made.py 2", *threads)
+    page.evaluate(f"{VIEW}.toggle('pinned', 'two.pvti/made.py 2/thread 1')")
+    heads(page, "Pinned", "thread 1", "one.pvti", "two.pvti", "made.py 2", "thread 0")
+    page.get_by_role("switch").click()
+    heads(page, "one.pvti", "two.pvti", "made.py 2", "2 threads")
+    page.locator("label", has_text="From their begin").click()
+    page.wait_for_url("**align=start*")
+
+
+def test_a_trace_that_grows_keeps_window_and_selection(open_page: Opener, traces: Path) -> None:
+    page = open_page("/trace?report=grows&range=200-400&event=125")
+    drawn(page)
+    page.wait_for_function(f"() => {VIEW}.data.item.includes(125)")
+    path = traces / "more" / "grows" / "grows.pvti"
+    more = [(0, 10 * n, 10 * n + 8, 0) for n in range(100, 150)]
+    write(path, [*THREADS, *more], ["first", "second"], pid=3)
+    page.evaluate(f"{VIEW}.reload()")
+    page.wait_for_function(f"() => {VIEW}.layout.extent[1] === 1498")
+    page.wait_for_url("**event=175*")
+    page.wait_for_function(f"() => {VIEW}.view.begin === 200 && {VIEW}.view.end === 400")
+
+
+def test_a_file_that_goes_away_is_told_below_what_was_drawn(
+    contexts: dict[str, Any], address: str, traces: Path
+) -> None:
+    page = contexts["light"].new_page()  # where the answer 404 may stand on the console
+    page.goto(f"{address}/trace?report=goes")
+    drawn(page)
+    (traces / "more" / "goes" / "goes.pvti").unlink()
+    page.evaluate(f"{VIEW}.reload()")
+    page.wait_for_selector(".timeline-note.seen >> text=no host trace")
+    page.close()
+
+
+@pytest.mark.parametrize("name", CALM)
+def test_bad_traces_have_a_calm_screen(open_page: Opener, name: str) -> None:
+    page = open_page(f"/trace?report={name.replace(' ', '-')}")
+    page.wait_for_selector(".headline")
+    if name == "no event":
+        page.wait_for_selector(".timeline-note.seen >> text=Nothing was recorded.")
+    else:
+        drawn(page)
+    page.wait_for_selector("#trace-tables .note")
+    page.wait_for_function("() => ![...document.scripts].some((s) => s.text.includes('alert(1)'))")
+
+
+def test_the_table_of_the_view_lists_and_chooses(open_page: Opener) -> None:
+    page = open_page("/trace?report=one.pvti&range=0-60")
+    drawn(page)
+    page.locator(".timeline .exports > summary").click()
+    page.get_by_role("button", name="List what is in view as a table").click()
+    page.wait_for_selector(".timeline-list >> text=12 in view")
+    page.locator(".timeline-list button").nth(1).click()
+    page.wait_for_url("**event=1")
+    with page.expect_download() as found:
+        page.locator(".timeline .exports > summary").click()
+        page.get_by_role("button", name="Save the view as a drawing").click()
+    text = Path(found.value.path()).read_text(encoding="utf-8")
+    assert text.startswith("<svg") and ">second</text>" in text
