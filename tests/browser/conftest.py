@@ -7,13 +7,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from playwright.sync_api import sync_playwright
 
 from tests.browser.names import LABEL, PROGRAM, VARIABLE, Opener
+from tests.browser.waiting import TIMEOUT, settled
 from tests.builders import small_report, write_report
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +32,7 @@ ARGUMENTS = (
 )
 WIDTH, HEIGHT = 1280, 860
 SERVED = ("small", "torn", "trace.pvti", "demo")
-TIMEOUT = 15_000  # milliseconds
+SLOWDOWN = float(os.environ.get("BROWSER_SLOWDOWN", "1"))  # 6: as on a machine 6 times slower
 SERVE = "import sys; from dashboard.server import serve; serve(sys.argv[1:], port=0)"
 POLICY = "addEventListener('securitypolicyviolation', e => console.error(e.violatedDirective))"
 TRACE = f"""
@@ -41,32 +45,62 @@ for number in range(20):
 """
 
 
+# Started once for all browser tests, and stopped before any other test: a running Playwright counts
+# as an event loop, beside which no test could run one of its own.
+_running = ExitStack()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
+    """Stop browser and server after the last browser test."""
+    yield
+    if nextitem is None or nextitem.get_closest_marker("browser") is None:
+        _running.close()
+
+
+def pytest_sessionfinish() -> None:
+    """Stop them, too, when the tests end early."""
+    _running.close()
+
+
 def _absent(reason: str) -> None:
     if os.environ.get("CI") == "true":
         pytest.fail(f"the browser tests cannot run: {reason}")
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    """Start Chromium once; skip without it, and fail where CI=true."""
+@cache
+def _contexts() -> dict[str, Any]:
+    """Start Chromium with a context a theme; the pages of one share what they have fetched."""
     program = shutil.which("chromium")
     if program is None:
         _absent("no chromium on the path; on Debian: apt-get install chromium")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        _absent("no playwright; pip install playwright")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
-        yield browser
-        browser.close()
+    _running.callback(_contexts.cache_clear)
+    playwright = _running.enter_context(sync_playwright())
+    browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+    _running.callback(browser.close)
+    made = {theme: browser.new_context(color_scheme=theme) for theme in ("light", "dark")}
+    for context in made.values():
+        context.set_default_timeout(TIMEOUT)
+    return made
 
 
-@pytest.fixture(scope="module")
-def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@cache
+def _address(folder: Path) -> str:
+    """Serve the reports in a process of their own."""
+    command = [sys.executable, "-c", SERVE, *(str(_reports(folder) / name) for name in SERVED)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    _running.enter_context(server)
+    _running.callback(server.terminate)
+    _running.callback(_address.cache_clear)
+    assert server.stdout is not None
+    return server.stdout.readline().strip().rstrip("/")
+
+
+@cache
+def _reports(folder: Path) -> Path:
     """Write a report with names like markup and a host trace, a damaged one, and the demo's."""
-    folder = tmp_path_factory.mktemp("reports")
     data = small_report()
     names = data.column("variables", "name").copy()
     names[np.flatnonzero(names == "product")] = VARIABLE
@@ -93,31 +127,28 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def address(reports: Path) -> Iterator[str]:
-    """Serve the reports in a process of their own; give the URL."""
-    command = [sys.executable, "-c", SERVE, *(str(reports / name) for name in SERVED)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
-        assert server.stdout is not None
-        yield server.stdout.readline().strip().rstrip("/")
-        server.terminate()
+@pytest.fixture
+def contexts() -> dict[str, Any]:
+    """Give the browser's contexts; skip without Chromium, and fail where CI=true."""
+    return _contexts()
 
 
-@pytest.fixture(scope="module")
-def contexts(chromium: Any) -> dict[str, Any]:
-    """Make a browser context a theme; pages of one share what they have fetched."""
-    made = {theme: chromium.new_context(color_scheme=theme) for theme in ("light", "dark")}
-    for context in made.values():
-        context.set_default_timeout(TIMEOUT)
-    return made
+@pytest.fixture(scope="session")
+def reports_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("reports")
+
+
+@pytest.fixture
+def address(reports_folder: Path) -> str:
+    """Give the URL at which the reports are served."""
+    return _address(reports_folder)
 
 
 @pytest.fixture
 def open_page(contexts: dict[str, Any], address: str) -> Iterator[Opener]:
     """Give a function that opens a link; at the end nothing may have gone wrong on any page."""
     wrong: list[str] = []
-    pages = []
+    pages: list[Any] = []
 
     def open_link(link: str, *, theme: str = "light", width: int = WIDTH) -> Any:
         page = contexts[theme].new_page()
@@ -127,9 +158,11 @@ def open_page(contexts: dict[str, Any], address: str) -> Iterator[Opener]:
         page.add_init_script(POLICY)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda r: None if _own(r.url, address) else wrong.append(r.url))
+        if SLOWDOWN > 1:
+            session = contexts[theme].new_cdp_session(page)
+            session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWDOWN})
         page.goto(address + link)
-        page.wait_for_selector("#page > *")
-        return page
+        return settled(page)
 
     yield open_link
     for page in pages:

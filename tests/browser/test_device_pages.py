@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.names import VARIABLE, Opener
+from tests.browser.waiting import at, hover, in_address, named, not_in_address, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
-
-CELLS = ".ag-center-cols-viewport [col-id=name].ag-cell"
-
 
 TABS = {
     "Always live": "Always live",
@@ -22,87 +22,86 @@ TABS = {
 }
 
 
-def names(page: Any, table: str) -> list[str]:
-    """Give the names in a table, once it has rows."""
-    page.wait_for_selector(f"#{table} {CELLS} >> text=/./")
-    return [text for text in page.locator(f"#{table} {CELLS}").all_inner_texts() if text]
-
-
 def click_node(page: Any, text: str, *keys: Any) -> None:
     """Click a box of the computation graph by its text, once it is seen to be meant."""
-    page.wait_for_selector("#graph-plot .textpoint text")
-    box = page.locator("#graph-plot .textpoint text", has_text=text).first.bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.wait_for_selector(f"#graph-plot .hovertext >> text={text}")
+    box = page.locator("#graph-plot .textpoint text", has_text=text).first
+    x, y = hover(page, at(box, 0.5), f"#graph-plot .hovertext >> text={text}")
     for key in keys:
         page.keyboard.down(key)
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.click(x, y)
     for key in keys:
         page.keyboard.up(key)
 
 
 def test_tabs_of_liveness_are_reached_by_click_and_by_key(open_page: Opener) -> None:
     page = open_page("/liveness?step=5,12")
-    assert "<letter>" not in names(page, "liveness-variables")
-    page.wait_for_selector("#liveness-details >> text=▼ −84 B")
+    details = page.locator("#liveness-details")
+    expect(named(page, "liveness-variables").first).not_to_be_empty()
+    expect(named(page, "liveness-variables").filter(has_text="<letter>")).to_have_count(0)
+    expect(details).to_contain_text("▼ −84 B")
     for tab, text in TABS.items():
         page.get_by_role("tab", name=tab, exact=True).click()
-        page.wait_for_selector(f"#liveness-details >> text={text}")
+        expect(details).to_contain_text(text)
+    settled(page)
     page.keyboard.press("Escape")
     page.locator("h1").click()
     page.keyboard.press("[")
-    page.wait_for_selector("#liveness-details >> text=5 of 5 variables")
-    assert "tab=lifetimes" in page.url
+    expect(details).to_contain_text("5 of 5 variables")
+    in_address(page, "tab=lifetimes")
 
 
 def test_steps_are_chosen_by_typing_and_a_row_of_the_table(open_page: Opener) -> None:
     page = open_page("/liveness?tab=steps&find=mult")
-    assert names(page, "liveness-steps") == ["multiply/ExchangePre", "multiply"]
-    page.locator(f"#liveness-steps {CELLS}", has_text="ExchangePre").click()
-    page.wait_for_url("**step=5*")
-    box = page.get_by_label("One tile, e.g. 3")
+    steps = named(page, "liveness-steps")
+    expect(steps).to_have_text(["multiply/ExchangePre", "multiply"])
+    steps.filter(has_text="ExchangePre").click()
+    in_address(page, "step=5")
+    box = settled(page).get_by_label("One tile, e.g. 3")
     box.fill("5")
     box.press("Enter")
-    page.wait_for_selector(".headline >> text=Tile 5: at most")
+    expect(page.locator(".headline")).to_contain_text("Tile 5: at most")
 
 
 def test_finding_leads_to_the_view_that_shows_it(open_page: Opener) -> None:
     page = open_page("/insights")
-    page.wait_for_selector(".finding >> text=Saves at most 566")
+    expect(page.locator(".finding", has_text="Saves at most 566")).to_have_count(1)
     page.locator(".finding", has_text="Gaps take").get_by_role("link").click()
-    page.wait_for_url("**/memory?*tile=0*")
+    expect(page).to_have_url(re.compile(r"/memory\?.*tile=0"))
 
 
 def test_second_report_is_chosen_on_the_page(open_page: Opener) -> None:
     page = open_page("/compare?report=small")
-    page.wait_for_selector("text=Choose the report to compare with.")
+    expect(page.get_by_text("Choose the report to compare with.")).to_be_visible()
     page.get_by_label("Report to compare with").first.click()
     page.locator("[role=option]:visible", has_text="demo").click()
-    page.wait_for_selector(".headline >> text=demo takes")
-    assert "against=demo" in page.url
-    for tab, row in (("Liveness", "Total"), ("Operations", "Total"), ("Execution", "Total")):
+    expect(page.locator(".headline")).to_contain_text("demo takes")
+    in_address(page, "against=demo")
+    rows = settled(page).locator("#compare-rows")
+    for tab in ("Liveness", "Operations", "Execution"):
         page.get_by_role("tab", name=tab, exact=True).click()
-        page.wait_for_selector(f"#compare-rows .ag-floating-top >> text={row}")
+        in_address(page, f"tab={tab.lower()}")
+        expect(rows.locator(".ag-floating-top")).to_contain_text("Total")
     page.get_by_role("tab", name="Target and options").click()
-    page.wait_for_selector("#compare-rows >> text=bytes per tile")
+    expect(rows).to_contain_text("bytes per tile")
 
 
 def test_node_is_put_in_the_middle_by_a_click_and_opened_by_shift(open_page: Opener) -> None:
     page = open_page("/graph")
+    headline = page.locator(".headline")
     click_node(page, "message")
-    page.wait_for_selector(".headline >> text=message (40")
-    assert page.url.endswith("node=v3")
-    click_node(page, "280 B", "Shift")
-    page.wait_for_selector(".headline >> text=multiply reads 3 variables")
-    page.wait_for_selector(f"#graph-plot .textpoint text >> text={VARIABLE[:6]}")
-    assert page.url.replace("%2C", ",").endswith("node=v3,p6")
-    page.keyboard.press("p")
+    expect(headline).to_contain_text("message (40")
+    expect(page).to_have_url(re.compile("node=v3$"))
+    click_node(settled(page), "280 B", "Shift")
+    expect(headline).to_contain_text("multiply reads 3 variables")
+    expect(page.locator("#graph-plot .textpoint", has_text=VARIABLE[:6]).first).to_be_attached()
+    expect(page).to_have_url(re.compile("node=v3(,|%2C)p6$"))
+    settled(page).keyboard.press("p")
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("!location.search.includes('v3,p6')")
+    not_in_address(page, "v3,p6")
 
 
 def test_node_is_found_by_its_name(open_page: Opener) -> None:
     page = open_page("/graph?tab=variables&filter=name~script")
-    assert names(page, "graph-nodes") == [VARIABLE]
-    page.locator(f"#graph-nodes {CELLS}").first.click()
-    page.wait_for_selector(f".headline >> text={VARIABLE} (80")
+    expect(named(page, "graph-nodes")).to_have_text([VARIABLE])
+    named(page, "graph-nodes").first.click()
+    expect(page.locator(".headline")).to_contain_text(f"{VARIABLE} (80")

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import TIMEOUT
 from tests.browser.names import PROGRAM, Opener
+from tests.browser.waiting import settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
-expect.set_options(timeout=TIMEOUT)
 LINES = "#programs-tree .program-line"
 
 
@@ -32,7 +31,7 @@ def test_a_line_is_chosen_by_click_and_its_details_follow(open_page: Opener) -> 
     expect(page.locator("#programs-details h2")).to_have_text("Compute multiply")
     expect(page).to_have_url(re.compile("program=6"))
     expect(page.locator("#programs-tree .ag-row.related")).to_have_count(1)
-    page.locator(".tabs [role=tab]", has_text="Vertices").click()
+    settled(page).locator(".tabs [role=tab]", has_text="Vertices").click()
     expect(page.locator("#program-vertices .ag-row").first).to_contain_text("popops::Multiply<fl")
     page.locator("#programs-details a", has_text="Live at this step").click()
     expect(page).to_have_url(re.compile("/liveness.*step=6"))
@@ -47,7 +46,8 @@ def test_lines_fold_by_click_by_key_and_by_level(open_page: Opener) -> None:
     expect(page.locator(LINES)).to_have_count(10)
     expect(page).not_to_have_url(re.compile("program="))
     repeat.click()
-    page.keyboard.press("ArrowRight")
+    expect(chosen(page)).to_contain_text("Repeat")
+    settled(page).keyboard.press("ArrowRight")
     expect(page.locator(LINES)).to_have_count(14)
     page.reload()
     expect(chosen(page)).to_contain_text("Repeat")
@@ -62,8 +62,10 @@ def test_search_goes_from_step_to_step(open_page: Opener) -> None:
     box.press("Enter")
     expect(chosen(page)).to_contain_text("multiply/ExchangePre")
     expect(page.locator("#programs-found")).to_have_text("1 of 2")
+    settled(page)
     box.press("Enter")
     expect(page.locator("#programs-found")).to_have_text("2 of 2")
+    settled(page)
     box.press("Shift+Enter")
     expect(page.locator("#programs-found")).to_have_text("1 of 2")
 
@@ -116,7 +118,7 @@ def test_columns_layer_and_filter_stand_in_the_address(open_page: Opener) -> Non
     page.locator("summary", has_text="Columns").click()
     page.get_by_label("FLOPs").check()
     expect(heads).to_have_text(["Operation", "Kind", "Cycles", "FLOPs", "Code"])
-    page.get_by_placeholder("Filter operations").fill("add")
+    settled(page).get_by_placeholder("Filter operations").fill("add")
     page.keyboard.press("Enter")
     expect(page.locator("#operations-table .ag-center-cols-container .ag-row")).to_have_count(1)
     expect(page).to_have_url(re.compile("columns=cycles,flops,code.*filter=operation%7Eadd"))
