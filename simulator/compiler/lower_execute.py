@@ -11,6 +11,7 @@ import numpy as np
 from simulator.compiler.building import NONE, Building, Part, with_access
 from simulator.compiler.edges import Touch, join_touches, touch, union_by_tile
 from simulator.compiler.executable import BoolArray, LoweredProgram
+from simulator.graph.intervals import kinds, present
 from simulator.graph.types import IntArray
 
 MESSAGE, REARRANGED, OUTPUT_EDGE = "<message:{}>", "{}Rearranged", "<outputEdge:{}>"
@@ -60,7 +61,7 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
         messages = _messages(building, variable, user, high - low, crossing)
         begun = NONE
         for here in (~crossing, crossing):
-            written = np.unique(messages[here])
+            written = present(messages[here])
             parts += building.exchange(
                 f"{name}/ExchangePre",
                 low[here],
@@ -72,7 +73,7 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
                 whole=~np.isin(written, begun),
             )
             begun = written
-        held.append(np.unique(messages))
+        held.append(present(messages))
     arranged = reads.where(reads.arranged)
     if len(arranged.low):
         rows = arranged.breaks.astype(np.int64)
@@ -93,12 +94,13 @@ def _messages(
     What a tile brings of a variable lies in one row, so that all of it is a global message when
     part of it comes from another IPU.
     """
-    _, which = np.unique(variable * building.graph.target.num_tiles + user, return_inverse=True)
+    _, of = kinds(variable)
+    _, which = kinds(of * building.graph.target.num_tiles + user)
     outside = (np.bincount(which, weights=crossing) > 0)[which]
     result = np.zeros(len(variable), dtype=np.int64)
     for category, here in (("message", ~outside), ("globalMessage", outside)):
         if here.any():
-            _, source = np.unique(variable[here], return_inverse=True)
+            _, source = kinds(variable[here])
             numbers = building.copies_of(variable[here], user[here], size[here], category, MESSAGE)
             result[here] = numbers[source]
     return result

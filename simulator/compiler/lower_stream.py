@@ -15,6 +15,7 @@ from simulator.compiler.building import Building, Part, sync, with_access
 from simulator.compiler.exchange import HOST_LATENCY, host_exchange_cost
 from simulator.compiler.executable import Exchange, LoweredProgram
 from simulator.compiler.lower_copy import Side, side_of
+from simulator.graph.intervals import kinds, offsets_of, present
 from simulator.graph.streams import RemoteBuffer, Stream
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
@@ -97,7 +98,7 @@ def stream_copy(
     remote: bool = False,
 ) -> Part:
     """Add an exchange with the host, or with a remote buffer."""
-    tiles, which = np.unique(tile, return_inverse=True)
+    tiles, which = kinds(tile)
     total = np.bincount(which, weights=size, minlength=len(tiles)).astype(np.int64)
     cost = host_exchange_cost(building.graph.target, tiles, total, to_device)
     if remote:
@@ -110,11 +111,13 @@ def split_by_ipu(side: Side, limit: int, tiles_per_ipu: int) -> Transfers:
     """Split a tensor into transfers that have at most `limit` bytes on each IPU, in its order."""
     length = side.high - side.low
     ipu = side.tile // tiles_per_ipu
-    order = np.argsort(ipu, kind="stable")
+    # Of 16 bits, which is more than enough, NumPy sorts by counting.
+    order = np.argsort(ipu.astype(np.int16), kind="stable")
     before = np.cumsum(length[order]) - length[order]
-    _, first, which = np.unique(ipu[order], return_index=True, return_inverse=True)
+    counts = np.bincount(ipu)
+    counts = counts[counts > 0]
     place = np.empty_like(before)
-    place[order] = before - before[first][which]
+    place[order] = before - np.repeat(before[offsets_of(counts)[:-1]], counts)
     return _cut(side, place, limit)
 
 
@@ -158,7 +161,7 @@ def _copies(
         part = stream_copy(
             building, label, transfers.tile[mine], size[mine], to_device, remote=remote
         )
-        touched = np.unique(variables[mine])
+        touched = present(variables[mine])
         if to_device:
             place = np.searchsorted(written, touched)
             starts = (number[first] == k) & whole

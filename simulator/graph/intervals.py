@@ -8,6 +8,9 @@ import numpy as np
 
 from simulator.graph.types import IntArray
 
+# Up to how many times as large as they are many, at least so many, counting beats sorting.
+COUNTED, COUNTED_AT_LEAST = 8, 1 << 14
+
 
 class Interval(NamedTuple):
     """The numbers [begin, end)."""
@@ -100,10 +103,32 @@ def blocks(
 
 
 def overlap(begins: IntArray, lengths: IntArray) -> bool:
-    """Tell whether a number lies in two of the intervals."""
-    order = np.argsort(begins)
-    first, ends = begins[order], (begins + lengths)[order]
+    """Tell whether a number lies in two of the intervals; none of them is empty."""
+    # In disjoint intervals the k-th begin and the k-th end belong together, so that each can be
+    # sorted by itself; in others more have begun somewhere than this allows to have ended.
+    first, ends = np.sort(begins), np.sort(begins + lengths)
     return bool((first[1:] < ends[:-1]).any())
+
+
+def present(numbers: IntArray) -> IntArray:
+    """Give the different numbers, ascending; none is negative."""
+    most = int(numbers.max(initial=-1)) + 1
+    if most > max(COUNTED * len(numbers), COUNTED_AT_LEAST):
+        return np.unique(numbers)
+    here = np.zeros(most, dtype=bool)
+    here[numbers] = True
+    return np.flatnonzero(here)
+
+
+def kinds(numbers: IntArray) -> tuple[IntArray, IntArray]:
+    """Give the different numbers, ascending, and which of them each is; none is negative."""
+    found = present(numbers)
+    most = int(found[-1]) + 1 if len(found) else 0
+    if most > max(COUNTED * len(numbers), COUNTED_AT_LEAST):
+        return found, np.searchsorted(found, numbers)
+    rank = np.zeros(most, dtype=np.int64)
+    rank[found] = np.arange(len(found))
+    return found, rank[numbers]
 
 
 def distinct(*columns: IntArray) -> IntArray:

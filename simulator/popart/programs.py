@@ -9,6 +9,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.program import Call, Copy, Program, Repeat
 from simulator.graph.program import Sequence as Steps
 from simulator.graph.tensor import Tensor
+from simulator.popart.arrangement import in_memory_order
 from simulator.popart.dataflow import DataFlow
 
 WEIGHTS_FROM_HOST, RUN, WEIGHTS_TO_HOST = "weightsFromHost", "run", "weightsToHost"
@@ -23,6 +24,7 @@ class Programs:
     anchors: dict[str, str] = field(default_factory=dict)
     weights_in: dict[str, str] = field(default_factory=dict)
     weights_out: dict[str, str] = field(default_factory=dict)
+    weights: dict[str, Tensor] = field(default_factory=dict)
     rates: dict[str, str] = field(default_factory=dict)
 
     def number(self, name: str) -> int:
@@ -47,7 +49,9 @@ def device_to_host(graph: Graph, prefix: str, name: str, tensor: Tensor) -> tupl
 def add_weights(made: Programs, graph: Graph, weights: Mapping[str, Tensor]) -> None:
     """Add the programs that move weights from the host and back."""
     down, up = Steps(name=WEIGHTS_FROM_HOST), Steps(name=WEIGHTS_TO_HOST)
-    for name, tensor in weights.items():
+    made.weights = dict(weights)
+    for name, weight in weights.items():
+        tensor = in_memory_order(weight)
         made.weights_in[name], copy = host_to_device(graph, "weights", name, tensor)
         down.add(copy)
         made.weights_out[name], back = device_to_host(graph, "weightsToHost", name, tensor)

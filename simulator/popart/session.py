@@ -16,6 +16,7 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.popart import dot, reports
 from simulator.popart import programs as parts
+from simulator.popart.arrangement import arranged, restored
 from simulator.popart.dataflow import DataFlow, PyStepIO
 from simulator.popart.devices import DeviceInfo
 from simulator.popart.errors import popart_exception
@@ -198,7 +199,8 @@ class InferenceSession:
                 if values is None:
                     raise popart_exception(f"weightsFromHost: weight {name!r} has no values")
                 info = self._ir.infos[name]
-                engine.connectStream(handle, _flat(to_device(values, info, f"weight {name!r}")))
+                flat = _flat(to_device(values, info, f"weight {name!r}"))
+                engine.connectStream(handle, arranged(self._programs.weights[name], flat))
         if self._programs.weights_in:
             engine.run(self._programs.number(parts.WEIGHTS_FROM_HOST), parts.WEIGHTS_FROM_HOST)
         self._uploaded = True
@@ -216,7 +218,8 @@ class InferenceSession:
         engine.run(self._programs.number(parts.WEIGHTS_TO_HOST), parts.WEIGHTS_TO_HOST)
         for name, values in found.items():
             info = self._ir.infos[name]
-            self._weights[name] = values.reshape(info.dims).astype(info.host)
+            flat = restored(self._programs.weights[name], values)
+            self._weights[name] = flat.reshape(info.dims).astype(info.host)
 
     def readWeights(self, weightsIo: Mapping[str, Array]) -> None:
         """Fill arrays, by the names of weights, with what `weightsToHost` has copied."""

@@ -37,12 +37,12 @@ def result_like(
     graph: Graph, operands: list[Tensor], shape: tuple[int, ...], dtype: Type, name: str
 ) -> Tensor:
     """Add a variable for a result, laid out like the first operand that has every element once."""
-    full = [tensor for tensor in operands if tensor.shape == shape and not tensor.containsAliases()]
-    pattern = full[0] if full else operands[0]
-    if full:
+    fitting = (tensor for tensor in operands if tensor.shape == shape)
+    pattern = next((tensor for tensor in fitting if not tensor.containsAliases()), None)
+    if pattern is not None:
         return graph.clone(pattern, name, dtype)
     result = graph.addVariable(dtype, shape, name)
-    graph.copy_mapping(broadcast_to(pattern, shape), result)
+    graph.copy_mapping(broadcast_to(operands[0], shape), result)
     return result
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from simulator.codelets.costs import ceil_div
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import as_int64, offsets_of, spread
+from simulator.graph.intervals import as_int64, offsets_of, present, spread
 from simulator.graph.regions import parts_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray, Type
@@ -33,7 +33,9 @@ def spread_by_use(uses: Uses, grain: int, least: int, start: int = 0) -> IntArra
     it begins. What no tile uses goes where the element before it goes, or else the next one.
     """
     count = ceil_div(uses.elements, grain)
-    pairs = np.unique(np.column_stack([uses.element // grain, uses.tile]), axis=0)
+    stride = int(uses.tile.max(initial=0)) + 1
+    keys = present(uses.element // grain * stride + uses.tile)
+    pairs = np.column_stack([keys // stride, keys % stride])
     used, sets = _sets(pairs)
     tiles, bounds = _tiles_of_sets(pairs, used, sets)
     size = np.bincount(sets)
@@ -51,14 +53,18 @@ def spread_by_use(uses: Uses, grain: int, least: int, start: int = 0) -> IntArra
 
 def _sets(pairs: IntArray) -> tuple[IntArray, IntArray]:
     """Give the grains that are used, and for each the number of the set of tiles that use it."""
-    used, counts = np.unique(pairs[:, 0], return_counts=True)
+    counts = np.bincount(pairs[:, 0])
+    used = np.flatnonzero(counts)
+    counts = counts[used]
     first = offsets_of(counts)
     sets = np.zeros(len(used), dtype=np.int64)
     found = 0
     for size in np.unique(counts).tolist():  # sets of as many tiles are the rows of a table
         grains = np.flatnonzero(counts == size)
         table = pairs[first[grains][:, None] + np.arange(size), 1]
-        distinct, number = np.unique(table, axis=0, return_inverse=True)
+        # As a row of bytes each is compared at once.
+        rows = table.view(np.dtype((np.void, table.itemsize * size))).reshape(-1)
+        distinct, number = np.unique(rows, return_inverse=True)
         sets[grains] = found + number.reshape(-1)
         found += len(distinct)
     return used, sets
@@ -66,7 +72,7 @@ def _sets(pairs: IntArray) -> tuple[IntArray, IntArray]:
 
 def _tiles_of_sets(pairs: IntArray, used: IntArray, sets: IntArray) -> tuple[IntArray, IntArray]:
     """List the tiles of each set, and where each set's begin."""
-    counts = np.unique(pairs[:, 0], return_counts=True)[1]
+    counts = np.bincount(pairs[:, 0])[used]
     one = np.unique(sets, return_index=True)[1]  # a grain of each set
     tiles = pairs[spread(offsets_of(counts)[:-1][one], counts[one]), 1]
     return tiles, offsets_of(counts[one])

@@ -1,0 +1,29 @@
+"""The host puts weights into the order of the device's memory, and back."""
+
+from __future__ import annotations
+
+import numpy as np
+from models import model, node, prepared, tiny
+
+from simulator.graph.graph import Graph
+from simulator.graph.types import FLOAT
+from simulator.popart.arrangement import arranged, in_memory_order, restored
+
+
+def test_arranged_values_go_up_in_memory_and_come_back() -> None:
+    graph = Graph(tiny().target)
+    turned = graph.addVariable(FLOAT, [2, 3], "a").transpose()  # elements 0 3 1 4 2 5
+    values = np.float32([0, 3, 1, 4, 2, 5])
+    assert arranged(turned, values).tolist() == [0, 1, 2, 3, 4, 5]
+    assert restored(turned, arranged(turned, values)).tolist() == values.tolist()
+    assert in_memory_order(turned).isContiguous()
+
+
+def test_weights_of_a_convolution_return_as_they_were() -> None:
+    weights = np.random.default_rng(2).normal(size=(8, 4, 3, 3)).astype(np.float32)
+    proto = model([node("Conv", "x w", "y")], {"x": [1, 4, 6, 6]}, ["y"], {"w": weights})
+    session = prepared(proto, ["y"])
+    found = np.zeros_like(weights)
+    session.weightsToHost()
+    session.readWeights({"w": found})
+    np.testing.assert_array_equal(found, weights)
