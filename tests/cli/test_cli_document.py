@@ -70,6 +70,6 @@ def test_the_shell_completes_commands_analyses_and_options(words: str, offered: 
     }  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-c", "from cli.main import main; main()"],
-        capture_output=True, text=True, env=environment, timeout=60,
+        capture_output=True, text=True, env=environment, timeout=300,
     )  # fmt: skip
     assert f"plain,{offered}" in done.stdout.splitlines()

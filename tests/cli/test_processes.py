@@ -27,7 +27,7 @@ def command(name: str, *arguments: str | Path) -> list[str]:
 def run(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        command(name, *arguments), capture_output=True, text=True, env=environment, timeout=60
+        command(name, *arguments), capture_output=True, text=True, env=environment, timeout=300
     )
 
 
@@ -81,7 +81,7 @@ def test_serve_prints_its_url_answers_and_ends_at_an_interrupt(report: Path) -> 
         assert process.stdout is not None and process.stderr is not None
         line = process.stdout.readline()
         assert line.startswith("dashboard: http://127.0.0.1:")
-        with urllib.request.urlopen(line.split()[1], timeout=30) as answer:
+        with urllib.request.urlopen(line.split()[1], timeout=120) as answer:
             assert answer.status == 200
         process.send_signal(signal.SIGINT)
         assert "Traceback" not in process.stderr.read()

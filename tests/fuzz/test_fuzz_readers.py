@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
     reason=f"atheris has no wheel for this Python ({sys.version.split()[0]}): not fuzzed",
 )
 def test_inputs_guided_by_coverage_give_lines_of_pva_errors(tmp_path: Path) -> None:
-    options = [f"-runs={RUNS}", "-seed=1", "-timeout=10", "-rss_limit_mb=1024"]
+    options = [f"-runs={RUNS}", "-seed=1", "-timeout=60", "-rss_limit_mb=1024"]
     options.append(f"-artifact_prefix={tmp_path}/")
     done = subprocess.run(
         [sys.executable, "-m", "tests.fuzz.fuzz_readers", *options],

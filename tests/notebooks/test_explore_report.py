@@ -31,7 +31,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
     environment = dict.fromkeys(names, str(settings)) | {"PYTHONPATH": str(ROOT)}
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     place = {"metadata": {"path": str(NOTEBOOK.parent)}}
-    client = nbclient.NotebookClient(notebook, timeout=120, resources=place)
+    client = nbclient.NotebookClient(notebook, timeout=600, resources=place)
     return client.execute(env=os.environ | environment)
 
 

@@ -36,7 +36,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
     environment = dict.fromkeys(names, settings) | {"PYTHONPATH": str(ROOT)}
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     place = {"metadata": {"path": settings}}
-    client = nbclient.NotebookClient(notebook, timeout=120, resources=place)
+    client = nbclient.NotebookClient(notebook, timeout=600, resources=place)
     kept = {name: value for name, value in os.environ.items() if name != "PVTI_OPTIONS"}
     return client.execute(env=kept | environment)
 

@@ -22,7 +22,7 @@ channel = pvti.createTraceChannel("real")
 
 def wait_for_commits(count):
     import sqlite3
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         path = f"file:{pvti.getCurrentTraceFilename()}?mode=ro"
         reader = sqlite3.connect(path, uri=True, timeout=30)
@@ -52,7 +52,7 @@ def start(body: str, folder: Path, options: str | None = "{}") -> subprocess.Pop
 
 def run(body: str, folder: Path, options: str | None = "{}") -> tuple[str, str]:
     process = start(body, folder, options)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     return out, err
 
@@ -99,7 +99,7 @@ print(pvti.listTraceChannel()[-2:])
 def test_the_duration_ends_the_trace(tmp_path: Path) -> None:
     body = """
 with pvti.Tracepoint(channel, "early"): pass
-deadline = time.monotonic() + 30
+deadline = time.monotonic() + 120
 while channel.begins is not None and time.monotonic() < deadline: time.sleep(0.02)
 with pvti.Tracepoint(channel, "late"): pass
 """
@@ -135,8 +135,10 @@ with pvti.Tracepoint(channel, "outer"), pvti.Tracepoint(channel, "middle"):
         "outer", True, "middle", True,
     )  # fmt: skip
     inner = [event for event in middle.children() if not event.isOpen]
-    # Each takes a millisecond and more: what is lost is less than two commits apart.
-    assert ended - 300 <= len(inner) <= ended + 1
+    # Each takes a millisecond and more; commits are a tenth of a second apart, and up to a second
+    # where other processes have most of the machine.
+    assert ended - 1000 <= len(inner) <= ended + 1
+    assert inner
     assert sum(event.duration for event in inner) <= middle.duration
     trace.close()
 
@@ -298,7 +300,7 @@ import resource
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 with pvti.Tracepoint(channel, "first"): pass
 wait_for_commits(1)
-deadline = time.monotonic() + 30
+deadline = time.monotonic() + 120
 while channel.begins is not None and time.monotonic() < deadline:
     with pvti.Tracepoint(channel, "many"): pass
 print("went on")

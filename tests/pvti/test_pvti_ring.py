@@ -235,9 +235,9 @@ while time.monotonic() < until:
 pvti.writeTrace()
 os._exit(0)
 """
-    run("until = time.monotonic() + 1\n" + body, tmp_path, '{"mode": "ring", "seconds": 0.3}')
+    run("until = time.monotonic() + 1\n" + body, tmp_path, '{"mode": "ring", "seconds": 0.5}')
     trace = openTrace(tmp_path)
     steps = labels(trace)
     assert set(steps) == {"step"}
-    assert 10 < len(steps) < 700  # of the thousand
+    assert 0 < len(steps) < 900  # of the thousand
     trace.close()
