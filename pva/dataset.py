@@ -137,6 +137,11 @@ class Dataset:
         """Give a column of codes as the texts that they stand for."""
         return texts_of(schema.TABLE[table].column(column), self.column(table, column))
 
+    @staticmethod
+    def words(table: str, column: str) -> tuple[str, ...]:
+        """Give the texts that the codes of a column stand for, by code."""
+        return schema.TABLE[table].column(column).values
+
     def table(self, table: str) -> dict[str, Values]:
         """Give all columns of a table; raises NotRecordedError."""
         return {c.name: self.column(table, c.name) for c in schema.TABLE[table].columns}

@@ -10,7 +10,7 @@
   const SETTLED = 250; // milliseconds after the last move until the address takes the window over
   const SMALLEST = 8; // units in view
   const PATIENCE = 400; // milliseconds until it is said that the server reads
-  const OPTIONS = ["report", "axis", "merged", "align"]; // of the address, on which answers depend
+  const OPTIONS = ["report", "against", "axis", "merged", "align"]; // of the address, on which answers depend
   const views = new WeakMap();
 
   /** Read an answer into typed arrays; `rows` maps a row to its first rectangle and one behind. */

@@ -32,6 +32,7 @@ PROGRAM_COLUMNS = (
     Column("executions", "Executed", "number", 100),
     Column("cycles", "Cycles", "cycles", 110),
     Column("share", "Share", "share", 90),
+    Column("bytes", "Data", "bytes", 100),
 )
 BLOCK_COLUMNS = (
     Column("name", "Block", "name"),
@@ -42,6 +43,9 @@ BLOCK_COLUMNS = (
     Column("mean_cycles", "Mean", "cycles", 110),
     Column("max_cycles", "Most", "cycles", 110),
 )
+MOVED = (
+    ("stream", "Stream copies"), ("remote", "Remote buffers"), ("global", "Between IPUs"),
+)  # fmt: skip
 WINDOW = ("range", "selection")  # the keys that say which part of the execution is meant
 
 
@@ -62,16 +66,17 @@ def layout(store: Store, chosen: Address) -> Element:
     note = f"{overview.recorded_runs:,} of {overview.runs:,} runs recorded in full"
     tools = controls.row(
         [
+            *_against(store, chosen),
             controls.choice("show", LAYERS, chosen, label="Layers above the steps"),
             controls.switch("bsp", "Tiles", chosen, on=True),
         ]
     )
     parts = [
         question,
-        components.headline(answer),
+        components.headline(answer, more=_other_sentence(store, chosen)),
         section(
             "Device timeline",
-            legend(timeline(store, "device", chosen.report)),
+            legend(timeline(store, "device", chosen.report, _options(chosen))),
             canvas("device", "Device timeline", tiles=_tiles(report)),
             note=note,
             badge=badge(report, "steps"),
@@ -103,6 +108,31 @@ def layout(store: Store, chosen: Address) -> Element:
     return html.Div(parts)
 
 
+def _other_sentence(store: Store, chosen: Address) -> str:
+    """Answer the question for the second report, if there is one."""
+    if not chosen.against:
+        return ""
+    overview = analysis.execution_overview(store.report(chosen.against))
+    return f"{chosen.against}: {execution_sentence(overview)}"
+
+
+def _options(chosen: Address) -> dict[str, str]:
+    """Give what of the address the timeline depends on."""
+    return {"against": chosen.against}
+
+
+def _against(store: Store, chosen: Address) -> list[Element]:
+    """Offer the other reports with an execution, to be shown below this one."""
+    others = [
+        (key, key)
+        for key in store.keys
+        if key != (chosen.report or store.keys[0]) and store.has_report(key)
+    ]
+    choices = (("", "No other report"), *others)
+    words = "Compare with"
+    return [controls.select("against", choices, chosen, label=words, width=170)] if others else []
+
+
 def _tiles(report: Report) -> int:
     """Count the tiles that can be shown over time."""
     return report.dataset.of_replica("num_tiles") if report.dataset.has("tile_clock") else 0
@@ -127,22 +157,38 @@ def window_of(store: Store, chosen: Address) -> tuple[Range, str]:
         return address.parse_range(selection), "Chosen range"
     if chosen.range:
         return chosen.range, "In view"
-    return Range(*timeline(store, "device", chosen.report).extent), "All recorded runs"
+    whole = timeline(store, "device", chosen.report, _options(chosen))
+    return Range(*whole.extent), "All recorded runs"
 
 
 def range_details(store: Store, chosen: Address, _theme: Theme) -> Element:
-    """Say what the IPUs did in a part of the execution."""
-    report, whole = store.report(chosen.report), timeline(store, "device", chosen.report)
+    """Say what the IPUs did in a part of the execution, of both reports when there are two."""
     window, words = window_of(store, chosen)
     cycles = window.end - window.begin
-    frame = ranges.range_by_ipu(report, begin=window.begin, end=window.end)
-    parts: list[Element] = []
-    for lane, row in zip(whole.lanes, frame.to_dict("records"), strict=True):
-        spent = whole.spent(lane.overview, window.begin, window.end)
-        parts.append(_proportions(lane.name, spent, whole, cycles, row))
+    whole = timeline(store, "device", chosen.report)
+    parts = _of_report(store, chosen.report, window, "")
+    if chosen.against:
+        parts = _of_report(store, chosen.report, window, f"{chosen.report or store.keys[0]}, ")
+        parts += _of_report(store, chosen.against, window, f"{chosen.against}, ")
+    report = store.report(chosen.report)
     top = ranges.range_by_program(report, begin=window.begin, end=window.end).head(5)
     text = f"{units.cycles_or_time(cycles)} cycles ({units.duration(cycles / whole.clock)})"
     return section(words, *parts, html.H3("What took most"), _top(chosen, top), note=text)
+
+
+def _of_report(store: Store, key: str, window: Range, name: str) -> list[Element]:
+    """Describe the lanes of a report in a part of its execution."""
+    report, whole = store.report(key), timeline(store, "device", key)
+    frame = ranges.range_by_ipu(report, begin=window.begin, end=window.end)
+    rows = zip(whole.lanes, frame.to_dict("records"), strict=True)
+    cycles = window.end - window.begin
+    return [
+        _proportions(
+            f"{name}{lane.name}", whole.spent(lane.overview, window.begin, window.end),
+            whole, cycles, row,
+        )
+        for lane, row in rows
+    ]  # fmt: skip
 
 
 def _top(chosen: Address, frame: Any) -> Element:
@@ -207,7 +253,7 @@ def _balances(row: Any) -> list[tuple[str, str]]:
             words,
             f"{units.size(row[f'{name}_bytes_in'])} in, {units.size(row[f'{name}_bytes_out'])} out",
         )
-        for name, words in (("stream", "Stream copies"), ("global", "Between IPUs"))
+        for name, words in MOVED
         if row[f"{name}_bytes_in"] or row[f"{name}_bytes_out"]
     ]
     return [

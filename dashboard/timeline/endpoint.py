@@ -9,9 +9,9 @@
                                   times `height`
     /timeline/host/charts         line graphs and heat maps in a window, as JSON (charts.py)
 
-`together` has the option `axis`: `device`, or `simulated`; `host` has `align`, whether several
-files lie by the `wall` clock or from their `start`, and `merged=on`, the threads of a process in
-one lane.
+`device` has the option `against`, a second report; `together` has `axis`: `device`, or `simulated`;
+`host` has `align`, whether several files lie by the `wall` clock or from their `start`, and
+`merged=on`, the threads of a process in one lane.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from dashboard.exports import KINDS, exported
 from dashboard.memory import give_back
 from dashboard.store import Align, Store, Trace
 from dashboard.timeline.charts import chart_list, charts_in
+from dashboard.timeline.compared import compared_timeline
 from dashboard.timeline.device import device_timeline
 from dashboard.timeline.host import HostTimeline, host_timeline
 from dashboard.timeline.lanes import Timeline
@@ -56,7 +57,8 @@ def timeline(
 ) -> Timeline:
     """Give the whole timeline of a source, made once a state of its files. Raises PvaError."""
     if source == "device":
-        return _device(store, report)
+        against = options.get("against", "")
+        return compared(store, report, against) if against else _device(store, report)
     if source == "host":
         align = align_of(options.get("align", ""))
         return (merged if options.get("merged") == "on" else unmerged)(store, report, align)
@@ -77,6 +79,16 @@ def _device_anew(store: Store, report: str) -> Timeline:
     whole = device_timeline(store.report_anew(report))
     give_back()
     return whole
+
+
+def compared(store: Store, report: str, against: str) -> Timeline:
+    """Give the device timelines of two reports on one axis; raises PvaError."""
+    other = _device(store, against)
+    name = f"device timeline with {against} {store.shown(against)}"
+    names = (report or store.keys[0], against)
+    return store.derived(
+        report, name, lambda: compared_timeline(_device(store, report), other, names)
+    )
 
 
 def host_trace(store: Store, report: str, align: Align = "wall") -> Trace:

@@ -283,9 +283,12 @@ _TEXTS: dict[str, str] = {
     "range_by_ipu": (
         "ipu compute:fraction exchange:fraction host_exchange:fraction waiting:fraction "
         "parallel_efficiency:fraction tile_balance:fraction stream_bytes_in:bytes "
-        "stream_bytes_out:bytes global_bytes_in:bytes global_bytes_out:bytes"
+        "stream_bytes_out:bytes remote_bytes_in:bytes remote_bytes_out:bytes "
+        "global_bytes_in:bytes global_bytes_out:bytes"
     ),
-    "range_by_program": ("program type name executions cycles:cycles share:fraction first_step"),
+    "range_by_program": (
+        "program type name executions cycles:cycles share:fraction bytes:bytes first_step"
+    ),
     "step_executions": (
         "program count mean:cycles p50:cycles p95:cycles least:cycles most:cycles longest outliers"
     ),

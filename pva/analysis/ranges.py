@@ -27,45 +27,43 @@ def range_by_ipu(
 ) -> pd.DataFrame:
     """Tell what each IPU did between two cycles of the execution, all of it without them.
 
-    `compute`, `exchange` (on and between IPUs) and `host_exchange` are shares of the cycles of its
-    tiles, `waiting` the rest: in syncs, or for other tiles. `parallel_efficiency` is the first
-    three together; `tile_balance` how evenly compute and exchange were spread, as mean / most of
-    its tiles, weighted by the cycles of the steps. Bytes of a step at the edge count in part.
+    `compute`, `exchange` (on and between IPUs) and `host_exchange` (with streams and with remote
+    buffers) are shares of the cycles of its tiles, `waiting` the rest: in syncs, or for other
+    tiles. `parallel_efficiency` is the first three together; `tile_balance` how evenly compute and
+    exchange were spread, as mean / most of its tiles, weighted by the cycles of the steps. Bytes of
+    a step at the edge count in part.
     Raises NotRecordedError.
     """
     import pandas as pd
 
-    data = report.dataset
+    count = report.dataset.of_replica("num_ipus")
     window = _window(report, begin, end)
-    rows = _rows_by_ipu(report)
-    inside = _inside(rows["from"], rows["to"], window)
-    cycles = window[1] - window[0]
-    spent = rows["cycles"] * rows["balance"] * inside  # of a mean tile
-    frame: dict[str, Any] = {"ipu": np.arange(data.of_replica("num_ipus"))}
-    count = len(frame["ipu"])
-    for name, words in _PARTS.items():
-        mine = np.isin(rows["words"], words)
-        frame[name] = _summed(rows["ipu"], spent * mine, count) / max(cycles, 1)
-    together = np.minimum(sum(frame[name] for name in _PARTS), 1)
+    rows = _rows_by_ipu(report, window)
+    group = rows["ipu"] * len(_PARTS) + rows["part"]
+
+    def of_parts(values: Any) -> Floats:
+        return _summed(group, values, count * len(_PARTS)).reshape(count, len(_PARTS)).T
+
+    work = rows["cycles"] * rows["inside"]
+    busy, spent = of_parts(work), of_parts(work * rows["balance"])  # of a mean tile
+    share = spent / max(window[1] - window[0], 1)
+    frame: dict[str, Any] = {"ipu": np.arange(count), "compute": share[_COMPUTE]}
+    frame["exchange"] = share[_EXCHANGE] + share[_GLOBAL]
+    frame["host_exchange"] = share[_STREAM] + share[_REMOTE]
+    together = np.minimum(share[_COMPUTE:].sum(axis=0), 1)
     frame["waiting"] = 1 - together
     frame["parallel_efficiency"] = together
-    work = rows["cycles"] * inside * (rows["words"] != "")
-    busy = _summed(rows["ipu"], work, count)
-    even = _summed(rows["ipu"], work * rows["balance"], count)
-    frame["tile_balance"] = np.divide(even, busy, out=np.full(count, np.nan), where=busy > 0)
-    for name, kind in (("stream", "StreamCopy"), ("global", "GlobalExchange")):
-        mine = np.char.startswith(rows["type"].astype(str), kind)
-        for way in ("in", "out"):
-            moved = _summed(rows["ipu"], rows[f"bytes_{way}"] * inside * mine, count)
-            frame[f"{name}_bytes_{way}"] = np.rint(moved).astype(np.int64)
+    most, even = busy[_COMPUTE:].sum(axis=0), spent[_COMPUTE:].sum(axis=0)
+    frame["tile_balance"] = np.divide(even, most, out=np.full(count, np.nan), where=most > 0)
+    moved = {way: of_parts(rows[f"bytes_{way}"] * rows["inside"]) for way in ("in", "out")}
+    for name, part in (("stream", _STREAM), ("remote", _REMOTE), ("global", _GLOBAL)):
+        for way, by_part in moved.items():
+            frame[f"{name}_bytes_{way}"] = np.rint(by_part[part]).astype(np.int64)
     return pd.DataFrame(frame)
 
 
-_PARTS = {
-    "compute": ("compute",),
-    "exchange": ("exchange",),
-    "host_exchange": ("host exchange",),
-}
+_PARTS = ("", "compute", "exchange", "between IPUs", "host", "remote buffer")
+_COMPUTE, _EXCHANGE, _GLOBAL, _STREAM, _REMOTE = range(1, len(_PARTS))
 
 
 def range_by_program(
@@ -73,8 +71,8 @@ def range_by_program(
 ) -> pd.DataFrame:
     """Tell which programs a range of cycles went to, the most cycles first.
 
-    `executions` touch the range; `cycles` are those by which they made it longer, `share` of it.
-    Raises NotRecordedError.
+    `executions` touch the range; `cycles` are those by which they made it longer, `share` of it;
+    `bytes` are half of what the tiles sent and received. Raises NotRecordedError.
     """
     import pandas as pd
 
@@ -83,6 +81,9 @@ def range_by_program(
     first, last = (data.column("steps", name) for name in ("cycles_from", "cycles_to"))
     here = np.flatnonzero((last > window[0]) & (first < window[1]))
     programs, place = np.unique(data.column("steps", "program")[here], return_inverse=True)
+    moved = data.column("steps", "total_data")[here].clip(0) * _inside(
+        first[here], last[here], window
+    )
     cycles = np.minimum(last[here], window[1]) - np.maximum(first[here], window[0])
     spent = _summed(place, np.maximum(cycles, 0), len(programs)).astype(np.int64)
     types, names = program_texts(report, programs)
@@ -94,6 +95,7 @@ def range_by_program(
             "executions": np.bincount(place, minlength=len(programs)),
             "cycles": spent,
             "share": spent / max(window[1] - window[0], 1),
+            "bytes": np.rint(_summed(place, moved, len(programs))).astype(np.int64),
             "first_step": here[np.unique(place, return_index=True)[1]] if len(here) else here,
         }
     )
@@ -120,29 +122,63 @@ def _summed(group: Integers, values: Any, count: int) -> Floats:
     return sums
 
 
-def _rows_by_ipu(report: Report) -> dict[str, Any]:
-    """Give a row for each step on each IPU; of a single one those of the steps serve."""
+def _rows_by_ipu(report: Report, window: tuple[int, int]) -> dict[str, Any]:
+    """Give a row for each step of a window on each IPU; of a single one those of the steps serve.
+
+    `part` is an index of _PARTS, `inside` which part of it lies in the window.
+    """
     data = report.dataset
-    types = data.texts("steps", "type")
-    wanted = ("from", "to", "cycles", "balance", "bytes_in", "bytes_out")
     by_ipu = data.length("steps_by_ipu") > 0
     names = _OF_IPU if by_ipu else _OF_STEP
     table = "steps_by_ipu" if by_ipu else "steps"
-    columns = {key: data.column(table, names.get(key, key)) for key in wanted}
-    step = data.column(table, "step") if by_ipu else np.arange(len(types))
-    columns["ipu"] = data.column(table, "ipu") if by_ipu else np.zeros(len(step), dtype=np.int64)
-    of_step = types[step]
-    kinds, place = np.unique(of_step.astype(str), return_inverse=True)
-    words = np.array([STEP_WORDS.get(kind, "") for kind in kinds.tolist()], dtype=object)
-    columns["balance"] = np.nan_to_num(columns["balance"])
-    for name in ("bytes_in", "bytes_out", "cycles"):
-        columns[name] = np.maximum(columns[name], 0)
-    return columns | {"step": step, "type": kinds[place], "words": words[place]}
+    begin, end = (data.column(table, names[key]) for key in ("from", "to"))
+    here: Any = np.flatnonzero((end >= window[0]) & (begin <= window[1]))
+    here = slice(None) if len(here) == len(begin) else here
+    step = data.column(table, "step")[here] if by_ipu else np.arange(len(begin))[here]
+    columns = {
+        key: np.maximum(data.column(table, names.get(key, key))[here], 0)
+        for key in ("cycles", "bytes_in", "bytes_out")
+    }
+    balance = data.column(table, "tile_balance")[here]
+    return columns | {
+        "ipu": data.column(table, "ipu")[here] if by_ipu else np.zeros(len(step), dtype=np.int64),
+        "balance": np.nan_to_num(balance) if np.isnan(balance).any() else balance,
+        "part": _parts_of_steps(report)[step],
+        "inside": _inside(begin[here], end[here], window),
+    }
 
 
-_OF_IPU = {"from": "from_min", "to": "to_max", "balance": "tile_balance"}
-_OF_STEP = {"from": "cycles_from", "to": "cycles_to", "balance": "tile_balance",
-            "bytes_in": "total_data", "bytes_out": "total_data"}  # fmt: skip
+def _parts_of_steps(report: Report) -> npt.NDArray[np.int8]:
+    """Tell of each step which of _PARTS it belongs to."""
+    data = report.dataset
+    types = data.words("steps", "type")
+    words = {kind: _PARTS.index(word.split()[0]) for kind, word in STEP_WORDS.items()}
+    words["GlobalExchange"] = _GLOBAL
+    of_code = np.array([words.get(kind, 0) for kind in types], dtype=np.int8)
+    parts: npt.NDArray[np.int8] = of_code[data.column("steps", "type")]
+    parts[remote_copies(report)] = _REMOTE
+    return parts
+
+
+def remote_copies(report: Report) -> npt.NDArray[np.bool_]:
+    """Tell which steps are exchanges with a remote buffer.
+
+    The host takes no part in these, so that no external sync goes before them
+    (simulator/compiler/lower_stream.py).
+    """
+    data = report.dataset
+    types, syncs = data.column("steps", "type"), data.column("steps", "sync_type")
+    kinds = data.words("steps", "type")
+    is_copy = np.array([kind.startswith("StreamCopy") for kind in kinds])[types]
+    before = np.maximum.accumulate(np.where(is_copy, -1, np.arange(len(types))))
+    is_internal = syncs == data.words("steps", "sync_type").index("Internal")
+    found: npt.NDArray[np.bool_] = is_copy & (before >= 0) & is_internal[before]
+    return found
+
+
+_OF_IPU = {"from": "from_min", "to": "to_max"}
+_OF_STEP = {"from": "cycles_from", "to": "cycles_to", "bytes_in": "total_data",
+            "bytes_out": "total_data"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

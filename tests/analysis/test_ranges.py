@@ -55,6 +55,20 @@ def test_bytes_of_all_cycles_are_those_of_the_steps_of_each_ipu() -> None:
         assert found == rows["bytes_in"][host & (rows["ipu"] == ipu)].clip(0).sum()
 
 
+@pytest.mark.parametrize(("sync", "kind"), [("Internal", "remote"), ("External", "stream")])
+def test_a_copy_behind_an_internal_sync_is_with_a_remote_buffer(sync: str, kind: str) -> None:
+    steps = {name: values.copy() for name, values in DATA.table("steps").items()}
+    copies = np.flatnonzero(DATA.texts("steps", "type") == "StreamCopy")
+    before = np.setdiff1d(copies - 1, copies)
+    steps["type"][before] = DATA.words("steps", "type").index("Sync")
+    steps["sync_type"][before] = DATA.words("steps", "sync_type").index(sync)
+    frame = range_by_ipu(Report.of(small_report(steps=steps)))
+    rows = DATA.table("steps_by_ipu")
+    moved = rows["bytes_out"][np.isin(rows["step"], copies)].clip(0).sum()
+    assert moved > 0 and frame[f"{kind}_bytes_out"].sum() == moved
+    assert frame[["stream_bytes_out", "remote_bytes_out"]].to_numpy().sum() == moved
+
+
 def test_a_range_without_steps_is_waiting() -> None:
     frame = range_by_ipu(REPORT, begin=EDGES[1] + 10, end=EDGES[1] + 20)
     assert frame["waiting"].tolist() == [1.0, 1.0]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dashboard.timeline.compared import compared_timeline
 from dashboard.timeline.lanes import Lane, RowItems, Timeline
 from dashboard.timeline.together import together_timeline
 from pva.analysis.alignment import Alignment
@@ -86,6 +87,15 @@ def test_as_simulated_steps_are_stretched_and_nothing_is_hidden() -> None:
         (100, 250), (250, 400), (450, 550), (550, 650)
     ]  # fmt: skip
     assert [text for _, _, text, _ in shown(whole, 3)] == ["run/values", "StreamCallback x"]
+
+
+def test_two_reports_stand_below_each_other_by_their_own_clocks() -> None:
+    whole = compared_timeline(device(), device(), ("one", "other"))
+    assert [lane.path for lane in whole.lanes] == [("one",), ("other",)]
+    steps = [(0, 25, "a"), (25, 50, "b"), (50, 100, "a"), (100, 150, "b")]
+    assert [row[:3] for row in shown(whole, 1)] == [row[:3] for row in shown(whole, 3)] == steps
+    assert [row[3] for row in shown(whole, 1)] == [0, 1, 2, 3]
+    assert [row[3] for row in shown(whole, 3)] == [-1] * 4
 
 
 @pytest.mark.parametrize("axis", ["device", "simulated"])

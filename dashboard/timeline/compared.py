@@ -1,0 +1,45 @@
+"""The device timelines of two reports on one axis, each by its own clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dashboard.timeline.lanes import Lane, RowItems, Timeline
+from pva.analysis.pyramid import build
+
+Integers = npt.NDArray[Any]
+
+
+def compared_timeline(one: Timeline, other: Timeline, names: tuple[str, str]) -> Timeline:
+    """Lay one timeline out above another; events of the other have no number on this page."""
+    first, shift = one.tracks.rows, len(one.labels)
+    own = one.items or tuple(RowItems() for _ in range(first))
+    kinds = np.concatenate((one.tracks.kind[:shift], other.tracks.kind[: len(other.labels)], [0]))
+    lanes = [replace(lane, path=(names[0],)) for lane in one.lanes]
+    return replace(
+        one,
+        lanes=(*lanes, *(_lower(lane, first, names[1]) for lane in other.lanes)),
+        tracks=build(_rows(one, other), lambda: kinds),
+        labels=[*one.labels, *other.labels],
+        items=(*own, *(RowItems() for _ in range(other.tracks.rows))),
+    )
+
+
+def _lower(lane: Lane, by: int, name: str) -> Lane:
+    return replace(
+        lane, path=(name,), first=lane.first + by, stop=lane.stop + by, overview=lane.overview + by
+    )
+
+
+def _rows(one: Timeline, other: Timeline) -> Iterator[tuple[Integers, Integers, Integers]]:
+    for whole, shift in ((one, 0), (other, len(one.labels))):
+        tracks = whole.tracks
+        for row in range(tracks.rows):
+            events = np.arange(*tracks.offset[row : row + 2])
+            label = tracks.label[events].astype(np.int64) + shift
+            yield tracks.begin[events], tracks.ends(events), label
