@@ -91,7 +91,8 @@
       const { tiles, by_step } = this.data;
       const many = Math.ceil((tiles[tiles.length - 1] - tiles[0]) / (tiles.length - 1));
       const rows = many > 1 ? `a row is ${many} tiles` : "a row a tile";
-      return `Tiles ${tiles[0].toLocaleString("en-US")} to ${(tiles[tiles.length - 1] - 1).toLocaleString("en-US")}, ${rows}; the colour is what most of the time goes to` +
+      const whose = window.tilescope.read("against") ? "of the upper report, " : "";
+      return `Tiles ${whose}${tiles[0].toLocaleString("en-US")} to ${(tiles[tiles.length - 1] - 1).toLocaleString("en-US")}, ${rows}; the colour is what most of the time goes to` +
         (by_step ? "" : "; zoom in to place each step on each tile");
     }
 

@@ -332,12 +332,14 @@ def summed_pairs(
     group: Integers, label: Integers, time: Integers
 ) -> tuple[tuple[Integers, Integers], Integers]:
     """Add up times by group and label; give the pairs in order, and their times."""
-    labels = int(label.max(initial=0)) + 1
-    key = group * labels + label
+    bits = int(label.max(initial=0)).bit_length()
+    key = group.astype(np.int64) << bits
+    key |= label
     order = np.argsort(key, kind="stable")
     key = key[order]
     starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
-    return np.divmod(key[starts], labels), np.add.reduceat(time[order], starts)
+    pairs = key[starts]
+    return (pairs >> bits, pairs & ((1 << bits) - 1)), np.add.reduceat(time[order], starts)
 
 
 def largest(group: Integers, time: Integers) -> Integers:

@@ -57,12 +57,9 @@ _OPERATION_LAYERS = frozenset({"popart", "hloinstruction"})
 def phases(report: Report) -> Integers:
     """Give the phase of each step, an index into PHASES."""
     data = report.dataset
-    codes = data.column("steps", "type")
-    kinds, first = np.unique(codes, return_index=True)
-    of_code = np.zeros(int(kinds.max(initial=0)) + 1, dtype=np.int64)
-    words = data.texts("steps", "type")[first].tolist()
-    of_code[kinds] = [PHASES.index(STEP_WORDS.get(word, SYNC)) for word in words]
-    return of_code[codes]
+    words = data.words("steps", "type")
+    of_code = np.array([PHASES.index(STEP_WORDS.get(word, SYNC)) for word in words])
+    return of_code[data.column("steps", "type")]
 
 
 def elapsed(report: Report) -> Integers:

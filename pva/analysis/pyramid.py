@@ -79,6 +79,11 @@ def _narrow(values: Integers) -> Integers:
     return values.astype(np.uint16 if most < 1 << 16 else np.uint32)
 
 
+def _short(times: Integers) -> Integers:
+    """Hold times in four bytes where they fit."""
+    return times.astype(np.uint32) if int(times.max(initial=0)) < 1 << 32 else times
+
+
 def _levels(
     begin: Integers, length: Integers, labels: tuple[Integers, Integers], offset: Integers
 ) -> tuple[Level, ...]:
@@ -152,6 +157,6 @@ def _level(items: _Items, shares: _Shares, kind: Integers) -> Level:
         first=first,
         covered=np.append(0, np.cumsum(stop - first, dtype=np.int64)).astype(np.uint32),
         label=_narrow(shares.label[best]),
-        label_time=shares.time[best],
+        label_time=_short(shares.time[best]),
         kind=kinds[largest(group, time)].astype(np.uint16),
     )
