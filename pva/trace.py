@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
@@ -100,6 +100,10 @@ class Trace(Shown):
     def columns(self, pid: int, tid: int) -> ThreadColumns:
         """Give all events of a thread as arrays; raises PvaError."""
         return self.process(pid).thread(tid).columns
+
+    def read_threads(self) -> Iterator[ThreadColumns]:
+        """Read the columns of one thread after another, as in `threads`, and keep none of them."""
+        return self._content.lanes.each(self._content.names)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -78,8 +78,10 @@ def _rows(trace: Trace, making: _Making) -> Iterator[Row]:
     runs = np.flatnonzero([text == RUN for text in trace.labels])
     found: list[Row] = []
     first = 0
-    for number, path, name in threads_in_order(trace):
-        columns = trace.threads[number].read()
+    places = list(threads_in_order(trace))
+    told = {number: (path, name) for number, path, name in places}
+    for number, columns in enumerate(trace.read_threads()):
+        path, name = told[number]
         run = np.isin(columns.label, runs) if len(runs) else np.zeros(0, np.int64)
         if run.any():
             found.append((columns.begin_ns[run], columns.end_ns[run], columns.label[run]))
@@ -98,6 +100,7 @@ def _rows(trace: Trace, making: _Making) -> Iterator[Row]:
         stop = first + len(kinds)
         making.lanes.append(Lane(name, path, first, stop, (), tuple(kinds), outermost))
         first = stop
+    making.lanes[:] = [making.lanes[number] for number, _, _ in places]
     if found:
         yield _activity(found)
         above = (trace.path.name,) if len(trace.paths) == 1 else ()

@@ -107,17 +107,21 @@ class Lanes:
         """Find how the events of all threads nest, small threads together."""
         for first, stop in self._groups(threads):
             lanes = [thread.columns for thread in threads[first:stop]]
-            if len(lanes) == 1 or all("nesting" in lane.__dict__ for lane in lanes):
-                continue
-            stretch = self._stretch(threads[first:stop])
-            found = nest(stretch.begin, stretch.end)
-            row = 0
-            for lane in lanes:
-                mine = slice(row, row + len(lane))
-                parent = found.parent[mine]
-                parent = np.where(parent >= 0, parent - row, -1)
-                lane.__dict__["nesting"] = Nesting(found.depth[mine], parent, found.self_ns[mine])
-                row += len(lane)
+            if len(lanes) > 1 and not all("nesting" in lane.__dict__ for lane in lanes):
+                _nest_together(lanes)
+
+    def each(self, names: Names) -> Iterator[ThreadColumns]:
+        """Give the columns of one lane after another, small ones read and nested together."""
+        ends = np.cumsum(self.counts)
+        first = 0
+        while first < len(ends):
+            before = int(ends[first]) - int(self.counts[first])
+            stop = max(int(np.searchsorted(ends, before + TOGETHER, "right")), first + 1)
+            made = list(self._between(first, stop, names))
+            if len(made) > 1:
+                _nest_together(made)
+            yield from made
+            first = stop
 
     def _groups(self, threads: tuple[Thread, ...]) -> Iterator[tuple[int, int]]:
         """Cut the threads into groups that fit together, and read those not read."""
@@ -135,22 +139,7 @@ class Lanes:
             first = stop
 
     def _stretch(self, threads: tuple[Thread, ...]) -> Stretch:
-        lanes = [thread.columns for thread in threads]
-        if len(lanes) == 1:
-            return Stretch(lanes[0].begin_ns, lanes[0].end_ns, lanes[0].label)
-        begin, end, label = (
-            np.concatenate([getattr(lane, name) for lane in lanes])
-            for name in ("begin_ns", "end_ns", "label")
-        )
-        used = [lane for lane in lanes if len(lane)]
-        counts = [len(lane) for lane in used]
-        firsts = np.array([lane.begin_ns[0] for lane in used], np.int64)
-        starts = np.cumsum([0, *counts])[:-1]
-        spans = np.maximum.reduceat(end, starts) - firsts + 2 if used else firsts
-        # What lies too far apart for 64 bits is squeezed: only the order is looked at there.
-        moved = np.cumsum(np.minimum(spans, TIME_LIMIT // max(len(used), 1))) - spans - firsts
-        moved = np.repeat(moved, counts)
-        return Stretch(begin + moved, end + moved, label)
+        return _stretch([thread.columns for thread in threads])
 
     def _between(
         self, first: int, stop: int, names: Names, window: Window | None = None
@@ -256,6 +245,38 @@ class Lanes:
         order = np.argsort(found, kind="stable")
         order = order[np.searchsorted(found[order], 0) :]
         return Metadata(found[order], rows["metadata"][order])
+
+
+def _nest_together(lanes: list[ThreadColumns]) -> None:
+    """Find how the events of lanes nest in one sweep."""
+    stretch = _stretch(lanes)
+    found = nest(stretch.begin, stretch.end)
+    row = 0
+    for lane in lanes:
+        mine = slice(row, row + len(lane))
+        parent = found.parent[mine]
+        parent = np.where(parent >= 0, parent - row, -1)
+        lane.__dict__["nesting"] = Nesting(found.depth[mine], parent, found.self_ns[mine])
+        row += len(lane)
+
+
+def _stretch(lanes: list[ThreadColumns]) -> Stretch:
+    """Put lanes one behind the other, so that none meets the next."""
+    if len(lanes) == 1:
+        return Stretch(lanes[0].begin_ns, lanes[0].end_ns, lanes[0].label)
+    begin, end, label = (
+        np.concatenate([getattr(lane, name) for lane in lanes])
+        for name in ("begin_ns", "end_ns", "label")
+    )
+    used = [lane for lane in lanes if len(lane)]
+    counts = [len(lane) for lane in used]
+    firsts = np.array([lane.begin_ns[0] for lane in used], np.int64)
+    starts = np.cumsum([0, *counts])[:-1]
+    spans = np.maximum.reduceat(end, starts) - firsts + 2 if used else firsts
+    # What lies too far apart for 64 bits is squeezed: only the order is looked at there.
+    moved = np.cumsum(np.minimum(spans, TIME_LIMIT // max(len(used), 1))) - spans - firsts
+    moved = np.repeat(moved, counts)
+    return Stretch(begin + moved, end + moved, label)
 
 
 def _by_lane(begin: Integers, lane: Integers, count: int) -> tuple[Integers, list[int]]:
