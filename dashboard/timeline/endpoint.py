@@ -173,12 +173,10 @@ def answer(
         [asked[of_lane] for of_lane in (whole.is_overview(asked), ~whole.is_overview(asked))]
     )
     found = viewport(whole.tracks, *window, min(max(pixels, 1), MAX_PIXELS), asked)
-    return pack(
-        found,
-        whole.labels,
-        whole.item(found.event),
-        {"window": window},
-    )
+    item = np.full(len(found.event), -1)
+    alone = found.count == 1
+    item[alone] = whole.item(found.event[alone])
+    return pack(found, whole.labels, item, {"window": window})
 
 
 def rows_asked(text: str, count: int) -> npt.NDArray[np.int64]:

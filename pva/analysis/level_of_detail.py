@@ -101,7 +101,7 @@ class Tracks:
         begins = self.begin[low:high]
         if end <= begin:
             return low, low
-        first, stop = np.searchsorted(begins, (begin, end), side="left").tolist()
+        first, stop = begins.searchsorted((begin, end)).tolist()
         if first and int(self.ends(np.array([low + first - 1]))[0]) > begin:
             first -= 1
         return low + first, low + max(first, stop)
@@ -181,30 +181,44 @@ class _Window:
     def rectangles(self, finest: int, limit: int) -> Rectangles:
         """Find for each row a level at which all rows together fit, and put them together."""
         levels = self._levels(finest, limit)
-        columns, counts = self._all(levels)
+        columns = self._all(levels, np.ones(len(levels), dtype=np.bool_))
+        counts = self._counted(columns)
         top = len(self.tracks.levels) - 1
         while counts.sum() > limit and (levels < top).any():
             over = counts / _ceiling(counts, limit)
             wider = np.ceil(np.log2(np.maximum(over, 1))).astype(np.int64)
+            changed = (wider > 0) & (levels < top)
             levels = np.minimum(levels + wider, top)
-            columns, counts = self._all(levels)
+            columns = self._again(columns, levels, changed)
+            counts = self._counted(columns)
         # A level finer is about twice as much: the first rows that have room for it get one.
         more = (levels > finest) & (
             np.cumsum(np.where(levels > finest, counts, 0)) < limit - counts.sum()
         )
         if more.any():
-            finer, counts = self._all(levels - more)
-            columns = finer if counts.sum() <= limit else columns
-        place, first, stop, *of_group = (column[:limit] for column in columns)
+            finer = self._again(columns, levels - more, more)
+            columns = finer if len(finer[0]) <= limit else columns
+        order = np.lexsort((columns[1], columns[0]))[:limit]
+        place, first, stop, *of_group = (column[order] for column in columns)
         return self._drawn(place, first, stop, *of_group)
 
-    def _all(self, levels: Integers) -> tuple[list[Integers], Integers]:
-        """Put the rectangles of all rows together, each row at its level; and count them by row."""
-        parts = [self._at(int(level), levels == level) for level in np.unique(levels)]
-        columns = [_joined([part[number] for part in parts]) for number in range(6)]
-        order = np.lexsort((columns[1], columns[0]))
-        counts = np.bincount(columns[0], minlength=len(self.rows))
-        return [column[order] for column in columns], counts
+    def _counted(self, columns: list[Integers]) -> Integers:
+        return np.bincount(columns[0], minlength=len(self.rows))
+
+    def _all(self, levels: Integers, chosen: npt.NDArray[np.bool_]) -> list[Integers]:
+        """Put the rectangles of the chosen rows together, each row at its level."""
+        parts = [
+            self._at(level, chosen & (levels == level))
+            for level in np.unique(levels[chosen]).tolist()
+        ]
+        return [_joined([part[number] for part in parts]) for number in range(6)]
+
+    def _again(
+        self, columns: list[Integers], levels: Integers, changed: npt.NDArray[np.bool_]
+    ) -> list[Integers]:
+        """Put the rectangles of the changed rows together anew."""
+        kept, fresh = ~changed[columns[0]], self._all(levels, changed)
+        return [np.concatenate((old[kept], new)) for old, new in zip(columns, fresh, strict=True)]
 
     def _drawn(
         self, place: Integers, first: Integers, stop: Integers, *of_group: Integers
@@ -245,11 +259,11 @@ class _Window:
         known = self.tracks.levels[level]
         # Of two types NumPy would copy the longer array to one of both.
         first, stop = (events[chosen].astype(np.uint32) for events in (self.first, self.stop))
-        before = np.maximum(np.searchsorted(known.first, first, side="right") - 1, 0)
+        before = np.maximum(known.first.searchsorted(first, side="right") - 1, 0)
         if not len(known.first):
             return before, before
         low = before + (known.stop(before) <= first)
-        high = np.searchsorted(known.first, stop, side="left")
+        high = known.first.searchsorted(stop, side="left")
         return low, np.maximum(high, low)
 
     def _cells(self, level: int, chosen: Any) -> tuple[Integers, Integers]:
