@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from simulator.graph.program import Copy, If
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.popart.errors import popart_exception
@@ -13,7 +14,7 @@ from simulator.popart.losses import Loss, NllLoss, lower_loss, node_of
 from simulator.popart.lowering import Lowering
 from simulator.popart.operators.backward import zeros
 from simulator.popart.operators.call import Call
-from simulator.popart.operators.layer_gradients import GRADIENTS, LACKING
+from simulator.popart.operators.layer_gradients import GRADIENTS
 from simulator.popart.placement import brought
 from simulator.poplibs import popops
 
@@ -28,7 +29,7 @@ def dependent(ir: Ir, weights: Iterable[str]) -> set[str]:
     """Name the tensors that change with the weights."""
     found = set(weights)
     for node in ir.nodes:
-        if node.key not in FLAT and any(name in found for name in node.inputs):
+        if node.key not in FLAT and any(name in found for name in node.reads):
             found.update(filter(None, node.outputs))
     return found
 
@@ -39,14 +40,21 @@ def check_trainable(ir: Ir, losses: Sequence[Loss], what: str) -> None:
     wanted = {loss.inputs[0] for loss in losses}
     if not wanted & moving:
         raise popart_exception(f"{what}: no loss depends on a weight; there is nothing to train")
+    _check_nodes(ir, wanted, moving, what)
+
+
+def _check_nodes(ir: Ir, wanted: set[str], moving: set[str], what: str) -> None:
+    """Raise popart_exception for a node without a gradient before what is wanted."""
     for node in reversed(ir.nodes):
         if not wanted.intersection(node.outputs) or not moving.intersection(node.outputs):
             continue
-        if node.key not in GRADIENTS:
+        if node.key not in GRADIENTS and not node.branches:
             raise popart_exception(
                 f"{what}: {node} has no gradient; without one the weights before it are not trained"
             )
-        wanted.update(node.inputs)
+        for branch in node.branches:
+            _check_nodes(branch, set(branch.outputs), dependent(branch, moving), what)
+        wanted.update(node.reads)
 
 
 def lower_losses(
@@ -98,33 +106,33 @@ def _add(
         found[name] = gradient
 
 
-def lower_backward(lowering: Lowering, found: dict[str, Tensor], prog: Program) -> None:
-    """Add the gradients of all nodes to a program; `found` grows by those of all tensors."""
-    moving = dependent(lowering.ir, lowering.ir.weights)
+def lower_backward(
+    lowering: Lowering, found: dict[str, Tensor], prog: Program, changed: Iterable[str]
+) -> None:
+    """Add the gradients of all nodes to a program; `found` grows by those of all tensors.
+
+    `changed` are the tensors, weights above all, that can change and whose gradients are wanted.
+    """
+    moving = dependent(lowering.ir, changed)
     for node in reversed(lowering.ir.nodes):
         reached = [name for name in node.outputs if name in found]
-        if not reached or not moving.intersection(node.inputs) or node.key in FLAT:
+        if not reached or not moving.intersection(node.reads) or node.key in FLAT:
             continue
         call = lowering.calls[node.name]
         call.prog, call.node = prog, replace(node, name=f"{node.name}/Grad")
         call.needed = [name in moving for name in node.inputs]
-        _check_lacking(call)
         with lowering.scope(node):
-            gradients = _of_node(lowering, call, node, found)
-            rows = zip(node.inputs, call.needed, gradients, strict=False)
-            for name, gradient in ((n, g) for n, needed, g in rows if needed and g is not None):
+            if node.branches:
+                gradients = of_branches(lowering, call, node, found, moving)
+            else:
+                gradients = _of_node(lowering, call, node, found)
+            for name, gradient in gradients:
                 _add(lowering, call, found, name, gradient)
-
-
-def _check_lacking(call: Call) -> None:
-    lacks = LACKING.get(call.node.operator)
-    if lacks is not None and lacks(call):
-        raise popart_exception(f"{call.node}: dilated, or with indices, it has no gradient")
 
 
 def _of_node(
     lowering: Lowering, call: Call, node: Node, found: dict[str, Tensor]
-) -> Sequence[Tensor | None]:
+) -> list[tuple[str, Tensor]]:
     """Give the gradients of a node's inputs; an output that nobody uses has one of zeros."""
     names = [name for name in node.outputs if name]
     outputs = [lowering.tensor(name) for name in names]
@@ -136,7 +144,56 @@ def _of_node(
         for name, tensor in zip(names, outputs, strict=True)
         if name in found or node.operator in ALL_OUTPUTS
     ]
-    return GRADIENTS[node.key](call, outputs, grads)
+    made = GRADIENTS[node.key](call, outputs, grads)
+    rows = zip(node.inputs, call.needed, made, strict=False)
+    return [(name, grad) for name, needed, grad in rows if needed and grad is not None]
+
+
+def of_branches(
+    lowering: Lowering, call: Call, node: Node, found: dict[str, Tensor], moving: set[str]
+) -> list[tuple[str, Tensor]]:
+    """Give the gradients of what the branches of an If read: of the one that ran, else zero."""
+    known, branches = call.value(0), node.branches
+    if known is not None:
+        chosen = branches[0 if bool(known.reshape(-1)[0]) else 1]
+        return list(_of_branch(lowering, call, chosen, found, moving, call.prog).items())
+    bodies = [Program(name=f"{call.name}/{place}") for place in range(len(branches))]
+    made = [
+        _of_branch(lowering, call, branch, found, moving, body)
+        for branch, body in zip(branches, bodies, strict=True)
+    ]
+    outs = {}
+    for name in dict.fromkeys(name for part in made for name in part):
+        info = lowering.ir.infos[name]
+        outs[name] = call.variable(info.device, info.dims, f"{name}/Grad")
+        for part, body in zip(made, bodies, strict=True):
+            if name in part:
+                body.add(Copy(part[name], outs[name], name=f"{call.name}/{name}"))
+            else:
+                popops.zero(call.graph, outs[name], body, f"{call.name}/{name}")
+    call.prog.add(If(call.scalar(0), bodies[0], bodies[1], call.name))
+    return list(outs.items())
+
+
+def _of_branch(
+    lowering: Lowering,
+    call: Call,
+    branch: Ir,
+    found: dict[str, Tensor],
+    moving: set[str],
+    body: Program,
+) -> dict[str, Tensor]:
+    """Add the backward pass of a branch; give the gradients of what it reads from around it."""
+    inner, ipu = lowering.inner[id(branch)], lowering.graphs.index(call.graph)
+    inside: dict[str, Tensor] = {}
+    for outer, name in zip(call.node.outputs, branch.outputs, strict=True):
+        if outer in found:
+            near = brought(lowering.graph, found[outer], ipu, body, f"{call.name}/In")
+            before = inside.get(name)
+            both = near if before is None else popops.add(call.graph, before, near, body, call.name)
+            inside[name] = both
+    lower_backward(inner, inside, body, moving)
+    return {name: inside[name] for name in branch.captured() if name in inside and name in moving}
 
 
 def backward_nodes(ir: Ir, losses: Sequence[Loss]) -> list[Node]:
@@ -145,7 +202,7 @@ def backward_nodes(ir: Ir, losses: Sequence[Loss]) -> list[Node]:
     found = [node_of(loss) for loss in losses]
     wanted = {loss.inputs[0] for loss in losses}
     for node in reversed(ir.nodes):
-        inputs = [name for name in node.inputs if name in moving]
+        inputs = [name for name in dict.fromkeys(node.reads) if name in moving]
         if not wanted.intersection(node.outputs) or not inputs:
             continue
         wanted.update(inputs)

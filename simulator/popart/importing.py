@@ -60,7 +60,7 @@ def import_graph(state: Import, graph: onnx.GraphProto, outer: Ir | None = None)
         ir.infos.update(outer.infos)
         ir.constants.update(outer.constants)
         ir.weights.update(outer.weights)
-    _add_stored(state, ir, graph)
+    _add_stored(state, ir, graph, branch=outer is not None)
     _add_inputs(state, ir, graph)
     protos = in_order(graph, [*ir.infos], state.what)
     for proto, name in zip(protos, names_of(protos), strict=True):
@@ -74,14 +74,17 @@ def import_graph(state: Import, graph: onnx.GraphProto, outer: Ir | None = None)
     return ir
 
 
-def _add_stored(state: Import, ir: Ir, graph: onnx.GraphProto) -> None:
-    """Add the initialisers: float ones are weights, which can be loaded anew."""
+def _add_stored(state: Import, ir: Ir, graph: onnx.GraphProto, *, branch: bool) -> None:
+    """Add the initialisers: float ones are weights, which can be loaded anew.
+
+    Those of a branch are constants: another branch may call its own alike.
+    """
     if graph.sparse_initializer:
         raise popart_exception(f"{state.what}: sparse initialisers; store them as dense ones")
     for tensor in graph.initializer:
         what = f"{state.what}: initialiser {tensor.name!r}"
         info = ir.infos[tensor.name] = tensor_info(tensor, what)
-        if info.device.numpy.kind != "f":
+        if branch or info.device.numpy.kind != "f":
             ir.constants[tensor.name] = tensor_values(tensor, state.folder, what)
         elif state.values or tensor.data_location != onnx.TensorProto.EXTERNAL:
             ir.weights[tensor.name] = tensor_values(tensor, state.folder, what)

@@ -39,6 +39,17 @@ class Node:
         """Give what the table of operators is keyed by."""
         return self.domain, self.operator
 
+    @property
+    def branches(self) -> list[Ir]:
+        """Give the graphs that an If chooses from."""
+        names = ("then_branch", "else_branch")
+        return [self.attributes[name] for name in names if name in self.attributes]
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Name the tensors that the node and its branches read."""
+        return (*self.inputs, *(name for branch in self.branches for name in branch.captured()))
+
     def __str__(self) -> str:
         return f"node {self.name!r} ({self.kind})"
 
@@ -61,6 +72,12 @@ class Ir:
     def known(self, name: str) -> Array | None:
         """Give the values of a tensor that are known before it runs, else None."""
         return self.constants[name] if name in self.constants else self.weights.get(name)
+
+    def captured(self) -> list[str]:
+        """Name what a branch reads of the graph around it."""
+        made = {name for node in self.nodes for name in node.outputs}
+        read = [*(name for node in self.nodes for name in node.reads), *self.outputs]
+        return [name for name in dict.fromkeys(read) if name and name not in made]
 
     def consumers(self) -> dict[str, list[tuple[Node, int]]]:
         """Give, for each tensor, the nodes that read it and as which input."""

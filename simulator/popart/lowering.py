@@ -49,6 +49,7 @@ class Lowering:
     calls: dict[str, Call] = field(default_factory=dict)  # kept for the backward pass
     copies: dict[tuple[str, int], Tensor] = field(default_factory=dict)  # on other IPUs
     graphs: list[Graph] = field(default_factory=list)
+    inner: dict[int, Lowering] = field(default_factory=dict)  # by the id of a branch
 
     def __post_init__(self) -> None:
         self.consumers = self.ir.consumers()
@@ -146,9 +147,14 @@ class Lowering:
 
     def branch(self, ipu: int, ir: Ir, prog: Program) -> list[Tensor]:
         """Add the nodes of a branch, which sees what stands around it; give its outputs."""
-        seen: dict[str, Any] = {"made": dict(self.made), "copies": dict(self.copies)}
-        inner = replace(self, ir=ir, home=ipu, placed={}, **seen)
+        own: dict[str, Any] = {
+            name: dict(getattr(self, name)) for name in ("stored", "made", "copies")
+        }
+        inner = replace(self, ir=ir, home=ipu, placed={}, calls={}, **own)
         inner.lower(prog)
+        self.inner[id(ir)] = inner
+        # What is stored in the graph around can be read by others; a branch's own names are not.
+        self.stored |= {name: t for name, t in inner.stored.items() if name in self.ir.infos}
         return [inner.on_ipu(name, ipu, prog) for name in ir.outputs]
 
     # Tensors

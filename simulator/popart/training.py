@@ -72,7 +72,7 @@ class TrainingSession(InferenceSession):
         lowering.lower(prog, self._progress)
         direct = self._patterns.isPatternEnabled(SOFTMAX)
         found = lower_losses(lowering, self._losses, prog, direct=direct)
-        lower_backward(lowering, found, prog)
+        lower_backward(lowering, found, prog, self._ir.weights)
         rate = self._add_rate(lowering.graph)
         for name in self._ir.weights:
             if name in found:

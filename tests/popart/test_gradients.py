@@ -63,6 +63,16 @@ CASES = [
     one("Unsqueeze", values(2, 3), axes=[1]),
     one("MaxPool", IMAGE, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
     one("AveragePool", IMAGE, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
+    pytest.param([node("MaxPool", "w", "y", kernel_shape=[2, 2], dilations=[2, 2],
+                       pads=[1, 0, 0, 1])], IMAGE, {}, id="dilated MaxPool"),
+    pytest.param([node("MaxPool", "w", "y places", kernel_shape=[2, 3], storage_order=1)],
+                 IMAGE, {}, id="MaxPool with places"),
+    one("Shrink", values(2, 5), lambd=0.95, bias=0.2),
+    more("Tile", "w c", values(2, 3), {"c": np.int64([2, 3])}),
+    pytest.param([node("TopK", "w c", "y places", axis=1)], values(2, 5, 3),
+                 {"c": np.int64([3])}, id="TopK"),
+    pytest.param([node("TopK", "w c", "y places", largest=0)], values(2, 5),
+                 {"c": np.int64([2])}, id="TopK of the smallest"),
     *(
         one(name, positive(2, 3, 2), axes=[1], keepdims=0)
         for name in ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax",
@@ -78,6 +88,8 @@ CASES = [
     more("Concat", "w c w", values(2, 3), {"c": values(2, 1)}, axis=1),
     more("Reshape", "w c", values(2, 3), {"c": np.int64([3, 2])}),
     more("Gather", "w c", values(3, 2), {"c": np.int64([2, 0, 2])}),
+    more("Gather", "w c", values(2, 3, 2), {"c": np.int64([[-1, 0], [1, -1]])},
+         "Gather from the end", axis=1),
     more("Slice", "w s e a t", values(4, 5), {"s": np.int64([3, 1]), "e": np.int64([0, 5]),
          "a": np.int64([0, 1]), "t": np.int64([-1, 2])}),
     more("Pad", "w c", values(2, 3), {"c": np.int64([1, 0, 0, 2])}),
@@ -125,9 +137,11 @@ def differences(total: Callable[[Array], float], w: Array) -> Array:
     return found
 
 
-def trained(nodes: Nodes, weights: dict[str, Array], loss: Any, *anchors: str) -> dict[str, Array]:
+def trained(
+    nodes: Nodes, weights: dict[str, Array], loss: Any, *anchors: str, opset: int = 12
+) -> dict[str, Array]:
     """Train one batch at rate 0; give the anchors."""
-    proto = model(nodes, {}, [], weights, opset=12)
+    proto = model(nodes, {}, [], weights, opset=opset)
     flow = popart.DataFlow(1, list(anchors))
     given = {"losses": [loss], "optimizer": popart.ConstSGD(0.0), "deviceInfo": tiny()}
     session = popart.TrainingSession(proto, flow, **given)
@@ -167,6 +181,65 @@ def test_the_gradient_of_response_normalisation_is_that_of_its_formula() -> None
     np.testing.assert_allclose(found["Gradient___w"], differences(total, w), rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.parametrize("with_padding", [0, 1])
+def test_the_gradient_of_a_dilated_mean_is_that_of_its_formula(with_padding: int) -> None:
+    # The reference evaluator (onnx 1.23) has no dilated means at this version.
+    def total(x: Array) -> float:
+        around, inside = (np.pad(a, [(0, 0), (0, 0), (1, 1), (0, 0)]) for a in (x, np.ones_like(x)))
+        taps = [(slice(i, i + 5), slice(j, j + 3)) for i in (0, 2) for j in (0, 2)]
+        read, there = (sum(a[:, :, r, c] for r, c in taps) for a in (around, inside))
+        return float((read / (4 if with_padding else there) * mix).sum())
+
+    mix = RANDOM.normal(size=(1, 2, 5, 3))
+    pooled = node("AveragePool", "w", "y", kernel_shape=[2, 2], dilations=[2, 2],
+                  pads=[1, 0, 1, 0], count_include_pad=with_padding)  # fmt: skip
+    weights = {"w": IMAGE, "mix": mix.astype(np.float32)}
+    nodes, loss = [pooled, node("Mul", "y mix", "z")], popart.IdentityLoss("z", "loss")
+    found = trained(nodes, weights, loss, "Gradient___w", opset=19)
+    expected = differences(total, IMAGE)
+    np.testing.assert_allclose(found["Gradient___w"], expected, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("trains", ["data", "updates"])
+def test_scattering_gives_each_place_its_gradient(trains: str) -> None:
+    given = {"data": values(3, 4), "updates": values(2, 2)}
+    index, mix = np.int64([[1, -1], [0, 2]]), RANDOM.normal(size=(3, 4))
+
+    def total(w: Array) -> float:
+        now = {**given, trains: w}
+        out = now["data"].astype(np.float64)
+        for row, column in np.ndindex(2, 2):
+            out[row, index[row, column]] = now["updates"][row, column]
+        return float((out * mix).sum())
+
+    nodes = [node("Scatter", "data index updates", "y", axis=1), node("Mul", "y mix", "z")]
+    weights = {**given, "index": index, "mix": mix.astype(np.float32)}
+    anchor, loss = f"Gradient___{trains}", popart.IdentityLoss("z", "loss")
+    found = trained(nodes, weights, loss, anchor, opset=10)
+    expected = differences(total, given[trains])
+    np.testing.assert_allclose(found[anchor], expected, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("condition", [2.0, -2.0])
+def test_the_branch_of_an_if_that_ran_gives_the_gradient(condition: float) -> None:
+    w, v = values(2, 3), values(3)
+    branches = {
+        "then_branch": model([node("Mul", "w v", "o")], {}, ["o"]).graph,
+        "else_branch": model([node("Tanh", "w", "t"), node("Mul", "t k", "o")], {}, ["o"],
+                             {"k": np.float32(3)}).graph,
+    }  # fmt: skip
+    nodes = [node("Greater", "c zero", "p"), node("If", "p", "y", **branches)]
+    stored = {"w": w, "v": v, "c": np.float32([condition]), "zero": np.float32([0])}
+    anchors = ("Gradient___w", "Gradient___v", "y")
+    found = trained(nodes, stored, popart.IdentityLoss("y", "loss"), *anchors)
+    if condition > 0:
+        expected = np.broadcast_to(v, w.shape), w.sum(axis=0), w * v
+    else:
+        expected = 3 / np.cosh(w) ** 2, 0 * v, 3 * np.tanh(w)
+    for name, wanted in zip(anchors, expected, strict=True):
+        np.testing.assert_allclose(found[name], wanted, rtol=1e-5)
+
+
 def test_operators_of_graphcore_have_the_gradients_of_their_formulas() -> None:
     w = values(2, 3)
     cases = {"Scale": (3.0 + 0 * w, {"scale": 3.0}), "Square": (2 * w, {})}
@@ -178,7 +251,7 @@ def test_operators_of_graphcore_have_the_gradients_of_their_formulas() -> None:
 
 def test_every_gradient_of_onnx_has_a_case_here() -> None:
     tried = {n.op_type for case in CASES for n in case.values[0]}
-    apart = {"BatchNormalization", "Dropout", "LRN", "GroupNormalization", "Split"}
+    apart = {"BatchNormalization", "Dropout", "LRN", "GroupNormalization", "Split", "Scatter"}
     assert {name for domain, name in GRADIENTS if domain == "ai.onnx"} - tried <= apart
 
 

@@ -10,7 +10,13 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, IntArray, element_count
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.reductions import reduced
-from simulator.popart.operators.windows import Windows, positions, spread_windows, windows_of
+from simulator.popart.operators.windows import (
+    Windows,
+    in_images,
+    positions,
+    spread_windows,
+    windows_of,
+)
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.popnn import pooling
 from simulator.poplibs.popnn.pooling import PoolingType, PoolParams
@@ -107,7 +113,7 @@ def max_pool(call: Call) -> Tensor | list[Tensor]:
     windows = pool_windows(call)
     whole = call[0].dtype not in (FLOAT, HALF)
     data = call.cast(call[0], HALF) if whole else call[0]
-    if call.wants(1):
+    if call.wants(1) or (windows.dilated and call.training):
         return _max_with_places(call, data, windows)
     if windows.dilated:
         out = reduced_windows(call, data, windows, Operation.MAX, -np.inf)
@@ -125,28 +131,39 @@ def reduced_windows(
     return reduced(call, seen, [seen.rank() - 1], operation)
 
 
-def _max_with_places(call: Call, data: Tensor, windows: Windows) -> list[Tensor]:
+def _max_with_places(call: Call, data: Tensor, windows: Windows) -> Tensor | list[Tensor]:
     """Give maxima, and the place of the first in the flat tensor."""
     seen = spread_windows(call, data, windows, -np.inf)
     last = seen.rank() - 1
     largest = reduced(call, seen, [last], Operation.MAX)
-    samples, channels, *field = data.shape
     places = positions(call, windows)
+    found = None
+    if call.training or not call.attribute("storage_order", 0):
+        found = _first(call, seen, largest, places)
+    call.saved = (found,) if call.training else ()
+    out = call.cast(largest, call[0].dtype)
+    if not call.wants(1):
+        return out
     if call.attribute("storage_order", 0):
-        numbers = np.arange(element_count(tuple(field))).reshape(field[::-1]).T.reshape(-1)
-        places = np.where(places < 0, -1, numbers[places])
-    images = np.arange(samples * channels).reshape((samples, channels, *[1] * (last - 1)))
-    flat = np.where(places < 0, -1, places + images * element_count(tuple(field)))
-    beyond = data.numElements()
-    candidates = call.constant(np.where(flat < 0, beyond, flat).astype(np.int32), INT, "places")
+        field = data.shape[2:]
+        numbers = np.arange(element_count(field)).reshape(field[::-1]).T.reshape(-1)
+        found = _first(call, seen, largest, np.where(places < 0, -1, numbers[places]))
+    assert found is not None
+    return [out, call.cast(found, call.outputs[1].device)]
+
+
+def _first(call: Call, seen: Tensor, largest: Tensor, places: IntArray) -> Tensor:
+    """Give the first place of each window's maximum; `places` are those of the field."""
+    last, beyond = seen.rank() - 1, call[0].numElements()
+    flat = in_images(call, places, beyond)
+    candidates = call.constant(flat.astype(np.int32), INT, "places")
     first = call.map(
         expr.Select(_2, expr.Const(beyond, INT), expr.Equal(_1, _3)),
         seen,
         candidates,
         broadcast(largest.expand([last]), seen.shape),
     )
-    found = reduced(call, first, [last], Operation.MIN)
-    return [call.cast(largest, call[0].dtype), call.cast(found, call.outputs[1].device)]
+    return reduced(call, first, [last], Operation.MIN)
 
 
 def average_pool(call: Call) -> Tensor:

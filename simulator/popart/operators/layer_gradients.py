@@ -10,6 +10,12 @@ from simulator.popart.ir import GRAPHCORE, ONNX
 from simulator.popart.operators import fields
 from simulator.popart.operators.backward import Gradient, summed_to
 from simulator.popart.operators.call import Call, broadcast
+from simulator.popart.operators.placed_gradients import (
+    of_dilated_average,
+    of_placed_maximum,
+    of_scatter,
+    of_top_k,
+)
 from simulator.popart.operators.pointwise_gradients import POINTWISE, Grads
 from simulator.popart.operators.recurrent_gradient import of_lstm
 from simulator.popart.operators.reductions import classes_of, reduced
@@ -50,6 +56,8 @@ def _total(call: Call, tensor: Tensor, axes: list[int]) -> Tensor:
 
 def of_max_pool(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     """Give the gradient of a window to its maximum."""
+    if call.saved:
+        return of_placed_maximum(call, grads)
     windows = fields.pool_windows(call)
     around = (list(windows.lower), windows.beyond)
     params = fields.pool_params(PoolingType.MAX, call[0], windows, *around)
@@ -63,6 +71,8 @@ def of_max_pool(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 def of_average_pool(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     """Spread the gradient of a window over its elements."""
     windows, shape = fields.pool_windows(call), call[0].shape
+    if windows.dilated:
+        return of_dilated_average(call, grads)
     lower, upper = list(windows.lower), windows.beyond
     like = call[0]
     if call.attribute("count_include_pad", 0) and any((*lower, *windows.upper)):
@@ -74,11 +84,6 @@ def of_average_pool(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
         first = [0, 0, *windows.lower]
         grad = grad.slice(first, [a + b for a, b in zip(first, shape, strict=True)])
     return [grad]
-
-
-def lacks_pool_gradient(call: Call) -> bool:
-    """Tell whether a pooling is one that has no gradient."""
-    return fields.pool_windows(call).dilated or call.wants(1)
 
 
 def of_local_response(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
@@ -233,7 +238,8 @@ GRADIENTS: dict[tuple[str, str], Gradient] = {
     (ONNX, "LogSoftmax"): of_log_softmax,
     (ONNX, "MatMul"): of_mat_mul,
     (ONNX, "MaxPool"): of_max_pool,
+    (ONNX, "Scatter"): of_scatter,
     (ONNX, "Softmax"): of_softmax,
+    (ONNX, "TopK"): of_top_k,
     (GRAPHCORE, "GroupNormalization"): of_group_norm,
 }
-LACKING = {"MaxPool": lacks_pool_gradient, "AveragePool": lacks_pool_gradient}

@@ -169,6 +169,22 @@ def of_split(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     return [concat(list(grads), call.axis()), *[None] * (len(call.inputs) - 1)]
 
 
+def of_tile(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Add up the gradients of the repeats."""
+    shape = call[0].shape
+    apart = [n for size, all_of in zip(shape, grads[0].shape, strict=True)
+             for n in (all_of // max(size, 1), size)]  # fmt: skip
+    total = summed_to(call, grads[0].reshape(apart), [n for size in shape for n in (1, size)])
+    return [total.reshape(shape), *[None] * (len(call.inputs) - 1)]
+
+
+def of_shrink(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Give the gradient of what is not in the middle."""
+    limit = call.attribute("lambd", 0.5)
+    above = expr.Select(_2, _2 * 0.0, _1 > limit)
+    return [call.map(expr.Select(_2, above, _1 < -limit), call[0], grads[0])]
+
+
 def of_taken(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     """Put the gradient where its elements were taken from, among zeros."""
     found = zeros(call, call[0], "SliceGrad")
@@ -229,11 +245,13 @@ _MOVED: dict[str, Gradient] = {
     "Relu": of_non_linearity(_RELU),
     "Reshape": of_view,
     "Sigmoid": of_non_linearity(_SIGMOID),
+    "Shrink": of_shrink,
     "Slice": of_taken,
     "Split": of_split,
     "Squeeze": of_view,
     "Sum": of_sum,
     "Tanh": of_non_linearity(_TANH),
+    "Tile": of_tile,
     "Transpose": of_transpose,
     "Unsqueeze": of_view,
 }

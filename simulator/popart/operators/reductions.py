@@ -103,6 +103,7 @@ def top_k(call: Call) -> list[Tensor]:
     keys = call.cast(rows, wider(rows.dtype, ("float", "half", "int", "unsigned int")))
     table = keys.reshape((rows.numElements() // size, size))
     values, places = popops.topKWithPermutation(call.graph, call.prog, table, params, call.name)
+    call.saved = (places,)
     shape = (*rows.shape[:-1], int(count[0]))
     found = (call.cast(values, tensor.dtype), call.cast(places, call.outputs[1].device))
     return [part.reshape(shape).dimRoll(tensor.rank() - 1, axis) for part in found]

@@ -182,6 +182,7 @@ def scattered(call: Call) -> Tensor:
     along = from_front(call, call[1].flatten(), shape[axis])
     offsets = call.constant(base.astype(np.uint32), UNSIGNED_INT, "offsets")
     flat = call.map(_1 * inner + _2, along, offsets)
+    call.saved = (flat,)
     popops.multiUpdate(
         call.graph,
         out.flatten().expand([1]),

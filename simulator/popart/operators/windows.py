@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import IntArray
+from simulator.graph.types import IntArray, element_count
 from simulator.popart.operators.call import Call
 from simulator.poplibs import popops
 
@@ -103,3 +103,11 @@ def positions(call: Call, windows: Windows) -> IntArray:
         inside = inside & ((places >= 0) & (places < field[axis])).reshape(shape)
         stride *= field[axis]
     return np.where(inside, flat, -1).reshape((*windows.outputs, _taps(windows)))
+
+
+def in_images(call: Call, places: IntArray, outside: int) -> IntArray:
+    """Give places of a field [...] as those of all samples and channels; -1 becomes `outside`."""
+    samples, channels, *field = call.info().dims
+    size = element_count(tuple(field))
+    images = np.arange(samples * channels).reshape((samples, channels, *[1] * places.ndim))
+    return np.asarray(np.where(places < 0, outside, places + images * size))

@@ -1,0 +1,83 @@
+"""Gradients of what picks elements by their places: they go back to these places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import UNSIGNED_INT
+from simulator.popart.operators import fields
+from simulator.popart.operators.call import Call, broadcast
+from simulator.popart.operators.pointwise_gradients import Grads
+from simulator.popart.operators.windows import in_images, positions
+from simulator.poplibs import popops
+from simulator.poplibs.popops.expr import _1, _2
+
+Tensors = Sequence[Tensor]
+
+
+def added_at(call: Call, places: Tensor, values: Tensor, size: int) -> Tensor:
+    """Add each value to the element of its place, among `size` zeros."""
+    name, count = f"{call.name}/PlacedGrad", values.numElements()
+    table = call.variable(values.dtype, [size, 1], "PlacedGrad")
+    popops.zero(call.graph, table, call.prog, name)
+    popops.multiUpdateAdd(
+        call.graph, table, values.reshape((count, 1, 1)),
+        call.cast(places, UNSIGNED_INT).reshape((count, 1)),
+        call.constant(1.0, values.dtype, "one"), [0], [1], call.prog, debugContext=name,
+    )  # fmt: skip
+    return table.flatten()
+
+
+def of_top_k(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Give the gradient to the elements that were chosen."""
+    axis, shape, last = call.axis(-1), call[0].shape, call[0].rank() - 1
+    (places,) = call.saved  # [rows, k], in each row
+    size, rows = shape[axis], places.shape[0]
+    before = np.repeat(np.arange(rows, dtype=np.uint32) * size, places.shape[1])
+    offsets = call.constant(before.reshape(places.shape), UNSIGNED_INT, "rows")
+    flat = call.map(_1 + _2, call.cast(places, UNSIGNED_INT), offsets)
+    moved = grads[0].dimRoll(axis, last)
+    found = added_at(call, flat, moved.flatten(), rows * size)
+    grad = found.reshape((*moved.shape[:-1], size)).dimRoll(last, axis)
+    return [grad, *[None] * (len(call.inputs) - 1)]
+
+
+def of_scatter(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Give what was replaced no gradient, and that of its place to what replaced it."""
+    if not call.saved:
+        return [grads[0], None, None]
+    (places,) = call.saved
+    rows, count = places.expand([1]), places.numElements()
+    kept = call.copy(grads[0], "ScatterGrad")
+    nothing = call.constant(np.zeros((count, 1, 1)), kept.dtype, "nothing")
+    given = (call.graph, kept.flatten().expand([1]), nothing, rows, [0], [1], call.prog)
+    popops.multiUpdate(*given, debugContext=f"{call.name}/ScatterGrad")
+    taken = popops.multiSlice(
+        call.graph, grads[0].flatten().expand([1]), rows, [0], [1], call.prog,
+        debugContext=f"{call.name}/UpdatesGrad",
+    )  # fmt: skip
+    return [kept, None, taken.reshape(call[2].shape)]
+
+
+def of_placed_maximum(call: Call, grads: Tensors) -> Grads:
+    """Give the gradient of a window to its maximum, whose place is known."""
+    (places,) = call.saved
+    found = added_at(call, places, grads[0].flatten(), call[0].numElements())
+    return [found.reshape(call[0].shape)]
+
+
+def of_dilated_average(call: Call, grads: Tensors) -> Grads:
+    """Give each element its share of the windows that read it."""
+    windows, elements = fields.pool_windows(call), call[0].numElements()
+    with_padding = bool(call.attribute("count_include_pad", 0))
+    counts = fields.counted(call, windows, with_padding)
+    shares = call.constant(1 / counts, grads[0].dtype, "shares")
+    each = call.map(_1 * _2, grads[0], broadcast(shares, grads[0].shape))
+    places = in_images(call, positions(call, windows), elements)
+    wide = broadcast(each.expand([each.rank()]), places.shape)
+    numbers = call.constant(places.astype(np.uint32), UNSIGNED_INT, "places")
+    found = added_at(call, numbers.flatten(), wide.flatten(), elements + 1)
+    return [found.slice(0, elements).reshape(call[0].shape)]
