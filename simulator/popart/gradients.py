@@ -15,7 +15,6 @@ from simulator.popart.lowering import Lowering
 from simulator.popart.operators.backward import zeros
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.layer_gradients import GRADIENTS
-from simulator.popart.placement import brought
 from simulator.poplibs import popops
 
 ALL_OUTPUTS = ("LSTM", "Split")  # whose gradients take those of all outputs
@@ -99,7 +98,7 @@ def _add(
     """Add up the gradients that reach a tensor, on the IPU of the node that made the last one."""
     if name in found:
         ipu = lowering.graphs.index(call.graph)
-        before = brought(lowering.graph, found[name], ipu, call.prog, f"{call.name}/Grad")
+        before = lowering.carried(found[name], ipu, call.prog, f"{call.name}/Grad")
         both = (before, gradient, call.prog, f"{call.name}/GradSum")
         found[name] = popops.add(call.graph, *both)
     else:
@@ -119,7 +118,12 @@ def lower_backward(
         if not reached or not moving.intersection(node.reads) or node.key in FLAT:
             continue
         call = lowering.calls[node.name]
-        call.prog, call.node = prog, replace(node, name=f"{node.name}/Grad")
+        ipu = lowering.ipu_of(node)
+        call.prog, call.node = lowering.program(ipu, prog), replace(node, name=f"{node.name}/Grad")
+        call.inputs, (call.saved,) = (
+            lowering.held(ipu, call.inputs),
+            lowering.held(ipu, [call.saved]),
+        )
         call.needed = [name in moving for name in node.inputs]
         with lowering.scope(node):
             if node.branches:
@@ -135,13 +139,13 @@ def _of_node(
 ) -> list[tuple[str, Tensor]]:
     """Give the gradients of a node's inputs; an output that nobody uses has one of zeros."""
     names = [name for name in node.outputs if name]
-    outputs = [lowering.tensor(name) for name in names]
     ipu = lowering.ipu_of(node)
+    outputs = lowering.held(ipu, [lowering.tensor(name) for name in names])
     grads = [
-        brought(lowering.graph, found[name], ipu, call.prog, f"{call.name}/In")
+        lowering.carried(found[name], ipu, call.prog, f"{call.name}/In")
         if name in found
-        else zeros(call, tensor, "NoGrad")
-        for name, tensor in zip(names, outputs, strict=True)
+        else zeros(call, lowering.tensor(name), "NoGrad")
+        for name in names
         if name in found or node.operator in ALL_OUTPUTS
     ]
     made = GRADIENTS[node.key](call, outputs, grads)
@@ -188,7 +192,7 @@ def _of_branch(
     inside: dict[str, Tensor] = {}
     for outer, name in zip(call.node.outputs, branch.outputs, strict=True):
         if outer in found:
-            near = brought(lowering.graph, found[outer], ipu, body, f"{call.name}/In")
+            near = lowering.carried(found[outer], ipu, body, f"{call.name}/In")
             before = inside.get(name)
             both = near if before is None else popops.add(call.graph, before, near, body, call.name)
             inside[name] = both

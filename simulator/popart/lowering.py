@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -49,6 +49,7 @@ class Lowering:
     calls: dict[str, Call] = field(default_factory=dict)  # kept for the backward pass
     copies: dict[tuple[str, int], Tensor] = field(default_factory=dict)  # on other IPUs
     graphs: list[Graph] = field(default_factory=list)
+    makers: dict[str, int] = field(default_factory=dict)  # tensor -> IPU of the node that made it
     inner: dict[int, Lowering] = field(default_factory=dict)  # by the id of a branch
 
     def __post_init__(self) -> None:
@@ -58,6 +59,21 @@ class Lowering:
     def ipu_of(self, node: Node) -> int:
         """Give the IPU that a node is on."""
         return self.placed.get(node.name, self.home)
+
+    def program(self, ipu: int, prog: Program) -> Program:
+        """Give the program that what an IPU computes now goes to."""
+        return prog
+
+    def turn(self) -> None:
+        """Begin the backward pass."""
+
+    def held(self, ipu: int, tensors: Sequence[Any]) -> list[Any]:
+        """Give what the forward pass has left on an IPU, for the backward pass."""
+        return list(tensors)
+
+    def carried(self, tensor: Tensor, ipu: int, prog: Program, name: str) -> Tensor:
+        """Give what the backward pass has made on an IPU."""
+        return brought(self.graph, tensor, ipu, prog, name)
 
     def on_ipu(self, name: str, ipu: int, prog: Program) -> Tensor:
         """Give a tensor on an IPU; what comes from another one is copied once."""
@@ -80,9 +96,13 @@ class Lowering:
             for place, name in enumerate(node.inputs):
                 if name and self.wanted(node, place):
                     call.inputs[place] = self.on_ipu(name, self.ipu_of(node), prog)
+            for name in node.reads[len(node.inputs) :]:
+                if name in self.made or name in self.ir.inputs:
+                    self.on_ipu(name, self.ipu_of(node), prog)  # where a branch will find it
             found = OPERATORS[node.key].lower(call)
         if self.training:
             self.calls[node.name] = call
+        self.makers |= dict.fromkeys(node.outputs, self.ipu_of(node))
         outputs = [found] if isinstance(found, Tensor) else list(found)
         for name, tensor in zip(node.outputs, outputs, strict=False):
             if name:
@@ -109,6 +129,12 @@ class Lowering:
         infos: list[TensorInfo | None] = [self.ir.infos[name] for name in node.inputs]
         outputs = [self.ir.infos[name] for name in node.outputs]
         ipu = self.maker_ipu(node.inputs[0])
+        prog = self.program(ipu, prog)
+        # An input that no node reads comes to where the loss is.
+        alone = [
+            name for name in node.inputs if name in self.ir.inputs and name not in self.consumers
+        ]
+        self.makers |= dict.fromkeys((*node.outputs, *alone), ipu)
         inputs: list[Tensor | None] = [self.on_ipu(name, ipu, prog) for name in node.inputs]
         nothing: list[Array | None] = [None] * len(infos)
         given = (self.graphs[ipu], prog, node, inputs, infos, outputs, nothing)
@@ -116,7 +142,7 @@ class Lowering:
 
     def maker_ipu(self, name: str) -> int:
         """Give the IPU of the node that makes a tensor."""
-        return next((self.ipu_of(node) for node in self.ir.nodes if name in node.outputs), 0)
+        return self.makers.get(name, self.home)
 
     def checked(self, node: Node, name: str, tensor: Tensor) -> Tensor:
         """Give an output back when it is what shape inference says."""
@@ -171,7 +197,7 @@ class Lowering:
         info, values = self.ir.infos[name], self.ir.constants.get(name)
         laid_out = self.laid_out(name, name, DEEPEST)
         readers = self.consumers.get(name, ())
-        graph = self.graphs[self.ipu_of(readers[0][0]) if readers else self.home]
+        graph = self.graphs[self.ipu_of(readers[0][0]) if readers else self.maker_ipu(name)]
         if values is None:
             return laid_out or spread(graph, info, name)
         held = to_device(values, info, f"constant {name!r}")

@@ -1,42 +1,42 @@
 """Pipelining: while one IPU works on a batch, the IPU before it works on the next one.
 
-In every cycle of the pipeline all inputs come first and all anchors leave last, so that nothing but
-the end of the slowest stage holds the others up; then what crosses moves on by one stage.
+Each IPU is a stage of the forward pass. In training the way back has stages of its own, from the
+last IPU, which goes back in the same cycle, to the first: batch b is in stage k in cycle b + k.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, cast
 
-from simulator.graph.graph import Graph
-from simulator.graph.program import Call, Copy, Program, Repeat
+from simulator.graph.program import Copy, Program
 from simulator.graph.program import Sequence as Steps
+from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
-from simulator.popart.dataflow import DataFlow
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import Ir
 from simulator.popart.lowering import Lowering, Progress
-from simulator.popart.programs import RUN, Programs, device_to_host, host_to_device
+from simulator.popart.stash import Delayed, Stash, each_tensor
 from simulator.poplibs import poputil
 
 
-def check_pipeline(ir: Ir, placed: Mapping[str, int], flow: DataFlow, what: str) -> int:
+def check_pipeline(
+    ir: Ir, placed: Mapping[str, int], batches: int, what: str, *, training: bool
+) -> int:
     """Give the number of stages; raises popart_exception for what makes no pipeline."""
-    stages = max(placed.values(), default=0) + 1
-    if stages < 2:
+    ipus = max(placed.values(), default=0) + 1
+    if ipus < 2:
         raise popart_exception(f"{what}: pipelining needs nodes on at least 2 IPUs")
-    if flow.batchesPerStep() < stages:
+    stages = 2 * ipus - 1 if training else ipus
+    if batches < stages:
         raise popart_exception(
-            f"{what}: a pipeline of {stages} stages needs as many batches a step; "
-            f"there are {flow.batchesPerStep()}"
+            f"{what}: a pipeline of {stages} stages needs as many batches; there are {batches}"
         )
-    every = [name for name in flow.anchors() if flow.art(name).id() == "EVERYN"]
-    if every:
-        raise popart_exception(f"{what}: anchor {every[0]!r}: a pipeline gives ALL or FINAL")
     made: dict[str, int] = {}
     for node in ir.nodes:
-        late = [name for name in node.inputs if made.get(name, 0) > placed[node.name]]
+        late = [name for name in node.reads if made.get(name, 0) > placed[node.name]]
         if late:
             raise popart_exception(
                 f"{what}: {node} on IPU {placed[node.name]} reads {late[0]!r} of IPU "
@@ -48,26 +48,57 @@ def check_pipeline(ir: Ir, placed: Mapping[str, int], flow: DataFlow, what: str)
 
 @dataclass(slots=True)
 class Pipeline(Lowering):
-    """A graph on its way to the device, stage by stage; `hops[s]` are the copies into stage s."""
+    """A graph on its way to the device, stage by stage; `hops[s]` are the copies into stage s.
+
+    `forward` counts the variables that the forward pass has made; None as long as it goes on.
+    """
 
     stages: list[Steps] = field(default_factory=list)
     hops: list[list[Program]] = field(default_factory=list)
+    stashes: dict[int, Stash] = field(default_factory=dict)
+    restores: list[Steps] = field(default_factory=list)
+    forward: int | None = None
+    kept: set[int] = field(default_factory=set)  # variables that are not of a batch
 
     def lower(self, prog: Steps, progress: Progress = lambda done, total, what: None) -> None:
         """Add each node to the program of its stage; those of a branch to the one given."""
         total = len(self.ir.nodes)
         for place, node in enumerate(self.ir.nodes):
             progress(place, total, node.name)
-            self.lower_node(node, self.stages[self.ipu_of(node)] if self.placed else prog)
+            self.lower_node(node, self.program(self.ipu_of(node), prog))
         progress(total, total, "")
+
+    def program(self, ipu: int, prog: Steps) -> Steps:
+        """Give the stage of an IPU, forward or back; inside a branch the program given."""
+        return self.stages[self.stage_on(ipu)] if self.placed else prog
+
+    def stage_on(self, ipu: int) -> int:
+        """Give the stage that an IPU is in now: forward or back."""
+        return ipu if self.forward is None else len(self.stages) - 1 - ipu
+
+    def ipu_with(self, tensor: Tensor) -> int:
+        """Give the IPU that holds a tensor; the first when it is on several."""
+        tiles = self.graph.tile_ranges(tensor)[2]
+        return int(tiles.min(initial=self.graph.target.num_tiles - 1)) // self.tiles
+
+    @property
+    def tiles(self) -> int:
+        return self.graph.target.tiles_per_ipu
 
     def stage_of(self, name: str) -> int | None:
         """Give the stage that makes a tensor, or first reads an input; None of what stays."""
-        if name in self.made:
-            return self.maker_ipu(name)
+        if name in self.makers:
+            return self.makers[name]
         if name not in self.ir.inputs:
             return None
-        return min((self.ipu_of(node) for node, _ in self.consumers.get(name, ())), default=0)
+        return min((self.ipu_of(node) for node in self.ir.nodes if name in node.reads), default=0)
+
+    def stage_with(self, name: str, tensor: Tensor) -> int:
+        """Give the stage at whose end a tensor has the value of its batch."""
+        if self.forward is not None and min(variables_of(tensor), default=0) >= self.forward:
+            return len(self.stages) - 1 - self.ipu_with(tensor)
+        stage = self.stage_of(name)
+        return self.ipu_with(tensor) if stage is None else stage
 
     def on_ipu(self, name: str, ipu: int, prog: Steps) -> Tensor:
         """Give a tensor to a stage: what an earlier one has comes by a buffer for each hop."""
@@ -76,67 +107,73 @@ class Pipeline(Lowering):
             return Lowering.on_ipu(self, name, ipu, prog)
         if (name, ipu) not in self.copies:
             below = self.on_ipu(name, ipu - 1, prog)
-            label = f"{name}/Stage{ipu}"
-            buffer = poputil.cloneToIpu(self.graph, below, ipu, label)
-            self.hops[ipu].append(Copy(below, buffer, name=label))
-            self.copies[name, ipu] = buffer
+            self.copies[name, ipu] = self._hop(below, ipu, ipu, f"{name}/Stage{ipu}")
         return self.copies[name, ipu]
 
+    def _hop(self, below: Tensor, ipu: int, stage: int, label: str) -> Tensor:
+        """Add a buffer on an IPU, and the copy that fills it before a stage."""
+        buffer = poputil.cloneToIpu(self.graph, below, ipu, label)
+        self.hops[stage].append(Copy(below, buffer, name=label))
+        return buffer
 
-@dataclass(slots=True)
-class _Cycle:
-    """What each stage does in a cycle: inputs, work, anchors."""
+    # The way back
+    def turn(self) -> None:
+        """Begin the backward pass: what the forward pass has made comes from the stashes now."""
+        for inner in self.inner.values():
+            cast(Pipeline, inner).turn()
+        self.forward = len(self.graph.variables)
+        stored = [t for name, t in self.stored.items() if name not in self.ir.inputs]
+        self.kept = {number for tensor in stored for number in variables_of(tensor)}
 
-    inputs: list[list[Program]]
-    work: list[Program]
-    anchors: list[list[Program]]
-    hops: Sequence[Sequence[Program]]
+    def held(self, ipu: int, tensors: Sequence[Any]) -> list[Any]:
+        """Give what the forward pass has left on an IPU, from its stash."""
+        restore = partial(self.restored, ipu)
+        rows = [t if isinstance(t, Tensor) else each_tensor(t, restore) for t in tensors]
+        return Delayed(rows, restore)
 
-    def steps(self, active: range, name: str) -> Steps:
-        """Give the program of a cycle in which these stages have a batch."""
-        made = Steps(name=name)
-        # The last stage first: what crosses is read before it is written again.
-        for stage in reversed(active):
-            made.children.extend(self.inputs[stage])
-        for stage in reversed(active):
-            made.add(self.work[stage])
-        for stage in reversed(active):
-            made.children.extend(self.anchors[stage])
-        for stage in reversed(active):
-            made.children.extend(self.hops[stage + 1] if stage + 1 < len(self.hops) else ())
-        return made
+    def restored(self, ipu: int, tensor: Tensor) -> Tensor:
+        """Give a tensor of the forward pass as the batch left it that is on its way back."""
+        depth = len(self.stages) - 1 - 2 * ipu
+        assert self.forward is not None
+        chosen = [
+            number
+            for number in variables_of(tensor)
+            if number < self.forward
+            and number not in self.kept
+            and not self.graph.variables[number].constant
+        ]
+        if not depth or not chosen:
+            return tensor
+        if ipu not in self.stashes:
+            back = len(self.stages) - 1 - ipu
+            given = (self.stages[ipu], self.restores[back])
+            self.stashes[ipu] = Stash(self.graphs[ipu], f"ipu{ipu}/stash", depth, *given)
+        return self.stashes[ipu].taken(tensor, chosen)
+
+    def carried(self, tensor: Tensor, ipu: int, prog: Steps, name: str) -> Tensor:
+        """Give a gradient on an IPU: it comes back by a buffer for each hop."""
+        here = self.ipu_with(tensor)
+        found = self.restored(here, tensor)
+        if here < ipu:
+            raise popart_exception(
+                f"{name}: of IPU {here} goes to IPU {ipu}; a pipeline's way back goes down"
+            )
+        for below in range(here - 1, ipu - 1, -1):
+            stage = len(self.stages) - 1 - below
+            found = self._hop(found, below, stage, f"{name}/Stage{stage}")
+        return found
+
+    def finish(self, begin: Steps) -> None:
+        """End the stages; `begin` is where a run begins."""
+        for stash in self.stashes.values():
+            stash.finish(begin)
 
 
-def add_pipeline(
-    made: Programs,
-    graph: Graph,
-    lowering: Pipeline,
-    tensors: tuple[Mapping[str, Tensor], Mapping[str, Tensor]],
-    flow: DataFlow,
-) -> None:
-    """Add the program of a step from the tensors of inputs and anchors: fill, repeat, drain."""
-    count = len(lowering.stages)
-    inputs, anchors = tensors
-    cycle = _Cycle(
-        [[] for _ in range(count)],
-        [
-            Call(graph.addFunction(stage, f"stage {place}"), f"stage {place}")
-            for place, stage in enumerate(lowering.stages)
-        ],
-        [[] for _ in range(count)],
-        lowering.hops,
-    )
-    for name, tensor in inputs.items():
-        made.inputs[name], copy = host_to_device(graph, "input", name, tensor)
-        cycle.inputs[lowering.stage_of(name) or 0].append(copy)
-    last: list[Program] = []
-    for name, tensor in anchors.items():
-        made.anchors[name], back = device_to_host(graph, "anchor", name, tensor)
-        whole = flow.art(name).id() == "ALL"
-        (cycle.anchors[lowering.stage_of(name) or 0] if whole else last).append(back)
-    batches = flow.batchesPerStep()
-    fill = [cycle.steps(range(t + 1), f"fill {t}") for t in range(count - 1)]
-    full = cycle.steps(range(count), "pipeline")
-    drain = [cycle.steps(range(t + 1, count), f"drain {t}") for t in range(count - 1)]
-    middle = Repeat(batches - count + 1, full, name="pipeline")
-    made.programs[RUN] = Steps(fill, middle, drain, last, name=RUN)
+def pipeline_of(plain: Lowering, stages: int) -> Pipeline:
+    """Make the lowering by stages of a graph."""
+    restores = [Steps(name="restore") for _ in range(stages)]
+    return Pipeline(
+        plain.ir, plain.graph, plain.options, plain.values, plain.training, plain.placed,
+        stages=[Steps(restore, name=f"stage {n}") for n, restore in enumerate(restores)],
+        hops=[[] for _ in range(stages)], restores=restores,
+    )  # fmt: skip

@@ -28,7 +28,8 @@ from simulator.popart.losses import Loss, add_losses
 from simulator.popart.lowering import Lowering, Progress
 from simulator.popart.model_file import Model, read_model, weights_of, write_model
 from simulator.popart.patterns import SOFTMAX, Patterns, apply
-from simulator.popart.pipeline import Pipeline, add_pipeline, check_pipeline
+from simulator.popart.pipeline import Pipeline, check_pipeline, pipeline_of
+from simulator.popart.pipeline_steps import cycles_of
 from simulator.popart.placement import place_nodes
 from simulator.popart.programs import Programs
 from simulator.popart.session_options import SessionOptions
@@ -117,6 +118,7 @@ class InferenceSession:
         compute = Program()
         made = self._programs = Programs()
         more = self._lower(lowering, compute)
+        begin = Program(name="begin")
         anchors = {name: _found(lowering, more, name) for name in self._flow.anchors()}
         inputs = {name: lowering.tensor(name) for name in self._ir.inputs}
         weights = {
@@ -124,7 +126,10 @@ class InferenceSession:
         }
         parts.add_weights(made, graph, weights)
         if isinstance(lowering, Pipeline):
-            add_pipeline(made, graph, lowering, (inputs, anchors), self._flow)
+            lowering.finish(begin)
+            cycles, last = cycles_of(made, graph, lowering, (inputs, anchors), self._flow)
+            steps = cycles.of_batches(self._flow.batchesPerStep())
+            made.programs[parts.RUN] = Program(begin, steps, last, name=parts.RUN)
         else:
             parts.add_inputs(made, graph, inputs, body)
             body.children.extend(compute.children)
@@ -142,14 +147,9 @@ class InferenceSession:
         """Give a lowering by stages, if the options ask for it."""
         if not self._options.enablePipelining:
             return None
-        if self.training or self._losses:
-            raise popart_exception(f"{self._what}: a pipeline runs inference without losses")
-        stages = check_pipeline(self._ir, plain.placed, self._flow, self._what)
-        programs = [Program(name=f"stage {stage}") for stage in range(stages)]
-        return Pipeline(
-            self._ir, plain.graph, plain.options, plain.values, placed=plain.placed,
-            stages=programs, hops=[[] for _ in programs],
-        )  # fmt: skip
+        batches = self._flow.batchesPerStep()
+        stages = check_pipeline(self._ir, plain.placed, batches, self._what, training=self.training)
+        return pipeline_of(plain, stages)
 
     def _placed(self) -> dict[str, int]:
         """Give the IPU of each node."""

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT
@@ -72,36 +71,43 @@ class TrainingSession(InferenceSession):
         lowering.lower(prog, self._progress)
         direct = self._patterns.isPatternEnabled(SOFTMAX)
         found = lower_losses(lowering, self._losses, prog, direct=direct)
+        lowering.turn()
         lower_backward(lowering, found, prog, self._ir.weights)
-        rate = self._add_rate(lowering.graph)
+        rate = self._add_rate(lowering)
         for name in self._ir.weights:
             if name in found:
                 self._change(lowering, name, found[name], rate, prog)
         return {f"{PREFIX}{name}": gradient for name, gradient in found.items()}
 
     def _change(
-        self, lowering: Lowering, name: str, gradient: Tensor, rate: Tensor | float, prog: Program
+        self,
+        lowering: Lowering,
+        name: str,
+        gradient: Tensor,
+        rates: Sequence[Tensor | float],
+        prog: Program,
     ) -> None:
         """Add the change of a weight, on the IPU where it is."""
         graph, weight = lowering.graph, lowering.stored[name]
         ipu = next(i for i in range(len(lowering.graphs)) if lies_on(graph, weight, i))
+        prog = lowering.program(ipu, prog)
         with graph.debug_scope(name, "popart", weight=name):
-            near = brought(graph, gradient, ipu, prog, f"{name}/Grad")
-            if isinstance(rate, Tensor):
-                rate = brought(graph, rate, ipu, prog, f"{name}/{RATE}")
-            given = (weight, near.reshape(weight.shape), rate, self._optimizer.decay)
+            near = lowering.carried(gradient, ipu, prog, f"{name}/Grad")
+            given = (weight, near.reshape(weight.shape), rates[ipu], self._optimizer.decay)
             update(lowering.graphs[ipu], *given, prog, name)
 
-    def _add_rate(self, graph: Graph) -> Tensor | float:
-        """Give the learning rate: a number, or a tensor that the host can write."""
+    def _add_rate(self, lowering: Lowering) -> Sequence[Tensor | float]:
+        """Give the learning rate on each IPU: a number, or a tensor that the host can write."""
         if self._optimizer.constant:
-            return self._optimizer.rate
+            return [self._optimizer.rate] * len(lowering.graphs)
+        graph = lowering.graph
         rate = graph.addVariable(FLOAT, [1], RATE)
         graph.setTileMapping(rate, 0)
         handle, copy = parts.host_to_device(graph, "optimizer", RATE, rate)
-        self._programs.programs[OPTIMIZER_FROM_HOST] = Program(copy, name=OPTIMIZER_FROM_HOST)
+        prog = Program(copy, name=OPTIMIZER_FROM_HOST)
+        self._programs.programs[OPTIMIZER_FROM_HOST] = prog
         self._programs.rates = {RATE: handle}
-        return rate
+        return [brought(graph, rate, ipu, prog, RATE) for ipu in range(len(lowering.graphs))]
 
     # Running
     def updateOptimizer(self, optimizer: SGD) -> None:

@@ -79,13 +79,97 @@ def test_batches_overlap(tmp_path: Path) -> None:
     ("ipus", "batches", "kind", "text"),
     [
         (1, 4, "ALL", "needs nodes on at least 2 IPUs"),
-        (2, 1, "ALL", "2 stages needs as many batches a step; there are 1"),
-        (2, 4, "EVERYN", "anchor 'x4': a pipeline gives ALL or FINAL"),
+        (2, 1, "ALL", "2 stages needs as many batches; there are 1"),
     ],
 )
 def test_what_makes_no_pipeline_is_refused(ipus: int, batches: int, kind: str, text: str) -> None:
     with pytest.raises(popart.popart_exception, match=text):
         session_of(CHAIN, {"x4": popart.AnchorReturnType(kind)}, batches, ipus=ipus)
+
+
+@pytest.mark.parametrize(("period", "batches"), [(2, 7), (3, 9), (4, 4)])
+def test_anchors_come_every_so_many_batches(period: int, batches: int) -> None:
+    kinds = {"x1": popart.AnchorReturnType("EVERYN", period), "x4": popart.AnchorReturnType("ALL")}
+    kinds["x3"] = popart.AnchorReturnType("EVERYN", 2)
+    given = RANDOM.normal(size=(batches, 8, SIZE)).astype(np.float32)
+    found = values_of(session_of(CHAIN, kinds, batches, ipus=4), {"x0": given})
+    first = given @ WEIGHTS["w0"]
+    third = first @ WEIGHTS["w1"] @ WEIGHTS["w2"]
+    np.testing.assert_allclose(
+        found["x1"], first[period - 1 :: period].reshape(found["x1"].shape), rtol=1e-4, atol=1e-5
+    )
+    np.testing.assert_allclose(found["x3"], third[1::2], rtol=1e-3, atol=1e-5)
+
+
+# Training
+def training(
+    proto: object, anchors: object, batches: int, loss: object, *, ipus: int, pipelined: bool,
+    rate: float = 0.0, labels: list[int] | None = None, out: Path | None = None,
+) -> popart.TrainingSession:  # fmt: skip
+    """Prepare a training session whose nodes are balanced over IPUs."""
+    options = popart.SessionOptions(autoVirtualGraph=True, enablePipelining=pipelined)
+    if out is not None:
+        options.engineOptions = {"autoReport.all": True, "autoReport.directory": str(out)}
+    shapes = popart.InputShapeInfo()
+    if labels is not None:
+        shapes.add("labels", popart.TensorInfo("INT32", labels))
+    session = popart.TrainingSession(
+        proto, popart.DataFlow(batches, anchors), [loss], popart.SGD(rate), tiny(ipus),
+        inputShapeInfo=shapes, userOptions=options,
+    )  # fmt: skip
+    session.prepareDevice()
+    session.weightsFromHost()
+    return session
+
+
+def test_weights_change_as_each_batch_comes_back() -> None:
+    rate, batches = 0.1, 5
+    w0, w1 = (RANDOM.normal(size=shape).astype(np.float32) for shape in ((4, 6), (6, 6)))
+    nodes = [node("MatMul", "x w0", "a"), node("MatMul", "a w1", "y")]
+    proto = model(nodes, {"x": [2, 4]}, ["y"], {"w0": w0, "w1": w1})
+    x = RANDOM.normal(size=(batches, 2, 4)).astype(np.float32)
+    session = training(proto, ["loss"], batches, popart.IdentityLoss("y", "loss"), ipus=2,
+                       pipelined=True, rate=rate)  # fmt: skip
+    found = values_of(session, {"x": x})["loss"]
+    session.weightsToHost()
+    weights = {"w0": np.zeros_like(w0), "w1": np.zeros_like(w1)}
+    session.readWeights(weights)
+    # The first layer's gradient of a batch comes two cycles after it went forward.
+    losses, back = [], []
+    for batch in range(batches):
+        if batch >= 2:
+            w0 = w0 - rate * x[batch - 2].T @ back[batch - 2]
+        a = x[batch] @ w0
+        losses.append((a @ w1).sum())
+        back.append(np.ones((2, 6)) @ w1.T)
+        w1 = w1 - rate * a.T @ np.ones((2, 6))
+    for batch in (batches - 2, batches - 1):
+        w0 = w0 - rate * x[batch].T @ back[batch]
+    np.testing.assert_allclose(found, losses, rtol=1e-4)
+    np.testing.assert_allclose(weights["w0"], w0, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(weights["w1"], w1, rtol=1e-4, atol=1e-5)
+
+
+def test_a_batch_meets_its_own_activations_on_the_way_back() -> None:
+    nodes = [
+        node("MatMul", "x w0", "a"), node("Relu", "a", "b"), node("MatMul", "b w1", "c"),
+        node("Add", "c b", "d"), node("Tanh", "d", "e"), node("MatMul", "e w2", "f"),
+        node("Mul", "f e", "g"), node("MatMul", "g w3", "h"), node("Softmax", "h", "p"),
+    ]  # fmt: skip
+    weights = {f"w{i}": RANDOM.normal(size=(6, 6)).astype(np.float32) for i in range(4)}
+    proto = model(nodes, {"x": [4, 6]}, ["p"], weights)
+    given = {"x": RANDOM.normal(size=(8, 4, 6)).astype(np.float32),
+             "labels": RANDOM.integers(0, 6, (8, 4)).astype(np.int32)}  # fmt: skip
+    kinds = {f"Gradient___w{i}": popart.AnchorReturnType("ALL") for i in range(4)}
+    kinds |= {"p": popart.AnchorReturnType("EVERYN", 3), "loss": popart.AnchorReturnType("ALL"),
+              "Gradient___b": popart.AnchorReturnType("FINAL")}  # fmt: skip
+    loss = popart.NllLoss("p", "labels", "loss")
+    plain, piped = (
+        values_of(training(proto, kinds, 8, loss, ipus=3, pipelined=p, labels=[4]), given)
+        for p in (False, True)
+    )
+    for name in kinds:
+        np.testing.assert_allclose(piped[name], plain[name], rtol=1e-3, atol=1e-5, err_msg=name)
 
 
 def test_a_way_back_is_refused() -> None:

@@ -94,7 +94,7 @@ def of_sum(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     """Give each input the gradient, or its share of a mean."""
     share = 1.0 / len(call.inputs) if call.node.operator == "Mean" else 1.0
     grad = grads[0] if share == 1.0 else call.map(_1 * share, grads[0])
-    return [summed_to(call, grad, call[place].shape) for place in range(len(call.inputs))]
+    return [summed_to(call, grad, call.info(place).dims) for place in range(len(call.inputs))]
 
 
 def of_clip(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
@@ -149,7 +149,7 @@ def of_global_pool(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 # Views
 def of_view(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     """View the gradient in the shape of the input."""
-    return [grads[0].reshape(call[0].shape), *[None] * (len(call.inputs) - 1)]
+    return [grads[0].reshape(call.info().dims), *[None] * (len(call.inputs) - 1)]
 
 
 def of_transpose(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
@@ -160,7 +160,7 @@ def of_transpose(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 def of_concat(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     """Cut the gradient into the inputs' parts."""
     axis = call.axis(1 if call.node.version < 4 else 0)
-    ends = np.cumsum([call[place].shape[axis] for place in range(len(call.inputs))]).tolist()
+    ends = np.cumsum([call.info(p).dims[axis] for p in range(len(call.inputs))]).tolist()
     return [grads[0].slice(b, e, axis) for b, e in zip([0, *ends[:-1]], ends, strict=True)]
 
 

@@ -1,0 +1,144 @@
+"""The cycles of a pipeline: filled, full and drained, with each anchor when its batch is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from math import lcm
+
+from simulator.graph.graph import Graph
+from simulator.graph.program import Call, Program, Repeat
+from simulator.graph.program import Sequence as Steps
+from simulator.graph.tensor import Tensor
+from simulator.popart.dataflow import DataFlow
+from simulator.popart.pipeline import Pipeline
+from simulator.popart.programs import Programs, device_to_host, host_to_device
+
+Fired = frozenset[int]  # which of the anchors that come every so many batches
+
+
+def in_runs(signs: Sequence[Fired], make: Callable[[Fired], Program]) -> list[Program]:
+    """Give a program for each sign; those that follow one another alike are repeated."""
+    found: list[Program] = []
+    for sign, same in groupby(signs):
+        count = len(list(same))
+        found.append(make(sign) if count == 1 else Repeat(count, make(sign)))
+    return found
+
+
+def periodic(
+    signs: Callable[[int], Fired], count: int, period: int, make: Callable[[Fired], Program]
+) -> list[Program]:
+    """Give the programs of `count` cycles whose signs come again after a period."""
+    block = [signs(place) for place in range(min(period, count))]
+    whole, rest = divmod(count, period)
+    made = in_runs(block, make) if whole else []
+    if whole > 1:
+        made = [Repeat(whole, made[0] if len(made) == 1 else Steps(made))]
+    return made + in_runs(block[:rest], make)
+
+
+@dataclass(slots=True)
+class Cycles:
+    """What each stage does in a cycle: inputs, work, anchors; and the copies into each stage.
+
+    `every` are anchors of a stage that come every so many batches: stage, period, copy.
+    """
+
+    graph: Graph
+    inputs: list[list[Program]]
+    work: list[Program]
+    anchors: list[list[Program]]
+    hops: Sequence[Sequence[Program]]
+    every: list[tuple[int, int, Program]] = field(default_factory=list)
+
+    def steps(self, active: range, name: str, fired: Fired = frozenset()) -> Steps:
+        """Give the program of a cycle in which these stages have a batch."""
+        made = Steps(name=name)
+        # The last stage first: what crosses, or is stashed, is read before it is written again.
+        for stage in reversed(active):
+            made.children.extend(self.inputs[stage])
+        for stage in reversed(active):
+            made.add(self.work[stage])
+        for stage in reversed(active):
+            made.children.extend(self.anchors[stage])
+        made.children.extend(self.every[place][2] for place in sorted(fired))
+        for stage in reversed(active):
+            made.children.extend(self.hops[stage + 1] if stage + 1 < len(self.hops) else ())
+        return made
+
+    def fired(self, cycle: int, active: range) -> Fired:
+        """Tell which anchors leave in a cycle: those whose stage ends a period."""
+        return frozenset(
+            place
+            for place, (stage, period, _) in enumerate(self.every)
+            if stage in active and (cycle - stage + 1) % period == 0
+        )
+
+    def of_batches(self, batches: int) -> list[Program]:
+        """Give the program of so many batches, at least as many as stages: fill, repeat, drain."""
+        count = len(self.work)
+        full = range(count)
+        made: dict[Fired, Program] = {}
+
+        def cycle(fired: Fired) -> Program:
+            if fired not in made:
+                made[fired] = self.steps(full, "pipeline", fired)
+                if self.every:
+                    made[fired] = Call(self.graph.addFunction(made[fired], "pipeline"), "pipeline")
+            return made[fired]
+
+        filling = [(t, range(t + 1), f"fill {t}") for t in range(count - 1)]
+        draining = [(batches + t, range(t + 1, count), f"drain {t}") for t in range(count - 1)]
+        fill, drain = (
+            [self.steps(active, name, self.fired(t, active)) for t, active, name in part]
+            for part in (filling, draining)
+        )
+        middle = periodic(
+            lambda place: self.fired(count - 1 + place, full),
+            batches - count + 1,
+            lcm(*(period for _, period, _ in self.every)),
+            cycle,
+        )
+        if not self.every:
+            middle = [Repeat(batches - count + 1, cycle(frozenset()), name="pipeline")]
+        return [*fill, *middle, *drain]
+
+
+def cycles_of(
+    made: Programs,
+    graph: Graph,
+    lowering: Pipeline,
+    tensors: tuple[Mapping[str, Tensor], Mapping[str, Tensor]],
+    flow: DataFlow,
+) -> tuple[Cycles, list[Program]]:
+    """Give the cycles of a pipeline from the tensors of inputs and anchors.
+
+    Also the copies of the anchors that leave when all batches are done.
+    """
+    count = len(lowering.stages)
+    inputs, anchors = tensors
+    work: list[Program] = [
+        Call(graph.addFunction(stage, f"stage {place}"), f"stage {place}")
+        for place, stage in enumerate(lowering.stages)
+    ]
+    none: list[list[Program]] = [[] for _ in range(count)]
+    cycles = Cycles(graph, none, work, [[] for _ in range(count)], lowering.hops)
+    for name, tensor in inputs.items():
+        if tensor.numElements():
+            made.inputs[name], copy = host_to_device(graph, "input", name, tensor)
+            cycles.inputs[lowering.stage_of(name) or 0].append(copy)
+    last: list[Program] = []
+    for name, tensor in anchors.items():
+        if not tensor.numElements():
+            continue
+        made.anchors[name], back = device_to_host(graph, "anchor", name, tensor)
+        kind, stage = flow.art(name), lowering.stage_with(name, tensor)
+        if kind.id() == "FINAL":
+            last.append(back)
+        elif kind.id() == "EVERYN" and kind.rp() > 1:
+            cycles.every.append((stage, kind.rp(), back))
+        else:
+            cycles.anchors[stage].append(back)
+    return cycles, last

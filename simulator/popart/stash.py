@@ -1,0 +1,113 @@
+"""What a batch leaves for its backward pass while later batches already run forward.
+
+A stash holds a variable of as many batches as begin before the first of them comes back. Each IPU
+counts the batches that it has put in and those that it has taken out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from simulator.graph.graph import Graph
+from simulator.graph.intervals import as_int64, join
+from simulator.graph.program import Sequence as Steps
+from simulator.graph.regions import parts_of
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import UNSIGNED_INT
+from simulator.poplibs import popops
+from simulator.poplibs.popops import expr
+from simulator.poplibs.popops.expr import _1
+
+
+@dataclass(slots=True)
+class Stash:
+    """The stashes of an IPU: `put` ends its forward stage, `take` begins its backward stage."""
+
+    graph: Graph  # of the IPU
+    name: str
+    depth: int
+    put: Steps
+    take: Steps
+    instead: dict[int, int] = field(default_factory=dict)  # variable -> the one that is taken out
+    counters: list[Tensor] = field(default_factory=list)
+
+    def taken(self, tensor: Tensor, chosen: Sequence[int]) -> Tensor:
+        """Give a tensor as it was when the batch ran forward; `chosen` variables have changed."""
+        for number in chosen:
+            if number not in self.instead:
+                self.instead[number] = self._add(number)
+        return moved(tensor, {number: self.instead[number] for number in chosen})
+
+    def _add(self, number: int) -> int:
+        """Add the stash of a variable; give the variable that it is taken out to."""
+        graph, variable = self.graph, self.graph.variables[number]
+        name, count = f"{variable.name}/Stash", variable.elements // variable.replicas
+        begin = as_int64(variable.offset // variable.dtype.size)
+        whole = Tensor(graph, variable.dtype, (count,), begin, as_int64(count)).expand([0])
+        if not self.counters:
+            self.counters = [_counter(graph, f"{self.name}/{what}") for what in ("put", "take")]
+        stash = popops.createSliceableTensorFromSlice(graph, whole, [0], [self.depth], name)
+        put, take = self.counters
+        popops.dynamicUpdate(graph, stash, whole, put, [0], [1], self.put, name)
+        out = graph.clone(whole, f"{variable.name}/Restored")
+        made = len(graph.variables) - 1
+        popops.dynamicSliceWithOutput(graph, out, stash, take, [0], [1], self.take, name)
+        return made
+
+    def finish(self, begin: Steps) -> None:
+        """Let the stages count their batches, from 0 at the begin of a run."""
+        for counter, prog in zip(self.counters, (self.put, self.take), strict=False):
+            name = f"{self.name}/count"
+            popops.zero(self.graph, counter, begin, name)
+            over = expr.Equal(_1, expr.Const(self.depth - 1, UNSIGNED_INT))
+            following = expr.Select(_1 - _1, _1 + expr.Const(1, UNSIGNED_INT), over)
+            popops.mapInPlace(self.graph, following, [counter], prog, name)
+
+
+def _counter(graph: Graph, name: str) -> Tensor:
+    counter = graph.addVariable(UNSIGNED_INT, [1], name)
+    graph.setTileMapping(counter, 0)
+    return counter
+
+
+def moved(tensor: Tensor, instead: dict[int, int]) -> Tensor:
+    """View other variables in place of those that a tensor views; they are as large."""
+    variables, parts = tensor.graph.variables, parts_of(tensor)
+    shift = np.zeros(len(variables), dtype=np.int64)
+    for old, new in instead.items():
+        shift[old] = (variables[new].offset - variables[old].offset) // tensor.dtype.size
+    numbers = np.unique(parts.variable)
+    first = np.zeros(len(variables), dtype=np.int64)
+    first[numbers] = [variables[n].offset // tensor.dtype.size for n in numbers.tolist()]
+    begins = (first + shift)[parts.variable] + parts.first
+    return Tensor(tensor.graph, tensor.dtype, tensor.shape, *join(begins, parts.high - parts.low))
+
+
+def each_tensor(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Change the tensors in whatever a node has saved: tuples, lists and dataclasses of them."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, tuple | list):
+        items = [each_tensor(item, change) for item in value]
+        return value._make(items) if hasattr(value, "_make") else type(value)(items)
+    if is_dataclass(value) and not isinstance(value, type):
+        held = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+        now = {name: each_tensor(item, change) for name, item in held.items()}
+        return replace(value, **{n: v for n, v in now.items() if v is not held[n]})
+    return value
+
+
+class Delayed(list[Any]):
+    """Tensors that are taken out of the stash when they are first asked for."""
+
+    def __init__(self, tensors: Sequence[Any], change: Callable[[Tensor], Tensor]) -> None:
+        super().__init__(tensors)
+        self._change = change
+
+    def __getitem__(self, place: Any) -> Any:
+        found = super().__getitem__(place)
+        return self._change(found) if isinstance(found, Tensor) else found
