@@ -64,6 +64,9 @@ class Lowering:
         """Give the program that what an IPU computes now goes to."""
         return prog
 
+    def finish(self, begin: Program) -> None:
+        """End what the lowering has begun; `begin` is where a run begins."""
+
     def turn(self) -> None:
         """Begin the backward pass."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from math import lcm
 
@@ -12,6 +12,7 @@ from simulator.graph.program import Call, Program, Repeat
 from simulator.graph.program import Sequence as Steps
 from simulator.graph.tensor import Tensor
 from simulator.popart.dataflow import DataFlow
+from simulator.popart.lowering import Lowering
 from simulator.popart.pipeline import Pipeline
 from simulator.popart.programs import Programs, device_to_host, host_to_device
 
@@ -52,6 +53,7 @@ class Cycles:
     anchors: list[list[Program]]
     hops: Sequence[Sequence[Program]]
     every: list[tuple[int, int, Program]] = field(default_factory=list)
+    name: str = "pipeline"
 
     def steps(self, active: range, name: str, fired: Fired = frozenset()) -> Steps:
         """Give the program of a cycle in which these stages have a batch."""
@@ -84,9 +86,9 @@ class Cycles:
 
         def cycle(fired: Fired) -> Program:
             if fired not in made:
-                made[fired] = self.steps(full, "pipeline", fired)
+                made[fired] = self.steps(full, self.name, fired)
                 if self.every:
-                    made[fired] = Call(self.graph.addFunction(made[fired], "pipeline"), "pipeline")
+                    made[fired] = Call(self.graph.addFunction(made[fired], self.name), self.name)
             return made[fired]
 
         filling = [(t, range(t + 1), f"fill {t}") for t in range(count - 1)]
@@ -102,39 +104,70 @@ class Cycles:
             cycle,
         )
         if not self.every:
-            middle = [Repeat(batches - count + 1, cycle(frozenset()), name="pipeline")]
+            middle = [Repeat(batches - count + 1, cycle(frozenset()), name=self.name)]
         return [*fill, *middle, *drain]
+
+    def accumulated(
+        self, batches: int, factor: int, before: Program, after: Program
+    ) -> list[Program]:
+        """Give the program of batches of `factor` micro-batches, each with a begin and an end.
+
+        Anchors that come every so many batches come with all micro-batches of such a one.
+        """
+
+        def batch(fired: Fired) -> Program:
+            anchors = [
+                [*always, *(self.every[p][2] for p in sorted(fired) if self.every[p][0] == stage)]
+                for stage, always in enumerate(self.anchors)
+            ]
+            inner = replace(self, anchors=anchors, every=[])
+            return Steps(before, inner.of_batches(factor), after, name="batch")
+
+        periods = [period for _, period, _ in self.every]
+
+        def fired(number: int) -> Fired:
+            ends = ((number + 1) % period == 0 for period in periods)
+            return frozenset(place for place, end in enumerate(ends) if end)
+
+        return periodic(fired, batches, lcm(*periods), batch)
 
 
 def cycles_of(
     made: Programs,
     graph: Graph,
-    lowering: Pipeline,
+    lowering: Lowering,
+    compute: Steps,
     tensors: tuple[Mapping[str, Tensor], Mapping[str, Tensor]],
     flow: DataFlow,
 ) -> tuple[Cycles, list[Program]]:
     """Give the cycles of a pipeline from the tensors of inputs and anchors.
 
-    Also the copies of the anchors that leave when all batches are done.
+    Also the copies of the anchors that leave when all batches are done. What is no pipeline has one
+    stage, `compute`.
     """
-    count = len(lowering.stages)
+    pipeline = lowering if isinstance(lowering, Pipeline) else None
+    stages = pipeline.stages if pipeline else [compute]
+    hops = pipeline.hops if pipeline else [[]]
+    count = len(stages)
     inputs, anchors = tensors
     work: list[Program] = [
         Call(graph.addFunction(stage, f"stage {place}"), f"stage {place}")
-        for place, stage in enumerate(lowering.stages)
+        for place, stage in enumerate(stages)
     ]
     none: list[list[Program]] = [[] for _ in range(count)]
-    cycles = Cycles(graph, none, work, [[] for _ in range(count)], lowering.hops)
+    name = "pipeline" if pipeline else "microbatches"
+    cycles = Cycles(graph, none, work, [[] for _ in range(count)], hops, name=name)
     for name, tensor in inputs.items():
         if tensor.numElements():
             made.inputs[name], copy = host_to_device(graph, "input", name, tensor)
-            cycles.inputs[lowering.stage_of(name) or 0].append(copy)
+            cycles.inputs[(pipeline and pipeline.stage_of(name)) or 0].append(copy)
     last: list[Program] = []
     for name, tensor in anchors.items():
         if not tensor.numElements():
             continue
         made.anchors[name], back = device_to_host(graph, "anchor", name, tensor)
-        kind, stage = flow.art(name), lowering.stage_with(name, tensor)
+        kind = flow.art(name)
+        stage = pipeline.stage_with(name, tensor) if pipeline else 0
         if kind.id() == "FINAL":
             last.append(back)
         elif kind.id() == "EVERYN" and kind.rp() > 1:

@@ -106,29 +106,54 @@ class InferenceSession:
         self._engine: Engine | None = None
         self._programs = Programs()
         self._uploaded = False
+        self._around = Program(name="begin"), Program(name="end")  # of accumulated micro-batches
+        self._check_copies()
+
+    def _check_copies(self) -> None:
+        """Raise popart_exception for replicas or micro-batches that cannot be."""
+        replicas, ipus = self._options.replicas, self._device.numIpus
+        if ipus % replicas or replicas & (replicas - 1):
+            raise popart_exception(
+                f"{self._what}: {replicas} replicas on a device of {ipus} IPUs; "
+                "a power of two that divides them is needed"
+            )
+        if self._options.factor > 1 and not self.training:
+            raise popart_exception(f"{self._what}: only a training session accumulates gradients")
+
+    @property
+    def _micro_batches(self) -> int:
+        """Count the micro-batches of a step, on all replicas."""
+        return self._flow.batchesPerStep() * self._options.factor * self._options.replicas
 
     # Compiling
     def prepareDevice(self) -> None:
         """Compile the model and load it onto the device."""
-        graph, options = Graph(self._device.target), self._options.convolutionOptions
+        replicas, factor = self._options.replicas, self._options.factor
+        graph, options = Graph(self._device.target, replicas), self._options.convolutionOptions
         placed = {} if self._device.isCpu else self._placed()
         lowering = Lowering(self._ir, graph, options, self._values, self.training, placed)
         lowering = self._pipeline(lowering) or lowering
         body = Program(name="batch")
         compute = Program()
         made = self._programs = Programs()
+        self._around = Program(name="begin"), Program(name="end")
         more = self._lower(lowering, compute)
         begin = Program(name="begin")
+        batches = self._flow.batchesPerStep()
         anchors = {name: _found(lowering, more, name) for name in self._flow.anchors()}
         inputs = {name: lowering.tensor(name) for name in self._ir.inputs}
         weights = {
             name: lowering.stored[name] for name in self._ir.weights if name in lowering.stored
         }
         parts.add_weights(made, graph, weights)
-        if isinstance(lowering, Pipeline):
+        if isinstance(lowering, Pipeline) or factor > 1:
             lowering.finish(begin)
-            cycles, last = cycles_of(made, graph, lowering, (inputs, anchors), self._flow)
-            steps = cycles.of_batches(self._flow.batchesPerStep())
+            cycles, last = cycles_of(made, graph, lowering, compute, (inputs, anchors), self._flow)
+            steps = (
+                cycles.of_batches(batches)
+                if factor == 1
+                else cycles.accumulated(batches, factor, *self._around)
+            )
             made.programs[parts.RUN] = Program(begin, steps, last, name=parts.RUN)
         else:
             parts.add_inputs(made, graph, inputs, body)
@@ -147,13 +172,15 @@ class InferenceSession:
         """Give a lowering by stages, if the options ask for it."""
         if not self._options.enablePipelining:
             return None
-        batches = self._flow.batchesPerStep()
+        factor = self._options.factor
+        batches = factor if factor > 1 else self._flow.batchesPerStep()
         stages = check_pipeline(self._ir, plain.placed, batches, self._what, training=self.training)
         return pipeline_of(plain, stages)
 
     def _placed(self) -> dict[str, int]:
         """Give the IPU of each node."""
-        ipus, auto = self._device.numIpus, self._options.autoVirtualGraph
+        ipus = self._device.numIpus // self._options.replicas
+        auto = self._options.autoVirtualGraph
         return place_nodes(self._ir, ipus, auto=auto, what=self._what)
 
     def _lower(self, lowering: Lowering, prog: Program) -> Mapping[str, Tensor]:
@@ -213,12 +240,12 @@ class InferenceSession:
         found = {}
         for name, handle in self._programs.weights_out.items():
             info = self._ir.infos[name]
-            found[name] = np.zeros(info.nelms(), dtype=info.device.numpy)
+            found[name] = np.zeros(info.nelms() * self._options.replicas, info.device.numpy)
             engine.connectStream(handle, found[name])
         engine.run(self._programs.number(parts.WEIGHTS_TO_HOST), parts.WEIGHTS_TO_HOST)
         for name, values in found.items():
             info = self._ir.infos[name]
-            flat = restored(self._programs.weights[name], values)
+            flat = restored(self._programs.weights[name], values[: info.nelms()])  # of the first
             self._weights[name] = flat.reshape(info.dims).astype(info.host)
 
     def readWeights(self, weightsIo: Mapping[str, Array]) -> None:
@@ -249,7 +276,10 @@ class InferenceSession:
 
     # Running
     def initAnchorArrays(self) -> dict[str, Array]:
-        """Make an array for each anchor: [values, *shape], or [*shape] of a step of one batch."""
+        """Make an array for each anchor: [batches, micro-batches, replicas, *shape].
+
+        Of these three there is none that is one; of a FINAL one there are replicas alone.
+        """
         made = {}
         for name in self._flow.anchors():
             info = self._ir.infos[name]
@@ -258,9 +288,10 @@ class InferenceSession:
 
     def _anchor_shape(self, name: str) -> tuple[int, ...]:
         batches, kind = self._flow.batchesPerStep(), self._flow.art(name)
-        count = kind.count(batches)
-        many = batches > 1 and kind.id() != "FINAL"
-        return ((count,) if many else ()) + self._ir.infos[name].dims
+        final = kind.id() == "FINAL"
+        of_batches = (kind.count(batches),) if batches > 1 and not final else ()
+        copies = (1 if final else self._options.factor, self._options.replicas)
+        return (*of_batches, *(n for n in copies if n > 1), *self._ir.infos[name].dims)
 
     def run(self, stepio: PyStepIO, debugName: str = "") -> None:
         """Run a step: take the inputs of all batches, and fill the arrays of the anchors."""
@@ -276,7 +307,7 @@ class InferenceSession:
 
     def _connect(self, engine: Engine, stepio: PyStepIO) -> dict[str, Array]:
         """Connect the step's arrays; give those that the device writes anchors to."""
-        batches = self._flow.batchesPerStep()
+        batches = self._micro_batches
         unknown = [name for name in stepio.inputs if name not in self._ir.inputs]
         if unknown:
             known = ", ".join(self._ir.inputs) or "none"

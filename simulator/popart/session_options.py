@@ -9,7 +9,12 @@ from simulator.popart.errors import popart_exception
 
 # Name -> default; its type is that of the values that it takes.
 OPTIONS: dict[str, Any] = {
+    "accumulationAndReplicationReductionType": "Sum",  # of gradients: Sum or Mean
+    "accumulationFactor": 1,  # micro-batches whose gradients make one change of the weights
     "dotChecks": [],  # stages of which DOT files are written: FWD0, FWD1, BWD0, PREALIAS, FINAL
+    "enableGradientAccumulation": False,  # without it the accumulationFactor has no effect
+    "enableReplicatedGraphs": False,  # without it the replicatedGraphCount has no effect
+    "replicatedGraphCount": 1,  # copies of the model, on as many parts of the device
     "enablePipelining": False,  # overlap batches: each IPU that has nodes is a stage
     "engineOptions": {},  # of the Engine
     "logDir": ".",  # where DOT files are written
@@ -17,7 +22,9 @@ OPTIONS: dict[str, Any] = {
     "autoVirtualGraph": False,  # balance nodes over the IPUs, instead of the builder's notes
     "convolutionOptions": {},  # of poplin's convolutions and products
 }
-_WANTED = {"dict": "a dictionary", "list": "a list", "str": "a text", "bool": "True or False"}
+_WANTED = {"dict": "a dictionary", "list": "a list", "str": "a text", "bool": "True or False",
+           "int": "a whole number of at least 1"}  # fmt: skip
+REDUCTIONS = ("Sum", "Mean")
 
 
 class SessionOptions:
@@ -36,10 +43,25 @@ class SessionOptions:
             raise popart_exception(f"SessionOptions: no option {name!r}; {hint}")
         kind = type(OPTIONS[name])
         taken = list(value) if kind is list and isinstance(value, set | tuple) else value
-        if not isinstance(taken, kind):
+        below = kind is int and (isinstance(taken, bool) or (isinstance(taken, int) and taken < 1))
+        if not isinstance(taken, kind) or below:
             wanted = _WANTED[kind.__name__]
             raise popart_exception(f"SessionOptions: {name} is {value!r}; {wanted} is needed")
+        if name == "accumulationAndReplicationReductionType" and value not in REDUCTIONS:
+            raise popart_exception(
+                f"SessionOptions: {name} is {value!r}; known are {', '.join(REDUCTIONS)}"
+            )
         object.__setattr__(self, name, _own(taken))
+
+    @property
+    def replicas(self) -> int:
+        """Count the copies of the model."""
+        return int(self.replicatedGraphCount) if self.enableReplicatedGraphs else 1
+
+    @property
+    def factor(self) -> int:
+        """Count the micro-batches of a change of the weights."""
+        return int(self.accumulationFactor) if self.enableGradientAccumulation else 1
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"SessionOptions has no option {name!r}; known: {', '.join(OPTIONS)}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT
@@ -25,7 +26,10 @@ from simulator.popart.lowering import Lowering
 from simulator.popart.optimizers import SGD, update
 from simulator.popart.patterns import SOFTMAX
 from simulator.popart.placement import brought, lies_on
+from simulator.popart.replicas import summed
 from simulator.popart.session import InferenceSession
+from simulator.poplibs import popops
+from simulator.poplibs.popops.expr import _1
 
 RATE, OPTIMIZER_FROM_HOST = "learningRate", "optimizerFromHost"
 
@@ -93,8 +97,30 @@ class TrainingSession(InferenceSession):
         prog = lowering.program(ipu, prog)
         with graph.debug_scope(name, "popart", weight=name):
             near = lowering.carried(gradient, ipu, prog, f"{name}/Grad")
-            given = (weight, near.reshape(weight.shape), rates[ipu], self._optimizer.decay)
-            update(lowering.graphs[ipu], *given, prog, name)
+            graph, near = lowering.graphs[ipu], near.reshape(weight.shape)
+            near, prog = self._reduced(graph, weight, near, prog, name)
+            update(graph, weight, near, rates[ipu], self._optimizer.decay, prog, name)
+
+    def _reduced(
+        self, graph: Graph, weight: Tensor, gradient: Tensor, prog: Program, name: str
+    ) -> tuple[Tensor, Program]:
+        """Give the gradient of all micro-batches and replicas, and where the weight changes."""
+        factor, replicas = self._options.factor, self._options.replicas
+        if factor > 1:
+            begin, end = self._around
+            total = graph.clone(weight, f"{name}/Accumulated")
+            popops.zero(graph, total, begin, f"{name}/Accumulated")
+            popops.addInPlace(graph, total, gradient, prog, f"{name}/Accumulate")
+            gradient, prog = total, end
+        if replicas > 1:
+            gradient = summed(graph, gradient, replicas, prog, name)
+        if (
+            factor * replicas > 1
+            and self._options.accumulationAndReplicationReductionType == "Mean"
+        ):
+            share = 1 / (factor * replicas)
+            gradient = popops.map(graph, _1 * share, [gradient], prog, f"{name}/Mean")
+        return gradient, prog
 
     def _add_rate(self, lowering: Lowering) -> Sequence[Tensor | float]:
         """Give the learning rate on each IPU: a number, or a tensor that the host can write."""
