@@ -1,6 +1,8 @@
-"""Which IPU each node is on: by the builder's notes, or balanced by weights and work."""
+"""Which IPU each node is on: by the builder's notes, or balanced by weights and spent."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,10 +14,15 @@ from simulator.popart.ir import IPU_ATTRIBUTE, Ir, Node
 from simulator.poplibs import poputil
 
 
-def place_nodes(ir: Ir, ipus: int, *, auto: bool, what: str) -> dict[str, int]:
-    """Give the IPU of each node by its name; raises popart_exception for one that is not there."""
+def place_nodes(
+    ir: Ir, ipus: int, *, auto: bool, what: str, cycles: Callable[[Node], float]
+) -> dict[str, int]:
+    """Give the IPU of each node by its name; raises popart_exception for one that is not there.
+
+    `auto` leaves out what was noted, and balances weights and the cycles that are given.
+    """
     if auto:
-        return _balanced(ir, ipus)
+        return _balanced(ir, ipus, cycles)
     placed: dict[str, int] = {}
     made: dict[str, int] = {}
     for node in ir.nodes:
@@ -30,34 +37,22 @@ def place_nodes(ir: Ir, ipus: int, *, auto: bool, what: str) -> dict[str, int]:
     return placed
 
 
-def _balanced(ir: Ir, ipus: int) -> dict[str, int]:
-    """Cut the order of nodes into as many parts, alike in bytes of weights and in work together."""
+def _balanced(ir: Ir, ipus: int, cycles: Callable[[Node], float]) -> dict[str, int]:
+    """Cut the order of nodes into as many parts, alike in bytes of weights and in cycles."""
     seen: set[str] = set()
     weights = np.zeros(len(ir.nodes))
-    work = np.zeros(len(ir.nodes))
+    spent = np.zeros(len(ir.nodes))
     for place, node in enumerate(ir.nodes):
-        new = {name for name in node.inputs if name in ir.weights and name not in seen}
+        new = {name for name in node.reads if name in ir.weights and name not in seen}
         seen |= new
         weights[place] = sum(ir.infos[name].nbytes() for name in new)
-        work[place] = _work(ir, node)
-    shares = sum(column / column.sum() for column in (weights, work) if column.sum())
+        spent[place] = cycles(node)
+    shares = sum(column / column.sum() for column in (weights, spent) if column.sum())
     shares = np.broadcast_to(shares, len(ir.nodes))
     total = max(float(shares.sum()), 1e-30)
     middle = (np.cumsum(shares) - shares / 2) / total
     parts = np.minimum((middle * ipus).astype(np.int64), ipus - 1)
     return {node.name: int(part) for node, part in zip(ir.nodes, parts, strict=True)}
-
-
-def _work(ir: Ir, node: Node) -> float:
-    """Estimate a node's products and sums: of a layer, each output times what it adds up."""
-    outputs = [ir.infos[name] for name in node.outputs if name]
-    elements = float(sum(info.nelms() for info in outputs))
-    if node.operator == "Conv":
-        return elements * ir.infos[node.inputs[1]].nelms() / ir.infos[node.inputs[1]].dims[0]
-    if node.operator in ("MatMul", "Gemm"):
-        turned = bool(node.attributes.get("transA", 0))
-        return elements * ir.infos[node.inputs[0]].dims[0 if turned else -1]
-    return elements
 
 
 def graphs_of(graph: Graph) -> list[Graph]:

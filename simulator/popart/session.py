@@ -31,6 +31,7 @@ from simulator.popart.patterns import SOFTMAX, Patterns, apply
 from simulator.popart.pipeline import Pipeline, check_pipeline, pipeline_of
 from simulator.popart.pipeline_steps import cycles_of
 from simulator.popart.placement import place_nodes
+from simulator.popart.planned import planned_cycles
 from simulator.popart.programs import Programs
 from simulator.popart.session_options import SessionOptions
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo, to_device
@@ -130,8 +131,8 @@ class InferenceSession:
         """Compile the model and load it onto the device."""
         replicas, factor = self._options.replicas, self._options.factor
         graph, options = Graph(self._device.target, replicas), self._options.convolutionOptions
-        placed = {} if self._device.isCpu else self._placed()
-        lowering = Lowering(self._ir, graph, options, self._values, self.training, placed)
+        lowering = Lowering(self._ir, graph, options, self._values, self.training)
+        lowering.placed = {} if self._device.isCpu else self._placed(lowering)
         lowering = self._pipeline(lowering) or lowering
         body = Program(name="batch")
         compute = Program()
@@ -177,11 +178,15 @@ class InferenceSession:
         stages = check_pipeline(self._ir, plain.placed, batches, self._what, training=self.training)
         return pipeline_of(plain, stages)
 
-    def _placed(self) -> dict[str, int]:
+    def _placed(self, lowering: Lowering) -> dict[str, int]:
         """Give the IPU of each node."""
         ipus = self._device.numIpus // self._options.replicas
         auto = self._options.autoVirtualGraph
-        return place_nodes(self._ir, ipus, auto=auto, what=self._what)
+
+        def cycles(node: Node) -> float:
+            return planned_cycles(lowering.call(node, Program()))
+
+        return place_nodes(self._ir, ipus, auto=auto, what=self._what, cycles=cycles)
 
     def _lower(self, lowering: Lowering, prog: Program) -> Mapping[str, Tensor]:
         """Add what a batch computes; give tensors beside those of the model."""

@@ -10,8 +10,9 @@ from models import model, node, tiny
 
 from pva.report import openReport
 from simulator import popart
+from simulator.graph.graph import Graph
 from simulator.graph.types import Array
-from simulator.popart.placement import place_nodes
+from simulator.popart.lowering import Lowering
 
 
 def guides_example() -> tuple[bytes, list[str], str]:
@@ -76,9 +77,24 @@ def test_layers_are_balanced_by_weights_and_work(tmp_path: Path) -> None:
 
 def test_the_first_half_of_like_layers_is_on_the_first_ipu() -> None:
     proto, _ = layers(4, 8)
-    session = popart.InferenceSession(proto, popart.DataFlow(1, ["x4"]), tiny(2))
-    placed = place_nodes(session._ir, 2, auto=True, what="model")
+    options = popart.SessionOptions(autoVirtualGraph=True)
+    flow = popart.DataFlow(1, ["x4"])
+    session = popart.InferenceSession(proto, flow, tiny(2), userOptions=options)
+    placed = session._placed(Lowering(session._ir, Graph(tiny(2).target), {}))
     assert list(placed.values()) == [0, 0, 1, 1]
+
+
+def test_what_is_planned_to_take_long_has_an_ipu_of_its_own() -> None:
+    weights = {"few": np.zeros((64, 2), np.float32), "more": np.zeros((2, 2), np.float32)}
+    nodes = [node("MatMul", "x few", "a"), node("Reshape", "a s", "b"), node("Neg", "b", "c"),
+             node("MatMul", "c more", "d"), node("Abs", "d", "e")]  # fmt: skip
+    proto = model(nodes, {"x": [512, 64]}, ["e"], {**weights, "s": np.int64([512, 2])})
+    session = popart.InferenceSession(proto, popart.DataFlow(1, ["e"]), tiny(2))
+    placed = session._placed(Lowering(session._ir, Graph(tiny(2).target), {}))
+    session._options.autoVirtualGraph = True
+    balanced = session._placed(Lowering(session._ir, Graph(tiny(2).target), {}))
+    assert set(placed.values()) == {0}
+    assert list(balanced.values()) == [0, 1, 1, 1]  # the view is gone
 
 
 def test_an_ipu_that_is_not_there_is_named() -> None:
