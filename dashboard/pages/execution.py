@@ -13,7 +13,7 @@ from dashboard.components import Column, Element, section
 from dashboard.pages import step_details
 from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.provenance import badge
-from dashboard.pages.words import execution_sentence
+from dashboard.pages.words import counted, execution_sentence
 from dashboard.store import Report, Store
 from dashboard.theme import Theme, step_words
 from dashboard.timeline.endpoint import FLAT, timeline
@@ -202,7 +202,7 @@ def _top(chosen: Address, frame: Any) -> Element:
                         href=address.write(replace(chosen, steps=(row["first_step"],))),
                     )
                 ),
-                html.Td(f"{row['executions']:,} times", className="number"),
+                html.Td(counted(row["executions"], "time"), className="number"),
                 html.Td(units.share(row["share"]), className="number"),
             ]
         )

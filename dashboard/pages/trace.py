@@ -16,9 +16,10 @@ from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.words import counted
 from dashboard.store import JOIN, Align, Store, Trace
 from dashboard.theme import Theme
-from dashboard.timeline.endpoint import align_of, host, host_trace, unmerged
+from dashboard.timeline.endpoint import align_of, alignment, host, host_trace, unmerged
 from dashboard.timeline.lanes import Timeline
 from pva import units
+from pva.analysis.alignment import RUN
 from pva.analysis.host_events import (
     CallTree,
     call_tree,
@@ -26,6 +27,7 @@ from pva.analysis.host_events import (
     event_figures,
     label_figures,
 )
+from pva.errors import PvaError
 
 PATH, TITLE = "/trace", "Host trace"
 FOLLOWS = True  # its parts follow a trace that grows; the page is not laid out anew
@@ -211,7 +213,26 @@ def event_details(store: Store, chosen: Address, _theme: Theme) -> Element:
         *([("Metadata", metadata)] if metadata else []),
     ]
     subject = html.P(whole.labels[figures.label], className="subject")
-    return section(f"Event {chosen.event:,}", subject, facts(pairs))
+    links = _run_links(store, chosen, whole.labels[figures.label], (figures.begin, figures.end))
+    return section(f"Event {chosen.event:,}", subject, *links, facts(pairs))
+
+
+def _run_links(store: Store, chosen: Address, label: str, span: tuple[int, int]) -> list[Element]:
+    """Lead from an event of a run to what the device did in it."""
+    if label != RUN or not store.has_report(chosen.report):
+        return []
+    try:
+        found = alignment(store, chosen.report)
+    except PvaError:
+        return []
+    inside = np.flatnonzero((found.begin >= span[0]) & (found.end <= span[1]))
+    if not len(inside) or aligned(chosen) != "wall":
+        return []
+    first = int(found.cycles_from[inside[0]])
+    window = Range(max(first, 0), max(first, 0) + max(int(found.cycles[inside[0]]), 1))
+    to = Address("/execution", chosen.report, range=window)
+    words = f"What the device did in run {int(found.run[inside[0]]):,}"
+    return [html.P(dcc.Link(words, href=address.write(to)), className="step-links")]
 
 
 def window_of(whole: Timeline, chosen: Address) -> tuple[Range, str]:

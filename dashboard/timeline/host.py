@@ -98,7 +98,8 @@ def _rows(trace: Trace, making: _Making) -> Iterator[Row]:
             kinds.append("event")
         outermost = first + (1 if len(flags) and len(kinds) > 1 else 0)
         stop = first + len(kinds)
-        making.lanes.append(Lane(name, path, first, stop, (), tuple(kinds), outermost))
+        names = flag_names(len(flags), len(kinds))
+        making.lanes.append(Lane(name, path, first, stop, names, tuple(kinds), outermost))
         first = stop
     making.lanes[:] = [making.lanes[number] for number, _, _ in places]
     if found:
@@ -114,6 +115,11 @@ def _rows(trace: Trace, making: _Making) -> Iterator[Row]:
             first,
         )
         making.lanes.insert(0, lane)
+
+
+def flag_names(flags: int, rows: int) -> tuple[str, ...]:
+    """Name the rows of a lane: the first one counts its flags, if it has any."""
+    return (f"⚑ ×{flags:,}", *[""] * (rows - 1)) if flags else ()
 
 
 def _activity(found: list[Row]) -> Row:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dashboard.timeline.host import flag_names
 from dashboard.timeline.lanes import Lane, RowItems, Timeline
 from pva.analysis.pyramid import build
 from pva.analysis.spans import without_overlap
@@ -44,9 +45,16 @@ def _rows(host: Timeline, lanes: list[Lane], items: list[RowItems]) -> Iterator[
         stop = first + len(rows)
         overview = first + (1 if kinds[:2] == ("flag", "event") else 0)
         name = merged[0].name if len(merged) == 1 else f"{len(merged):,} threads"
-        names = merged[0].names if len(merged) == 1 else ()
+        names = merged[0].names
+        if len(merged) > 1:
+            names = flag_names(_events(host, rows[0][1]) if kinds[0] == "flag" else 0, len(kinds))
         lanes.append(Lane(name, path, first, stop, names, kinds, overview))
         first = stop
+
+
+def _events(host: Timeline, rows: list[int]) -> int:
+    offset = host.tracks.offset
+    return sum(int(offset[row + 1] - offset[row]) for row in rows)
 
 
 def _by_depth(lanes: list[Lane]) -> list[tuple[str, list[int]]]:

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dashboard.address import parse
+from dashboard.pages import execution
 from dashboard.store import Store
 from dashboard.timeline import endpoint
 from dashboard.timeline.device import layer_codes, overlapped
@@ -16,6 +18,7 @@ from dashboard.timeline.packing import unpack
 from dashboard.timeline.search import search
 from pva.errors import NotFoundError
 from tests.builders import TRACE, replicated_report, small_report, write_report
+from tests.dashboard.layouts import words
 
 
 @pytest.fixture(scope="module")
@@ -208,3 +211,15 @@ def test_lanes_of_a_replicated_graph_are_the_ipus_of_one_replica(tmp_path: Path)
     store = Store([write_report(tmp_path / "two", replicated_report(2))])
     lanes = endpoint.timeline(store, "device", "").lanes
     assert [lane.name for lane in lanes] == ["IPU 0", "IPU 1"]
+
+
+def test_two_executions_are_shown_and_described_together(tmp_path: Path) -> None:
+    store = Store([write_report(tmp_path / name, small_report()) for name in ("one", "two")])
+    chosen = parse("/execution", "?against=two")
+    lanes = endpoint.timeline(store, "device", "", {"against": "two"}).lanes
+    assert [(lane.path, lane.name) for lane in lanes] == [
+        (("one",), "IPU 0"), (("one",), "IPU 1"), (("two",), "IPU 0"), (("two",), "IPU 1"),
+    ]  # fmt: skip
+    shown = words(execution.range_details(store, chosen, "light"))
+    assert all(f"{name}, IPU {ipu}" in shown for name in ("one", "two") for ipu in (0, 1))
+    assert "two: 2 recorded runs took" in words(execution.layout(store, chosen))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from dashboard.pages import trace as page
 from dashboard.store import Store
 from dashboard.timeline import endpoint
 from pva.errors import NotFoundError
+from pvti.schema import insert_statement
 from tests.builders import write_report
 from tests.dashboard.layouts import words
 from tests.dashboard.test_bad_timelines import write
@@ -112,3 +114,20 @@ def test_merged_threads_show_what_began_first(tmp_path: Path) -> None:
     assert whole.tracks.begin.tolist() == [0, 10, 20]
     assert whole.tracks.ends(np.arange(3)).tolist() == [10, 14, 30]
     assert whole.item(np.arange(3)).tolist() == [0, 1, 3]
+
+
+def test_flags_are_counted_beside_their_row(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.pvti", [(0, 0, 10, 0), (1, 4, 14, 0)], ["x"])
+    file = sqlite3.connect(path)
+    for thread, time in ((1, 3), (1, 5), (2, 6)):
+        file.execute(insert_statement("instants"), (thread, time, 1, None))
+    file.commit()
+    file.close()
+    store = Store([path])
+    assert [lane.names for lane in endpoint.unmerged(store, "").lanes] == [
+        ("⚑ ×2", ""),
+        ("⚑ ×1", ""),
+    ]
+    whole = endpoint.merged(store, "")
+    assert whole.lanes[0].names == ("⚑ ×3", "")
+    assert whole.tracks.begin[:3].tolist() == [3, 5, 6]
