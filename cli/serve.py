@@ -17,9 +17,11 @@ Examples:
   tilescope serve run/                  one report, with its host trace
   tilescope serve before/ after/        two reports
   tilescope serve run.pvti --port 9000
+  tilescope serve a.pvti b.pvti t.json  several traces on one timeline
   tilescope serve                       what is in this directory
 """
 PORT = 8050
+LARGE = 50_000_000  # bytes of a trace that is not read just to see whether it can be
 
 port_option = click.option(
     "--port", type=click.IntRange(0, 65535), default=PORT, show_default=True,
@@ -69,9 +71,11 @@ def _fault(path: Path) -> PvaError | None:
     """Say why a path cannot be shown now; beside others it is served, and may yet be written."""
     from pva.errors import UnknownFormatError
     from pva.report import openReport
-    from pva.trace import openTrace
+    from pva.trace import isTrace, openTrace
 
     if path.is_dir() and _any_below(path):
+        return None
+    if path.is_file() and path.stat().st_size > LARGE and isTrace(path):
         return None
     try:
         openReport(path)

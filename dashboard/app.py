@@ -17,6 +17,7 @@ from dashboard.pages.targets import target_words
 from dashboard.shell import navigation, shell
 from dashboard.store import Store
 from dashboard.timeline import endpoint
+from dashboard.timeline.ahead import ahead_of
 from pva.errors import PvaError
 
 _INDEX = """<!DOCTYPE html>
@@ -68,10 +69,15 @@ def create_app(paths: Sequence[Path | str], *, host: str = "127.0.0.1", token: s
 
 
 def _register(app: Dash, store: Store) -> None:
+    prepare = ahead_of(store)
+
     def route(
         path: str, search: str, _watch: int, _reload: int, writing: Any, shown: Shown
     ) -> tuple[Any, ...]:
-        return show(store, path, search, shown, ctx.triggered_id, writing)
+        answer = show(store, path, search, shown, ctx.triggered_id, writing)
+        if isinstance(answer[-1], dict):
+            prepare(answer[-1]["report"])
+        return answer
 
     app.callback(
         Output("page", "children"),

@@ -103,7 +103,8 @@
     takeRange(text) {
       if (text === this.written) return;
       this.written = text;
-      this.view = this.range(text) || (this.layout ? this.extent() : null);
+      const asked = this.range(text);
+      this.view = asked && this.layout ? this.inside(asked.begin, asked.end) : asked || (this.layout ? this.extent() : null);
     }
 
     forget() {
@@ -270,13 +271,18 @@
       (this.frames = this.frames || []).push(performance.now() - started);
     }
 
-    /** Show another window, no smaller than a few units and inside the whole. */
-    show(begin, end, quiet) {
+    /** Give a window no smaller than a few units and inside the whole. */
+    inside(begin, end) {
       const [first, last] = this.layout.extent;
       const whole = Math.max(last - first, SMALLEST);
       const span = Math.min(Math.max(end - begin, SMALLEST), whole);
       const from = Math.max(Math.min(Math.max(begin, first), last - span), Math.min(first, last - span));
-      this.view = { begin: from, end: from + span };
+      return { begin: from, end: from + span };
+    }
+
+    /** Show another window. */
+    show(begin, end, quiet) {
+      this.view = this.inside(begin, end);
       this.tip.style.display = "none";
       this.draw();
       if (quiet) return;

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 THREADS = [(thread, 10 * n, 10 * n + 8, n % 2) for thread in range(2) for n in range(100)]
 VIEW = "document.querySelector('.timeline').timeline"
-CALM = ("no event", "one instant", "all at one instant", "deep", "long labels")
+CALM = ("no event", "deep", "long labels")
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +112,14 @@ def test_bad_traces_have_a_calm_screen(open_page: Opener, name: str) -> None:
         drawn(page)
     page.wait_for_selector("#trace-tables .note")
     page.wait_for_function("() => ![...document.scripts].some((s) => s.text.includes('alert(1)'))")
+
+
+def test_a_window_outside_of_the_trace_shows_its_end(open_page: Opener) -> None:
+    page = open_page("/trace?report=one.pvti&range=5000-5100")
+    drawn(page)
+    page.wait_for_function(f"() => {VIEW}.view.begin === 898 && {VIEW}.view.end === 998")
+    page.evaluate("tilescope.go({ range: '7000-7050' })")
+    page.wait_for_function(f"() => {VIEW}.view.begin === 948 && {VIEW}.view.end === 998")
 
 
 def test_the_table_of_the_view_lists_and_chooses(open_page: Opener) -> None:
