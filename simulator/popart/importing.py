@@ -106,7 +106,7 @@ def _add_inputs(state: Import, ir: Ir, graph: onnx.GraphProto) -> None:
             if not value.type.tensor_type.HasField("shape") or None in sizes:
                 shown = [d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim]
                 raise popart_exception(
-                    f"{what}: shape is open {shown}; give it with InputShapeInfo"
+                    f"{what}: shape is open {shown}; give it with InputShapeInfo (--shape)"
                 )
             ir.infos[value.name] = TensorInfo(kind, [size for size in sizes if size is not None])
         ir.inputs.append(value.name)

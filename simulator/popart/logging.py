@@ -17,7 +17,9 @@ from simulator.logging import write_lines
 from simulator.popart.errors import popart_exception
 
 LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERR", "CRITICAL", "OFF")
-MODULES = ("popart", "session", "ir", "devicex", "pattern", "builder")
+# Those of PopART; scripts may name any of them, also those that have no lines here.
+MODULES = ("popart", "session", "ir", "devicex", "pattern", "builder", "transform", "op", "opx",
+           "ces", "python", "none")  # fmt: skip
 ALL = "popart"  # the name that stands for all modules
 _WORDS = {"WARN": "warning", "ERR": "error"}
 _CHOSEN: dict[str, str] = {}  # what the program has set
@@ -95,6 +97,30 @@ class Logger:
     def log(self, level: str, message: str) -> None:
         """Write a line of this module."""
         log(self._module, _level(level, "log"), message)
+
+    def trace(self, message: str) -> None:
+        """Write a line at level TRACE."""
+        log(self._module, "TRACE", message)
+
+    def debug(self, message: str) -> None:
+        """Write a line at level DEBUG."""
+        log(self._module, "DEBUG", message)
+
+    def info(self, message: str) -> None:
+        """Write a line at level INFO."""
+        log(self._module, "INFO", message)
+
+    def warn(self, message: str) -> None:
+        """Write a line at level WARN."""
+        log(self._module, "WARN", message)
+
+    def error(self, message: str) -> None:
+        """Write a line at level ERR."""
+        log(self._module, "ERR", message)
+
+    def critical(self, message: str) -> None:
+        """Write a line at level CRITICAL."""
+        log(self._module, "CRITICAL", message)
 
 
 def _set(module: str, level: str) -> None:

@@ -179,7 +179,7 @@ class Lowering:
         own: dict[str, Any] = {
             name: dict(getattr(self, name)) for name in ("stored", "made", "copies")
         }
-        inner = replace(self, ir=ir, home=ipu, placed={}, calls={}, **own)
+        inner = replace(self, ir=ir, home=ipu, placed={}, calls={}, inner={}, **own)
         inner.lower(prog)
         self.inner[id(ir)] = inner
         # What is stored in the graph around can be read by others; a branch's own names are not.

@@ -49,7 +49,7 @@ def _nothing(done: int, total: int, what: str) -> None:
 class InferenceSession:
     """A model that gives its anchors for inputs.
 
-    `model` is the path of an ONNX file, a serialised ModelProto or a ModelProto; or one that has
+    `fnModel` is the path of an ONNX file, a serialised ModelProto or a ModelProto; or one that has
     been read already, with what errors call it and the folder of its external data. Raises
     popart_exception for a model that cannot be run, before anything is compiled.
     """
@@ -58,7 +58,7 @@ class InferenceSession:
 
     def __init__(
         self,
-        model: Model | tuple[onnx.ModelProto, str, Path | None],
+        fnModel: Model | tuple[onnx.ModelProto, str, Path | None],
         dataFlow: DataFlow | None = None,
         deviceInfo: DeviceInfo | None = None,
         inputShapeInfo: InputShapeInfo | None = None,
@@ -77,7 +77,8 @@ class InferenceSession:
         chosen = engine_options.resolve(self._options.engineOptions)
         self._profiled = reports.is_profiled(chosen)
         self._values = bool(chosen[VALUES_OPTION])
-        self._model, what, folder = model if isinstance(model, tuple) else read_model(model)
+        given_model = fnModel if isinstance(fnModel, tuple) else read_model(fnModel)
+        self._model, what, folder = given_model
         self._ir, wrong = import_model(
             self._model, what, folder, inputShapeInfo, values=self._values
         )

@@ -37,7 +37,7 @@ RATE, OPTIMIZER_FROM_HOST = "learningRate", "optimizerFromHost"
 class TrainingSession(InferenceSession):
     """A model whose weights a loss and an optimiser change in every batch.
 
-    TrainingSession(model, dataFlow, losses, optimizer, deviceInfo, inputShapeInfo, userOptions)
+    TrainingSession(fnModel, dataFlow, losses, optimizer, deviceInfo, inputShapeInfo, userOptions)
     """
 
     training = True
@@ -45,7 +45,7 @@ class TrainingSession(InferenceSession):
 
     def __init__(
         self,
-        model: Any,
+        fnModel: Any,
         dataFlow: Any = None,
         losses: Sequence[Loss] = (),
         optimizer: SGD | None = None,
@@ -60,7 +60,7 @@ class TrainingSession(InferenceSession):
             raise popart_exception("TrainingSession: without losses there is nothing to train")
         self._optimizer, self._rate = optimizer, np.zeros(1, dtype=np.float32)
         options = {"inputShapeInfo": inputShapeInfo, "userOptions": userOptions, **named}
-        super().__init__(model, dataFlow, deviceInfo, losses=losses, **options)
+        super().__init__(fnModel, dataFlow, deviceInfo, losses=losses, **options)
         check_trainable(self._ir, self._losses, self._what)
         self._trained = True
         self._write_dot("BWD0")

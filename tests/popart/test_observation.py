@@ -50,6 +50,17 @@ def test_lines_have_the_guides_form(
     ]
 
 
+def test_programs_write_lines_at_the_level_of_a_module(capsys: pytest.CaptureFixture[str]) -> None:
+    logger = popart.getLogger("opx")
+    logger.setLevel("WARN")
+    for level in ("trace", "debug", "info", "warn", "error", "critical"):
+        getattr(logger, level)("hello")
+    found = [LINE.fullmatch(line) for line in capsys.readouterr().err.splitlines()]
+    assert [m and m.groups()[:2] for m in found] == [
+        ("popart:opx", level) for level in ("warning", "error", "critical")
+    ]
+
+
 def test_the_file_of_levels_wins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

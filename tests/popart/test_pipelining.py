@@ -172,6 +172,45 @@ def test_a_batch_meets_its_own_activations_on_the_way_back() -> None:
         np.testing.assert_allclose(piped[name], plain[name], rtol=1e-3, atol=1e-5, err_msg=name)
 
 
+def test_ways_there_and_back_overlap_and_the_report_shows_the_stages(tmp_path: Path) -> None:
+    cycles = []
+    for pipelined in (False, True):
+        out = tmp_path / str(pipelined)
+        session = training(CHAIN, ["loss"], 8, popart.IdentityLoss("x4", "loss"), ipus=2,
+                           pipelined=pipelined, out=out)  # fmt: skip
+        values_of(session, {"x0": np.zeros((8, 8, SIZE), np.float32)})
+        report = openReport(out)
+        assert report.check()["holds"].fillna(True).all()
+        cycles.append({run.name: run.cycles for run in report.execution.runs}["run"])
+    assert cycles[1] < 0.85 * cycles[0]
+    names = set(report.frames.programs()["name"])
+    assert {"fill 0", "fill 1", "pipeline", "drain 0", "drain 1", "stage 2"} <= names
+
+
+def test_a_branch_meets_its_own_activations_on_the_way_back() -> None:
+    branches = {
+        "then_branch": model([node("Mul", "a b", "o")], {}, ["o"]).graph,
+        "else_branch": model([node("Tanh", "b", "o")], {}, ["o"]).graph,
+    }
+    nodes = [
+        node("MatMul", "x w0", "a"), node("Sigmoid", "a", "b"), node("ReduceSum", "b", "t"),
+        node("Greater", "t z", "p"), node("If", "p", "c", **branches), node("MatMul", "c w1", "d"),
+        node("Abs", "d", "e"), node("MatMul", "e w2", "f"),
+    ]  # fmt: skip
+    weights = {f"w{i}": RANDOM.normal(size=(6, 6)).astype(np.float32) for i in range(3)}
+    proto = model(nodes, {"x": [2, 6]}, ["f"], {**weights, "z": np.float32(6)})
+    given = {"x": RANDOM.normal(size=(7, 2, 6)).astype(np.float32)}
+    loss = popart.IdentityLoss("f", "loss")
+    kinds = ["Gradient___w0", "Gradient___w1", "Gradient___w2", "p", "loss"]
+    plain, piped = (
+        values_of(training(proto, kinds, 7, loss, ipus=3, pipelined=p), given)
+        for p in (False, True)
+    )
+    assert 0 < plain["p"].sum() < 7
+    for name in kinds:
+        np.testing.assert_allclose(piped[name], plain[name], rtol=1e-3, atol=1e-5, err_msg=name)
+
+
 def test_a_way_back_is_refused() -> None:
     builder = popart.Builder()
     x = builder.addInputTensor(popart.TensorInfo("FLOAT", [2]))
