@@ -143,7 +143,8 @@ def show(
     links = navigation(PAGES, store, chosen)
     if shown == now and asked_by != "reload":
         return no_update, links, no_update, no_update, None, no_update
-    if asked_by == "watch" and (shown or {}) | {"stamp": now["stamp"]} == now and _follows(path):
+    stays = shown is not None and shown | {"stamp": now["stamp"]} == now
+    if stays and asked_by != "reload" and _follows(path):
         return no_update, links, no_update, no_update, None, now
     note = _notice(key, asked_by, changed=(shown or {}).get("stamp") != now["stamp"])
     return _page(store, chosen), links, key, _target(store, key), note, now

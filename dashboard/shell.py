@@ -45,6 +45,7 @@ def shell(store: Store, theme: Theme) -> Element:
             dcc.Store(id="writing", data={"sizes": preferences.sizes(),
                                           "cycles": preferences.cycles()}),
             dcc.Store(id="shown"),
+            dcc.Store(id="stamped"),
             dcc.Store(id="recent", storage_type="local"),
             dcc.Interval(id="watch", interval=WATCH_MILLISECONDS),
             html.A("Skip to the page", href="#page", className="skip"),

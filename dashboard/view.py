@@ -148,6 +148,7 @@ def register(app: Dash) -> None:
         Input("address", "pathname"),
         Input("address", "search"),
         Input("theme", "data"),
+        Input("stamped", "data"),  # set by a page that follows its files (assets/timeline.js)
         # No input: Dash would wait for the router, which answers every address. A page that the
         # router lays out brings views of its own, for which this runs anyhow.
         State("shown", "data"),

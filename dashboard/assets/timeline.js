@@ -375,7 +375,10 @@
       place.timeline = made;
       return search;
     }
-    if (state && view.state_ && view.state_ !== state) view.reload();
+    if (state && view.state_ && view.state_ !== state) {
+      view.reload();
+      window.dash_clientside.set_props("stamped", { data: state });
+    }
     view.state_ = state;
     view.follow();
     return search;

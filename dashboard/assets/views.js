@@ -6,7 +6,7 @@
   const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
   /** Tell each view its part of the address, once the page that holds it is the one shown. */
-  function follow(pathname, search, theme, shown, views) {
+  function follow(pathname, search, theme, stamped, shown, views) {
     const none = window.dash_clientside.no_update;
     const asked = new URLSearchParams(search || "");
     const ready = shown && shown.path === pathname && shown.asked === (asked.get("report") || "");
