@@ -20,6 +20,7 @@ from dashboard.timeline.endpoint import align_of, alignment, host, host_trace, u
 from dashboard.timeline.lanes import Timeline
 from pva import units
 from pva.analysis.alignment import RUN
+from pva.analysis.host import label_statistics
 from pva.analysis.host_events import (
     CallTree,
     call_tree,
@@ -250,10 +251,29 @@ def events_touching(whole: Timeline, window: Range) -> int:
     return sum(stop - first for first, stop in spans)
 
 
+def _is_much(whole: Timeline, window: Range) -> bool:
+    """Tell whether a window of more events than are summed up at once is all of the trace."""
+    begin, end = whole.extent
+    if window.begin > begin or window.end < end:
+        return False
+    return events_touching(whole, window) > MOST_EVENTS
+
+
+def _whole_labels(store: Store, chosen: Address) -> Any:
+    """Give the labels of a whole trace, without the 95 % that these figures lack."""
+    trace = host_trace(store, chosen.report, aligned(chosen))
+    frame = store.derived(chosen.report, "label statistics", lambda: label_statistics(trace))
+    names = {"total_ns": "total", "self_ns": "self_time", "mean_ns": "mean", "p50_ns": "p50",
+             "max_ns": "longest"}  # fmt: skip
+    return frame.rename(columns=names).assign(p95=np.nan)
+
+
 def label_frame(store: Store, chosen: Address) -> Any:
     """Give the labels of a part of the trace, filtered."""
     whole = unmerged(store, chosen.report, aligned(chosen))
     window, _ = window_of(whole, chosen)
+    if _is_much(whole, window):
+        return components.filtered(_whole_labels(store, chosen), chosen.filter)
     frame = label_figures(whole.tracks, whole.threads, window.begin, window.end)
     numbers = frame["label"].tolist()
     frame = frame.assign(
@@ -270,7 +290,7 @@ def time_tables(store: Store, chosen: Address, _theme: Theme) -> Element:
     length = units.duration((window.end - window.begin) / 1e9)
     tab = chosen.option("tab", [value for value, _ in TABS])
     events = events_touching(whole, window)
-    if events > MOST_EVENTS:
+    if events > MOST_EVENTS and not (tab == "labels" and _is_much(whole, window)):
         hint = f"Zoom in, or choose a range with Shift, to at most {MOST_EVENTS:,} events."
         return components.message(
             f"{events:,} events are {words[0].lower()}{words[1:]}.", hint=hint

@@ -131,3 +131,18 @@ def test_flags_are_counted_beside_their_row(tmp_path: Path) -> None:
     whole = endpoint.merged(store, "")
     assert whole.lanes[0].names == ("⚑ ×3", "")
     assert whole.tracks.begin[:3].tolist() == [3, 5, 6]
+
+
+def test_labels_of_a_large_trace_are_those_of_a_small_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = [(0, 0, 100, 0), (0, 10, 20, 1), (1, 30, 60, 1)]
+    store = Store([write(tmp_path / "t.pvti", events, ["x", "y"])])
+    columns = ["label", "channel", "count", "total", "self_time", "mean", "p50", "longest"]
+    small = page.label_frame(store, parse("/trace", ""))[columns]
+    monkeypatch.setattr(page, "MOST_EVENTS", 2)
+    large = page.label_frame(store, parse("/trace", ""))
+    assert large[columns].to_dict("records") == small.to_dict("records")
+    shown = words(page.time_tables(store, parse("/trace", "?range=0-50"), "light"))
+    assert "3 events are in view." in shown
+    assert "3 events" not in words(page.time_tables(store, parse("/trace", ""), "light"))
