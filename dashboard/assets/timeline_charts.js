@@ -106,27 +106,50 @@
     });
   }
 
+  const RAISED = { "-": "⁻", ".": "·", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
+
+  /** Write an edge of a bin; of a unit such as 2^x as the power that it is. */
+  function edge(value, unit) {
+    if (value === null) return "∞";
+    const base = unit.match(/^(.+)\^x$/);
+    return base ? base[1] + [...String(value)].map((letter) => RAISED[letter] || letter).join("") : text(value);
+  }
+
   /** Write the scale of a chart beside its name. */
   function nameChart(context, timeline, entry, y) {
     const found = timeline.charts && timeline.charts.data[entry.key];
     if (!found || entry.folded) return;
     const { GUTTER } = window.tilescope.paint;
-    const [low, high] = entry.chart.kind === "heat" ? [entry.chart.edges[0], entry.chart.edges[entry.chart.edges.length - 1]] : extremes(found, timeline.view);
+    const heat = entry.chart.kind === "heat";
+    const [low, high] = (heat ? [entry.chart.edges[0], entry.chart.edges[entry.chart.edges.length - 1]] : extremes(found, timeline.view))
+      .map((value) => (heat ? edge(value, entry.chart.unit) : text(value)));
     context.font = "11px " + timeline.colours.font;
     context.fillStyle = timeline.colours.tokens.quiet;
     context.textBaseline = "middle";
     context.textAlign = "right";
-    if (high !== null) context.fillText(text(high), GUTTER - 8, y + PAD + 4);
-    if (low !== null) context.fillText(text(low), GUTTER - 8, y + entry.height - PAD - 4);
+    context.fillText(high, GUTTER - 8, y + PAD + 4);
+    context.fillText(low, GUTTER - 8, y + entry.height - PAD - 4);
     context.textAlign = "left";
-    context.fillText(entry.chart.kind === "heat" ? "share 10⁻⁴ to 1" : entry.chart.unit, 12, y + 30);
+    context.fillText(heat ? "share 10⁻⁴ to 1" : entry.chart.unit, 12, y + 30);
   }
 
-  /** Give the lines of the tool-tip over a chart. */
-  function chartValues(timeline, entry, value) {
+  /** Say which share of the samples a bin of a heat map has at a place. */
+  function heatValues(entry, found, value, down) {
+    const { edges, unit, name } = entry.chart;
+    const bins = edges.length - 1;
+    const bin = Math.min(Math.max(Math.floor((1 - (down - PAD) / (entry.height - 2 * PAD)) * bins), 0), bins - 1);
+    const column = found.begin.findIndex((begin, at) => begin <= value && value < found.end[at]);
+    const level = column < 0 ? 0 : found.level[column][bin];
+    const share = level ? 100 * Math.pow(10, (level - 16) / 59.75 - 4) : 0;
+    const words = column < 0 ? "nothing was recorded" : level ? `${text(Number(share.toPrecision(2)))} % of the samples` : "no sample";
+    return [name, `${edge(edges[bin], unit)} to ${edge(edges[bin + 1], unit)}: ${words}`];
+  }
+
+  /** Give the lines of the tool-tip over a chart, `down` pixels below its top. */
+  function chartValues(timeline, entry, value, down) {
     const found = timeline.charts && timeline.charts.data[entry.key];
     if (!found || entry.folded) return [];
-    if (entry.chart.kind === "heat") return [entry.name, `bins from ${entry.chart.edges[0]} to ${entry.chart.edges[entry.chart.edges.length - 1]} ${entry.chart.unit}`];
+    if (entry.chart.kind === "heat") return heatValues(entry, found, value, down);
     const lines = found.map((line) => {
       let last = -1;
       for (let i = 0; i < line.time.length && line.time[i] <= value; i += 1) last = i;

@@ -73,7 +73,8 @@
       return showTip(timeline, event, [entry.laneName || entry.name, ...many]);
     }
     if (i >= 0) return showTip(timeline, event, describe(timeline, i));
-    const values = entry && entry.kind === "chart" ? window.tilescope.chartValues(timeline, entry, at(timeline, event)) : [];
+    const down = entry ? event.clientY - timeline.canvas.getBoundingClientRect().top - window.tilescope.paint.RULER + timeline.scroller.scrollTop - entry.top : 0;
+    const values = entry && entry.kind === "chart" ? window.tilescope.chartValues(timeline, entry, at(timeline, event), down) : [];
     showTip(timeline, event, values);
   }
 
