@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left
 from collections.abc import Iterator
+from heapq import heappop, heappush
 from itertools import pairwise
 
 import numpy as np
@@ -179,18 +180,19 @@ def _borders(tiles: Values) -> list[int]:
 
 def _collision(boxes: Values) -> tuple[int, int] | None:
     """Find two boxes of one tile that overlap, given by begin; what is alive is kept by address."""
-    alive: list[tuple[int, int, int]] = []  # address, end, variable
-    leaving: list[tuple[int, tuple[int, int, int]]] = []  # end of life, what leaves
+    starts: list[int] = []  # of what is alive, ascending
+    alive: list[tuple[int, int]] = []  # end and variable of each of them
+    leaving: list[tuple[int, int]] = []  # a heap: end of life, address
     for _tile, address, stop, begin, end, variable in boxes.T.tolist():
-        gone = bisect_right(leaving, begin, key=lambda entry: entry[0])
-        for _, entry in leaving[:gone]:
-            alive.remove(entry)
-        del leaving[:gone]
-        place = bisect_left(alive, (address, 0, 0))
-        beside = alive[max(place - 1, 0) : place + 1]
-        for other, other_stop, name in beside:
-            if other < stop and address < other_stop:
-                return name, variable
-        alive.insert(place, (address, stop, variable))
-        insort(leaving, (end, (address, stop, variable)))
+        while leaving and leaving[0][0] <= begin:
+            gone = bisect_left(starts, heappop(leaving)[1])
+            del starts[gone], alive[gone]
+        place = bisect_left(starts, address)
+        if place and alive[place - 1][0] > address:
+            return alive[place - 1][1], variable
+        if place < len(starts) and starts[place] < stop:
+            return alive[place][1], variable
+        starts.insert(place, address)
+        alive.insert(place, (stop, variable))
+        heappush(leaving, (end, address))
     return None
