@@ -21,16 +21,11 @@ T = TypeVar("T")
 
 SIZE = 1 << 30  # limit of an index of an array without values
 RUNS_OPTION = "autoReport.executionProfileProgramRunCount"
-
 AXES_OF_TARGET = {"tile": "num_tiles", "ipu": "num_ipus"}
 
 DTYPES: dict[str, type] = {
-    "int": np.int64,
-    "code": np.int64,
-    "float": np.float64,
-    "bool": np.bool_,
-    "text": np.object_,
-}
+    "int": np.int64, "code": np.int64, "float": np.float64, "bool": np.bool_, "text": np.object_
+}  # fmt: skip
 
 
 class Source(Protocol):
