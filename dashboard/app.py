@@ -18,7 +18,7 @@ from dashboard.shell import navigation, shell
 from dashboard.store import Store
 from dashboard.timeline import endpoint
 from dashboard.timeline.ahead import ahead_of
-from pva.errors import PvaError
+from pva.errors import NotRecordedError, PvaError
 
 _INDEX = """<!DOCTYPE html>
 <html lang="en">
@@ -180,7 +180,20 @@ def _page(store: Store, chosen: Address) -> Any:
     preferences.clocked(store, chosen.report)
     if page is None:
         return components.fault(f"{chosen.path}: no such page; choose one of the pages at the left")
-    return components.or_fault(page.layout)(store, chosen)
+    return components.or_fault(_laid_out)(page, store, chosen)
+
+
+def _laid_out(page: Any, store: Store, chosen: Address) -> Any:
+    """Lay a page out; of what was not recorded say so in its place, which is no fault."""
+    try:
+        return page.layout(store, chosen)
+    except NotRecordedError as problem:
+        said, hint = (_sentence(text) for text in (problem.found, problem.wanted))
+        return [components.title(page.TITLE), components.message(said, hint=hint)]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def _target(store: Store, key: str) -> str:

@@ -43,7 +43,7 @@ from dashboard.timeline.tiles import tiles_answer
 from dashboard.timeline.together import together_timeline
 from pva.analysis.alignment import AXES, Alignment, Axis, align
 from pva.analysis.level_of_detail import MAX_ROWS, viewport
-from pva.errors import NotFoundError, PvaError
+from pva.errors import NotFoundError, NotRecordedError, PvaError
 
 if TYPE_CHECKING:
     from flask import Flask, Response
@@ -92,10 +92,10 @@ def compared(store: Store, report: str, against: str) -> Timeline:
 
 
 def host_trace(store: Store, report: str, align: Align = "wall") -> Trace:
-    """Give the host trace of a source; raises NotFoundError when it has none."""
+    """Give the host trace of a source; raises NotRecordedError when it has none."""
     trace = store.trace(report, align)
     if trace is None:
-        raise NotFoundError(
+        raise NotRecordedError(
             store.path(report).name, "no host trace", "set PVTI_OPTIONS and run again"
         )
     return trace

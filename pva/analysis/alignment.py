@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from pva.errors import NotFoundError
+from pva.errors import NotRecordedError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +92,7 @@ class Alignment:
 
 
 def align(report: Report, trace: Trace) -> Alignment:
-    """Find the runs of a report in a host trace; raises NotFoundError when none is in it.
+    """Find the runs of a report in a host trace; raises NotRecordedError when none is in it.
 
     An event `Engine::run` tells in its metadata which run of which report it is. Runs of which none
     does are placed by the clock that the report tells, and, when it tells none, in order, if there
@@ -111,7 +111,7 @@ def align(report: Report, trace: Trace) -> Alignment:
             begin[run], end[run], known[run] = first, last, True
     found = np.flatnonzero(known & (runs["cycles"] >= 0))
     if not len(found):
-        raise NotFoundError(
+        raise NotRecordedError(
             report.path.name, f"no run in the trace {trace.path.name}",
             "trace the run that makes the report: set PVTI_OPTIONS and run again",
         )  # fmt: skip

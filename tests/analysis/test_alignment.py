@@ -21,7 +21,7 @@ import pytest
 
 from pva.analysis.alignment import RUN, Alignment, align, gaps, waits
 from pva.analysis.pyramid import build
-from pva.errors import NotFoundError
+from pva.errors import NotRecordedError
 from pva.model.events import Metadata, Names, ThreadColumns
 from pva.report import Report
 from tests.builders import small_report
@@ -108,7 +108,7 @@ def test_runs_without_a_place_in_the_trace_are_left_out() -> None:
 
 def test_a_trace_of_something_else_is_refused() -> None:
     nowhere = np.full(3, -1)
-    with pytest.raises(NotFoundError, match="no run in the trace t.pvti; trace the run"):
+    with pytest.raises(NotRecordedError, match="no run in the trace t.pvti; trace the run"):
         align(report(trace_begin=nowhere, trace_end=nowhere), TRACE)
 
 
@@ -153,5 +153,5 @@ def test_runs_of_which_nothing_tells_are_placed_in_order_if_as_many() -> None:
     trace = traced([None, None, None])
     kept = align(report(trace_begin=NOWHERE, trace_end=NOWHERE), trace)
     assert (kept.run.tolist(), kept.begin.tolist()) == ([0, 1, 2], [0, 20, 40])
-    with pytest.raises(NotFoundError):
+    with pytest.raises(NotRecordedError):
         align(report(trace_begin=NOWHERE, trace_end=NOWHERE), traced([None, None, "{}"]))

@@ -7,20 +7,18 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from playwright.sync_api import sync_playwright
 
-from tests.browser.names import LABEL, PROGRAM, VARIABLE, Opener
+from tests.browser.names import Opener
+from tests.browser.reports import ROOT, SERVED, write_all
 from tests.browser.waiting import TIMEOUT, settled
-from tests.builders import small_report, write_report
 
-ROOT = Path(__file__).parents[2]
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -31,19 +29,9 @@ ARGUMENTS = (
     "--disable-sync",
 )
 WIDTH, HEIGHT = 1280, 860
-SERVED = ("small", "torn", "trace.pvti", "demo")
 SLOWDOWN = float(os.environ.get("BROWSER_SLOWDOWN", "1"))  # 6: as on a machine 6 times slower
 SERVE = "import sys; from dashboard.server import serve; serve(sys.argv[1:], port=0)"
 POLICY = "addEventListener('securitypolicyviolation', e => console.error(e.violatedDirective))"
-TRACE = f"""
-import pvti
-channel = pvti.createTraceChannel("<anon>")
-for number in range(20):
-    with pvti.Tracepoint(channel, "batch"):
-        with pvti.Tracepoint(channel, {LABEL!r}):
-            sum(range(20000))
-"""
-
 
 # Started once for all browser tests, and stopped before any other test: a running Playwright counts
 # as an event loop, beside which no test could run one of its own.
@@ -85,45 +73,28 @@ def _contexts() -> dict[str, Any]:
     return made
 
 
+@contextmanager
+def serving(*paths: Path) -> Iterator[str]:
+    """Serve reports in a process of their own; give the URL."""
+    command = [sys.executable, "-c", SERVE, *map(str, paths)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
+        assert server.stdout is not None
+        try:
+            yield server.stdout.readline().strip().rstrip("/")
+        finally:
+            server.terminate()
+
+
 @cache
 def _address(folder: Path) -> str:
-    """Serve the reports in a process of their own."""
-    command = [sys.executable, "-c", SERVE, *(str(_reports(folder) / name) for name in SERVED)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-    _running.enter_context(server)
-    _running.callback(server.terminate)
     _running.callback(_address.cache_clear)
-    assert server.stdout is not None
-    return server.stdout.readline().strip().rstrip("/")
+    return _running.enter_context(serving(*(_reports(folder) / name for name in SERVED)))
 
 
 @cache
 def _reports(folder: Path) -> Path:
-    """Write a report with names like markup and a host trace, a damaged one, and the demo's."""
-    data = small_report()
-    names = data.column("variables", "name").copy()
-    names[np.flatnonzero(names == "product")] = VARIABLE
-    programs = data.column("programs", "name").copy()
-    programs[np.flatnonzero(programs == "y/StreamCopy")] = PROGRAM
-    report = write_report(
-        folder / "small",
-        small_report(
-            variables=data.table("variables") | {"name": names},
-            programs=data.table("programs") | {"name": programs},
-        ),
-    )
-    environment = os.environ | {
-        "PVTI_OPTIONS": f'{{"enable":"true","directory":"{report}"}}',
-        "PYTHONPATH": str(ROOT),
-    }
-    subprocess.run([sys.executable, "-c", TRACE], env=environment, check=True)
-    shutil.copy(next(report.glob("*.pvti")), folder / "trace.pvti")
-    command = [sys.executable, "-m", "cli.main", "demo", "--no-serve", "--out", "demo"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
-    (folder / "torn").mkdir()
-    (folder / "torn" / "profile.pop").write_bytes((report / "profile.pop").read_bytes()[:5000])
+    write_all(folder)
     return folder
 
 

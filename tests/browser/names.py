@@ -1,4 +1,4 @@
-"""Names that look like markup, which the tests put into the report."""
+"""Names that look like markup, which the tests put into the reports."""
 
 from __future__ import annotations
 
@@ -8,5 +8,6 @@ from typing import Any
 VARIABLE = "<script>alert('x')</script>"
 PROGRAM = "<b onclick=alert(1)>y</b>"
 LABEL = "poplin::Reduce<float,float>"
+MARKUP = "<img src=x onerror=alert(1)><b>bold</b>&amp;"
 
 Opener = Callable[..., Any]

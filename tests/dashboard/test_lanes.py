@@ -19,7 +19,7 @@ from dashboard.timeline.lanes import Labels, RowItems, Timeline
 from dashboard.timeline.packing import unpack
 from dashboard.timeline.search import search
 from pva.analysis.pyramid import build
-from pva.errors import NotFoundError
+from pva.errors import NotFoundError, NotRecordedError
 from tests.builders import TRACE, replicated_report, small_report, write_report
 from tests.dashboard.layouts import words
 
@@ -179,7 +179,7 @@ def test_search_finds_steps_by_a_part_of_their_name(device: Timeline) -> None:
 
 
 def test_source_without_trace_says_how_to_record_one(store: Store) -> None:
-    with pytest.raises(NotFoundError, match="small: no host trace; set PVTI_OPTIONS"):
+    with pytest.raises(NotRecordedError, match="small: no host trace; set PVTI_OPTIONS"):
         endpoint.timeline(store, "host", "")
 
 

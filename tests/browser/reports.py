@@ -1,0 +1,81 @@
+"""The reports that the browser tests serve."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pva.dataset import Dataset
+from tests.browser.names import LABEL, MARKUP, PROGRAM, VARIABLE
+from tests.builders import small_report, write_report
+
+ROOT = Path(__file__).parents[2]
+SERVED = ("small", "torn", "trace.pvti", "demo", "full", "unrun", "hostile")
+TRACE = """
+import pvti
+channel = pvti.createTraceChannel({channel!r})
+for number in range(20):
+    with pvti.Tracepoint(channel, {outer!r}):
+        with pvti.Tracepoint(channel, {inner!r}):
+            sum(range(20000))
+"""
+# Names that a reader must know: they stand for something.
+KNOWN = {("report", "created"), ("provenance", "item"), ("provenance", "quality")}
+
+
+def write_all(folder: Path) -> None:
+    """Write small and its trace, a damaged report, the demo's, one out of memory, one not run."""
+    report = write_report(folder / "small", named())
+    record(report, channel="<anon>", outer="batch", inner=LABEL)
+    shutil.copy(next(report.glob("*.pvti")), folder / "trace.pvti")
+    command = [sys.executable, "-m", "cli.main", "demo", "--no-serve", "--out", "demo"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+    (folder / "torn").mkdir()
+    (folder / "torn" / "profile.pop").write_bytes((report / "profile.pop").read_bytes()[:5000])
+    target = small_report().table("target") | {"bytes_per_tile": [600]}
+    write_report(folder / "full", small_report(target=target))
+    write_report(folder / "unrun", small_report().select("graph", "debug"))
+    report = write_report(folder / "hostile", hostile())
+    (report / "app.json").write_text(json.dumps({MARKUP: MARKUP}))
+    record(report, channel=MARKUP, outer=MARKUP, inner=MARKUP)
+
+
+def named() -> Dataset:
+    """Make the small report with a variable and a program whose names look like markup."""
+    data = small_report()
+    names = data.column("variables", "name").copy()
+    names[np.flatnonzero(names == "product")] = VARIABLE
+    programs = data.column("programs", "name").copy()
+    programs[np.flatnonzero(programs == "y/StreamCopy")] = PROGRAM
+    return small_report(
+        variables=data.table("variables") | {"name": names},
+        programs=data.table("programs") | {"name": programs},
+    )
+
+
+def hostile() -> Dataset:
+    """Make the small report with markup in every text that a program may choose."""
+    data = small_report()
+    changed: dict[str, Any] = {}
+    for table in data.tables:
+        for column, values in data.table(table).items():
+            if values.dtype != object or (table, column) in KNOWN:
+                continue
+            texts = [f"{text}{MARKUP}" if text else "" for text in values]
+            changed.setdefault(table, data.table(table) | {})[column] = texts
+    return small_report(**changed)
+
+
+def record(report: Path, **names: str) -> None:
+    """Run a program that is traced into the folder of a report."""
+    options = f'{{"enable":"true","directory":"{report}"}}'
+    environment = os.environ | {"PVTI_OPTIONS": options, "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", TRACE.format(**names)], env=environment, check=True)
