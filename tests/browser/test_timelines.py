@@ -13,6 +13,7 @@ import pytest
 
 from tests.browser.conftest import ROOT, SERVE
 from tests.browser.names import Opener
+from tests.browser.waiting import in_address
 from tests.dashboard.test_bad_timelines import CASES, write
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
@@ -74,7 +75,7 @@ def test_two_files_stand_below_each_other_and_are_folded_pinned_and_merged(
     page.get_by_role("switch").click()
     heads(page, "one.pvti", "two.pvti", "made.py 2", "2 threads")
     page.locator("label", has_text="From their begin").click()
-    page.wait_for_url("**align=start*")
+    in_address(page, "align=start")
 
 
 def test_a_trace_that_grows_keeps_window_and_selection(open_page: Opener, traces: Path) -> None:
@@ -83,10 +84,10 @@ def test_a_trace_that_grows_keeps_window_and_selection(open_page: Opener, traces
     page.wait_for_function(f"() => {VIEW}.data.item.includes(125)")
     path = traces / "more" / "grows" / "grows.pvti"
     more = [(0, 10 * n, 10 * n + 8, 0) for n in range(100, 150)]
-    write(path, [*THREADS, *more], ["first", "second"], pid=3)
+    write(traces / "grown", [*THREADS, *more], ["first", "second"], pid=3).replace(path)
     page.evaluate(f"{VIEW}.reload()")
     page.wait_for_function(f"() => {VIEW}.layout.extent[1] === 1498")
-    page.wait_for_url("**event=175*")
+    in_address(page, "event=175")
     page.wait_for_function(f"() => {VIEW}.view.begin === 200 && {VIEW}.view.end === 400")
 
 
@@ -129,7 +130,7 @@ def test_the_table_of_the_view_lists_and_chooses(open_page: Opener) -> None:
     page.get_by_role("button", name="List what is in view as a table").click()
     page.wait_for_selector(".timeline-list >> text=12 in view")
     page.locator(".timeline-list button").nth(1).click()
-    page.wait_for_url("**event=1")
+    in_address(page, "event=1")
     with page.expect_download() as found:
         page.locator(".timeline .exports > summary").click()
         page.get_by_role("button", name="Save the view as a drawing").click()
