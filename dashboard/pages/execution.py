@@ -269,7 +269,10 @@ def program_frame(store: Store, chosen: Address) -> Any:
     window, _ = window_of(store, chosen)
     frame = ranges.range_by_program(report, begin=window.begin, end=window.end)
     unnamed = frame["name"] == ""
-    frame = frame.assign(name=frame["name"].where(~unnamed, frame["type"].map(step_words)))
+    moved = frame["bytes"].where(frame["bytes"] > 0)  # a dash for what moves nothing
+    frame = frame.assign(
+        name=frame["name"].where(~unnamed, frame["type"].map(step_words)), bytes=moved
+    )
     return components.filtered(frame, chosen.filter)
 
 
