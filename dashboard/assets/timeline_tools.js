@@ -2,6 +2,7 @@
 (function () {
   "use strict";
 
+  const MOST_FOLDED = 60; // keys in the address
   const TYPED = 200; // milliseconds after the last letter until the search is asked for
 
   function button(parent, text, title, action, name) {
@@ -71,9 +72,11 @@
 
   function foldAll(timeline) {
     if (!timeline.layout) return;
-    const keys = timeline.layout.lanes.map((_, index) => window.tilescope.rows.keyOf(timeline.layout, index));
+    const { lanes } = timeline.layout;
+    const heads = lanes.length > MOST_FOLDED && lanes.every((lane) => lane.path.length); // processes, then
+    const keys = heads ? [...new Set(lanes.map((lane) => lane.path.join("/")))] : lanes.map((_, index) => window.tilescope.rows.keyOf(timeline.layout, index));
     const open = timeline.state.folded.size === 0;
-    const text = open ? keys.slice(0, 60).map((key) => encodeURIComponent(key)).join(",") : null;
+    const text = open ? keys.slice(0, MOST_FOLDED).map((key) => encodeURIComponent(key)).join(",") : null;
     window.tilescope.go({ closed: text }, true);
   }
 

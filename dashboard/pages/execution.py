@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from dash import Dash, dcc, html
@@ -170,16 +171,26 @@ def range_details(store: Store, chosen: Address, _theme: Theme) -> Element:
     if chosen.against:
         parts = _of_report(store, chosen.report, window, f"{chosen.report or store.keys[0]}, ")
         parts += _of_report(store, chosen.against, window, f"{chosen.against}, ")
-    report = store.report(chosen.report)
-    top = ranges.range_by_program(report, begin=window.begin, end=window.end).head(5)
+    top = _by_program(store, chosen, window).head(5)
     text = f"{units.cycles_or_time(cycles)} cycles ({units.duration(cycles / whole.clock)})"
     return section(words, *parts, html.H3("What took most"), _top(chosen, top), note=text)
+
+
+def _by_program(store: Store, chosen: Address, window: Range) -> Any:
+    """Give the programs of a part of the execution; those of all of it are kept."""
+    report, extent = store.report(chosen.report), timeline(store, "device", chosen.report).extent
+    make = partial(ranges.range_by_program, report, begin=window.begin, end=window.end)
+    if (window.begin, window.end) != extent:
+        return make()
+    return store.derived(chosen.report, "all by program", make)
 
 
 def _of_report(store: Store, key: str, window: Range, name: str) -> list[Element]:
     """Describe the lanes of a report in a part of its execution."""
     report, whole = store.report(key), timeline(store, "device", key)
-    frame = ranges.range_by_ipu(report, begin=window.begin, end=window.end)
+    whole_range = (window.begin, window.end) == whole.extent
+    by_ipu = partial(ranges.range_by_ipu, report, begin=window.begin, end=window.end)
+    frame = store.derived(key, "all by IPU", by_ipu) if whole_range else by_ipu()
     rows = zip(whole.lanes, frame.to_dict("records"), strict=True)
     cycles = window.end - window.begin
     return [
@@ -265,9 +276,8 @@ def _balances(row: Any) -> list[tuple[str, str]]:
 
 def program_frame(store: Store, chosen: Address) -> Any:
     """Give the programs of a part of the execution, filtered by name."""
-    report = store.report(chosen.report)
     window, _ = window_of(store, chosen)
-    frame = ranges.range_by_program(report, begin=window.begin, end=window.end)
+    frame = _by_program(store, chosen, window)
     unnamed = frame["name"] == ""
     moved = frame["bytes"].where(frame["bytes"] > 0)  # a dash for what moves nothing
     frame = frame.assign(

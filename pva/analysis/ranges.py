@@ -80,7 +80,7 @@ def range_by_program(
     window = _window(report, begin, end)
     first, last = (data.column("steps", name) for name in ("cycles_from", "cycles_to"))
     here = np.flatnonzero((last > window[0]) & (first < window[1]))
-    programs, place = np.unique(data.column("steps", "program")[here], return_inverse=True)
+    programs, place, first_place = _numbered(data.column("steps", "program")[here])
     moved = data.column("steps", "total_data")[here].clip(0) * _inside(
         first[here], last[here], window
     )
@@ -96,10 +96,25 @@ def range_by_program(
             "cycles": spent,
             "share": spent / max(window[1] - window[0], 1),
             "bytes": np.rint(_summed(place, moved, len(programs))).astype(np.int64),
-            "first_step": here[np.unique(place, return_index=True)[1]] if len(here) else here,
+            "first_step": here[first_place],
         }
     )
     return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
+
+
+def _numbered(values: Integers) -> tuple[Integers, Integers, Integers]:
+    """Give the different values, ascending; the place of each among them; and where it is first.
+
+    As np.unique does, without sorting; for rows of a table, of which there are few.
+    """
+    least = int(values.min(initial=0))
+    known = np.flatnonzero(np.bincount(values - least))
+    place = np.zeros(int(known.max(initial=0)) + 1, dtype=np.int64)
+    place[known] = np.arange(len(known))
+    places = place[values - least]
+    first = np.zeros(len(known), dtype=np.int64)
+    first[places[::-1]] = np.arange(len(values))[::-1]
+    return known + least, places, first
 
 
 def _window(report: Report, begin: int | None, end: int | None) -> tuple[int, int]:
@@ -112,6 +127,8 @@ def _window(report: Report, begin: int | None, end: int | None) -> tuple[int, in
 
 def _inside(begin: Integers, end: Integers, window: tuple[int, int]) -> Floats:
     """Give which part of each span lies within a window."""
+    if begin.min(initial=window[0]) >= window[0] and end.max(initial=window[1]) <= window[1]:
+        return np.ones(len(begin))
     cut = np.minimum(end, window[1]) - np.maximum(begin, window[0])
     part: Floats = np.clip(cut / np.maximum(end - begin, 1), 0, 1)
     return part
