@@ -135,7 +135,7 @@ def _row(store: Store, key: str) -> Element:
             return html.Tr([link, *map(html.Td, ("", "", size, "", "", "host trace"))])
         report = store.report(key)
         cells = _cells(report_overview(report))
-        cells[2] = size
+        cells[2] = components.unbroken(size)
         parts = recorded_parts(report)
         names = parts["part"][parts["recorded"] & ~parts["part"].isin(ALWAYS_RECORDED)].tolist()
         names += ["host trace"] if store.trace(key) is not None else []
@@ -157,7 +157,7 @@ def _fit(found: ReportOverview) -> Element:
     if found.fullest_bytes < 0:
         return "not recorded"
     share = found.fullest_bytes / max(found.bytes_per_tile, 1)
-    words = f"{units.size(found.fullest_bytes)} ({units.share(share)})"
+    words = components.unbroken(f"{units.size(found.fullest_bytes)} ({units.share(share)})")
     if not found.tiles_out_of_memory:
         return words
     return html.Span(f"{words}, does not fit", className="bad")
@@ -166,7 +166,8 @@ def _fit(found: ReportOverview) -> Element:
 def _runs(found: ReportOverview) -> str:
     if found.runs < 0:
         return "not recorded"
-    return f"{units.count(found.cycles)} cycles ({units.duration(found.seconds)})"
+    words = f"{units.count(found.cycles)} cycles ({units.duration(found.seconds)})"
+    return components.unbroken(words)
 
 
 def comparison(store: Store, chosen: Address, theme: Theme) -> Element:

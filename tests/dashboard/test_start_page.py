@@ -39,8 +39,8 @@ def rows(store: Store, search: str = "") -> str:
 def test_every_report_is_listed_with_what_is_known_of_it(store: Store) -> None:
     shown = rows(store)
     assert "good IPU Model, tiny, 10 tiles" in shown
-    assert "1.0 kB (50.8 %)" in shown
-    assert "1,024 cycles (1.0 µs)" in shown
+    assert "1.0\u00a0kB (50.8\u00a0%)" in shown
+    assert "1,024 cycles (1.0\u00a0µs)" in shown
     assert "memory, liveness, execution" in shown
     assert "does not fit" in shown
     assert "torn profile.pop" in shown or "torn" in shown.split("profile.pop")[0]
