@@ -159,6 +159,7 @@
         this.locate();
         const wanted = this.wanted();
         if (wanted) this.data = await this.window_(wanted.begin, wanted.end, wanted.rows);
+        this.draw(); // the strip and charts may come later
         if (!this.strip_) this.strip_ = await this.fetchStrip();
         await window.tilescope.fetchCharts(this);
         if (this.failed) this.say((this.failed = ""));
