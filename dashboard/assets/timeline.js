@@ -302,6 +302,7 @@
     }
 
     zoom(factor, at) {
+      if (!this.layout) return;
       const span = this.view.end - this.view.begin;
       const middle = at === undefined ? this.view.begin + span / 2 : at;
       const share = (middle - this.view.begin) / span;
@@ -310,6 +311,7 @@
     }
 
     pan(share) {
+      if (!this.layout) return;
       const by = (this.view.end - this.view.begin) * share;
       this.show(this.view.begin + by, this.view.end + by);
     }
@@ -337,6 +339,7 @@
     /** Select the next (1) or previous (-1) rectangle of the row that holds the selection. */
     step(by) {
       const { data } = this;
+      if (!data) return;
       let from = data.item.indexOf(this.selected);
       if (this.selected < 0 || from < 0) {
         const inView = (i) => data.item[i] >= 0 && data.begin[i] + data.length[i] >= this.view.begin && data.begin[i] < this.view.end;

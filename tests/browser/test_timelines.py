@@ -81,14 +81,14 @@ def test_two_files_stand_below_each_other_and_are_folded_pinned_and_merged(
 def test_a_trace_that_grows_keeps_window_and_selection(open_page: Opener, traces: Path) -> None:
     page = open_page("/trace?report=grows&range=200-400&event=125")
     drawn(page)
-    page.wait_for_function(f"() => {VIEW}.data.item.includes(125)")
+    page.wait_for_function(f"() => {VIEW}.data?.item.includes(125)")
     path = traces / "more" / "grows" / "grows.pvti"
     more = [(0, 10 * n, 10 * n + 8, 0) for n in range(100, 150)]
     write(traces / "grown", [*THREADS, *more], ["first", "second"], pid=3).replace(path)
     page.evaluate(f"{VIEW}.reload()")
-    page.wait_for_function(f"() => {VIEW}.layout.extent[1] === 1498")
+    page.wait_for_function(f"() => {VIEW}.layout?.extent[1] === 1498")
     in_address(page, "event=175")
-    page.wait_for_function(f"() => {VIEW}.view.begin === 200 && {VIEW}.view.end === 400")
+    page.wait_for_function(f"() => {VIEW}.view?.begin === 200 && {VIEW}.view?.end === 400")
 
 
 def test_a_file_that_goes_away_is_told_below_what_was_drawn(
@@ -118,9 +118,9 @@ def test_bad_traces_have_a_calm_screen(open_page: Opener, name: str) -> None:
 def test_a_window_outside_of_the_trace_shows_its_end(open_page: Opener) -> None:
     page = open_page("/trace?report=one.pvti&range=5000-5100")
     drawn(page)
-    page.wait_for_function(f"() => {VIEW}.view.begin === 898 && {VIEW}.view.end === 998")
+    page.wait_for_function(f"() => {VIEW}.view?.begin === 898 && {VIEW}.view?.end === 998")
     page.evaluate("tilescope.go({ range: '7000-7050' })")
-    page.wait_for_function(f"() => {VIEW}.view.begin === 948 && {VIEW}.view.end === 998")
+    page.wait_for_function(f"() => {VIEW}.view?.begin === 948 && {VIEW}.view?.end === 998")
 
 
 def test_the_table_of_the_view_lists_and_chooses(open_page: Opener) -> None:
