@@ -9,12 +9,24 @@ from typing import Any
 from dash import ClientsideFunction, Dash, Input, Output, State, ctx, no_update
 from dash.exceptions import PreventUpdate
 
-from dashboard import access, address, components, controls, downloads, preferences, theme, view
+from dashboard import (
+    access,
+    address,
+    components,
+    controls,
+    downloads,
+    preferences,
+    scripts,
+    still,
+    theme,
+    view,
+)
 from dashboard.address import Address
 from dashboard.figures.axes import warm
 from dashboard.pages import PAGES, start
 from dashboard.pages.targets import target_words
-from dashboard.shell import navigation, shell
+from dashboard.scripts import Application
+from dashboard.shell import Page, navigation, shell
 from dashboard.store import Store
 from dashboard.timeline import endpoint
 from dashboard.timeline.ahead import ahead_of
@@ -42,9 +54,13 @@ def create_app(paths: Sequence[Path | str], *, host: str = "127.0.0.1", token: s
 
     A host that is not this machine needs a token; raises ValueError.
     """
-    store = Store([Path(path) for path in paths])
+    return application(Store([Path(path) for path in paths]), host=host, token=token)
+
+
+def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Dash:
+    """Make the application for a store; raises ValueError as `create_app` does."""
     warm()
-    app = Dash(
+    app = Application(
         "tilescope",
         assets_folder=str(Path(__file__).parent / "assets"),
         assets_ignore="early.js",
@@ -57,6 +73,7 @@ def create_app(paths: Sequence[Path | str], *, host: str = "127.0.0.1", token: s
     )
     app.layout = lambda: shell(store, preferences.chosen_theme())
     preferences.follow(app.server)
+    scripts.register(app)
     _register(app, store)
     controls.register(app)
     view.register(app)
@@ -72,12 +89,20 @@ def _register(app: Dash, store: Store) -> None:
     prepare = ahead_of(store)
 
     def route(
-        path: str, search: str, _watch: int, _reload: int, writing: Any, shown: Shown
+        _place: object,
+        _watch: int,
+        _reload: int,
+        writing: Any,
+        path: str,
+        search: str,
+        shown: Shown,
+        keys: list[str],
     ) -> tuple[Any, ...]:
-        answer = show(store, path, search, shown, ctx.triggered_id, writing)
-        if isinstance(answer[-1], dict):
-            prepare(answer[-1]["report"])
-        return answer
+        page, links, *rest, now = show(store, path, search, shown, ctx.triggered_id, writing)
+        if isinstance(now, dict):
+            prepare(now["report"])
+        known = no_update if store.keys == keys else store.keys
+        return page, still.settled(links), *rest, now, known
 
     app.callback(
         Output("page", "children"),
@@ -86,15 +111,17 @@ def _register(app: Dash, store: Store) -> None:
         Output("target", "children"),
         Output("notice", "children"),
         Output("shown", "data"),
-        Input("address", "pathname"),
-        Input("address", "search"),
+        Output("report-choice", "data"),
+        Input("place", "data"),
         Input("watch", "n_intervals"),
         Input("reload", "n_clicks"),
         Input("writing", "data"),
+        State("address", "pathname"),
+        State("address", "search"),
         State("shown", "data"),
+        State("report-choice", "data"),
         running=[(Output("busy", "className"), "busy", "idle")],
     )(route)
-    app.callback(Output("report-choice", "data"), Input("shown", "data"))(lambda _: store.keys)
     for function, output, inputs in (
         ("switchTheme", [Output("theme", "data"), Output("provider", "forceColorScheme")],
          [Input("theme-switch", "n_clicks")]),
@@ -183,10 +210,19 @@ def _page(store: Store, chosen: Address) -> Any:
     return components.or_fault(_laid_out)(page, store, chosen)
 
 
-def _laid_out(page: Any, store: Store, chosen: Address) -> Any:
-    """Lay a page out; of what was not recorded say so in its place, which is no fault."""
+def _laid_out(page: Page, store: Store, chosen: Address) -> Any:
+    """Lay a page out, or give it as it was laid out before; raises PvaError.
+
+    Of what was not recorded it says so in its place, which is no fault.
+    """
+
+    def make() -> Any:
+        return still.settled(page.layout(store, chosen))
+
     try:
-        return page.layout(store, chosen)
+        if page is start:
+            return make()
+        return view.remembered(store, chosen, page.PATH, make, about=str(store.keys))
     except NotRecordedError as problem:
         said, hint = (_sentence(text) for text in (problem.found, problem.wanted))
         return [components.title(page.TITLE), components.message(said, hint=hint)]

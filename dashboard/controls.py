@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import ALL, ClientsideFunction, Dash, Input, Output, State, html
+from dash import ALL, ClientsideFunction, Dash, Input, State, html
 
 from dashboard.address import Address, ranges
 from dashboard.components import Element
@@ -168,25 +168,14 @@ def row(items: Iterable[Element]) -> Element:
 
 
 def register(app: Dash) -> None:
-    """Have controls write the address, and follow it."""
-    address = Input("address", "search")
-    controls: Any = {"address": ALL, "default": ALL}
-    switches: Any = {"switch": ALL, "default": ALL}
+    """Have controls write the address; `view.register` has them follow it."""
     boxes: Any = {"box": ALL, "column": ALL}
     for function, inputs in (
-        ("setChoice", [Input(controls, "value")]),
-        ("setSwitch", [Input(switches, "checked")]),
+        ("setChoice", [Input({"address": ALL, "default": ALL}, "value")]),
+        ("setSwitch", [Input({"switch": ALL, "default": ALL}, "checked")]),
         ("setBox", [Input(boxes, "n_submit"), Input(boxes, "n_blur"), State(boxes, "value"),
                     State(boxes, "id")]),
     ):  # fmt: skip
         app.clientside_callback(
             ClientsideFunction("tilescope", function), *inputs, prevent_initial_call=True
         )
-    for function, output, inputs in (
-        ("showChoices", Output(controls, "value"), [address, State(controls, "id")]),
-        ("showSwitches", Output(switches, "checked"), [address, State(switches, "id")]),
-        ("showBoxes", Output(boxes, "value"), [address, State(boxes, "id")]),
-    ):
-        app.clientside_callback(
-            ClientsideFunction("tilescope", function), output, *inputs
-        )  # not prevented at first: a panel that holds controls knows a part of the address alone

@@ -41,6 +41,11 @@ def chosen_theme() -> theme.Theme:
     return next((name for name in theme.THEMES if name == wanted), theme.THEMES[0])
 
 
+def chosen_units() -> tuple[str, str]:
+    """Give all that changes how figures are written; outside of a request what is usual."""
+    return (sizes(), cycles()) if has_request_context() else (Writing().sizes, "cycles")
+
+
 def clocked(store: Store, report: str) -> None:
     """Have cycles of this report written as time, if that is what the browser asks for."""
     if not has_request_context() or cycles() != "time" or not store.has_report(report):

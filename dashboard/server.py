@@ -10,8 +10,10 @@ from pathlib import Path
 
 import waitress
 
+from dashboard import early
 from dashboard.access import TOKEN, is_loopback
-from dashboard.app import create_app
+from dashboard.app import application
+from dashboard.store import Store
 
 PORTS_TRIED = 100
 THREADS = 8
@@ -60,9 +62,11 @@ def serve(
     """
     give_memory_back()
     token = "" if is_loopback(host) else secrets.token_urlsafe(24)
-    app = create_app(paths, host=host, token=token)
+    store = Store([Path(path) for path in paths])
+    app = application(store, host=host, token=token)
     bound = free_socket(host, port)
     server = waitress.create_server(app.server, sockets=[bound], threads=THREADS, ident=None)
+    early.start(app, store)
     name = f"[{host}]" if ":" in host else host
     link = f"http://{name}:{bound.getsockname()[1]}/"
     announce(f"{link}?{TOKEN}={token}" if token else link)

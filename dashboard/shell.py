@@ -44,6 +44,7 @@ def shell(store: Store, theme: Theme) -> Element:
             dcc.Store(id="theme", data=theme),
             dcc.Store(id="writing", data={"sizes": preferences.sizes(),
                                           "cycles": preferences.cycles()}),
+            dcc.Store(id="place"),
             dcc.Store(id="shown"),
             dcc.Store(id="stamped"),
             dcc.Store(id="recent", storage_type="local"),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,7 @@ KEPT_OPEN = 8
 # Of the files of all that is kept: what was read of a report takes some times its files. What is
 # looked at last is kept whatever its size.
 KEPT_BYTES = 80_000_000
+KEPT_ANSWERS = 160  # small results, which stay when their source is let go
 JOIN = "+"
 MOST_JOINED = 64
 # Files that grow are read again when that took at most one part in SPARED of the time since.
@@ -75,6 +76,7 @@ class Store:
         self._paths: dict[str, Path] = {}
         self._joined: list[str] = []
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
+        self._answers: OrderedDict[Hashable, object] = OrderedDict()
         self._lock = threading.RLock()
         self.scan()
         alone = [key for key, path in self._paths.items() if path.is_file()]
@@ -129,6 +131,7 @@ class Store:
         """Let a source go, so that it is read again."""
         with self._lock:
             self._opened.pop(key or self.keys[0], None)
+            self._answers.clear()
 
     @property
     def keys(self) -> list[str]:
@@ -172,9 +175,13 @@ class Store:
         """Open a report that is not kept, with what is read of it; raises PvaError."""
         return openReport(str(self.path(key)))
 
+    def has_trace(self, key: str = "") -> bool:
+        """Tell whether a source has a host trace; raises PvaError."""
+        return any(map(sources.is_trace, self._files(key)))
+
     def trace(self, key: str = "", align: Align = "wall") -> Trace | None:
         """Open the host traces of a source as one; None when it has none. Raises PvaError."""
-        if not any(map(sources.is_trace, self._files(key))):
+        if not self.has_trace(key):
             return None
         return self._current(key).get(f"trace {align}", lambda: self._trace(key, align))
 
@@ -198,6 +205,23 @@ class Store:
     def derived(self, key: str, name: str, make: Callable[[], Value]) -> Value:
         """Give what was worked out of a source under this name, or work it out and keep it."""
         return self._current(key).get(f"of {name}", make)
+
+    def answer(self, entry: Hashable, make: Callable[[], Value]) -> Value:
+        """Give a small result that was made under this entry, or make it and keep it for a while.
+
+        The entry tells all that it depends on, the stamps of its files with it. What raises is not
+        kept, and what is kept stays when the source is let go.
+        """
+        with self._lock:
+            if entry in self._answers:
+                self._answers.move_to_end(entry)
+                return self._answers[entry]  # type: ignore[return-value]
+        made = make()
+        with self._lock:
+            self._answers[entry] = made
+            while len(self._answers) > KEPT_ANSWERS:
+                self._answers.popitem(last=False)
+        return made
 
     def stamp(self, key: str = "") -> Stamp:
         """Give what changes when a file of the source does: names, sizes and times."""

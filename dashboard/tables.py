@@ -7,8 +7,9 @@ server sorts. The page registers where the rows come from, once:
     register:  tables.serve(app, store, PATH, "memory-variables", COLUMNS, frame)
 
 with `frame(store, chosen) -> DataFrame`, already filtered; columns that depend on the address are a
-function of it. Put the element into a panel that
-follows the keys that the frame depends on, and it asks again when they change. A row that is
+function of it. Put the element into a panel that follows the keys that the frame depends on, and it
+asks again when they change; a key on which only the rows depend is left out there and named by
+`follows`, and the table stays as it is and asks for its rows again. A row that is
 clicked can set a key of the address: `picks=("variable", "name")` puts the clicked row's `name`
 into `variable`; with `many` it is added to what stands there, or taken away. Fields that only the
 click needs are sent beside the columns.
@@ -57,6 +58,7 @@ def paged(
     sort: str = "",
     total: Frame = None,
     notes: Mapping[str, str] | None = None,
+    follows: str = "",
 ) -> Element:
     """Make room for a long table of `rows` visible rows; `serve` sends what is shown.
 
@@ -94,6 +96,7 @@ def paged(
     )
     data = {"data-picks-key": picks[0], "data-picks-field": picks[1]} if picks else {}
     data |= {"data-picks-many": ""} if picks and many else {}
+    data |= {"data-follows": follows, "data-grid": identifier} if follows else {}
     note = html.Div(id=f"{identifier}-note", className="note", role="status")
     return html.Div([grid, note], className="paged", **data)
 

@@ -26,19 +26,20 @@ into the view's `dcc.Store`, and leaves it as it is when that did not change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeVar
 
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
-from dashboard import address, components, preferences
+from dashboard import address, components, preferences, still
 from dashboard.address import Address
 from dashboard.components import PLOT_CONFIG, Element
 from dashboard.store import Store
 from dashboard.theme import THEMES, Theme
 
 Make = Callable[[Store, Address, Theme], Any]
+Value = TypeVar("Value")
 Inside = tuple[Address, Theme]
 ALWAYS = ("report", "against")
 
@@ -93,25 +94,64 @@ def _watched(
     return dcc.Store(id={"view": identifier}, data=data)
 
 
-def fill(app: Dash, store: Store, identifier: str, make: Make) -> None:
-    """Have a panel made from the part of the address on which it depends."""
+def fill(app: Dash, store: Store, identifier: str, make: Make, *, keep: bool = True) -> None:
+    """Have a panel made from the part of the address on which it depends.
+
+    It is kept for the same address, files and units unless it shows more than these tell.
+    """
+
+    def settled(store: Store, chosen: Address, theme: Theme) -> Any:
+        return or_empty(make(store, chosen, theme))
+
+    made: Make = settled
+    if keep:
+        made = makers(app)[identifier] = kept(identifier, settled)
     app.callback(Output(identifier, "children"), Input({"view": identifier}, "data"))(
-        components.or_else(following(store, make), or_empty, components.fault)
+        components.or_fault(following(store, made))
     )
 
 
+def makers(app: Dash) -> dict[str, Make]:
+    """Give what makes the views of an application that are kept."""
+    made: dict[str, Make] = app.server.extensions.setdefault("tilescope views", {})
+    return made
+
+
+def kept(identifier: str, make: Make) -> Make:
+    """Make a part again only where address, theme, files or units are others."""
+
+    def answer(store: Store, chosen: Address, theme: Theme) -> Any:
+        return remembered(store, chosen, (identifier, theme), lambda: make(store, chosen, theme))
+
+    return answer
+
+
+def remembered(
+    store: Store, chosen: Address, name: Hashable, make: Callable[[], Value], *, about: str = ""
+) -> Value:
+    """Give what was made under a name for this address, files and units, or make it.
+
+    `about` tells what else it depends on.
+    """
+    keys = (chosen.report, *([chosen.against] if chosen.against else []))
+    stamps = tuple(store.shown(key) for key in keys)
+    entry = (name, address.write(chosen), stamps, about, preferences.chosen_units())
+    return store.answer(entry, make)
+
+
 def or_empty(made: Any) -> Any:
-    """Give an empty place for nothing: null in it breaks later updates of Dash (4.4)."""
-    return html.Div() if made is None else made
+    """Give what a panel shows; nothing is an empty place, as null breaks later updates of Dash."""
+    return still.settled(html.Div() if made is None else made)
 
 
 def draw(app: Dash, store: Store, identifier: str, make: Make) -> None:
     """Have a plot drawn from the part of the address on which it depends."""
+    made = makers(app)[identifier] = kept(identifier, make)
     app.callback(
         Output(identifier, "figure"),
         Output(f"{identifier}-fault", "children"),
         Input({"view": identifier}, "data"),
-    )(components.or_else(following(store, make), _drawn, _not_drawn))
+    )(components.or_else(following(store, made), _drawn, _not_drawn))
 
 
 def _drawn(figure: Any) -> tuple[Any, Any]:
@@ -141,16 +181,31 @@ def seen_theme(view: dict[str, Any]) -> Theme:
 
 
 def register(app: Dash) -> None:
-    """Have the browser tell every view when its part of the address changed."""
+    """Have the browser tell router, views and controls what the address says, where it is new.
+
+    Each kind of them has a callback of its own: one of several would not run when a panel brings
+    new controls (Dash 4.4).
+    """
+    path, search = Input("address", "pathname"), Input("address", "search")
+    views: Any = {"view": ALL}
+    # The state of the router is no input: Dash would wait for it. A page that it lays out brings
+    # views of its own, for which this runs anyhow.
+    # A page that follows its files sets `stamped` (assets/timeline.js).
+    others = (Input("theme", "data"), Input("stamped", "data"), State("shown", "data"))
     app.clientside_callback(
-        ClientsideFunction("tilescope", "follow"),
-        Output({"view": ALL}, "data"),
-        Input("address", "pathname"),
-        Input("address", "search"),
-        Input("theme", "data"),
-        Input("stamped", "data"),  # set by a page that follows its files (assets/timeline.js)
-        # No input: Dash would wait for the router, which answers every address. A page that the
-        # router lays out brings views of its own, for which this runs anyhow.
-        State("shown", "data"),
-        State({"view": ALL}, "data"),
-    )
+        ClientsideFunction("tilescope", "place"), Output("place", "data"), path, search,
+        State("place", "data"),
+    )  # fmt: skip
+    app.clientside_callback(
+        ClientsideFunction("tilescope", "follow"), Output(views, "data"), path, search, *others,
+        State(views, "data"),
+    )  # fmt: skip
+    for function, kind, value in (
+        ("showChoices", {"address": ALL, "default": ALL}, "value"),
+        ("showSwitches", {"switch": ALL, "default": ALL}, "checked"),
+        ("showBoxes", {"box": ALL, "column": ALL}, "value"),
+    ):
+        app.clientside_callback(
+            ClientsideFunction("tilescope", function),
+            Output(kind, value), search, State(kind, value), State(kind, "id"),
+        )  # fmt: skip

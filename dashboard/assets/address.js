@@ -34,16 +34,45 @@
     go(changes);
   }
 
+  const arrived = [];
+
+  /** Have something done whenever elements came to the page, once a frame. */
+  function onArrival(act) {
+    arrived.push(act);
+  }
+
+  let waiting = false;
+  new MutationObserver(() => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      arrived.forEach((act) => act());
+    });
+  }).observe(document.documentElement, { childList: true, subtree: true });
+
   const MOST_RECENT = 12;
 
-  /** Keep the names of the reports opened last, in this browser. */
+  /** Keep the reports opened last, and the pairs that were compared, in this browser. */
   function remember(shown, recent) {
-    const none = window.dash_clientside.no_update;
-    if (!shown || !shown.report) return none;
-    const last = (recent || []).filter((key) => key !== shown.report);
-    if (recent && recent[0] === shown.report) return none;
-    return [shown.report, ...last].slice(0, MOST_RECENT);
+    kept = recent || [];
+    if (!shown || !shown.report || shown.path === "/") return window.dash_clientside.no_update;
+    const pair = shown.path === "/compare" && shown.against;
+    const opened = pair ? [shown.report, shown.against] : shown.report;
+    const other = (each) => JSON.stringify(each) !== JSON.stringify(opened);
+    if (kept.length && !other(kept[0])) return window.dash_clientside.no_update;
+    return (kept = [opened, ...kept.filter(other)].slice(0, MOST_RECENT));
   }
+
+  let kept = [];
+
+  document.addEventListener("click", (event) => {
+    const { copy, forget } = (event.target.closest("[data-copy], [data-forget]") || { dataset: {} }).dataset;
+    if (copy) navigator.clipboard.writeText(window.location.origin + copy);
+    if (forget === undefined) return;
+    kept = kept.filter((_, place) => place !== Number(forget));
+    window.dash_clientside.set_props("recent", { data: kept });
+  });
 
   // The choice of reports follows the page, which Dash reports as a change, too.
   let shownReport = null;
@@ -54,7 +83,7 @@
     return [theme, theme];
   }
 
-  window.tilescope = Object.assign(window.tilescope || {}, { go, read });
+  window.tilescope = Object.assign(window.tilescope || {}, { go, read, onArrival });
   window.dash_clientside = window.dash_clientside || {};
   window.dash_clientside.tilescope = Object.assign(window.dash_clientside.tilescope || {}, {
     remember,

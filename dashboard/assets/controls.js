@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  const { go, read } = window.tilescope;
+  const { go, onArrival, read } = window.tilescope;
   const none = () => window.dash_clientside.no_update;
   const client = window.dash_clientside.tilescope;
 
@@ -25,6 +25,13 @@
     const text = read(id.box) || "";
     return id.box === "tile" || id.box === "step" ? text.replace(/,\s*/g, ", ") : text;
   }
+
+  /** What the controls of these ids show, by what the address says. */
+  window.tilescope.shownBy = {
+    choice: (id) => read(id.address) || id.default,
+    switch: (id) => (read(id.switch) || id.default) === "on",
+    box: boxText,
+  };
 
   Object.assign(client, {
     setChoice: () => {
@@ -51,9 +58,6 @@
       const numbers = one.id.box === "tile" || one.id.box === "step";
       go({ [one.id.box]: (numbers ? typed.replace(/\s+/g, "") : typed) || null }, !numbers);
     },
-    showChoices: (search, ids) => ids.map((id) => (id ? read(id.address) || id.default : none())),
-    showSwitches: (search, ids) => ids.map((id) => (id ? (read(id.switch) || id.default) === "on" : none())),
-    showBoxes: (search, ids) => ids.map((id) => (id ? boxText(id) : none())),
     setWriting: (sizes, cycles, now) => {
       if (now && now.sizes === sizes && now.cycles === cycles) return none();
       const kept = "; path=/; max-age=31536000; samesite=strict";
@@ -120,15 +124,7 @@
     });
   }
 
-  let waiting = false;
-  new MutationObserver(() => {
-    if (waiting) return;
-    waiting = true;
-    requestAnimationFrame(() => {
-      waiting = false;
-      restore();
-    });
-  }).observe(document.documentElement, { childList: true, subtree: true });
+  onArrival(restore);
 
   // Keys. dashboard/keys.py lists them for the sheet.
 

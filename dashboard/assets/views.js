@@ -2,23 +2,74 @@
 (function () {
   "use strict";
 
-  const { go, read } = window.tilescope;
+  const { go, read, onArrival, shownBy } = window.tilescope;
   const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
-  /** Tell each view its part of the address, once the page that holds it is the one shown. */
-  function follow(pathname, search, theme, stamped, shown, views) {
-    const none = window.dash_clientside.no_update;
+  /** Which page of which reports the address asks for: what the router follows. */
+  function place(pathname, search, now) {
     const asked = new URLSearchParams(search || "");
-    const ready = shown && shown.path === pathname && shown.asked === (asked.get("report") || "");
-    return views.map((view) => {
-      if (!ready || !view || view.fixed || view.path !== pathname) return none;
-      const part = new URLSearchParams();
-      for (const key of view.keys) if (asked.get(key)) part.set(key, asked.get(key));
-      const next = Object.assign({}, view, { search: part.toString(), stamp: shown.stamp });
-      if (view.themed) next.theme = theme;
-      return same(next, view) ? none : next;
-    });
+    const next = { path: pathname, report: asked.get("report"), against: asked.get("against") };
+    linkTiles();
+    return same(next, now) ? window.dash_clientside.no_update : next;
   }
+
+  /** The part of the address on which a view depends, once the page that holds it is shown. */
+  function viewOf(view, pathname, asked, theme, shown) {
+    const ready = shown && shown.path === pathname && shown.asked === (asked.get("report") || "");
+    if (!ready || !view || view.fixed || view.path !== pathname) return view;
+    const part = new URLSearchParams();
+    for (const key of view.keys) if (asked.get(key)) part.set(key, asked.get(key));
+    const next = Object.assign({}, view, { search: part.toString(), stamp: shown.stamp });
+    if (view.themed) next.theme = theme;
+    return next;
+  }
+
+  /** The tiles chosen go along to every page; links in the menu stay in place when they change. */
+  function linkTiles() {
+    for (const link of document.querySelectorAll(".nav-link")) {
+      const [path, search] = link.getAttribute("href").split("?");
+      const kept = new URLSearchParams(search || "");
+      if (read("tile")) kept.set("tile", read("tile"));
+      else kept.delete("tile");
+      const text = kept.toString().replace(/%2C/g, ",");
+      link.setAttribute("href", text ? `${path}?${text}` : path);
+    }
+  }
+
+  // A table whose rows alone follow a key of the address stays, and asks for its rows again.
+
+  const fetched = new WeakMap();
+
+  function noteTables() {
+    for (const table of document.querySelectorAll("[data-follows]")) {
+      if (!fetched.has(table)) fetched.set(table, read(table.dataset.follows));
+    }
+  }
+
+  function askAgain() {
+    noteTables();
+    for (const table of document.querySelectorAll("[data-follows]")) {
+      const now = read(table.dataset.follows);
+      if (fetched.get(table) === now) continue;
+      fetched.set(table, now);
+      const grid = window.dash_ag_grid.getApi && window.dash_ag_grid.getApi(table.dataset.grid);
+      if (grid) grid.purgeInfiniteCache();
+    }
+  }
+
+  onArrival(noteTables);
+
+  const news = (next, now) => (same(next, now) ? window.dash_clientside.no_update : next);
+
+  /** Tell the views what the address says, where that is new. */
+  function follow(pathname, search, theme, stamped, shown, views) {
+    const asked = new URLSearchParams(search || "");
+    askAgain();
+    return views.map((view) => news(viewOf(view, pathname, asked, theme, shown), view));
+  }
+
+  /** Have controls show what the address says, where that is new. */
+  const showing = (kind) => (search, values, ids) => values.map((now, n) => news(shownBy[kind](ids[n]), now));
 
   // Picking: numbers chosen by click, Shift-click, dragging and arrow keys.
 
@@ -122,25 +173,45 @@
     go({ range: `${begin}-${end}` }, true);
   }
 
-  const bound = new WeakSet();
+  const bound = new WeakMap(); // what is done here at an event of a plot
+  const quiet = new WeakSet();
+  const TOLD = ["plotly_click", "plotly_hover", "plotly_unhover", "plotly_relayout", "plotly_selected"];
 
   function bind(place) {
     const plot = place.querySelector(".js-plotly-plot");
     if (!plot || !plot.on || bound.has(plot)) return;
-    bound.add(plot);
     const key = place.dataset.picks;
-    plot.on("plotly_click", (event) => {
-      picked(plot, key, numberAt(plot, event.points[0]), event.event && event.event.shiftKey);
-    });
-    plot.on("plotly_selected", (event) => {
-      if (!event || !event.range || !event.range.x) return;
-      dragged(plot, key, event.range.x, shift);
-      window.Plotly.relayout(plot, { selections: [] });
-    });
-    if (place.dataset.zooms !== undefined) plot.on("plotly_relayout", (changes) => zoomed(changes));
-    plot.on("plotly_afterplot", () => mark(plot, key));
+    const acts = {
+      plotly_click: (event) =>
+        picked(plot, key, numberAt(plot, event.points[0]), event.event && event.event.shiftKey),
+      plotly_selected: (event) => {
+        if (!event || !event.range || !event.range.x) return;
+        dragged(plot, key, event.range.x, shift);
+        window.Plotly.relayout(plot, { selections: [] });
+      },
+      plotly_afterplot: () => mark(plot, key),
+    };
+    if (place.dataset.zooms !== undefined) acts.plotly_relayout = zoomed;
+    bound.set(plot, acts);
+    for (const [kind, act] of Object.entries(acts)) plot.on(kind, act);
     mark(plot, key);
   }
+
+  /** Dash draws a plot again whenever it is told of a click or the pointer, which no page needs. */
+  function silence(plot) {
+    if (!plot.removeAllListeners || !plot._fullLayout || quiet.has(plot)) return;
+    quiet.add(plot);
+    const acts = bound.get(plot) || {};
+    for (const kind of TOLD) {
+      plot.removeAllListeners(kind);
+      if (acts[kind]) plot.on(kind, acts[kind]);
+    }
+  }
+
+  document.addEventListener("pointerover", (event) => {
+    const plot = event.target.closest && event.target.closest(".js-plotly-plot");
+    if (plot) silence(plot);
+  }, true);
 
   let shift = false;
   const all = () => document.querySelectorAll(".plot[data-picks]");
@@ -154,15 +225,7 @@
       if (plot) mark(plot, place.dataset.picks);
     });
   });
-  let waiting = false;
-  new MutationObserver(() => {
-    if (waiting) return;
-    waiting = true;
-    requestAnimationFrame(() => {
-      waiting = false;
-      bindAll();
-    });
-  }).observe(document.documentElement, { childList: true, subtree: true });
+  onArrival(bindAll);
 
   /** Move what is chosen by one with the arrow keys; Shift adds. */
   document.addEventListener("keydown", (event) => {
@@ -208,5 +271,8 @@
     go({ folded: next.join(",") || null }, true);
   });
 
-  Object.assign(window.dash_clientside.tilescope, { follow, pickRow });
+  Object.assign(window.dash_clientside.tilescope, {
+    follow, place, pickRow,
+    showChoices: showing("choice"), showSwitches: showing("switch"), showBoxes: showing("box"),
+  });
 })();

@@ -270,7 +270,7 @@ def _largest(report: Report, chosen: Address) -> Element:
     return section(
         "The largest",
         controls.tabs(TABS, chosen),
-        view.panel("insights-largest", PATH, ("tab", "of", "filter")),
+        view.panel("insights-largest", PATH, ("tab", "of")),
         tools=tools,
     )
 
@@ -293,7 +293,7 @@ def largest(store: Store, chosen: Address, _theme: Theme) -> Element:
     return html.Div(
         [
             html.P(note, className="note"),
-            tables.paged(f"insights-{tab}", _COLUMNS[tab]),
+            tables.paged(f"insights-{tab}", _COLUMNS[tab], follows="filter"),
             controls.exports(f"insights-{tab}"),
         ]
     )

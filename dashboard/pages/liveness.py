@@ -13,6 +13,7 @@ from dashboard.address import Address
 from dashboard.components import Element
 from dashboard.figures import liveness as figures
 from dashboard.figures.axes import Figure
+from dashboard.overview import strip
 from dashboard.pages import liveness_tabs as tabs
 from dashboard.pages.liveness_tabs import curve_of, scope_words
 from dashboard.pages.provenance import badge
@@ -42,7 +43,8 @@ def layout(store: Store, chosen: Address) -> Element:
         return html.Div([_question(), components.headline(liveness_sentence(live))])
     drawn = (*PLACE, "show", "find", "range")
     plot = view.plot("liveness-plot", PATH, drawn, height=0, picks="step", zooms=True)
-    above = [_head(report), _tools(report, chosen), plot]
+    small = view.panel("liveness-overview", PATH, PLACE)
+    above = [_head(report), _tools(report, chosen), small, plot]
     keys = (*PLACE, "step", "filter", "find", "tab", "variable")
     below = [
         controls.tabs(tabs.choices(report), chosen),
@@ -124,6 +126,12 @@ def liveness_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
     )
 
 
+def overview(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Draw all steps in a strip; what is live anyhow would leave nothing to see."""
+    heights = curve_of(store, chosen)["not_always_live"].to_numpy()
+    return strip(heights, "liveness-plot", "the steps")
+
+
 def details(store: Store, chosen: Address, theme: Theme) -> Element:
     """Fill the panel below the curve with the chosen tab."""
     report = store.report(chosen.report)
@@ -136,6 +144,7 @@ def register(app: Dash, store: Store) -> None:
     view.draw(app, store, "liveness-plot", liveness_figure)
     for identifier, make in (
         ("liveness-answer", answer),
+        ("liveness-overview", overview),
         ("liveness-peak", peak_link),
         ("liveness-details", details),
     ):

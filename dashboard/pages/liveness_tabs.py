@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from dash import dcc, html
 
-from dashboard import components, controls, tables
+from dashboard import address, components, controls, tables
 from dashboard.address import Address
 from dashboard.components import PLOT_CONFIG, Column, Element, Frame
 from dashboard.figures import liveness as figures
@@ -45,6 +45,15 @@ LIFETIME_COLUMNS = (
     Column("last_step", "To step", "number", 100),
     Column("byte_steps", "Bytes × steps", "number", 150),
 )
+TILE_COLUMNS = (
+    Column("step", "Step", "number", 90),
+    Column("name", "Name", "name"),
+    Column("least", "Least", "bytes", 110),
+    Column("mean", "Mean", "bytes", 110),
+    Column("most", "Most", "bytes", 110),
+    Column("deviation", "Standard deviation", "bytes", 150),
+    Column("fullest_tile", "Fullest tile", "number", 120),
+)
 CYCLE_COLUMNS = (
     Column("step", "Step", "number", 90),
     Column("name", "Name", "name"),
@@ -74,7 +83,8 @@ def curve_of(store: Store, chosen: Address) -> Frame:
 def scope_words(chosen: Address) -> str:
     """Say where: all tiles, an IPU or a tile."""
     if chosen.tile is not None:
-        return f"Tile {chosen.tile:,}"
+        more = f", the first of {len(chosen.tiles):,}" if len(chosen.tiles) > 1 else ""
+        return f"Tile {chosen.tile:,}{more}"
     return "All tiles" if chosen.ipu is None else f"IPU {chosen.ipu}"
 
 
@@ -124,9 +134,20 @@ def _heading(store: Store, chosen: Address, steps: list[int], data: str = "") ->
     names = named(curve).iloc[steps].tolist()
     return html.Div(
         [html.H2(heading), html.Span(note if left > 0 else " → ".join(names), className="note"),
-         html.Div(controls.exports(data) if data else None, className="tools")],
+         html.Div([_program_link(chosen, curve, steps), controls.exports(data) if data else None],
+                  className="tools tools-row")],
         className="section-head",
     )  # fmt: skip
+
+
+def _program_link(chosen: Address, curve: Frame, steps: list[int]) -> Element:
+    """Lead to the program of the step, where there is one step."""
+    program = int(curve["program"].iloc[steps[0]]) if len(steps) == 1 else -1
+    if program < 0:
+        return None
+    options = (("program", str(program)),)
+    link = Address("/programs", chosen.report, tiles=chosen.tiles, options=options)
+    return dcc.Link("Show in Program tree", href=address.write(link), className="button")
 
 
 def steps_frame(store: Store, chosen: Address) -> Frame:
@@ -188,6 +209,19 @@ def always_frame(store: Store, chosen: Address) -> Frame:
     frame["name"] = [CATEGORY_LABELS.get(name, name) for name in frame["name"]]
     frame["share"] = frame["bytes"] / max(int(frame["bytes"].sum()), 1)
     return components.filtered(frame, chosen.filter)
+
+
+def over_tiles(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Show how evenly the chosen tiles, or all, share what is live at the chosen steps."""
+    report = store.report(chosen.report)
+    steps = compared_steps(store, chosen)
+    tiles = chosen.tiles if len(chosen.tiles) > 1 else ()
+    frame = live_steps.live_over_tiles(report, steps=steps, tiles=tiles)
+    frame["name"] = named(frame)
+    of = f"the {len(tiles):,} tiles chosen" if tiles else "all tiles; type several above for those"
+    note = html.P(f"Live bytes of a tile, the always-live with them, of {of}.", className="note")
+    head = _heading(store, chosen, steps)
+    return html.Div([head, note, components.table("liveness-tiles", frame, TILE_COLUMNS)])
 
 
 def vertices(store: Store, chosen: Address, _theme: Theme) -> Element:
@@ -292,6 +326,7 @@ Make = Callable[[Store, Address, Theme], Element]
 TABS: dict[str, Make] = {
     "moving": moving,
     "always": always,
+    "tiles": over_tiles,
     "vertices": vertices,
     "cycles": cycles,
     "lifetimes": lifetimes,
@@ -305,6 +340,7 @@ PAGED: dict[str, tuple[tuple[Column, ...], Callable[[Store, Address], Frame]]] =
 _WORDS = {
     "moving": "Not always live",
     "always": "Always live",
+    "tiles": "Over tiles",
     "vertices": "Vertices",
     "cycles": "Cycle estimates",
     "lifetimes": "Lifetimes",
@@ -313,6 +349,7 @@ _WORDS = {
 _NEEDS = {
     "moving": "variable_intervals",
     "always": "always_live_variables",
+    "tiles": "variable_pieces",
     "vertices": "compute_set_vertices",
     "cycles": "compute_set_cycles_by_tile",
     "lifetimes": "variable_intervals",

@@ -13,6 +13,7 @@ from dashboard.figures import floor
 from dashboard.figures import memory as figures
 from dashboard.figures.axes import Figure
 from dashboard.figures.memory import Limit, Series
+from dashboard.overview import strip
 from dashboard.pages import memory_tabs as tabs
 from dashboard.pages.provenance import badge
 from dashboard.pages.words import fit_sentence, fit_tone, most_of_memory
@@ -59,6 +60,7 @@ def layout(store: Store, chosen: Address) -> Element:
     memory = analysis.memory_overview(report)
     above = [
         view.panel("memory-tools", PATH, ("graph", "breakdown", "per"), name="pane-tools"),
+        view.panel("memory-overview", PATH, PLOT_KEYS[:-1]),
         view.plot("memory-plot", PATH, PLOT_KEYS, height=0, picks="tile", zooms=True),
     ]
     below = [
@@ -186,6 +188,16 @@ def figure(store: Store, chosen: Address, theme: Theme) -> Figure:
     )
 
 
+def overview(store: Store, chosen: Address, theme: Theme) -> Element:
+    """Draw all that the plot covers in a strip; a map shows all of it at once."""
+    del theme
+    if chosen.option("graph", [value for value, _ in GRAPHS]) == MAP:
+        return None
+    frame = frame_of(store, chosen)
+    heights = frame.iloc[:, 1:].sum(axis=1).to_numpy()
+    return strip(heights, "memory-plot", "the tiles")
+
+
 def _axis(chosen: Address, *, per_tile: bool) -> str:
     physical = per_tile and chosen.text("order") == "physical"
     return "Tile, in physical order" if physical else "Tile" if per_tile else "IPU"
@@ -233,6 +245,7 @@ def _one_series(column: str, theme: Theme) -> Series:
 def register(app: Dash, store: Store) -> None:
     """Add the callbacks of the page."""
     view.fill(app, store, "memory-tools", tools)
+    view.fill(app, store, "memory-overview", overview)
     view.draw(app, store, "memory-plot", figure)
     for graph, _ in GRAPHS:
         downloads.offer(app, f"memory-{graph}", frame_of)

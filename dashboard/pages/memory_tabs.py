@@ -29,7 +29,7 @@ TABS = (
     (EXCHANGES, "Exchanges"),
     (VARIABLES, "Variables"),
 )
-KEYS = ("tab", "tile", "filter", "folded", "lies")
+KEYS = ("tab", "tile", "folded", "lies")
 TABLE, BY_ADDRESS = "table", "address"
 LIES = ((TABLE, "As a table"), (BY_ADDRESS, "By address"))
 
@@ -149,7 +149,7 @@ def columns_of(chosen: Address) -> tuple[Column, ...]:
 
 def _table(chosen: Address, tab: str) -> Element:
     picks = ("variable", "variable") if tab == VARIABLES else None
-    return tables.paged("memory-rows", columns_of(chosen), picks=picks, many=True)
+    return tables.paged("memory-rows", columns_of(chosen), picks=picks, many=True, follows="filter")
 
 
 def rows(store: Store, chosen: Address) -> Any:
@@ -162,7 +162,8 @@ def rows(store: Store, chosen: Address) -> Any:
         return tile_series.address_map(report, tile=_one_tile(report, chosen))
     frame = ANALYSES[tab](report, tiles=chosen.tiles)
     if tab == VARIABLES:
-        frame = frame.assign(category=frame["category"].map(category_label))
+        labels = {name: category_label(name) for name in frame["category"].unique()}
+        frame = frame.assign(category=frame["category"].map(labels))
     return components.filtered(frame, chosen.filter)
 
 

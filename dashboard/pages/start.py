@@ -133,15 +133,21 @@ def _row(store: Store, key: str) -> Element:
         size = units.size(store.size(key))
         if not store.has_report(key):
             return html.Tr([link, *map(html.Td, ("", "", size, "", "", "host trace"))])
-        report = store.report(key)
-        cells = _cells(report_overview(report))
+        entry = ("at a glance", key, store.stamp(key))
+        found, names = store.answer(entry, lambda: _glance(store, key))
+        cells = _cells(found)
         cells[2] = components.unbroken(size)
-        parts = recorded_parts(report)
-        names = parts["part"][parts["recorded"] & ~parts["part"].isin(ALWAYS_RECORDED)].tolist()
-        names += ["host trace"] if store.trace(key) is not None else []
         return html.Tr([link, *map(html.Td, [*cells, ", ".join(names)])])
     except PvaError as problem:
         return html.Tr([link, html.Td(str(problem), colSpan=len(HEADINGS) - 1, className="bad")])
+
+
+def _glance(store: Store, key: str) -> tuple[ReportOverview, list[str]]:
+    """Look into a report without keeping it open: the other reports stay as they are."""
+    report = store.report_anew(key)
+    parts = recorded_parts(report)
+    names = parts["part"][parts["recorded"] & ~parts["part"].isin(ALWAYS_RECORDED)].tolist()
+    return report_overview(report), names + (["host trace"] if store.has_trace(key) else [])
 
 
 def _cells(found: ReportOverview) -> list[Element]:
@@ -202,14 +208,35 @@ def _not_opened(text: str) -> Opened:
     return components.fault(text), no_update, no_update
 
 
-def recent(store: Store, keys: list[str] | None) -> Element:
-    """List the reports that were opened last and are still there."""
-    known = [key for key in keys or [] if key in store.keys]
-    if not known:
-        return components.message("Reports that you open are listed here.")
-    return html.Ul(
-        [html.Li(dcc.Link(key, href=summary_link(key))) for key in known], className="recent"
-    )
+Opening = str | list[str]  # what was opened: a report, or two that were compared
+
+
+def recent(store: Store, opened_last: list[Opening] | None) -> Element:
+    """List the reports and comparisons that were opened last and are still there."""
+    entries = [[each] if isinstance(each, str) else each for each in opened_last or []]
+    rows = [
+        _recent_row(place, keys)
+        for place, keys in enumerate(entries)
+        if 1 <= len(keys) <= 2 and set(keys) <= set(store.keys)
+    ]
+    if not rows:
+        return components.message("Reports and comparisons that you open are listed here.")
+    return html.Ul(rows, className="recent")
+
+
+def _recent_row(place: int, keys: list[str]) -> Element:
+    """Show one of them with what is done with it."""
+    words = " and ".join(keys)
+    pair = Address("/compare", keys[0], keys[-1])
+    link = summary_link(keys[0]) if len(keys) == 1 else address.write(pair)
+    acts = (("copy", "Copy link", link), ("forget", "Remove", str(place)))
+    buttons = [
+        html.Button(what, className="button small",
+                    **{f"data-{act}": value, "aria-label": f"{what}: {words}"})
+        for act, what, value in acts
+    ]  # fmt: skip
+    name = words if len(keys) == 1 else f"Compare {words}"
+    return html.Li([dcc.Link(name, href=link), html.Span(buttons, className="tools-row")])
 
 
 def demo_state(demo: Demo, asked: bool) -> tuple[Element, bool]:
@@ -225,8 +252,8 @@ def demo_state(demo: Demo, asked: bool) -> tuple[Element, bool]:
 def register(app: Dash, store: Store) -> None:
     """Add the callbacks of the page."""
     demo = Demo(store)
-    view.fill(app, store, "start-reports", reports)
-    view.fill(app, store, "start-compare", comparison)
+    view.fill(app, store, "start-reports", reports, keep=False)
+    view.fill(app, store, "start-compare", comparison, keep=False)
     app.callback(
         Output("start-opened", "children"),
         Output("address", "pathname"),

@@ -89,6 +89,7 @@ CATALOGUE: dict[str, Analysis] = {
         liveness.liveness_by_tile,
         liveness.variable_lifetimes,
         live_steps.live_at_steps,
+        live_steps.live_over_tiles,
         live_steps.vertices_at_steps,
         live_steps.cycle_estimates,
         live_steps.lifetime_intervals,

@@ -121,6 +121,9 @@ _TEXTS: dict[str, str] = {
         "byte_steps:bytes*steps"
     ),
     "live_at_steps": "variable name category * change:bytes",
+    "live_over_tiles": (
+        "step type name least:bytes mean:bytes most:bytes deviation:bytes fullest_tile"
+    ),
     "vertices_at_steps": "vertex_type state:bytes * change",
     "cycle_estimates": (
         "step type name cycles:cycles mean_cycles:cycles active_tiles slowest_tile"

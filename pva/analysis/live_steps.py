@@ -9,7 +9,7 @@ import numpy as np
 
 from pva.analysis.liveness import Rows, depths, sizes_on
 from pva.analysis.programs import OPERANDS, labels
-from pva.analysis.selection import chosen, program_texts
+from pva.analysis.selection import chosen, program_texts, tile_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +47,44 @@ def live_at_steps(
         }
     )
     return _ordered(frame, list(columns))
+
+
+def live_over_tiles(
+    report: Report, *, steps: Sequence[int] = (), tiles: Sequence[int] = ()
+) -> pd.DataFrame:
+    """Tell how evenly tiles share what is live at chosen program steps; without any, at the peak.
+
+    A row for each step: the `least`, `mean` and `most` bytes of a tile, the always-live with them,
+    their standard `deviation`, and the `fullest_tile`; of chosen tiles, or of all. Raises
+    SelectionError, NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    steps = chosen_steps(report, steps)
+    count = tile_count(report)
+    rows = np.array([chosen("tile", tile, count) for tile in tiles] or range(count), dtype=np.int64)
+    names = ("variable", "tile", "bytes")
+    variables, places, sizes = (data.column("variable_pieces", name) for name in names)
+    always = np.asarray(data.array("always_live_bytes"))[rows]
+    live = np.zeros((len(steps), len(rows)))
+    for number, step in enumerate(steps):
+        here = _alive(report, step)[variables]
+        live[number] = np.bincount(places[here], sizes[here], count)[rows] + always
+    programs = data.column("liveness_steps", "program")[np.array(steps, dtype=np.int64)]
+    types, texts = program_texts(report, programs)
+    return pd.DataFrame(
+        {
+            "step": steps,
+            "type": types,
+            "name": texts,
+            "least": live.min(axis=1).astype(np.int64),
+            "mean": live.mean(axis=1),
+            "most": live.max(axis=1).astype(np.int64),
+            "deviation": live.std(axis=1),
+            "fullest_tile": rows[live.argmax(axis=1)],
+        }
+    )
 
 
 def vertices_at_steps(report: Report, *, steps: Sequence[int] = ()) -> pd.DataFrame:
@@ -148,7 +186,7 @@ def _alive(report: Report, step: int) -> Rows:
     """Tell of each variable whether it is live at a step."""
     data = report.dataset
     begin, end = (data.column("variable_intervals", name) for name in ("begin", "end"))
-    alive = np.zeros(data.length("variables"), dtype=bool)
+    alive = np.zeros(len(data.column("variables", "bytes")), dtype=bool)
     alive[data.column("variable_intervals", "variable")[(begin <= step) & (step < end)]] = True
     return alive
 

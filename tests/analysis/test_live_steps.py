@@ -100,3 +100,20 @@ def test_report_without_steps_gives_no_rows() -> None:
     report = small(liveness_steps=none, liveness_bytes_by_ipu=np.zeros((0, 2), dtype=np.int64))
     assert not len(live_steps.cycle_estimates(report))
     assert not len(live_steps.vertices_at_steps(report))
+
+
+def test_spread_over_tiles_counts_what_each_of_them_holds_at_a_step() -> None:
+    # At 6, tile 0 holds 438 always, tile 5 360; both 20 that move: x 8, product 8, message 4.
+    frame = live_steps.live_over_tiles(small(), steps=(6,), tiles=(0, 5))
+    assert rows(frame, "step", "name", "least", "mean", "most", "deviation", "fullest_tile") == [
+        [6, "multiply", 380, 419.0, 458, 39.0, 0]
+    ]
+
+
+@every_report
+def test_mean_over_all_tiles_is_the_curve_divided_by_their_number(name: str) -> None:
+    report = opened(name)
+    frame = live_steps.live_over_tiles(report)
+    always = report.dataset.array("always_live_bytes")
+    total = always.sum() + report.dataset.column("liveness_steps", "bytes").max()
+    assert frame["mean"].tolist() == [pytest.approx(total / len(always))]

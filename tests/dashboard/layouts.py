@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from dashboard.still import Still
+
 
 def words(element: Any) -> str:
     """Collect the texts of a layout."""
@@ -14,7 +16,15 @@ def words(element: Any) -> str:
         return element
     if isinstance(element, list | tuple):
         return " ".join(map(words, element))
+    if isinstance(element, Still):
+        return " ".join(map(_words_of_node, element.nodes))
     return words(getattr(element, "children", None))
+
+
+def _words_of_node(node: Any) -> str:
+    if isinstance(node, str):
+        return node
+    return " ".join(map(_words_of_node, node[2:]))
 
 
 def parts(element: Any) -> Iterator[Any]:

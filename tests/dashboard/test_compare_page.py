@@ -187,4 +187,4 @@ def test_data_of_every_view_can_be_downloaded(store: Store) -> None:
 
 def test_panel_is_never_filled_with_nothing(store: Store) -> None:
     assert compare.plot_of_tab(store, chosen("&tab=operations"), "light") is None
-    assert view.or_empty(None).children is None and view.or_empty("x") == "x"
+    assert view.or_empty(None).nodes == [["div", {}]] and view.or_empty("x") == "x"

@@ -71,7 +71,9 @@ def test_path_below_those_given_opens_the_summary(store: Store) -> None:
 
 
 def test_reports_opened_last_are_listed_while_they_are_there(store: Store) -> None:
-    assert words(start.recent(store, ["tight", "gone", "good"])) == "tight good"
+    shown = words(start.recent(store, ["tight", "gone", ["good", "tight"], ["good", "gone"]]))
+    acts = "Copy link Remove"
+    assert shown == f"tight {acts} Compare good and tight {acts}"
     assert "listed here" in words(start.recent(store, None))
 
 

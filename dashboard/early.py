@@ -1,0 +1,60 @@
+"""Do before the first visit what it would wait for: the first answers, the pages of a report."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from dash import Dash
+
+from dashboard.address import Address
+from dashboard.app import show
+from dashboard.pages import PAGES, memory
+from dashboard.store import Store
+from dashboard.theme import THEMES
+from dashboard.view import makers
+from pva.errors import PvaError
+
+FIRST = ("/", "/_dash-layout", "/_dash-dependencies")
+MOST_BYTES = 200_000_000  # of the files of a report that is made ready
+
+
+def start(app: Dash, store: Store) -> None:
+    """Make the first answers and the pages of the first report ready, beside the server."""
+    threading.Thread(target=_make_ready, args=(app, store), daemon=True).start()
+
+
+def _make_ready(app: Dash, store: Store) -> None:
+    try:
+        client = app.server.test_client()
+        for path in FIRST:
+            client.get(path, buffered=True)
+        if store.keys and store.has_report() and store.size() <= MOST_BYTES:
+            make_pages(app, store)
+    except Exception:  # who asks for the page is told
+        logging.getLogger("tilescope").debug("no page is ready", exc_info=True)
+
+
+def make_pages(app: Dash, store: Store) -> None:
+    """Lay out the pages of the first report with their panels and plots; the store keeps them."""
+    known = makers(app)
+    for page in sorted(PAGES, key=lambda page: page is not memory):
+        views = _views(show(store, page.PATH, "", None)[0]) if page.available(store, "") else ()
+        for make in (known[identifier] for identifier in views if identifier in known):
+            with suppress(PvaError):  # who opens the page is told
+                make(store, Address(page.PATH), THEMES[0])
+
+
+def _views(element: Any) -> Iterator[str]:
+    """Name the views in a layout."""
+    if isinstance(element, list | tuple):
+        for each in element:
+            yield from _views(each)
+        return
+    identifier = getattr(element, "id", None)
+    if isinstance(identifier, dict) and "view" in identifier:
+        yield identifier["view"]
+    yield from _views(getattr(element, "children", None) or ())

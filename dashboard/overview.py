@@ -1,0 +1,48 @@
+"""The small picture of all that a plot covers, with the window that the plot shows, to drag.
+
+    layout:    view.panel("memory-overview", PATH, keys)          # the keys of the plot but `range`
+    register:  view.fill(app, store, "memory-overview", overview) # strip(heights, "memory-plot")
+
+The window is the `range` of the address; assets/overview.js draws, drags and keys it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from dash import html
+
+from dashboard.components import Element
+from dashboard.still import Still
+
+POINTS, HEIGHT = 400, 100  # what a strip is drawn with: stretches, each with its highest, and units
+HINT = (
+    "Drag a part to show it, its ends to change it; double-click for all. "
+    "Keys: arrows move it, + and - change it, 0 is all."
+)
+
+
+def strip(heights: npt.NDArray[np.number], plot: str, what: str) -> Element:
+    """Draw the heights of all places of a plot in a strip, with the window on it."""
+    count = len(heights)
+    if count < 2:
+        return None
+    box = {"viewBox": f"0 0 {count} {HEIGHT}", "preserveAspectRatio": "none", "aria-hidden": "true"}
+    picture = Still([["svg", box, ["path", {"d": outline(heights)}]]])
+    window = html.Div(
+        className="overview-window", tabIndex="0", role="group", title=HINT,
+        **{"aria-label": f"What the plot shows of {what}"},
+    )  # fmt: skip
+    data = {"data-overview": plot, "data-count": str(count)}
+    return html.Div([picture, window], className="overview", **data)
+
+
+def outline(heights: npt.NDArray[np.number]) -> str:
+    """Give the outline of bars, one for each place or stretch of places, as the path of an SVG."""
+    count = len(heights)
+    edges = np.unique(np.linspace(0, count, min(count, POINTS) + 1).astype(np.int64))
+    highest = np.maximum.reduceat(heights, edges[:-1])
+    top = max(float(highest.max()), 1.0)
+    y = np.round(HEIGHT - HEIGHT * 0.92 * highest / top).astype(np.int64).tolist()
+    steps = (f"V{at}H{end}" for at, end in zip(y, edges[1:].tolist(), strict=True))
+    return f"M0 {HEIGHT}{''.join(steps)}V{HEIGHT}Z"

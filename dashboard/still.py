@@ -1,0 +1,83 @@
+"""What no callback changes goes to the browser as plain elements, in one component of ours.
+
+Dash mounts a component of its own for every element of a layout and asks each of them at every step
+of every callback whether it changed. Most of what a page shows changes as a whole or not at all:
+`settled` puts those parts into `Still` (assets/parts.js), which makes plain elements of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any
+
+from dash.development.base_component import Component
+
+from dashboard.components import Element
+
+HTML, LINK = "dash_html_components", ("dash_core_components", "Link")
+LINK_PROPERTIES = frozenset(("children", "href", "className", "title"))
+Node = Any  # text, or [tag, properties, node, ...]
+
+
+class Still(Component):  # type: ignore[misc]  # Dash has no types
+    """Elements, each as its tag, its properties and what is in it."""
+
+    _type, _namespace = "Still", "tilescope_parts"
+    _prop_names = ("nodes",)
+    _valid_wildcard_attributes: tuple[str, ...] = ()
+    _children_props: tuple[str, ...] = ()
+    _base_nodes = ("children",)
+
+    def __init__(self, nodes: list[Node]) -> None:
+        """Take the elements, in their order."""
+        super().__init__(nodes=nodes)
+
+
+def settled(made: Element) -> Element:
+    """Put what no callback can change into `Still`; the rest keeps its place around and in it."""
+    if isinstance(made, list | tuple):
+        return _grouped([_settled(each) for each in made])
+    return _grouped([_settled(made)])[0]
+
+
+def _grouped(parts: Iterable[tuple[bool, Any]]) -> list[Element]:
+    """Put neighbours that are nodes into one `Still`; text alone needs none."""
+    found: list[Element] = []
+    for still, run in groupby(parts, key=lambda part: part[0]):
+        each = [part for _, part in run]
+        plain = not still or all(isinstance(part, str) for part in each)
+        found += each if plain else [Still(each)]
+    return found
+
+
+def _settled(element: Element) -> tuple[bool, Any]:
+    """Give an element as a node, or, when Dash has to know it, with what is in it settled."""
+    if not isinstance(element, Component):
+        known = element is None or isinstance(element, str | int | float)
+        return known, "" if element is None else str(element) if known else element
+    if isinstance(element, Still) and len(element.nodes) == 1:
+        return True, element.nodes[0]
+    tag = _tag(element)
+    inside = getattr(element, "children", None)
+    several = inside if isinstance(inside, list | tuple) else [] if inside is None else [inside]
+    if not tag and element._namespace != HTML:
+        return False, element
+    parts = [_settled(each) for each in several]
+    if tag and all(still for still, _ in parts):
+        own = element.to_plotly_json()["props"]
+        own.pop("children", None)
+        return True, [tag, own, *(node for _, node in parts)]
+    if inside is not None:
+        element.children = _grouped(parts)
+    return False, element
+
+
+def _tag(element: Component) -> str:
+    """Give the tag of an element that no callback names; empty for others."""
+    if getattr(element, "id", None) is not None:
+        return ""
+    if element._namespace == HTML:
+        return str(element._type).lower()
+    is_link = (element._namespace, element._type) == LINK
+    return "link" if is_link and set(element.to_plotly_json()["props"]) <= LINK_PROPERTIES else ""

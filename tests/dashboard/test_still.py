@@ -1,0 +1,80 @@
+"""What goes to the browser as plain elements, which scripts it loads, what the store keeps."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from dash import dcc, html
+
+from dashboard import overview
+from dashboard.app import create_app
+from dashboard.scripts import PLOTLY_URL, VENDOR
+from dashboard.still import Still, settled
+from dashboard.store import Store
+from tests.builders import write_report
+
+
+def test_elements_that_no_callback_names_become_plain_ones() -> None:
+    made = settled(html.Ul([html.Li(["<b>", html.B(3)], className="x"), dcc.Link("on", href="/a")]))
+    nodes = [["ul", {}, ["li", {"className": "x"}, "<b>", ["b", {}, "3"]],
+              ["link", {"href": "/a"}, "on"]]]  # fmt: skip
+    assert isinstance(made, Still) and made.nodes == nodes
+
+
+def test_element_with_an_id_stays_with_the_plain_ones_around_it() -> None:
+    made = settled(html.Div([html.P("a"), html.P("b"), html.Div("c", id="place"), html.P("d")]))
+    first, place, last = made.children
+    assert first.nodes == [["p", {}, "a"], ["p", {}, "b"]]
+    assert (place.id, place.children) == ("place", ["c"])
+    assert last.nodes == [["p", {}, "d"]]
+
+
+def test_plain_elements_inside_of_plain_ones_are_made_one() -> None:
+    made = settled(html.Div([Still([["svg", {}]]), "x"]))
+    assert made.nodes == [["div", {}, ["svg", {}], "x"]]
+
+
+def test_strip_goes_round_the_highest_of_each_stretch() -> None:
+    assert overview.outline(np.array([5, 10])) == "M0 100V54H1V8H2V100Z"
+    assert overview.outline(np.arange(800)).count("H") == overview.POINTS
+    assert overview.strip(np.array([1]), "plot", "all") is None
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return create_app([write_report(tmp_path_factory.mktemp("still") / "small")])
+
+
+def test_page_loads_no_script_that_waits_or_that_nothing_needs(app: Any) -> None:
+    page = app.server.test_client().get("/memory").text
+    scripts = [part.split('"')[0] for part in page.split('<script src="')[1:]]
+    for part in ("polyfill", "dash_table", "dash_ag_grid", "plotly"):
+        assert not any(part in script for script in scripts)
+    grid = page.split('name="tilescope-grid" content="')[1].split('"')[0]
+    assert app.server.test_client().get(grid).status_code == 200
+
+
+def test_plotly_and_what_dash_needs_of_the_polyfill_are_served(app: Any) -> None:
+    client = app.server.test_client()
+    assert len(client.get(PLOTLY_URL, buffered=True).data) < 2_000_000
+    runtime = client.get("/vendor/regenerator-runtime.js", buffered=True)
+    assert b"regeneratorRuntime" in runtime.data
+    assert client.get("/vendor/%2e%2e%2fapp.py").data != (VENDOR.parent / "app.py").read_bytes()
+
+
+def test_answer_is_made_again_when_a_file_changed(tmp_path: Path) -> None:
+    store = Store([write_report(tmp_path / "small")])
+    answers = iter(range(9))
+
+    def kept() -> int:
+        return store.answer(("name", store.shown("small")), lambda: next(answers))
+
+    assert (kept(), kept()) == (0, 0)
+    os.utime(tmp_path / "small" / "profile.pop", ns=(1, 1))
+    assert (kept(), kept()) == (1, 1)
+    store.forget("small")
+    assert kept() == 2
