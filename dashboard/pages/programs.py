@@ -268,7 +268,8 @@ def place(store: Store, chosen: Address, theme: Theme) -> Element:
     at = int(seen[:line].sum()) if line >= 0 and seen[line] else -1
     count = int(seen.sum())
     words = f"{count:,} lines" if count == len(tree) else f"{count:,} of {len(tree):,} lines"
-    return html.Span(words, **{"data-line": str(at), "data-lines": str(count)})
+    # With an id it stays a component of Dash, whose properties assets/programs.js reads.
+    return html.Span(words, id="programs-line", **{"data-line": str(at), "data-lines": str(count)})
 
 
 def search_words(store: Store, chosen: Address, theme: Theme) -> str:
