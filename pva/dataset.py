@@ -8,13 +8,14 @@ into the `values` of their column.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pva import schema, validation
 from pva.errors import InconsistentDataError, NotRecordedError
+from pva.sources import Held, Memory, Source
 
 Values = npt.NDArray[Any]
 T = TypeVar("T")
@@ -28,24 +29,6 @@ DTYPES: dict[str, type] = {
 }  # fmt: skip
 
 
-class Source(Protocol):
-    """Where a dataset takes its columns and arrays from; a format implements it."""
-
-    limit: float  # bytes that a column or an array may take; half as many are held in all
-
-    def tables(self) -> Collection[str]:
-        """Name the tables that are there."""
-
-    def arrays(self) -> Collection[str]:
-        """Name the arrays that are there."""
-
-    def column(self, table: str, column: str) -> Values:
-        """Read one column of a table that is there."""
-
-    def rows(self, array: str, first: int, stop: int | None) -> Values:
-        """Read rows `first` to `stop` (exclusive; None for the end) of an array that is there."""
-
-
 class Dataset:
     """Columns and arrays of one report. Equal when all of them are."""
 
@@ -53,8 +36,8 @@ class Dataset:
         self.name = name
         self.foreign = False  # told by another writer, whose documents leave things out
         self._source = source
-        self._held: dict[str | tuple[str, str], Values] = {}
-        self._bytes = 0  # of them
+        self._stored = Held(source.limit * 3 / 4)
+        self._wide = Held(source.limit / 4)  # of them, in the types of the schema
         self._kept: dict[object, Any] = {}
         self._lengths: dict[str, tuple[str, int]] = {}  # by index, of the first array read
 
@@ -73,7 +56,7 @@ class Dataset:
         unknown = set(arrays or {}) - set(schema.ARRAY)
         if unknown:
             raise InconsistentDataError(name, f"no array {', '.join(sorted(unknown))} is declared")
-        source = _Memory(
+        source = Memory(
             {table: completed(name, table, columns) for table, columns in tables.items()},
             {array: np.asarray(values) for array, values in (arrays or {}).items()},
         )
@@ -111,22 +94,26 @@ class Dataset:
     def column(self, table: str, column: str) -> Values:
         """Give one column, one value a row; raises NotRecordedError."""
         try:
-            return self._held[table, column]
+            return self._wide[table, column]
+        except KeyError:
+            stored = self.stored(table, column)
+        kind = schema.TABLE[table].column(column).kind
+        values: Values = stored.astype(DTYPES[kind], copy=False)
+        return self._wide.hold((table, column), _frozen(values))
+
+    def stored(self, table: str, column: str) -> Values:
+        """Give the same in the type that it has in the file, which may be a narrower one."""
+        try:
+            return self._stored[table, column]
         except KeyError:
             self._require(table, self._source.tables())
+        self._wide.make_room()
+        values: Values = self._source.column(table, column)
         declared = schema.TABLE[table].column(column)
-        values = self._source.column(table, column)
-        values = values.astype(DTYPES[declared.kind], copy=False)
-        validation.check_column(self, table, declared, values)
-        return self._hold((table, column), _frozen(values))
-
-    def _hold(self, name: str | tuple[str, str], values: Values) -> Values:
-        """Keep a column or an array, and let go of the oldest when they are too large."""
-        self._held[name] = values
-        self._bytes += values.nbytes
-        while self._bytes > self._source.limit / 2 and len(self._held) > 1:
-            self._bytes -= self._held.pop(next(iter(self._held))).nbytes
-        return values
+        checked: Values = values.astype(DTYPES[declared.kind], copy=False)
+        validation.check_column(self, table, declared, checked)
+        self._wide.hold((table, column), _frozen(checked))
+        return self._stored.hold((table, column), _frozen(values))
 
     def texts(self, table: str, column: str) -> Values:
         """Give a column of codes as the texts that they stand for."""
@@ -193,20 +180,27 @@ class Dataset:
 
     def array(self, array: str) -> Values:
         """Give a whole array; raises NotRecordedError."""
-        if array not in self._held:
-            values = self.rows(array, 0, None)
+        if array in self._wide:
+            return self._wide[array]
+        self._wide.make_room()
+        values = self._rows(array, 0, None)
+        if array not in self._stored:
             validation.check_shape(self, schema.ARRAY[array], values.shape)
             validation.check_users(self, schema.ARRAY[array], len(values))
             self._check_same_lengths(array, values.shape)
-            return self._hold(array, values)
-        return self._held[array]
+            self._stored.hold(array, values)
+        return self._wide.hold(array, self._widened(array, values))
 
     def rows(self, array: str, first: int, stop: int | None) -> Values:
         """Give rows `first` to `stop` of an array and read no others; raises NotRecordedError."""
+        return self._widened(array, self._rows(array, first, stop))
+
+    def _rows(self, array: str, first: int, stop: int | None) -> Values:
+        """Give the same in the type that it has in the file."""
         declared = schema.ARRAY[array]
         self._require(array, self._source.arrays())
-        if array in self._held:
-            return self._held[array][first:stop]
+        if array in self._stored:
+            return self._stored[array][first:stop]
         values = self._source.rows(array, first, stop)
         if not len(values):  # lists of nothing, in a document of its own, tell no shape
             inner = zip(declared.index[1:], values.shape[1:], strict=False)
@@ -214,8 +208,11 @@ class Dataset:
                 0, *(size or min(max(self.axis(a), 0), SIZE) for a, size in inner)
             )
         validation.check_array(self, declared, values)
+        return _frozen(values)
+
+    def _widened(self, array: str, values: Values) -> Values:
         try:
-            return _frozen(values.astype(DTYPES[declared.kind], copy=False))
+            return _frozen(values.astype(DTYPES[schema.ARRAY[array].kind], copy=False))
         except MemoryError as error:
             found, wanted = "too large for the memory", "some rows of it"
             raise InconsistentDataError(self.name, found, wanted, place=array) from error
@@ -295,28 +292,6 @@ class Dataset:
     def _check_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         for name in self.arrays:
             validation.check_shape(self, schema.ARRAY[name], shapes[name])
-
-
-class _Memory:
-    """The source of a dataset that was made in memory."""
-
-    limit = float("inf")
-
-    def __init__(self, tables: dict[str, dict[str, Values]], arrays: dict[str, Values]) -> None:
-        self._tables = tables
-        self.held = arrays
-
-    def tables(self) -> Collection[str]:
-        return self._tables.keys()
-
-    def arrays(self) -> Collection[str]:
-        return self.held.keys()
-
-    def column(self, table: str, column: str) -> Values:
-        return self._tables[table][column]
-
-    def rows(self, array: str, first: int, stop: int | None) -> Values:
-        return self.held[array][first:stop]
 
 
 class _Joined:

@@ -68,8 +68,15 @@ def frame_of(data: Dataset, name: str, *, copy: bool = True) -> pd.DataFrame:
     """
     import pandas as pd
 
-    columns = _array(data, schema.ARRAY[name]) if name in schema.ARRAY else _table(data, name)
-    return pd.DataFrame(columns, copy=copy)
+    given = _array(data, schema.ARRAY[name]).items() if name in schema.ARRAY else _table(data, name)
+    # Copied one by one: pandas would hold all columns twice.
+    columns = {column: _own(values) if copy else values for column, values in given}
+    return pd.DataFrame(columns, copy=False)
+
+
+def _own(values: Any) -> Any:
+    shared = isinstance(values, np.ndarray) and not values.flags.writeable
+    return values.copy() if shared else values
 
 
 def _table_rows() -> Iterator[tuple[str, ...]]:
@@ -102,8 +109,9 @@ def _described(name: str) -> str:
     return "\n".join([*lines, "", f"Recorded by {declared.option}; raises NotRecordedError."])
 
 
-def _table(data: Dataset, name: str) -> dict[str, Any]:
-    return {column.name: _column(data, name, column) for column in schema.TABLE[name].columns}
+def _table(data: Dataset, name: str) -> Iterator[tuple[str, Any]]:
+    for column in schema.TABLE[name].columns:
+        yield column.name, _column(data, name, column)
 
 
 def _column(data: Dataset, table: str, column: schema.Column) -> Any:

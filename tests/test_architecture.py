@@ -27,7 +27,7 @@ class Row:
     numpy: bool = True
 
 
-MIDDLE = ("pva.errors", "pva.units", "pva.schema", "pva.validation", "pva.dataset")
+MIDDLE = ("pva.errors", "pva.units", "pva.schema", "pva.validation", "pva.sources", "pva.dataset")
 READERS = ("pva.formats.registry", "pva.model", "pva.frames", "pva.check")
 
 # The longest prefix that matches a module is its row. A package may always import from itself.
@@ -40,6 +40,7 @@ TABLE = {
     "pva.units": Row(),
     "pva.schema": Row(),
     "pva.validation": Row(MIDDLE),
+    "pva.sources": Row(),
     "pva.dataset": Row(MIDDLE),
     "pva.formats": Row(
         (*MIDDLE, "pvti.schema", "cbor2", "orjson", "msgspec"), ("pyarrow", "perfetto")

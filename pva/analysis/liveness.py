@@ -288,7 +288,7 @@ def liveness_by_ipu(report: Report) -> pd.DataFrame:
 
     data = report.dataset
     moving = data.array("liveness_bytes_by_ipu")
-    ipus = data.of_replica("num_ipus")
+    ipus = moving.shape[1]  # where the target does not tell them, it does not tell the tiles
     tiles = (tiles_of(report, ipu=ipu) for ipu in range(ipus))
     always = np.array([data.array("always_live_bytes")[of].sum() for of in tiles], dtype=np.int64)
     programs = data.column("liveness_steps", "program")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, repeat
 from operator import itemgetter
@@ -22,6 +22,8 @@ from pva.formats.values import Rows
 LEAST, TIMES_THE_FILE = 256 << 20, 4  # bytes that reading a file may take
 ASIDE = 64 << 20  # of them, for what is decoded and let go of
 POINTER, NUMBER, ROW = 8, 32, 32  # bytes; a row is one of several columns
+LIST, LISTS = 72, {list, type(None)}
+SHAPED = 256  # bytes of an array of arrays, beside what it tells
 TEXT = 76  # bytes of one without a character, at most
 SMALL, TEXTS = {int, float, bool, type(None)}, {str, type(None)}
 
@@ -85,24 +87,17 @@ class ManyRows:
     def __len__(self) -> int:
         return self.rows
 
-    def add(self, rows: Sequence[dict[str, Any]]) -> int:
-        """Take rows in; gives how many keys there were, those in objects inside included."""
+    def add(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Take rows in."""
         self._budget.spend(ROW * len(rows), self._place)
-        found, columns = _columns(rows)
+        alike = set(map(tuple, rows))
         part: dict[str, Rows] = {}
-        for key in columns.keys() & self._keys:
-            values = columns[key]
-            part[key] = compact(values)
-            size = POINTER * len(rows)
-            if part[key] is values:
-                keys, size = weighed(values)
-                found += keys
+        for key, values in _columns(rows, alike, self._keys):
+            part[key] = found = compact(values)
+            size = weighed(values) if found is values else POINTER * len(rows)
             self._budget.spend(size, f"{self._place}.{key}")
-        for key in columns.keys() - self._keys:
-            found += weighed(columns[key])[0]
         self._parts.append((len(rows), part))
         self.rows += len(rows)
-        return found
 
     def column(self, key: str) -> Rows | None:
         """Give the values of a key, None where a row has none, or when no row has it."""
@@ -114,15 +109,17 @@ class ManyRows:
         return list(chain.from_iterable(map(listed, parts)))
 
 
-def _columns(rows: Sequence[dict[str, Any]]) -> tuple[int, dict[str, Sequence[Any]]]:
-    """Count the keys of rows and give the values of each, None where a row has none."""
-    alike = set(map(tuple, rows))
+def _columns(
+    rows: Sequence[dict[str, Any]], alike: Collection[tuple[str, ...]], wanted: frozenset[str]
+) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Give each key that is wanted and its values; `alike` are the keys that rows have."""
     if len(alike) == 1:  # most lists; one pass is several times as fast as one for each key
-        (keys,) = alike
-        values = zip(*map(dict.values, rows), strict=True)
-        return len(keys) * len(rows), dict(zip(keys, values, strict=True))
-    found = set(chain.from_iterable(alike))
-    return sum(map(len, rows)), {key: values_at(rows, key) for key in found}
+        for keys in alike:
+            columns = zip(*map(dict.values, rows), strict=True)
+            yield from ((k, v) for k, v in zip(keys, columns, strict=True) if k in wanted)
+        return
+    for key in wanted.intersection(chain.from_iterable(alike)):
+        yield key, values_at(rows, key)
 
 
 def values_at(rows: Sequence[dict[str, Any]], key: str) -> list[Any]:
@@ -150,23 +147,38 @@ def listed(values: Rows) -> Sequence[Any]:
     return found
 
 
-def weighed(values: Sequence[Any]) -> tuple[int, int]:
-    """Count the keys of the objects among values, and inside them, and the bytes of them all."""
-    keys, size = 0, POINTER * len(values)
-    level = values
+def keys_in(values: Sequence[Any]) -> int:
+    """Count the keys of the objects among values, and inside them."""
+    keys, level = 0, values
+    while not set(map(type, level)).isdisjoint((dict, list)):
+        objects = [value for value in level if type(value) is dict]
+        keys += sum(map(len, objects))
+        lists = [value for value in level if type(value) is list]
+        level = list(chain.from_iterable([*map(dict.values, objects), *lists]))
+    return keys
+
+
+def weighed(values: Sequence[Any]) -> int:
+    """Count the bytes of values, and of what is in them."""
+    size, level = POINTER * len(values), values
     while level:
         kinds = set(map(type, level))
+        if kinds == {int} and level is values:  # as which they are kept for want of 64 bits
+            return size + 2 * NUMBER * len(level) + sum(map(sys.getsizeof, level))
         if kinds <= SMALL:
-            return keys, size + NUMBER * len(level)
+            return size + NUMBER * len(level)
         if kinds <= TEXTS:
             known = [text for text in level if text] if type(None) in kinds else level
-            return keys, size + TEXT * len(known) + sys.getsizeof("".join(known))
-        size += sum(map(sys.getsizeof, level))
-        if kinds.isdisjoint((dict, list)):
-            return keys, size
+            return size + TEXT * len(known) + sys.getsizeof("".join(known))
+        if kinds <= LISTS:  # most of what stands inside rows
+            lists = [value for value in level if value]
+            size += LIST * len(level) + 9 * sum(map(len, lists))  # with some room to grow
+            level = list(chain.from_iterable(lists))
+            continue
+        size += sum(map(sys.getsizeof, level)) + (SHAPED if np.ndarray in kinds else 0) * len(level)
         objects = [value for value in level if type(value) is dict]
         lists = [value for value in level if type(value) is list]
-        keys += sum(map(len, objects))
-        inside: list[Iterable[Any]] = [*map(dict.values, objects), *map(dict.keys, objects), *lists]
-        level = list(chain.from_iterable(inside))
-    return keys, size
+        if objects:  # keys by themselves, as texts are weighed at once
+            size += weighed(list(chain.from_iterable(objects)))
+        level = list(chain.from_iterable([*map(dict.values, objects), *lists]))
+    return size

@@ -15,12 +15,13 @@ import numpy as np
 
 from pva.errors import DamagedFileError
 from pva.formats import typed_arrays
-from pva.formats.budget import Budget, ManyRows, compact, listed, weighed
+from pva.formats.budget import ROW, Budget, ManyRows, compact, listed, weighed
 from pva.formats.nested import FURTHER_KEYS, ROW_KEYS
-from pva.formats.values import Rows, narrowed, shown
+from pva.formats.values import Rows, Values, narrowed, shown
 
 BYTES, TEXT, LIST, MAP, TAG = 2, 3, 4, 5, 6  # major types (RFC 8949, section 3.1)
 INDEFINITE, BREAK = 31, b"\xff"
+SMALL_NUMBER = 23  # the last that is in the head of an item
 DEPTH = 8  # of maps and lists that are taken apart
 MAX_DEPTH = 100  # documents keep trees flat
 KEYS_LIMIT = 1 << 16  # of a map that is taken apart; none has a hundred
@@ -110,7 +111,7 @@ class Decoder:
             (value,) = self._decoded(1, place, size + READ)
         except _TooMuchError:
             raise self._budget.exceeded(place) from None
-        self._budget.spend(weighed([value])[1], place)
+        self._budget.spend(weighed([value]), place)
         return value
 
     def _head(self, at: int) -> tuple[int, int | None, int]:
@@ -175,11 +176,24 @@ class Decoder:
             return [self._value(place, depth) for _ in self._counted(count)]
         parts, at_once = _Parts(self._budget, place), MANY
         while not self._is_end(count, parts.count):
-            left = MANY if count is None else count - parts.count
-            items = self._some(min(at_once, left), place, depth, told=count is not None)
+            left = READ if count is None else count - parts.count
+            if parts.add_numbers(self._small_numbers(left)):
+                continue
+            items = self._some(min(at_once, left, MANY), place, depth, told=count is not None)
             parts.add(items)
             at_once = min(4 * len(items), MANY)
         return parts.joined()
+
+    def _small_numbers(self, left: int) -> Values:
+        """Take the whole numbers below 24 that come next, when they are many: each is a byte."""
+        size = min(left, READ, len(self._data) - self._at)
+        found = np.frombuffer(self._data, np.uint8, max(size, 0), self._at if size > 0 else 0)
+        if size < FEW or found[0] > SMALL_NUMBER or (found[:FEW] > SMALL_NUMBER).any():
+            return found[:0]
+        others = np.flatnonzero(found > SMALL_NUMBER)
+        found = found[: others[0]] if len(others) else found
+        self._at += len(found)
+        return found
 
     def _is_end(self, count: int | None, number: int) -> bool:
         """Tell whether a map or list has no more items; a break ends what does not tell."""
@@ -242,13 +256,24 @@ class _Parts:
         self.count += len(items)
         if self._rows is None:
             part = items if self._as_they_are else _compact(items, kinds)
-            size = weighed(items)[1] if part is items else np.asarray(part).nbytes
+            size = weighed(items) if part is items else np.asarray(part).nbytes
+            size += ROW * len(items) * (kinds == {list})
             self._budget.spend(size, self._place)
             self._parts.append(part)
         elif kinds == {dict}:
             self._rows.add(items)
         else:
             raise ValueError("a list of maps and of other values")
+
+    def add_numbers(self, numbers: Values) -> bool:
+        """Add numbers that are an array, if there are any."""
+        if len(numbers) and self._rows is not None:
+            raise ValueError("a list of maps and of other values")
+        if len(numbers):
+            self._budget.spend(numbers.nbytes, self._place)
+            self._parts.append(numbers)
+            self.count += len(numbers)
+        return bool(len(numbers))
 
     def joined(self) -> Any:
         if self._rows is not None:

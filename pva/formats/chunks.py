@@ -16,15 +16,21 @@ SIGNED, UNSIGNED = ("i4", "i8"), ("u1", "u2", "u4", "i8")
 DTYPES = frozenset({"u1", "u2", "u4", "u8", "i4", "i8", "f4", "f8"})
 CHUNK_BYTES = 1 << 20  # so that one row is read without much of the rest
 CHUNK_LIMIT = 16 << 20
-# Bytes of an array in memory. Single bytes come as eight, and packing saves as much again; a small
-# file that would fill the memory with zeros is refused.
-ARRAY_LEAST, TIMES_THE_FILE, ARRAY_LIMIT = 128 << 20, 64, 4 << 30
+# Bytes of a column or an array in memory, half of what reading a file may take: single bytes come
+# as eight, packing saves as much again, and a small file could fill the memory with zeros. The
+# columns of a table are read one by one; a frame of them all takes more.
+ARRAY_LEAST, TIMES_THE_FILE, TABLE_TIMES_THE_FILE = 128 << 20, 2, 16
 WORTH_PACKING = 0.5  # shrunk to this share or below, a chunk is kept packed: unpacking is slow
 
 
 def array_limit(size: int) -> int:
-    """Tell how many bytes of a file of a size may be held as arrays."""
-    return min(max(ARRAY_LEAST, TIMES_THE_FILE * size), ARRAY_LIMIT)
+    """Tell how many bytes a column or an array of a file of a size may take."""
+    return max(ARRAY_LEAST, TIMES_THE_FILE * size)
+
+
+def table_limit(size: int) -> int:
+    """Tell how many bytes all columns of a table may take."""
+    return max(ARRAY_LEAST, TABLE_TIMES_THE_FILE * size)
 
 
 class Chunk(NamedTuple):
@@ -64,9 +70,8 @@ def _chunk(name: str, first_row: int, part: Values) -> tuple[Any, ...]:
 
 
 def widest(chunks: Sequence[Chunk]) -> np.dtype[Any]:
-    """Give the type of the dataset that holds all chunks; u8 holds more than that."""
-    found = np.result_type(*(chunk.dtype for chunk in chunks))
-    return found if found == np.uint64 else np.dtype("f8" if found.kind == "f" else "i8")
+    """Give the narrowest type that holds all chunks."""
+    return np.result_type(*(chunk.dtype for chunk in chunks))
 
 
 def rows_between(values: Values, chunk: Chunk, begin: int, end: int) -> Values:

@@ -16,12 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pva.formats.budget import Budget, ManyRows, weighed
+from pva.formats.budget import Budget, ManyRows, keys_in
 from pva.formats.nested import FURTHER_KEYS, ROW_KEYS
 from pva.formats.values import Values, narrowed
-
-if TYPE_CHECKING:
-    pass
 
 if TYPE_CHECKING:
     import msgspec
@@ -80,6 +77,8 @@ class _Cut:
 
     def value(self, text: memoryview, place: str, depth: int) -> Any:
         """Decode a value."""
+        import msgspec
+
         if len(text) >= LONG and depth:
             first = bytes(text[:LONG]).lstrip(SPACE)[:1]
             if first == b"{":
@@ -87,6 +86,9 @@ class _Cut:
             if first == b"[":
                 with self._budget.aside(len(text), place):
                     return self._list(bytes(text).strip(SPACE), place)
+            if first == b'"':
+                self._budget.spend(5 * len(text), place)
+                return msgspec.json.decode(text)
         return self.whole(bytes(text), place)
 
     def file(self, text: memoryview) -> Any:
@@ -120,7 +122,7 @@ class _Cut:
         def key(_: type, name: str) -> _Key:
             nonlocal count
             count += 1
-            if count > KEYS_LIMIT:
+            if count > KEYS_LIMIT or len(name) > MANY:
                 raise self._budget.exceeded(place)
             return _Key(name)
 
@@ -145,7 +147,8 @@ class _Cut:
         for part, rows in self._cut(text, place):
             if set(map(type, rows)) != {dict}:
                 return None
-            _check_keys(part, found.add(rows), place)
+            found.add(rows)
+            _check_keys(part, keys_in(rows), place)
         return found
 
     def _cut(self, text: bytes, place: str) -> Iterator[tuple[bytes, list[Any]]]:
@@ -156,9 +159,9 @@ class _Cut:
         while begin < last:
             places = (found.start(1) for found in BETWEEN_ROWS.finditer(text, begin + MANY))
             for end in (*islice(places, TRIES), last):
+                if end - begin > 2 * MANY:
+                    self._budget.check(_cost(text, begin, end), place)
                 part = b"[" + text[begin:end] + b"]"
-                if len(part) > 2 * MANY:
-                    self._budget.check(_cost(part), place)
                 with suppress(msgspec.DecodeError):
                     yield part, msgspec.json.decode(part)
                     begin = end + 1
@@ -173,7 +176,7 @@ class _Cut:
         self._budget.spend(_cost(text), place)
         value = msgspec.json.decode(text)
         if b"{" in text:
-            _check_keys(text, weighed([value])[0], place)
+            _check_keys(text, keys_in([value]), place)
         return value
 
 
@@ -181,9 +184,10 @@ def _inside(place: str, key: str) -> str:
     return f"{place}.{key}" if place else key
 
 
-def _cost(text: bytes) -> int:
-    """Tell how much memory decoded text takes at most."""
-    return len(text) + sum(text.count(character) * COSTS[character] for character in COSTS)
+def _cost(text: bytes, begin: int = 0, end: int | None = None) -> int:
+    """Tell how much memory decoded text, or a part of it, takes at most."""
+    length = (len(text) if end is None else end) - begin
+    return length + sum(text.count(sign, begin, end) * cost for sign, cost in COSTS.items())
 
 
 def _check_keys(text: bytes, keys: int, place: str) -> None:
@@ -206,6 +210,8 @@ def numbers_in(text: bytes) -> Values | None:
 
     They come in the narrowest type. The syntax of the text must have been checked.
     """
+    if text[:LONG].translate(None, NUMBERS + SPACE):
+        return None
     rest = text.translate(None, NUMBERS)
     if rest.translate(None, SPACE):
         return None
@@ -235,7 +241,10 @@ def _equal_rows(text: bytes) -> Values | None:
     if len(first) < 3 or first.count(b"[") != 1 or text.translate(None, DIGITS) != same:
         return None
     found = _row(text.translate(None, b"[]"))
-    return None if found is None else found.reshape(count, -1)
+    width = first.count(b",") + 1
+    if found is None or found.size != count * width:  # rows of nothing look like those of one
+        return None
+    return found.reshape(count, width)
 
 
 def _long_row(text: bytes) -> Values | None:

@@ -30,7 +30,7 @@ from pva.errors import (
     PvaError,
     UnknownFormatError,
 )
-from pva.formats.chunks import array_limit
+from pva.formats.chunks import array_limit, table_limit
 from pva.formats.values import column_of
 
 if TYPE_CHECKING:
@@ -241,8 +241,9 @@ def _named(file: Path) -> tuple[str, Path]:
     if version.isdecimal() and int(version) > schema.FORMAT_VERSION:
         wanted = f"tables are read up to version {schema.FORMAT_VERSION}: update tilescope"
         raise NewerVersionError(file, f"format version {version}", wanted)
-    columns = len(schema.TABLE[name].columns) if name in schema.TABLE else 1
-    most = array_limit(size) // (8 * columns)
+    most = array_limit(size) // 8
+    if name in schema.TABLE:
+        most = min(most, table_limit(size) // (8 * len(schema.TABLE[name].columns)))
     if rows > most:
         raise DamagedFileError(file, f"{rows} rows in {size} bytes", f"at most {most} rows")
     return name, file
@@ -294,15 +295,27 @@ def _column(file: Path, name: str) -> tuple[pa.Array | None, int, dict[str, str]
         told, rows = _told(opened), opened.metadata.num_rows
         if name not in opened.schema_arrow.names:
             return None, rows, told
+        _check_flat(file, opened.schema_arrow.field(name))
+    # A text told very often is held once.
+    with _reading(file, name), pq.ParquetFile(file, read_dictionary=[name]) as opened:
         values = opened.read(columns=[name]).column(0).combine_chunks()
         if values.null_count:
             raise DamagedFileError(file, "null", "no value missing", place=name)
         return values, rows, told
 
 
+def _check_flat(file: Path, field: pa.Field) -> None:
+    """Refuse what may be of any length in each row."""
+    import pyarrow as pa
+
+    if pa.types.is_nested(field.type):
+        wanted = "a number or a text in each row"
+        raise DamagedFileError(file, f"values of type {field.type}"[:80], wanted, place=field.name)
+
+
 def _decoded(file: Path, column: schema.Column, values: pa.Array) -> Values:
     with _reading(file, column.name):
-        if column.kind != "code":
+        if column.kind not in ("code", "text"):
             found = values.to_numpy(zero_copy_only=False)
             return column_of(file, column.name, column, found)
         coded = values if hasattr(values, "dictionary") else values.dictionary_encode()

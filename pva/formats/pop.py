@@ -32,6 +32,7 @@ from pva.formats.chunks import (
     array_limit,
     chunks_of,
     rows_between,
+    table_limit,
     widest,
 )
 from pva.formats.sqlite_file import (
@@ -44,7 +45,7 @@ from pva.formats.sqlite_file import (
     open_writer,
     transaction,
 )
-from pva.formats.values import array_of, column_of
+from pva.formats.values import column_of, numbers_of
 
 Values = npt.NDArray[Any]
 Columns = Mapping[str, npt.ArrayLike]
@@ -183,6 +184,7 @@ class _Pop:
         with database.snapshot():
             size = _check_size(database)
             self.limit: float = array_limit(size)
+            self._table_limit = table_limit(size)
             found = {str(name) for (name,) in database.rows("SELECT name FROM sqlite_master")}
             chunked = {str(name) for (name,) in database.rows("SELECT DISTINCT name FROM arrays")}
             first = {table.name: f"{table.name}.{table.columns[0].name}" for table in schema.TABLES}
@@ -236,7 +238,7 @@ class _Pop:
     def rows(self, array: str, first: int, stop: int | None) -> Values:
         declared = schema.ARRAY[array]
         values = self._values(array, first, stop)
-        return array_of(self._database.path, array, declared.kind, values, len(declared.index))
+        return numbers_of(self._database.path, array, declared.kind, values, len(declared.index))
 
     def _has_column(self, table: str, column: str) -> bool:
         statement = "SELECT 1 FROM pragma_table_info(?) WHERE name = ?"
@@ -246,7 +248,8 @@ class _Pop:
         first = f"{table.name}.{table.columns[0].name}"
         name = f"{table.name}.{column.name}"
         count = sum(chunk.rows for chunk in self._index(first))
-        self._check_bytes(count * len(table.columns) * 8, f"table {table.name}")
+        needed = count * len(table.columns) * 8
+        self._check_bytes(needed, f"table {table.name}", self._table_limit)
         chunks = self._index(name)
         if not chunks and column.optional:
             return np.full(count, schema.MISSING[column.kind])
@@ -254,7 +257,7 @@ class _Pop:
         if len(values) != count:
             wanted = f"{first} has {count}"
             raise DamagedFileError(self._database.path, f"{len(values)} rows", wanted, place=name)
-        return array_of(self._database.path, name, column.kind, values, 1)
+        return numbers_of(self._database.path, name, column.kind, values, 1)
 
     def _values(self, name: str, first: int, stop: int | None) -> Values:
         """Read rows of a column or array, only from the chunks that hold them."""
@@ -292,12 +295,13 @@ class _Pop:
             chunk = self._checked(name, row, expected, chunks[:1])
             chunks.append(chunk)
             expected += chunk.rows
-        self._check_bytes(sum(math.prod(chunk.shape) for chunk in chunks) * 8, name)
+        needed = sum(math.prod(chunk.shape) for chunk in chunks) * 8
+        self._check_bytes(needed, name, self.limit)
         return chunks
 
-    def _check_bytes(self, needed: int, place: str) -> None:
-        if needed > self.limit:
-            limit = f"at most {self.limit} in a file of this size"
+    def _check_bytes(self, needed: int, place: str, most: float) -> None:
+        if needed > most:
+            limit = f"at most {most} in a file of this size"
             raise DamagedFileError(self._database.path, f"{needed} bytes", limit, place=place)
 
     def _checked(

@@ -101,7 +101,7 @@ def _codes(file: object, place: str, column: schema.Column, values: Rows) -> Val
     }
     table[None] = int(str(schema.MISSING["code"]))
     try:
-        return np.array([table[value] for value in values], dtype=np.int64)
+        return np.fromiter(map(table.__getitem__, values), np.int64, len(values))
     except (KeyError, TypeError):
         wrong = next(v for v in values if not isinstance(v, str | None) or v not in table)
         wanted = f"one of {', '.join(column.values)}"

@@ -42,10 +42,10 @@ class Item(Shown):
 
     def _value(self, table: str, column: str) -> Any:
         """Give the value in this row of a column, as a Python object."""
-        return self._data.column(table, column)[self._row].item()
+        return self._data.stored(table, column).item(self._row)
 
     def _text(self, table: str, column: str) -> str:
-        return str(self._data.column(table, column)[self._row])
+        return str(self._data.stored(table, column)[self._row])
 
 
 class Items(Sequence[T]):

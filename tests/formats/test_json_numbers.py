@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pva.formats import json_numbers
@@ -30,6 +30,7 @@ def as_lists(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
+@example(value=[[1], []], indent=None)
 @given(value=st.lists(VALUES, max_size=4), indent=st.sampled_from([None, 1]))
 def test_what_is_taken_for_numbers_is_what_json_says(value: list[Any], indent: int | None) -> None:
     found = json_numbers.numbers_in(json.dumps(value, indent=indent).encode())
