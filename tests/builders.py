@@ -394,7 +394,8 @@ def _on_ipu(ipu: int, before: Values, after: Values, received: Values, sent: Val
     return {
         "ipu": ipu, "cycles": duration.max(), "from_min": before[active].min(),
         "from_max": before[active].max(), "to_min": after[active].min(),
-        "to_max": after[active].max(), "tile_balance": duration.mean() / longest,
+        "to_max": after[active].max(), "all_to_min": after.min(), "all_to_max": after.max(),
+        "tile_balance": duration.mean() / longest,
         "active_tile_balance": duration[active].mean() / longest,
         "bytes_in": received.sum(), "bytes_out": sent.sum(),
     }  # fmt: skip

@@ -145,6 +145,8 @@ def _steps_by_ipu(body: Body, row: Values, time: Values, size: Size) -> Columns:
         "from_max": np.where(used, begin, -LATE).max(axis=2),
         "to_min": np.where(used, end, LATE).min(axis=2),
         "to_max": np.where(used, end, -LATE).max(axis=2),
+        "all_to_min": end.min(axis=2),
+        "all_to_max": end.max(axis=2),
     }
     rest = {
         "cycles": longest,

@@ -12,6 +12,7 @@ from pva.check.law import Laws, Values, Violation, at_most, equal
 from pva.dataset import Dataset
 
 LAWS = Laws()
+BY_IPU = "steps_by_ipu"
 # Which figure of `tile_cycles` the steps of a type make up.
 ACTIVITIES = {
     "OnTileExecute": "compute",
@@ -53,6 +54,37 @@ def steps_last_as_long_as_their_slowest_ipu(data: Dataset) -> Iterator[Violation
     np.maximum.at(slowest, rows, data.column("steps_by_ipu", "cycles"))
     known = (slowest >= 0) & (cycles >= 0)
     yield from equal(cycles[known], slowest[known], "cycles", "number")
+
+
+@LAWS.needing("steps", "steps_by_ipu")
+def clocks_of_all_tiles_enclose_those_of_active_ones(data: Dataset) -> Iterator[Violation]:
+    """Of all tiles of an IPU, none ends behind its step, and none of the active ones outside."""
+    columns = [c for c in schema.TABLE[BY_IPU].columns if c.unit == "cycles"]
+    end = data.column("steps", "cycles_to")[data.column(BY_IPU, "step")]
+    rows = {column.name: data.column(BY_IPU, column.name) for column in columns} | {"end": end}
+    for early, late, said in (
+        ("all_to_min", "to_min", "to_min is"),
+        ("to_max", "all_to_max", "all_to_max is"),
+        ("all_to_max", "end", "its step ends at"),
+    ):
+        known = (rows["all_to_min"] >= 0) & (rows["all_to_max"] >= 0) & (rows["end"] >= 0)
+        yield from at_most(rows[early][known], rows[late][known], early, "row", said)
+
+
+@LAWS.needing("steps", "steps_by_ipu")
+def steps_begin_with_the_clocks_that_the_last_one_left(data: Dataset) -> Iterator[Violation]:
+    """Active tiles of an IPU begin when clocks of its tiles stood after its step before."""
+    step, ipu, first, last = (
+        data.column(BY_IPU, name) for name in ("step", "ipu", "all_to_min", "all_to_max")
+    )
+    order = np.lexsort((step, ipu))
+    before, after = order[:-1], order[1:]
+    run = data.column("steps", "run")[step]
+    known = (ipu[before] == ipu[after]) & (run[before] == run[after]) & (first[before] >= 0)
+    before, after = before[known], after[known]
+    begins = [data.column(BY_IPU, name)[after] for name in ("from_min", "from_max")]
+    yield from at_most(first[before], begins[0], "all_to_min", "row", "the next from_min is")
+    yield from at_most(begins[1], last[before], "from_max", "row", "all_to_max before it is")
 
 
 @LAWS.needing("steps")

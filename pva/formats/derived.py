@@ -14,6 +14,7 @@ from pva import schema
 from pva.dataset import DTYPES, Dataset
 from pva.formats.replay import (
     CODES,
+    EXTENTS,
     MOVED,
     Replay,
     is_mere_trace,
@@ -240,8 +241,7 @@ def _steps_by_ipu(data: Dataset) -> Columns:
     """Give a row for each step and IPU with an active tile."""
     done, ipus = _replayed(data), data.of_replica("num_ipus")
     step, ipu = np.nonzero(done.figure("active"))
-    names = ("cycles", "from_min", "from_max", "to_min", "to_max", "spent", "active")
-    found = {name: done.figure(name)[step, ipu] for name in names}
+    found = {name: done.figure(name)[step, ipu] for name in EXTENTS}
     spent, active = found.pop("spent"), found.pop("active")
     tiles = data.of_replica("num_tiles") // max(ipus, 1)
     return {

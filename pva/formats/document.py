@@ -44,6 +44,8 @@ TELLING: dict[schema.Document, tuple[str, ...]] = {
     "graph": ("target", "graph", "memory", "programs", "computeSets", "vertexTypes"),
 }
 
+# Names what was not recorded though the rows around it were: no row of it is no table of no rows.
+ABSENT_KEY = "notRecorded"
 ITEMS: tuple[schema.Table | schema.Array, ...] = (*schema.TABLES, *schema.ARRAYS)
 # One of ours may have any of the schema's.
 OWN_KEYS = {
@@ -70,14 +72,22 @@ def to_document(dataset: Dataset, document: schema.Document) -> Nested:
                 places.WRITE_ARRAY[array.name](root, values)
             else:
                 put(root, array.place, values)
-    return root
+    absent = [
+        name
+        for name, around in places.INSIDE.items()
+        if _document_of(name) == document and dataset.has(around) and not dataset.has(name)
+    ]
+    return root | {ABSENT_KEY: absent} if absent else root
+
+
+def _document_of(name: str) -> schema.Document:
+    return (schema.TABLE.get(name) or schema.ARRAY[name]).document
 
 
 def _check_places(dataset: Dataset, document: schema.Document) -> None:
     """Refuse to leave out what stands inside a table that is not there."""
     for name, around in places.INSIDE.items():
-        declared = schema.TABLE.get(name) or schema.ARRAY[name]
-        if declared.document == document and dataset.has(name) and not dataset.has(around):
+        if _document_of(name) == document and dataset.has(name) and not dataset.has(around):
             wanted = "profile.pop and Parquet keep one without the other, documents do not"
             raise InconsistentDataError(dataset.name, f"{name} without {around}", wanted)
 
@@ -149,8 +159,11 @@ def _read(
     tables: dict[str, Columns],
     arrays: dict[str, Values],
 ) -> None:
+    absent = root.get(ABSENT_KEY) or []
+    if not isinstance(absent, list):
+        raise DamagedFileError(file, f"found {shown(absent)}", "a list of names", place=ABSENT_KEY)
     for table in schema.TABLES:
-        if table.document != document:
+        if table.document != document or table.name in absent:
             continue
         read = places.READ_TABLE.get(table.name) or READ_LAYOUT[table.layout]
         found = read(file, root, table)

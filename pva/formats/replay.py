@@ -40,7 +40,10 @@ TILES_A_STEP = 2000
 INTERNAL = schema.SYNC_TYPES.index("Internal")
 SYNCS = ("Sync", "SyncAns", "Sans")
 CODES = {tag: code for code, tag in enumerate(schema.STEP_TYPES)}
-EXTENTS = ("from_min", "from_max", "to_min", "to_max", "cycles", "spent", "active")
+EXTENTS = (
+    "from_min", "from_max", "to_min", "to_max", "cycles", "spent", "active",
+    "all_to_min", "all_to_max",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +51,7 @@ class Replay:
     """What the steps did.
 
     begin, end   latest clock of any tile before and after each step
-    by_ipu       [figure of EXTENTS][step][IPU]; times are of active tiles, 0 without one
+    by_ipu       [figure of EXTENTS][step][IPU]; times are of active tiles, 0 without one, or of all
     snapshots    [1,024 steps][tile] clock before the step
     compute_sets [step] its compute set, -1 for none
     """
@@ -168,3 +171,4 @@ def _extents(found: Values, before: Values, after: Values) -> None:
         found[row + 1] = np.where(active, clock, -1).max(axis=1)
     found[:4, ~active.any(axis=1)] = 0
     found[4], found[5], found[6] = cycles.max(axis=1), cycles.sum(axis=1), active.sum(axis=1)
+    found[7], found[8] = after.min(axis=1), after.max(axis=1)

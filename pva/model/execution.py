@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pva import schema
 from pva.dataset import Dataset
@@ -63,18 +64,23 @@ class IpuStep(Item):
         """When its active tiles began and ended."""
         data, row = self._data, self._row
         if row < 0:
-            at = max(int(data.column("steps", "cycles_from")[~row]), 0)
+            step, _ = divmod(~row, data.of_replica("num_ipus"))
+            at = max(int(data.stored("steps", "cycles_from")[step]), 0)
             return CycleRange(Extremes(at, at), Extremes(at, at))
-        begin_end = (
-            Extremes(*(int(data.column(TABLE, f"{way}_{which}")[row]) for which in ("min", "max")))
-            for way in ("from", "to")
-        )
-        return CycleRange(*begin_end)
+        return CycleRange(_extremes(data, row, "from"), _extremes(data, row, "to"))
 
     @property
     def allCycles(self) -> CycleRange:
-        """The same: a report has no clocks of the tiles that wait while others are active."""
-        return self.activeCycles
+        """The clocks of all of its tiles before and after; of active ones where these are told."""
+        data, row, active = self._data, self._row, self.activeCycles
+        if row < 0:
+            before = _clocks_before(data, *divmod(~row, data.of_replica("num_ipus")))
+            return CycleRange(before, before) if before else active
+        after = _extremes(data, row, "all_to")
+        if after.min < 0:
+            return active
+        step, ipu = (int(data.stored(TABLE, name)[row]) for name in ("step", "ipu"))
+        return CycleRange(_clocks_before(data, step, ipu) or active.cyclesFrom, after)
 
     @property
     def tileBalance(self) -> float:
@@ -98,7 +104,7 @@ class IpuStep(Item):
 
     def _found(self, column: str, absent: float) -> Any:
         row = self._row
-        return absent if row < 0 else self._data.column(TABLE, column).item(row)
+        return absent if row < 0 else self._data.stored(TABLE, column).item(row)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -156,8 +162,35 @@ class ExecutionStep(Item):
         return [ComputeSetStep(name, self.cyclesByTile)]
 
 
+def _extremes(data: Dataset, row: int, what: str) -> Extremes:
+    first, last = (int(data.stored(TABLE, f"{what}_{which}")[row]) for which in ("min", "max"))
+    return Extremes(first, last)
+
+
+def _clocks_before(data: Dataset, step: int, ipu: int) -> Extremes | None:
+    """Give the clocks of the tiles of an IPU before a step; None where they are not told.
+
+    They are those after the last step in which it took part. A run begins on all tiles at once.
+    """
+    rows, steps = data.kept((TABLE, ipu), lambda data: _rows_of_ipu(data, ipu))
+    place = int(np.searchsorted(steps, step)) - 1
+    run = int(data.stored("steps", "run")[step])
+    if place >= 0 and int(data.stored("steps", "run")[steps[place]]) == run:
+        found = _extremes(data, int(rows[place]), "all_to")
+    elif 0 <= run < data.length("runs"):
+        found = Extremes(*[int(data.stored("runs", "cycles_from")[run])] * 2)
+    else:
+        return None
+    return found if found.min >= 0 else None
+
+
+def _rows_of_ipu(data: Dataset, ipu: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    rows = data.rows_where(TABLE, "ipu", ipu)
+    return rows, data.column(TABLE, "step")[rows]
+
+
 def _rows_by_ipu(data: Dataset) -> tuple[int, Sequence[int], Callable[[int], IpuStep]]:
-    """Find the row of each step on each IPU, [step * IPUs + IPU]; ~step where it took no part."""
+    """Find the row of each step on each IPU, [step * IPUs + IPU]; ~place where it took no part."""
     ipus, make = data.of_replica("num_ipus"), partial(IpuStep, data)
     count = ipus * data.length("steps")
     step, ipu = data.column(TABLE, "step"), data.column(TABLE, "ipu")
@@ -165,7 +198,7 @@ def _rows_by_ipu(data: Dataset) -> tuple[int, Sequence[int], Callable[[int], Ipu
     place = step[there] * ipus + ipu[there]
     if len(place) == len(step) == count and np.array_equal(place, np.arange(count)):
         return ipus, range(count), make
-    rows = ~(np.arange(count) // max(ipus, 1))
+    rows = ~np.arange(count)
     rows[place[::-1]] = there[::-1]
     return ipus, array("q", rows.tobytes()), make
 

@@ -92,7 +92,10 @@ class Operation(Item):
 
     @property
     def replacedDebugContext(self) -> list[DebugContext]:
-        """The operations that a framework put this one in the place of: reports tell of none."""
+        """The operations that a framework put this one in the place of.
+
+        Empty: neither the user guide's documents nor `debug.cbor` tell what was replaced.
+        """
         return []
 
     def programs(self) -> Sequence[Program]:

@@ -69,6 +69,8 @@ EXECUTION_TABLES: tuple[Table, ...] = (
         whole("from_max", "cycles", "latest begin on an active tile"),
         whole("to_min", "cycles", "earliest end on an active tile"),
         whole("to_max", "cycles", "latest end on an active tile"),
+        whole("all_to_min", "cycles", "earliest clock of any tile of the IPU after the step", optional=True),
+        whole("all_to_max", "cycles", "latest clock of any tile of the IPU after the step", optional=True),
         *_BALANCES,
         whole("bytes_in", "bytes", "received by the tiles of the IPU"),
         whole("bytes_out", "bytes", "sent by the tiles of the IPU"),

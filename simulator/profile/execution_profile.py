@@ -253,6 +253,8 @@ class ExecutionProfile:
             "from_max": replay.from_max - self._origin,
             "to_min": replay.to_min - self._origin,
             "to_max": replay.to_max - self._origin,
+            "all_to_min": replay.all_to_min - self._origin,
+            "all_to_max": replay.all_to_max - self._origin,
             "tile_balance": _share(replay.spent, replay.longest * self._tiles_per_ipu),
             "active_tile_balance": _share(
                 replay.spent, replay.longest * costs.ipu_tiles[program, ipu]

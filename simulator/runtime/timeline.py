@@ -77,6 +77,7 @@ class Replay:
     sync_cycles               tile cycles spent in syncs, by step (0 for other steps)
     ipu_step, ipu             a row for each step and IPU that takes part: the step, the IPU
     from_min ... to_max       begin and end on that IPU's active tiles
+    all_to_min, all_to_max    clocks of all tiles of that IPU after the step
     longest, spent            cycles of its longest running tile, and of all of its tiles
     snapshots                 clock of each tile before every 1,024th step
     end                       clock of each tile after the last step
@@ -91,6 +92,8 @@ class Replay:
     from_max: Cycles
     to_min: Cycles
     to_max: Cycles
+    all_to_min: Cycles
+    all_to_max: Cycles
     longest: Cycles
     spent: Cycles
     snapshots: Cycles
@@ -164,7 +167,8 @@ def replay(
             begin = clock[phase.tiles]
             end = begin + phase.cycles
             clock[phase.tiles] = end
-        bounds.append(_bounds(begin, end, phase.starts))
+        after = clock.reshape(delays.ipus, -1)[phase.ipus]
+        bounds.append((*_bounds(begin, end, phase.starts), after.min(axis=1), after.max(axis=1)))
         latest = bounds[-1][3]
         frontier[step + 1] = max(frontier[step], latest.max()) if len(latest) else frontier[step]
     return Replay(
@@ -196,7 +200,9 @@ def _by_ipu(
     phases: Sequence[Phase], order: Sequence[int], bounds: list[tuple[Cycles, ...]]
 ) -> dict[str, Any]:
     counts = np.array([len(phases[index].ipus) for index in order], dtype=np.int64)
-    names = ("from_min", "from_max", "to_min", "to_max", "longest", "spent")
+    names = (
+        "from_min", "from_max", "to_min", "to_max", "longest", "spent", "all_to_min", "all_to_max"
+    )  # fmt: skip
     columns = [_join([bound[part] for bound in bounds]) for part in range(len(names))]
     return {
         "ipu_step": np.repeat(np.arange(len(order), dtype=np.int64), counts),

@@ -66,6 +66,12 @@ BROKEN: dict[str, dict[str, Any]] = {
     "peak_of_each_tile_is_that_of_its_pieces": changed_array("not_always_live_max_bytes", 9, 19),
     "steps_last_as_long_as_their_slowest_tile": changed("steps", "cycles", 3, 113),
     "steps_last_as_long_as_their_slowest_ipu": changed("steps_by_ipu", "cycles", 7, 113),
+    "clocks_of_all_tiles_enclose_those_of_active_ones": changed(
+        "steps_by_ipu", "all_to_max", 47, 9
+    ),
+    "steps_begin_with_the_clocks_that_the_last_one_left": changed(
+        "steps_by_ipu", "from_min", 9, 169
+    ),
     "time_does_not_run_back": changed("steps", "cycles_to", 5, 100),
     "overlap_is_what_was_hidden": changed("steps", "cycles_overlapped", 5, 0),
     "data_of_a_step_is_that_of_its_exchange": changed("steps", "total_data", 2, 41),

@@ -299,3 +299,21 @@ def test_the_small_report_is_the_same_in_small_parts(
         for size, value in sizes.items():
             monkeypatch.setattr(module, size, value)
     assert registry.read(tmp_path / "report") == small_report()
+
+
+INNER = [name for name in INSIDE if name in schema.TABLE]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("inner", INNER)
+def test_an_inner_table_that_was_not_recorded_is_no_table_of_no_rows(
+    tmp_path: Path, name: str, inner: str
+) -> None:
+    nothing = {column: values[:0] for column, values in small_report().table(inner).items()}
+    for rows in (None, nothing):
+        arrays = ("vertex_count_by_tile",) if inner == "compute_set_vertices" else ()
+        data = small_report(**{inner: rows}, **dict.fromkeys(arrays))
+        registry.write(data, tmp_path / "report", name)
+        back = registry.read(tmp_path / "report")
+        assert back == data
+        assert back.has(inner) == (rows is not None)

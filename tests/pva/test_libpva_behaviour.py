@@ -415,3 +415,37 @@ def test_types_of_annotations_resolve() -> None:
         return step.program.type
 
     assert typing.get_type_hints(example)["step"] is pva.ExecutionStep
+
+
+# Clocks of tiles
+
+
+def bounds(cycles: Any) -> list[int]:
+    return [getattr(at, which) for at in (cycles.cyclesFrom, cycles.cyclesTo)
+            for which in ("min", "max")]  # fmt: skip
+
+
+def test_all_cycles_are_of_idle_tiles_too(report: Report) -> None:
+    # Step 4 runs a vertex on two tiles of IPU 1; the clock of an idle one stays at 170.
+    of_step, of_next = (report.execution.steps[step].ipus[1] for step in (4, 5))
+    assert bounds(of_step.activeCycles) == [179, 197, 209, 227]
+    assert bounds(of_step.allCycles) == [170, 206, 170, 227]
+    assert bounds(of_next.allCycles)[:2] == [170, 227]
+
+
+def test_a_run_begins_on_all_tiles_at_once(report: Report) -> None:
+    assert bounds(report.execution.steps[12].ipus[0].allCycles)[:2] == [512, 512]
+
+
+def test_an_ipu_without_a_part_in_a_step_keeps_its_clocks() -> None:
+    rows = small_report().table("steps_by_ipu")
+    kept = (rows["step"] != 4) | (rows["ipu"] != 1)
+    fewer = Report.of(small_report(steps_by_ipu={name: v[kept] for name, v in rows.items()}))
+    assert bounds(fewer.execution.steps[4].ipus[1].allCycles) == [170, 206, 170, 206]
+
+
+def test_reports_without_clocks_of_all_tiles_give_those_of_active_ones() -> None:
+    rows = small_report().table("steps_by_ipu")
+    told = {name: values for name, values in rows.items() if not name.startswith("all_to")}
+    older = Report.of(small_report(steps_by_ipu=told)).execution.steps[4].ipus[1]
+    assert older.allCycles == older.activeCycles

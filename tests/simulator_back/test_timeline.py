@@ -44,10 +44,11 @@ def test_every_cycle_of_every_tile_is_accounted_for():
 
 def test_bounds_by_ipu_are_those_of_its_own_active_tiles():
     phases = [Phase.of([0, 3, 2, 0], tiles_per_ipu=2)]
-    result = replay(np.array([9, 1, 5, 7]), phases, [0], Delays.of([0] * 4))
+    result = replay(np.array([9, 1, 5, 7]), phases, [0], Delays.of([0] * 4, ipus=2))
     assert result.ipu.tolist() == [0, 1]
     assert result.from_min.tolist() == [1, 5]
     assert result.to_max.tolist() == [4, 7]
+    assert (result.all_to_min.tolist(), result.all_to_max.tolist()) == ([4, 7], [9, 7])
     assert (result.cycles_from[0], result.cycles_to[0]) == (9, 9)
 
 
