@@ -238,13 +238,12 @@ def _equal_rows(text: bytes) -> Values | None:
     """Read rows with commas between them."""
     count, first = text.count(b"]"), text[: text.find(b"]") + 1]
     same = b",".join([first.translate(None, DIGITS)] * count)
-    if len(first) < 3 or first.count(b"[") != 1 or text.translate(None, DIGITS) != same:
+    if first.count(b"[") != 1 or text.translate(None, DIGITS) != same:
+        return None
+    if b"[]" in text:  # without digits, a row of nothing looks like one of a number
         return None
     found = _row(text.translate(None, b"[]"))
-    width = first.count(b",") + 1
-    if found is None or found.size != count * width:  # rows of nothing look like those of one
-        return None
-    return found.reshape(count, width)
+    return None if found is None else found.reshape(count, first.count(b",") + 1)
 
 
 def _long_row(text: bytes) -> Values | None:

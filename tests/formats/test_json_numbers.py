@@ -31,6 +31,9 @@ def as_lists(value: Any) -> Any:
 
 
 @example(value=[[1], []], indent=None)
+@example(value=[[0], [], []], indent=None)
+@example(value=[[0], [], [1]], indent=1)
+@example(value=[[], []], indent=None)
 @given(value=st.lists(VALUES, max_size=4), indent=st.sampled_from([None, 1]))
 def test_what_is_taken_for_numbers_is_what_json_says(value: list[Any], indent: int | None) -> None:
     found = json_numbers.numbers_in(json.dumps(value, indent=indent).encode())
