@@ -214,13 +214,12 @@ def test_a_table_that_was_not_recorded_names_its_option(ask: Engine) -> None:
 @pytest.mark.parametrize("ask", ENGINES)
 def test_only_tables_that_the_query_names_are_read(ask: Engine) -> None:
     class Watched(Dataset):
-        def column(self, table: str, column: str) -> Any:
+        def stored(self, table: str, column: str) -> Any:
             read.add(table)
-            return super().column(table, column)
+            return super().stored(table, column)
 
     read: set[str] = set()
-    data = Watched(DATA)  # type: ignore[arg-type]
-    data._source = DATA._source
+    data = Watched(DATA._source)
     ask(data, "with runs as (select count(*) as n from compute_sets) select n from runs")
     assert read == {"compute_sets"}
 
