@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 from pva import schema
 from pva.formats import chunks, document, document_steps, parquet, pop, typed_arrays
+from pva.formats.document_places import INSIDE
 
 VERSION_KEY = document_steps.VERSION_KEY
 ABSENT_KEY = document.ABSENT_KEY
+INNER = ", ".join(f"`{name}`" for name in INSIDE)
 DOCUMENT_KEYS = ", ".join(f"`{key}`" for key in document.COMBINED.values())
 INTRODUCTION = f"""# The report format
 
@@ -34,8 +36,10 @@ under the keys {DOCUMENT_KEYS}.
   the only column. Readers take columns and records alike.
 * **Missing.** An optional key that is missing stands for -1 (whole numbers), not a number
   (fractions), the empty text, or the first of the values listed. Whole sections may be missing.
-* **Not recorded.** A table inside the rows of another (`program_children`, ...) that was not
-  recorded is named in the list `{ABSENT_KEY}`; where it is not named, it has no rows.
+* **Not recorded.** Some tables and arrays stand inside the rows of another table:
+  {INNER}.
+  The list `{ABSENT_KEY}` of a document names those of them that were not recorded; a table that it
+  does not name has no rows.
 * **Codes** are written as the texts listed with them. Readers also take `sync` for `Sync` and
   `SharedStructureCopy` for `CopySharedStructure`.
 * **JSON** is plain: arrays are nested lists, what is not a number is null. **CBOR** has RFC 8746

@@ -159,9 +159,7 @@ def _read(
     tables: dict[str, Columns],
     arrays: dict[str, Values],
 ) -> None:
-    absent = root.get(ABSENT_KEY) or []
-    if not isinstance(absent, list):
-        raise DamagedFileError(file, f"found {shown(absent)}", "a list of names", place=ABSENT_KEY)
+    absent = _not_recorded(file, root)
     for table in schema.TABLES:
         if table.document != document or table.name in absent:
             continue
@@ -170,13 +168,20 @@ def _read(
         if found is not None:
             tables[table.name] = found
     for array in schema.ARRAYS:
-        if array.document != document:
+        if array.document != document or array.name in absent:
             continue
         special = places.READ_ARRAY.get(array.name)
         nested = special(file, root) if special else look_up(file, root, array.place)
         if nested is not None:
             values = numbers_of(file, array.place, array.kind, nested, len(array.index))
             arrays[array.name] = values
+
+
+def _not_recorded(file: object, root: Mapping[str, Any]) -> set[str]:
+    named = root.get(ABSENT_KEY) or []
+    if not isinstance(named, list):
+        raise DamagedFileError(file, f"found {shown(named)}", "a list of names", place=ABSENT_KEY)
+    return {name for name in places.INSIDE if name in named}
 
 
 def _made(file: object, tables: dict[str, Columns], arrays: dict[str, Values]) -> Dataset:

@@ -317,3 +317,16 @@ def test_an_inner_table_that_was_not_recorded_is_no_table_of_no_rows(
         back = registry.read(tmp_path / "report")
         assert back == data
         assert back.has(inner) == (rows is not None)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_inner_array_that_was_not_recorded_is_no_array_of_no_rows(
+    tmp_path: Path, name: str
+) -> None:
+    steps, inner = ("liveness_steps", "variable_intervals"), "liveness_bytes_by_ipu"
+    whole = small_report()
+    none = {t: {c: v[:0] for c, v in whole.table(t).items()} for t in steps}
+    for rows in (None, whole.array(inner)[:0]):
+        data = small_report(**none, **{inner: rows})
+        registry.write(data, tmp_path / "report", name)
+        assert registry.read(tmp_path / "report") == data
