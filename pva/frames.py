@@ -38,7 +38,8 @@ class Frames:
         def frame() -> pd.DataFrame:
             return frame_of(self._data, name)
 
-        frame.__name__, frame.__doc__ = name, _described(name)
+        frame.__name__, frame.__qualname__ = name, f"frames.{name}"
+        frame.__doc__ = _described(name)
         return frame
 
     def __dir__(self) -> list[str]:
@@ -47,6 +48,12 @@ class Frames:
     def __repr__(self) -> str:
         present = sum(map(self._data.has, NAMES))
         return f"<Frames: {present} of {len(NAMES)} tables and arrays; schema() lists them>"
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        rows = [(name, _declared(name).meaning) for name in NAMES if self._data.has(name)]
+        return pd.DataFrame(rows, columns=["frame", "meaning"]).to_html(index=False)
 
     def schema(self) -> pd.DataFrame:
         """List every column that a frame may have, and whether this report has it.
@@ -95,9 +102,13 @@ def _array_rows() -> Iterator[tuple[str, ...]]:
         yield (array.name, *told, array.option)
 
 
+def _declared(name: str) -> schema.Table | schema.Array:
+    return schema.TABLE.get(name) or schema.ARRAY[name]
+
+
 def _described(name: str) -> str:
     """Write what a frame holds, for help in a notebook."""
-    declared: schema.Table | schema.Array = schema.TABLE.get(name) or schema.ARRAY[name]
+    declared = _declared(name)
     lines = [f"Give {name} as a DataFrame: {declared.meaning}.", ""]
     rows = _table_rows() if name in schema.TABLE else _array_rows()
     for owner, column, dtype, unit, meaning, _ in rows:

@@ -43,6 +43,9 @@ class ProgramType(enum.Enum):
     SyncAns = enum.auto()
     Sans = enum.auto()
     OnEveryTileSwitch = enum.auto()
+    # No compiled program is one of these: scripts may still compare with them.
+    Copy = enum.auto()
+    Execute = enum.auto()
 
 
 # As libpva shows it: `<Type.Sync: 6>`.

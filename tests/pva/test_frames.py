@@ -95,6 +95,13 @@ def test_help_of_a_frame_tells_columns_units_and_option() -> None:
     assert "autoReport.outputExecutionProfile" in text
 
 
+def test_frames_in_a_notebook_are_a_table_of_what_is_there() -> None:
+    found = Frames(small_report(blocks=None))._repr_html_()
+    assert "<td>steps</td>" in found and "<td>exchange_cycles</td>" in found
+    assert "<td>blocks</td>" not in found
+    assert repr(FRAMES.steps).startswith("<function frames.steps at")
+
+
 def test_numbers_missing_from_a_table_stay_missing() -> None:
     balances = FRAMES.steps()["thread_balance"]
     assert np.isnan(balances[0])

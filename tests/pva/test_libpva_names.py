@@ -195,7 +195,7 @@ ENUMS: dict[Any, dict[str, int | None]] = {
         "Off": 0, "Tile": 1, "Unknown": 2},
     pva.Target.Type: dict.fromkeys(("Ipu", "IpuModel", "Cpu", "Unknown")),
     pva.IPU.Architecture: dict.fromkeys(("Ipu2",)),
-    pva.Program.Type: dict.fromkeys(PROGRAM_TYPES),
+    pva.Program.Type: dict.fromkeys((*PROGRAM_TYPES, "Copy", "Execute")),
 }  # fmt: skip
 PUBLIC = [
     "Block", "BriefVariable", "CallProgram", "CompilationReport", "ComputeSet",
