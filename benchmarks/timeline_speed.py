@@ -39,9 +39,10 @@ ARGUMENTS = (
 )  # fmt: skip
 SERVE = """
 import sys
-from dashboard.app import create_app
+from dashboard import early
 from dashboard.server import serve
-serve(sys.argv[1:], port=0)
+early.MOST_BYTES *= int(sys.argv[1])
+serve(sys.argv[2:], port=0)
 """
 MOVES = 120
 
@@ -98,9 +99,9 @@ def _nested(random: Any, count: int) -> tuple[Any, Any, Any]:
 
 
 @contextmanager
-def served(path: Path) -> Iterator[tuple[str, int]]:
-    """Serve a report or trace; give the URL and the process."""
-    command = [sys.executable, "-c", SERVE, str(path)]
+def served(path: Path, *, early: bool) -> Iterator[tuple[str, int]]:
+    """Serve a report or trace, its pages made ready or not; give the URL and the process."""
+    command = [sys.executable, "-c", SERVE, str(int(early)), str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         yield server.stdout.readline().strip().rstrip("/"), server.pid
@@ -217,9 +218,11 @@ def both(values: list[float]) -> str:
 
 def measured(browser: Any, path: Path, source: str, page_path: str, size: int) -> None:
     """Print the line of one timeline."""
-    with served(path) as (url, process):
+    with served(path, early=False) as (url, process):
         seconds, run, held = prepared(url, source, process)
         times, most, rectangles = viewports(url, source)
+    with served(path, early=True) as (url, process):
+        prepared(url, source, process)
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.goto(f"{url}/")
         first, spent = frames(page, url, page_path)
