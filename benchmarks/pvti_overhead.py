@@ -176,35 +176,41 @@ def measure_closing() -> dict[str, float]:
         return {"closing": spent / EVENTS, "bytes": path.stat().st_size / EVENTS}
 
 
-def measure_threads(threads: int) -> dict[str, float]:
-    """Events a second on the clock, `closeTrace` counted, of so many threads at once."""
-    from pva.trace import openTrace
-
-    channel = pvti.createTraceChannel("benchmark")
+def in_threads(threads: int, block: Callable[[], Any]) -> float:
+    """Blocks a second on the clock of threads that the interpreter runs in turn."""
     barrier = threading.Barrier(threads + 1)
 
     def work() -> None:
-        point = pvti.Tracepoint(channel, "cached")
+        point = block()
         barrier.wait()
         for _ in repeat(None, THREAD_EVENTS // threads):
             with point:
                 pass
 
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    barrier.wait()
+    start = perf_counter_ns()
+    for worker in workers:
+        worker.join()
+    pvti.closeTrace()
+    return THREAD_EVENTS / (perf_counter_ns() - start) * 1e9
+
+
+def measure_threads(threads: int) -> dict[str, float]:
+    """Events a second of so many threads, those lost, and bare blocks a second."""
+    from pva.trace import openTrace
+
+    channel = pvti.createTraceChannel("benchmark")
+    bare = in_threads(threads, Bare)
     with tempfile.TemporaryDirectory() as folder:
         path = pvti.startTrace(folder)
-        workers = [threading.Thread(target=work) for _ in range(threads)]
-        for worker in workers:
-            worker.start()
-        barrier.wait()
-        start = perf_counter_ns()
-        for worker in workers:
-            worker.join()
-        pvti.closeTrace()
-        rate = THREAD_EVENTS / (perf_counter_ns() - start) * 1e9
+        rate = in_threads(threads, lambda: pvti.Tracepoint(channel, "cached"))
         trace = openTrace(path)
         found = sum(len(thread.columns) for thread in trace.threads)
         trace.close()
-    return {"rate": rate, "lost": THREAD_EVENTS - found}
+    return {"rate": rate, "bare": bare, "lost": THREAD_EVENTS - found}
 
 
 def measure_viztracer() -> dict[str, float]:
@@ -323,16 +329,13 @@ def block_rows(accelerated: bool) -> list[Row]:
 
 def total_rows(accelerated: bool) -> list[Row]:
     kind = "C" if accelerated else "Python"
-    closing = child("closing", accelerated)
-    assert closing is not None
-    rates: dict[str, list[float]] = {"one thread": [], "threads": []}
-    lost = 0.0
-    for measure in tuple(rates) * THREAD_RUNS:
-        found = child(measure, accelerated)
-        assert found is not None
-        rates[measure].append(found["rate"])
-        lost += found["lost"]
-    one, many = (max(found) for found in rates.values())
+    closing = child("closing", accelerated) or {}
+    runs: dict[str, list[dict[str, float]]] = {"one thread": [], "threads": []}
+    for measure in tuple(runs) * THREAD_RUNS:
+        runs[measure].append(child(measure, accelerated) or {})
+    one, many = (max(run["rate"] for run in found) for found in runs.values())
+    alone, together = (max(run["bare"] for run in found) for found in runs.values())
+    lost = sum(run["lost"] for found in runs.values() for run in found)
     return [
         Row(f"{kind}: an event and its part of `closeTrace`, processor", closing["closing"]),
         Row(f"{kind}: bytes an event in the file", closing["bytes"], "", 17),
@@ -340,6 +343,7 @@ def total_rows(accelerated: bool) -> list[Row]:
         Row(f"{kind}: {THREADS} threads", many, "/s"),
         Row(f"{kind}: {THREADS} threads, events lost", lost, "", 0),
         Row(f"{kind}: {THREADS} threads, times the throughput of one", many / one, "x", 1, True),
+        Row("the same without a trace, of a bare `with`", together / alone, "x"),
     ]
 
 
