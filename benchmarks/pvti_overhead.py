@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from itertools import repeat
 from pathlib import Path
@@ -29,9 +30,10 @@ BLOCKS = 2_000  # a round
 ROUNDS = 200
 EVENTS = 1_000_000  # where `closeTrace` is counted
 THREADS = 8
-THREAD_EVENTS = 400_000
+THREAD_EVENTS = 4_000_000  # ten commits and more: opening and closing are little of it
 THREAD_RUNS = 5  # in turn with one thread
 RUNS = 9  # of the demo, traced and untraced
+KILLS = 25
 ENTRY = "benchmarks.pvti_overhead"
 
 
@@ -190,8 +192,10 @@ def in_threads(threads: int, block: Callable[[], Any]) -> float:
     workers = [threading.Thread(target=work) for _ in range(threads)]
     for worker in workers:
         worker.start()
+    while barrier.n_waiting < threads:
+        time.sleep(0.001)
+    start = perf_counter_ns()  # before the others run: it is their turn for a while then
     barrier.wait()
-    start = perf_counter_ns()
     for worker in workers:
         worker.join()
     pvti.closeTrace()
@@ -211,6 +215,39 @@ def measure_threads(threads: int) -> dict[str, float]:
         found = sum(len(thread.columns) for thread in trace.threads)
         trace.close()
     return {"rate": rate, "bare": bare, "lost": THREAD_EVENTS - found}
+
+
+TO_BE_KILLED = """
+import sys, time, pvti
+channel = pvti.createTraceChannel("benchmark")
+pvti.startTrace(sys.argv[1])
+while True:
+    with pvti.Tracepoint(channel, "step"):
+        sum(range(1000))
+    print(time.perf_counter_ns(), flush=True)
+"""
+
+
+def measure_kills() -> dict[str, float]:
+    """The most milliseconds of events that a program killed while it computes has lost."""
+    from pva.trace import openTrace
+
+    lost = []
+    for run in range(KILLS):
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-c", TO_BE_KILLED, folder]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+                assert program.stdout is not None
+                last = began = int(program.stdout.readline())
+                while last - began < 1e9 + run * 7e6:  # at any time between two commits
+                    last = int(program.stdout.readline())
+                program.kill()
+                last = int((program.stdout.read().split() or [last])[-1])
+            trace = openTrace(folder)
+            committed = trace.anchor.clock_ns + int(trace.threads[0].columns.end_ns.max())
+            lost.append((last - committed) / 1e6)
+            trace.close()
+    return {"lost": max(lost)}
 
 
 def measure_viztracer() -> dict[str, float]:
@@ -279,6 +316,7 @@ MEASURES: dict[str, Callable[[], dict[str, float]]] = {
     "closing": measure_closing,
     "one thread": lambda: measure_threads(1),
     "threads": lambda: measure_threads(THREADS),
+    "kills": measure_kills,
     "viztracer": measure_viztracer,
     "opentelemetry": measure_opentelemetry,
     "cProfile": measure_cprofile,
@@ -336,6 +374,7 @@ def total_rows(accelerated: bool) -> list[Row]:
     one, many = (max(run["rate"] for run in found) for found in runs.values())
     alone, together = (max(run["bare"] for run in found) for found in runs.values())
     lost = sum(run["lost"] for found in runs.values() for run in found)
+    killed = (child("kills", accelerated) or {})["lost"]
     return [
         Row(f"{kind}: an event and its part of `closeTrace`, processor", closing["closing"]),
         Row(f"{kind}: bytes an event in the file", closing["bytes"], "", 17),
@@ -344,6 +383,7 @@ def total_rows(accelerated: bool) -> list[Row]:
         Row(f"{kind}: {THREADS} threads, events lost", lost, "", 0),
         Row(f"{kind}: {THREADS} threads, times the throughput of one", many / one, "x", 1, True),
         Row("the same without a trace, of a bare `with`", together / alone, "x"),
+        Row(f"{kind}: killed, the most that was lost, {KILLS} runs", killed, "ms", 100),
     ]
 
 
