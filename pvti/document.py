@@ -32,7 +32,7 @@ already, `_2` is added. A child process writes a file of its own.
   thread.
 * **Open spans**: `open_spans` holds what had begun and not ended at the last commit.
 * **Commits** are made every {COMMIT_SECONDS * 1e3:.0f} ms while there is something new, and every
-  second while spans are open. A process that is killed loses what ended after its last commit, no more.
+  second while spans are open. A process that is killed loses what ended after its last commit.
 * **Tasks**: an asyncio task that records something has a row of its own in `threads`, beside that
   of its thread, so that tasks that take turns do not mix. The row's `tid` is 2**40 and its `id`,
   its `name` that of the thread and of the task: `MainThread: reader`, or a number
