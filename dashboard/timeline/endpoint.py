@@ -42,7 +42,7 @@ from dashboard.timeline.search import search
 from dashboard.timeline.tiles import tiles_answer
 from dashboard.timeline.together import together_timeline
 from pva.analysis.alignment import AXES, Alignment, Axis, align
-from pva.analysis.level_of_detail import MAX_ROWS, viewport
+from pva.analysis.viewport import MAX_ROWS, viewport
 from pva.errors import NotFoundError, NotRecordedError, PvaError
 
 if TYPE_CHECKING:
@@ -169,9 +169,8 @@ def answer(
     """Pack what a window of some rows shows; all of the time when the window is none."""
     window = window_in(whole.extent, (begin, end))
     asked = np.arange(min(whole.tracks.rows, MAX_ROWS)) if rows is None else rows
-    asked = np.concatenate(
-        [asked[of_lane] for of_lane in (whole.is_overview(asked), ~whole.is_overview(asked))]
-    )
+    of_lane = whole.is_overview(asked)
+    asked = np.concatenate((asked[of_lane], asked[~of_lane]))
     found = viewport(whole.tracks, *window, min(max(pixels, 1), MAX_PIXELS), asked)
     item = np.full(len(found.event), -1)
     alone = found.count == 1

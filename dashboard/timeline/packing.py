@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.level_of_detail import Rectangles
+from pva.analysis.viewport import Rectangles
 
 MAGIC = b"TSV2"
 COLUMNS = (
@@ -42,8 +42,8 @@ def pack(rectangles: Rectangles, texts: Any, item: Column, header: dict[str, Any
     """
     label, sent = _labels_in_room(rectangles, texts)
     share = 255 * rectangles.label_time / np.maximum(rectangles.time, 1)
-    rows, first = np.unique(rectangles.row, return_index=True)
-    order = np.argsort(first)
+    row = rectangles.row
+    edges = np.flatnonzero(np.append(row[1:] != row[:-1], True)[: len(row)]) + 1
     columns = {
         "begin": rectangles.begin,
         "length": rectangles.end - rectangles.begin,
@@ -56,8 +56,8 @@ def pack(rectangles: Rectangles, texts: Any, item: Column, header: dict[str, Any
     }
     document = header | {
         "n": len(label),
-        "rows": rows[order].tolist(),
-        "counts": np.diff(np.append(first[order], len(label))).tolist(),
+        "rows": row[edges - 1].tolist(),
+        "counts": np.diff(edges, prepend=0).tolist(),
         "labels": sent,
     }
     head = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
@@ -68,18 +68,19 @@ def pack(rectangles: Rectangles, texts: Any, item: Column, header: dict[str, Any
 
 def _labels_in_room(rectangles: Rectangles, texts: Any) -> tuple[Column, list[str]]:
     """Number the labels of this answer anew, those of the widest rectangles first."""
-    widest = np.argsort(rectangles.begin - rectangles.end, kind="stable")
+    widest = np.argsort(rectangles.begin - rectangles.end)
     used, first, place = np.unique(rectangles.label[widest], return_index=True, return_inverse=True)
-    numbers = np.full(len(used), NO_LABEL, dtype=np.int64)
+    order = np.argsort(first)
     sent: list[str] = []
     room = LABEL_BYTES
-    for label in np.argsort(first).tolist():
-        text = shortened(texts[int(used[label])])
+    for label in used[order].tolist():
+        text = shortened(texts[label])
         room -= len(text.encode(errors="replace")) + 3
         if room < 0:
             break
-        numbers[label] = len(sent)
         sent.append(text)
+    numbers = np.full(len(used), NO_LABEL, dtype=np.int64)
+    numbers[order[: len(sent)]] = np.arange(len(sent))
     labels = np.empty(len(widest), dtype=np.int64)
     labels[widest] = numbers[place]
     return labels, sent

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pva.analysis.level_of_detail import SMALL, Rectangles, Tracks, viewport
+from pva.analysis.level_of_detail import SMALL, Tracks
 from pva.analysis.pyramid import build
 from pva.analysis.spans import bridged, grouped, without_overlap
+from pva.analysis.viewport import Rectangles, viewport
 
 Row = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
@@ -42,6 +43,7 @@ long_rows = st.builds(
 )
 timelines = st.lists(short_rows | long_rows, max_size=4)
 windows = st.tuples(st.integers(-5, 3000), st.sampled_from((1, 7, 100, 5000, WIDEST)))
+limits = st.sampled_from((8, 100, 3000))
 
 
 def touching(one: Row, begin: int, end: int) -> list[int]:
@@ -62,7 +64,7 @@ def rows_of(found: Rectangles, number: int) -> list[tuple[int, int]]:
 
 
 @settings(max_examples=120, deadline=None)
-@given(timelines, windows, st.integers(1, 3000), st.sampled_from((8, 100, 3000)))
+@given(timelines, windows, st.integers(1, 3000), limits)
 def test_rectangles_stand_for_all_that_touches_the_window_and_nothing_twice(
     many: list[Row], window: tuple[int, int], pixels: int, limit: int
 ) -> None:
@@ -83,12 +85,12 @@ def test_rectangles_stand_for_all_that_touches_the_window_and_nothing_twice(
 
 
 @settings(max_examples=120, deadline=None)
-@given(timelines, windows, st.integers(1, 3000))
+@given(timelines, windows, st.integers(1, 3000), limits)
 def test_time_label_and_share_of_a_rectangle_are_those_of_its_events(
-    many: list[Row], window: tuple[int, int], pixels: int
+    many: list[Row], window: tuple[int, int], pixels: int, limit: int
 ) -> None:
     kinds = [0, 1, 2, 0, 1, 2, 0, 1]
-    found = viewport(build(many, lambda: kinds), window[0], sum(window), pixels)
+    found = viewport(build(many, lambda: kinds), window[0], sum(window), pixels, limit=limit)
     columns = list(zip(*many, strict=True)) or [(), (), ()]
     begins, ends, labels = (np.concatenate([[], *column]) for column in columns)
     for place, first in enumerate(found.event.tolist()):
@@ -130,21 +132,24 @@ def test_fine_pixels_give_each_event_that_lasts_by_itself(one: Row, begin: int, 
     alone = [event for event in touching(one, begin, begin + size) if one[0][event] < one[1][event]]
     singles = found.event[(found.count == 1) & (found.time > 0)]
     assert singles.tolist() == alone
+    several = found.count > 1  # instants that are one and the same
+    assert found.begin[several].tolist() == found.end[several].tolist()
 
 
 @settings(max_examples=60, deadline=None)
-@given(timelines.filter(len), windows, st.integers(1, 40))
-def test_busy_time_of_a_pixel_is_what_its_events_cover(
-    many: list[Row], window: tuple[int, int], pixels: int
+@given(timelines.filter(len), windows, st.integers(1, 40), limits)
+def test_busy_time_before_each_rectangle_is_what_events_cover(
+    many: list[Row], window: tuple[int, int], pixels: int, limit: int
 ) -> None:
-    edges = window[0] + np.arange(pixels + 1) * max(window[1] // pixels, 1)
-    tracks = build(many)
+    found = viewport(build(many), window[0], sum(window), pixels, limit=limit)
     for number, (begin, end, _) in enumerate(many):
+        here = found.row == number
+        edges, time = found.begin[here], found.time[here]
         covered = [
-            int(np.maximum(np.minimum(end, right) - np.maximum(begin, left), 0).sum())
-            for left, right in zip(edges[:-1], edges[1:], strict=True)
+            int(np.maximum(np.minimum(end, edge) - np.maximum(begin, edges[0]), 0).sum())
+            for edge in edges
         ]
-        assert np.diff(tracks.busy(number, edges)).tolist() == covered
+        assert (np.cumsum(time) - time).tolist() == covered
 
 
 def test_an_event_of_a_cell_stands_alone_between_those_that_stand_together() -> None:
