@@ -126,6 +126,8 @@ def from_file(file: object, root: object) -> Dataset:
         foreign |= VERSION_KEY not in part and document != "debug"
         known = resolved(file, part) if document == "debug" else part
         _read(file, document, known, tables, arrays)
+    if foreign:
+        _count_replicas(tables)
     data = _made(file, tables, arrays)
     data.foreign = foreign
     return data
@@ -182,6 +184,18 @@ def _not_recorded(file: object, root: Mapping[str, Any]) -> set[str]:
     if not isinstance(named, list):
         raise DamagedFileError(file, f"found {shown(named)}", "a list of names", place=ABSENT_KEY)
     return {name for name in places.INSIDE if name in named}
+
+
+def _count_replicas(tables: dict[str, Columns]) -> None:
+    """Count the replicas where no key does: what is told by tile is of one, on whole IPUs."""
+    target, memory = tables.get("target", {}), tables.get("memory_by_tile", {})
+    held = len(next(iter(memory.values()), ()))
+    if held and target and target["num_replicas"][0] < 0:
+        machine = (int(target[key][0]) for key in ("num_ipus", "tiles_per_ipu", "num_tiles"))
+        ipus, on_ipu, tiles = machine
+        tiles = tiles if tiles > 0 else ipus * on_ipu
+        if min(on_ipu, tiles) > 0 and held % on_ipu == 0 and tiles % held == 0:
+            target["num_replicas"] = np.array([tiles // held])
 
 
 def _made(file: object, tables: dict[str, Columns], arrays: dict[str, Values]) -> Dataset:
