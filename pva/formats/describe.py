@@ -55,9 +55,9 @@ under the keys {DOCUMENT_KEYS}.
   `simulation.syncs`, one list a column, beside `step`, the row of steps.
 * **Documents of other writers**, which have no `{VERSION_KEY}`, may have the keys of the chapter
   alone. What these determine is worked out when asked for: redundant figures of the target, how
-  many replicas have the tiles of the lists by tile, the peak of liveness, one run of all steps, and, by replaying the clocks of the tiles, what syncs
-  took, `steps_by_ipu`, `tile_clock`, idle tile cycles, and all steps where there is only
-  `programTrace`.
+  many replicas have the tiles of the lists by tile, the peak of liveness, one run of all steps,
+  and, by replaying the clocks of the tiles, what syncs took, `steps_by_ipu`, `tile_clock`, idle
+  tile cycles, and all steps where there is only `programTrace`.
 * **Liveness** may also be told by a list `variables` (rows of `variables`) at each liveness step,
   in place of `variables.intervals`.
 
