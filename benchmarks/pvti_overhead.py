@@ -35,6 +35,8 @@ THREAD_RUNS = 5  # in turn with one thread
 RUNS = 9  # of the demo, traced and untraced
 KILLS = 25
 ENTRY = "benchmarks.pvti_overhead"
+# What else makes two runs of one program differ: threads that wait busily, the order of sets.
+ALIKE = {"OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 
 
 class Row(NamedTuple):
@@ -328,7 +330,7 @@ MEASURES: dict[str, Callable[[], dict[str, float]]] = {
 def child(measure: str, accelerator: bool) -> dict[str, float] | None:
     """Measure in a new process; None when what it needs is not installed."""
     environment = {k: v for k, v in os.environ.items() if k != "PVTI_OPTIONS"}
-    environment["PVTI_ACCELERATOR"] = str(int(accelerator))
+    environment |= ALIKE | {"PVTI_ACCELERATOR": str(int(accelerator))}
     done = subprocess.run(
         [sys.executable, "-m", ENTRY, "--measure", measure],
         env=environment, capture_output=True, text=True,
