@@ -6,11 +6,8 @@
   const COLUMNS = [["begin", Float64Array], ["length", Float32Array], ["time", Float32Array],
     ["item", Int32Array], ["count", Uint32Array], ["label", Uint16Array], ["colour", Uint8Array],
     ["share", Uint8Array]];
-  const MARGIN = 0.35; // of the window, fetched on each side so that a pan has something to show
   const SETTLED = 250; // milliseconds after the last move until the address takes the window over
-  const SMALLEST = 8; // units in view
   const PATIENCE = 400; // milliseconds until it is said that the server reads
-  const OPTIONS = ["report", "against", "axis", "merged", "align"]; // of the address, on which answers depend
   const views = new WeakMap();
 
   /** Read an answer into typed arrays; `rows` maps a row to its first rectangle and one behind. */
@@ -28,8 +25,6 @@
     data.places = new Map(data.rows.map((row, at) => [row, [first, (first += data.counts[at])]]));
     return data;
   }
-
-  const list = (text) => new Set((text || "").split(",").filter(Boolean).map(decodeURIComponent));
 
   class Timeline {
     constructor(place) {
@@ -73,19 +68,14 @@
 
     /** Take over what the address says: report, options, window, selection. */
     follow() {
-      const { read } = window.tilescope;
+      const { asked, read } = window.tilescope;
       const selected = read(this.place.dataset.selects);
       this.selected = /^\d+$/.test(selected || "") ? Number(selected) : -1;
-      this.state = {
-        folded: list(read("closed")), pinned: list(read("pinned")), hidden: list(read("hidden")),
-        flat: read("show") === "flat", absolute: read("time") === "absolute",
-        marks: (read("marks") || "").split(",").filter((text) => /^\d+$/.test(text)).map(Number),
-        chosen: this.range(read("selection")), axis: read("axis") || "",
-      };
+      this.state = asked.state();
       this.takeRange(read("range") || "");
-      const asked = OPTIONS.map((key) => read(key) || "").join("\u0000");
-      if (asked !== this.asked) {
-        this.asked = asked;
+      const options = asked.OPTIONS.map((key) => read(key) || "").join("\u0000");
+      if (options !== this.asked) {
+        this.asked = options;
         this.forget();
       }
       this.colours = null;
@@ -94,16 +84,11 @@
       this.draw();
     }
 
-    range(text) {
-      const found = (text || "").match(/^(\d+)-(\d+)$/);
-      return found && Number(found[1]) < Number(found[2]) ? { begin: Number(found[1]), end: Number(found[2]) } : null;
-    }
-
     /** Show the window of the address, unless it is the one that this view wrote there itself. */
     takeRange(text) {
       if (text === this.written) return;
       this.written = text;
-      const asked = this.range(text);
+      const asked = window.tilescope.asked.range(text);
       this.view = asked && this.layout ? this.inside(asked.begin, asked.end) : asked || (this.layout ? this.extent() : null);
     }
 
@@ -126,21 +111,18 @@
     }
 
     link(path, more) {
-      const { read } = window.tilescope;
-      const search = new URLSearchParams(more || {});
-      for (const key of OPTIONS) if (read(key)) search.set(key, read(key));
-      return "/timeline/" + this.place.dataset.source + path + "?" + search;
+      return window.tilescope.asked.link(this.place.dataset.source, path, more);
     }
 
     async get(path, more) {
-      const response = await fetch(this.link(path, more));
+      const response = await window.tilescope.ask(this.link(path, more));
       if (!response.ok) throw new Error((await response.text()).trim());
       return response;
     }
 
     async window_(begin, end, rows) {
       const pixels = Math.round((this.width() - window.tilescope.paint.GUTTER) * (end - begin) / (this.view.end - this.view.begin));
-      const response = await this.get("", { begin: Math.floor(begin), end: Math.ceil(end), pixels: Math.min(Math.max(pixels, 1), 8192), rows });
+      const response = await this.get("", { begin, end, pixels: Math.min(Math.max(pixels, 1), 8192), rows });
       const data = unpack(await response.arrayBuffer());
       data.asked = rows;
       return data;
@@ -202,12 +184,10 @@
     /** Work out where rows stand, and make room for them. */
     locate() {
       if (this.placed || !this.layout) return;
-      const { RULER } = window.tilescope.paint;
       this.placed = window.tilescope.rows.place(this.layout, this.state);
-      const total = RULER + this.placed.height;
-      this.tall = Math.min(total, Math.max(window.innerHeight * 0.62, 160));
+      this.tall = window.tilescope.asked.tall(this.placed.height);
       this.scroller.style.height = this.tall + 4 + "px";
-      this.sizer.style.height = total + "px";
+      this.sizer.style.height = window.tilescope.paint.RULER + this.placed.height + "px";
     }
 
     inView() {
@@ -218,7 +198,6 @@
 
     /** Give what to fetch, or null when the last answer has the window in fine enough pixels. */
     wanted() {
-      const { rows } = window.tilescope;
       const { view, data } = this;
       const seen = this.inView();
       const span = view.end - view.begin;
@@ -230,11 +209,7 @@
         const has = this.placed.entries.slice(...seen).every((entry) => entry.kind !== "row" || this.holds(entry.row));
         if (inside && fine && has) return null;
       }
-      return {
-        begin: Math.max(view.begin - MARGIN * span, Math.min(first, view.begin)),
-        end: Math.min(view.end + MARGIN * span, Math.max(last, view.end)),
-        rows: rows.needed(this.placed.entries, seen, rows.AROUND),
-      };
+      return window.tilescope.asked.wanted(this.layout, this.placed, view, seen);
     }
 
     /** Tell whether the last answer was asked for a row. */
@@ -272,13 +247,8 @@
       (this.frames = this.frames || []).push(performance.now() - started);
     }
 
-    /** Give a window no smaller than a few units and inside the whole. */
     inside(begin, end) {
-      const [first, last] = this.layout.extent;
-      const whole = Math.max(last - first, SMALLEST);
-      const span = Math.min(Math.max(end - begin, SMALLEST), whole);
-      const from = Math.max(Math.min(Math.max(begin, first), last - span), Math.min(first, last - span));
-      return { begin: from, end: from + span };
+      return window.tilescope.asked.inside(this.layout, begin, end);
     }
 
     /** Show another window. */
@@ -306,7 +276,7 @@
       const span = this.view.end - this.view.begin;
       const middle = at === undefined ? this.view.begin + span / 2 : at;
       const share = (middle - this.view.begin) / span;
-      const next = Math.max(span * factor, SMALLEST);
+      const next = Math.max(span * factor, window.tilescope.asked.SMALLEST);
       this.show(middle - share * next, middle + (1 - share) * next);
     }
 
@@ -360,30 +330,33 @@
 
     /** Put a name into a list of the address, or take it out. */
     toggle(key, name) {
-      const next = list(window.tilescope.read(key));
+      const next = window.tilescope.asked.list(window.tilescope.read(key));
       if (!next.delete(name)) next.add(name);
       window.tilescope.go({ [key]: [...next].map((text) => encodeURIComponent(text)).join(",") }, true);
     }
   }
 
+  function attach(place) {
+    if (views.has(place)) return;
+    place.timeline = new Timeline(place);
+    views.set(place, place.timeline);
+  }
+
+  // Dash calls the function below only once it has laid out all of the page.
+  window.tilescope.onArrival(() => document.querySelectorAll(".timeline").forEach(attach));
+
   /** Called by Dash when the place appears, and when address, theme or report change. */
   function timeline(identifier, search, theme, shown) {
     const place = document.getElementById(identifier);
     if (!place) return search;
-    const state = shown ? shown.report + shown.stamp : "";
+    attach(place);
     const view = views.get(place);
-    if (!view) {
-      const made = new Timeline(place);
-      made.state_ = state;
-      views.set(place, made);
-      place.timeline = made;
-      return search;
-    }
-    if (state && view.state_ && view.state_ !== state) {
+    const state = shown ? shown.report + shown.stamp : "";
+    if (state && view.shown && view.shown !== state) {
       view.reload();
       window.dash_clientside.set_props("stamped", { data: state });
     }
-    view.state_ = state;
+    view.shown = state || view.shown;
     view.follow();
     return search;
   }

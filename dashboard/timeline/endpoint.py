@@ -298,6 +298,8 @@ def _answered(store: Store, make: Make) -> Callable[[str], Response]:
         try:
             body, kind, headers = make(store, source, request.args)
         except PvaError as fault:
+            if "ahead" in request.args:  # nobody waits for it yet (assets/timeline_start.js)
+                return Response(status=204)
             return Response(str(fault), 404, mimetype="text/plain")
         return Response(body, mimetype=kind, headers=headers)
 

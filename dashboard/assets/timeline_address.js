@@ -1,0 +1,63 @@
+// What a timeline reads of the address, and what it asks the server for. Holds no state of a view.
+(function () {
+  "use strict";
+
+  const MARGIN = 0.35; // of the window, fetched on each side so that a pan has something to show
+  const SMALLEST = 8; // units in view
+  const OPTIONS = ["report", "against", "axis", "merged", "align"]; // on which answers depend
+
+  const list = (text) => new Set((text || "").split(",").filter(Boolean).map(decodeURIComponent));
+
+  function range(text) {
+    const found = (text || "").match(/^(\d+)-(\d+)$/);
+    return found && Number(found[1]) < Number(found[2]) ? { begin: Number(found[1]), end: Number(found[2]) } : null;
+  }
+
+  /** Read what the address says of rows, marks and the chosen range. */
+  function state() {
+    const { read } = window.tilescope;
+    return {
+      folded: list(read("closed")), pinned: list(read("pinned")), hidden: list(read("hidden")),
+      flat: read("show") === "flat", absolute: read("time") === "absolute",
+      marks: (read("marks") || "").split(",").filter((text) => /^\d+$/.test(text)).map(Number),
+      chosen: range(read("selection")), axis: read("axis") || "",
+    };
+  }
+
+  function link(source, path, more) {
+    const { read } = window.tilescope;
+    const search = new URLSearchParams(more || {});
+    for (const key of OPTIONS) if (read(key)) search.set(key, read(key));
+    return "/timeline/" + source + path + "?" + search;
+  }
+
+  /** Give a window no smaller than a few units and inside the whole. */
+  function inside(layout, begin, end) {
+    const [first, last] = layout.extent;
+    const whole = Math.max(last - first, SMALLEST);
+    const span = Math.min(Math.max(end - begin, SMALLEST), whole);
+    const from = Math.max(Math.min(Math.max(begin, first), last - span), Math.min(first, last - span));
+    return { begin: from, end: from + span };
+  }
+
+  /** Give how high the view of rows so high together is. */
+  function tall(height) {
+    return Math.min(window.tilescope.paint.RULER + height, Math.max(window.innerHeight * 0.62, 160));
+  }
+
+  /** Give begin, end and rows to ask for, so that `view` and the entries `seen` have some around. */
+  function wanted(layout, placed, view, seen) {
+    const { rows } = window.tilescope;
+    const span = view.end - view.begin;
+    const [first, last] = layout.extent;
+    return {
+      begin: Math.floor(Math.max(view.begin - MARGIN * span, Math.min(first, view.begin))),
+      end: Math.ceil(Math.min(view.end + MARGIN * span, Math.max(last, view.end))),
+      rows: rows.needed(placed.entries, seen, rows.AROUND),
+    };
+  }
+
+  window.tilescope = Object.assign(window.tilescope || {}, {
+    asked: { OPTIONS, SMALLEST, list, range, state, link, inside, tall, wanted },
+  });
+})();
