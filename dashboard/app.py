@@ -38,7 +38,7 @@ _INDEX = """<!DOCTYPE html>
 {%metas%}
 <title>{%title%}</title>
 <link rel="icon" href="data:,">
-<script src="assets/early.js"></script>
+<script src="assets/early.js?m=[[early]]"></script>
 <style>[[tokens]]</style>
 {%css%}
 </head>
@@ -60,14 +60,16 @@ def create_app(paths: Sequence[Path | str], *, host: str = "127.0.0.1", token: s
 def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Dash:
     """Make the application for a store; raises ValueError as `create_app` does."""
     warm()
+    assets = Path(__file__).parent / "assets"
+    early = f"{(assets / 'early.js').stat().st_mtime:.0f}"  # its address changes with it
     app = Application(
         "tilescope",
-        assets_folder=str(Path(__file__).parent / "assets"),
+        assets_folder=str(assets),
         assets_ignore="early.js",
         title="tilescope",
         update_title=None,
         suppress_callback_exceptions=True,
-        index_string=_INDEX.replace("[[tokens]]", theme.css()),
+        index_string=_INDEX.replace("[[tokens]]", theme.css()).replace("[[early]]", early),
         meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
         add_log_handler=False,
     )

@@ -52,6 +52,7 @@ def _vendored(name: str) -> Response:
 
 
 def register(app: Dash) -> None:
-    """Serve the scripts that take the place of others."""
+    """Serve the scripts that take the place of others, and have the browser keep all."""
+    app.server.config["SEND_FILE_MAX_AGE_DEFAULT"] = KEPT_SECONDS
     app.server.add_url_rule(PLOTLY_URL, "plotly", lambda: _vendored(PLOTLY))
     app.server.add_url_rule("/vendor/<name>", "vendor", _vendored)
