@@ -7,7 +7,7 @@ into the `values` of their column.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pva import schema, validation
 from pva.errors import InconsistentDataError, NotRecordedError
-from pva.sources import Held, Memory, Source
+from pva.sources import Joined, Memory, Source, Spend
 
 Values = npt.NDArray[Any]
 T = TypeVar("T")
@@ -36,8 +36,10 @@ class Dataset:
         self.name = name
         self.foreign = False  # told by another writer, whose documents leave things out
         self._source = source
-        self._stored = Held(source.limit * 3 / 4)
-        self._wide = Held(source.limit / 4)  # of them, in the types of the schema
+        self.room = source.room
+        self._stored = self.room.keep(1 / 2)
+        self._wide = self.room.keep(1 / 6)  # of them, in the types of the schema
+        self._sizes: dict[tuple[str, str], int] = {}
         self._kept: dict[object, Any] = {}
         self._lengths: dict[str, tuple[str, int]] = {}  # by index, of the first array read
 
@@ -67,13 +69,15 @@ class Dataset:
     @classmethod
     def joined(cls, parts: Sequence[Dataset], name: str = "report") -> Dataset:
         """Make one dataset of several; what two of them hold comes from the earlier."""
-        joined = cls(_Joined(parts), name)
+        joined = cls(Joined(parts), name)
         joined.foreign = any(part.foreign for part in parts)
         return joined
 
     def select(self, *documents: schema.Document) -> Dataset:
         """Give what belongs to the documents named, from graph, execution and debug."""
-        return Dataset(_Selected(self, documents), self.name)
+        items: list[schema.Table | schema.Array] = [*schema.TABLES, *schema.ARRAYS]
+        names = {item.name for item in items if item.document in documents}
+        return Dataset(Joined([self], names), self.name)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -97,9 +101,10 @@ class Dataset:
             return self._wide[table, column]
         except KeyError:
             stored = self.stored(table, column)
-        kind = schema.TABLE[table].column(column).kind
-        values: Values = stored.astype(DTYPES[kind], copy=False)
-        return self._wide.hold((table, column), _frozen(values))
+        with self.room.spending() as spend:
+            place = f"table {table}, column {column}"
+            values = self._widened(stored, schema.TABLE[table].column(column).kind, place, spend)
+            return self._wide.hold((table, column), _frozen(values), self.size(table, column))
 
     def stored(self, table: str, column: str) -> Values:
         """Give the same in the type that it has in the file, which may be a narrower one."""
@@ -107,13 +112,20 @@ class Dataset:
             return self._stored[table, column]
         except KeyError:
             self._require(table, self._source.tables())
-        self._wide.make_room()
-        values: Values = self._source.column(table, column)
         declared = schema.TABLE[table].column(column)
-        checked: Values = values.astype(DTYPES[declared.kind], copy=False)
-        validation.check_column(self, table, declared, checked)
-        self._wide.hold((table, column), _frozen(checked))
-        return self._stored.hold((table, column), _frozen(values))
+        with self.room.spending() as spend:
+            values: Values = self._source.column(table, column, spend)
+            size = spend.spent
+            place = f"table {table}, column {column}"
+            checked = self._widened(values, declared.kind, place, spend)
+            self._sizes[table, column] = size if declared.kind == "text" else checked.nbytes
+            validation.check_column(self, table, declared, checked)
+            self._wide.hold((table, column), _frozen(checked), self._sizes[table, column])
+            return self._stored.hold((table, column), _frozen(values), size)
+
+    def size(self, table: str, column: str) -> int:
+        """Tell the bytes of a column that was read, its texts among them."""
+        return self._sizes[table, column]
 
     def texts(self, table: str, column: str) -> Values:
         """Give a column of codes as the texts that they stand for."""
@@ -125,8 +137,26 @@ class Dataset:
         return schema.TABLE[table].column(column).values
 
     def table(self, table: str) -> dict[str, Values]:
-        """Give all columns of a table; raises NotRecordedError."""
-        return {c.name: self.column(table, c.name) for c in schema.TABLE[table].columns}
+        """Give all columns of a table; raises NotRecordedError, DamagedFileError (too large)."""
+        return dict(self.columns(table))
+
+    def columns(self, table: str) -> Iterator[tuple[str, Values]]:
+        """Give the columns of a table one by one, for one who keeps them all."""
+        self._require(table, self._source.tables())
+        columns = schema.TABLE[table].columns
+        self.make_room(8 * len(columns) * self.length(table), f"table {table}")
+        with self.room.spending() as spend:
+            for column in columns:
+                values = self.column(table, column.name)
+                spend(self.size(table, column.name), f"table {table}, column {column.name}")
+                yield column.name, values
+
+    def make_room(self, amount: int, place: str) -> None:
+        """Let go of what is held for bytes that are about to be taken.
+
+        Raises DamagedFileError where they are more than reading the file may take.
+        """
+        self.room.check(amount, place)
 
     def value(self, table: str, column: str) -> Any:
         """Give the value of a table of one row, as a Python object."""
@@ -176,32 +206,36 @@ class Dataset:
         """Count the rows of a table; 0 when it was not recorded."""
         if table not in self._source.tables():
             return 0
-        return len(self.column(table, schema.TABLE[table].columns[0].name))
+        return self._source.length(table)
 
     def array(self, array: str) -> Values:
         """Give a whole array; raises NotRecordedError."""
         if array in self._wide:
             return self._wide[array]
-        self._wide.make_room()
-        values = self._rows(array, 0, None)
-        if array not in self._stored:
-            validation.check_shape(self, schema.ARRAY[array], values.shape)
-            validation.check_users(self, schema.ARRAY[array], len(values))
-            self._check_same_lengths(array, values.shape)
-            self._stored.hold(array, values)
-        return self._wide.hold(array, self._widened(array, values))
+        with self.room.spending() as spend:
+            values = self._rows(array, 0, None, spend)
+            size = spend.spent
+            if array not in self._stored:
+                validation.check_shape(self, schema.ARRAY[array], values.shape)
+                validation.check_users(self, schema.ARRAY[array], len(values))
+                self._check_same_lengths(array, values.shape)
+                self._stored.hold(array, values, size)
+            wide = self._widened(values, schema.ARRAY[array].kind, array, spend)
+            return self._wide.hold(array, _frozen(wide), wide.nbytes)
 
     def rows(self, array: str, first: int, stop: int | None) -> Values:
         """Give rows `first` to `stop` of an array and read no others; raises NotRecordedError."""
-        return self._widened(array, self._rows(array, first, stop))
+        with self.room.spending() as spend:
+            values = self._rows(array, first, stop, spend)
+            return _frozen(self._widened(values, schema.ARRAY[array].kind, array, spend))
 
-    def _rows(self, array: str, first: int, stop: int | None) -> Values:
+    def _rows(self, array: str, first: int, stop: int | None, spend: Spend) -> Values:
         """Give the same in the type that it has in the file."""
         declared = schema.ARRAY[array]
         self._require(array, self._source.arrays())
         if array in self._stored:
             return self._stored[array][first:stop]
-        values = self._source.rows(array, first, stop)
+        values = self._source.rows(array, first, stop, spend)
         if not len(values):  # lists of nothing, in a document of its own, tell no shape
             inner = zip(declared.index[1:], values.shape[1:], strict=False)
             values = values.reshape(
@@ -210,12 +244,15 @@ class Dataset:
         validation.check_array(self, declared, values)
         return _frozen(values)
 
-    def _widened(self, array: str, values: Values) -> Values:
+    def _widened(self, values: Values, kind: schema.Kind, place: str, spend: Spend) -> Values:
+        """Give values in the type that the schema has."""
+        if values.dtype != DTYPES[kind]:
+            spend(values.size * np.dtype(DTYPES[kind]).itemsize, place)
         try:
-            return _frozen(values.astype(DTYPES[schema.ARRAY[array].kind], copy=False))
+            return values.astype(DTYPES[kind], copy=False)
         except MemoryError as error:
             found, wanted = "too large for the memory", "some rows of it"
-            raise InconsistentDataError(self.name, found, wanted, place=array) from error
+            raise InconsistentDataError(self.name, found, wanted, place=place) from error
 
     def row(self, array: str, row: int) -> Values:
         """Give one row of an array; raises NotRecordedError, InconsistentDataError."""
@@ -292,40 +329,6 @@ class Dataset:
     def _check_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         for name in self.arrays:
             validation.check_shape(self, schema.ARRAY[name], shapes[name])
-
-
-class _Joined:
-    """The source of a dataset that several others make up."""
-
-    def __init__(self, parts: Sequence[Dataset]) -> None:
-        self.limit = min((part._source.limit for part in parts), default=float("inf"))
-        self._tables = {name: part for part in reversed(parts) for name in part.tables}
-        self._arrays = {name: part for part in reversed(parts) for name in part.arrays}
-
-    def tables(self) -> Collection[str]:
-        return self._tables.keys()
-
-    def arrays(self) -> Collection[str]:
-        return self._arrays.keys()
-
-    def column(self, table: str, column: str) -> Values:
-        return self._tables[table].column(table, column)
-
-    def rows(self, array: str, first: int, stop: int | None) -> Values:
-        return self._arrays[array].rows(array, first, stop)
-
-
-class _Selected(_Joined):
-    """The source of a dataset that is a part of another."""
-
-    def __init__(self, whole: Dataset, documents: Collection[str]) -> None:
-        self.limit = whole._source.limit
-        self._tables = {
-            name: whole for name in whole.tables if schema.TABLE[name].document in documents
-        }
-        self._arrays = {
-            name: whole for name in whole.arrays if schema.ARRAY[name].document in documents
-        }
 
 
 def texts_of(column: schema.Column, codes: Values) -> Values:

@@ -1,19 +1,28 @@
-"""Where a dataset takes its columns and arrays from, and what it keeps of them."""
+"""Where a dataset takes its columns and arrays from, and how much memory they may take."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import threading
+import weakref
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy.typing as npt
 
+from pva.errors import DamagedFileError
+
 Values = npt.NDArray[Any]
+Spend = Callable[[int, str], None]  # bytes that are about to be taken, and what takes them
 
 
 class Source(Protocol):
-    """Where a dataset takes its columns and arrays from; a format implements it."""
+    """Where a dataset takes its columns and arrays from; a format implements it.
 
-    limit: float  # bytes that a column or an array may take; as many are held in all
+    What reading gives is spent before it is made, whatever is needed for it beside is not.
+    """
+
+    room: Room
 
     def tables(self) -> Collection[str]:
         """Name the tables that are there."""
@@ -21,45 +30,106 @@ class Source(Protocol):
     def arrays(self) -> Collection[str]:
         """Name the arrays that are there."""
 
-    def column(self, table: str, column: str) -> Values:
+    def length(self, table: str) -> int:
+        """Count the rows of a table that is there."""
+
+    def column(self, table: str, column: str, spend: Spend) -> Values:
         """Read one column of a table that is there."""
 
-    def rows(self, array: str, first: int, stop: int | None) -> Values:
+    def rows(self, array: str, first: int, stop: int | None, spend: Spend) -> Values:
         """Read rows `first` to `stop` (exclusive; None for the end) of an array that is there."""
+
+
+class Room:
+    """The bytes that reading a file may take; what is held makes way for what is read."""
+
+    def __init__(self, limit: float = float("inf"), file: object = "") -> None:
+        self.limit = limit
+        self._file = file
+        self._taken = 0
+        self._held: list[weakref.ref[Held]] = []
+        self._lock = threading.Lock()
+
+    def keep(self, share: float) -> Held:
+        """Make a place where things may be held that take a share of the room."""
+        held = Held(share * self.limit)
+        with self._lock:
+            self._held = [*(known for known in self._held if known() is not None),
+                          weakref.ref(held)]  # fmt: skip
+        return held
+
+    @contextmanager
+    def spending(self) -> Iterator[Spending]:
+        """Give what takes bytes until the end of the block."""
+        spend = Spending(self)
+        try:
+            yield spend
+        finally:
+            self.take(-spend.spent)
+
+    def take(self, amount: int) -> None:
+        """Count bytes as taken, or as given back."""
+        with self._lock:
+            self._taken += amount
+
+    def check(self, amount: int, place: str) -> None:
+        """Let go of what is held when bytes are needed; raises DamagedFileError when too many."""
+        if self.limit == float("inf"):
+            return
+        if amount + self._taken > self.limit:
+            wanted = f"at most {self.limit - self._taken:.0f} more in a file of this size"
+            raise DamagedFileError(self._file, f"{amount} bytes", wanted, place=place)
+        with self._lock:
+            held = [known for reference in self._held if (known := reference()) is not None]
+            while held and sum(known.bytes for known in held) + amount + self._taken > self.limit:
+                max(held, key=lambda known: known.bytes).drop_oldest()
+
+
+class Spending:
+    """What was taken from a room in one place."""
+
+    def __init__(self, room: Room) -> None:
+        self.spent = 0
+        self._room = room
+
+    def __call__(self, amount: int, place: str) -> None:
+        """Take bytes; raises DamagedFileError when there are not so many."""
+        self._room.check(amount, place)
+        self._room.take(amount)
+        self.spent += amount
 
 
 class Held(dict[str | tuple[str, str], Values]):
     """Columns and arrays that were read, the oldest let go of when they are too large."""
 
     def __init__(self, limit: float) -> None:
-        self._limit, self._bytes = limit, 0
+        self._limit, self.bytes = limit, 0
+        self._sizes: dict[str | tuple[str, str], int] = {}
 
-    def hold(self, name: str | tuple[str, str], values: Values) -> Values:
-        """Keep one, whatever its size, until the next comes."""
+    def hold(self, name: str | tuple[str, str], values: Values, size: int) -> Values:
+        """Keep one of some bytes, whatever its size, until the next comes."""
         self._drop(name)
-        self[name] = values
-        self._bytes += values.nbytes
-        while self._bytes > self._limit and len(self) > 1:
-            self._drop(*list(self)[:1])
+        self[name], self._sizes[name] = values, size
+        self.bytes += size
+        while self.bytes > self._limit and len(self) > 1:
+            self.drop_oldest()
         return values
 
-    def make_room(self) -> None:
-        """Let go of what is too large, before the next is read."""
-        while self._bytes > self._limit and self:
-            self._drop(*list(self)[:1])
+    def drop_oldest(self) -> None:
+        """Let go of one."""
+        self._drop(*list(self)[:1])
 
     def _drop(self, *names: str | tuple[str, str]) -> None:
         for name in names:  # another thread may have been first
-            values = self.pop(name, None)
-            self._bytes -= 0 if values is None else values.nbytes
+            self.pop(name, None)
+            self.bytes -= self._sizes.pop(name, 0)
 
 
 class Memory:
     """The source of a dataset that was made in memory."""
 
-    limit = float("inf")
-
     def __init__(self, tables: dict[str, dict[str, Values]], arrays: dict[str, Values]) -> None:
+        self.room = Room()
         self._tables = tables
         self.held = arrays
 
@@ -69,8 +139,68 @@ class Memory:
     def arrays(self) -> Collection[str]:
         return self.held.keys()
 
-    def column(self, table: str, column: str) -> Values:
+    def length(self, table: str) -> int:
+        return len(next(iter(self._tables[table].values())))
+
+    def column(self, table: str, column: str, spend: Spend) -> Values:
         return self._tables[table][column]
 
-    def rows(self, array: str, first: int, stop: int | None) -> Values:
+    def rows(self, array: str, first: int, stop: int | None, spend: Spend) -> Values:
         return self.held[array][first:stop]
+
+
+class Part(Protocol):
+    """A dataset that is a part of another."""
+
+    room: Room
+
+    @property
+    def tables(self) -> Collection[str]:
+        """Name the tables that are there."""
+
+    @property
+    def arrays(self) -> Collection[str]:
+        """Name the arrays that are there."""
+
+    def length(self, table: str) -> int:
+        """Count the rows of a table."""
+
+    def column(self, table: str, column: str) -> Values:
+        """Give a column."""
+
+    def size(self, table: str, column: str) -> int:
+        """Tell the bytes of a column that was read."""
+
+    def rows(self, array: str, first: int, stop: int | None) -> Values:
+        """Give rows of an array."""
+
+
+class Joined:
+    """The source of a dataset that several others make up, or what is named of one."""
+
+    def __init__(self, parts: Sequence[Part], names: Collection[str] | None = None) -> None:
+        rooms = [part.room for part in parts]
+        self.room = min(rooms, key=lambda room: room.limit, default=Room())
+        self._tables = {name: part for part in reversed(parts) for name in part.tables
+                        if names is None or name in names}  # fmt: skip
+        self._arrays = {name: part for part in reversed(parts) for name in part.arrays
+                        if names is None or name in names}  # fmt: skip
+
+    def tables(self) -> Collection[str]:
+        return self._tables.keys()
+
+    def arrays(self) -> Collection[str]:
+        return self._arrays.keys()
+
+    def length(self, table: str) -> int:
+        return self._tables[table].length(table)
+
+    def column(self, table: str, column: str, spend: Spend) -> Values:
+        values = self._tables[table].column(table, column)
+        spend(self._tables[table].size(table, column), f"table {table}, column {column}")
+        return values
+
+    def rows(self, array: str, first: int, stop: int | None, spend: Spend) -> Values:
+        values = self._arrays[array].rows(array, first, stop)
+        spend(values.nbytes, array)
+        return values

@@ -40,7 +40,7 @@ TABLE = {
     "pva.units": Row(),
     "pva.schema": Row(),
     "pva.validation": Row(MIDDLE),
-    "pva.sources": Row(),
+    "pva.sources": Row(("pva.errors",)),
     "pva.dataset": Row(MIDDLE),
     "pva.formats": Row(
         (*MIDDLE, "pvti.schema", "cbor2", "orjson", "msgspec"), ("pyarrow", "perfetto")

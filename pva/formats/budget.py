@@ -28,13 +28,18 @@ TEXT = 76  # bytes of one without a character, at most
 SMALL, TEXTS = {int, float, bool, type(None)}, {str, type(None)}
 
 
+def reading_limit(size: int) -> int:
+    """Tell how many bytes what is read of a file of a size may take, beside what is let go of."""
+    return max(LEAST, TIMES_THE_FILE * size) - ASIDE
+
+
 class Budget:
     """The memory that is left for the values of a file whose bytes are held, too."""
 
     def __init__(self, file: object, size: int) -> None:
         self.file = file
         self.size = size
-        self.left = max(LEAST, TIMES_THE_FILE * size) - size - ASIDE
+        self.left = reading_limit(size) - size
 
     def spend(self, amount: int, place: str = "") -> None:
         """Take from what is left; raises DamagedFileError when it is not enough."""

@@ -16,21 +16,7 @@ SIGNED, UNSIGNED = ("i4", "i8"), ("u1", "u2", "u4", "i8")
 DTYPES = frozenset({"u1", "u2", "u4", "u8", "i4", "i8", "f4", "f8"})
 CHUNK_BYTES = 1 << 20  # so that one row is read without much of the rest
 CHUNK_LIMIT = 16 << 20
-# Bytes of a column or an array in memory, half of what reading a file may take: single bytes come
-# as eight, packing saves as much again, and a small file could fill the memory with zeros. The
-# columns of a table are read one by one; a frame of them all takes more.
-ARRAY_LEAST, TIMES_THE_FILE, TABLE_TIMES_THE_FILE = 128 << 20, 2, 16
 WORTH_PACKING = 0.5  # shrunk to this share or below, a chunk is kept packed: unpacking is slow
-
-
-def array_limit(size: int) -> int:
-    """Tell how many bytes a column or an array of a file of a size may take."""
-    return max(ARRAY_LEAST, TIMES_THE_FILE * size)
-
-
-def table_limit(size: int) -> int:
-    """Tell how many bytes all columns of a table may take."""
-    return max(ARRAY_LEAST, TABLE_TIMES_THE_FILE * size)
 
 
 class Chunk(NamedTuple):

@@ -24,6 +24,7 @@ from pva.formats.replay import (
     step_types,
 )
 from pva.formats.values import Values
+from pva.sources import Spend
 
 Columns = dict[str, Values]
 Derived = tuple[tuple[str, ...], Callable[[Dataset], Columns]]
@@ -47,11 +48,10 @@ def completed(told: Dataset) -> Dataset:
 class _Completed:
     """The source of a dataset in which what is missing is worked out when it is asked for."""
 
-    limit = float("inf")
-
     def __init__(
         self, told: Dataset, derived: Mapping[str, Derived], hidden: frozenset[str] = frozenset()
     ) -> None:
+        self.room = told.room
         self._told = told
         self._hidden = hidden
         self._make = {
@@ -69,12 +69,17 @@ class _Completed:
     def arrays(self) -> Collection[str]:
         return {*self._told.arrays, *([CLOCK] if self._clocked else [])}
 
-    def rows(self, array: str, first: int, stop: int | None) -> Values:
+    def length(self, table: str) -> int:
+        if table not in self._make or self._told.has(table):
+            return self._told.length(table)
+        return len(next(iter(self._told.kept(("derived", table), self._make[table]).values())))
+
+    def rows(self, array: str, first: int, stop: int | None, spend: Spend) -> Values:
         if array == CLOCK and self._clocked:
             return _replayed(self._told).snapshots[first:stop]
         return self._told.rows(array, first, stop)
 
-    def column(self, table: str, column: str) -> Values:
+    def column(self, table: str, column: str, spend: Spend) -> Values:
         make = self._make.get(table)
         if make is None:
             return self._told.column(table, column)

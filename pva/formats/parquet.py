@@ -30,8 +30,9 @@ from pva.errors import (
     PvaError,
     UnknownFormatError,
 )
-from pva.formats.chunks import array_limit, table_limit
+from pva.formats.budget import POINTER, TEXT, reading_limit
 from pva.formats.values import column_of
+from pva.sources import Room, Spend
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,6 +45,7 @@ SUFFIX = ".parquet"
 INSTALL = "pip install 'tilescope[parquet]'"
 PREFIX = "tilescope."  # of the keys of our metadata
 BATCH = 1 << 20  # values of an array that are turned into rows at once
+AT_ONCE = 1 << 18  # rows that are read at once
 
 
 def files(directory: Path) -> list[Path]:
@@ -241,11 +243,9 @@ def _named(file: Path) -> tuple[str, Path]:
     if version.isdecimal() and int(version) > schema.FORMAT_VERSION:
         wanted = f"tables are read up to version {schema.FORMAT_VERSION}: update tilescope"
         raise NewerVersionError(file, f"format version {version}", wanted)
-    most = array_limit(size) // 8
-    if name in schema.TABLE:
-        most = min(most, table_limit(size) // (8 * len(schema.TABLE[name].columns)))
-    if rows > most:
-        raise DamagedFileError(file, f"{rows} rows in {size} bytes", f"at most {most} rows")
+    if rows > reading_limit(size) // 8:
+        wanted = f"at most {reading_limit(size) // 8} rows"
+        raise DamagedFileError(file, f"{rows} rows in {size} bytes", wanted)
     return name, file
 
 
@@ -262,7 +262,8 @@ class _Parquet:
 
     def __init__(self, named: Mapping[str, Path]) -> None:
         self._files = named
-        self.limit: float = array_limit(sum(file.stat().st_size for file in named.values()))
+        size = sum(file.stat().st_size for file in named.values())
+        self.room = Room(reading_limit(size), next(iter(named.values())).parent)
 
     def tables(self) -> Collection[str]:
         return [name for name in self._files if name in schema.TABLE]
@@ -270,38 +271,48 @@ class _Parquet:
     def arrays(self) -> Collection[str]:
         return [name for name in self._files if name in schema.ARRAY]
 
-    def column(self, table: str, column: str) -> Values:
+    def length(self, table: str) -> int:
+        import pyarrow.parquet as pq
+
+        with _reading(self._files[table]), pq.ParquetFile(self._files[table]) as opened:
+            return int(opened.metadata.num_rows)
+
+    def column(self, table: str, column: str, spend: Spend) -> Values:
+        import pyarrow.parquet as pq
+
         file, declared = self._files[table], schema.TABLE[table].column(column)
-        values, rows, _ = _column(file, column)
+        rows = self.length(table)
         if schema.TABLE[table].layout == "object" and rows != 1:
             raise DamagedFileError(file, f"{rows} rows", "one row", place=column)
-        if values is not None:
-            return _decoded(file, declared, values)
+        spend(rows * POINTER, f"{file.name}, {column}")
+        with _reading(file, column):
+            if column in pq.read_schema(file).names:
+                return _column(file, declared, spend)
         if not declared.optional:
             raise DamagedFileError(file, "no such column", f"{table} has it", place=column)
-        return column_of(file, column, declared, [None] * rows)
+        return np.full(rows, schema.MISSING[declared.kind], DTYPES[declared.kind])
 
-    def rows(self, array: str, first: int, stop: int | None) -> Values:
-        declared, file = schema.ARRAY[array], self._files[array]
-        with _reading(file):
-            return _dense(file, declared, self.limit)[first:stop]
+    def rows(self, array: str, first: int, stop: int | None, spend: Spend) -> Values:
+        with _reading(self._files[array]):
+            return _dense(self._files[array], schema.ARRAY[array], spend)[first:stop]
 
 
-def _column(file: Path, name: str) -> tuple[pa.Array | None, int, dict[str, str]]:
-    """Read one column, None when there is none; tell the rows of the file and its metadata."""
+def _column(file: Path, column: schema.Column, spend: Spend) -> Values:
+    """Read one column, some rows at a time; a text told very often is held once."""
     import pyarrow.parquet as pq
 
-    with _reading(file, name), pq.ParquetFile(file) as opened:
-        told, rows = _told(opened), opened.metadata.num_rows
-        if name not in opened.schema_arrow.names:
-            return None, rows, told
-        _check_flat(file, opened.schema_arrow.field(name))
-    # A text told very often is held once.
-    with _reading(file, name), pq.ParquetFile(file, read_dictionary=[name]) as opened:
-        values = opened.read(columns=[name]).column(0).combine_chunks()
-        if values.null_count:
-            raise DamagedFileError(file, "null", "no value missing", place=name)
-        return values, rows, told
+    filled = 0
+    with pq.ParquetFile(file, read_dictionary=[column.name]) as opened:
+        _check_flat(file, opened.schema_arrow.field(column.name))
+        found = np.empty(opened.metadata.num_rows, DTYPES[column.kind])
+        for batch in opened.iter_batches(AT_ONCE, columns=[column.name]):
+            values = _decoded(file, column, _whole(file, batch, column.name), spend)
+            found[filled : filled + len(values)] = values
+            filled += len(values)
+    if filled != len(found):
+        wanted = f"{len(found)}, as the file tells"
+        raise DamagedFileError(file, f"{filled} rows", wanted, place=column.name)
+    return found
 
 
 def _check_flat(file: Path, field: pa.Field) -> None:
@@ -313,18 +324,19 @@ def _check_flat(file: Path, field: pa.Field) -> None:
         raise DamagedFileError(file, f"values of type {field.type}"[:80], wanted, place=field.name)
 
 
-def _decoded(file: Path, column: schema.Column, values: pa.Array) -> Values:
+def _decoded(file: Path, column: schema.Column, values: pa.Array, spend: Spend) -> Values:
     with _reading(file, column.name):
         if column.kind not in ("code", "text"):
             found = values.to_numpy(zero_copy_only=False)
             return column_of(file, column.name, column, found)
         coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
+        spend(coded.dictionary.nbytes + TEXT * len(coded.dictionary), f"{file.name}, {column.name}")
         words = column_of(file, column.name, column, coded.dictionary.to_pylist())
         codes: Values = words[coded.indices.to_numpy(zero_copy_only=False)]
         return codes
 
 
-def _dense(file: Path, array: schema.Array, limit: float) -> Values:
+def _dense(file: Path, array: schema.Array, spend: Spend) -> Values:
     """Put the values of an array at their places, some at a time; the others are zero."""
     import pyarrow.parquet as pq
 
@@ -332,7 +344,8 @@ def _dense(file: Path, array: schema.Array, limit: float) -> Values:
     columns.append(schema.Column(array.value_column, array.kind, array.unit, array.meaning))
     names = [column.name for column in columns]
     with pq.ParquetFile(file) as opened:
-        shape = _array_shape(file, array, _told(opened).get("shape", ""), limit)
+        shape = _array_shape(file, array, _told(opened).get("shape", ""))
+        spend(math.prod(shape) * POINTER, f"{file.name}, shape {shape}")
         missing = [name for name in names if name not in opened.schema_arrow.names]
         if missing:
             raise DamagedFileError(file, "no such column", f"{array.name} has it", place=missing[0])
@@ -340,8 +353,11 @@ def _dense(file: Path, array: schema.Array, limit: float) -> Values:
             found, wanted = f"{opened.metadata.num_rows} rows", f"at most one a value of {shape}"
             raise DamagedFileError(file, found, wanted)
         dense: Values = np.zeros(shape, DTYPES[array.kind])
-        for batch in opened.iter_batches(BATCH, columns=names):
-            parts = [_decoded(file, column, _whole(file, batch, column.name)) for column in columns]
+        for batch in opened.iter_batches(AT_ONCE, columns=names):
+            parts = [
+                _decoded(file, column, _whole(file, batch, column.name), spend)
+                for column in columns
+            ]
             *places, values = parts
             _check_places(file, array, places, shape)
             dense[tuple(places)] = values
@@ -369,12 +385,12 @@ def _whole(file: Path, batch: pa.RecordBatch, name: str) -> pa.Array:
     return values
 
 
-def _array_shape(file: Path, array: schema.Array, text: str, limit: float) -> tuple[int, ...]:
+def _array_shape(file: Path, array: schema.Array, text: str) -> tuple[int, ...]:
     """Read the shape of an array; raises DamagedFileError."""
-    wanted = f"a length for each of {list(array.index)}, {limit} bytes at most"
     with suppress(ValueError, RecursionError):
         found = json.loads(text)
         whole = isinstance(found, list) and all(type(n) is int and n >= 0 for n in found)
-        if whole and len(found) == len(array.index) and math.prod(found) * 8 <= limit:
+        if whole and len(found) == len(array.index):
             return tuple(found)
+    wanted = f"a length for each of {list(array.index)}"
     raise DamagedFileError(file, f"shape {text!r}", wanted)

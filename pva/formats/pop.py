@@ -14,7 +14,7 @@ import sqlite3
 import weakref
 import zlib
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -25,18 +25,18 @@ import numpy.typing as npt
 from pva import schema
 from pva.dataset import Dataset, completed, texts_of
 from pva.errors import DamagedFileError
+from pva.formats.budget import reading_limit
 from pva.formats.chunks import (
     CHUNK_LIMIT,
     DTYPES,
     Chunk,
-    array_limit,
     chunks_of,
     rows_between,
-    table_limit,
     widest,
 )
 from pva.formats.sqlite_file import (
     APPLICATIONS,
+    BATCH,
     REPORT_ID,
     Database,
     Declaration,
@@ -45,7 +45,8 @@ from pva.formats.sqlite_file import (
     open_writer,
     transaction,
 )
-from pva.formats.values import column_of, numbers_of
+from pva.formats.values import column_in_parts, numbers_of
+from pva.sources import Room, Spend
 
 Values = npt.NDArray[Any]
 Columns = Mapping[str, npt.ArrayLike]
@@ -60,8 +61,12 @@ CREATE_CHUNKS = (
     "data BLOB NOT NULL)",
     "CREATE INDEX arrays_by_name ON arrays (name, first_row)",
 )
+BATCH_BYTES = 4 << 20  # of texts that are read at once
 SQL_TYPES = {"int": "INTEGER", "float": "REAL", "bool": "INTEGER", "text": "TEXT", "code": "TEXT"}
 
+CHUNKED = {array.name for array in schema.ARRAYS} | {
+    f"{table.name}.{table.columns[0].name}" for table in schema.TABLES if table.wide
+}
 REPLACED = {array.name for array in schema.ARRAYS if array.replaced}
 
 DECLARATION = Declaration(
@@ -181,17 +186,16 @@ class _Pop:
     def __init__(self, database: Database) -> None:
         self._database = database
         weakref.finalize(self, database.close)
-        with database.snapshot():
-            size = _check_size(database)
-            self.limit: float = array_limit(size)
-            self._table_limit = table_limit(size)
+        self.room = Room(reading_limit(_check_size(database)), database.path)
+        with database.snapshot(), self.room.spending() as spend:
+            self._lengths: dict[str, int] = {}
             found = {str(name) for (name,) in database.rows("SELECT name FROM sqlite_master")}
-            chunked = {str(name) for (name,) in database.rows("SELECT DISTINCT name FROM arrays")}
-            first = {table.name: f"{table.name}.{table.columns[0].name}" for table in schema.TABLES}
+            distinct = database.batches("SELECT DISTINCT name FROM arrays")
+            chunked = {name for rows in distinct for (name,) in rows if name in CHUNKED}
             self._tables = [
                 table.name
                 for table in schema.TABLES
-                if (first[table.name] in chunked if table.wide else table.name in found)
+                if (_first_column(table) in chunked if table.wide else table.name in found)
             ]
             self._arrays = [array.name for array in schema.ARRAYS if array.name in chunked]
             self._last = {
@@ -200,7 +204,7 @@ class _Pop:
                 if name == CHUNKS or not schema.TABLE[name].wide
             }
             self._replaced = {
-                (name, column.name): self._own_column(schema.TABLE[name], column)
+                (name, column.name): self._own_column(schema.TABLE[name], column, spend)
                 for name in self._tables
                 if schema.TABLE[name].document == "execution"
                 and schema.TABLE[name].layout == "object"
@@ -217,49 +221,65 @@ class _Pop:
     def arrays(self) -> Collection[str]:
         return self._arrays
 
-    def column(self, table: str, column: str) -> Values:
+    def length(self, table: str) -> int:
+        declared = schema.TABLE[table]
+        if table not in self._lengths:
+            self._lengths[table] = (
+                sum(chunk.rows for chunk in self._index(_first_column(declared)))
+                if declared.wide
+                else self._count(table)
+            )
+        return self._lengths[table]
+
+    def _count(self, table: str) -> int:
+        statement = f'SELECT count(*) FROM "{table}" WHERE rowid <= ?'
+        return int(self._database.rows(statement, (self._last[table],), place=table)[0][0])
+
+    def column(self, table: str, column: str, spend: Spend) -> Values:
         declared = schema.TABLE[table]
         if declared.wide:
-            return self._wide_column(declared, declared.column(column))
+            return self._wide_column(declared, declared.column(column), spend)
         if (table, column) in self._replaced:
             return self._replaced[table, column]
-        return self._own_column(declared, declared.column(column))
+        return self._own_column(declared, declared.column(column), spend)
 
-    def _own_column(self, table: schema.Table, column: schema.Column) -> Values:
-        place = f"table {table.name}, column {column.name}"
+    def _own_column(self, table: schema.Table, column: schema.Column, spend: Spend) -> Values:
+        path, place = self._database.path, f"table {table.name}, column {column.name}"
+        count = self.length(table.name)
+        if table.layout == "object" and count != 1:
+            raise DamagedFileError(path, f"{count} rows", "one row", place=place)
         value = f'"{column.name}"' if self._has_column(table.name, column.name) else "NULL"
-        statement = f'SELECT {value} FROM "{table.name}" WHERE rowid <= ? ORDER BY rowid'
-        values = self._database.values(statement, (self._last[table.name],), place=place)
-        if table.layout == "object" and len(values) != 1:
-            found = f"{len(values)} rows"
-            raise DamagedFileError(self._database.path, found, "one row", place=place)
-        return column_of(self._database.path, place, column, values)
+        where, last = f'FROM "{table.name}" WHERE rowid <= ?', (self._last[table.name],)
+        # A text may be told by very many rows: of long ones few are read at once.
+        longest = f"SELECT max(length(CAST({value} AS BLOB))) {where}"
+        most = self._database.rows(longest, last, place=place)[0][0] or 1
+        size = max(min(BATCH, BATCH_BYTES // most), 1)
+        statement = f"SELECT {value} {where} ORDER BY rowid"
+        with closing(self._database.values(statement, last, size=size, place=place)) as parts:
+            return column_in_parts(path, place, column, parts, count, spend)
 
-    def rows(self, array: str, first: int, stop: int | None) -> Values:
+    def rows(self, array: str, first: int, stop: int | None, spend: Spend) -> Values:
         declared = schema.ARRAY[array]
-        values = self._values(array, first, stop)
+        values = self._values(array, first, stop, spend)
         return numbers_of(self._database.path, array, declared.kind, values, len(declared.index))
 
     def _has_column(self, table: str, column: str) -> bool:
         statement = "SELECT 1 FROM pragma_table_info(?) WHERE name = ?"
         return bool(self._database.rows(statement, (table, column), place=f"table {table}"))
 
-    def _wide_column(self, table: schema.Table, column: schema.Column) -> Values:
-        first = f"{table.name}.{table.columns[0].name}"
-        name = f"{table.name}.{column.name}"
-        count = sum(chunk.rows for chunk in self._index(first))
-        needed = count * len(table.columns) * 8
-        self._check_bytes(needed, f"table {table.name}", self._table_limit)
-        chunks = self._index(name)
-        if not chunks and column.optional:
-            return np.full(count, schema.MISSING[column.kind])
-        values = self._values(name, 0, None)
+    def _wide_column(self, table: schema.Table, column: schema.Column, spend: Spend) -> Values:
+        name, count = f"{table.name}.{column.name}", self.length(table.name)
+        if column.optional and not self._index(name):
+            missing = np.array(schema.MISSING[column.kind])
+            spend(count * missing.itemsize, name)
+            return np.full(count, missing)
+        values = self._values(name, 0, None, spend)
         if len(values) != count:
-            wanted = f"{first} has {count}"
+            wanted = f"{_first_column(table)} has {count}"
             raise DamagedFileError(self._database.path, f"{len(values)} rows", wanted, place=name)
         return numbers_of(self._database.path, name, column.kind, values, 1)
 
-    def _values(self, name: str, first: int, stop: int | None) -> Values:
+    def _values(self, name: str, first: int, stop: int | None, spend: Spend) -> Values:
         """Read rows of a column or array, only from the chunks that hold them."""
         chunks = self._index(name)
         if not chunks:
@@ -267,11 +287,13 @@ class _Pop:
         count = sum(chunk.rows for chunk in chunks)
         begin, end, _ = slice(first, stop).indices(count)
         wanted = [c for c in chunks if c.first_row < end and begin < c.first_row + c.rows]
+        inner, dtype = chunks[0].shape[1:], widest(wanted or chunks[:1])
+        spend(max(end - begin, 0) * math.prod(inner) * dtype.itemsize, name)
         if len(wanted) < 2:
             (chunk,) = wanted or chunks[:1]
             return rows_between(self._load(name, chunk), chunk, begin, end)
         with faults(self._database.path, WHAT, name):
-            found = np.empty((end - begin, *chunks[0].shape[1:]), widest(wanted))
+            found = np.empty((end - begin, *inner), dtype)
         for chunk in wanted:
             place = max(chunk.first_row - begin, 0)
             part = rows_between(self._load(name, chunk), chunk, begin, end)
@@ -295,14 +317,7 @@ class _Pop:
             chunk = self._checked(name, row, expected, chunks[:1])
             chunks.append(chunk)
             expected += chunk.rows
-        needed = sum(math.prod(chunk.shape) for chunk in chunks) * 8
-        self._check_bytes(needed, name, self.limit)
         return chunks
-
-    def _check_bytes(self, needed: int, place: str, most: float) -> None:
-        if needed > most:
-            limit = f"at most {most} in a file of this size"
-            raise DamagedFileError(self._database.path, f"{needed} bytes", limit, place=place)
 
     def _checked(
         self, name: str, row: tuple[Any, ...], expected: int, before: Sequence[Chunk]
@@ -340,6 +355,11 @@ class _Pop:
             wanted = "a file as its program wrote it: make or copy it again"
             raise DamagedFileError(self._database.path, found, wanted, place=place)
         return np.frombuffer(data, dtype=f"<{chunk.dtype}").reshape(chunk.shape)
+
+
+def _first_column(table: schema.Table) -> str:
+    """Name the column in chunks that tells how many rows a table has."""
+    return f"{table.name}.{table.columns[0].name}"
 
 
 def _check_size(database: Database) -> int:

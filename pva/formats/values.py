@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from pva import schema
 from pva.dataset import DTYPES
 from pva.errors import DamagedFileError
+from pva.sources import Spend
 
 Values = npt.NDArray[Any]
 Rows = Sequence[Any] | Values  # one value a row
@@ -21,6 +23,7 @@ ALIASES = {
     "SharedStructureCopy": "CopySharedStructure",
     "StreamCopyMid": "StreamCopy",
 }
+PART = 1 << 20  # values
 EXACT = np.float64(2.0**53)  # below, fractions hold each whole number
 NUMBERS = {"int": "whole numbers", "float": "numbers", "bool": "truth values"}
 
@@ -32,6 +35,27 @@ def column_of(file: object, place: str, column: schema.Column, values: Rows) -> 
     if column.kind == "text":
         return _texts(file, place, values)
     return array_of(file, place, column.kind, values, dimensions=1)
+
+
+def column_in_parts(
+    file: object, place: str, column: schema.Column, parts: Iterable[Rows], count: int, spend: Spend
+) -> Values:
+    """Do the same with some rows at a time, `count` in all; equal texts of a part are held once."""
+    found: Values = np.empty(count, DTYPES[column.kind])
+    spend(found.nbytes, place)
+    filled = 0
+    for part in parts:
+        values = column_of(file, place, column, part)
+        if column.kind == "text":
+            once = dict(zip(values, values, strict=True))
+            spend(sum(map(sys.getsizeof, once)), place)
+            values[:] = list(map(once.__getitem__, values))
+        found[filled : filled + len(values)] = values[: count - filled]
+        filled += len(values)
+    if filled != count:
+        wanted = f"{count}, as when it was opened"
+        raise DamagedFileError(file, f"{filled} rows", wanted, place=place)
+    return found
 
 
 def array_of(file: object, place: str, kind: schema.Kind, values: Any, dimensions: int) -> Values:
@@ -79,9 +103,18 @@ def _fits(found: Values, kind: schema.Kind) -> bool:
             kind != "bool" or bool(found.max() <= 1)
         )
     if letter == "f" and kind in ("int", "code"):
-        known = bool(np.isfinite(found).all())
-        return known and bool(((np.abs(found) < EXACT) & (found % 1 == 0)).all())
+        return all(_whole(part) for part in parts_of(found.reshape(-1)))
     return letter == "f" and kind == "float"
+
+
+def _whole(found: Values) -> bool:
+    known = bool(np.isfinite(found).all())
+    return known and bool(((np.abs(found) < EXACT) & (found % 1 == 0)).all())
+
+
+def parts_of(values: Values) -> Iterator[Values]:
+    """Cut values, so that what is worked out of them takes little memory."""
+    return (values[first : first + PART] for first in range(0, len(values), PART))
 
 
 def _texts(file: object, place: str, values: Rows) -> Values:

@@ -89,7 +89,7 @@ def test_arrays_that_pack_well_are_not_held_together(tmp_path: Path) -> None:
 
 def test_tables_in_parquet_that_pack_well_are_refused(tmp_path: Path) -> None:
     KINDS["packed tables"](tmp_path / "tables", SIZE)
-    assert "rows in" in told(tmp_path / "tables")
+    assert "table steps: " in told(tmp_path / "tables")
 
 
 def test_a_text_that_parquet_tells_very_often_is_held_once(tmp_path: Path) -> None:

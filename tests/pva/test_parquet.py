@@ -158,7 +158,7 @@ def test_a_flipped_byte_gives_an_error_of_one_line_or_other_values(
 def test_a_small_file_with_very_many_rows_is_refused(
     tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parquet, "array_limit", lambda _: 8 * 1000)
+    monkeypatch.setattr(parquet, "reading_limit", lambda _: 8 * 1000)
     many = pa.DictionaryArray.from_arrays(pa.array([0] * 500_000, pa.int8()), [0])
     file = changed(tables, tmp_path, "control_programs", program=many)
     with pytest.raises(DamagedFileError, match=r"500000 rows in \d+ bytes; at most \d+ rows"):
