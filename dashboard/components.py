@@ -122,18 +122,23 @@ def section(
     note: str = "",
     badge: Element = None,
     tools: Element = None,
+    folds: str = "",
 ) -> Element:
-    """Frame a part of a page with a heading, a note beside it and controls at its right."""
-    head = html.Div(
-        [
-            html.H2(heading),
-            badge,
-            html.Span(note, className="note"),
-            html.Div(tools, className="tools"),
-        ],
-        className="section-head",
-    )
-    return html.Section([head, *children], className="section")
+    """Frame a part of a page with a heading, a note beside it and controls at its right.
+
+    With a name in `folds` it can be closed, and is then closed for all reports in this browser.
+    """
+    parts = [
+        html.H2(heading),
+        badge,
+        html.Span(note, className="note"),
+        html.Div(tools, className="tools"),
+    ]
+    if folds:
+        head = html.Summary(parts, className="section-head")
+        own = {"className": "section folds", "data-kept": folds}
+        return html.Details([head, *children], open=True, **own)
+    return html.Section([html.Div(parts, className="section-head"), *children], className="section")
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Element:

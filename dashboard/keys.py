@@ -27,7 +27,14 @@ SHORTCUTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("Shift ←  →", "Add it to what is chosen"),
         ("Click, Shift click", "Choose one, add one"),
         ("Drag", "Choose a range; with Shift, add it"),
+        ("+  −  0", "Show it larger, smaller, in whole"),
+        ("z", "Type a magnification"),
+        ("Ctrl wheel", "Show it larger or smaller at the pointer"),
         ("Double click", "Show all again after zooming"),
+    ),
+    "On the strip above a plot": (
+        ("←  →, +  −, 0", "Move what the plot shows, change it, show all"),
+        ("Wheel, drag", "Change it; drag its ends or its middle"),
     ),
     "In the program tree": (
         ("↑  ↓", "Go to the previous or the next line"),

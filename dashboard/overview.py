@@ -3,7 +3,8 @@
     layout:    view.panel("memory-overview", PATH, keys)          # the keys of the plot but `range`
     register:  view.fill(app, store, "memory-overview", overview) # strip(heights, "memory-plot")
 
-The window is the `range` of the address; assets/overview.js draws, drags and keys it.
+The window is the `range` of the address; assets/overview.js draws, drags and keys it. Beside the
+strip stands the magnification, to be typed; a plot without a strip can have it, too.
 """
 
 from __future__ import annotations
@@ -16,9 +17,16 @@ from dashboard.components import Element
 from dashboard.still import Still
 
 POINTS, HEIGHT = 400, 100  # what a strip is drawn with: stretches, each with its highest, and units
+ACTS = (
+    ("out", "−", "Smaller"),
+    ("in", "+", "Larger"),
+    ("left", "←", "To the left"),
+    ("right", "→", "To the right"),
+    ("all", "All", "Show all"),
+)
 HINT = (
     "Drag a part to show it, its ends to change it; double-click for all. "
-    "Keys: arrows move it, + and - change it, 0 is all."
+    "Keys: arrows move it, + and - change it, 0 is all; so does the wheel."
 )
 
 
@@ -34,7 +42,30 @@ def strip(heights: npt.NDArray[np.number], plot: str, what: str) -> Element:
         **{"aria-label": f"What the plot shows of {what}"},
     )  # fmt: skip
     data = {"data-overview": plot, "data-count": str(count)}
-    return html.Div([picture, window], className="overview", **data)
+    small = html.Div([picture, window], className="overview", **data)
+    return html.Div([magnifier(plot), small], className="overview-row")
+
+
+def magnifier(plot: str) -> Element:
+    """Tell how large a plot is shown, take another magnification, move what is seen.
+
+    It is open or closed as the browser keeps it.
+    """
+    acts = [_act(*each) for each in ACTS]
+    typed = {"className": "magnification", "inputMode": "decimal", "autoComplete": "off",
+             "spellCheck": "false", "aria-label": "Magnification in percent"}  # fmt: skip
+    words = ["span", {"className": "note"}, "Magnification"]
+    group = {"className": "magnifier-panel", "role": "group", "aria-label": "Magnification"}
+    panel = ["div", group, words, acts[0], ["input", typed], *acts[1:]]
+    fold = {"className": "magnifier-fold", "data-magnifier": "fold", "aria-expanded": "false",
+            "title": "Magnification (z)"}  # fmt: skip
+    own = {"className": "magnifier", "data-magnifies": plot}
+    return Still([["div", own, ["button", fold, "100 %"], panel]])
+
+
+def _act(name: str, words: str, hint: str) -> list[object]:
+    data = {"data-magnifier": name, "title": hint, "aria-label": hint}
+    return ["button", {"className": "button small", **data}, words]
 
 
 def outline(heights: npt.NDArray[np.number]) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 from pva.errors import PvaError
@@ -14,6 +17,7 @@ REPORT_FILES = (
     "profile.pop", "graph.json", "graph.cbor", "execution.json", "execution.cbor", "debug.cbor",
     "framework.json", "app.json",
 )  # fmt: skip
+MOST_COMPLETED, MOST_LOOKED_AT = 20, 5000  # names that a path may go on with, of so many files
 TRACE_SUFFIX = ".pvti"
 CHROME_SUFFIXES = (".json", ".json.gz")  # of what may be a Chrome trace
 
@@ -65,10 +69,11 @@ def is_source(path: Path) -> bool:
 
 
 def sources(path: Path) -> list[Path]:
-    """List the reports at a path: itself, or, in a plain directory, those below it."""
-    if not path.is_dir() or is_source(path):
+    """List the reports at a path: itself, and in a directory those below it."""
+    if not path.is_dir():
         return [path]
-    return _below(path) or [path]
+    own = [path] if is_source(path) else []
+    return [*own, *_below(path)] or [path]
 
 
 def _below(path: Path) -> list[Path]:
@@ -81,6 +86,43 @@ def _below(path: Path) -> list[Path]:
         deep = len(here.relative_to(path).parts) >= DEEPEST or len(found) >= MOST_SOURCES
         names[:] = [] if deep else sorted(name for name in names if not name.startswith("."))
     return found
+
+
+def completions(roots: Sequence[Path], typed: str) -> list[str]:
+    """List what a path that is being typed may become: directories, with a slash, and reports.
+
+    `roots` are resolved. Only what lies in them is looked at: not what `..` or a link leads to.
+    """
+    typed = typed.strip()
+    folder, _, begun = typed.rpartition("/")
+    before = typed[: len(typed) - len(begun)]
+    found: list[str] = []
+    for root in roots:
+        here = (root / (folder or ("/" if before else "."))).resolve()
+        if is_within(here, [root]) and here.is_dir():
+            found += (before + name for name in _named(here, begun, root))
+    return list(dict.fromkeys(found))[:MOST_COMPLETED]
+
+
+def is_within(path: Path, roots: Sequence[Path]) -> bool:
+    """Tell whether a resolved path is one of the roots or lies in one."""
+    return any(path == root or root in path.parents for root in roots)
+
+
+def _named(folder: Path, begun: str, root: Path) -> Iterator[str]:
+    """Name what is in a directory and begins so: what may lead to a report, or is one."""
+    hidden = begun.startswith(".")
+    with suppress(OSError), os.scandir(folder) as entries:
+        names = sorted(entry.name for entry in islice(entries, MOST_LOOKED_AT))
+        for name in names:
+            path = folder / name
+            fits = name.lower().startswith(begun.lower()) and name.startswith(".") <= hidden
+            if not fits or not is_within(path.resolve(), [root]):
+                continue
+            if path.is_dir():
+                yield f"{name}/"
+            elif name in REPORT_FILES[:5] or path.suffix == ".pop" or is_trace(path):
+                yield name
 
 
 def free_key(path: Path, root: Path, taken: dict[str, Path]) -> str:

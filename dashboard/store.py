@@ -106,7 +106,7 @@ class Store:
         """
         for given, root in zip(self._given, self._roots, strict=True):
             path = (root / text.strip()).resolve()
-            if not path.exists() or not (path == root or root in path.parents):
+            if not sources.is_within(path, [root]) or not path.exists():
                 continue
             below = sources.sources(path) if path.is_dir() else [path]
             found = [one for one in below if sources.is_source(one) or one.is_file()]
@@ -115,6 +115,10 @@ class Store:
                     return self._add(_as_given(found[0], given, root), given)
         wanted = "give a report or a directory of one, below the paths given at start"
         raise NotFoundError(text.strip() or "the path", "no report there", wanted)
+
+    def completions(self, text: str) -> list[str]:
+        """List what a path may become that is being typed for `find`."""
+        return sources.completions(self._roots, text)
 
     def give(self, path: Path) -> str:
         """Add a path to those given at start, and tell the key of the report there."""
@@ -245,7 +249,7 @@ class Store:
             files += sources.files_of(self._paths[part])
         for file in files:
             real = file.resolve()
-            if not any(real == root or root in real.parents for root in self._roots):
+            if not sources.is_within(real, self._roots):
                 wanted = "start tilescope serve with the directory that it leads to, too"
                 raise PvaError(file.name, "a link out of the paths given", wanted)
         return files

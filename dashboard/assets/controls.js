@@ -126,6 +126,27 @@
 
   onArrival(restore);
 
+  // Parts that fold: which are closed is kept in this browser, for all reports.
+
+  const CLOSED = "tilescope-closed";
+  const closed = () => (localStorage.getItem(CLOSED) || "").split(",").filter(Boolean);
+
+  function fold() {
+    document.querySelectorAll("details[data-kept]").forEach((part) => {
+      if (restored.has(part)) return;
+      restored.add(part);
+      part.open = !closed().includes(part.dataset.kept);
+    });
+  }
+
+  onArrival(fold);
+  document.addEventListener("toggle", (event) => {
+    const name = restored.has(event.target) && event.target.dataset.kept;
+    if (!name) return;
+    const others = closed().filter((each) => each !== name);
+    localStorage.setItem(CLOSED, (event.target.open ? others : [...others, name]).join(","));
+  }, true);
+
   // Keys. dashboard/keys.py lists them for the sheet.
 
   const typing = (target) =>
@@ -157,6 +178,7 @@
     l: () => press("#theme-switch"),
     r: () => press("#reload"),
     p: () => focus("#page .plot[data-picks]"),
+    z: () => window.tilescope.magnify(),
     o: () => focus("input#report-choice"),
     u: () => press(".preferences > summary"),
     e: () => press(".exports > summary"),

@@ -203,14 +203,16 @@ def _layout(x: Numbers, y: Numbers, theme: Theme, keys: list[str]) -> dict[str, 
     reach = max(float(np.abs(y).max(initial=0)) + 0.6, 1.6)
     middle = float(x.max(initial=0) + x.min(initial=0)) / 2
     wide = max(float(x.max(initial=0) - x.min(initial=0)) / 2 + 0.5, 1.0)
+    seen = {"x": [middle - wide, middle + wide], "y": [reach, -reach]}
     return plot_layout(theme) | {
-        "xaxis": bare | {"range": [middle - wide, middle + wide]},
-        "yaxis": bare | {"range": [reach, -reach]},
+        "xaxis": bare | {"range": seen["x"]},
+        "yaxis": bare | {"range": seen["y"]},
         "showlegend": False,
         "hovermode": "closest",
         "hoverdistance": REACH,
         "dragmode": "pan",
         "margin": {"l": 4, "r": 4, "t": 4, "b": 4},
-        # What the arrow keys go through; nothing is marked, as boxes show what is open.
-        "meta": {"picks": keys, "marks": False},
+        # What the arrow keys go through; nothing is marked, as boxes show what is open; and what is
+        # seen in whole, for the magnification.
+        "meta": {"picks": keys, "marks": False, "whole": seen},
     }

@@ -15,6 +15,7 @@ from dashboard.address import Address
 from dashboard.components import Column, Element, Frame
 from dashboard.figures import graph as figures
 from dashboard.figures.axes import Figure
+from dashboard.overview import magnifier
 from dashboard.pages.words import counted
 from dashboard.store import Report, Store
 from dashboard.theme import Theme
@@ -89,7 +90,8 @@ def _head(chosen: Address) -> Element:
     tile = controls.box("tile", "One tile, e.g. 3", chosen, width=130)
     link = address.write(Address(PATH, chosen.report, chosen.against))
     start = dcc.Link("Back to the peak", href=link, className="button")
-    tools = controls.row([*legend, tile, start, controls.exports("graph-drawn", "graph-plot")])
+    save = controls.exports("graph-drawn", "graph-plot")
+    tools = controls.row([magnifier("graph-plot"), *legend, tile, start, save])
     parts = [
         html.H2("What is around it"),
         html.Span(note, className="note"),

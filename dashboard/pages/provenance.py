@@ -50,4 +50,4 @@ def trust_section(report: Report) -> list[Element]:
     if not entries:
         return []
     grid = html.Table(html.Tbody(entries), className="facts trust")
-    return [section("How far to trust the figures", grid)]
+    return [section("How far to trust the figures", grid, folds="trust")]

@@ -19,10 +19,12 @@ from dashboard.store import Store
 from dashboard.theme import Theme
 from pva import units
 from pva.analysis.overview import ReportOverview, recorded_parts, report_overview
-from pva.errors import PvaError
+from pva.errors import NotFoundError, PvaError
 
 PATH, TITLE = "/", "Start"
 HEADINGS = ("Report", "Target", "Compiled", "Files", "Fullest tile", "Recorded runs", "Recorded")
+COMPLETED_AFTER = 120  # milliseconds after the last letter of a path
+MOST_NAMED = 4  # ways in which a path may go on, in a line
 MOST_LISTED = 100  # reports that are opened to say what is in them
 ALWAYS_RECORDED = ("programs",)  # parts that are not worth a word of their own
 DEMO_WORDS = {
@@ -51,7 +53,7 @@ def layout(store: Store, chosen: Address) -> Element:
                 view.panel("start-reports", PATH, ("find",)),
                 tools=controls.box("find", "Filter reports", chosen),
             ),
-            html.Div([_open_section(), _compare_section(store, chosen)], className="columns"),
+            html.Div([_open_section(store), _compare_section(store, chosen)], className="columns"),
             html.Div([_recent_section(), _demo_section()], className="columns"),
         ]
     )
@@ -62,14 +64,15 @@ def summary_link(key: str) -> str:
     return address.write(Address("/summary", key))
 
 
-def _open_section() -> Element:
+def _open_section(store: Store) -> Element:
     words = "Path below those given at start"
     return section(
         "Open by path",
         html.Div(
             [
-                dmc.TextInput(id="start-path", placeholder=words, size="xs", className="grow",
-                              **{"aria-label": words}),
+                dmc.Autocomplete(id="start-path", data=store.completions(""), placeholder=words,
+                                 size="xs", className="grow", debounce=COMPLETED_AFTER,
+                                 **{"aria-label": words}),
                 html.Button("Open", id="start-open", className="button"),
             ],
             className="tools-row",
@@ -198,10 +201,22 @@ def opened(store: Store, text: str) -> Opened:
 
 
 def open_path(store: Store, clicks: int | None, submits: int | None, path: str | None) -> Opened:
-    """Open what was typed, once it was asked for."""
+    """Open what was typed, once it was asked for, or tell how it goes on; raises PvaError."""
     if not (clicks or submits):
         raise PreventUpdate
-    return opened(store, path or "")
+    try:
+        return opened(store, path or "")
+    except NotFoundError:
+        rest = store.completions(path or "")
+        if not (path and rest):
+            raise
+        more = ", …" if len(rest) > MOST_NAMED else ""
+        return html.P(f"Go on: {', '.join(rest[:MOST_NAMED])}{more}"), no_update, no_update
+
+
+def go_on(store: Store, path: str | None) -> tuple[list[str], Any]:
+    """Tell what a path that is being typed may become; what was said of it before is over."""
+    return store.completions(path or ""), None
 
 
 def _not_opened(text: str) -> Opened:
@@ -263,6 +278,12 @@ def register(app: Dash, store: Store) -> None:
         State("start-path", "value"),
         prevent_initial_call=True,
     )(components.or_else(partial(open_path, store), lambda found: found, _not_opened))
+    app.callback(
+        Output("start-path", "data"),
+        Output("start-opened", "children", allow_duplicate=True),
+        Input("start-path", "value"),
+        prevent_initial_call=True,
+    )(components.or_nothing(partial(go_on, store)))
     app.callback(Output("start-recent", "children"), Input("recent", "data"))(
         lambda keys: recent(store, keys)
     )

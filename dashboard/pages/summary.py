@@ -107,7 +107,8 @@ def _recorded(report: Report) -> Element:
         for part, there, option in parts.itertuples(index=False)
     ]  # fmt: skip
     grid = html.Table(html.Tbody(rows), className="facts recorded")
-    return section("What was recorded", grid, note="and the engine option that records it")
+    return section("What was recorded", grid, folds="recorded",
+                   note="and the engine option that records it")  # fmt: skip
 
 
 def _options(store: Store, chosen: Address) -> Element:
@@ -263,6 +264,7 @@ def _target(report: Report) -> Element:
                 ("Clock", units.frequency(float(data.value("target", "clock_frequency")))),
             ]
         ),
+        folds="target",
     )
 
 
@@ -271,7 +273,7 @@ def _graph(report: Report) -> Element:
     words = {"num_compute_sets": "Compute sets", "num_vertices": "Vertices",
              "num_edges": "Edges", "num_vars": "Variables on tiles"}  # fmt: skip
     pairs = [(label, units.count(int(data.value("graph", name)))) for name, label in words.items()]
-    return section("Graph", facts(pairs))
+    return section("Graph", facts(pairs), folds="graph")
 
 
 def _files(store: Store, key: str) -> Element:
@@ -287,7 +289,8 @@ def _files(store: Store, key: str) -> Element:
         )
         for name in (names if path.is_dir() else [path.name])
     ]
-    return section("Files of the report", html.Ul(items, className="files"), note=path.name)
+    found = html.Ul(items, className="files")
+    return section("Files of the report", found, note=path.name, folds="files")
 
 
 def _written(report: Report) -> Element:
@@ -299,4 +302,4 @@ def _written(report: Report) -> Element:
         ("Version", f"{version} ({package})" if package else version),
         ("Compiled", str(data.value("report", "created")).replace("T", " ").replace("Z", " UTC")),
     ]
-    return section("Written by", facts(written))
+    return section("Written by", facts(written), folds="written")

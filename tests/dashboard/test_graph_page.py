@@ -158,7 +158,11 @@ def test_filter_keeps_nodes_by_name(store: Store) -> None:
 def test_figure_draws_what_the_link_opens(store: Store) -> None:
     figure = graph.graph_figure(store, at("?node=p6,v2"), "light")
     assert set(figure.data[-1].customdata) == {"p6", "v0", "v1", "v2", "v3", "p8", "p12"}
-    assert figure.layout.meta == {"picks": list(figure.data[-1].customdata), "marks": False}
+    assert figure.layout.meta == {
+        "picks": list(figure.data[-1].customdata),
+        "marks": False,
+        "whole": {"x": list(figure.layout.xaxis.range), "y": list(figure.layout.yaxis.range)},
+    }
     assert len(graph.drawn(store, at("?node=p6"))) == 4
 
 

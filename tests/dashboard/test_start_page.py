@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dash import no_update
 from dash.exceptions import PreventUpdate
 
 from dashboard import demo as demo_module
@@ -18,6 +19,7 @@ from dashboard.store import Store
 from pva.errors import NotFoundError
 from pva.summary import profile_summary
 from tests.builders import small_report, write_report
+from tests.dashboard.layouts import parts as parts_of
 from tests.dashboard.layouts import words
 
 
@@ -68,6 +70,22 @@ def test_path_below_those_given_opens_the_summary(store: Store) -> None:
     for text in ("..", "/etc", ""):
         with pytest.raises(NotFoundError, match="no report there"):
             start.opened(store, text)
+
+
+def test_path_that_only_begins_is_told_how_it_goes_on(store: Store) -> None:
+    said, *nowhere = start.open_path(store, None, 1, "g")
+    assert (words(said), nowhere) == ("Go on: good/", [no_update, no_update])
+    assert start.go_on(store, "t") == (["tight/", "torn/"], None)
+    with pytest.raises(NotFoundError, match="no report there"):
+        start.open_path(store, None, 1, "x")
+
+
+def test_sections_of_the_summary_fold_by_names_of_their_own(store: Store) -> None:
+    found = summary.details(store, parse("/summary", "report=good"), "light")
+    parts = [part for part in parts_of(found) if type(part).__name__ == "Details"]
+    names = [vars(part)["data-kept"] for part in parts]
+    assert names == ["target", "written", "graph", "files", "recorded", "trust"]
+    assert all(part.open for part in parts)
 
 
 def test_reports_opened_last_are_listed_while_they_are_there(store: Store) -> None:

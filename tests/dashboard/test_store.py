@@ -124,3 +124,42 @@ def test_file_that_is_a_link_to_elsewhere_is_not_read(tmp_path: Path) -> None:
     for ask in (store.report, store.stamp, store.trace):
         with pytest.raises(PvaError, match=r"profile.pop: a link out of the paths given"):
             ask("small")
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("", ["runs/", "small/"]),
+        ("RU", ["runs/"]),
+        ("runs/", ["runs/host.pvti", "runs/old/"]),
+        ("small/p", ["small/profile.pop"]),
+        ("../", []),
+        ("../other", []),
+        ("link", []),
+        ("link/", []),
+        ("runs/../../other/", []),
+        ("/etc/", []),
+        ("/", []),
+    ],
+)
+def test_path_goes_on_inside_of_the_paths_given_alone(
+    tmp_path: Path, typed: str, found: list[str]
+) -> None:
+    write_report(tmp_path / "other")
+    given = tmp_path / "given"
+    write_report(given / "small")
+    (given / "runs" / "old").mkdir(parents=True)
+    (given / "runs" / "host.pvti").write_bytes(b"")
+    (given / "runs" / "notes.txt").write_bytes(b"")
+    (given / ".hidden").mkdir()
+    (given / "link").symlink_to(tmp_path / "other")
+    assert Store([given]).completions(typed) == found
+    inside = [f"{given}/{name}" for name in Store([given]).completions("")]
+    assert Store([given]).completions(f"{given}/") == inside
+
+
+def test_reports_below_a_directory_with_a_trace_are_found(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "host.pvti").write_bytes(b"")
+    write_report(tmp_path / "run" / "training")
+    assert Store([tmp_path / "run"]).keys == ["run", "training"]
