@@ -217,6 +217,13 @@ FIGURES = {
         frames=lambda f: f.steps().query("type == @COMPUTE")["tile_balance"].sum(),
         sql=f"select sum(tile_balance) as value from steps where type = '{COMPUTE}'",
     ),
+    "compute sets": Figure(
+        show=("graph_nodes", lambda rows: sum(row["kind"] == COMPUTE for row in rows)),
+        objects=lambda r: len(r.compilation.computeSets),
+        frames=lambda f: len(f.compute_sets()),
+        sql="select count(*) as value from compute_sets",
+        words=lambda sets: f"{sets:,.0f} rows",
+    ),
     "balance of each IPU in all steps": Figure(
         objects=lambda r: sum(ipu.tileBalance for step in r.execution.steps for ipu in step.ipus),
         frames=lambda f: f.steps_by_ipu()["tile_balance"].sum(),
@@ -232,6 +239,7 @@ class Faces:
         self.path = path
         self.report = openReport(path)
         self._texts: dict[str, list[tuple[str, str]]] = {}
+        self._rows: dict[tuple[str, ...], Rows] = {}
 
     def command(self, *arguments: str) -> str:
         result = CliRunner().invoke(tilescope, [*arguments])
@@ -248,8 +256,10 @@ class Faces:
         return {row["fact"]: row["text"] for row in rows}
 
     def rows(self, *command: str) -> Rows:
-        found = json.loads(self.command(*command, "--format", "json"))
-        return found if isinstance(found, list) else [found]
+        if command not in self._rows:
+            found = json.loads(self.command(*command, "--format", "json"))
+            self._rows[command] = found if isinstance(found, list) else [found]
+        return self._rows[command]
 
     def numbers(self, figure: Figure) -> Iterator[tuple[str, float]]:
         """Give the number of each face that has it to the last digit."""
