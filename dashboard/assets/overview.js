@@ -134,6 +134,7 @@
   }
 
   function relayout(plot, x, y) {
+    window.tilescope.silence(plot);
     window.Plotly.relayout(plot, { "xaxis.range": x, "yaxis.range": y }).then(show);
   }
 
@@ -198,7 +199,7 @@
     if (isTyped(event)) event.target.dataset.before = event.target.value;
   });
   document.addEventListener("focusout", (event) => {
-    if (isTyped(event)) setTimeout(take, 0, event.target);
+    if (isTyped(event)) take(event.target);
   });
   document.addEventListener("keydown", (event) => {
     if (!isTyped(event) || !["Enter", "Escape"].includes(event.key)) return;

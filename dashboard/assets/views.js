@@ -208,6 +208,7 @@
     }
   }
 
+  window.tilescope.silence = silence;
   document.addEventListener("pointerover", (event) => {
     const plot = event.target.closest && event.target.closest(".js-plotly-plot");
     if (plot) silence(plot);

@@ -105,3 +105,43 @@ def test_node_is_found_by_its_name(open_page: Opener) -> None:
     expect(named(page, "graph-nodes")).to_have_text([VARIABLE])
     named(page, "graph-nodes").first.click()
     expect(page.locator(".headline")).to_contain_text(f"{VARIABLE} (80")
+
+
+def test_magnification_is_typed_and_its_panel_stays_open(open_page: Opener) -> None:
+    page = open_page("/memory")
+    fold = page.locator(".magnifier-fold")
+    expect(fold).to_be_visible()
+    page.keyboard.press("z")
+    expect(page.locator(".magnification")).to_be_focused()
+    page.keyboard.type("200")
+    page.keyboard.press("Enter")
+    in_address(page, "range=3-8")  # half of ten tiles, in the middle
+    expect(fold).to_have_text("200 %")
+    settled(page).get_by_role("button", name="Show all").click()
+    not_in_address(page, "range")
+    page.locator(".nav-link", has_text="Computation graph").click()
+    expect(page.locator("#graph-plot .textpoint").first).to_be_attached()
+    settled(page).locator(".magnification").fill("150 %")
+    page.keyboard.press("Enter")
+    expect(fold).to_have_text("150 %")
+    fold.click()
+    expect(page.locator(".magnification")).to_be_hidden()
+
+
+def test_section_stays_closed_and_a_path_is_completed(open_page: Opener) -> None:
+    page = open_page("/summary")
+    target = page.locator("details[data-kept=target]")
+    target.locator("summary").click()
+    expect(target).not_to_have_attribute("open", "")
+    page.reload()
+    expect(target).not_to_have_attribute("open", "")
+    settled(page).locator("details[data-kept=target] summary").click()
+    expect(target).to_have_attribute("open", "")
+    page.locator(".nav-link", has_text="Start").click()
+    box = page.locator("#start-path")
+    box.press_sequentially("prof")
+    expect(page.locator("[role=option]:visible")).to_have_text(["profile.pop"])
+    settled(page)
+    box.press("ArrowDown")
+    box.press("Enter")
+    expect(box).to_have_value("profile.pop")
