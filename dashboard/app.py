@@ -60,12 +60,11 @@ def create_app(paths: Sequence[Path | str], *, host: str = "127.0.0.1", token: s
 def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Dash:
     """Make the application for a store; raises ValueError as `create_app` does."""
     warm()
-    assets = Path(__file__).parent / "assets"
-    early = f"{(assets / 'early.js').stat().st_mtime:.0f}"  # its address changes with it
+    early = f"{(scripts.ASSETS / 'early.js').stat().st_mtime:.0f}"  # its address changes with it
     app = Application(
         "tilescope",
-        assets_folder=str(assets),
-        assets_ignore="early.js",
+        assets_folder=str(scripts.ASSETS),
+        assets_ignore=".*",  # `scripts` sends them
         title="tilescope",
         update_title=None,
         suppress_callback_exceptions=True,

@@ -7,10 +7,32 @@
   document.cookie = "tilescope-theme=" + theme + "; path=/; max-age=31536000; samesite=strict";
   document.documentElement.setAttribute("data-mantine-color-scheme", theme);
 
+  // What Dash asks for when its scripts have run; asked for now, it is there by then.
+  var asked = {};
+  var fetched = window.fetch;
+  ["/_dash-layout", "/_dash-dependencies"].forEach(function (address) {
+    asked[address] = fetched(address, { credentials: "same-origin" });
+  });
+  window.fetch = function (address) {
+    var answer = asked[address];
+    delete asked[address];
+    return answer || fetched.apply(window, arguments);
+  };
+
+  // What a plot is made by, which Dash would load when the first one is laid out.
+  function fetchPlots() {
+    var link = document.createElement("link");
+    link.rel = "preload";
+    link.as = "script";
+    link.href = "/_dash-component-suites/dash/dcc/async-graph.js";
+    document.head.append(link);
+  }
+
   // Dash's plots wait for what stands in `window.Plotly`, which may be a promise.
   function plotly() {
     window.Plotly = window.Plotly || new Promise(function (resolve, reject) {
       var script = document.createElement("script");
+      script.fetchPriority = "high";
       script.src = "/_dash-component-suites/plotly/package_data/plotly.min.js";
       script.onload = function () { resolve(); };
       script.onerror = reject;
@@ -18,6 +40,9 @@
     });
   }
 
-  if (/^\/(memory|liveness|insights|graph)$/.test(window.location.pathname)) plotly();
+  if (/^\/(memory|liveness|insights|graph)$/.test(window.location.pathname)) {
+    plotly();
+    fetchPlots();
+  }
   window.tilescope = { plotly: plotly };
 })();

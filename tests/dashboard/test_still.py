@@ -12,7 +12,7 @@ from dash import dcc, html
 
 from dashboard import overview
 from dashboard.app import create_app
-from dashboard.scripts import PLOTLY_URL, VENDOR
+from dashboard.scripts import ASSETS, PLOTLY_URL, VENDOR
 from dashboard.still import Still, settled
 from dashboard.store import Store
 from tests.builders import write_report
@@ -56,6 +56,30 @@ def test_page_loads_no_script_that_waits_or_that_nothing_needs(app: Any) -> None
         assert not any(part in script for script in scripts)
     grid = page.split('name="tilescope-grid" content="')[1].split('"')[0]
     assert app.server.test_client().get(grid).status_code == 200
+
+
+def test_own_scripts_and_styles_are_one_file_each(app: Any) -> None:
+    page = app.server.test_client().get("/").text
+    for kind in ("js", "css"):
+        address = page.split(f'"/vendor/assets.{kind}')[1].split('"')[0]
+        sent = app.server.test_client().get(f"/vendor/assets.{kind}{address}").data
+        own = [path for path in ASSETS.glob(f"*.{kind}") if path.name != "early.js"]
+        assert len(own) > 1 and all(path.read_bytes() in sent for path in own)
+        assert f"/assets/parts.{kind}" not in page
+
+
+def test_large_scripts_are_compiled_as_a_whole(app: Any) -> None:
+    page = app.server.test_client().get("/").text
+    scripts = [part.split('"')[0] for part in page.split('<script src="')[1:]]
+    whole = [url for url in [*scripts, PLOTLY_URL] if _is_whole(app, url)]
+    for part in ("react-dom@", "dash_renderer", "mantine", "/dash_core_components.", "plotly"):
+        assert sum(part in url for url in whole) == 1, part
+
+
+def _is_whole(app: Any, url: str) -> bool:
+    sent = app.server.test_client().get(url, buffered=True)
+    assert sent.status_code == 200, url
+    return bool(sent.data.startswith(b"//# allFunctionsCalledOnLoad\n"))
 
 
 def test_plotly_and_what_dash_needs_of_the_polyfill_are_served(app: Any) -> None:
