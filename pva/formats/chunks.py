@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import zlib
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,23 +15,6 @@ DTYPES = frozenset({"u1", "u2", "u4", "u8", "i4", "i8", "f4", "f8"})
 CHUNK_BYTES = 1 << 20  # so that one row is read without much of the rest
 CHUNK_LIMIT = 16 << 20
 WORTH_PACKING = 0.5  # shrunk to this share or below, a chunk is kept packed: unpacking is slow
-
-
-class Chunk(NamedTuple):
-    """Where some rows of an array are; `shape` is that of the chunk."""
-
-    rowid: int
-    first_row: int
-    rows: int
-    dtype: str
-    shape: tuple[int, ...]
-    encoding: str
-    crc32: int
-
-    @property
-    def size(self) -> int:
-        """Bytes of the chunk when unpacked."""
-        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
 
 def chunks_of(name: str, values: Values, first_row: int) -> list[tuple[Any, ...]]:
@@ -53,13 +34,3 @@ def _chunk(name: str, first_row: int, part: Values) -> tuple[Any, ...]:
     encoding, data = ("zlib", packed) if len(packed) <= WORTH_PACKING * len(raw) else ("raw", raw)
     dtype, shape = part.dtype.str[1:], json.dumps(part.shape)
     return name, first_row, len(part), dtype, shape, encoding, zlib.crc32(data), data
-
-
-def widest(chunks: Sequence[Chunk]) -> np.dtype[Any]:
-    """Give the narrowest type that holds all chunks."""
-    return np.result_type(*(chunk.dtype for chunk in chunks))
-
-
-def rows_between(values: Values, chunk: Chunk, begin: int, end: int) -> Values:
-    """Give the rows from `begin` to `end` that a chunk holds."""
-    return values[max(begin - chunk.first_row, 0) : max(end - chunk.first_row, 0)]

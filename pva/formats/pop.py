@@ -7,13 +7,10 @@ table or array that was not recorded is not there. A dataset shows the file as i
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import sqlite3
 import weakref
-import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import closing, suppress
 from os import PathLike
 from pathlib import Path
@@ -26,14 +23,8 @@ from pva import schema
 from pva.dataset import Dataset, completed, texts_of
 from pva.errors import DamagedFileError
 from pva.formats.budget import reading_limit
-from pva.formats.chunks import (
-    CHUNK_LIMIT,
-    DTYPES,
-    Chunk,
-    chunks_of,
-    rows_between,
-    widest,
-)
+from pva.formats.chunk_reader import ChunkReader
+from pva.formats.chunks import chunks_of
 from pva.formats.sqlite_file import (
     APPLICATIONS,
     BATCH,
@@ -203,6 +194,7 @@ class _Pop:
                 for name in (CHUNKS, *self._tables)
                 if name == CHUNKS or not schema.TABLE[name].wide
             }
+            self._chunks = ChunkReader(database, self.room, self._last[CHUNKS], REPLACED)
             self._replaced = {
                 (name, column.name): self._own_column(schema.TABLE[name], column, spend)
                 for name in self._tables
@@ -225,11 +217,13 @@ class _Pop:
         declared = schema.TABLE[table]
         if table not in self._lengths:
             self._lengths[table] = (
-                sum(chunk.rows for chunk in self._index(_first_column(declared)))
-                if declared.wide
-                else self._count(table)
+                self._chunked(_first_column(declared)) if declared.wide else self._count(table)
             )
         return self._lengths[table]
+
+    def _chunked(self, name: str) -> int:
+        index = self._chunks.index(name)
+        return index.count if index else 0
 
     def _count(self, table: str) -> int:
         statement = f'SELECT count(*) FROM "{table}" WHERE rowid <= ?'
@@ -260,7 +254,7 @@ class _Pop:
 
     def rows(self, array: str, first: int, stop: int | None, spend: Spend) -> Values:
         declared = schema.ARRAY[array]
-        values = self._values(array, first, stop, spend)
+        values = self._chunks.values(array, self._chunks.index(array), first, stop, spend)
         return numbers_of(self._database.path, array, declared.kind, values, len(declared.index))
 
     def _has_column(self, table: str, column: str) -> bool:
@@ -269,92 +263,16 @@ class _Pop:
 
     def _wide_column(self, table: schema.Table, column: schema.Column, spend: Spend) -> Values:
         name, count = f"{table.name}.{column.name}", self.length(table.name)
-        if column.optional and not self._index(name):
+        index = self._chunks.index(name)
+        if column.optional and index is None:
             missing = np.array(schema.MISSING[column.kind])
             spend(count * missing.itemsize, name)
             return np.full(count, missing)
-        values = self._values(name, 0, None, spend)
+        values = self._chunks.values(name, index, 0, None, spend)
         if len(values) != count:
             wanted = f"{_first_column(table)} has {count}"
             raise DamagedFileError(self._database.path, f"{len(values)} rows", wanted, place=name)
         return numbers_of(self._database.path, name, column.kind, values, 1)
-
-    def _values(self, name: str, first: int, stop: int | None, spend: Spend) -> Values:
-        """Read rows of a column or array, only from the chunks that hold them."""
-        chunks = self._index(name)
-        if not chunks:
-            raise DamagedFileError(self._database.path, "nothing", "one chunk or more", place=name)
-        count = sum(chunk.rows for chunk in chunks)
-        begin, end, _ = slice(first, stop).indices(count)
-        wanted = [c for c in chunks if c.first_row < end and begin < c.first_row + c.rows]
-        inner, dtype = chunks[0].shape[1:], widest(wanted or chunks[:1])
-        spend(max(end - begin, 0) * math.prod(inner) * dtype.itemsize, name)
-        if len(wanted) < 2:
-            (chunk,) = wanted or chunks[:1]
-            return rows_between(self._load(name, chunk), chunk, begin, end)
-        with faults(self._database.path, WHAT, name):
-            found = np.empty((end - begin, *inner), dtype)
-        for chunk in wanted:
-            place = max(chunk.first_row - begin, 0)
-            part = rows_between(self._load(name, chunk), chunk, begin, end)
-            found[place : place + len(part)] = part
-        return found
-
-    def _index(self, name: str) -> list[Chunk]:
-        """List the chunks of a column or array in order, each checked against its neighbours."""
-        statement = (
-            "SELECT rowid, first_row, rows, dtype, shape, encoding, crc32 FROM arrays "
-            "WHERE name = ? AND rowid <= ? ORDER BY first_row, rowid"
-        )
-        parameters = (name, self._last[CHUNKS])
-        found = self._database.rows(statement, parameters, place=f"arrays, {name}")
-        if name in REPLACED:
-            latest = max((row[0] for row in found if row[1] == 0), default=0)
-            found = [row for row in found if row[0] >= latest]
-        chunks: list[Chunk] = []
-        expected = 0
-        for row in found:
-            chunk = self._checked(name, row, expected, chunks[:1])
-            chunks.append(chunk)
-            expected += chunk.rows
-        return chunks
-
-    def _checked(
-        self, name: str, row: tuple[Any, ...], expected: int, before: Sequence[Chunk]
-    ) -> Chunk:
-        rowid, first_row, rows, dtype, text, encoding, crc32 = row
-        shape = _shape(text)
-        fits = (
-            shape is not None
-            and (first_row, rows) == (expected, shape[0])
-            and all(shape[1:] == chunk.shape[1:] for chunk in before)
-            and dtype in DTYPES
-            and encoding in ("raw", "zlib")
-        )
-        if fits and shape is not None:
-            chunk = Chunk(rowid, first_row, rows, dtype, shape, encoding, crc32)
-            if chunk.size <= CHUNK_LIMIT:
-                return chunk
-        found = (
-            f"chunk at row {first_row!r}: {rows!r} rows, {dtype!r}, {encoding!r}, shape {text!r}"
-        )
-        wanted = f"rows from {expected} on, shaped like the chunk before"
-        raise DamagedFileError(self._database.path, found, wanted, place=f"arrays, {name}")
-
-    def _load(self, name: str, chunk: Chunk) -> Values:
-        place = f"arrays, {name}, rows from {chunk.first_row}"
-        data = self._database.blob(CHUNKS, "data", chunk.rowid, place=place)
-        found = ""
-        if zlib.crc32(data) != chunk.crc32:
-            found = f"checksum {zlib.crc32(data):#x}, recorded {chunk.crc32!r}"
-        elif chunk.encoding == "zlib":
-            data, found = _unpacked(data, chunk.size)
-        if not found and len(data) != chunk.size:
-            found = f"{len(data)} bytes of {chunk.size}"
-        if found:
-            wanted = "a file as its program wrote it: make or copy it again"
-            raise DamagedFileError(self._database.path, found, wanted, place=place)
-        return np.frombuffer(data, dtype=f"<{chunk.dtype}").reshape(chunk.shape)
 
 
 def _first_column(table: schema.Table) -> str:
@@ -374,22 +292,3 @@ def _check_size(database: Database) -> int:
         wanted = f"it had {pages * page}: make or copy it again"
         raise DamagedFileError(database.path, f"cut short: {found} bytes", wanted)
     return found
-
-
-def _shape(text: object) -> tuple[int, ...] | None:
-    """Read a shape; None when it is none."""
-    with suppress(ValueError, TypeError, RecursionError):
-        found = json.loads(str(text))
-        if found and all(type(size) is int and 0 <= size < 1 << 40 for size in found):
-            return tuple(found)
-    return None
-
-
-def _unpacked(data: bytes, size: int) -> tuple[bytes, str]:
-    """Unpack at most `size` bytes; the second value says what is wrong."""
-    unpacker = zlib.decompressobj()
-    try:
-        unpacked = unpacker.decompress(data, size + 1)
-    except zlib.error as error:
-        return b"", str(error)
-    return unpacked, ""

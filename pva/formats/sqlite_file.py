@@ -73,7 +73,7 @@ class Database:
         *,
         size: int = BATCH,
         place: str = "",
-    ) -> Iterator[list[tuple[Any, ...]]]:
+    ) -> Generator[list[tuple[Any, ...]], None, None]:
         """Fetch the rows of a query some at a time: as Python objects they take much memory.
 
         Nobody else reads before the last: end it with `contextlib.closing`, or in a snapshot.
