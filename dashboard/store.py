@@ -43,9 +43,13 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 @dataclass(slots=True)
 class _Opened:
-    """A source as it was at one stamp, and what was worked out of it, each under a lock."""
+    """A source as it was at one stamp, and what was worked out of it, each under a lock.
+
+    `former` is what was worked out of an earlier state and can be continued.
+    """
 
     stamp: Stamp
+    former: dict[str, object] = field(default_factory=dict)
     kept: dict[str, object] = field(default_factory=dict)
     locks: dict[str, threading.RLock] = field(default_factory=dict)
     cost: float = 0.0  # seconds that the most expensive took
@@ -210,6 +214,20 @@ class Store:
         """Give what was worked out of a source under this name, or work it out and keep it."""
         return self._current(key).get(f"of {name}", make)
 
+    def continued(self, key: str, name: str, make: Callable[[Value | None], Value]) -> Value:
+        """Give what was worked out of a source as `derived` does.
+
+        `make` is given what was worked out under this name before the files changed, or None.
+        """
+        opened = self._current(key)
+
+        def anew() -> Value:
+            made = make(opened.former.pop(name, None))  # type: ignore[arg-type]
+            opened.former[name] = made
+            return made
+
+        return opened.get(f"of {name}", anew)
+
     def answer(self, entry: Hashable, make: Callable[[], Value]) -> Value:
         """Give a small result that was made under this entry, or make it and keep it for a while.
 
@@ -266,7 +284,8 @@ class Store:
         with self._lock:
             opened = self._opened.get(key)
             if opened is None or (opened.stamp != stamp and not (stamp and opened.is_spared)):
-                opened = self._opened[key] = _Opened(stamp)
+                former = dict(opened.former) if opened else {}
+                opened = self._opened[key] = _Opened(stamp, former)
             self._opened.move_to_end(key)
             while len(self._opened) > 1 and (len(self._opened) > KEPT_OPEN or self._is_much()):
                 self._opened.popitem(last=False)

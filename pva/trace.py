@@ -170,6 +170,13 @@ class Trace(Shown):
 
         return window(self._content, begin_ns, end_ns)
 
+    def since(self, begin_ns: int) -> list[ThreadColumns]:
+        """Give of each thread, as in `threads`, what had not ended at a moment; reads nothing else.
+
+        Depth, parent and self time are those among these events. Raises PvaError.
+        """
+        return self._content.lanes.window((begin_ns, 1 << 62), self._content.names)
+
     def _title(self) -> tuple[str, ...]:
         return (self.path.name,)
 

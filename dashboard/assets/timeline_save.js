@@ -68,10 +68,10 @@
     }
   }
 
-  function save(blob, kind) {
+  function save(blob, kind, name) {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(blob);
-    link.download = "timeline." + kind;
+    link.download = (name || "timeline") + "." + kind;
     link.click();
     window.setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
@@ -93,6 +93,17 @@
     context.fillRect(0, 0, copy.width, copy.height);
     context.drawImage(timeline.canvas, 0, 0);
     copy.toBlob((blob) => save(blob, kind));
+  }
+
+  /** Save the events of what is chosen, or in view; what stands against it is told. */
+  async function saveEvents(timeline, kind) {
+    const { begin, end } = timeline.state.chosen || timeline.view;
+    try {
+      const answer = await timeline.get("/export." + kind, { begin: Math.floor(begin), end: Math.ceil(end) });
+      save(await answer.blob(), kind, timeline.place.dataset.source);
+    } catch (problem) {
+      timeline.say(problem.message, true);
+    }
   }
 
   const MOST_LISTED = 300;
@@ -137,5 +148,5 @@
     list.focus();
   }
 
-  window.tilescope = Object.assign(window.tilescope || {}, { saveImage, listView });
+  window.tilescope = Object.assign(window.tilescope || {}, { saveImage, saveEvents, listView });
 })();

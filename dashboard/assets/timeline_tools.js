@@ -192,11 +192,7 @@
     button(menu, "View as SVG", "Save the view as a drawing", () => window.tilescope.saveImage(timeline, "svg"));
     for (const [kind, words] of [["csv", "Events as CSV"], ["json", "Events as Chrome JSON"], ["pftrace", "Events as Perfetto trace"]]) {
       button(menu, words, "Save the events of what is chosen, or of what is in view", () => {
-        const { begin, end } = timeline.state.chosen || timeline.view;
-        const link = document.createElement("a");
-        link.href = timeline.link("/export." + kind, { begin: String(Math.floor(begin)), end: String(Math.ceil(end)) });
-        link.download = "";
-        link.click();
+        window.tilescope.saveEvents(timeline, kind);
         details.open = false;
       });
     }

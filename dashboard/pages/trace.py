@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
@@ -51,6 +52,7 @@ FAR_APART = 20  # times what the files are long together
 MOST_FILES = 40  # offered to be added
 WINDOW = ("range", "selection")
 MOST_EVENTS = 2_000_000  # that tables are made of while somebody waits
+GROWN = 1.1  # times the events by which all labels of a trace that grows are counted anew
 MOST_NODES = 400  # of a tree; those with less time are left out
 
 
@@ -259,10 +261,32 @@ def _is_much(whole: Timeline, window: Range) -> bool:
     return events_touching(whole, window) > MOST_EVENTS
 
 
-def _whole_labels(store: Store, chosen: Address) -> Any:
-    """Give the labels of a whole trace, without the 95 % that these figures lack."""
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """The labels of a whole trace, when it had so many events."""
+
+    begun_ns: int
+    events: int
+    frame: Any
+
+
+def _whole_labels(store: Store, chosen: Address) -> _Counted:
+    """Give the labels of a whole trace; of one that grows they are counted anew now and then."""
     trace = host_trace(store, chosen.report, aligned(chosen))
-    frame = store.derived(chosen.report, "label statistics", lambda: label_statistics(trace))
+    begun, events = trace.anchor.wall_ns, sum(thread.count for thread in trace.threads)
+
+    def make(former: _Counted | None) -> _Counted:
+        grows = not trace.is_finished and former is not None and former.begun_ns == begun
+        if former and grows and former.events <= events < GROWN * former.events:
+            return former
+        return _Counted(begun, events, label_statistics(trace))
+
+    return store.continued(chosen.report, "label statistics", make)
+
+
+def _whole_frame(store: Store, chosen: Address) -> Any:
+    """Give the labels of a whole trace, without the 95 % that these figures lack."""
+    frame = _whole_labels(store, chosen).frame
     names = {"total_ns": "total", "self_ns": "self_time", "mean_ns": "mean", "p50_ns": "p50",
              "max_ns": "longest"}  # fmt: skip
     return frame.rename(columns=names).assign(p95=np.nan)
@@ -273,7 +297,7 @@ def label_frame(store: Store, chosen: Address) -> Any:
     whole = unmerged(store, chosen.report, aligned(chosen))
     window, _ = window_of(whole, chosen)
     if _is_much(whole, window):
-        return components.filtered(_whole_labels(store, chosen), chosen.filter)
+        return components.filtered(_whole_frame(store, chosen), chosen.filter)
     frame = label_figures(whole.tracks, whole.threads, window.begin, window.end)
     numbers = frame["label"].tolist()
     frame = frame.assign(
@@ -295,8 +319,13 @@ def time_tables(store: Store, chosen: Address, _theme: Theme) -> Element:
         return components.message(
             f"{events:,} events are {words[0].lower()}{words[1:]}.", hint=hint
         )
+    only = ""
+    if tab == "labels" and _is_much(whole, window):
+        first = _whole_labels(store, chosen).events
+        only = f"; of the first {first:,} events" if first < events else ""
     note = html.P(
-        f"{words}, {length}; what an event takes by itself is its self time", className="note"
+        f"{words}, {length}; what an event takes by itself is its self time{only}",
+        className="note",
     )
     if tab == "labels":
         return html.Div([note, tables.paged("trace-label-table", LABEL_COLUMNS)])

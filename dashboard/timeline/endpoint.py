@@ -35,6 +35,7 @@ from dashboard.timeline.charts import chart_list, charts_in
 from dashboard.timeline.compared import compared_timeline
 from dashboard.timeline.device import device_timeline
 from dashboard.timeline.host import HostTimeline, host_timeline
+from dashboard.timeline.host_growth import grown_timeline
 from dashboard.timeline.lanes import Timeline
 from dashboard.timeline.merged import merged_timeline
 from dashboard.timeline.packing import pack
@@ -103,13 +104,21 @@ def host_trace(store: Store, report: str, align: Align = "wall") -> Trace:
 
 def host(store: Store, report: str, align: Align = "wall") -> HostTimeline:
     """Give the timeline of the host trace of a source; raises PvaError."""
-    make = partial(_host_anew, store, report, align)
-    return store.derived(report, f"host timeline {align}", make)
+
+    def make(former: HostTimeline | None) -> HostTimeline:
+        return _host_continued(store, report, align, former)
+
+    return store.continued(report, f"host timeline {align}", make)
 
 
-def _host_anew(store: Store, report: str, align: Align) -> HostTimeline:
+def _host_continued(
+    store: Store, report: str, align: Align, former: HostTimeline | None
+) -> HostTimeline:
     trace = host_trace(store, report, align)
-    whole = host_timeline(trace, from_start=align == "start" and len(trace.paths) > 1)
+    if align == "start" and len(trace.paths) > 1:
+        whole: HostTimeline = host_timeline(trace, from_start=True)
+    else:
+        whole = grown_timeline(trace, former)
     give_back()
     return whole
 

@@ -1,14 +1,14 @@
 """The host timeline: one lane a thread, with a row of flags and one for each depth of its events.
 
 Its events are numbered through the rows. Columns of threads are read one after another and let go,
-so that the timeline alone holds the events in memory.
+so that the timeline alone holds the events in memory. How it grows: timeline/host_growth.py.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from dashboard.store import Trace
 from dashboard.theme import SERIES
 from dashboard.timeline.lanes import Lane, Timeline
 from pva.analysis.alignment import RUN
+from pva.analysis.growth import joined
+from pva.analysis.level_of_detail import Tracks
 from pva.analysis.pyramid import build
 from pva.analysis.spans import without_overlap
 
@@ -26,13 +28,25 @@ Integers = npt.NDArray[Any]
 Row = tuple[Integers, Integers, Integers]
 
 NANOSECONDS = 1e9  # a second
+LATE = 2_000_000_000  # nanoseconds before the last commit; what ended until then is in the file
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A thread that was laid out: whether it has a row of flags, and how many depths."""
+
+    tid: int
+    flags: bool
+    depths: int
 
 
 @dataclass(frozen=True, slots=True)
 class HostTimeline:
     """The timeline; what a program attached to events, by event; and the events still open.
 
-    `self_time` is that of all events of each label, without what is directly inside them.
+    `self_time` is that of all events of each label, without what is directly inside them. Where the
+    file may grow, `until` is the moment up to which all is settled, with that part of the self time
+    which is; otherwise it is 0.
     """
 
     timeline: Timeline
@@ -40,23 +54,56 @@ class HostTimeline:
     still_open: frozenset[int]
     self_time: Integers
     events: int
+    until: int
+    settled: Integers
+    threads: tuple[Known, ...]
 
 
 @dataclass(slots=True)
-class _Making:
-    """What the rows add to while they are given out."""
+class Making:
+    """What the rows add to while they are given out; an event is noted by row and place in it.
 
-    lanes: list[Lane]
-    metadata: dict[int, str]
-    still_open: set[int]
+    Rows begin with what had not ended at `since`.
+    """
+
     self_time: npt.NDArray[np.float64]
-    events: int = 0
+    since: int = -1
+    lanes: list[Lane] = field(default_factory=list)
+    metadata: list[tuple[Integers, Integers, Iterable[str]]] = field(default_factory=list)
+    still_open: list[tuple[Integers, Integers]] = field(default_factory=list)
+    threads: list[Known] = field(default_factory=list)
+    runs: list[Row] = field(default_factory=list)
+    rows: int = 0
+    is_derived: bool = False
 
 
 def host_timeline(trace: Trace, *, from_start: bool = False) -> HostTimeline:
     """Lay out the events of all threads; with `from_start` they lie by no one clock."""
-    making = _Making([], {}, set(), np.zeros(len(trace.labels) + 1))
-    tracks = build(_rows(trace, making), lambda: [*trace.label_channels.tolist(), 0])
+    grows = not trace.is_finished and len(trace.paths) == 1
+    until = max(trace.duration_ns - LATE, 0) if grows else 0
+    making = Making(np.zeros(len(trace.labels) + 1))
+    late_time = np.zeros(len(making.self_time))
+    rows = rows_of(trace, _timed(trace, until, late_time), making, ())
+    if until:
+        late: list[Row] = []
+        early = build(_cut(rows, making, until, late), kinds_of(trace))
+        tracks = joined(early, np.arange(early.rows), build(late, kinds_of(trace)))
+    else:
+        tracks = build(rows, kinds_of(trace))
+    settled = making.self_time - late_time
+    metadata, still_open = numbered(making, tracks.offset)
+    return made(trace, making, tracks, (metadata, still_open), (until, settled), from_start)
+
+
+def made(
+    trace: Trace,
+    making: Making,
+    tracks: Tracks,
+    noted: tuple[dict[int, str], set[int]],
+    settled: tuple[int, Integers],
+    from_start: bool = False,
+) -> HostTimeline:
+    """Put the timeline together."""
     colours = [
         (f"series-{number % len(SERIES)}", name) for number, name in enumerate(trace.channels)
     ]
@@ -64,57 +111,120 @@ def host_timeline(trace: Trace, *, from_start: bool = False) -> HostTimeline:
         "ns", NANOSECONDS, tuple(making.lanes), tracks, trace.labels,
         [*colours, ("quiet", "Other")], wall_ns=0 if from_start else trace.anchor.wall_ns,
     )  # fmt: skip
-    still_open = frozenset(making.still_open)
-    spent = making.self_time.astype(np.int64)
     events = sum(thread.count for thread in trace.threads)
-    return HostTimeline(whole, making.metadata, still_open, spent, events)
+    spent = making.self_time.astype(np.int64)
+    metadata, still_open = noted
+    return HostTimeline(
+        whole, metadata, frozenset(still_open), spent, events, *settled, tuple(making.threads)
+    )
 
 
-def _rows(trace: Trace, making: _Making) -> Iterator[Row]:
-    """Give the rows of all threads, and note their lanes, metadata and what is open."""
-    instants = trace.instants
-    by_thread = np.argsort(instants.thread, kind="stable")
-    edges = np.searchsorted(instants.thread[by_thread], np.arange(len(trace.threads) + 1))
+def kinds_of(trace: Trace) -> Any:
+    """Give what gives the colour of each label: that of its channel."""
+    return lambda: [*trace.label_channels.tolist(), 0]
+
+
+def numbered(making: Making, starts: Integers) -> tuple[dict[int, str], set[int]]:
+    """Number the events noted: those of each row from its start on."""
+    metadata: dict[int, str] = {}
+    for rows, places, texts in making.metadata:
+        numbers = (starts[rows] + places).tolist()
+        metadata.update((n, str(text)) for n, text in zip(numbers, texts, strict=True) if text)
+    still_open: set[int] = set()
+    for rows, places in making.still_open:
+        still_open.update((starts[rows] + places).tolist())
+    return metadata, still_open
+
+
+def _timed(trace: Trace, until: int, late_time: npt.NDArray[np.float64]) -> Iterator[Any]:
+    """Read the columns of threads, and add up the self time of what had not ended at a moment."""
+    for columns in trace.read_threads():
+        if until:
+            late_time += _self_time_since(columns, until, len(late_time))
+        yield columns
+
+
+def _self_time_since(columns: Any, until: int, labels: int) -> npt.NDArray[np.float64]:
+    """Add up, by label, the self time among the events that had not ended at a moment."""
+    begin, end, label = columns.begin_ns, columns.end_ns, columns.label
+    late = (end > until) | (begin >= until)
+    events = np.flatnonzero(late)
+    around = columns.parent[events]
+    inside = (around >= 0) & late[np.maximum(around, 0)]
+    events_in, around = events[inside], around[inside]
+    time: Any = np.bincount(label[events], end[events] - begin[events], labels)
+    covered = np.minimum(end[events_in], end[around]) - begin[events_in]
+    found: npt.NDArray[np.float64] = time - np.bincount(label[around], covered, labels)
+    return found
+
+
+def _cut(rows: Iterable[Row], making: Making, until: int, late: list[Row]) -> Iterator[Row]:
+    """Give of each row what had ended at a moment, and put the others aside.
+
+    What is derived from other rows may change all along.
+    """
+    for begin, end, label in rows:
+        ended = min(np.searchsorted(end, until, "right"), np.searchsorted(begin, until, "left"))
+        cut = 0 if making.is_derived else int(ended)
+        late.append((begin[cut:], end[cut:], label[cut:]))
+        yield begin[:cut], end[:cut], label[:cut]
+
+
+def rows_of(
+    trace: Trace, each: Iterable[Any], making: Making, known: Sequence[Known]
+) -> Iterator[Row]:
+    """Give the rows of all threads, and note lanes, metadata and what is open.
+
+    `each` are the columns of threads; those `known` have at least their rows from before.
+    """
+    flagged = _flags(trace)
     runs = np.flatnonzero([text == RUN for text in trace.labels])
-    found: list[Row] = []
-    first = 0
     places = list(threads_in_order(trace))
     told = {number: (path, name) for number, path, name in places}
-    for number, columns in enumerate(trace.read_threads()):
-        path, name = told[number]
+    for number, (thread, columns) in enumerate(zip(trace.threads, each, strict=True)):
+        before = known[number] if number < len(known) else Known(thread.tid, False, 0)
         run = np.isin(columns.label, runs) if len(runs) else np.zeros(0, np.int64)
         if run.any():
-            found.append((columns.begin_ns[run], columns.end_ns[run], columns.label[run]))
-        flags = by_thread[edges[number] : edges[number + 1]]
-        kinds = ["flag"] if len(flags) else []
-        if len(flags):
-            times = instants.time_ns[flags]
-            texts = enumerate(instants.metadata[flags].tolist(), making.events)
-            making.metadata.update((event, text) for event, text in texts if text)
-            making.events += len(flags)
-            yield times, times, instants.label[flags]
-        for row in _depths(columns, making):
-            yield row
-            kinds.append("event")
-        outermost = first + (1 if len(flags) and len(kinds) > 1 else 0)
-        stop = first + len(kinds)
+            making.runs.append((columns.begin_ns[run], columns.end_ns[run], columns.label[run]))
+        first, flags = making.rows, flagged[number]
+        has_flags = before.flags or len(flags) > 0
+        if has_flags:
+            yield _flag_row(trace, flags, making)
+        yield from _depths(columns, making, before.depths)
+        depths = making.rows - first - has_flags
+        kinds = ("flag",) * has_flags + ("event",) * depths
+        outermost = first + (1 if has_flags and depths else 0)
         names = flag_names(len(flags), len(kinds))
-        making.lanes.append(Lane(name, path, first, stop, names, tuple(kinds), outermost))
-        first = stop
+        lane = Lane(told[number][1], told[number][0], first, making.rows, names, kinds, outermost)
+        making.lanes.append(lane)
+        making.threads.append(Known(thread.tid, has_flags, depths))
     making.lanes[:] = [making.lanes[number] for number, _, _ in places]
-    if found:
-        yield _activity(found)
+    if making.runs:
+        making.is_derived = True
+        yield _activity(making.runs)
         above = (trace.path.name,) if len(trace.paths) == 1 else ()
-        lane = Lane(
-            "IPU activity",
-            (*above, "Derived"),
-            first,
-            first + 1,
-            ("from runs",),
-            ("derived",),
-            first,
-        )
+        row = making.rows
+        lane = Lane("IPU activity", (*above, "Derived"), row, row + 1, ("from runs",),
+                    ("derived",), row)  # fmt: skip
         making.lanes.insert(0, lane)
+
+
+def _flags(trace: Trace) -> list[Integers]:
+    """Give the instants of each thread."""
+    thread = trace.instants.thread
+    by_thread = np.argsort(thread, kind="stable")
+    edges = np.searchsorted(thread[by_thread], np.arange(1, len(trace.threads)))
+    return np.split(by_thread, edges)
+
+
+def _flag_row(trace: Trace, flags: Integers, making: Making) -> Row:
+    instants = trace.instants
+    flags = flags[instants.time_ns[flags] >= making.since]
+    times = instants.time_ns[flags]
+    rows = np.full(len(flags), making.rows)
+    making.metadata.append((rows, np.arange(len(flags)), instants.metadata[flags].tolist()))
+    making.rows += 1
+    return times, times, instants.label[flags]
 
 
 def flag_names(flags: int, rows: int) -> tuple[str, ...]:
@@ -129,7 +239,7 @@ def _activity(found: list[Row]) -> Row:
     return *without_overlap(begin[order], end[order]), label[order]
 
 
-def _depths(columns: Any, making: _Making) -> Iterator[Row]:
+def _depths(columns: Any, making: Making, least: int) -> Iterator[Row]:
     """Give a row of each depth of a thread; a depth never holds two events at once."""
     making.self_time += np.bincount(
         columns.label, weights=columns.self_ns, minlength=len(making.self_time)
@@ -137,14 +247,18 @@ def _depths(columns: Any, making: _Making) -> Iterator[Row]:
     depth = columns.depth
     short = depth.astype(np.int16) if depth.max(initial=0) < 1 << 15 else depth
     order = np.argsort(short, kind="stable")
-    edges = np.searchsorted(depth[order], np.arange(int(depth.max(initial=-1)) + 2))
+    depths = max(int(depth.max(initial=-1)) + 1, least)
+    edges = np.searchsorted(depth[order], np.arange(depths + 1))
     if len(columns.metadata) or len(columns.open_rows):
         place = np.empty(len(order), np.int64)
-        place[order] = making.events + np.arange(len(order))
-        attached = place[columns.metadata.rows].tolist()
-        making.metadata.update(zip(attached, map(str, columns.metadata.texts), strict=True))
-        making.still_open.update(place[columns.open_rows].tolist())
-    making.events += len(order)
+        place[order] = np.arange(len(order))
+        place -= edges[depth]
+        attached, is_open = columns.metadata.rows, columns.open_rows
+        first = making.rows
+        noted = first + depth[attached], place[attached], columns.metadata.texts
+        making.metadata.append(noted)
+        making.still_open.append((first + depth[is_open], place[is_open]))
+    making.rows += depths
     for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         here = order[low:high]
         yield columns.begin_ns[here], columns.end_ns[here], columns.label[here]

@@ -56,6 +56,8 @@ class Tracks:
     label    [event]
     kind     [label] what its colour stands for, such as a type of step or a channel
     offset   [row + 1] first event of the row
+    seam     [row] first event that came since all levels were worked out: no rectangle has events
+             of both sides; one behind the last event where none came
     levels   [level]
     """
 
@@ -64,12 +66,13 @@ class Tracks:
     label: Integers
     kind: Integers
     offset: Integers
+    seam: Integers
     levels: tuple[Level, ...]
 
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        parts = [self.begin, self.before, self.label, self.kind, self.offset]
+        parts = [self.begin, self.before, self.label, self.kind, self.offset, self.seam]
         parts += [getattr(level, name) for level in self.levels for name in _LEVEL_ARRAYS]
         return sum(part.nbytes for part in parts)
 

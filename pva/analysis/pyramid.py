@@ -63,7 +63,7 @@ def build(rows: Iterable[tuple[Integers, Integers, Integers]], kind: Any = None)
     size = int(label.max(initial=0)) + 1
     kinds = np.zeros(size, np.uint16) if kind is None else np.asarray(kind(), dtype=np.uint16)
     levels = _levels(begin, length, (label, kinds), offset)
-    return Tracks(begin, before, label, kinds, offset, levels)
+    return Tracks(begin, before, label, kinds, offset, offset[1:], levels)
 
 
 def _whole(parts: list[Integers]) -> Integers:

@@ -134,7 +134,10 @@ def _cells(window: _Window, levels: Integers) -> tuple[Integers, Integers]:
     tracks, rows, size = window.tracks, window.rows, len(window.rows)
     event = np.concatenate((window.first, window.stop - 1))
     way = np.repeat((-1, 1), size)[:, None]
-    last = np.concatenate((tracks.offset[rows], tracks.offset[rows + 1] - 1))[:, None]
+    first, stop, seam = tracks.offset[rows], tracks.offset[rows + 1], tracks.seam[rows]
+    first = np.where(window.first >= seam, seam, first)
+    stop = np.where(window.stop <= seam, seam, stop)
+    last = np.concatenate((first, stop - 1))[:, None]
     level = np.tile(levels, 2)[:, None]
     steps = event[:, None] + way * np.arange(SMALL + 1)
     there = way * steps <= way * last
@@ -167,7 +170,8 @@ def _items(window: _Window, levels: Integers) -> _Items:
     begin = tracks.begin[every]
     length = np.where(is_known, 0, tracks.before[every + 1] - tracks.before[every])
     together = _bits((begin[1:] ^ begin[:-1]) | length[1:] | length[:-1])
-    together[place[1:] != place[:-1]] = BITS - 1
+    seam = tracks.seam[window.rows[place[1:]]]
+    together[(place[1:] != place[:-1]) | (every[1:] == seam)] = BITS - 1
     return _Items(place, every, is_known, tuple(columns), together)
 
 

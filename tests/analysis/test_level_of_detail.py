@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pva.analysis.growth import joined
 from pva.analysis.level_of_detail import SMALL, Tracks
 from pva.analysis.pyramid import build
 from pva.analysis.spans import bridged, grouped, without_overlap
@@ -44,6 +46,19 @@ long_rows = st.builds(
 timelines = st.lists(short_rows | long_rows, max_size=4)
 windows = st.tuples(st.integers(-5, 3000), st.sampled_from((1, 7, 100, 5000, WIDEST)))
 limits = st.sampled_from((8, 100, 3000))
+seams = st.none() | st.integers(0, 3000)
+
+
+def grown(many: list[Row], seam: int | None, kinds: Any = None) -> Tracks:
+    """Build rows at once, or what ended by `seam` first and the rest, of one row more, later."""
+    if seam is None:
+        return build(many, kinds)
+    cuts = [int(((end <= seam) & (begin < seam)).sum()) for begin, end, _ in many]
+    old = [tuple(column[:cut] for column in one) for one, cut in zip(many, cuts, strict=True)]
+    new = [tuple(column[cut:] for column in one) for one, cut in zip(many, cuts, strict=True)]
+    return joined(
+        build(old[:-1], kinds), np.arange(len(many) - 1), build([*new[:-1], many[-1]], kinds)
+    )
 
 
 def touching(one: Row, begin: int, end: int) -> list[int]:
@@ -64,12 +79,12 @@ def rows_of(found: Rectangles, number: int) -> list[tuple[int, int]]:
 
 
 @settings(max_examples=120, deadline=None)
-@given(timelines, windows, st.integers(1, 3000), limits)
+@given(timelines.filter(len), windows, st.integers(1, 3000), limits, seams)
 def test_rectangles_stand_for_all_that_touches_the_window_and_nothing_twice(
-    many: list[Row], window: tuple[int, int], pixels: int, limit: int
+    many: list[Row], window: tuple[int, int], pixels: int, limit: int, seam: int | None
 ) -> None:
     begin, end = window[0], sum(window)
-    tracks = build(many)
+    tracks = grown(many, seam)
     found = viewport(tracks, begin, end, pixels, limit=limit)
     assert len(found.row) <= limit
     for number, one in enumerate(many):
@@ -85,12 +100,13 @@ def test_rectangles_stand_for_all_that_touches_the_window_and_nothing_twice(
 
 
 @settings(max_examples=120, deadline=None)
-@given(timelines, windows, st.integers(1, 3000), limits)
+@given(timelines.filter(len), windows, st.integers(1, 3000), limits, seams)
 def test_time_label_and_share_of_a_rectangle_are_those_of_its_events(
-    many: list[Row], window: tuple[int, int], pixels: int, limit: int
+    many: list[Row], window: tuple[int, int], pixels: int, limit: int, seam: int | None
 ) -> None:
     kinds = [0, 1, 2, 0, 1, 2, 0, 1]
-    found = viewport(build(many, lambda: kinds), window[0], sum(window), pixels, limit=limit)
+    tracks = grown(many, seam, lambda: kinds)
+    found = viewport(tracks, window[0], sum(window), pixels, limit=limit)
     columns = list(zip(*many, strict=True)) or [(), (), ()]
     begins, ends, labels = (np.concatenate([[], *column]) for column in columns)
     for place, first in enumerate(found.event.tolist()):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import os
 import subprocess
 import sys
@@ -131,8 +134,42 @@ def test_the_table_of_the_view_lists_and_chooses(open_page: Opener) -> None:
     page.wait_for_selector(".timeline-list >> text=12 in view")
     page.locator(".timeline-list button").nth(1).click()
     in_address(page, "event=1")
+
+
+def saved(page: Any, words: str) -> bytes:
+    """Click on what saves the view, or the events chosen."""
+    menu = page.locator(".timeline .exports")
+    menu.evaluate("details => (details.open = true)")
     with page.expect_download() as found:
-        page.locator(".timeline .exports > summary").click()
-        page.get_by_role("button", name="Save the view as a drawing").click()
-    text = Path(found.value.path()).read_text(encoding="utf-8")
-    assert text.startswith("<svg") and ">second</text>" in text
+        menu.get_by_text(words, exact=True).click()
+    return Path(found.value.path()).read_bytes()
+
+
+def test_each_button_saves_what_is_chosen_or_in_view(open_page: Opener) -> None:
+    page = open_page("/trace?report=one.pvti&range=0-60&selection=15-42")
+    drawn(page)
+    svg = saved(page, "View as SVG").decode()
+    assert [svg.count(f">{name}</text>") for name in ("first", "second")] == [6, 6]
+    png = saved(page, "View as PNG")
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    size = [int.from_bytes(png[place : place + 4], "big") for place in (16, 20)]
+    page.wait_for_function(
+        f"([w, h]) => w === {VIEW}.canvas.width && h === {VIEW}.canvas.height", arg=size
+    )
+    chosen = [event for event in THREADS if event[1] < 42 and event[2] > 15]
+    lines = list(csv.DictReader(io.StringIO(saved(page, "Events as CSV").decode())))
+    assert [
+        (line["lane"], int(line["begin_ns"]), int(line["length_ns"]), line["label"])
+        for line in lines
+    ] == [
+        (f"one.pvti/made.py 1/thread {thread}", begin, end - begin, ("first", "second")[label])
+        for thread, begin, end, label in chosen
+    ]
+    told = json.loads(saved(page, "Events as Chrome JSON"))["traceEvents"]
+    found = sorted((e["tid"], e["ts"], e["dur"], e["name"]) for e in told if e["ph"] == "X")
+    assert [event[1:] for event in found] == [
+        (begin / 1000, 0.008, ("first", "second")[label]) for _, begin, _, label in chosen
+    ]
+    trace = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2").Trace()
+    trace.ParseFromString(saved(page, "Events as Perfetto trace"))
+    assert sum(packet.HasField("track_event") for packet in trace.packet) == 2 * len(chosen)
