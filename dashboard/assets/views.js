@@ -10,6 +10,7 @@
     const asked = new URLSearchParams(search || "");
     const next = { path: pathname, report: asked.get("report"), against: asked.get("against") };
     linkTiles();
+    keepView(pathname, asked);
     return same(next, now) ? window.dash_clientside.no_update : next;
   }
 
@@ -35,6 +36,36 @@
       link.setAttribute("href", text ? `${path}?${text}` : path);
     }
   }
+
+  // What was chosen on a page comes back with it: as long as the window is open, for its report.
+
+  const EVERYWHERE = ["report", "against", "tile"]; // keys that go along to every page
+  const viewName = (path) => `tilescope-view ${path}`;
+
+  function keepView(path, asked) {
+    const own = new URLSearchParams(asked);
+    EVERYWHERE.forEach((key) => own.delete(key));
+    const kept = { report: asked.get("report"), search: own.toString() };
+    sessionStorage.setItem(viewName(path), JSON.stringify(kept));
+  }
+
+  /** The link of the menu leads to its page as it was left; that of the page shown, to it anew. */
+  function restoreView(link) {
+    const [path, search] = link.getAttribute("href").split("?");
+    const now = new URLSearchParams(search || "");
+    for (const key of [...now.keys()]) if (!EVERYWHERE.includes(key)) now.delete(key);
+    const kept = JSON.parse(sessionStorage.getItem(viewName(path)) || "null");
+    if (kept && path !== window.location.pathname && kept.report === now.get("report")) {
+      new URLSearchParams(kept.search).forEach((value, key) => now.set(key, value));
+    }
+    const text = now.toString().replace(/%2C/g, ",");
+    link.setAttribute("href", text ? `${path}?${text}` : path);
+  }
+
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest && event.target.closest(".nav-link");
+    if (link) restoreView(link);
+  }, true);
 
   // A table whose rows alone follow a key of the address stays, and asks for its rows again.
 

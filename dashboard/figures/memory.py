@@ -27,6 +27,7 @@ from pva import units
 if TYPE_CHECKING:
     import pandas as pd
 
+MANY_TIMES = 100  # from which on a multiple is told without decimals
 HEADROOM = 1.12  # how far the plot reaches above the fullest tile
 TEXTED = 4  # series that have a text of their own at every point
 POINTS, FEWER_POINTS = 1500, 800  # of each series: what is seen, and what 26 series can carry
@@ -141,7 +142,8 @@ def _add_limit(figure: go.Figure, limit: Limit, top: float, height: float, theme
     if not _in_view(limit, top):
         if not limit.noted:
             return
-        more = f"{text}, {limit.bytes / max(top, 1):.1f} times the fullest"
+        times = limit.bytes / max(top, 1)
+        more = f"{text}, {times:,.{0 if times >= MANY_TIMES else 1}f} times the fullest"
         figure.add_annotation(note | {"text": more, "yref": "paper", "y": 1, "yanchor": "bottom"})
         return
     y = limit.bytes / scale_of(height)[0]

@@ -154,7 +154,7 @@ def figures_of_both(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Show the few figures that stand for a report, of both, with the change."""
     frame = compared(store, chosen, "compare_figures")
     head = html.Tr([html.Th(words, scope="col") for words in
-                    ("", "Before", "After", "Change", "")])  # fmt: skip
+                    ("", "Before", "After", "Change", "Relative")])  # fmt: skip
     body = [
         html.Tr(
             [

@@ -75,8 +75,8 @@ def columns(unit: Unit) -> tuple[Column, ...]:
         Column("before", "Before", unit, 100),
         Column("after", "After", unit, 100),
         Column("change", "Change", change, 125),
-        Column("percent", "", "text", 95),
-        Column("where", "", "text", 105),
+        Column("percent", "Relative", "text", 95),
+        Column("where", "Found", "text", 105),
     )
 
 

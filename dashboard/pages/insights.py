@@ -292,9 +292,14 @@ def largest(store: Store, chosen: Address, _theme: Theme) -> Element:
         return components.message(report.dataset.why_absent("liveness_steps"))
     return html.Div(
         [
-            html.P(note, className="note"),
+            html.Div(
+                [
+                    html.Span(note, className="note"),
+                    html.Div(controls.exports(f"insights-{tab}"), className="tools"),
+                ],
+                className="tools-row compare-tools",
+            ),
             tables.paged(f"insights-{tab}", _COLUMNS[tab], follows="filter"),
-            controls.exports(f"insights-{tab}"),
         ]
     )
 

@@ -273,12 +273,14 @@ def lifetimes(store: Store, chosen: Address, theme: Theme) -> Element:
     )
     words = f"{len(rows):,} of {counted(len(frame), 'variable')}, those kept longest for their size"
     if picked:
-        words = "the one chosen in the table" if len(picked) == 1 else "those chosen in the link"
+        words = f"{len(picked):,} chosen; click a row to add it or take it away"
     plot = dcc.Graph(
         id="liveness-lifetimes-plot", figure=figure, config=PLOT_CONFIG, responsive=True,
         style={"height": f"{figure.layout.height}px"},
     )  # fmt: skip
-    grid = tables.paged("liveness-lifetimes", LIFETIME_COLUMNS, picks=("variable", "variable"))
+    grid = tables.paged(
+        "liveness-lifetimes", LIFETIME_COLUMNS, picks=("variable", "variable"), many=True
+    )
     head = _titled("Lifetimes", words, "liveness-lifetimes", "liveness-lifetimes-plot")
     return html.Div([head, plot, grid])
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from dash import Dash, dcc, html
 
-from dashboard import address, components, controls, view
+from dashboard import address, components, controls, downloads, view
 from dashboard.address import Address
-from dashboard.components import Element, card, facts, section
-from dashboard.pages.documents import dotted, leaves, tree
+from dashboard.components import Element, Frame, card, facts, section
+from dashboard.pages.documents import dotted, flat_pairs, leaves, tree
 from dashboard.pages.provenance import trust_section
 from dashboard.pages.targets import architecture_words, kind_words
 from dashboard.pages.words import counted, execution_sentence, fit_sentence, fit_tone
@@ -43,6 +43,14 @@ TABS = (
     ("documents", "Framework and application"),
     ("text", "Profile summary"),
 )
+# What instrumentation measured of the cycles, by level.
+MEASURED = {
+    "Off": "off: cycles are estimated",
+    "Vertex": "each vertex",
+    "Tile": "each tile",
+    "Ipu": "one tile of each IPU",
+    "Device": "one tile",
+}
 ALWAYS_LISTED = ("profile.pop", "debug.cbor", "framework.json", "app.json")
 
 
@@ -120,7 +128,7 @@ def _options(store: Store, chosen: Address) -> Element:
     pairs = dotted(zip(map(str, names), map(str, values), strict=True))
     return html.Div(
         [
-            html.Div(controls.box("find", "Filter options", chosen), className="tools-row"),
+            _find("Filter options", "summary-options", chosen),
             tree(pairs, chosen, name="o", wanted=chosen.text("find")),
         ]
     )
@@ -129,15 +137,36 @@ def _options(store: Store, chosen: Address) -> Element:
 def _documents(store: Store, chosen: Address) -> Element:
     """Show what application and framework wrote down."""
     report = store.report(chosen.report)
-    parts: list[Element] = [
-        html.Div(controls.box("find", "Filter names and values", chosen), className="tools-row")
-    ]
+    parts: list[Element] = [_find("Filter names and values", "summary-documents", chosen)]
     for heading, file, document in (
         ("Application", "app.json", report.app),
         ("Framework", "framework.json", report.framework),
     ):
         parts += [html.H3(f"{heading} ({file})"), _document(heading, document, chosen)]
     return html.Div(parts)
+
+
+def _find(words: str, data: str, chosen: Address) -> Element:
+    """Make the box that filters a tab, and offer its data."""
+    save = html.Div(controls.exports(data), className="tools")
+    return html.Div([controls.box("find", words, chosen), save], className="tools-row")
+
+
+def options_frame(store: Store, chosen: Address) -> Frame:
+    """Give the engine options: name and value."""
+    return store.report(chosen.report).frames.engine_options()
+
+
+def documents_frame(store: Store, chosen: Address) -> Frame:
+    """Give the values of both JSON documents: document, name and value."""
+    import pandas as pd
+
+    report = store.report(chosen.report)
+    documents = {"app.json": report.app, "framework.json": report.framework}
+    rows = [
+        (file, *pair) for file, document in documents.items() for pair in flat_pairs(document or {})
+    ]
+    return pd.DataFrame(rows, columns=["document", "name", "value"])
 
 
 def _document(heading: str, document: Any, chosen: Address) -> Element:
@@ -171,6 +200,8 @@ def _trace_alone(chosen: Address) -> Element:
 def register(app: Dash, store: Store) -> None:
     """Add the callbacks of the page."""
     view.fill(app, store, "summary-details", details)
+    downloads.offer(app, "summary-options", options_frame)
+    downloads.offer(app, "summary-documents", documents_frame)
 
 
 def _if_recorded(table: str, make: Callable[[Report], Element], report: Report) -> list[Element]:
@@ -249,6 +280,13 @@ def _target(report: Report) -> Element:
         for name in ("num_ipus", "tiles_per_ipu", "num_tiles", "bytes_per_tile", "total_memory")
     }
     replicas = max(int(data.value("target", "num_replicas")), 1)
+    of_ipu = numbers["tiles_per_ipu"] * numbers["bytes_per_tile"]
+    of_replica = [
+        ("Replicas", units.count(replicas)),
+        ("IPUs of a replica", units.count(numbers["num_ipus"] // replicas)),
+        ("Memory of a replica", units.size(numbers["total_memory"] // replicas)),
+    ]
+    measured = report.instrumentationSettings
     return section(
         "Target",
         facts(
@@ -256,12 +294,18 @@ def _target(report: Report) -> Element:
                 ("Type", kind_words(report)),
                 ("Architecture", architecture_words(report)),
                 ("IPUs", units.count(numbers["num_ipus"])),
-                *([("Replicas", units.count(replicas))] if replicas > 1 else []),
+                *(of_replica if replicas > 1 else []),
                 ("Tiles per IPU", units.count(numbers["tiles_per_ipu"])),
                 ("Tiles", units.count(numbers["num_tiles"])),
                 ("Memory per tile", units.size(numbers["bytes_per_tile"])),
+                ("Memory per IPU", units.size(of_ipu)),
                 ("Memory", units.size(numbers["total_memory"])),
                 ("Clock", units.frequency(float(data.value("target", "clock_frequency")))),
+                ("Compute set instrumentation", MEASURED.get(measured.compute.name, "not told")),
+                (
+                    "External exchange instrumentation",
+                    MEASURED.get(measured.externalExchange.name, "not told"),
+                ),
             ]
         ),
         folds="target",

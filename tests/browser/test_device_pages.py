@@ -145,3 +145,19 @@ def test_section_stays_closed_and_a_path_is_completed(open_page: Opener) -> None
     box.press("ArrowDown")
     box.press("Enter")
     expect(box).to_have_value("profile.pop")
+
+
+def test_menu_leads_back_to_a_page_as_it_was_left(open_page: Opener) -> None:
+    page = open_page("/summary?report=small")
+    summary = page.locator(".nav-link", has_text="Summary")
+    page.get_by_role("tab", name="Engine options").click()
+    in_address(page, "tab=options")
+    settled(page).locator(".nav-link", has_text="Start").click()
+    not_in_address(page, "tab=")
+    settled(page)
+    summary.click()
+    in_address(page, "tab=options")
+    expect(page.locator("#summary-details")).to_contain_text("autoReport")
+    settled(page)
+    summary.click()
+    not_in_address(page, "tab=")

@@ -59,7 +59,7 @@ def test_limit_in_reach_is_a_line_and_one_far_above_a_note() -> None:
     assert [shape.y0 for shape in near.layout.shapes] == [3000 / 1024]
     assert near.layout.yaxis.range[1] > 3000 / 1024
     assert not far.layout.shapes
-    assert far.layout.annotations[0].text == "A tile has 624.0 kB, 312.0 times the fullest"
+    assert far.layout.annotations[0].text == "A tile has 624.0 kB, 312 times the fullest"
 
 
 def test_limit_that_is_asked_for_is_drawn_far_above() -> None:

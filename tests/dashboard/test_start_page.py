@@ -88,6 +88,17 @@ def test_sections_of_the_summary_fold_by_names_of_their_own(store: Store) -> Non
     assert all(part.open for part in parts)
 
 
+def test_options_and_documents_are_tables_to_save(store: Store) -> None:
+    chosen = parse("/summary", "report=good")
+    options = summary.options_frame(store, chosen)
+    assert options.to_dict("records") == [{"name": "autoReport.all", "value": "true"}]
+    found = summary.documents_frame(store, chosen)
+    assert [tuple(row) for row in found.to_numpy()] == [
+        ("app.json", "name", "small"),
+        ("framework.json", "framework", "none"),
+    ]
+
+
 def test_reports_opened_last_are_listed_while_they_are_there(store: Store) -> None:
     shown = words(start.recent(store, ["tight", "gone", ["good", "tight"], ["good", "gone"]]))
     acts = "Copy link Remove"
