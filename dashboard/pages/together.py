@@ -112,11 +112,14 @@ def findings(found: Alignment, result: Waits) -> Element:
         for words, time, meaning in rows
     ]
     each = result.callback_time / max(result.callbacks, 1)
+    taken, copied = (
+        f"{units.duration(time / 1e9)} ({units.share(time / total)} of the time)"
+        for time in (result.callback_time, result.stream_copies)
+    )
     callbacks = (
-        f"{counted(result.callbacks, 'stream callback')} of the host took "
-        f"{units.duration(result.callback_time / 1e9)} inside runs ({units.duration(each / 1e9)} "
-        f"each); the stream copies of the recorded runs take "
-        f"{units.duration(result.stream_copies / 1e9)} on the device."
+        f"{counted(result.callbacks, 'stream callback')} of the host took {taken} inside runs, "
+        f"{units.duration(each / 1e9)} each; the stream copies of the recorded runs take {copied} "
+        f"on the device."
         if result.callbacks
         else "No stream callback of the host is in the trace."
     )
