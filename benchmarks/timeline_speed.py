@@ -21,7 +21,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +211,34 @@ def plotly_bars(page: Any, count: int) -> tuple[float, float]:
     return drawn, panned
 
 
+def followed(path: Path, more: int = 60) -> None:
+    """Print what it takes to lay out a trace that is still written, and again when it grew."""
+    from dashboard.timeline.host_growth import grown_timeline
+    from pva.trace import openTrace
+
+    former, spent = None, []
+    with closing(sqlite3.connect(path)) as file:
+        (last,) = file.execute("SELECT last_ns + 3000000000 FROM processes").fetchone()
+        (chunk,) = file.execute("SELECT max(id) FROM event_chunks").fetchone()
+        for _ in range(3):
+            file.execute("UPDATE processes SET finished = 0, last_ns = ?", (last,))
+            file.commit()
+            begin = time.process_time()
+            former = grown_timeline(openTrace(path), former)
+            spent.append(time.process_time() - begin)
+            records = np.zeros(more, dtype="<u8,<u4,<u4")
+            records["f0"] = last + np.arange(more) * 1_000_000_000 // more
+            records["f1"], records["f2"] = 1000, 1
+            data, last = records.tobytes(), last + 1_000_000_000
+            ends = int(records["f0"][0]), int(records["f0"][-1]) + 1000
+            for thread in range(THREADS):
+                chunk += 1
+                row = (chunk, thread + 1, more, *ends, zlib.crc32(data), data)
+                file.execute(schema.insert_statement("event_chunks"), row)
+    print(f"  laid out while it is written {spent[0]:7.2f} s of the processor, and")
+    print(f"  again, {more * THREADS:,} events later  {spent[-1]:7.2f} s")
+
+
 def both(values: list[float]) -> str:
     """Write the median and the 95th percentile."""
     return f"{np.median(values):8.2f} {np.percentile(values, 95):.2f}"
@@ -252,6 +280,7 @@ def main() -> None:
         if arguments.events:
             made_trace(Path(folder) / "made.pvti", arguments.events)
             measured(browser, Path(folder) / "made.pvti", "host", "/trace", arguments.events)
+            followed(Path(folder) / "made.pvti")
         if arguments.steps:
             (Path(folder) / "large").mkdir()
             report = Path(folder) / "large" / "profile.pop"
