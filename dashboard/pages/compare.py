@@ -15,6 +15,7 @@ from dashboard.figures.axes import Figure
 from dashboard.figures.compare import Curve
 from dashboard.pages import compare_tables as known
 from dashboard.pages.compare_tables import both, compared, percent
+from dashboard.pages.words import cycles_or_time
 from dashboard.store import Store
 from dashboard.theme import Theme
 from pva import units
@@ -46,7 +47,7 @@ FIGURE_WORDS = {
 # What the answer tells, in this order: figure, words for more and for less.
 ANSWERS = (
     ("tiles_out_of_memory", "has {} more tiles out of memory", "has {} fewer tiles out of memory"),
-    ("total_cycles", "takes {} more cycles", "takes {} fewer cycles"),
+    ("total_cycles", "takes {} more", "takes {} less"),
     ("largest_tile", "needs {} more on its fullest tile", "needs {} less on its fullest tile"),
     ("max_live", "has {} more live at the peak", "has {} less live at the peak"),
 )
@@ -141,7 +142,8 @@ def _told(row: dict[Any, Any], more: str, less: str) -> str:
 
 
 def _amount(value: float, unit: str) -> str:
-    return units.size(value) if unit == "bytes" else units.count(value)
+    write = {"bytes": units.size, "cycles": cycles_or_time}.get(unit, units.count)
+    return write(value)
 
 
 def _joined(parts: list[str]) -> str:

@@ -11,7 +11,7 @@ from pva.analysis.layers import OUTSIDE
 
 # What is asked of operations: the figure, its words, and how it is written.
 _MEASURES: tuple[tuple[str, str, Any], ...] = (
-    ("cycles", "cycles", units.count),
+    ("cycles", "cycles", units.cycles_or_time),
     ("code", "code", units.size),
     ("peak_bytes", "memory at the peak", units.size),
 )

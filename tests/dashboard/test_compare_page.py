@@ -70,7 +70,7 @@ def test_answer_says_what_changed_most(store: Store) -> None:
         }
     )
     assert compare.sentence(frame, "b") == (
-        "b takes 500 more cycles (+50.0 %) and needs 1.0 kB less on its fullest tile (−25.0 %)."
+        "b takes 500 cycles more (+50.0 %) and needs 1.0 kB less on its fullest tile (−25.0 %)."
     )
 
 
