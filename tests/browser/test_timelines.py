@@ -16,7 +16,7 @@ import pytest
 
 from tests.browser.conftest import ROOT, SERVE
 from tests.browser.names import Opener
-from tests.browser.waiting import in_address
+from tests.browser.waiting import box_of, expect, in_address, not_in_address
 from tests.dashboard.test_bad_timelines import CASES, write
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
@@ -173,3 +173,32 @@ def test_each_button_saves_what_is_chosen_or_in_view(open_page: Opener) -> None:
     trace = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2").Trace()
     trace.ParseFromString(saved(page, "Events as Perfetto trace"))
     assert sum(packet.HasField("track_event") for packet in trace.packet) == 2 * len(chosen)
+
+
+def test_fields_keys_and_the_strip_move_the_window(open_page: Opener) -> None:
+    page = open_page("/trace?report=one.pvti")
+    drawn(page)
+    zoom = page.get_by_label("Magnification in percent")
+    zoom.fill("400")
+    zoom.press("Enter")
+    in_address(page, "range=374-624")  # a quarter of 998 ns, in the middle
+    page.locator(".timeline-canvas").focus()
+    page.keyboard.press("m")
+    in_address(page, "marks=499")
+    page.get_by_placeholder("Search names").fill("second")
+    bar = page.locator(".timeline-bar")
+    expect(bar).to_contain_text("100")
+    page.get_by_role("button", name="Next match").click()
+    expect(bar).to_contain_text("1 of 100")
+    in_address(page, "event=1")
+    page.get_by_role("button", name="Previous match").click()
+    expect(bar).to_contain_text("100 of 100")
+    page.get_by_role("button", name="Show all").click()
+    not_in_address(page, "range=")
+    box = box_of(page.locator(".timeline-overview"))
+    right, middle = box["x"] + box["width"] - 1, box["y"] + box["height"] / 2
+    page.mouse.move(right, middle)
+    page.mouse.down()
+    page.mouse.move(right - 200, middle, steps=4)
+    page.mouse.up()
+    in_address(page, "range=0-")
