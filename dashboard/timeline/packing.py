@@ -68,13 +68,16 @@ def pack(rectangles: Rectangles, texts: Any, item: Column, header: dict[str, Any
 
 def _labels_in_room(rectangles: Rectangles, texts: Any) -> tuple[Column, list[str]]:
     """Number the labels of this answer anew, those of the widest rectangles first."""
-    widest = np.argsort(rectangles.begin - rectangles.end)
-    used, first, place = np.unique(rectangles.label[widest], return_index=True, return_inverse=True)
+    widest = np.argsort(rectangles.begin - rectangles.end, kind="stable")
+    label = rectangles.label[widest]
+    if label.max(initial=0) < 1 << 16:  # of 16 bits NumPy sorts in linear time
+        label = label.astype(np.uint16)
+    used, first, place = np.unique(label, return_index=True, return_inverse=True)
     order = np.argsort(first)
     sent: list[str] = []
     room = LABEL_BYTES
-    for label in used[order].tolist():
-        text = shortened(texts[label])
+    for number in used[order].tolist():
+        text = shortened(texts[number])
         room -= len(text.encode(errors="replace")) + 3
         if room < 0:
             break
