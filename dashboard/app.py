@@ -18,6 +18,7 @@ from dashboard import (
     preferences,
     scripts,
     still,
+    tables,
     theme,
     view,
 )
@@ -82,6 +83,7 @@ def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Da
         page.register(app, store)
     endpoint.register(app.server, store)
     downloads.register(app.server, store)
+    tables.register(app.server)
     access.protect(app.server, app.csp_hashes(), host=host, token=token)
     return app
 

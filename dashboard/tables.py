@@ -1,7 +1,7 @@
 """Tables for what `components.table` is too small for: long tables, trees with columns.
 
-`paged` shows a frame of any length: the browser asks for the hundred rows that it shows, and the
-server sorts. The page registers where the rows come from, once:
+`paged` shows a frame of any length: the browser asks /rows/NAME for the hundred rows that it shows
+(assets/parts.js), and the server sorts. The page registers where the rows come from, once:
 
     layout:    tables.paged("memory-variables", COLUMNS)
     register:  tables.serve(app, store, PATH, "memory-variables", COLUMNS, frame)
@@ -26,8 +26,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import dash_ag_grid as dag
-from dash import ClientsideFunction, Dash, Input, Output, State, html
-from dash.exceptions import PreventUpdate
+import orjson
+from dash import ClientsideFunction, Dash, Input, State, html
+from flask import Flask, Response, request
 
 from dashboard import address, preferences
 from dashboard.address import Address
@@ -45,6 +46,8 @@ from dashboard.components import (
 from dashboard.store import Store
 
 BLOCK = 100  # rows sent at a time
+NO_ROWS: dict[str, Any] = {"rowData": [], "rowCount": 0}
+_SERVED = "tilescope-tables"
 MakeFrame = Callable[[Store, Address], Frame]
 
 
@@ -82,7 +85,6 @@ def paged(
             "headerHeight": HEADER_PIXELS,
             "cacheBlockSize": BLOCK,
             "maxBlocksInCache": 10,
-            # Dash AG Grid holds one request: the answer to an earlier one would be lost.
             "maxConcurrentDatasourceRequests": 1,
             "infiniteInitialRowCount": 1,
             "enableCellTextSelection": True,
@@ -111,36 +113,46 @@ def serve(
 ) -> None:
     """Send the rows of a paged table as the browser asks for them."""
 
-    def answer(asked: dict[str, Any] | None, search: str) -> tuple[Any, str]:
-        if not asked:
-            raise PreventUpdate
-        empty = {"rowData": [], "rowCount": 0}
+    def answer(asked: dict[str, Any]) -> dict[str, Any]:
         try:
-            chosen = address.parse(path, search)
+            chosen = address.parse(path, str(asked.get("search") or ""))
             preferences.clocked(store, chosen.report)
             frame = make(store, chosen)
-            return rows_asked(
-                frame, columns(chosen) if callable(columns) else columns, asked
-            ), counted_rows(len(frame))
+            own = columns(chosen) if callable(columns) else columns
+            return rows_asked(frame, own, asked) | {"note": counted_rows(len(frame))}
         except EXPECTED as problem:
-            return empty, str(problem)
+            return NO_ROWS | {"note": str(problem)}
         except Exception:
             logging.getLogger("tilescope").exception("the dashboard failed")
-            return empty, FAILED
+            return NO_ROWS | {"note": FAILED}
 
-    app.callback(
-        Output(identifier, "getRowsResponse"),
-        Output(f"{identifier}-note", "children"),
-        Input(identifier, "getRowsRequest"),
-        State("address", "search"),
-        prevent_initial_call=True,
-    )(answer)
+    app.server.extensions.setdefault(_SERVED, {})[identifier] = answer
     app.clientside_callback(
         ClientsideFunction("tilescope", "pickRow"),
         Input(identifier, "cellClicked"),
         State(identifier, "id"),
         prevent_initial_call=True,
     )
+
+
+def served(server: Flask) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
+    """Give what sends the rows of each table, by its name."""
+    found: dict[str, Any] = server.extensions.get(_SERVED, {})
+    return found
+
+
+def register(server: Flask) -> None:
+    """Add the address of the rows to the server: it takes and gives a JSON object."""
+
+    def rows(name: str) -> Response:
+        answer = served(server).get(name)
+        asked = request.get_json(silent=True)
+        if answer is None or not isinstance(asked, dict):
+            return Response(f"{name}: no such table\n", 404, mimetype="text/plain")
+        body = orjson.dumps(answer(asked), default=str, option=orjson.OPT_SERIALIZE_NUMPY)
+        return Response(body, mimetype="application/json")
+
+    server.add_url_rule("/rows/<name>", "rows", rows, methods=["POST"])
 
 
 def counted_rows(number: int) -> str:

@@ -183,22 +183,28 @@ def seen_theme(view: dict[str, Any]) -> Theme:
 def register(app: Dash) -> None:
     """Have the browser tell router, views and controls what the address says, where it is new.
 
-    Each kind of them has a callback of its own: one of several would not run when a panel brings
-    new controls (Dash 4.4).
+    A new address of the same page goes to views and controls from the callback of the router
+    (`tell` in assets/views.js); those of their own run when more of them come. Each kind has one:
+    one of several would not run when a panel brings new controls (Dash 4.4).
     """
-    path, search = Input("address", "pathname"), Input("address", "search")
+    path, search, shown = (
+        State("address", "pathname"),
+        State("address", "search"),
+        State("shown", "data"),
+    )
     views: Any = {"view": ALL}
+    app.clientside_callback(
+        ClientsideFunction("tilescope", "place"), Output("place", "data"),
+        Input("address", "pathname"), Input("address", "search"), State("theme", "data"), shown,
+        State("place", "data"),
+    )  # fmt: skip
     # The state of the router is no input: Dash would wait for it. A page that it lays out brings
     # views of its own, for which this runs anyhow.
     # A page that follows its files sets `stamped` (assets/timeline.js).
-    others = (Input("theme", "data"), Input("stamped", "data"), State("shown", "data"))
     app.clientside_callback(
-        ClientsideFunction("tilescope", "place"), Output("place", "data"), path, search,
-        State("place", "data"),
-    )  # fmt: skip
-    app.clientside_callback(
-        ClientsideFunction("tilescope", "follow"), Output(views, "data"), path, search, *others,
-        State(views, "data"),
+        ClientsideFunction("tilescope", "follow"), Output(views, "data"),
+        Input("theme", "data"), Input("stamped", "data"), path, search, shown,
+        State(views, "data"), State(views, "id"),
     )  # fmt: skip
     for function, kind, value in (
         ("showChoices", {"address": ALL, "default": ALL}, "value"),
@@ -207,5 +213,5 @@ def register(app: Dash) -> None:
     ):
         app.clientside_callback(
             ClientsideFunction("tilescope", function),
-            Output(kind, value), search, State(kind, value), State(kind, "id"),
+            Output(kind, value), Input("address", "id"), State(kind, value), State(kind, "id"),
         )  # fmt: skip

@@ -33,6 +33,21 @@
     box: boxText,
   };
 
+  /** Put what was typed into a box into the address. */
+  function take(id, text) {
+    const typed = (text || "").trim();
+    if (typed === boxText(id).trim()) return;
+    if (id.column) return go({ filter: typed ? id.column + "~" + typed : null }, true);
+    const numbers = id.box === "tile" || id.box === "step";
+    go({ [id.box]: (numbers ? typed.replace(/\s+/g, "") : typed) || null }, !numbers);
+  }
+
+  // Enter in a filter is taken at once; Dash tells of it (setBox) when the rows could be there.
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !event.target.id || !event.target.id.startsWith('{"box":"filter"')) return;
+    take(JSON.parse(event.target.id), event.target.value);
+  }, true);
+
   Object.assign(client, {
     setChoice: () => {
       const one = changed();
@@ -52,11 +67,7 @@
       const one = changed();
       if (!one || !one.value) return;
       const at = ids.findIndex((id) => id.box === one.id.box && id.column === one.id.column);
-      const typed = (values[at] || "").trim();
-      if (typed === boxText(one.id).trim()) return;
-      if (one.id.column) return go({ filter: typed ? one.id.column + "~" + typed : null }, true);
-      const numbers = one.id.box === "tile" || one.id.box === "step";
-      go({ [one.id.box]: (numbers ? typed.replace(/\s+/g, "") : typed) || null }, !numbers);
+      take(one.id, values[at]);
     },
     setWriting: (sizes, cycles, now) => {
       if (now && now.sizes === sizes && now.cycles === cycles) return none();

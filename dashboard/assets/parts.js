@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  const { createElement, Fragment, Suspense, lazy } = window.React;
+  const { createElement, Fragment, Suspense, lazy, useCallback } = window.React;
 
   /** Follow a link inside of the application as Dash's own links do. */
   function follow(event) {
@@ -49,9 +49,36 @@
     window.tilescope.plotly();
   }
 
+  // The rows of a long table come straight from the server (dashboard/tables.py): a callback of Dash
+  // for them takes the browser longer than showing them.
+
+  const asking = new Map(); // what each table asked for last
+
+  async function sendRows(table, asked) {
+    const { startRow, endRow, sortModel } = asked;
+    asking.set(table, asked);
+    const answer = await fetch(`/rows/${encodeURIComponent(table)}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ search: window.location.search, startRow, endRow, sortModel }),
+    }).catch(() => null);
+    if (!answer || !answer.ok) return asked.failCallback();
+    const { rowData, rowCount, note } = await answer.json();
+    asked.successCallback(rowData, rowCount);
+    const place = document.getElementById(`${table}-note`);
+    if (place && asking.get(table) === asked) place.textContent = note;
+  }
+
   const Grid = lazy(load);
-  const AgGrid = (properties) =>
-    createElement(Suspense, { fallback: null }, createElement(Grid, properties));
+  const AgGrid = (properties) => {
+    const { id, setProps } = properties;
+    const tell = useCallback(({ getRowsRequest, ...rest }) => {
+      if (getRowsRequest) sendRows(id, getRowsRequest);
+      if (Object.keys(rest).length) setProps(rest);
+    }, [id, setProps]);
+    const grid = createElement(Grid, { ...properties, setProps: tell });
+    return createElement(Suspense, { fallback: null }, grid);
+  };
   AgGrid.dashRenderType = true; // as the real one has it
   window.addEventListener("load", () => setTimeout(() => requestIdleCallback(later), IDLE));
 

@@ -6,12 +6,14 @@
   const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
   /** Which page of which reports the address asks for: what the router follows. */
-  function place(pathname, search, now) {
+  function place(pathname, search, theme, shown, now) {
     const asked = new URLSearchParams(search || "");
-    const next = { path: pathname, report: asked.get("report"), against: asked.get("against") };
+    const next = placeOf(pathname, asked);
     linkTiles();
     keepView(pathname, asked);
-    return same(next, now) ? window.dash_clientside.no_update : next;
+    if (!same(next, now)) return next;
+    tell(pathname, asked, theme, shown);
+    return window.dash_clientside.no_update;
   }
 
   /** The part of the address on which a view depends, once the page that holds it is shown. */
@@ -92,15 +94,57 @@
 
   const news = (next, now) => (same(next, now) ? window.dash_clientside.no_update : next);
 
-  /** Tell the views what the address says, where that is new. */
-  function follow(pathname, search, theme, stamped, shown, views) {
-    const asked = new URLSearchParams(search || "");
+  // What is on the page by what it is; Dash tells when more of it comes. A new address goes from here
+  // to what follows it: by a callback of Dash for each kind that takes some times as long.
+
+  const VALUE = { view: "data", choice: "value", switch: "checked", box: "value" };
+  const known = { view: [], choice: [], switch: [], box: [] };
+
+  /** What a part of the page has now, or null when it is gone. */
+  function propertiesOf(id) {
+    const { getLayout, stringifyId } = window.dash_component_api;
+    const { props } = getLayout(id) || {};
+    return props && props.id && stringifyId(props.id) === stringifyId(id) ? props : null;
+  }
+
+  /** Tell views and controls what the address says, where that is new. */
+  function tell(pathname, asked, theme, shown) {
+    for (const [kind, ids] of Object.entries(known)) {
+      for (const id of ids) {
+        const properties = propertiesOf(id);
+        if (!properties) continue;
+        const now = properties[VALUE[kind]];
+        const next = kind === "view" ? viewOf(now, pathname, asked, theme, shown) : shownBy[kind](id);
+        if (!same(next, now)) window.dash_clientside.set_props(id, { [VALUE[kind]]: next });
+      }
+    }
     askAgain();
+  }
+
+  const placeOf = (path, asked) => ({ path, report: asked.get("report"), against: asked.get("against") });
+  const dataOf = (id) => (propertiesOf(id) || {}).data;
+
+  // At once, before Dash hears of the new address: what it has to do then waits for no answer.
+  window.addEventListener("popstate", () => {
+    const { pathname, search } = window.location;
+    const asked = new URLSearchParams(search);
+    if (!same(placeOf(pathname, asked), dataOf("place"))) return;
+    tell(pathname, asked, dataOf("theme"), dataOf("shown"));
+  });
+
+  /** Tell the views that came what the address says; all of them, when the theme is another. */
+  function follow(theme, stamped, pathname, search, shown, views, ids) {
+    const asked = new URLSearchParams(search || "");
+    known.view = ids;
+    noteTables();
     return views.map((view) => news(viewOf(view, pathname, asked, theme, shown), view));
   }
 
-  /** Have controls show what the address says, where that is new. */
-  const showing = (kind) => (search, values, ids) => values.map((now, n) => news(shownBy[kind](ids[n]), now));
+  /** Have the controls that came show what the address says. */
+  const showing = (kind) => (_address, values, ids) => {
+    known[kind] = ids;
+    return values.map((now, n) => news(shownBy[kind](ids[n]), now));
+  };
 
   // Picking: numbers chosen by click, Shift-click, dragging and arrow keys.
 

@@ -160,11 +160,19 @@ def rows(store: Store, chosen: Address) -> Any:
         return on_tiles.tile_details(report, tiles=chosen.tiles)
     if tab == VARIABLES and chosen.option("lies", [value for value, _ in LIES]) == BY_ADDRESS:
         return tile_series.address_map(report, tile=_one_tile(report, chosen))
-    frame = ANALYSES[tab](report, tiles=chosen.tiles)
+    if chosen.tiles:
+        return components.filtered(_on_tiles(report, tab, chosen.tiles), chosen.filter)
+    every = store.derived(chosen.report, f"rows of {tab}", lambda: _on_tiles(report, tab))
+    return components.filtered(every, chosen.filter)
+
+
+def _on_tiles(report: Report, tab: str, tiles: tuple[int, ...] = ()) -> Any:
+    """Give all rows of the table of a tab; raises PvaError."""
+    frame = ANALYSES[tab](report, tiles=tiles)
     if tab == VARIABLES:
         labels = {name: category_label(name) for name in frame["category"].unique()}
         frame = frame.assign(category=frame["category"].map(labels))
-    return components.filtered(frame, chosen.filter)
+    return frame
 
 
 def details_tree(report: Report, chosen: Address) -> Element:

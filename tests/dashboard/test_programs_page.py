@@ -224,4 +224,4 @@ def test_callbacks_have_their_places(store: Store) -> None:
     layout = str(layout)
     for output in ("programs-tree", "programs-place", "programs-found", "programs-details"):
         assert f"'{output}'" in layout
-        assert any(output in key for key in app.callback_map)
+        assert any(output in key for key in [*app.callback_map, *tables.served(app.server)])

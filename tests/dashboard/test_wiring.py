@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from dashboard import downloads, view
+from dashboard import downloads, tables, view
 from dashboard.address import Address
 from dashboard.app import create_app
+from dashboard.components import FAILED
 from dashboard.pages import PAGES
 from dashboard.store import Store
 from dashboard.view import following
@@ -74,6 +75,31 @@ def test_download_holds_what_the_address_chooses(app: Any) -> None:
     answer = app.server.test_client().get("/download/memory-variables.csv?tab=variables&tile=3")
     assert answer.text.startswith("variable,name,category")
     assert "attachment" in answer.headers["Content-Disposition"]
+
+
+def test_rows_of_a_table_are_those_that_the_address_chooses(app: Any, store: Store) -> None:
+    names = [str(name) for name in store.report().dataset.column("variables", "name")]
+    asked = {"search": f"?tab=variables&filter=name~{names[0]}", "startRow": 0, "endRow": 100}
+    sent = app.server.test_client().post("/rows/memory-rows", json=asked).json
+    found = {name for name in names if names[0].lower() in name.lower()}
+    assert {row["name"] for row in sent["rowData"]} == found and len(found) < len(set(names))
+    assert sent["note"] == tables.counted_rows(sent["rowCount"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "note"),
+    [({"search": "?report=../large"}, "not there; known: small"),
+     ({"search": "?tile=x"}, "tile=x"), ({"startRow": "x"}, FAILED)],
+)  # fmt: skip
+def test_rows_that_cannot_be_are_none_and_say_why(app: Any, asked: Any, note: str) -> None:
+    sent = app.server.test_client().post("/rows/memory-rows", json=asked).json
+    assert (sent["rowData"], sent["rowCount"]) == ([], 0) and note in sent["note"]
+
+
+def test_rows_of_no_table_are_not_found(app: Any) -> None:
+    client = app.server.test_client()
+    assert client.post("/rows/nothing", json={}).status_code == 404
+    assert client.post("/rows/memory-rows", data="[").status_code == 404
 
 
 def test_view_that_waits_for_its_page_makes_nothing(store: Store) -> None:
