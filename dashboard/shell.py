@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from dashboard import address, keys, preferences
+from dashboard import address, keys, preferences, still
 from dashboard.address import Address
 from dashboard.components import Element
 from dashboard.store import Store
@@ -49,14 +49,16 @@ def shell(store: Store, theme: Theme) -> Element:
             dcc.Store(id="stamped"),
             dcc.Store(id="recent", storage_type="local"),
             dcc.Interval(id="watch", interval=WATCH_MILLISECONDS),
-            html.A("Skip to the page", href="#page", className="skip"),
-            _header(store),
-            html.Div(html.Div(BUSY, className="busy-words"), id="busy", className="idle",
-                     role="status"),
-            html.Div([_side(), html.Main(id="page", className="page", tabIndex="-1")],
-                     className="body"),
-            html.Div(id="notice", className="notice", role="status"),
-            keys.sheet(),
+            *still.settled([
+                html.A("Skip to the page", href="#page", className="skip"),
+                _header(store),
+                html.Div(html.Div(BUSY, className="busy-words"), id="busy", className="idle",
+                         role="status"),
+                html.Div([_side(), html.Main(id="page", className="page", tabIndex="-1")],
+                         className="body"),
+                html.Div(id="notice", className="notice", role="status"),
+                keys.sheet(),
+            ]),
         ],
         id="provider",
         forceColorScheme=theme,
