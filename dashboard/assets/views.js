@@ -18,8 +18,10 @@
 
   /** The part of the address on which a view depends, once the page that holds it is shown. */
   function viewOf(view, pathname, asked, theme, shown) {
+    // Dash leaves out what waits for `follow` and has nothing new from it: this is new once.
+    if (view && view.fixed) return view.told ? view : Object.assign({}, view, { told: true });
     const ready = shown && shown.path === pathname && shown.asked === (asked.get("report") || "");
-    if (!ready || !view || view.fixed || view.path !== pathname) return view;
+    if (!ready || !view || view.path !== pathname) return view;
     const part = new URLSearchParams();
     for (const key of view.keys) if (asked.get(key)) part.set(key, asked.get(key));
     const next = Object.assign({}, view, { search: part.toString(), stamp: shown.stamp });
@@ -103,8 +105,12 @@
   /** What a part of the page has now, or null when it is gone. */
   function propertiesOf(id) {
     const { getLayout, stringifyId } = window.dash_component_api;
-    const { props } = getLayout(id) || {};
-    return props && props.id && stringifyId(props.id) === stringifyId(id) ? props : null;
+    try {
+      const { props } = getLayout(id) || {};
+      return props && props.id && stringifyId(props.id) === stringifyId(id) ? props : null;
+    } catch {
+      return null; // Dash fails on an id of which nothing is left
+    }
   }
 
   /** Tell views and controls what the address says, where that is new. */
