@@ -44,8 +44,9 @@
 
   // Enter in a filter is taken at once; Dash tells of it (setBox) when the rows could be there.
   document.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || !event.target.id || !event.target.id.startsWith('{"box":"filter"')) return;
-    take(JSON.parse(event.target.id), event.target.value);
+    const { id, value } = event.target;
+    if (event.key !== "Enter" || event.isComposing || !id || !id.startsWith('{"box":"filter"')) return;
+    take(JSON.parse(id), value);
   }, true);
 
   Object.assign(client, {
