@@ -20,6 +20,7 @@ from pva.errors import DamagedFileError
 from pva.formats.values import Rows
 
 LEAST, TIMES_THE_FILE = 256 << 20, 4  # bytes that reading a file may take
+SMALLER = "profile.pop takes less"
 ASIDE = 64 << 20  # of them, for what is decoded and let go of
 POINTER, NUMBER, ROW = 8, 32, 32  # bytes; a row is one of several columns
 LIST, LISTS = 72, {list, type(None)}
@@ -34,12 +35,22 @@ def reading_limit(size: int) -> int:
 
 
 class Budget:
-    """The memory that is left for the values of a file whose bytes are held, too."""
+    """The memory that is left for the values of a file, of which some bytes are held, too.
 
-    def __init__(self, file: object, size: int) -> None:
+    Those are all of a document; `otherwise` tells what takes less.
+    """
+
+    def __init__(
+        self, file: object, size: int, *, held: int | None = None, otherwise: str = SMALLER
+    ) -> None:
         self.file = file
         self.size = size
-        self.left = reading_limit(size) - size
+        self.otherwise = otherwise
+        self.hold(size if held is None else held)
+
+    def hold(self, amount: int) -> None:
+        """Count anew: this much is held, and nothing else."""
+        self.left = reading_limit(self.size) - amount
 
     def spend(self, amount: int, place: str = "") -> None:
         """Take from what is left; raises DamagedFileError when it is not enough."""
@@ -64,7 +75,7 @@ class Budget:
         """Make the error for more than is left."""
         limit = max(LEAST, TIMES_THE_FILE * self.size) >> 20
         found = f"more values than fit into {limit} MB of memory"
-        wanted = f"at most that for a file of {self.size} bytes; profile.pop takes less"
+        wanted = f"at most that for a file of {self.size} bytes; {self.otherwise}"
         return DamagedFileError(self.file, found, wanted, place=place)
 
 

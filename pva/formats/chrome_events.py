@@ -13,18 +13,20 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
+from itertools import compress, islice
+from sys import getsizeof
 from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from pva.formats.budget import Budget
 from pva.formats.files import collector_paused
+from pva.formats.growing import Codes, Growing, GrowingTexts, Numbers, Once
 from pva.formats.json_pieces import Array, Piece
 
 Integers = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
 
 COMPLETE, BEGIN, END, INSTANT, ASYNC_BEGIN, ASYNC_END, ASYNC_INSTANT, COUNTER, METADATA = range(9)
 # Phases and what becomes of them; those of asynchronous events also in their older letters.
@@ -45,6 +47,12 @@ NANOSECONDS = 1000.0  # of a microsecond
 TIME_LIMIT = float(1 << 61)  # nanoseconds
 UNKNOWN_LIMIT = 1 << 19  # events; each takes as long as many others
 NO_CATEGORY = "no category"
+KEY = "traceEvents"
+PROBLEMS = 1000  # kinds of them that are told apart
+# Bytes that an event takes while columns are made of it, by phase; and beside its text each
+# argument, label, thread, identity, point and line of a counter, and name of a thread.
+BYTES = np.array([50, 100, 100, 80, 130, 130, 110], np.int64)
+ARGUMENTS, LABEL, LANE, IDENTITY, POINT, LINE, NAME = 40, 100, 1500, 250, 64, 1000, 250
 _EMPTY = b"{}"
 _SIMPLE = (str, int, float, bool, type(None))
 _FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError, OverflowError)
@@ -74,94 +82,35 @@ _DECODER = msgspec.json.Decoder(list[Event])
 _ONE = msgspec.json.Decoder(Event)
 
 
-class Numbers(dict[Any, int]):
-    """Things -> their number, in the order in which they were first seen."""
-
-    def __missing__(self, thing: Any) -> int:
-        number = self[thing] = len(self)
-        return number
-
-    def of(self, things: Iterable[Any], count: int) -> Codes:
-        """Number many things."""
-        return np.fromiter(map(self.__getitem__, things), np.int32, count)
-
-
-class Texts(Sequence[str]):
-    """Texts in one run of bytes; takes rows as an array does."""
-
-    __slots__ = ("_data", "_first", "_stop")
-
-    def __init__(self, data: bytes, first: Integers, stop: Integers) -> None:
-        self._data = data
-        self._first = first
-        self._stop = stop
-
-    @classmethod
-    def of(cls, parts: Sequence[bytes]) -> Texts:
-        """Keep some texts."""
-        stop = np.cumsum([len(part) for part in parts], dtype=np.int64)
-        return cls(b"".join(parts), stop - np.diff(stop, prepend=0), stop)
-
-    def without(self, head: bytes) -> Texts:
-        """Leave out a wrapping: this begin and the last byte, where a text begins so."""
-        begins = np.array([self._data.startswith(head, at) for at in self._first.tolist()], bool)
-        return Texts(self._data, self._first + begins * len(head), self._stop - begins)
-
-    @classmethod
-    def joined(cls, parts: Sequence[Texts]) -> Texts:
-        """Put texts after each other."""
-        if not parts:
-            return cls(b"", np.zeros(0, np.int64), np.zeros(0, np.int64))
-        before = np.cumsum([0, *(len(part._data) for part in parts)])
-        first, stop = (
-            np.concatenate([getattr(p, name) + b for p, b in zip(parts, before, strict=False)])
-            for name in ("_first", "_stop")
-        )
-        return cls(b"".join(part._data for part in parts), first, stop)
-
-    def __len__(self) -> int:
-        return len(self._first)
-
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice | np.ndarray):
-            return Texts(self._data, self._first[place], self._stop[place])
-        return self._data[self._first[place] : self._stop[place]].decode(errors="replace")
-
-
-@dataclass
-class Columns:
-    """Events of one piece, in the order of the file. Times in nanoseconds, not yet moved."""
-
-    phase: npt.NDArray[np.uint8]
-    time: npt.NDArray[np.float64]
-    duration: npt.NDArray[np.float64]
-    lane: Codes  # number of process and thread
-    label: Codes  # number of category and name
-
-
 Points = tuple["array[float]", "array[float]"]  # times and values
 
 
 @dataclass
 class Read:
-    """All that the events of a file tell."""
+    """All that the events of a file tell, in the order of the file. Times in nanoseconds."""
 
+    budget: Budget
     lanes: Numbers = field(default_factory=Numbers)  # (pid, tid)
     labels: Numbers = field(default_factory=Numbers)  # (category, name)
     identities: Numbers = field(default_factory=Numbers)  # of asynchronous events
-    columns: list[Columns] = field(default_factory=list)
-    identity: list[Codes] = field(default_factory=list)  # of asynchronous events, in order
-    arguments: list[tuple[Integers, Texts]] = field(default_factory=list)  # rows of events
+    phase: Growing = field(default_factory=lambda: Growing(np.uint8))
+    time: Growing = field(default_factory=lambda: Growing(np.int64))
+    lane: Growing = field(default_factory=lambda: Growing(np.int32))
+    label: Growing = field(default_factory=lambda: Growing(np.int32))
+    duration: Growing = field(default_factory=lambda: Growing(np.int64))  # of complete events
+    identity: Growing = field(default_factory=lambda: Growing(np.int32))  # of asynchronous events
+    told: Growing = field(default_factory=lambda: Growing(np.int64))  # events with arguments
+    texts: GrowingTexts = field(default_factory=GrowingTexts)  # of these, their arguments
     points: dict[tuple[Any, str, str], Points] = field(default_factory=dict)
     names: dict[tuple[str, Any], str] = field(default_factory=dict)  # of processes and threads
     problems: Counter[str] = field(default_factory=Counter)
-    count: int = 0  # of kept rows
-    unknown: int = 0  # events of no phase that is known
+    unknown: int = 0  # events of no phase that is known, and what is no event
+    categories: Once = field(default_factory=Once)
 
 
-def read(source: Array) -> Read:
-    """Read all events of an array."""
-    found = Read()
+def read(source: Array, budget: Budget) -> Read:
+    """Read all events of an array; raises DamagedFileError for more than fit into the memory."""
+    found = Read(budget)
     with collector_paused():
         for piece in source:
             for events in _events(piece, found):
@@ -174,17 +123,24 @@ def _events(piece: Piece, found: Read) -> Iterator[list[Event]]:
     try:
         yield _DECODER.decode(piece.as_array())
     except _FAULTS:
-        events = [_event(text) for text in piece.elements()]
+        events = [_event(text, found) for text in piece.elements()]
         whole = [event for event in events if event is not None]
         found.problems["are no JSON objects"] += len(events) - len(whole)
         yield whole
 
 
-def _event(text: bytes) -> Event | None:
+def _event(text: bytes, found: Read) -> Event | None:
     try:
         return _ONE.decode(text)
     except _FAULTS:
+        _count_unknown(found, 1, "elements that are no objects of JSON")
         return _lenient(text)
+
+
+def _count_unknown(found: Read, count: int, what: str) -> None:
+    found.unknown += count
+    if found.unknown > UNKNOWN_LIMIT:
+        raise TooManyUnknownError(f"more than {UNKNOWN_LIMIT} {what}")
 
 
 def _lenient(text: bytes) -> Event | None:
@@ -216,33 +172,58 @@ def _add(found: Read, events: list[Event]) -> None:
     if set(map(type, phases)) != {str} or not set(phases) <= PHASES.keys():
         events = _known(found, events)
         phases = [event.ph for event in events]
+    phase = np.fromiter(map(PHASES.__getitem__, phases), np.uint8, len(events))
+    _count_not_shown(found, phase)
+    if (phase > METADATA).any():
+        shown = phase <= METADATA
+        events, phase = list(compress(events, shown.tolist())), phase[shown]
     if not events:
         return
     fields = zip(*map(msgspec.structs.astuple, events), strict=True)
     _, ts, dur, pid, tid, name, cat, args, *_ = fields
-    phase = np.fromiter(map(PHASES.__getitem__, phases), np.uint8, len(events))
-    _count_not_shown(found, phase)
     time = _times(found, ts, phase < METADATA, "have no time that can be")
-    duration = _durations(found, dur, phase)
     timed = np.isfinite(time)
     rows = np.flatnonzero(timed & (phase < COUNTER))
-    lane = found.lanes.of(_pairs(pid, tid, rows, text=False), len(rows))
-    label = found.labels.of(_pairs(cat, name, rows, text=True), len(rows))
+    kept = phase[rows]
+    found.budget.spend(int(BYTES[kept].sum()), KEY)
     _arguments(found, args, rows)
-    _identities(found, events, rows[np.isin(phase[rows], OF_IDENTITIES)])
+    found.duration.extend(_durations(found, dur, phase)[rows[kept == COMPLETE]])
+    found.phase.extend(kept)
+    found.time.extend(time[rows])
+    lane = _pairs(found, pid, tid, rows, text=False)
+    found.lane.extend(_numbered(found, found.lanes, lane, len(rows), LANE))
+    label = _pairs(found, cat, name, rows, text=True)
+    found.label.extend(_numbered(found, found.labels, label, len(rows), LABEL))
+    _identities(found, events, rows[np.isin(kept, OF_IDENTITIES)])
     _counters(found, events, time, np.flatnonzero((phase == COUNTER) & timed))
     _named(found, events, np.flatnonzero(phase == METADATA))
-    found.columns.append(Columns(phase[rows], time[rows], duration[rows], lane, label))
-    found.count += len(rows)
+
+
+def _numbered(found: Read, numbers: Numbers, things: Iterable[Any], count: int, each: int) -> Codes:
+    """Number things, and count the memory that new ones take."""
+    before = len(numbers)
+    codes = numbers.of(things, count)
+    new = len(numbers) - before
+    if new:
+        found.budget.spend(each * new + sum(map(_size, islice(reversed(numbers), new))), KEY)
+    return codes
+
+
+def _size(thing: Any) -> int:
+    """Tell the bytes of a thing, and of what is in it."""
+    inside = thing if isinstance(thing, tuple) else ()
+    return getsizeof(thing) + sum(map(getsizeof, inside))
 
 
 def _pairs(
-    first: Sequence[Any], second: Sequence[Any], rows: Integers, *, text: bool
+    found: Read, first: Sequence[Any], second: Sequence[Any], rows: Integers, *, text: bool
 ) -> Iterator[tuple[Any, Any]]:
     """Give two fields of these rows, as what can be looked up."""
     both = [_simple(column) for column in (first, second)]
     if text and set(map(type, both[0])) | set(map(type, both[1])) != {str}:
         both = [[value if isinstance(value, str) else str(value) for value in c] for c in both]
+    if text:
+        both[0] = [found.categories[category] for category in both[0]]
     pairs = zip(*both, strict=True)
     if len(rows) == len(first):
         return pairs
@@ -261,14 +242,14 @@ def _count_not_shown(found: Read, phase: npt.NDArray[np.uint8]) -> None:
 def _known(found: Read, events: list[Event]) -> list[Event]:
     """Count the events of phases that are not shown, and leave them out."""
     known = [event for event in events if isinstance(event.ph, str) and event.ph in PHASES]
-    found.unknown += len(events) - len(known)
-    if found.unknown > UNKNOWN_LIMIT:
-        raise TooManyUnknownError
+    _count_unknown(found, len(events) - len(known), "events of no phase that is known")
     for event in events:
         if not isinstance(event.ph, str):
             found.problems["have no phase"] += 1
         elif event.ph not in PHASES:
-            found.problems[f"are of phase {event.ph[:20]!r}, which is not known"] += 1
+            problem = f"are of phase {event.ph[:20]!r}, which is not known"
+            few = problem in found.problems or len(found.problems) < PROBLEMS
+            found.problems[problem if few else "are of other phases, which are not known"] += 1
     return known
 
 
@@ -326,7 +307,9 @@ def _arguments(found: Read, args: Sequence[msgspec.Raw], rows: Integers) -> None
     places = np.flatnonzero(lengths > len(_EMPTY))
     if len(places):
         texts = [bytes(args[row]) for row in rows[places].tolist()]
-        found.arguments.append((places + found.count, Texts.of(texts)))
+        found.budget.spend(ARGUMENTS * len(texts) + 5 * int(lengths.sum()) // 4, f"{KEY}.args")
+        found.told.extend(places + len(found.phase))
+        found.texts.extend(texts)
 
 
 def _identities(found: Read, events: Sequence[Event], rows: Integers) -> None:
@@ -340,39 +323,61 @@ def _identities(found: Read, events: Sequence[Event], rows: Integers) -> None:
         for event in some
     ]  # fmt: skip
     texts = (json.dumps(key) for key in keys)
-    found.identity.append(found.identities.of(texts, len(keys)))
+    found.identity.extend(_numbered(found, found.identities, texts, len(keys), IDENTITY))
 
 
 def _counters(
     found: Read, events: Sequence[Event], time: npt.NDArray[np.float64], rows: Integers
 ) -> None:
-    for row in rows.tolist():
-        event, now = events[row], time[row]
-        values = _object(event.args)
-        for name, value in values.items():
-            if isinstance(value, bool) or not isinstance(value, int | float):
+    some = [events[row] for row in rows.tolist()]
+    pids = _simple([event.pid for event in some])
+    names = [str(name) for name in _simple([event.name for event in some])]
+    told = _objects(some)
+    found.budget.spend(POINT * sum(map(len, told)), KEY)
+    for now, pid, name, values in zip(time[rows].tolist(), pids, names, told, strict=True):
+        for key, value in values.items():
+            if type(value) is not float and type(value) is not int:
                 found.problems["have a value of a counter that is no number"] += 1
                 continue
-            key = (_simple([event.pid])[0], str(event.name), name)
-            times, numbers = found.points.setdefault(key, (array("d"), array("d")))
-            times.append(now)
-            numbers.append(_number(value))
+            line = found.points.get((pid, name, key)) or _line(found, (pid, name, key))
+            line[0].append(now)
+            line[1].append(_number(value))
+
+
+def _line(found: Read, key: tuple[Any, str, str]) -> Points:
+    """Begin a line of a counter."""
+    found.budget.spend(LINE + _size(key), KEY)
+    line = found.points[key] = array("d"), array("d")
+    return line
 
 
 def _named(found: Read, events: Sequence[Event], rows: Integers) -> None:
     """Take in the names of processes and threads."""
-    for row in rows.tolist():
-        event = events[row]
-        if event.name in ("process_name", "thread_name"):
-            told = _object(event.args).get("name")
-            pid, tid = _simple([event.pid, event.tid])
-            key = pid if event.name == "process_name" else (pid, tid)
-            found.names[event.name, key] = _spelled(str(told))
+    some = [event for event in map(events.__getitem__, rows.tolist())
+            if event.name in ("process_name", "thread_name")]  # fmt: skip
+    pids, tids = (_simple([getattr(event, of) for event in some]) for of in ("pid", "tid"))
+    for event, pid, tid, values in zip(some, pids, tids, _objects(some), strict=True):
+        name = str(values.get("name"))
+        key = (event.name, pid if event.name == "process_name" else (pid, tid))
+        known = found.names.get(key)
+        if known is None or len(name) > len(known):
+            found.budget.spend(NAME + _size(key) + getsizeof(name), KEY)
+        if name != known:
+            found.names[key] = _spelled(name)
 
 
-def _object(text: msgspec.Raw) -> dict[str, Any]:
+def _objects(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """Decode the arguments of events: all at once, or, where one is wrong, one by one."""
+    texts = [bytes(event.args) or _EMPTY for event in events]
     try:
-        told = msgspec.json.decode(bytes(text) or b"{}")
+        told = msgspec.json.decode(b"[" + b",".join(texts) + b"]")
+    except _FAULTS:
+        told = [_object(text) for text in texts]
+    return [values if isinstance(values, dict) else {} for values in told]
+
+
+def _object(text: bytes) -> Any:
+    try:
+        return msgspec.json.decode(text)
     except _FAULTS:
         return {}
-    return told if isinstance(told, dict) else {}

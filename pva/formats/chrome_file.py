@@ -17,8 +17,11 @@ import numpy.typing as npt
 
 from pva.errors import DamagedFileError
 from pva.formats import chrome_events as events
-from pva.formats.chrome_events import Numbers, Read, Texts
+from pva.formats.budget import Budget
+from pva.formats.chrome_events import KEY, Read
+from pva.formats.chrome_threads import Threads
 from pva.formats.files import opened
+from pva.formats.growing import Codes, Numbers, looked_up, used
 from pva.formats.json_pieces import Array
 from pva.formats.matching import matched
 from pvti.schema import TABLES
@@ -26,11 +29,11 @@ from pvti.schema import TABLES
 Integers = npt.NDArray[np.int64]
 Columns = dict[str, Any]
 
-KEY = "traceEvents"
 OTHER = "otherData"
 CHUNK = 1 << 14  # events of one thread that a window reads together
 EPOCH = 10**18  # nanoseconds since 1970: a time beyond is no time since a machine was started
-PROCESS = 1  # number of the first row
+TEXT = 200  # bytes of a label that is held, and of those above it
+SHORTER = "a shorter trace; trace.window reads a part of one"
 _WHAT = "a host trace"
 _UNWRAPPED = b'{"metadata":'
 
@@ -41,12 +44,12 @@ class ChromeFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         with opened(path, _WHAT) as stream:
+            self._budget = Budget(path, path.stat().st_size, held=0, otherwise=SHORTER)
             array = Array(path, stream, KEY)
             try:
-                found = events.read(array)
-            except events.TooManyUnknownError:
-                found_out = f"more than {events.UNKNOWN_LIMIT} events of no phase that is known"
-                raise DamagedFileError(path, found_out, "Chrome trace JSON") from None
+                found = events.read(array, self._budget)
+            except events.TooManyUnknownError as error:
+                raise DamagedFileError(path, str(error), "Chrome trace JSON") from None
             except MemoryError as error:
                 raise DamagedFileError(path, "too large for the memory") from error
         self._about = _about(array)
@@ -56,10 +59,20 @@ class ChromeFile:
         self._tables: dict[str, Columns] = {table.name: _empty(table.name) for table in TABLES}
         self._fill(found)
         self.problems = (*_cut(array), *_counted(found.problems))
+        held = sum(
+            column.nbytes
+            for columns in (*self._tables.values(), self._events)
+            for column in (columns.values() if isinstance(columns, dict) else columns)
+        )
+        self._budget.hold(held + TEXT * len(self._tables["labels"]["id"]))
 
     def tables(self) -> dict[str, Columns]:
         """Give all tables."""
         return self._tables
+
+    def check(self, amount: int, place: str) -> None:
+        """Raise DamagedFileError when so many bytes more are too many for the file."""
+        self._budget.check(amount, place)
 
     def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any]:
         """Give begin, end, label and kind of the events of these rows of `event_chunks`."""
@@ -79,46 +92,66 @@ class ChromeFile:
         """Let go of the file, which was read whole."""
 
     def _fill(self, found: Read) -> None:
-        read = _Columns(found)
+        read = _Columns(found, _UNWRAPPED if self._own else b"")
         moment = 0 if self._own else read.first
-        self._threads = _Threads(found.lanes, found.names)
-        labels = Numbers()
-        self._spans(read, labels, moment)
-        self._instants(read, labels)
+        self._end = max(moment, int(read.time.max(initial=moment)))
+        self._threads = Threads(found.lanes, found.names)
+        self._label_of = np.zeros(len(found.labels), np.int32)  # numbers from 1 of those used
+        self._used: list[int] = []
+        spans = self._spans(read)
+        self._instants(read)
+        read.__dict__.clear()
+        self._sort(spans)
         self._points(found)
-        self._names(found.labels, labels)
-        self._processes(read, moment)
+        self._names(found.labels)
+        self._processes(moment)
 
-    def _spans(self, read: _Columns, labels: Numbers, moment: int) -> None:
-        """Put together what has a begin and an end, by thread, each in reverse order of begin."""
+    def _spans(self, read: _Columns) -> list[Any]:
+        """Put together what has a begin and an end: thread, begin, end and label of each."""
+        complete = read.phase == events.COMPLETE
         nested = matched(*read.ends((events.BEGIN, events.END), read.lane))
         crossing = matched(*read.ends((events.ASYNC_BEGIN, events.ASYNC_END), read.identity))
         some = read.at((events.BEGIN, events.END)), read.at((events.ASYNC_BEGIN, events.ASYNC_END))
         self._count_unmatched(nested, crossing)
-        complete = read.at((events.COMPLETE,))
-        rows = np.concatenate((complete, some[0][nested.begin], some[1][crossing.begin]))
-        duration = read.duration[complete].astype(np.int64)
-        ends = [some[0][nested.end], some[1][crossing.end]]
-        end = np.concatenate((read.time[complete] + duration, *(read.time[one] for one in ends)))
-        thread = self._threads.of(read.lane[rows])
-        first = len(rows) - len(crossing.begin)
-        thread[first:] = self._threads.crossing(read.lane[rows[first:]])
+        begun = np.concatenate((some[0][nested.begin], some[1][crossing.begin]))
+        ended = np.concatenate((some[0][nested.end], some[1][crossing.end]))
         unended = np.concatenate((some[0][nested.unended], some[1][crossing.unended]))
-        self._open(read, labels, unended, len(nested.unended))
-        begin, label = read.time[rows], self._label(read, labels, rows)
-        # As a file has it: of equal begins the longest last, and of equal events the first.
-        order = np.lexsort((-np.arange(len(rows)), end, -begin, thread))
-        self._events = begin[order], end[order], label[order].astype(np.int32)
-        self._chunks(thread[order])
-        self._metadata(read, rows, (thread, begin, label))
-        self._end = int(end.max(initial=moment))
+        lanes, labels = ([column[complete], column[begun]] for column in (read.lane, read.label))
+        self._threads.see(lanes)
+        crossed = self._threads.crossing(lanes[1][len(nested.begin) :])
+        self._open(read, unended, len(nested.unended))
+        self._see(labels)
+        first = len(read.duration)
+        begin = _filled(read.time[complete], read.time[begun])
+        end = _filled(read.duration, read.time[ended])
+        end[:first] += begin[:first]
+        thread = _filled(*map(self._threads.of, lanes))
+        thread[len(thread) - len(crossed) :] = crossed
+        label = _filled(*map(self._label, labels))
+        self._metadata(read, complete, begun, (thread, begin, label))
+        self._end = max(self._end, int(end.max(initial=self._end)))
+        return [label, end, begin, thread]
+
+    def _sort(self, spans: list[Any]) -> None:
+        """Put events by thread, each in reverse order of begin.
+
+        As a file has it: of equal begins the longest last, and of equal events the first.
+        """
+        thread, begin, end, label = (spans.pop() for _ in range(4))
+        order = np.lexsort((end[::-1], np.negative(begin, out=begin)[::-1], thread[::-1]))
+        np.subtract(len(begin) - 1, order, out=order)
+        thread, label = thread[order], label[order]
+        begin = np.negative(begin[order])
+        self._events = begin, end[order], label
+        del order, end
+        self._chunks(thread)
 
     def _count_unmatched(self, *pairs: Any) -> None:
         alone = sum(len(pair.unbegun) for pair in pairs)
         if alone:
             self._problems["end what had not begun, and are left out"] += alone
 
-    def _open(self, read: _Columns, labels: Numbers, rows: Integers, nested: int) -> None:
+    def _open(self, read: _Columns, rows: Integers, nested: int) -> None:
         """Take in what has not ended, the outermost first."""
         thread = self._threads.of(read.lane[rows])
         thread[nested:] = self._threads.crossing(read.lane[rows[nested:]])
@@ -126,9 +159,9 @@ class ChromeFile:
         rows, thread = rows[order], thread[order]
         first = np.searchsorted(thread, thread)
         self._set("open_spans", thread=thread, position=np.arange(len(rows)) - first,
-                  begin_ns=read.time[rows], label=self._label(read, labels, rows))  # fmt: skip
+                  begin_ns=read.time[rows], label=self._label(read.label[rows]))  # fmt: skip
 
-    def _chunks(self, thread: Integers) -> None:
+    def _chunks(self, thread: Codes) -> None:
         """Cut the events of each thread, so that a window is a few of the parts."""
         starts = np.flatnonzero(np.diff(thread, prepend=0))
         counts = np.diff(starts, append=len(thread))
@@ -145,39 +178,56 @@ class ChromeFile:
                   records=records, begin_ns=least, end_ns=most,
                   crc32=np.zeros(len(records), np.int64))  # fmt: skip
 
-    def _metadata(self, read: _Columns, rows: Integers, told: tuple[Integers, ...]) -> None:
-        place = np.full(len(read.time), -1)
-        place[rows] = np.arange(len(rows))
-        mine = np.flatnonzero(place[read.told] >= 0)
-        if not len(mine):
+    def _metadata(
+        self, read: _Columns, complete: Any, begun: Integers, told: tuple[Any, ...]
+    ) -> None:
+        """Tell what events had beside their times."""
+        if not len(read.told):
             return
-        at = place[read.told[mine]]
+        ordinary = complete[read.told]
+        at = np.cumsum(complete, dtype=np.int32)[read.told].astype(np.int64) - 1
+        others = np.flatnonzero(~ordinary)
+        by_row = np.argsort(begun, kind="stable")
+        place = np.searchsorted(begun, read.told[others], sorter=by_row)
+        place = np.minimum(place, max(len(begun) - 1, 0))
+        mine = begun[by_row[place]] == read.told[others] if len(begun) else place < 0
+        ordinary[others[mine]] = True
+        at[others[mine]] = len(read.duration) + (by_row[place[mine]] if len(begun) else place[mine])
+        at = at[ordinary]
         thread, begin, label = (column[at] for column in told)
-        texts = read.texts[mine].without(_UNWRAPPED) if self._own else read.texts[mine]
-        self._set("event_metadata", thread=thread, begin_ns=begin, label=label, metadata=texts)
+        self._set("event_metadata", thread=thread, begin_ns=begin, label=label,
+                  metadata=read.texts[ordinary])  # fmt: skip
 
-    def _instants(self, read: _Columns, labels: Numbers) -> None:
+    def _instants(self, read: _Columns) -> None:
         rows = read.at((events.INSTANT, events.ASYNC_INSTANT))
-        texts = np.full(len(read.time), None, dtype=object)
-        texts[read.told] = list(read.texts.without(_UNWRAPPED) if self._own else read.texts)
+        places = np.searchsorted(rows, read.told)
+        places = np.minimum(places, max(len(rows) - 1, 0))
+        mine = rows[places] == read.told if len(rows) else np.zeros(len(read.told), np.bool_)
         self._set("instants", thread=self._threads.of(read.lane[rows]), time_ns=read.time[rows],
-                  label=self._label(read, labels, rows), metadata=texts[rows])  # fmt: skip
+                  label=self._label(read.label[rows]),
+                  metadata=read.texts[mine].at(places[mine], len(rows)))  # fmt: skip
 
-    def _label(self, read: _Columns, labels: Numbers, rows: Integers) -> Integers:
+    def _label(self, codes: Codes) -> Codes:
         """Number the labels that are used, from 1."""
-        used, place = np.unique(read.label[rows], return_inverse=True)
-        numbers = labels.of(used.tolist(), len(used)).astype(np.int64)
-        found: Integers = numbers[place] + 1
-        return found
+        self._see([codes])
+        return looked_up(self._label_of, codes)
 
-    def _names(self, known: Numbers, labels: Numbers) -> None:
+    def _see(self, columns: Iterable[Codes]) -> None:
+        """Number the labels of these columns that have no number."""
+        new = used(columns, len(self._label_of))
+        new = new[self._label_of[new] == 0]
+        self._label_of[new] = len(self._used) + 1 + np.arange(len(new))
+        self._used.extend(new.tolist())
+
+    def _names(self, known: Numbers) -> None:
         pairs = list(known)
-        used = [pairs[number] for number in labels]
+        known.clear()
+        pairs = [pairs[number] for number in self._used]
         channels = Numbers()
-        owner = channels.of((category for category, _ in used), len(used))
+        owner = channels.of((category for category, _ in pairs), len(pairs))
         self._set("channels", id=np.arange(1, len(channels) + 1), name=_objects(channels))
-        self._set("labels", id=np.arange(1, len(used) + 1), channel=owner.astype(np.int64) + 1,
-                  text=_objects(text for _, text in used))  # fmt: skip
+        self._set("labels", id=np.arange(1, len(pairs) + 1), channel=owner.astype(np.int64) + 1,
+                  text=_objects(text for _, text in pairs))  # fmt: skip
 
     def _points(self, found: Read) -> None:
         lines = list(found.points)
@@ -189,15 +239,14 @@ class ChromeFile:
         points = list(found.points.values())
         counts = [len(times) for times, _ in points]
         self._set("series_points", series=np.repeat(np.arange(1, len(lines) + 1), counts),
-                  time_ns=_joined([np.array(times) for times, _ in points], float).astype(np.int64),
-                  value=_joined([np.array(values) for _, values in points], float))  # fmt: skip
+                  time_ns=_joined([np.frombuffer(t) for t, _ in points], float).astype(np.int64),
+                  value=_joined([np.frombuffer(v) for _, v in points], float))  # fmt: skip
         self._set("heatmaps", **_empty("heatmaps"), process=np.zeros(0, np.int64))
 
-    def _processes(self, read: _Columns, moment: int) -> None:
+    def _processes(self, moment: int) -> None:
         pids, names = self._threads.processes()
         count = max(len(pids), 1)
-        last = max(self._end, moment + int(self._about.get("duration_ns", 0)),
-                   int(read.time.max(initial=moment)))  # fmt: skip
+        last = max(self._end, moment + int(self._about.get("duration_ns", 0)))
         wall = self._about.get("wall_clock_ns", self._about.get("base", 0) + moment)
         self._set(
             "processes", id=np.arange(1, count + 1), pid=np.array(pids or [0], np.int64),
@@ -217,19 +266,14 @@ class ChromeFile:
 class _Columns:
     """The events of all pieces together, by time in whole nanoseconds."""
 
-    def __init__(self, found: Read) -> None:
-        self.phase = _joined([c.phase for c in found.columns], np.uint8)
-        self.duration = _joined([c.duration for c in found.columns], np.float64)
-        self.lane = _joined([c.lane for c in found.columns], np.int32)
-        self.label = _joined([c.label for c in found.columns], np.int32)
-        self.time = _joined([c.time for c in found.columns], np.float64).astype(np.int64)
-        found.columns.clear()
-        self.identity = np.zeros(len(self.phase), np.int32)
-        self.identity[self.at(events.OF_IDENTITIES)] = _joined(found.identity, np.int32)
-        self.told = _joined([rows for rows, _ in found.arguments], np.int64)
-        self.texts = Texts.joined([texts for _, texts in found.arguments])
-        counted = [min(times) for times, _ in found.points.values()]
-        firsts = [int(time) for time in counted]
+    def __init__(self, found: Read, unwrap: bytes) -> None:
+        self.phase, self.time = found.phase.taken(), found.time.taken()
+        self.lane, self.label = found.lane.taken(), found.label.taken()
+        self.duration = found.duration.taken()  # of complete events
+        self._identity = found.identity.taken()
+        self.told, texts = found.told.taken(), found.texts.taken()
+        self.texts = texts.without(unwrap) if unwrap else texts
+        firsts = [int(min(times)) for times, _ in found.points.values()]
         if len(self.time):
             firsts.append(int(self.time.min()))
         self.first = min(firsts, default=0)
@@ -238,69 +282,19 @@ class _Columns:
         """Find the events of some phases, in the order of the file."""
         return np.flatnonzero(np.isin(self.phase, phases))
 
+    @property
+    def identity(self) -> Codes:
+        """What belongs together of asynchronous events, 0 for others."""
+        found = np.zeros(len(self.phase), np.int32)
+        found[self.at(events.OF_IDENTITIES)] = self._identity
+        return found
+
     def ends(
-        self, phases: tuple[int, int], group: npt.NDArray[np.int32]
-    ) -> tuple[npt.NDArray[np.int32], Integers, npt.NDArray[np.bool_]]:
+        self, phases: tuple[int, int], group: Codes
+    ) -> tuple[Codes, Integers, npt.NDArray[np.bool_]]:
         """Give group and time of begins and ends, and which are begins."""
         rows = self.at(phases)
         return group[rows], self.time[rows], self.phase[rows] == phases[0]
-
-
-class _Threads:
-    """Rows of `threads` and `processes`, made for what is used; texts get numbers below 0."""
-
-    def __init__(self, lanes: Numbers, names: dict[tuple[str, Any], str]) -> None:
-        self._lanes = list(lanes)
-        self._names = names
-        self._rows: dict[tuple[Any, Any, bool], int] = {}
-        self._pids = Numbers()
-        self._substitutes = Numbers()
-
-    def of(self, lane: npt.NDArray[np.int32], crossing: bool = False) -> Integers:
-        """Give the row of `threads` of each event."""
-        used, place = np.unique(lane, return_inverse=True)
-        rows = np.zeros(len(used), np.int64)
-        for at, number in enumerate(used.tolist()):
-            key = (*self._lanes[number], crossing)
-            rows[at] = self._rows.setdefault(key, len(self._rows) + 1)
-        found: Integers = rows[place]
-        return found
-
-    def crossing(self, lane: npt.NDArray[np.int32]) -> Integers:
-        """Give the row of the thread that asynchronous events of each thread stand on."""
-        return self.of(lane, crossing=True)
-
-    def process(self, pid: Any) -> int:
-        """Give the row of a process."""
-        return self._pids[pid] + PROCESS
-
-    def rows(self) -> tuple[list[int], list[int], list[str]]:
-        """Give process, identifier and name of each thread."""
-        owners, tids, names = [], [], []
-        for pid, tid, crossing in self._rows:
-            told = self._names.get(("thread_name", (pid, tid)))
-            name = told or ("" if isinstance(tid, int | float) else str(tid))
-            owners.append(self.process(pid))
-            tids.append(self._number(tid))
-            names.append(f"{name or tid}, asynchronous" if crossing else name)
-        return owners, tids, names
-
-    def processes(self) -> tuple[list[int], list[str]]:
-        """Give identifier and name of each process."""
-        for pid, _, _ in self._rows:
-            self.process(pid)
-        numbers = [self._number(pid) for pid in self._pids]
-        told = [self._names.get(("process_name", pid)) for pid in self._pids]
-        names = [
-            name or ("" if isinstance(pid, int | float) else str(pid))
-            for name, pid in zip(told, self._pids, strict=True)
-        ]
-        return numbers, names
-
-    def _number(self, name: Any) -> int:
-        if isinstance(name, int) and abs(name) < 1 << 62:
-            return int(name)
-        return -1 - self._substitutes[name]
 
 
 def _about(array: Array) -> dict[str, int]:
@@ -349,6 +343,11 @@ def _empty(table: str) -> Columns:
         for column in declared.columns
         if column.name != "data"
     }
+
+
+def _filled(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Put arrays after each other; the first itself when there is nothing to add."""
+    return np.concatenate((first, second)) if len(second) else first
 
 
 def _joined(parts: Sequence[npt.NDArray[Any]], dtype: Any) -> npt.NDArray[Any]:

@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.signedinteger[Any]]
 
 
 class Matched(NamedTuple):
     """Places of begins and of the ends that belong to them; begins and ends that have no other."""
 
-    begin: Integers
-    end: Integers
-    unended: Integers
-    unbegun: Integers
+    begin: Rows
+    end: Rows
+    unended: Rows
+    unbegun: Rows
 
 
-def matched(group: npt.NDArray[np.int32], time: Integers, begins: npt.NDArray[np.bool_]) -> Matched:
+def matched(group: npt.NDArray[np.int32], time: Rows, begins: npt.NDArray[np.bool_]) -> Matched:
     """Match each end with the last begin of its group that is open, in order of time.
 
     What happens at one time is in the order given. An end without an open begin stays alone.
     """
-    order = np.lexsort((time, group))
-    of, begins = group[order].astype(np.int64), begins[order]
-    open_now = _open(of, np.where(begins, 1, -1))
-    lowest = _lowest(of, open_now)
-    # An end that brings the count below all before it in its group has no begin.
-    before = np.where(np.diff(of, prepend=-1) != 0, 0, np.roll(lowest, 1))
-    alone = ~begins & (np.minimum(lowest, 0) < np.minimum(before, 0))
-    level = open_now - np.minimum(lowest, 0) - begins
-    kept = np.flatnonzero(~alone)
+    rows = np.int32 if len(group) < 1 << 30 else np.int64
+    order: npt.NDArray[Any] = np.lexsort((time, group)).astype(rows)
+    begins = begins[order]
+    of = np.asarray(group[order], rows)
+    level, alone = _levels(of, begins)
+    kept: Rows = np.flatnonzero(~alone).astype(rows)
     # At one level of one group, begins and ends take turns.
-    key = of * (int(level.max(initial=0)) + 1) + level
-    kept = kept[np.argsort(key[kept], kind="stable")]
-    key = key[kept]
-    pair = np.flatnonzero(begins[kept[:-1]] & ~begins[kept[1:]] & (key[1:] == key[:-1]))
+    kept = kept[np.lexsort((level[kept], of[kept]))]
+    first, second = kept[:-1], kept[1:]
+    pair = np.flatnonzero(
+        begins[first] & ~begins[second] & (level[first] == level[second])
+        & (of[first] == of[second])
+    )  # fmt: skip
     taken = np.zeros(len(kept), np.bool_)
     taken[pair] = True
     unended = kept[begins[kept] & ~taken]
@@ -46,15 +45,29 @@ def matched(group: npt.NDArray[np.int32], time: Integers, begins: npt.NDArray[np
     )
 
 
-def _open(group: Integers, step: Integers) -> Integers:
-    """Add up steps, from 0 in each group."""
-    total = np.cumsum(step)
-    first = np.flatnonzero(np.diff(group, prepend=-1))
-    before = total[first] - step[first]
-    return total - np.repeat(before, np.diff(first, append=len(group)))
+def _levels(of: Rows, begins: npt.NDArray[np.bool_]) -> tuple[Rows, npt.NDArray[np.bool_]]:
+    """Tell how many are open around each, and which are ends without a begin."""
+    change = np.flatnonzero(np.diff(of, prepend=-1))
+    counts = np.diff(change, append=len(of))
+    step = np.where(begins, np.int8(1), np.int8(-1))
+    open_now = np.cumsum(step, dtype=of.dtype)
+    open_now -= np.repeat(open_now[change] - step[change], counts)
+    lowest = _lowest(of, open_now)
+    np.minimum(lowest, 0, out=lowest)
+    # An end that brings the count below all before it in its group has no begin.
+    before = np.roll(lowest, 1)
+    before[change] = 0
+    alone = ~begins & (lowest < before)
+    open_now -= lowest
+    open_now -= begins
+    return open_now, alone
 
 
-def _lowest(group: Integers, values: Integers) -> Integers:
+def _lowest(group: Rows, values: Rows) -> Rows:
     """Give the least value up to each place of its group."""
-    apart = group * (2 * len(group) + 2)
-    return np.minimum.accumulate(values - apart) + apart
+    apart = group * np.int64(2 * len(group) + 2)
+    found = values - apart
+    np.minimum.accumulate(found, out=found)
+    found += apart
+    lowest: Rows = found.astype(values.dtype)
+    return lowest

@@ -1,0 +1,72 @@
+"""The threads and processes of Chrome trace JSON, whose identifiers may be numbers or texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from pva.formats.growing import Codes, Numbers, looked_up, used
+
+PROCESS = 1  # number of the first row
+
+
+class Threads:
+    """Rows of `threads` and `processes`, made for what is used; texts get numbers below 0."""
+
+    def __init__(self, lanes: Numbers, names: dict[tuple[str, Any], str]) -> None:
+        self._lanes = list(lanes)
+        self._names = names
+        self._rows: dict[tuple[Any, Any, bool], int] = {}
+        self._row_of = np.zeros((2, len(self._lanes)), np.int32)  # [whether crossing][lane]
+        self._pids = Numbers()
+        self._substitutes = Numbers()
+
+    def of(self, lane: Codes, crossing: bool = False) -> Codes:
+        """Give the row of `threads` of each event."""
+        self.see([lane], crossing)
+        return looked_up(self._row_of[int(crossing)], lane)
+
+    def see(self, lanes: Iterable[Codes], crossing: bool = False) -> None:
+        """Make the rows of these lanes that have none."""
+        rows = self._row_of[int(crossing)]
+        new = used(lanes, len(rows))
+        for number in new[rows[new] == 0].tolist():
+            self._rows[*self._lanes[number], crossing] = rows[number] = len(self._rows) + 1
+
+    def crossing(self, lane: Codes) -> Codes:
+        """Give the row of the thread that asynchronous events of each thread stand on."""
+        return self.of(lane, crossing=True)
+
+    def process(self, pid: Any) -> int:
+        """Give the row of a process."""
+        return self._pids[pid] + PROCESS
+
+    def rows(self) -> tuple[list[int], list[int], list[str]]:
+        """Give process, identifier and name of each thread."""
+        owners, tids, names = [], [], []
+        for pid, tid, crossing in self._rows:
+            told = self._names.get(("thread_name", (pid, tid)))
+            name = told or ("" if isinstance(tid, int | float) else str(tid))
+            owners.append(self.process(pid))
+            tids.append(self._number(tid))
+            names.append(f"{name or tid}, asynchronous" if crossing else name)
+        return owners, tids, names
+
+    def processes(self) -> tuple[list[int], list[str]]:
+        """Give identifier and name of each process."""
+        for pid, _, _ in self._rows:
+            self.process(pid)
+        numbers = [self._number(pid) for pid in self._pids]
+        told = [self._names.get(("process_name", pid)) for pid in self._pids]
+        names = [
+            name or ("" if isinstance(pid, int | float) else str(pid))
+            for name, pid in zip(told, self._pids, strict=True)
+        ]
+        return numbers, names
+
+    def _number(self, name: Any) -> int:
+        if isinstance(name, int) and abs(name) < 1 << 62:
+            return int(name)
+        return -1 - self._substitutes[name]
