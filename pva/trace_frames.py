@@ -7,6 +7,8 @@ codes as categoricals. `trace.frames.schema()` tells what there is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +17,9 @@ import numpy.typing as npt
 from pva import schema
 from pva.errors import nearest
 from pva.frames import DTYPES
+from pva.model.events import ThreadColumns
 from pva.model.label_sums import LabelSums, label_sums
+from pva.model.nesting import Nesting, nest
 from pva.model.series import Heatmap
 from pva.model.trace_content import TraceContent
 
@@ -24,6 +28,14 @@ if TYPE_CHECKING:
 
 NAMES = tuple(schema.TRACE_TABLE)
 Columns = dict[str, Any]
+
+BLOCK = 1 << 16  # rows that are looked at at once
+# Bytes that are taken for a frame while it is made: of an event in it, of one in a thread that
+# nests, of one that is summed up, of an instant, a label, and a text beside itself.
+EVENT, NESTED, SUMMED, INSTANT, LABEL, DISTINCT = 56, 44, 40, 40, 500, 150
+STEP = 1 << 20  # bytes of texts between two looks at what is left
+_NESTED = ("depth", "parent", "self_ns")
+_TIMES = ("begin_ns", "duration_ns", *_NESTED)
 
 
 class TraceFrames:
@@ -130,7 +142,28 @@ def _codes(texts: Iterable[str]) -> tuple[npt.NDArray[np.int32], list[str]]:
     """Number texts by their first place; a text that comes again has the number it had."""
     known: dict[str, int] = {}
     codes = [known.setdefault(text, len(known)) for text in texts]
-    return np.array(codes, np.int32), list(known)
+    return np.array(codes, _code_type(len(known))), list(known)
+
+
+def _code_type(count: int) -> Any:
+    """Give the type that pandas takes codes in, so that it makes no others."""
+    return np.int8 if count < 127 else np.int16 if count < 32767 else np.int32
+
+
+class _Distinct(dict[str, int]):
+    """Texts -> the number of each, as long as they fit into the memory."""
+
+    def __init__(self, content: TraceContent, place: str) -> None:
+        self._content, self._place = content, place
+        self._size = self._checked = 0
+
+    def __missing__(self, text: str) -> int:
+        number = self[text] = len(self)
+        self._size += getsizeof(text) + DISTINCT
+        if self._size > self._checked:
+            self._checked = self._size + STEP
+            self._content.check(self._checked, self._place)
+        return number
 
 
 def _labelled(content: TraceContent, label: npt.NDArray[np.int32]) -> Columns:
@@ -138,17 +171,27 @@ def _labelled(content: TraceContent, label: npt.NDArray[np.int32]) -> Columns:
     codes, texts = _codes(content.names.labels)
     channels, names = _codes(content.names.channels)
     return {
-        "label": (codes[label], texts),
-        "channel": (channels[content.names.label_channels[label]], names),
+        "label": (_looked_up(codes, label), texts),
+        "channel": (_looked_up(channels[content.names.label_channels], label), names),
     }
 
 
-def _told(places: Any, texts: Sequence[Any], count: int) -> tuple[npt.NDArray[np.int32], list[str]]:
+def _looked_up(table: npt.NDArray[Any], places: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Give the value at each place, some at a time: NumPy makes places of eight bytes of them."""
+    found = np.empty(len(places), table.dtype)
+    for first in range(0, len(places), BLOCK):
+        found[first : first + BLOCK] = table[places[first : first + BLOCK]]
+    return found
+
+
+def _told(
+    numbers: _Distinct, places: Any, texts: Iterable[str], count: int
+) -> tuple[npt.NDArray[Any], list[str]]:
     """Give texts of some of `count` rows as codes, -1 where there is none."""
-    found = np.full(count, -1, np.int32)
-    codes, known = _codes(str(text) for text in texts)
+    codes = np.fromiter(map(numbers.__getitem__, map(str, texts)), np.int32, len(places))
+    found = np.full(count, -1, _code_type(len(numbers)))
     found[places] = codes
-    return found, known
+    return found, list(numbers)
 
 
 def _processes(content: TraceContent) -> Columns:
@@ -162,21 +205,28 @@ def _processes(content: TraceContent) -> Columns:
 
 
 def _threads(content: TraceContent) -> Columns:
-    content.lanes.nest(content.threads)
+    content.check(NESTED * int(content.lanes.counts.max(initial=0)), "threads")
     owners = {id(t): row for row, p in enumerate(content.processes) for t in p.threads}
     rows = []
-    for thread in content.threads:
-        columns = thread.columns
-        depth = columns.depth
+    for thread, columns in zip(content.threads, content.lanes.look(content.threads), strict=True):
         begin = int(columns.begin_ns[0]) if len(columns) else 0
-        roots = np.flatnonzero(depth == 0)
-        busy = int((columns.end_ns[roots] - columns.begin_ns[roots]).sum())
+        end, deepest = int(columns.end_ns.max(initial=begin)), int(columns.depth.max(initial=-1))
         rows.append(
             (owners[id(thread)], thread.pid, thread.tid, thread.name, len(columns),
-             int(depth.max(initial=-1)) + 1, begin, int(columns.end_ns.max(initial=begin)), busy)
+             deepest + 1, begin, end, _busy(columns))
         )  # fmt: skip
     names = [column.name for column in schema.TRACE_TABLE["threads"].columns]
     return dict(zip(names, zip(*rows, strict=True) if rows else [()] * len(names), strict=True))
+
+
+def _busy(columns: ThreadColumns) -> int:
+    """Add up the time of the outermost events."""
+    busy = 0
+    for first in range(0, len(columns), BLOCK):
+        part = slice(first, first + BLOCK)
+        roots = columns.depth[part] == 0
+        busy += int((columns.end_ns[part] - columns.begin_ns[part])[roots].sum())
+    return busy
 
 
 def _channels(content: TraceContent) -> Columns:
@@ -199,6 +249,8 @@ def _channels(content: TraceContent) -> Columns:
 
 
 def _sums(content: TraceContent) -> LabelSums:
+    labels, events = len(content.names.labels), int(content.lanes.counts.sum())
+    content.check(LABEL * labels + SUMMED * events, "labels")
     return label_sums(content.lanes.load(content.threads), len(content.names.labels))
 
 
@@ -224,39 +276,55 @@ def _labels(content: TraceContent) -> Columns:
 
 
 def _events(content: TraceContent) -> Columns:
-    content.lanes.nest(content.threads)
-    lanes = [thread.columns for thread in content.threads]
-    count = sum(map(len, lanes))
-    first = np.cumsum([0, *map(len, lanes)])
-    parent = _joined([lane.parent for lane in lanes], np.int64)
-    is_open = np.zeros(count, np.bool_)
-    for start, stop, lane in zip(first.tolist(), first[1:].tolist(), lanes, strict=False):
-        mine = parent[start:stop]
-        np.add(mine, start, out=mine, where=mine >= 0)
+    count, start = int(content.lanes.counts.sum()), 0
+    content.check(EVENT * count, "events")
+    made: Columns = {name: np.empty(count, np.int64) for name in _TIMES}
+    label, is_open = np.empty(count, np.int32), np.zeros(count, np.bool_)
+    told, texts = [], []
+    for thread, lane in zip(content.threads, content.lanes.look(content.threads), strict=True):
+        rows = slice(start, start + len(lane))
         is_open[start + lane.open_rows] = True
-    told = [start + lane.metadata.rows for start, lane in zip(first, lanes, strict=False)]
-    texts = [text for lane in lanes for text in lane.metadata.texts]
+        told.append(start + lane.metadata.rows)
+        texts.append(lane.metadata.texts)
+        # What nobody keeps is let go of as it is copied.
+        kept = "columns" in vars(thread)
+        take = vars(lane).__getitem__ if kept else vars(lane).pop
+        _nested_into(Nesting(*(made[name][rows] for name in _NESTED)), lane, start)
+        label[rows] = take("label")
+        np.subtract(lane.end_ns, lane.begin_ns, out=made["duration_ns"][rows])
+        take("end_ns")
+        made["begin_ns"][rows] = take("begin_ns")
+        start = rows.stop
+    places, metadata = _joined(told, np.int64), chain.from_iterable(texts)
     return {
-        "thread": np.repeat(np.arange(len(lanes)), [len(lane) for lane in lanes]),
-        "begin_ns": _joined([lane.begin_ns for lane in lanes], np.int64),
-        "duration_ns": _joined([lane.duration_ns for lane in lanes], np.int64),
-        "self_ns": _joined([lane.self_ns for lane in lanes], np.int64),
-        "depth": _joined([lane.depth for lane in lanes], np.int64),
-        "parent": parent,
-        **_labelled(content, _joined([lane.label for lane in lanes], np.int32)),
+        **made,
+        **_labelled(content, label),
         "open": is_open,
-        "metadata": _told(_joined(told, np.int64), texts, count),
+        "metadata": _told(_Distinct(content, "events"), places, metadata, count),
+        "thread": np.repeat(np.arange(len(told)), content.lanes.counts),
     }
 
 
+def _nested_into(found: Nesting, lane: ThreadColumns, start: int) -> None:
+    """Find how the events of a thread nest, or copy it; parents are counted from `start`."""
+    if "nesting" in vars(lane):
+        for column, known in zip(found, lane.nesting, strict=True):
+            column[:] = known
+    else:
+        nest(lane.begin_ns, lane.end_ns, found)
+    np.add(found.parent, start, out=found.parent, where=found.parent >= 0)
+
+
 def _instants(content: TraceContent) -> Columns:
+    content.check(INSTANT * len(content.instants), "instants")
     found = content.instants
-    there = [place for place, text in enumerate(found.metadata) if text is not None]
+    there = found.metadata.there
+    numbers = _Distinct(content, "instants")
     return {
         "time_ns": found.time_ns,
         "thread": found.thread,
         **_labelled(content, found.label),
-        "metadata": _told(there, [found.metadata[place] for place in there], len(found)),
+        "metadata": _told(numbers, there, found.metadata[there], len(found)),
     }
 
 

@@ -21,7 +21,9 @@ from pva.formats.values import Rows
 
 LEAST, TIMES_THE_FILE = 256 << 20, 4  # bytes that reading a file may take
 SMALLER = "profile.pop takes less"
+SHORTER = "a shorter trace; trace.window reads a part of one"
 ASIDE = 64 << 20  # of them, for what is decoded and let go of
+ALWAYS = 24 << 20  # of these, for what is always made anew
 POINTER, NUMBER, ROW = 8, 32, 32  # bytes; a row is one of several columns
 LIST, LISTS = 72, {list, type(None)}
 SHAPED = 256  # bytes of an array of arrays, beside what it tells
@@ -70,6 +72,10 @@ class Budget:
             yield
         finally:
             self.left += amount
+
+    def check_whole(self, amount: int, place: str = "") -> None:
+        """Do the same where nothing is decoded."""
+        self.check(amount - ASIDE + ALWAYS, place)
 
     def exceeded(self, place: str) -> DamagedFileError:
         """Make the error for more than is left."""

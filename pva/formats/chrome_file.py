@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from pva.errors import DamagedFileError
 from pva.formats import chrome_events as events
-from pva.formats.budget import Budget
+from pva.formats.budget import SHORTER, Budget
 from pva.formats.chrome_events import KEY, Read
 from pva.formats.chrome_threads import Threads
 from pva.formats.files import opened
-from pva.formats.growing import Codes, Numbers, looked_up, used
+from pva.formats.growing import IN_RUNS, Codes, GrowingTexts, Numbers, looked_up, used
 from pva.formats.json_pieces import Array
 from pva.formats.matching import matched
 from pvti.schema import TABLES
@@ -33,7 +33,6 @@ OTHER = "otherData"
 CHUNK = 1 << 14  # events of one thread that a window reads together
 EPOCH = 10**18  # nanoseconds since 1970: a time beyond is no time since a machine was started
 TEXT = 200  # bytes of a label that is held, and of those above it
-SHORTER = "a shorter trace; trace.window reads a part of one"
 _WHAT = "a host trace"
 _UNWRAPPED = b'{"metadata":'
 
@@ -44,10 +43,10 @@ class ChromeFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         with opened(path, _WHAT) as stream:
-            self._budget = Budget(path, path.stat().st_size, held=0, otherwise=SHORTER)
+            self.budget = Budget(path, path.stat().st_size, held=0, otherwise=SHORTER)
             array = Array(path, stream, KEY)
             try:
-                found = events.read(array, self._budget)
+                found = events.read(array, self.budget)
             except events.TooManyUnknownError as error:
                 raise DamagedFileError(path, str(error), "Chrome trace JSON") from None
             except MemoryError as error:
@@ -64,7 +63,7 @@ class ChromeFile:
             for columns in (*self._tables.values(), self._events)
             for column in (columns.values() if isinstance(columns, dict) else columns)
         )
-        self._budget.hold(held + TEXT * len(self._tables["labels"]["id"]))
+        self.budget.hold(held + TEXT * len(self._tables["labels"]["id"]))
 
     def tables(self) -> dict[str, Columns]:
         """Give all tables."""
@@ -72,7 +71,7 @@ class ChromeFile:
 
     def check(self, amount: int, place: str) -> None:
         """Raise DamagedFileError when so many bytes more are too many for the file."""
-        self._budget.check(amount, place)
+        self.budget.check_whole(amount, place)
 
     def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any]:
         """Give begin, end, label and kind of the events of these rows of `event_chunks`."""
@@ -339,10 +338,11 @@ def _empty(table: str) -> Columns:
     declared = next(known for known in TABLES if known.name == table)
     kinds = {"INTEGER": np.int64, "REAL": np.float64}
     return {
-        column.name: np.zeros(0, kinds.get(column.type.split()[0], np.object_))
+        column.name: GrowingTexts().taken() if column.name in IN_RUNS
+        else np.zeros(0, kinds.get(column.type.split()[0], np.object_))
         for column in declared.columns
         if column.name != "data"
-    }
+    }  # fmt: skip
 
 
 def _filled(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:

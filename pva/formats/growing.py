@@ -17,6 +17,8 @@ Integers = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 
 BLOCK = 1 << 16  # rows that are looked at at once
+# Columns of a trace that are held so: texts, and numbers in bytes.
+IN_RUNS = frozenset({"metadata", "counts"})
 MISSING = -1  # the size of a text that is not there
 
 
@@ -49,9 +51,10 @@ class Growing:
         self._dtype = np.dtype(dtype)
         self._data = bytearray()
 
-    def extend(self, values: npt.ArrayLike) -> None:
-        """Take values in."""
+    def extend(self, values: npt.ArrayLike) -> int:
+        """Take values in; give the bytes that they take beside those of the rows, none."""
         self._data.extend(np.ascontiguousarray(values, self._dtype).view(np.uint8).data)
+        return 0
 
     def __len__(self) -> int:
         return len(self._data) // self._dtype.itemsize
@@ -84,6 +87,18 @@ class Texts(Sequence[str | None]):
     def nbytes(self) -> int:
         """Bytes of memory."""
         return len(self._data) + self._first.nbytes + self._size.nbytes
+
+    def run(self, size: int) -> bytes | memoryview:
+        """Give all as one run of bytes when each is of this size."""
+        if np.array_equal(self._first, self._first[:1] + size * np.arange(len(self))):
+            first = int(self._first[0])
+            return memoryview(self._data)[first : first + size * len(self)]
+        return b"".join(self._data[first : first + size] for first in self._first.tolist())
+
+    @property
+    def sizes(self) -> set[int]:
+        """Different sizes in bytes."""
+        return set(np.unique(self._size).tolist())
 
     @property
     def there(self) -> Integers:
@@ -137,18 +152,16 @@ class GrowingTexts:
         self._data = bytearray()
         self._size = Growing(np.int32)
 
-    def extend(self, parts: Sequence[bytes]) -> None:
-        """Take texts in, in UTF-8."""
-        self._size.extend(np.fromiter(map(len, parts), np.int32, len(parts)))
-        self._data.extend(b"".join(parts))
-
-    def extend_optional(self, texts: Sequence[str | None]) -> None:
-        """Take texts in of which some may be missing."""
-        parts = [b"" if text is None else text.encode("utf-8", "replace") for text in texts]
+    def extend(self, texts: Sequence[bytes | str | None]) -> int:
+        """Take texts in; give the bytes that they take."""
+        parts = [text.encode("utf-8", "replace") if isinstance(text, str) else text or b""
+                 for text in texts]  # fmt: skip
         size = np.fromiter(map(len, parts), np.int32, len(parts))
         size[[text is None for text in texts]] = MISSING
         self._size.extend(size)
-        self._data.extend(b"".join(parts))
+        data = b"".join(parts)
+        self._data.extend(data)
+        return len(data) * 9 // 8  # with some room to grow
 
     def taken(self) -> Texts:
         """Give all texts, and keep none."""

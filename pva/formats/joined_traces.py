@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.errors import DamagedFileError
+from pva.formats.budget import Budget
+from pva.formats.growing import Texts
 from pvti.schema import TABLES
 
 Columns = dict[str, Any]
@@ -36,6 +38,7 @@ class TraceFile(Protocol):
     """A trace of any format."""
 
     path: Path
+    budget: Budget
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -48,6 +51,10 @@ class TraceFile(Protocol):
 
     def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any]:
         """Give begin, end, label and kind of the events of these rows of `event_chunks`."""
+        ...
+
+    def check(self, amount: int, place: str) -> None:
+        """Raise DamagedFileError when so many bytes more are too many for the file."""
         ...
 
     def close(self) -> None:
@@ -66,6 +73,8 @@ class JoinedFile:
         self._untimed: list[Path] = []
         more = len(files) - 1
         self.path = files[0].path.with_name(f"{files[0].path.name} and {more} more")
+        size = sum(file.budget.size for file in files)
+        self.budget = Budget(self.path, size, held=0, otherwise=files[0].budget.otherwise)
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -96,7 +105,12 @@ class JoinedFile:
             for table in anew[0]
         }
         self._align(joined["processes"])
+        self.budget.left = sum(file.budget.left for file in self._files)
         return joined
+
+    def check(self, amount: int, place: str) -> None:
+        """Raise DamagedFileError when so many bytes more are too many for the files."""
+        self.budget.check_whole(amount, place)
 
     def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any]:
         """Read the events of these rows, those of each file after each other."""
@@ -180,6 +194,8 @@ class JoinedFile:
 
 
 def _after_each_other(parts: Sequence[Any]) -> Any:
+    if all(isinstance(part, Texts) for part in parts):
+        return Texts.joined(parts)
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate(parts)
     whole = np.empty(sum(map(len, parts)), dtype=object)

@@ -8,12 +8,15 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from os import PathLike
+from sys import getsizeof
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pva.errors import DamagedFileError
+from pva.formats.budget import SHORTER, Budget
+from pva.formats.growing import IN_RUNS, Growing, GrowingTexts
 from pva.formats.sqlite_file import APPLICATIONS, Database, Declaration, open_read_only
 from pvti.schema import (
     APPLICATION_ID,
@@ -25,10 +28,12 @@ from pvti.schema import (
     LABEL_MASK,
     RECORD,
     TABLES,
+    Column,
+    Table,
 )
 
 Integers = npt.NDArray[np.int64]
-Columns = dict[str, npt.NDArray[Any]]
+Columns = dict[str, Any]
 
 DECLARATION = Declaration(APPLICATIONS[APPLICATION_ID], APPLICATION_ID, FORMAT_VERSION, COLUMNS)
 RECORD_TYPE = np.dtype([("begin", "<u8"), ("duration", "<u4"), ("label", "<u4")])
@@ -37,15 +42,46 @@ TIME_LIMIT = 1 << 60
 WALL_LIMIT = 1 << 62
 _BATCH_RECORDS = 1 << 15  # read at once
 _LARGE = 1 << 10  # records of a chunk
+_DATA = "SELECT id, data FROM event_chunks WHERE id"
 _ASKED = 500  # rows of one query; every SQLite allows twice as many
 
-# What each SQL type comes as: the dtype, and the Python types that may stand in the column.
-_TYPES: dict[str, tuple[Any, tuple[type, ...]]] = {
-    "INTEGER": (np.int64, (int,)),
-    "REAL": (np.float64, (float, int)),
-    "TEXT": (np.object_, (str,)),
-    "BLOB": (np.object_, (bytes,)),
-}
+# The Python types that may stand in a column of each SQL type.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "INTEGER": (int,), "REAL": (float, int), "TEXT": (str,), "BLOB": (bytes,),
+}  # fmt: skip
+_NUMBERS = {"INTEGER": np.int64, "REAL": np.float64}
+# Bytes that a row of each table takes while it is read, and what is made of it when the trace is
+# opened; texts and blobs come beside.
+ROW_BYTES = {
+    "processes": 3000, "threads": 250, "channels": 250, "labels": 70, "event_chunks": 100,
+    "long_events": 70, "open_spans": 60, "instants": 45, "event_metadata": 60, "series": 1000,
+    "series_points": 40, "heatmaps": 1500, "heatmap_columns": 60,
+}  # fmt: skip
+
+
+class _Objects:
+    """A column of what stays an object."""
+
+    def __init__(self) -> None:
+        self._found: list[Any] = []
+
+    def extend(self, values: Sequence[Any]) -> int:
+        """Take values in; give the bytes that they take."""
+        self._found.extend(values)
+        return sum(map(getsizeof, values))
+
+    def taken(self) -> npt.NDArray[np.object_]:
+        """Give all values as an array."""
+        found = np.empty(len(self._found), np.object_)
+        found[:] = self._found
+        return found
+
+
+def _growing(column: Column) -> Growing | GrowingTexts | _Objects:
+    dtype = _NUMBERS.get(column.type.split()[0])
+    if dtype is not None:
+        return Growing(dtype)
+    return GrowingTexts() if column.name in IN_RUNS else _Objects()
 
 
 class RawEvents(NamedTuple):
@@ -65,11 +101,25 @@ class PvtiFile:
     def __init__(self, path: str | PathLike[str]) -> None:
         self._database: Database = open_read_only(path, DECLARATION)
         self.path = self._database.path
+        size = self.path.stat().st_size
+        self.budget = Budget(self.path, size, held=0, otherwise=SHORTER)
 
     def tables(self) -> dict[str, Columns]:
-        """Read all tables at one moment; of `event_chunks` all but the data, with its length."""
+        """Read all tables at one moment; of `event_chunks` all but the data, with its length.
+
+        Raises DamagedFileError for what does not fit, and for more than fits into the memory.
+        """
         with self._database.snapshot():
-            return {table.name: self._table(table.name) for table in TABLES}
+            self.budget = Budget(self.path, self.path.stat().st_size, held=0, otherwise=SHORTER)
+            for table in TABLES:
+                asked = f"SELECT count(*) FROM {table.name}"
+                ((rows,),) = self._database.rows(asked, place=table.name)
+                self.budget.spend(rows * ROW_BYTES[table.name], f"table {table.name}")
+            return {table.name: self._table(table) for table in TABLES}
+
+    def check(self, amount: int, place: str) -> None:
+        """Raise DamagedFileError when so many bytes more are too many for the file."""
+        self.budget.check_whole(amount, place)
 
     def events(self, chunks: Columns) -> RawEvents:
         """Read the events of these rows of `event_chunks`, in their order.
@@ -122,10 +172,12 @@ class PvtiFile:
         if numbers and chunks["records"].mean() >= _LARGE:
             return [self._database.blob("event_chunks", "data", number) for number in numbers]
         found: dict[int, bytes] = {}
-        for first in range(0, len(numbers), _ASKED):
+        if numbers and numbers[-1] - numbers[0] == len(numbers) - 1:
+            asked, ends = f"{_DATA} BETWEEN ? AND ?", (numbers[0], numbers[-1])
+            found.update(self._database.rows(asked, ends, place="event_chunks"))
+        for first in range(0, 0 if found else len(numbers), _ASKED):
             some = numbers[first : first + _ASKED]
-            marks = ", ".join("?" * len(some))
-            asked = f"SELECT id, data FROM event_chunks WHERE id IN ({marks})"
+            asked = f"{_DATA} IN ({', '.join('?' * len(some))})"
             found.update(self._database.rows(asked, some, place="event_chunks"))
         gone = [number for number in numbers if not isinstance(found.get(number), bytes)]
         if gone:
@@ -145,43 +197,46 @@ class PvtiFile:
             wanted = f"those of the chunk, {' to '.join(map(str, told))}"
             raise self._damaged(int(chunks["id"][rows][bad]), found, wanted)
 
-    def _table(self, name: str) -> Columns:
+    def _table(self, table: Table) -> Columns:
         """Read a table, some rows at a time: as Python objects they take many times the memory."""
-        declared = next(table for table in TABLES if table.name == name)
-        chunked = name == "event_chunks"
-        columns = [c for c in declared.columns if not (chunked and c.name == "data")]
+        chunked = table.name == "event_chunks"
+        columns = [c for c in table.columns if not (chunked and c.name == "data")]
         wanted = [c.name for c in columns] + ["coalesce(length(data), -1)"] * chunked
-        parts: list[list[npt.NDArray[Any]]] = [[] for _ in wanted]
-        for rows in self._database.batches(
-            f"SELECT {', '.join(wanted)} FROM {name} ORDER BY rowid"
-        ):
-            for part, values, c in zip(parts, zip(*rows, strict=True), [*columns, None],
-                                       strict=False):  # fmt: skip
-                place, sql = (f"{name}.{c.name}", c.type) if c else (f"{name}.data", "INTEGER")
-                part.append(self._column(place, sql, values))
-        dtypes = [_TYPES[c.type.split()[0]][0] for c in columns] + [np.int64] * chunked
-        arrays = [np.concatenate(part) if part else np.zeros(0, dtype)
-                  for part, dtype in zip(parts, dtypes, strict=True)]  # fmt: skip
-        table = {c.name: values for c, values in zip(columns, arrays, strict=False)}
+        kept = [*map(_growing, columns), *[Growing(np.int64)] * chunked]
+        asked = f"SELECT {', '.join(wanted)} FROM {table.name} ORDER BY rowid"
+        for rows in self._database.batches(asked, place=f"table {table.name}"):
+            for column, c, values in zip(kept, [*columns, None], zip(*rows, strict=True),
+                                         strict=False):  # fmt: skip
+                self._check(f"{table.name}.{c.name if c else 'data'}", c, values)
+                self.budget.spend(column.extend(values), f"table {table.name}")
+        arrays = [column.taken() for column in kept]
+        made = {c.name: self._narrow(values) for c, values in zip(columns, arrays, strict=False)}
         if chunked:
-            self._check_lengths(table, arrays[-1])
-        return table
+            self._check_lengths(made, arrays[-1])
+        return made
 
-    def _column(self, place: str, sql: str, values: Sequence[Any]) -> npt.NDArray[Any]:
-        dtype, allowed = _TYPES[sql.split()[0]]
+    def _check(self, place: str, column: Column | None, values: Sequence[Any]) -> None:
+        """Compare the types of values with those declared, and times with what a clock tells."""
+        sql = column.type if column else "INTEGER"
         optional = "NOT NULL" not in sql and "PRIMARY KEY" not in sql
-        wrong = set(map(type, values)) - {*allowed, *([type(None)] if optional else ())}
+        allowed = {*_TYPES[sql.split()[0]], *([type(None)] if optional else ())}
+        wrong = set(map(type, values)) - allowed
         if wrong:
             found = f"values of type {', '.join(sorted(kind.__name__ for kind in wrong))}"
             raise DamagedFileError(self.path, found, sql, place=place)
-        column = np.empty(len(values), dtype)
-        column[:] = values
         limit = WALL_LIMIT if place == "processes.wall_ns" else TIME_LIMIT
         least = -limit if place.endswith("duration_ns") else 0  # a clock may have been set back
-        if place.endswith("_ns") and not (column.min() >= least and column.max() < limit):
+        if place.endswith("_ns") and not (min(values) >= least and max(values) < limit):
             wanted = f"from {least} to below {limit} ns"
             raise DamagedFileError(self.path, "a time beyond the clock", wanted, place=place)
-        return column
+
+    @staticmethod
+    def _narrow(values: Any) -> Any:
+        """Give whole numbers in four bytes where they fit."""
+        if not isinstance(values, np.ndarray) or values.dtype != np.int64 or not len(values):
+            return values
+        fits = int(values.min()) >= 0 and int(values.max()) < 1 << 31
+        return values.astype(np.int32) if fits else values
 
     def _check_lengths(self, chunks: Columns, lengths: Integers) -> None:
         """Compare lengths before memory is taken."""

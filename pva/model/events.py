@@ -67,7 +67,7 @@ class ThreadColumns:
         return nest(self.begin_ns, self.end_ns)
 
     @property
-    def depth(self) -> npt.NDArray[np.int32]:
+    def depth(self) -> npt.NDArray[np.signedinteger[Any]]:
         """0 for roots."""
         return self.nesting.depth
 

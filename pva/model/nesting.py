@@ -12,7 +12,6 @@ what it needs beside its result does not grow with the trace. Nothing in it loop
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,11 +24,10 @@ BLOCK = 1 << 15  # events that are looked at at once: what they take stays in th
 FOREVER = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True, slots=True)
-class Nesting:
+class Nesting(NamedTuple):
     """How the events of one thread lie in each other; rows are in the order of their begin."""
 
-    depth: npt.NDArray[np.int32]  # 0 for roots
+    depth: Rows  # 0 for roots
     parent: Rows  # row of the event around it, -1 for roots
     self_ns: Integers  # duration without that of the events directly inside
 
@@ -56,12 +54,15 @@ def begin_order(begin: Integers) -> Integers:
     return np.subtract(len(begin) - 1, order, out=order)
 
 
-def nest(begin: Integers, end: Integers) -> Nesting:
-    """Find depth, parent and self time of events sorted by `begin_order`."""
+def nest(begin: Integers, end: Integers, into: Nesting | None = None) -> Nesting:
+    """Find depth, parent and self time of events sorted by `begin_order`; `into` is filled."""
     count = len(begin)
-    depth = np.empty(count, np.int32)
-    parent: Rows = np.empty(count, np.int32 if count < 1 << 31 else np.int64)
-    own = end - begin
+    depth, parent, own = into or (
+        np.empty(count, np.int32),
+        np.empty(count, np.int32 if count < 1 << 31 else np.int64),
+        np.empty(count, np.int64),
+    )
+    np.subtract(end, begin, out=own)
     for part in parts(begin, end):
         known, new = len(part.carried), slice(part.start, part.stop)
         depth[new] = part.depth[known:]

@@ -24,7 +24,7 @@ class Instants:
     label: npt.NDArray[np.int32]
     channel: npt.NDArray[np.int32]
     thread: Integers
-    metadata: npt.NDArray[Any]
+    metadata: Any  # texts that take rows as an array does; `there` are those that are not None
 
     def __len__(self) -> int:
         return len(self.time_ns)

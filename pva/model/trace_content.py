@@ -17,6 +17,10 @@ from pva.model.trace_rows import Columns, EventFile, Grouped, Numbering
 
 Integers = npt.NDArray[np.int64]
 
+# Bytes that are taken beside the tables: of a thread with its objects, of an instant, of a value of
+# a series, and of a column of a heatmap beside its counts.
+LANE, INSTANT, POINT, COLUMN = 1500, 50, 50, 60
+
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
@@ -56,18 +60,21 @@ class TraceContent:
         self._read_names()
         self._read_threads()
 
+    def check(self, amount: int, place: str) -> None:
+        """Raise PvaError when so many bytes more are too many for a file of its size."""
+        self._file.check(amount, place)
+
     def _read_names(self) -> None:
         channels, labels = self._tables["channels"], self._tables["labels"]
         numbers: dict[str, int] = {}
         indexes = [numbers.setdefault(name, len(numbers)) for name in channels["name"]]
         channel_of = self._numbering("channels", np.array(indexes, np.int64))
-        pairs = zip(channel_of.of(labels["channel"]).tolist(), labels["text"], strict=True)
-        known: dict[tuple[int, str], int] = {}  # two threads may have numbered one label twice
-        places = np.array([known.setdefault(pair, len(known)) for pair in pairs], np.int64)
+        owners, texts = channel_of.of(labels["channel"]), labels["text"]
+        places, first = _alike(owners, texts)  # two threads may have numbered one label twice
         self._label_of = self._numbering("labels", places)
-        label_channels = np.array([channel for channel, _ in known], np.int32)
+        label_channels = owners[first].astype(np.int32)
         label_channels.flags.writeable = False
-        self.names = Names(tuple(text for _, text in known), tuple(numbers), label_channels)
+        self.names = Names(tuple(texts[first].tolist()), tuple(numbers), label_channels)
 
     def _read_threads(self) -> None:
         """Make threads and processes; the thread numbers of one lane are taken together.
@@ -81,6 +88,7 @@ class TraceContent:
         keys = zip(owners, rows["tid"].tolist(), rows["name"], strict=True)
         lane_of = np.array([lanes.setdefault(key, len(lanes)) for key in keys], np.int64)
         self._thread_of = self._numbering("threads", lane_of)
+        self.check(LANE * len(lanes), "threads")
         self._owner = np.array([owner for owner, _, _ in lanes], np.int64)
         clocks = Clocks(self._shift[self._owner], self._last[self._owner])
         self.lanes = Lanes(self._file, self._tables, self._thread_of, self._label_of, clocks)
@@ -113,6 +121,7 @@ class TraceContent:
     def instants(self) -> Instants:
         """Events without duration."""
         rows = self._tables["instants"]
+        self.check(INSTANT * len(rows["time_ns"]), "instants")
         thread, label = self._thread_of.of(rows["thread"]), self._label_of.of(rows["label"])
         time = rows["time_ns"] + self._shift[self._owner[thread]]
         order = np.argsort(time, kind="stable")
@@ -126,6 +135,7 @@ class TraceContent:
     def series(self) -> tuple[Series, ...]:
         """Lines of line graphs that have a value."""
         points, lines = self._tables["series_points"], self._tables["series"]
+        self.check(POINT * len(points["time_ns"]), "series")
         lane_of = self._numbering("series", np.arange(len(lines["id"])))
         grouped = Grouped(points, lane_of.of(points["series"]), len(lines["id"]))
         made = []
@@ -141,6 +151,7 @@ class TraceContent:
     def heatmaps(self) -> tuple[Heatmap, ...]:
         """Histograms over time that have a column."""
         columns, maps = self._tables["heatmap_columns"], self._tables["heatmaps"]
+        self.check(COLUMN * len(columns["time_ns"]), "heatmaps")
         map_of = self._numbering("heatmaps", np.arange(len(maps["id"])))
         grouped = Grouped(columns, map_of.of(columns["heatmap"]), len(maps["id"]))
         made = []
@@ -151,11 +162,11 @@ class TraceContent:
             data = maps["edges"][row]
             edges = self._numbers(data, "<f8", len(data) // 8, "heatmaps")
             bins = 8 * (len(edges) - 1)
-            wrong = {len(cells) for cells in mine["counts"]} - {bins or -1}
+            wrong = mine["counts"].sizes - {bins or -1}
             if wrong:
                 found = f"{min(wrong)} bytes of numbers"
                 raise self._damaged(found, f"{max(bins, 8)} bytes", "heatmap_columns")
-            cells = np.frombuffer(b"".join(mine["counts"]), "<u8").reshape(-1, bins // 8)
+            cells = np.frombuffer(mine["counts"].run(bins), "<u8").reshape(-1, bins // 8)
             times, pid = mine["time_ns"] + int(self._shift[owner]), self.processes[owner].pid
             name, unit = maps["name"][row], maps["unit"][row]
             below, above = mine["below"], mine["above"]
@@ -176,6 +187,26 @@ class TraceContent:
 
     def _damaged(self, found: str, wanted: str, table: str) -> DamagedFileError:
         return DamagedFileError(self._file.path, found, wanted, place=f"table {table}")
+
+
+def _alike(owners: Integers, texts: npt.NDArray[np.object_]) -> tuple[Integers, Integers]:
+    """Number pairs, equal ones alike, by their first place; give the numbers and these places.
+
+    Pairs are compared where what is made of them meets, as few do: objects of all take memory.
+    """
+    many = np.fromiter(map(hash, texts), np.int64, len(texts))
+    many ^= owners * 0x9E3779B1
+    order = np.argsort(many, kind="stable")
+    meets = np.flatnonzero(many[order[1:]] == many[order[:-1]])
+    again = np.unique(order[np.concatenate((meets, meets + 1))])
+    place = np.arange(len(texts))
+    known: dict[tuple[int, str], int] = {}
+    pairs = zip(owners[again].tolist(), texts[again].tolist(), strict=True)
+    place[again] = [known.setdefault(pair, row)
+                    for pair, row in zip(pairs, again.tolist(), strict=True)]  # fmt: skip
+    is_first = place == np.arange(len(texts))
+    numbers = np.cumsum(is_first) - 1
+    return numbers[place], np.flatnonzero(is_first)
 
 
 def _counted(count: int, what: str, done: str) -> tuple[str, ...]:

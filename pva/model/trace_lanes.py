@@ -21,6 +21,7 @@ Integers = npt.NDArray[np.int64]
 Window = tuple[int, int]
 
 KEPT_BYTES = 24 << 20
+KEPT_EVENTS = 1 << 20  # of a trace with more, those that frames have read are let go of
 FEW = 64  # threads that are sorted one by one
 TOGETHER = 1 << 16  # events of small threads that are looked at together
 TIME_LIMIT = 1 << 62
@@ -84,8 +85,8 @@ class Lanes:
     def load(self, threads: tuple[Thread, ...]) -> list[Stretch]:
         """Give the events of all threads, small threads together."""
         return [
-            self._backward(first, threads[first]) or self._stretch(threads[first:stop])
-            for first, stop in self._groups(threads)
+            self._backward(first, threads[first]) or _stretch(self._read(threads, first, stop))
+            for first, stop in self._groups()
         ]
 
     def _backward(self, lane: int, thread: Thread) -> Stretch | None:
@@ -101,45 +102,45 @@ class Lanes:
             return None
         label = self._label_of.in_place(label.astype(np.int32, copy=False))
         begin, end = -end[::-1], -begin[::-1]
-        return Stretch(begin, end, label[::-1], lambda: self._stretch((thread,)))
+        return Stretch(begin, end, label[::-1], lambda: _stretch([thread.read()]))
 
-    def nest(self, threads: tuple[Thread, ...]) -> None:
-        """Find how the events of all threads nest, small threads together."""
-        for first, stop in self._groups(threads):
-            lanes = [thread.columns for thread in threads[first:stop]]
+    def look(self, threads: tuple[Thread, ...]) -> Iterator[ThreadColumns]:
+        """Give the columns of one thread after another, small ones read and nested together."""
+        for first, stop in self._groups():
+            lanes = self._read(threads, first, stop)
             if len(lanes) > 1 and not all("nesting" in lane.__dict__ for lane in lanes):
                 _nest_together(lanes)
+            yield from lanes
+
+    def _read(self, threads: tuple[Thread, ...], first: int, stop: int) -> list[ThreadColumns]:
+        """Give the columns of some threads, and keep them where these are few events."""
+        some = threads[first:stop]
+        known = [thread.__dict__.get("columns") for thread in some]
+        if all(known):
+            return [lane for lane in known if lane is not None]
+        lanes = list(self._between(first, stop, some[0].names))
+        if int(self.counts.sum()) > KEPT_EVENTS:
+            return lanes
+        return [thread.__dict__.setdefault("columns", lane)
+                for thread, lane in zip(some, lanes, strict=True)]  # fmt: skip
 
     def each(self, names: Names) -> Iterator[ThreadColumns]:
-        """Give the columns of one lane after another, small ones read and nested together."""
+        """Do the same and keep none."""
+        for first, stop in self._groups():
+            made = list(self._between(first, stop, names))
+            if len(made) > 1:
+                _nest_together(made)
+            yield from made
+
+    def _groups(self) -> Iterator[tuple[int, int]]:
+        """Cut the threads into groups of few events."""
         ends = np.cumsum(self.counts)
         first = 0
         while first < len(ends):
             before = int(ends[first]) - int(self.counts[first])
             stop = max(int(np.searchsorted(ends, before + TOGETHER, "right")), first + 1)
-            made = list(self._between(first, stop, names))
-            if len(made) > 1:
-                _nest_together(made)
-            yield from made
-            first = stop
-
-    def _groups(self, threads: tuple[Thread, ...]) -> Iterator[tuple[int, int]]:
-        """Cut the threads into groups that fit together, and read those not read."""
-        ends = np.cumsum(self.counts)
-        first = 0
-        while first < len(threads):
-            before = int(ends[first]) - int(self.counts[first])
-            stop = max(int(np.searchsorted(ends, before + TOGETHER, "right")), first + 1)
-            some = threads[first:stop]
-            if len(some) > 1 and not all("columns" in thread.__dict__ for thread in some):
-                for thread, made in zip(some, self._between(first, stop, some[0].names),
-                                        strict=True):  # fmt: skip
-                    thread.__dict__.setdefault("columns", made)
             yield first, stop
             first = stop
-
-    def _stretch(self, threads: tuple[Thread, ...]) -> Stretch:
-        return _stretch([thread.columns for thread in threads])
 
     def _between(
         self, first: int, stop: int, names: Names, window: Window | None = None

@@ -45,6 +45,10 @@ class EventFile(Protocol):
         """Give the events of these rows of `event_chunks`, as RawEvents."""
         ...
 
+    def check(self, amount: int, place: str) -> None:
+        """Raise PvaError when so many bytes more are too many for a file of its size."""
+        ...
+
     def close(self) -> None:
         """Let go of the file."""
         ...
