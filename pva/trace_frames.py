@@ -6,7 +6,7 @@ codes as categoricals. `trace.frames.schema()` tells what there is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,6 @@ from pva import schema
 from pva.errors import nearest
 from pva.frames import DTYPES
 from pva.model.events import ThreadColumns
-from pva.model.label_sums import LabelSums, label_sums
 from pva.model.nesting import Nesting, nest
 from pva.model.series import Heatmap
 from pva.model.trace_content import TraceContent
@@ -31,8 +30,8 @@ Columns = dict[str, Any]
 
 BLOCK = 1 << 16  # rows that are looked at at once
 # Bytes that are taken for a frame while it is made: of an event in it, of one in a thread that
-# nests, of one that is summed up, of an instant, a label, and a text beside itself.
-EVENT, NESTED, SUMMED, INSTANT, LABEL, DISTINCT = 56, 44, 40, 40, 500, 150
+# nests, of an instant, a cell of a heatmap, and a text beside itself.
+EVENT, NESTED, INSTANT, CELL, DISTINCT = 56, 44, 40, 44, 150
 STEP = 1 << 20  # bytes of texts between two looks at what is left
 _NESTED = ("depth", "parent", "self_ns")
 _TIMES = ("begin_ns", "duration_ns", *_NESTED)
@@ -230,7 +229,7 @@ def _busy(columns: ThreadColumns) -> int:
 
 
 def _channels(content: TraceContent) -> Columns:
-    sums, count = _sums(content), len(content.names.channels)
+    sums, count = content.label_sums, len(content.names.channels)
     used = sums.count > 0
     channel = content.names.label_channels
 
@@ -248,14 +247,8 @@ def _channels(content: TraceContent) -> Columns:
     }
 
 
-def _sums(content: TraceContent) -> LabelSums:
-    labels, events = len(content.names.labels), int(content.lanes.counts.sum())
-    content.check(LABEL * labels + SUMMED * events, "labels")
-    return label_sums(content.lanes.load(content.threads), len(content.names.labels))
-
-
 def _labels(content: TraceContent) -> Columns:
-    sums = _sums(content)
+    sums = content.label_sums
     used = np.flatnonzero(sums.count)
     texts = [content.names.labels[label] for label in used.tolist()]
     by_text = np.argsort(np.array(texts, dtype=object), kind="stable") if texts else used
@@ -277,7 +270,12 @@ def _labels(content: TraceContent) -> Columns:
 
 def _events(content: TraceContent) -> Columns:
     count, start = int(content.lanes.counts.sum()), 0
-    content.check(EVENT * count, "events")
+    amount = EVENT * count
+    content.check(amount, "events")
+
+    def check(more: int) -> None:
+        content.check(amount + more, "events")
+
     made: Columns = {name: np.empty(count, np.int64) for name in _TIMES}
     label, is_open = np.empty(count, np.int32), np.zeros(count, np.bool_)
     told, texts = [], []
@@ -289,7 +287,13 @@ def _events(content: TraceContent) -> Columns:
         # What nobody keeps is let go of as it is copied.
         kept = "columns" in vars(thread)
         take = vars(lane).__getitem__ if kept else vars(lane).pop
-        _nested_into(Nesting(*(made[name][rows] for name in _NESTED)), lane, start)
+        nesting = Nesting(*(made[name][rows] for name in _NESTED))
+        if "nesting" in vars(lane):
+            for column, known in zip(nesting, lane.nesting, strict=True):
+                column[:] = known
+        else:
+            nest(lane.begin_ns, lane.end_ns, check, nesting)
+        np.add(nesting.parent, start, out=nesting.parent, where=nesting.parent >= 0)
         label[rows] = take("label")
         np.subtract(lane.end_ns, lane.begin_ns, out=made["duration_ns"][rows])
         take("end_ns")
@@ -303,16 +307,6 @@ def _events(content: TraceContent) -> Columns:
         "metadata": _told(_Distinct(content, "events"), places, metadata, count),
         "thread": np.repeat(np.arange(len(told)), content.lanes.counts),
     }
-
-
-def _nested_into(found: Nesting, lane: ThreadColumns, start: int) -> None:
-    """Find how the events of a thread nest, or copy it; parents are counted from `start`."""
-    if "nesting" in vars(lane):
-        for column, known in zip(found, lane.nesting, strict=True):
-            column[:] = known
-    else:
-        nest(lane.begin_ns, lane.end_ns, found)
-    np.add(found.parent, start, out=found.parent, where=found.parent >= 0)
 
 
 def _instants(content: TraceContent) -> Columns:
@@ -348,30 +342,35 @@ def _lines(content: TraceContent) -> Columns:
 
 def _heatmaps(content: TraceContent) -> Columns:
     maps = content.heatmaps
-    cells = [_cells(one) for one in maps]
-    counts = [len(low) for _, low, _, _ in cells]
+    counts = [sum(map(np.count_nonzero, (one.below, one.counts, one.above))) for one in maps]
+    content.check(CELL * sum(counts), "heatmaps")
+    kinds = {"time_ns": np.int64, "low": np.float64, "high": np.float64, "count": np.int64}
+    made = {name: np.empty(sum(counts), kind) for name, kind in kinds.items()}
+    start = 0
+    for part in chain.from_iterable(map(_cells, maps)):
+        rows = slice(start, start + len(part[0]))
+        for column, values in zip(made.values(), part, strict=True):
+            column[rows] = values
+        start = rows.stop
     names, units = _codes(one.name for one in maps), _codes(one.unit for one in maps)
-    time, low, high, count = (
-        _joined([part[place] for part in cells], dtype)
-        for place, dtype in enumerate((np.int64, np.float64, np.float64, np.int64))
-    )
     return {
-        "pid": np.repeat([one.pid for one in maps], counts),
+        "pid": np.repeat(np.array([one.pid for one in maps], np.int64), counts),
         "heatmap": (np.repeat(names[0], counts), names[1]),
         "unit": (np.repeat(units[0], counts), units[1]),
-        "time_ns": time,
-        "low": low,
-        "high": high,
-        "count": count,
+        **made,
     }
 
 
-def _cells(one: Heatmap) -> tuple[npt.NDArray[Any], ...]:
+def _cells(one: Heatmap) -> Iterator[tuple[npt.NDArray[Any], ...]]:
     """Give time, lower and upper edge, and count of the cells that hold a value."""
-    counts = np.column_stack((one.below, one.counts.astype(np.int64), one.above))
-    column, cell = np.nonzero(counts)
     edges = np.concatenate(([-np.inf], one.edges, [np.inf]))
-    return one.time_ns[column], edges[cell], edges[cell + 1], counts[column, cell]
+    step = max(BLOCK // len(edges), 1)
+    for first in range(0, len(one.time_ns), step):
+        rows = slice(first, first + step)
+        inside = one.counts[rows].astype(np.int64)
+        counts = np.column_stack((one.below[rows], inside, one.above[rows]))
+        column, cell = np.nonzero(counts)
+        yield one.time_ns[rows][column], edges[cell], edges[cell + 1], counts[column, cell]
 
 
 _TABLES: dict[str, Callable[[TraceContent], Columns]] = {

@@ -27,7 +27,7 @@ def matched(group: npt.NDArray[np.int32], time: Rows, begins: npt.NDArray[np.boo
     rows = np.int32 if len(group) < 1 << 30 else np.int64
     order: npt.NDArray[Any] = np.lexsort((time, group)).astype(rows)
     begins = begins[order]
-    of: Rows = np.asarray(group[order], rows)  # type: ignore[assignment]
+    of: Rows = np.asarray(group[order], rows)
     level, alone = _levels(of, begins)
     kept: Rows = np.flatnonzero(~alone).astype(rows)
     # At one level of one group, begins and ends take turns.

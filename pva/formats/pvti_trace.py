@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from pva.errors import DamagedFileError
 from pva.formats.budget import SHORTER, Budget
+from pva.formats.files import collector_paused
 from pva.formats.growing import IN_RUNS, Growing, GrowingTexts
 from pva.formats.sqlite_file import APPLICATIONS, Database, Declaration, open_read_only
 from pvti.schema import (
@@ -43,6 +44,7 @@ WALL_LIMIT = 1 << 62
 _BATCH_RECORDS = 1 << 15  # read at once
 _LARGE = 1 << 10  # records of a chunk
 _DATA = "SELECT id, data FROM event_chunks WHERE id"
+AT_ONCE = 1 << 11  # rows that are Python objects at once, few enough for the processor's cache
 _ASKED = 500  # rows of one query; every SQLite allows twice as many
 
 # The Python types that may stand in a column of each SQL type.
@@ -50,6 +52,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "INTEGER": (int,), "REAL": (float, int), "TEXT": (str,), "BLOB": (bytes,),
 }  # fmt: skip
 _NUMBERS = {"INTEGER": np.int64, "REAL": np.float64}
+# Columns of numbers of rows and the like, which are small.
+NUMBERS = frozenset({"thread", "label", "kind", "position", "records", "series", "heatmap"})
 # Bytes that a row of each table takes while it is read, and what is made of it when the trace is
 # opened; texts and blobs come beside.
 ROW_BYTES = {
@@ -115,7 +119,8 @@ class PvtiFile:
                 asked = f"SELECT count(*) FROM {table.name}"
                 ((rows,),) = self._database.rows(asked, place=table.name)
                 self.budget.spend(rows * ROW_BYTES[table.name], f"table {table.name}")
-            return {table.name: self._table(table) for table in TABLES}
+            with collector_paused():
+                return {table.name: self._table(table) for table in TABLES}
 
     def check(self, amount: int, place: str) -> None:
         """Raise DamagedFileError when so many bytes more are too many for the file."""
@@ -154,28 +159,39 @@ class PvtiFile:
         for first, stop in zip(cuts, cuts[1:], strict=False):
             rows = slice(first, stop)
             data = self._data({name: column[rows] for name, column in chunks.items()})
-            sums = zip(data, *(chunks[key][rows].tolist() for key in ("records", "crc32", "id")),
-                       strict=True)  # fmt: skip
-            for packed, records, crc, number in sums:
-                if len(packed) != records * RECORD.size:
-                    found = f"{len(packed)} bytes for {records} records"
-                    raise self._damaged(number, found, f"{RECORD.size} bytes a record")
-                if zlib.crc32(packed) != crc:
-                    raise self._damaged(number, "its bytes have changed", f"the CRC-32 {crc:#x}")
+            self._compare(data, {name: column[rows] for name, column in chunks.items()})
             if data:
                 whole = data[0] if len(data) == 1 else b"".join(data)
                 yield rows, np.frombuffer(whole, RECORD_TYPE)
+
+    def _compare(self, data: Sequence[bytes], chunks: Columns) -> None:
+        """Compare the length and the CRC of each chunk with what is said of it."""
+        records, number = chunks["records"], chunks["id"]
+        lengths = np.fromiter(map(len, data), np.int64, len(data))
+        wrong = np.flatnonzero(lengths != records * RECORD.size)
+        if len(wrong):
+            found = f"{lengths[wrong[0]]} bytes for {records[wrong[0]]} records"
+            wanted = f"{RECORD.size} bytes a record"
+            raise self._damaged(int(number[wrong[0]]), found, wanted)
+        wrong = np.flatnonzero(np.fromiter(map(zlib.crc32, data), np.int64, len(data))
+                               != chunks["crc32"])  # fmt: skip
+        if len(wrong):
+            wanted = f"the CRC-32 {int(chunks['crc32'][wrong[0]]):#x}"
+            raise self._damaged(int(number[wrong[0]]), "its bytes have changed", wanted)
 
     def _data(self, chunks: Columns) -> list[bytes]:
         """Read the blobs of chunks: large ones one by one, which is faster."""
         numbers = chunks["id"].tolist()
         if numbers and chunks["records"].mean() >= _LARGE:
             return [self._database.blob("event_chunks", "data", number) for number in numbers]
+        asked, ends = f"{_DATA} BETWEEN ? AND ? ORDER BY id", (numbers[:1] + numbers[-1:])
+        if numbers and ends[1] - ends[0] == len(numbers) - 1:
+            rows = self._database.rows(asked, ends, place="event_chunks")
+            data = [data for _, data in rows if type(data) is bytes]
+            if len(data) == len(numbers):
+                return data
         found: dict[int, bytes] = {}
-        if numbers and numbers[-1] - numbers[0] == len(numbers) - 1:
-            asked, ends = f"{_DATA} BETWEEN ? AND ?", (numbers[0], numbers[-1])
-            found.update(self._database.rows(asked, ends, place="event_chunks"))
-        for first in range(0, 0 if found else len(numbers), _ASKED):
+        for first in range(0, len(numbers), _ASKED):
             some = numbers[first : first + _ASKED]
             asked = f"{_DATA} IN ({', '.join('?' * len(some))})"
             found.update(self._database.rows(asked, some, place="event_chunks"))
@@ -204,15 +220,16 @@ class PvtiFile:
         wanted = [c.name for c in columns] + ["coalesce(length(data), -1)"] * chunked
         kept = [*map(_growing, columns), *[Growing(np.int64)] * chunked]
         asked = f"SELECT {', '.join(wanted)} FROM {table.name} ORDER BY rowid"
-        for rows in self._database.batches(asked, place=f"table {table.name}"):
+        for rows in self._database.batches(asked, size=AT_ONCE, place=f"table {table.name}"):
             for column, c, values in zip(kept, [*columns, None], zip(*rows, strict=True),
                                          strict=False):  # fmt: skip
                 self._check(f"{table.name}.{c.name if c else 'data'}", c, values)
                 self.budget.spend(column.extend(values), f"table {table.name}")
         arrays = [column.taken() for column in kept]
-        made = {c.name: self._narrow(values) for c, values in zip(columns, arrays, strict=False)}
+        made = {c.name: self._narrow(values) if c.name in NUMBERS else values
+                for c, values in zip(columns, arrays, strict=False)}  # fmt: skip
         if chunked:
-            self._check_lengths(made, arrays[-1])
+            self._check_lengths(made, np.asarray(arrays[-1], np.int64))
         return made
 
     def _check(self, place: str, column: Column | None, values: Sequence[Any]) -> None:
@@ -233,9 +250,7 @@ class PvtiFile:
     @staticmethod
     def _narrow(values: Any) -> Any:
         """Give whole numbers in four bytes where they fit."""
-        if not isinstance(values, np.ndarray) or values.dtype != np.int64 or not len(values):
-            return values
-        fits = int(values.min()) >= 0 and int(values.max()) < 1 << 31
+        fits = len(values) and int(values.min()) >= 0 and int(values.max()) < 1 << 31
         return values.astype(np.int32) if fits else values
 
     def _check_lengths(self, chunks: Columns, lengths: Integers) -> None:

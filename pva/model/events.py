@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.errors import PvaError
-from pva.model.nesting import Nesting, nest, self_times
+from pva.model.nesting import Check, Nesting, nest, self_times
 from pva.model.show import Shown, table
 
 Integers = npt.NDArray[np.int64]
@@ -41,7 +41,7 @@ class ThreadColumns:
         self.kind = kind
         self.open_rows = open_rows  # those that had not ended, ascending
         self.metadata = metadata
-        self._names = names
+        self._names, self.check = names, names.check
         for column in (*times, label, kind, open_rows):
             column.flags.writeable = False
 
@@ -64,7 +64,7 @@ class ThreadColumns:
     @cached_property
     def nesting(self) -> Nesting:
         """Depth, parent and self time."""
-        return nest(self.begin_ns, self.end_ns)
+        return nest(self.begin_ns, self.end_ns, self.check)
 
     @property
     def depth(self) -> npt.NDArray[np.signedinteger[Any]]:
@@ -81,7 +81,7 @@ class ThreadColumns:
         """Duration without that of the events directly inside."""
         if "nesting" in self.__dict__:
             return self.nesting.self_ns
-        return self_times(self.begin_ns, self.end_ns)
+        return self_times(self.begin_ns, self.end_ns, self.check)
 
     @property
     def overlapping(self) -> npt.NDArray[np.bool_]:
@@ -140,6 +140,7 @@ class Names:
     labels: tuple[str, ...]
     channels: tuple[str, ...]
     label_channels: npt.NDArray[np.int32]  # index into channels of each label
+    check: Check = lambda _: None  # of the memory of a file with very many events
 
 
 @dataclass(frozen=True, slots=True, repr=False)

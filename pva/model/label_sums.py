@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pva.model.nesting import Part, parts
+from pva.model.nesting import Check, Part, parts
 from pva.model.trace_lanes import Stretch
 
 Integers = npt.NDArray[np.int64]
@@ -33,15 +33,15 @@ class LabelSums:
     quantiles: Fractions  # [share of SHARES][label], between the two nearest as NumPy has it
 
 
-def label_sums(lanes: Sequence[Stretch], labels: int) -> LabelSums:
+def label_sums(lanes: Sequence[Stretch], labels: int, check: Check) -> LabelSums:
     """Sum up the events of each label."""
     lanes = list(lanes)
     count, total, covered = (np.zeros(labels + 1, np.int64) for _ in range(3))
     for place, stretch in enumerate(lanes):
-        sums = _summed(stretch, labels)
+        sums = _summed(stretch, labels, check)
         if sums is None and stretch.exact is not None:
             lanes[place] = stretch.exact()
-            sums = _summed(lanes[place], labels)
+            sums = _summed(lanes[place], labels, check)
         if sums is not None:
             count, total, covered = count + sums[0], total + sums[1], covered + sums[2]
     own = (total - covered)[:labels]
@@ -81,10 +81,12 @@ def _order(grouped: npt.NDArray[Any], starts: Integers, wanted: Integers) -> Non
             grouped[first:stop].partition(places)
 
 
-def _summed(stretch: Stretch, labels: int) -> tuple[Integers, Integers, Integers] | None:
+def _summed(
+    stretch: Stretch, labels: int, check: Check
+) -> tuple[Integers, Integers, Integers] | None:
     """Add up the events of a stretch; None where they are not to be looked at backward."""
     count, total, covered = (np.zeros(labels + 1, np.int64) for _ in range(3))
-    for part in parts(stretch.begin, stretch.end):
+    for part in parts(stretch.begin, stretch.end, check):
         if stretch.exact is not None and not part.holds:
             return None
         _add(stretch, part, (count, total, covered))

@@ -11,7 +11,7 @@ what it needs beside its result does not grow with the trace. Nothing in it loop
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +19,10 @@ import numpy.typing as npt
 
 Integers = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.signedinteger[Any]]
+Check = Callable[[int], None]  # raises PvaError when so many bytes are too many
 
 BLOCK = 1 << 15  # events that are looked at at once: what they take stays in the processor's cache
+OPEN = 480  # bytes that each event takes that is open from one part to the next, and those beside
 FOREVER = np.iinfo(np.int64).max
 
 
@@ -54,7 +56,7 @@ def begin_order(begin: Integers) -> Integers:
     return np.subtract(len(begin) - 1, order, out=order)
 
 
-def nest(begin: Integers, end: Integers, into: Nesting | None = None) -> Nesting:
+def nest(begin: Integers, end: Integers, check: Check, into: Nesting | None = None) -> Nesting:
     """Find depth, parent and self time of events sorted by `begin_order`; `into` is filled."""
     count = len(begin)
     depth, parent, own = into or (
@@ -63,7 +65,7 @@ def nest(begin: Integers, end: Integers, into: Nesting | None = None) -> Nesting
         np.empty(count, np.int64),
     )
     np.subtract(end, begin, out=own)
-    for part in parts(begin, end):
+    for part in parts(begin, end, check):
         known, new = len(part.carried), slice(part.start, part.stop)
         depth[new] = part.depth[known:]
         around = part.parent[known:]
@@ -74,10 +76,10 @@ def nest(begin: Integers, end: Integers, into: Nesting | None = None) -> Nesting
     return Nesting(depth, parent, own)
 
 
-def self_times(begin: Integers, end: Integers) -> Integers:
+def self_times(begin: Integers, end: Integers, check: Check) -> Integers:
     """Find the self time alone, in half of the memory of `nest`."""
     own = end - begin
-    for part in parts(begin, end):
+    for part in parts(begin, end, check):
         _take_away(own, part)
     return own
 
@@ -92,11 +94,13 @@ def _take_away(own: Integers, part: Part) -> None:
     own[part.start : part.stop] -= covered[known + 1 :].astype(np.int64)
 
 
-def parts(begin: Integers, end: Integers) -> Iterator[Part]:
-    """Sweep over the events, some at a time."""
+def parts(begin: Integers, end: Integers, check: Check) -> Iterator[Part]:
+    """Sweep over the events, some at a time; many that are open at once take memory."""
     count, start = len(begin), 0
     carried = carried_depth = np.zeros(0, np.int64)
     while start < count:
+        if len(carried) > BLOCK:
+            check(OPEN * len(carried))
         # Twice what is open, so that what is carried is at most a third of the work.
         stop = min(start + max(BLOCK, 2 * len(carried)), count)
         begins = np.concatenate((begin[carried], begin[start:stop]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pva.errors import DamagedFileError
 from pva.model.events import Names, Process, Thread
+from pva.model.label_sums import LabelSums, label_sums
 from pva.model.series import Heatmap, Instants, Series
 from pva.model.trace_lanes import Clocks, Lanes, loader
 from pva.model.trace_rows import Columns, EventFile, Grouped, Numbering
@@ -18,8 +19,8 @@ from pva.model.trace_rows import Columns, EventFile, Grouped, Numbering
 Integers = npt.NDArray[np.int64]
 
 # Bytes that are taken beside the tables: of a thread with its objects, of an instant, of a value of
-# a series, and of a column of a heatmap beside its counts.
-LANE, INSTANT, POINT, COLUMN = 1500, 50, 50, 60
+# a series, of a column of a heatmap beside its counts, and to sum up, of an event and of a label.
+LANE, INSTANT, POINT, COLUMN, SUMMED, LABEL = 1500, 50, 50, 60, 40, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ class TraceContent:
         self._label_of = self._numbering("labels", places)
         label_channels = owners[first].astype(np.int32)
         label_channels.flags.writeable = False
-        self.names = Names(tuple(texts[first].tolist()), tuple(numbers), label_channels)
+        check = partial(_check_events, self._file)
+        self.names = Names(tuple(texts[first].tolist()), tuple(numbers), label_channels, check)
 
     def _read_threads(self) -> None:
         """Make threads and processes; the thread numbers of one lane are taken together.
@@ -116,6 +118,15 @@ class TraceContent:
 
     def _numbering(self, table: str, indexes: Integers) -> Numbering:
         return Numbering(self._file.path, table, self._tables[table]["id"], indexes)
+
+    @cached_property
+    def label_sums(self) -> LabelSums:
+        """The events of each label together."""
+        labels, events = len(self.names.labels), int(self.lanes.counts.sum())
+        amount = LABEL * labels + SUMMED * events
+        self.check(amount, "labels")
+        lanes = self.lanes.load(self.threads)
+        return label_sums(lanes, labels, lambda more: self.check(amount + more, "labels"))
 
     @cached_property
     def instants(self) -> Instants:
@@ -187,6 +198,10 @@ class TraceContent:
 
     def _damaged(self, found: str, wanted: str, table: str) -> DamagedFileError:
         return DamagedFileError(self._file.path, found, wanted, place=f"table {table}")
+
+
+def _check_events(file: EventFile, amount: int) -> None:
+    file.check(amount, "events")
 
 
 def _alike(owners: Integers, texts: npt.NDArray[np.object_]) -> tuple[Integers, Integers]:

@@ -24,6 +24,7 @@ KEPT_BYTES = 24 << 20
 KEPT_EVENTS = 1 << 20  # of a trace with more, those that frames have read are let go of
 FEW = 64  # threads that are sorted one by one
 TOGETHER = 1 << 16  # events of small threads that are looked at together
+METADATA = 110  # bytes taken to find the event of each
 TIME_LIMIT = 1 << 62
 TABLES = ("event_chunks", "long_events", "open_spans", "event_metadata")
 
@@ -98,11 +99,11 @@ class Lanes:
         if small or any(self._grouped[name].count(lane) for name in TABLES[1:3]):
             return None
         begin, end, label, _ = self._file.events(self._grouped["event_chunks"].of(lane))
-        if (end[1:] < end[:-1]).any() or (end <= begin).any():
-            return None
         label = self._label_of.in_place(label.astype(np.int32, copy=False))
-        begin, end = -end[::-1], -begin[::-1]
-        return Stretch(begin, end, label[::-1], lambda: _stretch([thread.read()]))
+        if (end[1:] < end[:-1]).any() or (end <= begin).any():
+            return _forward(begin, end, label)
+        begin, end, label = -end[::-1], -begin[::-1], label[::-1]
+        return Stretch(begin, end, label, lambda: _forward(-end[::-1], -begin[::-1], label[::-1]))
 
     def look(self, threads: tuple[Thread, ...]) -> Iterator[ThreadColumns]:
         """Give the columns of one thread after another, small ones read and nested together."""
@@ -240,6 +241,7 @@ class Lanes:
     def _metadata(self, lane: int, begin: Integers, label: npt.NDArray[np.int32]) -> Metadata:
         if not self._grouped["event_metadata"].count(lane):
             return _NOTHING
+        self._file.check(METADATA * self._grouped["event_metadata"].count(lane), "event_metadata")
         rows = self._grouped["event_metadata"].of(lane)
         begins = rows["begin_ns"] + self._shift[lane]
         found = rows_of_events(begin, label, begins, self._label_of.of(rows["label"]))
@@ -251,7 +253,7 @@ class Lanes:
 def _nest_together(lanes: list[ThreadColumns]) -> None:
     """Find how the events of lanes nest in one sweep."""
     stretch = _stretch(lanes)
-    found = nest(stretch.begin, stretch.end)
+    found = nest(stretch.begin, stretch.end, lanes[0].check)
     row = 0
     for lane in lanes:
         mine = slice(row, row + len(lane))
@@ -259,6 +261,12 @@ def _nest_together(lanes: list[ThreadColumns]) -> None:
         parent = np.where(parent >= 0, parent - row, -1)
         lane.__dict__["nesting"] = Nesting(found.depth[mine], parent, found.self_ns[mine])
         row += len(lane)
+
+
+def _forward(begin: Integers, end: Integers, label: npt.NDArray[np.int32]) -> Stretch:
+    """Sort the events of a thread, given in the order of their end, by begin."""
+    order = begin_order(begin)
+    return Stretch(begin[order], np.maximum(begin, end)[order], label[order])
 
 
 def _stretch(lanes: list[ThreadColumns]) -> Stretch:

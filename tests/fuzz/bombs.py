@@ -116,6 +116,14 @@ EVENTS: dict[str, str] = {
     "threads": '{"ph":"M","name":"thread_name"},',
 }
 
+OTHER_EVENTS: dict[str, str] = {
+    "names": '{"ph":"X","ts":1,"name":"%d"}',
+    "threads": '{"ph":"X","ts":1,"tid":%d}',
+    "counters": '{"ph":"C","ts":1,"args":{"%d":1}}',
+    "named threads": '{"ph":"M","name":"thread_name","tid":%d}',
+    "ordinary events": '{"ph":"X","pid":1,"tid":1,"ts":%d.125,"dur":0.25,"name":"step","cat":"a"}',
+}
+
 
 def of_json(before: str, item: str, after: str) -> Writer:
     """Repeat a part of a text."""
@@ -218,7 +226,9 @@ def repeated(table: str, keyed: str = "") -> Writer:
         with closing(connect(path)) as database, database:
             shown = [row[1] for row in database.execute(f'PRAGMA table_info("{table}")')]
             given = ", ".join("n.i" if name == keyed else f't."{name}"' for name in shown)
-            per_row = 12 + 3 * len(shown)
+            told = database.execute(f'SELECT * FROM "{table}" LIMIT 1').fetchone()
+            blobs = sum(len(value) for value in told if isinstance(value, bytes))
+            per_row = 12 + 3 * len(shown) + blobs
             database.execute(
                 f'INSERT INTO "{table}" WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL '
                 f"SELECT i + 1 FROM n WHERE i < {size // per_row}) SELECT {given} FROM n, "
@@ -226,6 +236,37 @@ def repeated(table: str, keyed: str = "") -> Writer:
             )
 
     return write
+
+
+def other_rows(table: str) -> Writer:
+    """Tell rows of a host trace of which each has a text of its own."""
+
+    def write(path: Path, size: int) -> None:
+        write_trace(path)
+        with closing(connect(path)) as database, database:
+            database.execute(
+                f"INSERT INTO {table} WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL "
+                f"SELECT i + 1 FROM n WHERE i < {size // 24}) SELECT i, 1, {_OTHER[table]} FROM n"
+            )
+
+    return write
+
+
+_OTHER = {"labels": "'step ' || i", "threads": "i, 'worker'"}
+
+
+def ordinary_events(path: Path, size: int) -> None:
+    """Write a host trace of as many events of one thread as there may be, one after another."""
+    write_trace(path)
+    count = trace_schema.CHUNK_RECORDS
+    records = np.zeros(count, [("begin", "<u8"), ("duration", "<u4"), ("label", "<u4")])
+    with closing(connect(path)) as database, database:
+        for chunk in range(size // records.nbytes):
+            records["begin"] = 10_000 + 100 * (chunk * count + np.arange(count))
+            records["duration"], records["label"] = 50, 1
+            data, (first, last) = records.tobytes(), records["begin"][[0, -1]].tolist()
+            row = (chunk + 1000, 1, count, first, last + 50, zlib.crc32(data), data)
+            database.execute("INSERT INTO event_chunks VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
 
 def _key(table: trace_schema.Table) -> str:
@@ -291,6 +332,16 @@ def zeros_in_parquet(path: Path, size: int) -> None:
         pq.write_table(found.replace_schema_metadata(told), file)
 
 
+def other_events(item: str) -> Writer:
+    """Write a Chrome trace of events of which each is numbered."""
+
+    def write(path: Path, size: int) -> None:
+        rows = ",".join(item % number for number in range(size // (len(item) + 5)))
+        path.write_text(f"[{rows}]")
+
+    return write
+
+
 def events(item: str, *, pack: bool = False) -> Writer:
     """Write a Chrome trace; packed, it is as much text as may be unpacked from it."""
 
@@ -324,6 +375,10 @@ KINDS: dict[str, Writer] = {
     **{
         f"{table.name}.pvti": repeated(table.name, _key(table)) for table in trace_schema.TABLES
     },
+    "other labels.pvti": other_rows("labels"),
+    "other threads.pvti": other_rows("threads"),
+    "ordinary events.pvti": ordinary_events,
     **{f"{name}.trace": events(item) for name, item in EVENTS.items()},
+    **{f"other {name}.trace": other_events(item) for name, item in OTHER_EVENTS.items()},
     "packed.gz": events('{"ph":"X","ts":1,"dur":0,"name":""},', pack=True),
 }  # fmt: skip

@@ -102,7 +102,7 @@ def nested_intervals(draw: st.DrawFn) -> list[Interval]:
 def test_nesting_is_what_a_count_of_the_holders_gives(ended: list[Interval]) -> None:
     begin, end = (np.array([pair[i] for pair in ended], np.int64) for i in (0, 1))
     order = begin_order(begin)
-    found = nest(begin[order], end[order])
+    found = nest(begin[order], end[order], lambda _: None)
     rows = [ended[i] for i in order]
     assert list(zip(found.depth.tolist(), found.parent.tolist(), strict=True)) == by_hand(rows)
     total = sum(stop - start for (start, stop), depth in zip(rows, found.depth, strict=True)
@@ -119,7 +119,7 @@ def test_no_depth_holds_two_events_at_once_even_when_they_overlap(
     begin, end = (np.array([pair[i] for pair in ended], np.int64) for i in (0, 1))
     order = begin_order(begin)
     begin, end = begin[order], end[order]
-    found = nest(begin, end)
+    found = nest(begin, end, lambda _: None)
     for depth in set(found.depth.tolist()):
         rows = np.flatnonzero(found.depth == depth)
         assert (end[rows[:-1]] <= begin[rows[1:]]).all()
