@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pva.errors import DamagedFileError, UnknownFormatError
-from pva.formats import json_pieces
+from pva.formats import budget, chrome_events, json_pieces
 from pva.trace import Trace, openTrace
 
 Row = tuple[str, int, int, int]  # label, begin, duration and depth
@@ -283,3 +283,47 @@ def test_what_was_exported_opens_with_the_same_events(tmp_path: Path) -> None:
     assert second.anchor.wall_ns == first.anchor.wall_ns
     assert second.frames.events()["metadata"][1] == '{"epoch":3}'
     assert (second.is_finished, second.problems) == (False, ())
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"ph": "B", "ts": 1},
+        {"ph": "i", "ts": 1, "args": {"a": 1}},
+        {"ph": "C", "ts": 1, "args": {"a": 1, "b": 2}},
+        {"ph": "X", "ts": 1, "name": "long " * 99},
+    ],
+    ids=lambda event: event["ph"],
+)
+def test_more_events_than_fit_are_told_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(budget, "LEAST", budget.ASIDE)
+    monkeypatch.setattr(budget, "TIMES_THE_FILE", 1)
+    with pytest.raises(DamagedFileError, match=r"json: traceEvents.*: more values than fit into"):
+        trace_of(tmp_path, event)
+
+
+def test_an_array_of_what_is_no_event_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chrome_events, "UNKNOWN_LIMIT", 100)
+    (tmp_path / "lists.json").write_text(json.dumps([[] for _ in range(101)]))
+    with pytest.raises(DamagedFileError, match="more than 100 elements that are no objects"):
+        openTrace(tmp_path / "lists.json")
+
+
+def test_many_events_of_every_kind_are_as_few_are(tmp_path: Path) -> None:
+    kinds: list[dict[str, Any]] = [
+        {"ph": "X", "ts": 5, "dur": 1, "args": {"n": 1}},
+        {"ph": "B", "ts": 1, "name": "outer"},
+        {"ph": "E", "ts": 9, "args": {"n": 2}},
+        {"ph": "i", "ts": 2},
+        {"ph": "i", "ts": 3, "args": {"n": 3}},
+    ]
+    events = [kind | {"tid": tid} for tid in range(300) for kind in kinds]
+    trace = trace_of(tmp_path, *events)
+    assert rows(trace) == 300 * [("outer", 0, 8000, 0), ("a", 4000, 1000, 1)]
+    told = trace.frames.events()["metadata"]
+    assert told.isna().tolist() == 300 * [True, False]
+    assert trace.frames.instants()["metadata"].tolist().count('{"n": 3}') == 300

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from pva.errors import DamagedFileError
+from pva.formats import budget
+from pva.model import nesting
 from pva.trace import Trace, openTrace
+from pva.trace_frames import NAMES
 from tests.fuzz.seeds import TRACE, write_trace
 
 EVENTS = 7  # of the trace of the fuzzer
@@ -105,3 +108,49 @@ def test_twenty_thousand_threads_and_labels_open(tmp_path: Path) -> None:
     trace = openTrace(path)
     assert len(trace.threads) == 20_002
     assert trace.frames.labels()["count"].sum() == EVENTS
+
+
+def change_limits(monkeypatch: pytest.MonkeyPatch, least: int) -> None:
+    monkeypatch.setattr(budget, "LEAST", budget.ASIDE + least)
+    monkeypatch.setattr(budget, "TIMES_THE_FILE", 1)
+
+
+def test_a_table_of_very_many_rows_is_refused_before_it_is_read(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change_limits(monkeypatch, 20_000)
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 9 UNION ALL SELECT i + 1 FROM n LIMIT 99)"
+    change(path, f"INSERT INTO heatmaps {numbers} SELECT i, 'a', '', 3 FROM n;")
+    with pytest.raises(DamagedFileError, match="table heatmaps: more values than fit into"):
+        openTrace(path)
+
+
+def test_frames_that_do_not_fit_are_told_and_the_rest_is_read(path: Path) -> None:
+    trace = openTrace(path)
+    trace._content._file.budget.left = budget.ALWAYS - budget.ASIDE
+    told = {}
+    for name in NAMES:
+        try:
+            getattr(trace.frames, name)()
+        except DamagedFileError as error:
+            told[name] = str(error)
+    assert told.keys() == set(NAMES) - {"processes"}
+    assert all("more values than fit into" in text for text in told.values())
+    assert len(trace.threads) == 2
+
+
+def test_events_that_are_all_open_at_once_are_counted(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nesting, "BLOCK", 2)
+    monkeypatch.setattr(nesting, "OPEN", 1 << 40)
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20)"
+    change(path, f"INSERT INTO long_events {numbers} SELECT 1, 2000 + i, 1 << 40, 0, 1 FROM n")
+    trace = openTrace(path)
+    for action in (
+        trace.frames.events,
+        trace.frames.labels,
+        lambda: trace.threads[0].columns.depth,
+    ):
+        with pytest.raises(DamagedFileError, match="more values than fit"):
+            action()
