@@ -29,6 +29,7 @@ from pva.analysis.selection import SelectionError
 PATH, TITLE = "/graph", "Computation graph"
 
 NODE = "node"  # the key of the address: what is in the middle, and what is opened beside it
+PLACE = ("ipu", "tile")  # the keys of the address that say where; a tile is narrower
 MOST_DRAWN = 10  # neighbours of a node
 COMPUTE = "OnTileExecute"
 NODE_COLUMNS = (
@@ -64,34 +65,37 @@ def layout(store: Store, chosen: Address) -> Element:
     if not len(report.dataset.column("access", "program")):
         return html.Div([head, components.message("No program reads or writes a variable.")])
     above = [
-        _head(chosen),
-        view.plot("graph-plot", PATH, (NODE, "tile"), height=0, picks=NODE),
+        _head(report, chosen),
+        view.plot("graph-plot", PATH, (NODE, *PLACE), height=0, picks=NODE),
     ]
-    keys = (NODE, "tile", "tab", "filter")
+    keys = (NODE, *PLACE, "tab", "filter")
     below = html.Div(
         [controls.tabs(TABS, chosen), _tools(chosen), view.panel("graph-details", PATH, keys)]
     )
     return html.Div(
         [
             head,
-            view.panel("graph-answer", PATH, (NODE, "tile")),
+            view.panel("graph-answer", PATH, (NODE, *PLACE)),
             controls.split(above, below, name="graph"),
         ]
     )
 
 
-def _head(chosen: Address) -> Element:
+def _head(report: Report, chosen: Address) -> Element:
     note = "click a box to put it in the middle, Shift-click to open it beside; drag to move"
     legend = [
         html.Span(words, className=f"graph-key {kind}")
         for kind, words in (("variable", "Variable"), ("compute", "Compute set"),
                             ("exchange", "Exchange"), ("stream", "Stream copy"))
     ]  # fmt: skip
+    ipus = int(report.dataset.of_replica("num_ipus"))
+    of_ipu = [("", "All tiles"), *((str(ipu), f"IPU {ipu}") for ipu in range(ipus))]
+    where = [controls.select("ipu", of_ipu, chosen, label="IPU", width=110)] if ipus > 1 else []
     tile = controls.box("tile", "One tile, e.g. 3", chosen, width=130)
     link = address.write(Address(PATH, chosen.report, chosen.against))
     start = dcc.Link("Back to the peak", href=link, className="button")
     save = controls.exports("graph-drawn", "graph-plot")
-    tools = controls.row([magnifier("graph-plot"), *legend, tile, start, save])
+    tools = controls.row([magnifier("graph-plot"), *legend, *where, tile, start, save])
     parts = [
         html.H2("What is around it"),
         html.Span(note, className="note"),
@@ -108,6 +112,18 @@ def _tools(chosen: Address) -> Element:
     )
 
 
+def place(chosen: Address) -> dict[str, int | None]:
+    """Give the IPU or the tile whose variables are shown, as analyses take them."""
+    return {"ipu": chosen.ipu, "tile": chosen.tile}
+
+
+def where_words(chosen: Address) -> str:
+    """Say what tile or IPU is shown; nothing for all."""
+    if chosen.tile is not None:
+        return f"tile {chosen.tile:,}"
+    return "" if chosen.ipu is None else f"IPU {chosen.ipu}"
+
+
 def keys_of(chosen: Address) -> list[str]:
     """Give the nodes that the link opens, each once; none for the one at the peak."""
     return list(dict.fromkeys(filter(None, chosen.text(NODE).split(","))))
@@ -115,14 +131,14 @@ def keys_of(chosen: Address) -> list[str]:
 
 def around(report: Report, chosen: Address, most: int = MOST_DRAWN) -> analysis.Neighbourhood:
     """Give what is drawn; raises SelectionError."""
-    return analysis.neighbourhood(report, keys_of(chosen), most=most, tile=chosen.tile)
+    return analysis.neighbourhood(report, keys_of(chosen), most=most, **place(chosen))
 
 
 def selected(report: Report, chosen: Address) -> str:
     """Give the key of the node that the details are about: the one opened last."""
     keys = keys_of(chosen) or around(report, chosen).nodes["key"].head(1).tolist()
     if not keys:
-        raise SelectionError(f"tile {chosen.tile}", "no variable lies there")
+        raise SelectionError(where_words(chosen), "no variable lies there")
     return str(keys[-1])
 
 
@@ -136,7 +152,7 @@ def neighbours(store: Store, chosen: Address) -> Frame:
     """Give the neighbours of the node that was chosen last: what it does with them, key, kind."""
     report = store.report(chosen.report)
     key = selected(report, chosen)
-    found = analysis.neighbourhood(report, [key], most=1 << 30, tile=chosen.tile)
+    found = analysis.neighbourhood(report, [key], most=1 << 30, **place(chosen))
     key = str(found.nodes["key"].iloc[0])
     nodes = found.nodes.set_index("key")
     frame = found.edges
@@ -159,15 +175,16 @@ def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Say what the chosen node reads and writes, or who reads and writes it."""
     report = store.report(chosen.report)
     key = selected(report, chosen)
-    alone = Address(PATH, chosen.report, tiles=chosen.tiles, options=((NODE, key),))
+    alone = Address(PATH, chosen.report, ipu=chosen.ipu, tiles=chosen.tiles,
+                    options=((NODE, key),))  # fmt: skip
     frame = neighbours(store, alone)
-    row = analysis.neighbourhood(report, [key], most=0, tile=chosen.tile).nodes.iloc[0]
+    row = analysis.neighbourhood(report, [key], most=0, **place(chosen)).nodes.iloc[0]
     if str(row["key"]).startswith("v"):
         writers, readers = (
             int((frame["does"] == word).sum()) for word in ("written by", "read by")
         )
         size = units.size(row["bytes"])
-        there = "" if chosen.tile is None else f" on tile {chosen.tile:,}"
+        there = f" on {where_words(chosen)}" if where_words(chosen) else ""
         return components.headline(
             f"{row['name']} ({size}{there}) is written by {counted(writers, 'program')} and read "
             f"by {counted(readers, 'program')}."
@@ -186,7 +203,7 @@ def details(store: Store, chosen: Address, _theme: Theme) -> Element:
         return tables.paged("graph-nodes", NODE_COLUMNS, picks=(NODE, "key"))
     report = store.report(chosen.report)
     row = analysis.neighbourhood(
-        report, [selected(report, chosen)], most=0, tile=chosen.tile
+        report, [selected(report, chosen)], most=0, **place(chosen)
     ).nodes.iloc[0]
     frame = neighbours(store, chosen)
     facts = _variable(report, row) if row["kind"] == analysis.VARIABLE else _program(report, row)
@@ -239,8 +256,8 @@ def _program(report: Report, row: Any) -> list[tuple[str, str]]:
 def _all_nodes(store: Store, chosen: Address) -> Frame:
     """Give the nodes of the whole graph, worked out once, or of a tile."""
     report = store.report(chosen.report)
-    if chosen.tile is not None:
-        return analysis.graph_nodes(report, tile=chosen.tile)
+    if where_words(chosen):
+        return analysis.graph_nodes(report, **place(chosen))
     return store.derived(chosen.report, "graph nodes", lambda: analysis.graph_nodes(report))
 
 

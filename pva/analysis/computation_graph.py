@@ -42,19 +42,19 @@ class Neighbourhood:
     edges: pd.DataFrame
 
 
-def graph_nodes(report: Report, *, tile: int | None = None) -> pd.DataFrame:
+def graph_nodes(report: Report, *, ipu: int | None = None, tile: int | None = None) -> pd.DataFrame:
     """Give the nodes of the computation graph: what reads and writes variables, and variables.
 
     `key` names a node in `graph_edges`; `kind` is variable, or the type of the program; `bytes`
     those of the variable, or of all variables that the program touches; `reads` and `writes` count
     its neighbours: those that it reads and writes, or that read and write it. Most bytes first. Of
-    a `tile`, the variables that lie there, with their bytes on it. Raises SelectionError,
-    NotRecordedError.
+    a `tile` or an `ipu`, the variables that lie there, with their bytes on it. Raises
+    SelectionError, NotRecordedError.
     """
     import pandas as pd
 
     data = report.dataset
-    program, variable, write, sizes = _edges_on(report, tile)
+    program, variable, write, sizes = _edges_on(report, ipu, tile)
     count, programs = len(sizes), data.length("programs")
     touched = np.unique(np.stack((program, variable)), axis=1)
     rows = np.unique(program)
@@ -85,18 +85,19 @@ def graph_edges(
     *,
     variable: int | None = None,
     program: int | None = None,
+    ipu: int | None = None,
     tile: int | None = None,
 ) -> pd.DataFrame:
     """Give who reads and writes a variable, or what a program reads and writes: a row for each.
 
     `source` and `target` are keys, in the direction of the data: from a variable to the program
     that reads it, or from a program to the variable that it writes. Without either, what is around
-    the program at the peak of liveness; of a `tile`, the variables that lie there. Raises
-    SelectionError, NotRecordedError.
+    the program at the peak of liveness; of a `tile` or an `ipu`, the variables that lie there.
+    Raises SelectionError, NotRecordedError.
     """
     keys = [f"v{variable}"] if variable is not None else []
     keys += [f"p{program}"] if program is not None else []
-    around = neighbourhood(report, keys, most=1 << 30, tile=tile)
+    around = neighbourhood(report, keys, most=1 << 30, ipu=ipu, tile=tile)
     names = dict(zip(around.nodes["key"], around.nodes["name"], strict=True))
     frame = around.edges.copy()
     frame.insert(1, "source_name", [names[key] for key in frame["source"]])
@@ -109,15 +110,16 @@ def neighbourhood(
     keys: Sequence[str] = (),
     *,
     most: int = MOST_NEIGHBOURS,
+    ipu: int | None = None,
     tile: int | None = None,
 ) -> Neighbourhood:
     """Give the nodes of these keys and their neighbours, of each node at most the `most` largest.
 
     The first key is in layer 0. Without keys, around the program at the peak of liveness. Of a
-    `tile`, the variables that lie there. Raises SelectionError for what is not there,
+    `tile` or an `ipu`, the variables that lie there. Raises SelectionError for what is not there,
     NotRecordedError.
     """
-    program, variable, write, sizes = _edges_on(report, tile)
+    program, variable, write, sizes = _edges_on(report, ipu, tile)
     shift = report.dataset.length("programs")  # behind the programs: number of the first variable
     wanted = [_number(report, key) for key in keys] or _centre(report, program)
     ends = np.stack((program, variable + shift))
@@ -171,12 +173,12 @@ def _edges(report: Report) -> tuple[Integers, Integers, npt.NDArray[np.bool_]]:
 
 
 def _edges_on(
-    report: Report, tile: int | None
+    report: Report, ipu: int | None, tile: int | None
 ) -> tuple[Integers, Integers, npt.NDArray[np.bool_], Integers]:
-    """Give the edges to variables that lie on a tile, or all; and the bytes of each variable."""
+    """Give the edges to variables that lie on an IPU or tile, or all; and the bytes of each."""
     program, variable, write = _edges(report)
-    sizes = sizes_on(report, tile=tile)
-    if tile is None:
+    sizes = sizes_on(report, ipu=ipu, tile=tile)
+    if tile is None and ipu is None:
         return program, variable, write, sizes
     here = sizes[variable] > 0
     return program[here], variable[here], write[here], sizes

@@ -110,6 +110,16 @@ def test_graph_of_a_tile_has_the_variables_that_lie_there() -> None:
     assert edges(graph.graph_edges(small(), program=9, tile=5)) == {("v4", "p9")}
 
 
+def test_graph_of_an_ipu_has_the_half_of_each_variable_that_lies_there() -> None:
+    frame = graph.graph_nodes(small(), ipu=1).set_index("key")["bytes"]
+    assert {key: frame[key] for key in frame.index if key.startswith("v")} == {
+        "v0": 40, "v1": 40, "v2": 40, "v3": 20, "v4": 16,
+    }  # fmt: skip
+    assert edges(graph.graph_edges(small(), program=9, ipu=1)) == {("v4", "p9")}
+    with pytest.raises(SelectionError, match="IPU 2"):
+        graph.graph_nodes(small(), ipu=2)
+
+
 def test_report_without_accesses_has_an_empty_graph() -> None:
     none = {name: np.zeros(0, dtype=np.int64) for name in ("program", "variable", "write")}
     around = graph.neighbourhood(small(access=none))

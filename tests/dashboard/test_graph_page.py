@@ -177,6 +177,8 @@ def test_graph_of_a_tile_has_what_lies_there(store: Store) -> None:
     assert "y" not in graph.nodes(store, at("?tab=variables&tile=5"))["name"].tolist()
     figure = graph.graph_figure(store, at("?node=p9&tile=5"), "dark")
     assert list(figure.data[-1].customdata) == ["p9", "v4"]
+    shown = text(graph.answer(store, at("?node=v0&ipu=1"), "light"))
+    assert shown.startswith("x (40 B on IPU 1) is written by 1 program and read by 2")
 
 
 def test_graph_without_an_edge_says_so(store: Store) -> None:
