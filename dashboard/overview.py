@@ -26,7 +26,7 @@ ACTS = (
 )
 HINT = (
     "Drag a part to show it, its ends to change it; double-click for all. "
-    "Keys: arrows move it, + and - change it, 0 is all; so does the wheel."
+    "Keys: arrows move it, + and - change it, as does the wheel, 0 is all."
 )
 
 
