@@ -21,6 +21,7 @@ Values = npt.NDArray[Any]
 T = TypeVar("T")
 
 SIZE = 1 << 30  # limit of an index of an array without values
+LONG = 1 << 18  # rows of a table too many for its columns to be held together
 RUNS_OPTION = "autoReport.executionProfileProgramRunCount"
 AXES_OF_TARGET = {"tile": "num_tiles", "ipu": "num_ipus"}
 
@@ -143,13 +144,23 @@ class Dataset:
     def columns(self, table: str) -> Iterator[tuple[str, Values]]:
         """Give the columns of a table one by one, for one who keeps them all."""
         self._require(table, self._source.tables())
-        columns = schema.TABLE[table].columns
-        self.make_room(8 * len(columns) * self.length(table), f"table {table}")
+        columns, rows = schema.TABLE[table].columns, self.length(table)
+        self.make_room(8 * len(columns) * rows, f"table {table}")
         with self.room.spending() as spend:
-            for column in columns:
+            whole = self.whole(table, spend) if rows >= LONG else None
+            for column, values in zip(columns, whole or (), strict=False):
+                yield column.name, values
+            for column in columns if whole is None else ():
                 values = self.column(table, column.name)
                 spend(self.size(table, column.name), f"table {table}, column {column.name}")
                 yield column.name, values
+
+    def whole(self, table: str, spend: Spend) -> list[Values] | None:
+        """Read all columns of a table at once and hold none; None where one by one is as fast."""
+        found = self._source.whole(table, spend)
+        for column, values in zip(schema.TABLE[table].columns, found or (), strict=False):
+            validation.check_column(self, table, column, values)
+        return found and list(map(_frozen, found))
 
     def make_room(self, amount: int, place: str) -> None:
         """Let go of what is held for bytes that are about to be taken.

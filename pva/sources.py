@@ -36,6 +36,9 @@ class Source(Protocol):
     def column(self, table: str, column: str, spend: Spend) -> Values:
         """Read one column of a table that is there."""
 
+    def whole(self, table: str, spend: Spend) -> list[Values] | None:
+        """Read all columns of a table at once; None when that is no faster than one by one."""
+
     def rows(self, array: str, first: int, stop: int | None, spend: Spend) -> Values:
         """Read rows `first` to `stop` (exclusive; None for the end) of an array that is there."""
 
@@ -145,6 +148,9 @@ class Memory:
     def column(self, table: str, column: str, spend: Spend) -> Values:
         return self._tables[table][column]
 
+    def whole(self, table: str, spend: Spend) -> list[Values] | None:
+        return None
+
     def rows(self, array: str, first: int, stop: int | None, spend: Spend) -> Values:
         return self.held[array][first:stop]
 
@@ -170,6 +176,9 @@ class Part(Protocol):
 
     def size(self, table: str, column: str) -> int:
         """Tell the bytes of a column that was read."""
+
+    def whole(self, table: str, spend: Spend) -> list[Values] | None:
+        """Read all columns of a table at once, where that is faster."""
 
     def rows(self, array: str, first: int, stop: int | None) -> Values:
         """Give rows of an array."""
@@ -199,6 +208,9 @@ class Joined:
         values = self._tables[table].column(table, column)
         spend(self._tables[table].size(table, column), f"table {table}, column {column}")
         return values
+
+    def whole(self, table: str, spend: Spend) -> list[Values] | None:
+        return self._tables[table].whole(table, spend)
 
     def rows(self, array: str, first: int, stop: int | None, spend: Spend) -> Values:
         values = self._arrays[array].rows(array, first, stop)

@@ -51,6 +51,7 @@ ARRAY_ROWS = {
     "vertex_vertex_type": "vertex_type",
     "physical_tile": "tile_of_ipu",
 }
+ORDERING = 32  # bytes of a row that is put in order
 # The programs that count rows of arrays over an axis that no table has.
 USERS = {
     "exchange": "DoExchange",
@@ -75,6 +76,9 @@ class Data(Protocol):
 
     def column(self, table: str, column: str) -> Values:
         """Give another column."""
+
+    def make_room(self, amount: int, place: str) -> None:
+        """Let go of what is held; raises DamagedFileError when there are not so many bytes."""
 
 
 def limits(data: Data, table: str, column: schema.Column) -> tuple[int, int]:
@@ -177,26 +181,37 @@ def _check_fractions(data: Data, place: str, column: schema.Column, values: Valu
 
 
 def _check_tree(data: Data, place: str, values: Values) -> None:
-    first = first_circular(*TREES[place](data, values))
+    above, below, count = TREES[place](data, values)
+    if (below > above).all():
+        return
+    data.make_room(ORDERING * (len(above) + count), place)
+    first = first_circular(above, below, count)
     if first is not None:
         _refuse(data, place, f"row {first} contains itself", "a tree")
 
 
 def first_circular(above: Values, below: Values, count: int) -> int | None:
-    """Find the first of `count` rows that is inside itself, by pairs of rows; None in a tree."""
-    if (below > above).all():
-        return None
-    inside: list[list[int]] = [[] for _ in range(count)]
-    around = np.bincount(below, minlength=count).tolist()
-    for parent, child in zip(above.tolist(), below.tolist(), strict=True):
-        inside[parent].append(child)
-    done = [row for row in range(count) if not around[row]]
-    for row in done:
-        for child in inside[row]:
+    """Find the first of `count` rows that is inside itself, by pairs of rows; None in a tree.
+
+    Takes `ORDERING` bytes a row and a pair.
+    """
+    order = np.argsort(above, kind="stable")
+    begins = np.searchsorted(above[order], np.arange(count + 1)).data
+    inside = below[order].data
+    found = np.bincount(below, minlength=count)
+    queue, around = np.empty(count, np.int64), found.data
+    end = int(np.count_nonzero(found == 0))
+    queue[:end] = np.flatnonzero(found == 0)
+    done, row = queue.data, 0
+    while row < end:
+        for place in range(begins[done[row]], begins[done[row] + 1]):
+            child = inside[place]
             around[child] -= 1
             if not around[child]:
-                done.append(child)
-    return next((row for row in range(count) if around[row]), None)
+                done[end] = child
+                end += 1
+        row += 1
+    return None if end == count else int(np.flatnonzero(found)[0])
 
 
 def _children(data: Data, values: Values) -> tuple[Values, Values, int]:
@@ -204,6 +219,7 @@ def _children(data: Data, values: Values) -> tuple[Values, Values, int]:
 
 
 def _steps(data: Data, values: Values) -> tuple[Values, Values, int]:
+    data.make_room(2 * values.nbytes, "liveness_steps.parent")
     return values[values >= 0], np.flatnonzero(values >= 0), len(values)
 
 

@@ -74,6 +74,9 @@ class _Completed:
             return self._told.length(table)
         return len(next(iter(self._told.kept(("derived", table), self._make[table]).values())))
 
+    def whole(self, table: str, spend: Spend) -> list[Values] | None:
+        return None
+
     def rows(self, array: str, first: int, stop: int | None, spend: Spend) -> Values:
         if array == CLOCK and self._clocked:
             return _replayed(self._told).snapshots[first:stop]

@@ -292,6 +292,9 @@ class _Parquet:
             raise DamagedFileError(file, "no such column", f"{table} has it", place=column)
         return np.full(rows, schema.MISSING[declared.kind], DTYPES[declared.kind])
 
+    def whole(self, table: str, spend: Spend) -> list[Values] | None:
+        return None
+
     def rows(self, array: str, first: int, stop: int | None, spend: Spend) -> Values:
         with _reading(self._files[array]):
             return _dense(self._files[array], schema.ARRAY[array], spend)[first:stop]

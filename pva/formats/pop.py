@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import weakref
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from os import PathLike
 from pathlib import Path
@@ -25,6 +25,7 @@ from pva.errors import DamagedFileError
 from pva.formats.budget import reading_limit
 from pva.formats.chunk_reader import ChunkReader
 from pva.formats.chunks import chunks_of
+from pva.formats.files import collector_paused
 from pva.formats.sqlite_file import (
     APPLICATIONS,
     BATCH,
@@ -36,7 +37,7 @@ from pva.formats.sqlite_file import (
     open_writer,
     transaction,
 )
-from pva.formats.values import column_in_parts, numbers_of
+from pva.formats.values import columns_in_parts, numbers_of
 from pva.sources import Room, Spend
 
 Values = npt.NDArray[Any]
@@ -196,7 +197,7 @@ class _Pop:
             }
             self._chunks = ChunkReader(database, self.room, self._last[CHUNKS], REPLACED)
             self._replaced = {
-                (name, column.name): self._own_column(schema.TABLE[name], column, spend)
+                (name, column.name): self._own_columns(schema.TABLE[name], [column], spend)[0]
                 for name in self._tables
                 if schema.TABLE[name].document == "execution"
                 and schema.TABLE[name].layout == "object"
@@ -216,18 +217,16 @@ class _Pop:
     def length(self, table: str) -> int:
         declared = schema.TABLE[table]
         if table not in self._lengths:
-            self._lengths[table] = (
-                self._chunked(_first_column(declared)) if declared.wide else self._count(table)
-            )
+            first = _first_column(declared)
+            asked = (
+                ("SELECT total(rows) FROM arrays WHERE name = ? AND rowid <= ?",
+                 (first, self._last[CHUNKS]))
+                if declared.wide
+                else (f'SELECT count(*) FROM "{table}" WHERE rowid <= ?', (self._last[table],))
+            )  # fmt: skip
+            count = self._database.rows(*asked, place=f"table {table}")[0][0]
+            self._lengths[table] = max(int(count), 0)
         return self._lengths[table]
-
-    def _chunked(self, name: str) -> int:
-        index = self._chunks.index(name)
-        return index.count if index else 0
-
-    def _count(self, table: str) -> int:
-        statement = f'SELECT count(*) FROM "{table}" WHERE rowid <= ?'
-        return int(self._database.rows(statement, (self._last[table],), place=table)[0][0])
 
     def column(self, table: str, column: str, spend: Spend) -> Values:
         declared = schema.TABLE[table]
@@ -235,31 +234,38 @@ class _Pop:
             return self._wide_column(declared, declared.column(column), spend)
         if (table, column) in self._replaced:
             return self._replaced[table, column]
-        return self._own_column(declared, declared.column(column), spend)
+        return self._own_columns(declared, [declared.column(column)], spend)[0]
 
-    def _own_column(self, table: schema.Table, column: schema.Column, spend: Spend) -> Values:
-        path, place = self._database.path, f"table {table.name}, column {column.name}"
+    def whole(self, table: str, spend: Spend) -> list[Values] | None:
+        declared = schema.TABLE[table]
+        return None if declared.wide else self._own_columns(declared, declared.columns, spend)
+
+    def _own_columns(
+        self, table: schema.Table, columns: Sequence[schema.Column], spend: Spend
+    ) -> list[Values]:
+        path, place = self._database.path, f"table {table.name}"
         count = self.length(table.name)
         if table.layout == "object" and count != 1:
             raise DamagedFileError(path, f"{count} rows", "one row", place=place)
-        value = f'"{column.name}"' if self._has_column(table.name, column.name) else "NULL"
+        asked = "SELECT name FROM pragma_table_info(?)"
+        there = {name for (name,) in self._database.rows(asked, (table.name,), place=place)}
+        names = [f'"{c.name}"' if c.name in there else "NULL" for c in columns]
         where, last = f'FROM "{table.name}" WHERE rowid <= ?', (self._last[table.name],)
-        # A text may be told by very many rows: of long ones few are read at once.
-        longest = f"SELECT max(length(CAST({value} AS BLOB))) {where}"
-        most = self._database.rows(longest, last, place=place)[0][0] or 1
-        size = max(min(BATCH, BATCH_BYTES // most), 1)
-        statement = f"SELECT {value} {where} ORDER BY rowid"
-        with closing(self._database.values(statement, last, size=size, place=place)) as parts:
-            return column_in_parts(path, place, column, parts, count, spend)
+        # A long text may be told by very many rows: of such rows few are read at once.
+        sizes = "+".join(f"coalesce(length(CAST({name} AS BLOB)), 0)" for name in names)
+        most = self._database.rows(f"SELECT max({sizes}) {where}", last, place=place)[0][0] or 1
+        batches = self._database.batches(
+            f"SELECT {', '.join(names)} {where} ORDER BY rowid", last,
+            size=max(min(BATCH, BATCH_BYTES // most), 1), place=place,
+        )  # fmt: skip
+        with closing(batches), collector_paused():
+            parts = (list(zip(*rows, strict=True)) for rows in batches)
+            return columns_in_parts(path, table.name, columns, parts, count, spend)
 
     def rows(self, array: str, first: int, stop: int | None, spend: Spend) -> Values:
         declared = schema.ARRAY[array]
         values = self._chunks.values(array, self._chunks.index(array), first, stop, spend)
         return numbers_of(self._database.path, array, declared.kind, values, len(declared.index))
-
-    def _has_column(self, table: str, column: str) -> bool:
-        statement = "SELECT 1 FROM pragma_table_info(?) WHERE name = ?"
-        return bool(self._database.rows(statement, (table, column), place=f"table {table}"))
 
     def _wide_column(self, table: schema.Table, column: schema.Column, spend: Spend) -> Values:
         name, count = f"{table.name}.{column.name}", self.length(table.name)

@@ -14,7 +14,6 @@ import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -27,11 +26,12 @@ from pvti.schema import WRITER_PRAGMAS
 REPORT_ID = 0x54534350  # "TSCP"
 APPLICATIONS = {REPORT_ID: "a report (profile.pop)", TRACE_ID: "a host trace (.pvti)"}
 BLOB_LIMIT = 64 << 20  # bytes of one value; both formats cut theirs well below
-BATCH = 1 << 14  # rows that are Python objects at once
-QUERY_SECONDS = 10.0  # of the processor
+SQL_LIMIT = 16 << 10  # bytes of a query, or of what made a table
+BATCH = 1 << 12  # rows that are Python objects at once
+QUERY_SECONDS, QUERY_BYTES = 10.0, 100 << 20  # of the processor, for a file of so many bytes
 BUSY_SECONDS = 5.0
 WRITE_SECONDS = 60.0
-_PROGRESS_STEPS = 2_000  # instructions of SQLite between two looks at the clock
+_PROGRESS_STEPS = 10_000  # instructions of SQLite between two looks at the clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,7 @@ class Database:
         self._connection = connection
         self._lock = threading.RLock()
         self._deadline = float("inf")
+        self._times = max(path.stat().st_size / QUERY_BYTES, 1)
         connection.set_progress_handler(self._out_of_time, _PROGRESS_STEPS)
 
     def rows(
@@ -81,16 +82,9 @@ class Database:
         with self._guarded(place):
             cursor = self._connection.execute(statement, parameters)
             while rows := cursor.fetchmany(size):
+                given = time.thread_time()
                 yield rows
-
-    def values(
-        self, statement: str, parameters: Sequence[Any], *, size: int, place: str
-    ) -> Generator[list[Any], None, None]:
-        """Do the same with a query of one column, without a tuple for each value."""
-        with self._guarded(place):
-            cursor = self._connection.execute(statement, parameters)
-            while values := [value for (value,) in islice(cursor, size)]:
-                yield values
+                self._deadline += time.thread_time() - given
 
     def blob(self, table: str, column: str, rowid: int, *, place: str = "") -> bytes:
         """Read one blob whole, without the rest of its row."""
@@ -127,7 +121,7 @@ class Database:
     @contextmanager
     def _guarded(self, place: str) -> Iterator[None]:
         with self._lock:
-            self._deadline = time.thread_time() + QUERY_SECONDS
+            self._deadline = time.thread_time() + QUERY_SECONDS * self._times
             with faults(self.path, self.declaration.what, place):
                 yield
 
@@ -228,6 +222,7 @@ def _connect(path: Path, mode: str = "ro") -> sqlite3.Connection:
     )
     try:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, BLOB_LIMIT)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, SQL_LIMIT)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA cell_size_check = ON")

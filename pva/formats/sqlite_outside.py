@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from pva.errors import DamagedFileError, NotFoundError, PvaError, UnknownFormatError
 
 MAGIC = b"SQLite format 3\x00"
 VERSIONS = slice(18, 20)  # where a header says how to write and to read; above 1: WAL
+INNER_PAGE, TABLE_PAGES = b"\x05", 64
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 
@@ -22,6 +24,7 @@ def check_outside(path: Path, what: str) -> None:
         _check_is_file(path, what)
         with path.open("rb") as stream:
             head = stream.read(VERSIONS.stop)
+            many = head[: len(MAGIC)] == MAGIC and _has_many_tables(stream)
         _check_beside(path.resolve(), what)
     except FileNotFoundError:
         raise NotFoundError(path, "no such file", f"give the path of {what}") from None
@@ -37,6 +40,32 @@ def check_outside(path: Path, what: str) -> None:
         raise DamagedFileError(path, f"cut short: {len(head)} bytes", f"{what}")
     if max(head[VERSIONS], default=1) > 1:
         raise DamagedFileError(path, "kept with a write-ahead log", f"{what} has none")
+    if many:
+        found = f"a list of tables of more than {TABLE_PAGES} pages"
+        raise DamagedFileError(path, found, f"{what} has few tables")
+
+
+def _has_many_tables(stream: BinaryIO) -> bool:
+    """Tell whether the list of tables is long: SQLite reads all of it before any query.
+
+    The list is a tree whose root is on the first page, behind the header of the file:
+    https://sqlite.org/fileformat.html#b_tree_pages.
+    """
+    stream.seek(0)
+    root = stream.read(1 << 16)
+    page = int.from_bytes(root[16:18])
+    if root[100:101] != INNER_PAGE:
+        return False
+    cells = int.from_bytes(root[103:105])
+    if cells >= TABLE_PAGES:
+        return True
+    pointers = [int.from_bytes(root[112 + 2 * n : 114 + 2 * n]) for n in range(cells)]
+    for place in (108, *pointers):
+        number = int.from_bytes(root[place : place + 4])
+        stream.seek(max(number - 1, 0) * (1 << 16 if page == 1 else page))
+        if number > 1 and stream.read(1) == INNER_PAGE:
+            return True
+    return False
 
 
 def _check_is_file(path: Path, what: str) -> None:

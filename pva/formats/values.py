@@ -23,6 +23,7 @@ ALIASES = {
     "SharedStructureCopy": "CopySharedStructure",
     "StreamCopyMid": "StreamCopy",
 }
+ROUNDED = 8  # bytes by which an object is larger than it says
 PART = 1 << 20  # values
 EXACT = np.float64(2.0**53)  # below, fractions hold each whole number
 NUMBERS = {"int": "whole numbers", "float": "numbers", "bool": "truth values"}
@@ -37,24 +38,36 @@ def column_of(file: object, place: str, column: schema.Column, values: Rows) -> 
     return array_of(file, place, column.kind, values, dimensions=1)
 
 
-def column_in_parts(
-    file: object, place: str, column: schema.Column, parts: Iterable[Rows], count: int, spend: Spend
-) -> Values:
-    """Do the same with some rows at a time, `count` in all; equal texts of a part are held once."""
-    found: Values = np.empty(count, DTYPES[column.kind])
-    spend(found.nbytes, place)
+def columns_in_parts(
+    file: object,
+    table: str,
+    columns: Sequence[schema.Column],
+    parts: Iterable[Sequence[Rows]],
+    count: int,
+    spend: Spend,
+) -> list[Values]:
+    """Do the same with some rows of some columns at a time, `count` in all.
+
+    Texts that are equal in a part are held once.
+    """
+    places = [f"table {table}, column {column.name}" for column in columns]
+    found: list[Values] = []
+    for column, place in zip(columns, places, strict=True):
+        found.append(np.empty(count, DTYPES[column.kind]))
+        spend(found[-1].nbytes, place)
     filled = 0
     for part in parts:
-        values = column_of(file, place, column, part)
-        if column.kind == "text":
-            once = dict(zip(values, values, strict=True))
-            spend(sum(map(sys.getsizeof, once)), place)
-            values[:] = list(map(once.__getitem__, values))
-        found[filled : filled + len(values)] = values[: count - filled]
-        filled += len(values)
+        for whole, column, place, given in zip(found, columns, places, part, strict=True):
+            values = column_of(file, place, column, given)
+            if column.kind == "text":
+                once = dict(zip(values, values, strict=True))
+                spend(sum(map(sys.getsizeof, once)) + ROUNDED * len(once), place)
+                values[:] = list(map(once.__getitem__, values))
+            whole[filled : filled + len(values)] = values[: count - filled]
+        filled += len(part[0])
     if filled != count:
         wanted = f"{count}, as when it was opened"
-        raise DamagedFileError(file, f"{filled} rows", wanted, place=place)
+        raise DamagedFileError(file, f"{filled} rows", wanted, place=f"table {table}")
     return found
 
 

@@ -18,9 +18,10 @@ import cbor2
 import numpy as np
 
 from pva import schema
-from pva.formats import parquet, registry
+from pva.formats import registry
 from pvti import schema as trace_schema
 from tests.builders import small_report
+from tests.fuzz.parquet_bombs import packed_tables, packed_texts, zeros_in_parquet
 from tests.fuzz.seeds import write_trace
 
 Writer = Callable[[Path, int], None]
@@ -171,15 +172,17 @@ def far_inside(path: Path, size: int) -> None:
     path.write_bytes(b"\xa1\x66target" + b"\x81" * 20 + path.read_bytes())
 
 
-def packed(path: Path, names: Sequence[str], shape: Sequence[int], *statements: str) -> None:
+def packed(
+    path: Path, names: Sequence[str], shape: Sequence[int], *statements: str, dtype: str = "u1"
+) -> None:
     """Put zeros that pack well into columns and arrays of a small profile.pop, and change it."""
     registry.write(small_report(), path)
-    data = zlib.compress(bytes(int(np.prod(shape))), 9)
+    data = zlib.compress(bytes(int(np.prod(shape)) * np.dtype(dtype).itemsize), 9)
     with closing(connect(path)) as database, database:
         for statement in statements:
             database.execute(statement)
         for name in names:
-            row = (name, 0, shape[0], "u1", json.dumps(shape), "zlib", zlib.crc32(data), data)
+            row = (name, 0, shape[0], dtype, json.dumps(shape), "zlib", zlib.crc32(data), data)
             database.execute("DELETE FROM arrays WHERE name = ?", (name,))
             database.execute("INSERT INTO arrays VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
@@ -188,6 +191,13 @@ def packed_columns(path: Path, size: int) -> None:
     """Write a small profile.pop whose long tables are zeros."""
     wide = [table for table in schema.TABLES if table.wide]
     packed(path, [f"{t.name}.{c.name}" for t in wide for c in t.columns], [16 << 20])
+
+
+def packed_fractions(path: Path, size: int) -> None:
+    """Write a small profile.pop whose long tables are of as many zeros as one chunk holds."""
+    wide = [table for table in schema.TABLES if table.wide]
+    names = [f"{t.name}.{c.name}" for t in wide for c in t.columns]
+    packed(path, names, [2 << 20], dtype="f8")
 
 
 def packed_arrays(path: Path, size: int) -> None:
@@ -252,6 +262,21 @@ def other_rows(table: str) -> Writer:
     return write
 
 
+def in_place(table: str, value: str, *, bytes_each: int) -> Writer:
+    """Tell very many rows of which all columns are of one value, an expression over `i`."""
+
+    def write(path: Path, size: int) -> None:
+        registry.write(small_report(), path)
+        values = ", ".join([value] * len(schema.TABLE[table].columns))
+        with closing(connect(path)) as database, database:
+            database.execute(
+                f'INSERT INTO "{table}" WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 '
+                f"FROM n WHERE i < {size // bytes_each}) SELECT {values} FROM n"
+            )
+
+    return write
+
+
 _OTHER = {"labels": "'step ' || i", "threads": "i, 'worker'"}
 
 
@@ -267,6 +292,18 @@ def ordinary_events(path: Path, size: int) -> None:
             data, (first, last) = records.tobytes(), records["begin"][[0, -1]].tolist()
             row = (chunk + 1000, 1, count, first, last + 50, zlib.crc32(data), data)
             database.execute("INSERT INTO event_chunks VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def many_tables(path: Path, size: int) -> None:
+    """Write a profile.pop with very many tables that are none of ours."""
+    registry.write(small_report(), path)
+    with closing(connect(path)) as database, database:
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute(
+            "INSERT INTO sqlite_master WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 "
+            f"FROM n WHERE i < {size // 60}) SELECT 'table', 't' || i, 't' || i, 2, "
+            "'CREATE TABLE t' || i || '(a)' FROM n"
+        )
 
 
 def _key(table: trace_schema.Table) -> str:
@@ -285,51 +322,6 @@ def many_chunks(path: Path, size: int) -> None:
             ((name, row, 1, "u1", "[1]", "raw", zlib.crc32(data), data)
              for row in range(size // 80)),
         )  # fmt: skip
-
-
-def packed_tables(path: Path, size: int) -> None:
-    """Write a directory of Parquet whose steps pack well."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    parquet.write(small_report(), path)
-    file = path / "steps.parquet"
-    rows = pq.read_table(file).slice(0, 1)
-    repeated = rows.take(pa.array(np.zeros(1 << 20, dtype=np.int32)))
-    with pq.ParquetWriter(file, repeated.schema, compression="zstd") as writer:
-        for _ in range(max(size >> 24, 4)):
-            writer.write_table(repeated)
-
-
-def packed_texts(path: Path, size: int) -> None:
-    """Write a directory of Parquet with a long text that is told very often."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    parquet.write(small_report(), path)
-    file = path / "compute_sets.parquet"
-    known = pq.read_table(file)
-    rows = 1 << 19
-    columns = [
-        pa.array(["a" * 500] * rows) if field.type == pa.string() else
-        known.column(number).slice(0, 1).take(pa.array(np.zeros(rows, np.int32)))
-        for number, field in enumerate(known.schema)
-    ]  # fmt: skip
-    pq.write_table(pa.Table.from_arrays(columns, schema=known.schema), file, compression="zstd")
-
-
-def zeros_in_parquet(path: Path, size: int) -> None:
-    """Write a directory of Parquet with an array that is zero in very many places."""
-    import pyarrow.parquet as pq
-
-    parquet.write(small_report(), path)
-    for array in (a for a in schema.ARRAYS if a.index == ("compute_set", "tile")):
-        file = path / f"{array.name}.parquet"
-        if not file.exists():
-            continue
-        found = pq.read_table(file).slice(0, 0)
-        told = {**found.schema.metadata, b"tilescope.shape": b"[3, 5242880]"}
-        pq.write_table(found.replace_schema_metadata(told), file)
 
 
 def other_events(item: str) -> Writer:
@@ -363,7 +355,11 @@ KINDS: dict[str, Writer] = {
     "packed columns, large.pop": padded(packed_columns),
     "packed arrays.pop": packed_arrays,
     "packed arrays, large.pop": padded(packed_arrays),
+    "packed fractions.pop": packed_fractions,
     "chunks.pop": many_chunks,
+    "tables.pop": many_tables,
+    "other texts.pop": in_place("debug_contexts", "i", bytes_each=40),
+    "long texts.pop": in_place("compute_sets", "printf('%.*c', 1000000, 'x')", bytes_each=2000000),
     **{
         f"{table.name}.pop": repeated(table.name)
         for table in schema.TABLES
