@@ -21,7 +21,9 @@ Integers = npt.NDArray[np.int64]
 Window = tuple[int, int]
 
 KEPT_BYTES = 24 << 20
-KEPT_EVENTS = 1 << 20  # of a trace with more, those that frames have read are let go of
+# Of a trace with more events, those that frames have read are let go of; the arrays of a thread take
+# as much as a hundred events.
+KEPT_EVENTS, THREAD = 1 << 20, 100
 FEW = 64  # threads that are sorted one by one
 TOGETHER = 1 << 16  # events of small threads that are looked at together
 METADATA = 110  # bytes taken to find the event of each
@@ -120,7 +122,7 @@ class Lanes:
         if all(known):
             return [lane for lane in known if lane is not None]
         lanes = list(self._between(first, stop, some[0].names))
-        if int(self.counts.sum()) > KEPT_EVENTS:
+        if int(self.counts.sum()) + THREAD * len(self.counts) > KEPT_EVENTS:
             return lanes
         return [thread.__dict__.setdefault("columns", lane)
                 for thread, lane in zip(some, lanes, strict=True)]  # fmt: skip
