@@ -21,8 +21,8 @@ Integers = npt.NDArray[np.int64]
 Window = tuple[int, int]
 
 KEPT_BYTES = 24 << 20
-# Of a trace with more events, those that frames have read are let go of; the arrays of a thread take
-# as much as a hundred events.
+# Of a trace with more events, those that frames have read are let go of; the arrays of a thread
+# take as much as a hundred events.
 KEPT_EVENTS, THREAD = 1 << 20, 100
 FEW = 64  # threads that are sorted one by one
 TOGETHER = 1 << 16  # events of small threads that are looked at together
