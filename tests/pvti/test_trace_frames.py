@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
+from threading import Barrier, Thread
 from typing import Any
 
 import numpy as np
@@ -152,6 +152,29 @@ def test_a_window_holds_what_is_open_in_it(finish: Finish, clock: Any, share: fl
     found = trace.window(begin, end)
     same = ["thread", "begin_ns", "duration_ns", "label", "channel", "open"]
     pd.testing.assert_frame_equal(found[same], wanted[same].reset_index(drop=True))
+
+
+def test_threads_whose_commits_take_turns_in_the_file_are_read_apart(
+    finish: Finish, channel: pvti.TraceChannel
+) -> None:
+    turn = Barrier(4)
+
+    def work(name: str) -> None:
+        for commit in range(3):
+            with pvti.Tracepoint(channel, f"{name}{commit}"):
+                turn.wait()
+            turn.wait(), turn.wait()
+
+    workers = [Thread(target=work, args=(name,)) for name in "abc"]
+    for worker in workers:
+        worker.start()
+    for _ in range(3):
+        turn.wait(), turn.wait(), pvti.writeTrace(), turn.wait()
+    for worker in workers:
+        worker.join()
+    window = finish().window(0, 1 << 62)
+    read = [labels.tolist() for _, labels in window.groupby("thread")["label"]]
+    assert sorted(read) == [[f"{name}{commit}" for commit in range(3)] for name in "abc"]
 
 
 def test_a_window_reads_the_chunks_that_meet_it_alone(finish: Finish, channel: Any) -> None:
