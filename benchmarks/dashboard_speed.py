@@ -16,7 +16,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -59,6 +58,17 @@ RECORDER = """(() => {
       requestAnimationFrame(look);
     });
 })()"""
+
+
+# The milliseconds from the request of a page until it shows its answer in words and as a plot.
+FIRST = """() => new Promise((resolve) => {
+  const wanted = ["#page .headline", "#memory-plot .scatterlayer .js-line"];
+  const look = () => {
+    if (wanted.every((selector) => document.querySelector(selector))) resolve(performance.now());
+    else requestAnimationFrame(look);
+  };
+  look();
+})"""
 
 
 @dataclass
@@ -111,6 +121,22 @@ def served(paths: list[Path]) -> Iterator[tuple[Any, str]]:
             server.terminate()
 
 
+@contextmanager
+def opened(playwright: Any, url: str) -> Iterator[Session]:
+    """Start a browser that has nothing of the dashboard; give a page of it."""
+    program = shutil.which("chromium")
+    browser = playwright.chromium.launch(executable_path=program, args=list(CHROMIUM))
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.add_init_script(RECORDER)
+    session = Session(page, url)
+    page.on("response", session.fetched)
+    page.set_default_timeout(120_000)
+    try:
+        yield session
+    finally:
+        browser.close()
+
+
 def held(process: int) -> float:
     """Give the memory that a process holds, in MB; Linux."""
     status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
@@ -127,11 +153,8 @@ def first_page(session: Session) -> float:
     """
     session.page.goto("about:blank")
     session.page.wait_for_timeout(BROWSER_STARTS)
-    begin = time.monotonic()
-    session.page.goto(session.url + "/memory")
-    session.page.wait_for_selector("#page .headline")
-    session.page.wait_for_selector("#memory-plot .scatterlayer .js-line", state="attached")
-    return (time.monotonic() - begin) * 1e3
+    session.page.goto(session.url + "/memory", wait_until="commit")
+    return float(session.page.evaluate(FIRST))
 
 
 def switches(session: Session) -> dict[str, float]:
@@ -188,8 +211,10 @@ def filter_rows(session: Session) -> float:
         session.page.wait_for_selector("#memory-rows .ag-cell >> text=/./")
         box.fill(str(repeat + 1))
         session.page.wait_for_timeout(600)
-        ready = "document.querySelector('#memory-rows .ag-center-cols-container .ag-cell')"
-        times.append(session.wait(lambda: box.press("Enter"), f"{ready}?.textContent"))
+        names = "[...document.querySelectorAll('#memory-rows .ag-cell[col-id=name]')]"
+        wanted = f"each.textContent.includes('{repeat + 1}')"
+        ready = f"{names}.length && {names}.every((each) => {wanted})"
+        times.append(session.wait(lambda: box.press("Enter"), ready))
     return min(times)
 
 
@@ -233,27 +258,30 @@ def measure(folder: Path) -> Iterator[str]:
     from playwright.sync_api import sync_playwright
 
     yield "| figure | measured | goal | |\n| --- | ---: | ---: | --- |"
-    with served(reports(folder)) as (server, url), sync_playwright() as playwright:
-        program = shutil.which("chromium")
-        browser = playwright.chromium.launch(executable_path=program, args=list(CHROMIUM))
-        page = browser.new_page(viewport={"width": 1440, "height": 900})
-        page.add_init_script(RECORDER)
-        session = Session(page, url)
-        page.on("response", session.fetched)
-        page.set_default_timeout(120_000)
-        yield row("first page, after the server is up", first_page(session), 1500)
-        for title, took in switches(session).items():
-            yield row(f"switch to {title}", took, 500)
-        yield row("hover over the plot of memory", hover(session), 100)
-        yield row("choose a tile", select(session), 100)
-        yield row("filter 40,000 variables", filter_rows(session), 100)
-        visit_all(session)
-        largest = max(session.payloads, key=session.payloads.__getitem__)
-        words = largest.strip(".").split("...")[0]
-        size = session.payloads[largest] / 1e3
-        yield row(f"largest answer ({words})", size, 300, "kB")
-        yield row("memory of the server, three reports", held(server.pid), 500, "MB")
-        browser.close()
+    with sync_playwright() as playwright:
+        firsts = []
+        for _ in range(REPEATS):
+            with served(reports(folder)) as (_, url), opened(playwright, url) as session:
+                firsts.append(first_page(session))
+        yield row("first page, after the server is up", min(firsts), 1500)
+        yield f"| the slowest of the {REPEATS} | {max(firsts):,.0f} ms |  |  |"
+        with served(reports(folder)) as (server, url), opened(playwright, url) as session:
+            yield from used(session, server)
+
+
+def used(session: Session, server: Any) -> Iterator[str]:
+    """Measure what is done with pages that were open before."""
+    for title, took in switches(session).items():
+        yield row(f"switch to {title}", took, 500)
+    yield row("hover over the plot of memory", hover(session), 100)
+    yield row("choose a tile", select(session), 100)
+    yield row("filter 40,000 variables", filter_rows(session), 100)
+    visit_all(session)
+    largest = max(session.payloads, key=session.payloads.__getitem__)
+    words = largest.strip(".").split("...")[0]
+    size = session.payloads[largest] / 1e3
+    yield row(f"largest answer ({words})", size, 300, "kB")
+    yield row("memory of the server, three reports", held(server.pid), 500, "MB")
 
 
 def main() -> None:

@@ -88,7 +88,9 @@
       if (fetched.get(table) === now) continue;
       fetched.set(table, now);
       const grid = window.dash_ag_grid.getApi && window.dash_ag_grid.getApi(table.dataset.grid);
-      if (grid) grid.purgeInfiniteCache();
+      if (!grid) continue;
+      if (grid.getDisplayedRowCount()) grid.ensureIndexVisible(0, "top");
+      grid.refreshInfiniteCache(); // what is there stays until the answer comes: empty rows cost 30 ms
     }
   }
 
