@@ -3,10 +3,10 @@
     python -m benchmarks.timeline_speed [--events 10000000] [--steps 1000000] [--plotly]
 
 A server is started for each, and headless Chromium pans and zooms by a script. Goals: first paint
-under 1 s after the page opens, once the server has the timeline; p95 of a frame's script at most
-16 ms; p95 of the server at most 5 ms a viewport, and 100 kB and 4,000 rectangles; memory above the
-idle server at most 48 bytes an event and 200 bytes a step. `--plotly` draws what one viewport
-holds, and 10,000 events, as a Plotly bar chart of the same data beside it.
+under 1 s after the page opens, by the browser's clock, once the server has the timeline; p95 of a
+frame's script at most 16 ms; p95 of the server at most 5 ms a viewport, and 100 kB and 4,000
+rectangles; memory above the idle server at most 48 bytes an event and 200 bytes a step. `--plotly`
+draws what one viewport holds, and 10,000 events, as a Plotly bar chart of the same data beside it.
 """
 
 from __future__ import annotations
@@ -45,6 +45,14 @@ early.MOST_BYTES *= int(sys.argv[1])
 serve(sys.argv[2:], port=0)
 """
 MOVES = 120
+OPENED = 3  # times that a page is opened anew
+FIRST = """() => new Promise((resolve) => {
+  const look = () => {
+    if (document.querySelector(".timeline[data-drawn]")) resolve(performance.now());
+    else requestAnimationFrame(look);
+  };
+  look();
+})"""
 
 
 def made_trace(path: Path, events: int, seed: int = 0) -> None:
@@ -167,12 +175,16 @@ def viewports(url: str, source: str, count: int = 300) -> tuple[list[float], int
     return times, most, rectangles
 
 
-def frames(page: Any, url: str, path: str) -> tuple[float, list[float]]:
-    """Open a page, pan and zoom; give seconds to the first paint, and milliseconds a frame."""
-    begin = time.perf_counter()
-    page.goto(f"{url}{path}")
-    page.wait_for_selector(".timeline[data-drawn]", state="attached", timeout=120_000)
-    first = time.perf_counter() - begin
+def first_paint(page: Any, url: str, path: str) -> float:
+    """Open a page of the dashboard after another; give seconds to the first paint."""
+    page.goto(f"{url}/")
+    page.wait_for_load_state("networkidle")
+    page.goto(f"{url}{path}", wait_until="commit")
+    return float(page.evaluate(FIRST)) / 1e3
+
+
+def frames(page: Any) -> list[float]:
+    """Pan and zoom in an open page; give milliseconds a frame."""
     page.wait_for_timeout(500)
     page.evaluate("document.querySelector('.timeline').timeline.frames.length = 0")
     box = page.locator(".timeline-canvas").bounding_box()
@@ -183,7 +195,7 @@ def frames(page: Any, url: str, path: str) -> tuple[float, list[float]]:
         )
         page.wait_for_timeout(30)
     spent: list[float] = page.evaluate("document.querySelector('.timeline').timeline.frames")
-    return first, spent
+    return spent
 
 
 def plotly_bars(page: Any, count: int) -> tuple[float, float]:
@@ -251,17 +263,19 @@ def measured(browser: Any, path: Path, source: str, page_path: str, size: int) -
         times, most, rectangles = viewports(url, source)
     with served(path, early=True) as (url, process):
         prepared(url, source, process)
-        page = browser.new_page(viewport={"width": 1440, "height": 900})
-        page.goto(f"{url}/")
-        first, spent = frames(page, url, page_path)
-        page.close()
+        firsts = []
+        for _ in range(OPENED):  # each with nothing that another has fetched
+            page = browser.new_page(viewport={"width": 1440, "height": 900})
+            firsts.append(first_paint(page, url, page_path))
+            spent = frames(page)
+            page.close()
         unit = "event" if source == "host" else "step"
         print(f"{size:,} {unit}s ({source})")
         print(f"  prepared by the server in   {seconds:8.2f} s, {run:.2f} s of its processor, once")
         print(f"  memory                      {held / size:8.1f} bytes a {unit}")
         print(f"  a viewport, p50 and p95     {both(times)} ms of the server's processor")
         print(f"  largest answer              {most / 1e3:8.1f} kB, {rectangles:,} rectangles")
-        print(f"  first paint                 {first:8.2f} s after the page opens")
+        print(f"  first paint, least and most {min(firsts):8.2f} {max(firsts):.2f} s of {OPENED}")
         print(f"  script a frame, p50 and p95 {both(spent)} ms, {len(spent)} frames")
 
 

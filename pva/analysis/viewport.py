@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pva.analysis.level_of_detail import SMALL, Integers, Tracks, tops
 
-MAX_RECTANGLES = 3000  # an answer
+MAX_RECTANGLES = 2400  # an answer
 LOOKED_AT = 2  # times the rectangles of an answer: events, and rectangles worked out before
 MAX_ROWS = 400  # an answer
 BITS = 64  # more than any level has
