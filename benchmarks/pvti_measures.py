@@ -20,7 +20,7 @@ from typing import Any
 import pvti
 
 BLOCKS = 2_000  # a round
-ROUNDS = 200
+ROUNDS = 1000
 EVENTS = 1_000_000  # where `closeTrace` is counted
 THREADS = 8
 THREAD_EVENTS = 4_000_000  # ten commits and more: opening and closing are little of it

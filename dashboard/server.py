@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 import secrets
 import socket
 from collections.abc import Callable, Sequence
@@ -65,6 +66,8 @@ def serve(
     store = Store([Path(path) for path in paths])
     app = application(store, host=host, token=token)
     bound = free_socket(host, port)
+    # A browser asks for more at once than there are threads; that it waits is no news.
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     server = waitress.create_server(app.server, sockets=[bound], threads=THREADS, ident=None)
     early.start(app, store)
     name = f"[{host}]" if ":" in host else host
