@@ -36,7 +36,7 @@
       this.asked = null;
       this.written = null;
       this.selected = -1;
-      this.hits = null;
+      this.hits = this.searched = null;
       this.build();
       window.tilescope.listen(this);
       window.tilescope.toolbar(this);
@@ -73,11 +73,12 @@
       this.selected = /^\d+$/.test(selected || "") ? Number(selected) : -1;
       this.state = asked.state();
       this.takeRange(read("range") || "");
-      const options = asked.OPTIONS.map((key) => read(key) || "").join("\u0000");
+      const options = asked.optionsOf(this.place.dataset.source).map((key) => read(key) || "").join("\u0000");
       if (options !== this.asked) {
         this.asked = options;
         this.forget();
       }
+      window.tilescope.showFilter(this);
       this.colours = null;
       this.placed = null;
       this.fetch();
@@ -93,7 +94,7 @@
     }
 
     forget() {
-      this.layout = this.data = this.strip_ = this.placed = this.hits = null;
+      this.layout = this.data = this.strip_ = this.placed = this.hits = this.searched = null;
     }
 
     /** The files changed: fetch all again, and keep what is in view. */
@@ -167,6 +168,7 @@
       this.say("");
       this.view = this.view || this.extent();
       this.show(this.view.begin, this.view.end, true);
+      window.tilescope.findAgain(this);
     }
 
     async fetchStrip() {
@@ -244,6 +246,7 @@
       if (this.tiles) this.tiles.draw();
       if (this.data) this.place.dataset.drawn = String(this.data.n);
       window.tilescope.showBar(this);
+      window.tilescope.relist(this);
       (this.frames = this.frames || []).push(performance.now() - started);
     }
 

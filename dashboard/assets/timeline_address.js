@@ -4,7 +4,10 @@
 
   const MARGIN = 0.35; // of the window, fetched on each side so that a pan has something to show
   const SMALLEST = 8; // units in view
-  const OPTIONS = ["report", "against", "axis", "merged", "align"]; // on which answers depend
+  const OPTIONS = ["report", "against", "axis", "merged", "align"];
+
+  /** Give the keys on which the answers of a source depend. */
+  const optionsOf = (source) => (source === "device" ? [...OPTIONS, "filter"] : OPTIONS);
 
   const list = (text) => new Set((text || "").split(",").filter(Boolean).map(decodeURIComponent));
 
@@ -27,7 +30,7 @@
   function link(source, path, more) {
     const { read } = window.tilescope;
     const search = new URLSearchParams(more || {});
-    for (const key of OPTIONS) if (read(key)) search.set(key, read(key));
+    for (const key of optionsOf(source)) if (read(key)) search.set(key, read(key));
     return "/timeline/" + source + path + "?" + search;
   }
 
@@ -58,6 +61,6 @@
   }
 
   window.tilescope = Object.assign(window.tilescope || {}, {
-    asked: { OPTIONS, SMALLEST, list, range, state, link, inside, tall, wanted },
+    asked: { optionsOf, SMALLEST, list, range, state, link, inside, tall, wanted },
   });
 })();

@@ -24,8 +24,8 @@
     return getComputedStyle(timeline.place).getPropertyValue(`--series-${number % HUES}`).trim() || "#888888";
   }
 
-  /** Give the lowest and highest value of a graph in view. */
-  function extremes(series, view) {
+  /** Give the lowest and highest value of some series in view; without any the first is higher. */
+  function reach(series, view) {
     let low = Infinity;
     let high = -Infinity;
     for (const line of series) line.value.forEach((value, i) => {
@@ -34,6 +34,12 @@
       low = Math.min(low, value);
       high = Math.max(high, value);
     });
+    return [low, high];
+  }
+
+  /** Give the values at the lower and the upper edge of a graph. */
+  function extremes(series, view) {
+    const [low, high] = reach(series, view);
     return low < high ? [low, high] : low === high ? [low - 1, high + 1] : [0, 1];
   }
 
@@ -45,14 +51,61 @@
     if (entry.chart.kind === "heat") return drawHeat(context, timeline, entry, found, y, box);
     const [low, high] = extremes(found, timeline.view);
     const { view, colours } = timeline;
-    const inner = entry.height - 2 * PAD;
-    const at = (value) => y + PAD + inner * (1 - (value - low) / (high - low));
+    const top = y + above(entry);
+    const inner = y + entry.height - PAD - top;
+    const at = (value) => top + inner * (1 - (value - low) / (high - low));
     const x = (time) => box.left + ((time - view.begin) / (view.end - view.begin)) * box.width;
     context.fillStyle = colours.tokens.grid;
-    for (const share of [0, 0.5, 1]) context.fillRect(box.left, Math.round(y + PAD + inner * share), box.width, 1);
+    for (const share of [0, 0.5, 1]) context.fillRect(box.left, Math.round(top + inner * share), box.width, 1);
     const area = window.tilescope.read("lines") === "area";
-    found.forEach((line, number) => drawLine(context, line, hue(timeline, number), { x, at, right: box.left + box.width, bottom: y + PAD + inner, area }));
+    found.forEach((line, number) => drawLine(context, line, hue(timeline, number), { x, at, right: box.left + box.width, bottom: top + inner, area }));
+    if (timeline.pointer !== undefined) {
+      context.fillStyle = colours.tokens.quiet;
+      context.fillRect(Math.round(x(timeline.pointer)), top, 1, inner);
+    }
+    if (entry.legend) drawLegend(context, timeline, entry, found, y, box);
   }
+
+  /** Name the series of a graph above it, with colour, unit and the value at the pointer. */
+  function drawLegend(context, timeline, entry, found, y, box) {
+    const { colours, pointer } = timeline;
+    const { rows, paint } = window.tilescope;
+    const [across, unit] = [rows.across(), entry.chart.unit];
+    const each = box.width / across;
+    const room = across * entry.legend;
+    const named = found.length > room ? found.slice(0, room - 1) : found;
+    context.textBaseline = "middle";
+    context.font = "11px " + colours.font;
+    const at = (number) => [box.left + (number % across) * each, y + 6 + rows.LEGEND * (Math.floor(number / across) + 0.5)];
+    named.forEach((line, number) => {
+      const [x, middle] = at(number);
+      context.fillStyle = hue(timeline, number);
+      context.fillRect(x + 4, middle - 5, 9, 9);
+      const last = valueAt(line, pointer);
+      const told = pointer === undefined ? unit : last === null ? "–" : `${text(last)} ${unit}`;
+      const name = paint.elided(context, line.name, each - 30 - context.measureText(told).width);
+      context.fillStyle = colours.tokens.text;
+      context.fillText(name, x + 18, middle);
+      context.fillStyle = colours.tokens.quiet;
+      context.fillText(told, x + 18 + context.measureText(name).width + 6, middle);
+    });
+    if (named.length === found.length) return;
+    context.fillStyle = colours.tokens.quiet;
+    context.fillText(`and ${found.length - named.length} more`, at(named.length)[0] + 4, at(named.length)[1]);
+  }
+
+  /** Give what a series was last at a time; null before its first value. */
+  function valueAt(line, time) {
+    let last = -1;
+    for (let i = 0; i < line.time.length && line.time[i] <= time; i += 1) last = i;
+    return last < 0 ? null : line.value[last];
+  }
+
+  /** Tell whether a graph with a legend is shown. */
+  const hasLegend = ({ layout, placed }) => Boolean(layout && placed && (layout.charts || []).length && placed.entries.some((entry) => entry.legend));
+
+  /** Give where the values of a chart begin, below its legend. */
+  const above = (entry) => PAD + (entry.legend || 0) * window.tilescope.rows.LEGEND;
 
   /** Draw a line in steps: a value holds until the next. */
   function drawLine(context, line, colour, { x, at, right, bottom, area }) {
@@ -127,7 +180,7 @@
     context.fillStyle = timeline.colours.tokens.quiet;
     context.textBaseline = "middle";
     context.textAlign = "right";
-    context.fillText(high, GUTTER - 8, y + PAD + 4);
+    context.fillText(high, GUTTER - 8, y + above(entry) + 4);
     context.fillText(low, GUTTER - 8, y + entry.height - PAD - 4);
     context.textAlign = "left";
     context.fillText(heat ? "share 10⁻⁴ to 1" : entry.chart.unit, 12, y + 30);
@@ -151,12 +204,22 @@
     if (!found || entry.folded) return [];
     if (entry.chart.kind === "heat") return heatValues(entry, found, value, down);
     const lines = found.map((line) => {
-      let last = -1;
-      for (let i = 0; i < line.time.length && line.time[i] <= value; i += 1) last = i;
-      return last < 0 || line.value[last] === null ? `${line.name}: –` : `${line.name}: ${text(line.value[last])} ${entry.chart.unit}`;
+      const last = valueAt(line, value);
+      return last === null ? `${line.name}: –` : `${line.name}: ${text(last)} ${entry.chart.unit}`;
     });
     return [entry.name, ...lines];
   }
 
-  window.tilescope = Object.assign(window.tilescope || {}, { fetchCharts, drawChart, nameChart, chartValues });
+  /** Give the lines of a graph in the table of what is in view. */
+  function chartLines(timeline, entry) {
+    const found = timeline.charts && timeline.charts.data[entry.key];
+    if (!found || entry.folded || entry.chart.kind === "heat") return [];
+    return found.map((line) => {
+      const [low, high] = reach([line], timeline.view);
+      const words = low <= high ? `${text(low)} to ${text(high)} ${entry.chart.unit}` : "no value";
+      return [entry.name, line.name, "Line graph", "", "", words];
+    });
+  }
+
+  window.tilescope = Object.assign(window.tilescope || {}, { fetchCharts, drawChart, nameChart, chartValues, chartLines, hasLegend });
 })();

@@ -44,6 +44,7 @@
       timeline.paused = false;
     }
     timeline.stale = false;
+    window.tilescope.findAgain(timeline);
     if (timeline.written && timeline.view.end > before.end) timeline.settle();
     if (!place) return;
     const item = again(timeline, place);

@@ -141,7 +141,7 @@
     const unit = event.deltaMode === 1 ? 16 : 1;
     if (event.shiftKey) timeline.scroller.scrollTop += (event.deltaY || event.deltaX) * unit;
     else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) timeline.pan((event.deltaX * unit) / timeline.width());
-    else timeline.zoom(Math.pow(event.ctrlKey ? 1.01 : 1.0015, event.deltaY * unit), at(timeline, event));
+    else timeline.zoom(Math.pow(event.ctrlKey ? 1.01 : 1.0015, event.deltaY * unit), Math.max(at(timeline, event), timeline.view.begin));
   }
 
   function click(timeline, event) {
@@ -170,13 +170,19 @@
     timeline.draw();
   }
 
+  /** Note the place below the pointer; legends of line graphs have the values there. */
+  function point(timeline, value) {
+    timeline.pointer = value;
+    if (window.tilescope.hasLegend(timeline)) timeline.draw();
+  }
+
   function listen(timeline) {
     const { canvas, strip, scroller } = timeline;
     canvas.addEventListener("wheel", (event) => wheel(timeline, event), { passive: false });
     canvas.addEventListener("keydown", (event) => key(timeline, event));
     canvas.addEventListener("pointerleave", () => {
       timeline.tip.style.display = "none";
-      timeline.pointer = undefined;
+      point(timeline, undefined);
     });
     canvas.addEventListener("dblclick", (event) => {
       const i = hit(timeline, event);
@@ -187,17 +193,22 @@
       timeline.draw();
       timeline.fetch();
     });
-    drag(timeline, canvas, (event, from) => {
-      if (from.shift) return choosing(timeline, from, event);
-      const per = (from.view.end - from.view.begin) / (canvas.clientWidth - window.tilescope.paint.GUTTER);
-      const by = (from.x - event.clientX) * per;
-      scroller.scrollTop = from.scroll + from.y - event.clientY;
-      timeline.show(from.view.begin + by, from.view.end + by);
-    }, (event) => click(timeline, event), () => timeline.choosing && chosen(timeline));
+    drag(timeline, canvas, {
+      move: (event, from) => {
+        if (from.shift) return choosing(timeline, from, event);
+        const per = (from.view.end - from.view.begin) / (canvas.clientWidth - window.tilescope.paint.GUTTER);
+        const by = (from.x - event.clientX) * per;
+        scroller.scrollTop = from.scroll + from.y - event.clientY;
+        timeline.show(from.view.begin + by, from.view.end + by);
+      },
+      click_: (event) => click(timeline, event),
+      done: () => timeline.choosing && chosen(timeline),
+      pinch: (from, now) => pinched(timeline, from, now),
+    });
     listenStrip(timeline, strip);
     canvas.addEventListener("pointermove", (event) => {
       if (event.buttons || !timeline.layout) return;
-      timeline.pointer = inNames(timeline, event) ? undefined : at(timeline, event);
+      point(timeline, inNames(timeline, event) ? undefined : at(timeline, event));
       hover(timeline, event);
     });
     new ResizeObserver(() => {
@@ -225,51 +236,71 @@
       if (Math.abs(place - view.begin) < near) return "begin";
       return Math.abs(place - view.end) < near ? "end" : "";
     };
-    drag(timeline, strip, (event, from) => {
+    const move = (event, from) => {
       from.edge = from.edge === undefined ? edge({ clientX: from.x }, from.view) : from.edge;
       if (from.edge === "begin") timeline.show(Math.min(value(event), from.view.end - 8), from.view.end);
       else if (from.edge === "end") timeline.show(from.view.begin, Math.max(value(event), from.view.begin + 8));
       else centre(event);
-    }, centre);
+    };
+    drag(timeline, strip, { move, click_: centre });
     strip.addEventListener("pointermove", (event) => {
       if (timeline.layout) strip.style.cursor = edge(event, timeline.view) ? "ew-resize" : "pointer";
     });
   }
 
-  /** Tell a drag of more than a few pixels from a click; two fingers zoom. */
-  function drag(timeline, element, move, click_, done) {
+  /** Tell a drag of more than a few pixels from a click; `pinch` is what two fingers do. */
+  function drag(timeline, element, { move, click_, done, pinch }) {
     let from = null;
     let moved = false;
     const fingers = new Map();
+    const begin = (event) => {
+      from = { x: event.clientX, y: event.clientY, view: timeline.view, shift: event.shiftKey, scroll: timeline.scroller.scrollTop, value: at(timeline, event) };
+      if (fingers.size === 2 && pinch) from.fingers = between(timeline, fingers);
+    };
     element.addEventListener("pointerdown", (event) => {
       if (event.button !== 0 || !timeline.layout) return;
-      fingers.set(event.pointerId, event.clientX);
-      from = { x: event.clientX, y: event.clientY, view: timeline.view, shift: event.shiftKey, scroll: timeline.scroller.scrollTop, value: at(timeline, event) };
-      moved = false;
+      fingers.set(event.pointerId, event);
+      moved = fingers.size > 1;
       element.setPointerCapture(event.pointerId);
+      begin(event);
     });
     element.addEventListener("pointermove", (event) => {
-      if (fingers.size === 2 && fingers.has(event.pointerId)) return pinch(timeline, fingers, event);
-      if (!from || (!moved && Math.abs(event.clientX - from.x) + Math.abs(event.clientY - from.y) < 4)) return;
+      if (!from || !fingers.has(event.pointerId)) return;
+      fingers.set(event.pointerId, event);
+      if (fingers.size > 1) return from.fingers && pinch(from, between(timeline, fingers));
+      if (!moved && Math.abs(event.clientX - from.x) + Math.abs(event.clientY - from.y) < 4) return;
       moved = true;
       move(event, from);
     });
     const end = (event) => {
-      if (from && !moved && event.type === "pointerup") click_(event);
-      fingers.delete(event.pointerId);
+      if (!fingers.delete(event.pointerId)) return;
+      if (!moved && event.type === "pointerup") click_(event);
       from = null;
-      if (done) done();
+      if (fingers.size) begin([...fingers.values()][0]); // the finger that stays goes on
+      else if (done) done();
     };
     element.addEventListener("pointerup", end);
     element.addEventListener("pointercancel", end);
   }
 
-  function pinch(timeline, fingers, event) {
-    const apart = () => Math.abs([...fingers.values()].reduce((a, b) => a - b));
-    const before = apart();
-    fingers.set(event.pointerId, event.clientX);
-    const middle = [...fingers.values()].reduce((a, b) => a + b) / 2;
-    if (before > 4 && apart() > 4) timeline.zoom(before / apart(), at(timeline, { clientX: middle }));
+  /** Give how far two fingers are from each other, and the place on the timeline between them. */
+  function between(timeline, fingers) {
+    const [a, b] = [...fingers.values()];
+    const { GUTTER } = window.tilescope.paint;
+    const box = timeline.canvas.getBoundingClientRect();
+    const share = ((a.clientX + b.clientX) / 2 - box.left - GUTTER) / (box.width - GUTTER);
+    return {
+      apart: Math.max(Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY), 8),
+      share,
+      value: timeline.view.begin + share * (timeline.view.end - timeline.view.begin),
+    };
+  }
+
+  /** Keep the time that was between two fingers there, as much larger as they are farther apart. */
+  function pinched(timeline, from, now) {
+    const factor = from.fingers.apart / now.apart;
+    const span = Math.max((from.view.end - from.view.begin) * factor, window.tilescope.asked.SMALLEST);
+    timeline.show(from.fingers.value - now.share * span, from.fingers.value + (1 - now.share) * span);
   }
 
   window.tilescope = Object.assign(window.tilescope || {}, { listen, describe });

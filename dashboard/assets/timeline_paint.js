@@ -222,22 +222,47 @@
     }
   }
 
-  /** Draw what was found by a search, never thinner than a few pixels. */
+  const UNSEARCHED = new Set(["run", "layer", "derived"]);
+
+  /** Work out once an answer which of its labels hold the text, and which matches it does not show alone. */
+  function matched({ data, hits, searched }) {
+    if (data.hits === hits) return data;
+    const text = searched.toLowerCase();
+    const alone = new Set(data.item.filter((item, i) => item >= 0 && data.count[i] === 1));
+    const others = Array.from(hits.row, (_, i) => i).filter((i) => !alone.has(hits.item[i]));
+    return Object.assign(data, { hits, others, matching: data.labels.map((label) => label.toLowerCase().includes(text)) });
+  }
+
+  /** Frame what was found by a search, never thinner than a few pixels. */
   function drawHits(context, timeline, tops, box) {
-    const { hits, view, colours } = timeline;
-    if (!hits) return;
+    const { hits, data, view, colours, layout, state } = timeline;
+    if (!hits || !data) return 0;
     const scale = box.width / (view.end - view.begin);
+    let drawn = 0;
     context.strokeStyle = colours.tokens.accent;
     context.lineWidth = 1.5;
-    for (let i = 0; i < hits.row.length; i += 1) {
-      const place = tops.get(hits.row[i]);
-      if (!place) continue;
-      const x = box.left + (hits.begin[i] - view.begin) * scale;
-      const width = Math.max(hits.length[i] * scale, 4);
-      if (x + width < box.left || x > box.left + box.width) continue;
+    const frame = (place, begin, length) => {
+      const x = box.left + (begin - view.begin) * scale;
+      const width = Math.max(length * scale, 4);
+      if (x + width < box.left || x > box.left + box.width) return;
       context.strokeRect(x, place.y - 0.5, width, place.high);
+      drawn += 1;
+    };
+    // Of very many the server tells some, spread over all; those that stand alone here are known.
+    const { matching, others } = matched(timeline);
+    for (const [row, place] of tops) {
+      const [first, stop] = (!UNSEARCHED.has(place.kind) && data.places.get(row)) || [0, 0];
+      for (let i = first; i < stop; i += 1) {
+        if (data.count[i] > 1 || !matching[data.label[i]] || state.hidden.has(layout.colours[data.colour[i]].words)) continue;
+        frame(place, data.begin[i], data.length[i]);
+      }
+    }
+    for (const i of others) {
+      const place = tops.get(hits.row[i]);
+      if (place) frame(place, hits.begin[i], hits.length[i]);
     }
     context.lineWidth = 1;
+    return drawn;
   }
 
   /** Draw the chosen range and the marks over all rows. */
@@ -278,10 +303,10 @@
     for (const entry of entries) {
       const y = RULER + entry.top - from;
       if (entry.kind === "row" && timeline.data) drawRow(context, timeline, entry, y, box);
-      if (entry.kind === "row") tops.set(entry.row, { y, high: entry.height - 1 });
+      if (entry.kind === "row") tops.set(entry.row, { y, high: entry.height - 1, kind: entry.rowKind });
       if (entry.kind === "chart") window.tilescope.drawChart(context, timeline, entry, y, box);
     }
-    drawHits(context, timeline, tops, box);
+    const framed = drawHits(context, timeline, tops, box);
     context.restore();
     context.save();
     context.beginPath();
@@ -302,12 +327,13 @@
     context.fillStyle = colours.tokens.surface;
     context.fillRect(0, 0, width, 15);
     drawRuler(context, timeline, { ...box, height: RULER }, true);
+    return framed;
   }
 
   function drawMain(timeline) {
     const { width, tall } = { width: timeline.width(), tall: timeline.tall };
     const context = prepare(timeline.canvas, width, tall);
-    drawInto(context, timeline, width, tall, timeline.scroller.scrollTop);
+    timeline.framed = drawInto(context, timeline, width, tall, timeline.scroller.scrollTop);
   }
 
   /** Draw the strip above: the whole timeline, with the part in view left clear. */

@@ -7,6 +7,9 @@
   const HEAD = 22;
   const GAP = 8; // between lanes
   const CHART = 96;
+  const LEGEND = 15; // a line of the series of a graph
+  const MOST_LEGEND = 3; // lines
+  const SERIES = 190; // pixels that one takes there
   const AROUND = 12; // rows fetched above and below those in view
 
   const keyOf = (layout, index) => [...layout.lanes[index].path, layout.lanes[index].name].join("/");
@@ -59,8 +62,17 @@
   function charts(layout, state, add) {
     for (const chart of layout.charts || []) {
       const folded = state.folded.has(chart.key);
-      add(folded ? HEAD : CHART, { kind: "chart", chart, name: chart.name, key: chart.key, folded, first: true });
+      const legend = folded ? 0 : legendOf(chart);
+      add(folded ? HEAD : CHART + legend * LEGEND, { kind: "chart", chart, name: chart.name, key: chart.key, folded, legend, first: true });
     }
+  }
+
+  /** Give how many series stand beside each other in a legend. */
+  const across = () => Math.max(Math.floor((0.75 * window.innerWidth) / SERIES) - 1, 1);
+
+  /** Count the lines of the legend of a graph: none of a single series, which the name tells. */
+  function legendOf({ series }) {
+    return series && series.length > 1 ? Math.min(Math.ceil(series.length / across()), MOST_LEGEND) : 0;
   }
 
   /** Give the entries between two heights; entries ascend. */
@@ -98,6 +110,6 @@
   }
 
   window.tilescope = Object.assign(window.tilescope || {}, {
-    rows: { place, between, needed, written, keyOf, AROUND },
+    rows: { place, between, needed, written, keyOf, across, AROUND, LEGEND },
   });
 })();

@@ -1,4 +1,4 @@
-// A timeline as an image, as a drawing, and as a table that a screen reader reads.
+// A timeline as an image, as a drawing, and its events as a file.
 (function () {
   "use strict";
 
@@ -106,47 +106,5 @@
     }
   }
 
-  const MOST_LISTED = 300;
-
-  /** List what is in view below the canvas, with a button for each that can be chosen. */
-  function listView(timeline) {
-    const { data, view, layout, placed } = timeline;
-    const { amount, NO_LABEL } = window.tilescope.paint;
-    const old = timeline.place.querySelector(".timeline-list");
-    if (old) return old.remove();
-    const list = document.createElement("div");
-    list.className = "timeline-list";
-    list.tabIndex = 0;
-    const table = document.createElement("table");
-    const cells = (tag, texts) => {
-      const row = table.insertRow();
-      texts.forEach((text) => {
-        const cell = document.createElement(tag);
-        cell.append(text);
-        row.appendChild(cell);
-      });
-    };
-    cells("th", ["Lane", "Name", "Kind", "Begin", "Length", "Events"]);
-    let listed = 0;
-    for (const entry of placed.entries) {
-      if (entry.kind !== "row" || listed >= MOST_LISTED) continue;
-      const [first, stop] = data.places.get(entry.row) || [0, 0];
-      for (let i = first; i < stop && listed < MOST_LISTED; i += 1) {
-        if (data.begin[i] >= view.end || data.begin[i] + data.length[i] < view.begin) continue;
-        const name = document.createElement("button");
-        name.type = "button";
-        name.textContent = data.label[i] === NO_LABEL ? "(zoom in)" : data.labels[data.label[i]];
-        name.addEventListener("click", () => timeline.select(i));
-        cells("td", [`${entry.laneName} ${entry.name}`, name, layout.colours[data.colour[i]].words, amount(data.begin[i], layout), amount(data.length[i], layout), String(data.count[i])]);
-        listed += 1;
-      }
-    }
-    const caption = table.createCaption();
-    caption.textContent = listed < MOST_LISTED ? `${listed} in view` : `The first ${MOST_LISTED} in view; zoom in for the others`;
-    list.appendChild(table);
-    timeline.place.appendChild(list);
-    list.focus();
-  }
-
-  window.tilescope = Object.assign(window.tilescope || {}, { saveImage, saveEvents, listView });
+  window.tilescope = Object.assign(window.tilescope || {}, { saveImage, saveEvents });
 })();

@@ -93,7 +93,8 @@
       const rows = many > 1 ? `a row is ${many} tiles` : "a row a tile";
       const whose = window.tilescope.read("against") ? "of the upper report, " : "";
       return `Tiles ${whose}${tiles[0].toLocaleString("en-US")} to ${(tiles[tiles.length - 1] - 1).toLocaleString("en-US")}, ${rows}; the colour is what most of the time goes to` +
-        (by_step ? "" : "; zoom in to place each step on each tile");
+        (by_step ? "" : "; zoom in to place each step on each tile") +
+      (window.tilescope.filteredBy() ? "; of all steps, the filter leaves none out here" : "");
     }
 
     /** Colour the cells: the paler the smaller the share of what a cell shows. */

@@ -52,6 +52,14 @@
     button(search, "‹", "Previous match", () => nextHit(timeline, -1));
     button(search, "›", "Next match", () => nextHit(timeline, 1));
     listenSearch(timeline);
+    if (timeline.place.dataset.source === "device") {
+      const only = group(bar, "timeline-group");
+      timeline.only = input(only, "timeline-only", "Show only steps whose name contains", "Only steps named");
+      timeline.only.type = "search";
+      timeline.kept = group(only, "timeline-found");
+      timeline.kept.setAttribute("aria-live", "polite");
+      window.tilescope.listenFilter(timeline);
+    }
     const more = group(bar, "timeline-group");
     button(more, "Fold", "Fold or open all lanes", () => foldAll(timeline));
     if (timeline.place.dataset.source === "host") {
@@ -104,6 +112,8 @@
     if (data) for (let i = 0; i < data.n; i += 1) {
       if (data.begin[i] < view.end && data.begin[i] + data.length[i] >= view.begin) events += data.count[i];
     }
+    const kept = window.tilescope.filterWords(layout);
+    if (timeline.kept && timeline.kept.textContent !== kept) timeline.kept.textContent = kept;
     const words = timeline.place.dataset.events || "events";
     timeline.summary.textContent = `${amount(view.end - view.begin, layout)} in view, ${events.toLocaleString("en-US")} ${words} in these rows`;
   }
@@ -129,27 +139,40 @@
     });
   }
 
-  async function find(timeline) {
+  /** Find what holds the text; `again`, where the layout is a new one, the same match stays. */
+  function find(timeline, again) {
+    timeline.finding = asked(timeline, again);
+  }
+
+  async function asked(timeline, again) {
     const text = timeline.search.value.trim();
-    timeline.hit = -1;
-    timeline.hits = null;
-    timeline.found.textContent = "";
+    if (!again) {
+      timeline.hit = -1;
+      timeline.hits = null;
+      timeline.found.textContent = "";
+    }
+    timeline.searched = text;
     if (text) {
       try {
-        timeline.hits = await (await timeline.get("/search", { q: text })).json();
-        const { total } = timeline.hits;
-        timeline.found.textContent = total ? total.toLocaleString("en-US") : "none";
+        const hits = await (await timeline.get("/search", { q: text })).json();
+        if (timeline.searched !== text) return;
+        timeline.hits = hits;
+        if (!again || timeline.hit < 0) timeline.found.textContent = hits.total ? hits.total.toLocaleString("en-US") : "none";
       } catch (problem) {
         timeline.found.textContent = problem.message;
       }
     }
-    timeline.searched = text;
     timeline.draw();
+  }
+
+  function findAgain(timeline) {
+    if (timeline.search.value.trim()) find(timeline, true);
   }
 
   /** Zoom to the next (1) or previous (-1) match of the search, round and round. */
   async function nextHit(timeline, by) {
-    if (timeline.searched !== timeline.search.value.trim()) await find(timeline);
+    if (timeline.searched !== timeline.search.value.trim()) find(timeline);
+    await timeline.finding;
     const { hits } = timeline;
     if (!hits || !hits.total) return;
     const answer = await (await timeline.get("/search", { q: timeline.searched, rank: String(timeline.hit < 0 && by < 0 ? hits.total - 1 : (timeline.hit + by + hits.total) % hits.total) })).json();
@@ -209,5 +232,5 @@
     if (place && place.timeline) place.timeline.toggle(button.dataset.toggles, button.dataset.name);
   });
 
-  window.tilescope = Object.assign(window.tilescope || {}, { toolbar, showBar, nextHit, reveal, switchAxis });
+  window.tilescope = Object.assign(window.tilescope || {}, { toolbar, showBar, nextHit, findAgain, reveal, switchAxis });
 })();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from dash import Dash, dcc, html
 
 from dashboard import address, components, controls, downloads, tables, view
-from dashboard.address import Address, Range
+from dashboard.address import Address, Filter, Range
 from dashboard.components import Column, Element, section
 from dashboard.pages import step_details
 from dashboard.pages.canvas import canvas, follow
@@ -18,11 +19,13 @@ from dashboard.pages.words import counted, execution_sentence
 from dashboard.store import Report, Store
 from dashboard.theme import Theme, step_words
 from dashboard.timeline.endpoint import FLAT, timeline
+from dashboard.timeline.filtered import filter_of
 from dashboard.timeline.lanes import Timeline
 from pva import units
 from pva.analysis import blocks as block_analysis
 from pva.analysis import execution as analysis
 from pva.analysis import ranges
+from pva.analysis.filters import texts_matching
 
 PATH, TITLE = "/execution", "Execution"
 
@@ -47,6 +50,7 @@ BLOCK_COLUMNS = (
 MOVED = (
     ("stream", "Stream copies"), ("remote", "Remote buffers"), ("global", "Between IPUs"),
 )  # fmt: skip
+STANDS = {"~": "contains", "!~": "does not contain", "=": "is", "==": "is", "!=": "is not"}
 WINDOW = ("range", "selection")  # the keys that say which part of the execution is meant
 
 
@@ -85,7 +89,7 @@ def layout(store: Store, chosen: Address) -> Element:
         ),
         html.Div(
             [
-                view.panel("execution-range", PATH, WINDOW),
+                view.panel("execution-range", PATH, (*WINDOW, "filter")),
                 view.panel("execution-step", PATH, ("step",), themed=True),
             ],
             className="columns",
@@ -167,13 +171,35 @@ def range_details(store: Store, chosen: Address, _theme: Theme) -> Element:
     window, words = window_of(store, chosen)
     cycles = window.end - window.begin
     whole = timeline(store, "device", chosen.report)
-    parts = _of_report(store, chosen.report, window, "")
+    by = name_filter(chosen)
+    parts = _of_report(store, chosen.report, (window, by), "")
     if chosen.against:
-        parts = _of_report(store, chosen.report, window, f"{chosen.report or store.keys[0]}, ")
-        parts += _of_report(store, chosen.against, window, f"{chosen.against}, ")
-    top = _by_program(store, chosen, window).head(5)
+        key = chosen.report or store.keys[0]
+        parts = _of_report(store, chosen.report, (window, by), f"{key}, ")
+        parts += _of_report(store, chosen.against, (window, by), f"{chosen.against}, ")
+    programs = _by_program(store, chosen, window)
+    note = []
+    if by:
+        programs = components.filtered(_named(programs), by)
+        note = [html.P(_filtered_words(programs, by, cycles), className="note")]
     text = f"{units.cycles_or_time(cycles)} cycles ({units.duration(cycles / whole.clock)})"
-    return section(words, *parts, html.H3("What took most"), _top(chosen, top), note=text)
+    top = _top(chosen, programs.head(5))
+    return section(words, *note, *parts, html.H3("What took most"), top, note=text)
+
+
+def name_filter(chosen: Address) -> Filter | None:
+    """Give the filter of the timeline: the one of the table of programs, where it is by name."""
+    return filter_of(str(chosen.filter)) if chosen.filter else None
+
+
+def _filtered_words(programs: Any, by: Filter, cycles: int) -> str:
+    """Say that figures are those of some steps, and what these take."""
+    steps, spent = int(programs["executions"].sum()), int(programs["cycles"].sum())
+    share = units.share(spent / max(cycles, 1))
+    return (
+        f"Only of steps whose name {STANDS[by.operator]} “{by.value}”: {counted(steps, 'step')}, "
+        f"{units.cycles_or_time(spent)} cycles ({share})"
+    )
 
 
 def _by_program(store: Store, chosen: Address, window: Range) -> Any:
@@ -185,9 +211,13 @@ def _by_program(store: Store, chosen: Address, window: Range) -> Any:
     return store.derived(chosen.report, "all by program", make)
 
 
-def _of_report(store: Store, key: str, window: Range, name: str) -> list[Element]:
-    """Describe the lanes of a report in a part of its execution."""
+def _of_report(
+    store: Store, key: str, part: tuple[Range, Filter | None], name: str
+) -> list[Element]:
+    """Describe the lanes of a report in a part of its execution, of the steps of a filter."""
+    window, by = part
     report, whole = store.report(key), timeline(store, "device", key)
+    labels = [None, *([texts_matching(whole.labels, by)] if by else [])]
     whole_range = (window.begin, window.end) == whole.extent
     by_ipu = partial(ranges.range_by_ipu, report, begin=window.begin, end=window.end)
     frame = store.derived(key, "all by IPU", by_ipu) if whole_range else by_ipu()
@@ -195,7 +225,8 @@ def _of_report(store: Store, key: str, window: Range, name: str) -> list[Element
     cycles = window.end - window.begin
     return [
         _proportions(
-            f"{name}{lane.name}", whole.spent(lane.overview, window.begin, window.end),
+            f"{name}{lane.name}",
+            [whole.spent(lane.overview, window.begin, window.end, kept) for kept in labels],
             whole, cycles, row,
         )
         for lane, row in rows
@@ -222,17 +253,23 @@ def _top(chosen: Address, frame: Any) -> Element:
     return html.Table(html.Tbody(rows), className="facts top-steps")
 
 
-def _proportions(lane: str, by_colour: Any, whole: Timeline, cycles: int, row: Any) -> Element:
-    """Draw the shares of one lane as a bar with its key, and its balances and bytes."""
-    rest = cycles - int(by_colour.sum())
+def _proportions(
+    lane: str, spent: Sequence[Any], whole: Timeline, cycles: int, row: Any
+) -> Element:
+    """Draw the shares of one lane as a bar with its key, and its balances and bytes.
+
+    `spent` are the cycles of each colour, and with a filter those of the steps it lets through.
+    """
+    every, by_colour = spent[0], spent[-1]
+    rest, others = cycles - int(every.sum()), int((every - by_colour).sum())
     shares = [
         (token, words, int(amount))
         for (token, words), amount in zip(whole.colours, by_colour.tolist(), strict=True)
         if amount
     ]
-    shares = sorted(shares, key=lambda part: -part[2]) + (
-        [("idle", "Idle", rest)] if rest > 0 else []
-    )
+    shares = sorted(shares, key=lambda part: -part[2])
+    shares += [("line", "Other steps", others)] if others > 0 else []
+    shares += [("idle", "Idle", rest)] if rest > 0 else []
     bar = [
         html.Span(
             className="bar-part",
@@ -251,25 +288,29 @@ def _proportions(lane: str, by_colour: Any, whole: Timeline, cycles: int, row: A
             html.H3(lane),
             html.Div(bar, className="bar"),
             html.Ul(key, className="key"),
-            components.facts(_balances(row)),
+            components.facts(_balances(row, len(spent) > 1)),
         ]
     )
 
 
-def _balances(row: Any) -> list[tuple[str, str]]:
-    """Write the figures of one IPU."""
+def _balances(row: Any, is_filtered: bool) -> list[tuple[str, str]]:
+    """Write the figures of one IPU, which are those of all steps."""
+    of = " of all steps" if is_filtered else ""
     known = row["tile_balance"] == row["tile_balance"]
     moved = [
         (
-            words,
+            f"{words}{of}",
             f"{units.size(row[f'{name}_bytes_in'])} in, {units.size(row[f'{name}_bytes_out'])} out",
         )
         for name, words in MOVED
         if row[f"{name}_bytes_in"] or row[f"{name}_bytes_out"]
     ]
     return [
-        ("Parallel efficiency (tiles not waiting)", units.share(row["parallel_efficiency"])),
-        ("Tile balance of what was run", units.share(row["tile_balance"]) if known else "–"),
+        (f"Parallel efficiency{of} (tiles not waiting)", units.share(row["parallel_efficiency"])),
+        (
+            f"Tile balance{of or ' of what was run'}",
+            units.share(row["tile_balance"]) if known else "–",
+        ),
         *moved,
     ]
 
@@ -277,13 +318,15 @@ def _balances(row: Any) -> list[tuple[str, str]]:
 def program_frame(store: Store, chosen: Address) -> Any:
     """Give the programs of a part of the execution, filtered by name."""
     window, _ = window_of(store, chosen)
-    frame = _by_program(store, chosen, window)
-    unnamed = frame["name"] == ""
+    frame = _named(_by_program(store, chosen, window))
     moved = frame["bytes"].where(frame["bytes"] > 0)  # a dash for what moves nothing
-    frame = frame.assign(
-        name=frame["name"].where(~unnamed, frame["type"].map(step_words)), bytes=moved
-    )
-    return components.filtered(frame, chosen.filter)
+    return components.filtered(frame.assign(bytes=moved), chosen.filter)
+
+
+def _named(frame: Any) -> Any:
+    """Name programs that have no name by their type, as the timeline does."""
+    unnamed = frame["name"] == ""
+    return frame.assign(name=frame["name"].where(~unnamed, frame["type"].map(step_words)))
 
 
 def program_table(store: Store, chosen: Address, _theme: Theme) -> Element:

@@ -9,9 +9,10 @@
                                   times `height`
     /timeline/host/charts         line graphs and heat maps in a window, as JSON (charts.py)
 
-`device` has the option `against`, a second report; `together` has `axis`: `device`, or `simulated`;
-`host` has `align`, whether several files lie by the `wall` clock or from their `start`, and
-`merged=on`, the threads of a process in one lane.
+`device` has the options `against`, a second report, and `filter`, as in `name~conv`: only steps and
+blocks whose name it lets through are there (timeline/filtered.py); `together` has `axis`: `device`,
+or `simulated`; `host` has `align`, whether several files lie by the `wall` clock or from their
+`start`, and `merged=on`, the threads of a process in one lane.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from dashboard.store import Align, Store, Trace
 from dashboard.timeline.charts import chart_list, charts_in
 from dashboard.timeline.compared import compared_timeline
 from dashboard.timeline.device import device_timeline
+from dashboard.timeline.filtered import Filtered, filter_of, filtered_timeline
 from dashboard.timeline.host import HostTimeline, host_timeline
 from dashboard.timeline.host_growth import grown_timeline
 from dashboard.timeline.lanes import Timeline
@@ -58,8 +60,7 @@ def timeline(
 ) -> Timeline:
     """Give the whole timeline of a source, made once a state of its files. Raises PvaError."""
     if source == "device":
-        against = options.get("against", "")
-        return compared(store, report, against) if against else _device(store, report)
+        return filtered(store, report, options.get("against", ""), options.get("filter", ""))
     if source == "host":
         align = align_of(options.get("align", ""))
         return (merged if options.get("merged") == "on" else unmerged)(store, report, align)
@@ -69,6 +70,23 @@ def timeline(
 
 
 SOURCES = ("device", "host", "together")
+
+
+def filtered(store: Store, report: str, against: str, text: str) -> Timeline:
+    """Give the device timeline, of two reports when there are two, as a filter leaves it."""
+    whole = compared(store, report, against) if against else _device(store, report)
+    chosen = filter_of(text)
+    if chosen is None:
+        return whole
+    name = f"filtered with {against} {store.shown(against)}" if against else "filtered"
+    kept = store.derived(report, name, lambda: Filtered(len(whole.tracks.begin)))
+
+    def make() -> Timeline:
+        left = filtered_timeline(whole, chosen)
+        give_back()
+        return left
+
+    return kept.get(str(chosen), make)
 
 
 def _device(store: Store, report: str) -> Timeline:

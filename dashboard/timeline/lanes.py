@@ -71,6 +71,8 @@ class Timeline:
     items     [row] how addresses name its events; None when they are numbered through
     wall_ns   the wall clock at 0, since 1970; 0 where it is not known
     stretched whether steps of the device are longer here than they were
+    found     how many steps and blocks a filter lets through, and of how many; None without one
+    bounds    the extent of what it was made of, where a filter left out events
     """
 
     unit: str
@@ -82,11 +84,13 @@ class Timeline:
     items: tuple[RowItems, ...] | None = None
     wall_ns: int = 0
     stretched: bool = False
+    found: tuple[int, int] | None = None
+    bounds: tuple[int, int] | None = None
 
     @property
     def extent(self) -> tuple[int, int]:
         """Give where the first event begins and the last one ends; (0, 1) without any."""
-        return self.tracks.extent
+        return self.bounds or self.tracks.extent
 
     @property
     def lane_of_row(self) -> Integers:
@@ -133,15 +137,19 @@ class Timeline:
             "events": len(self.tracks.begin),
             "wall_ms": self.wall_ns / 1e6,
             "stretched": self.stretched,
+            "found": self.found,
             "lanes": [asdict(lane) for lane in self.lanes],
             "colours": [{"token": token, "words": words} for token, words in self.colours],
         }
 
-    def spent(self, row: int, begin: int, end: int) -> Integers:
-        """Add up the time of each colour of a row inside a window."""
+    def spent(
+        self, row: int, begin: int, end: int, labels: npt.NDArray[np.bool_] | None = None
+    ) -> Integers:
+        """Add up the time of each colour of a row inside a window, of some labels or of all."""
         left, right, label = self.tracks.spans(row, begin, end)
-        kind = self.tracks.kind[label]
-        sums = np.bincount(kind, weights=right - left, minlength=len(self.colours))
+        kind, time = self.tracks.kind[label], right - left
+        time = time if labels is None else time * labels[label]
+        sums = np.bincount(kind, weights=time, minlength=len(self.colours))
         return sums.astype(np.int64)
 
 

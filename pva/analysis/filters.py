@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from pva import units
 from pva.errors import PvaError, nearest
@@ -68,6 +71,14 @@ def matching(frame: pd.DataFrame, filters: Iterable[Filter]) -> pd.DataFrame:
         values = column_of(frame, chosen.column)
         frame = frame[_compare(values, chosen)]
     return frame
+
+
+def texts_matching(texts: Sequence[str], chosen: Filter) -> npt.NDArray[np.bool_]:
+    """Tell which texts a filter lets through, as if they were its column; raises FilterError."""
+    import pandas as pd
+
+    column = pd.Series(list(texts), dtype=object)
+    return np.asarray(_compare(column, chosen), dtype=np.bool_)
 
 
 def _compare(values: Any, chosen: Filter) -> Any:

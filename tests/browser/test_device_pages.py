@@ -85,6 +85,26 @@ def test_second_report_is_chosen_on_the_page(open_page: Opener) -> None:
     expect(rows).to_contain_text("bytes per tile")
 
 
+def test_a_filter_of_the_timeline_is_that_of_figures_table_and_list(open_page: Opener) -> None:
+    page = open_page("/execution?report=small")
+    bar, field = page.locator(".timeline-bar"), page.get_by_label("Show only steps whose name")
+    field.fill("mult")
+    field.press("Enter")
+    in_address(page, "filter=name~mult")
+    expect(bar).to_contain_text("10 of 29")  # two programs twice in two runs, and two blocks
+    expect(page.locator("#execution-range")).to_contain_text("whose name contains “mult”: 8 steps")
+    expect(page.get_by_label("Filter programs")).to_have_value("mult")
+    page.locator(".timeline .exports > summary").click()
+    page.get_by_role("button", name="List what is in view as a table").click()
+    listed = page.locator(".timeline-list")
+    expect(listed).to_contain_text("the filter leaves 10 of 29")
+    expect(listed.get_by_role("button", name="multiply").first).to_be_visible()
+    expect(listed.get_by_role("button", name="Sync")).to_have_count(0)
+    field.press("Escape")
+    not_in_address(page, "filter=")
+    expect(listed.get_by_role("button", name="Sync").first).to_be_visible()
+
+
 def test_node_is_put_in_the_middle_by_a_click_and_opened_by_shift(open_page: Opener) -> None:
     page = open_page("/graph")
     headline = page.locator(".headline")

@@ -6,14 +6,17 @@ import csv
 import io
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pvti import schema
 from tests.browser.conftest import ROOT, SERVE
 from tests.browser.names import Opener
 from tests.browser.waiting import box_of, expect, in_address, not_in_address
@@ -30,10 +33,17 @@ CALM = ("no event", "deep", "long labels")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write two traces side by side, one that is to grow, and those that are bad."""
     folder = tmp_path_factory.mktemp("traces")
-    for pid, name in enumerate(("one", "two", "grows", "goes")):
+    for pid, name in enumerate(("one", "two", "grows", "goes", "graphs")):
         write(folder / f"{name}.pvti", THREADS, ["first", "second"], pid=pid + 1)
     for name in CALM:
         write(folder / f"{name.replace(' ', '-')}.pvti", *CASES[name])
+    with closing(sqlite3.connect(folder / "graphs.pvti")) as file:
+        for number, name in enumerate(("die", "board")):
+            row = (number + 1, "Power", "W", name)
+            file.execute(schema.insert_statement("series"), row)
+            points = [(number + 1, time, time / 100 + number) for time in range(0, 1000, 100)]
+            file.executemany(schema.insert_statement("series_points"), points)
+        file.commit()
     return folder
 
 
@@ -188,6 +198,7 @@ def test_fields_keys_and_the_strip_move_the_window(open_page: Opener) -> None:
     page.get_by_placeholder("Search names").fill("second")
     bar = page.locator(".timeline-bar")
     expect(bar).to_contain_text("100")
+    page.wait_for_function(f"() => {VIEW}.framed === 26")  # odd events 37 to 61 of both threads
     page.get_by_role("button", name="Next match").click()
     expect(bar).to_contain_text("1 of 100")
     in_address(page, "event=1")
@@ -202,3 +213,63 @@ def test_fields_keys_and_the_strip_move_the_window(open_page: Opener) -> None:
     page.mouse.move(right - 200, middle, steps=4)
     page.mouse.up()
     in_address(page, "range=0-")
+
+
+def test_two_fingers_zoom_at_their_middle_and_one_finger_pans(open_page: Opener) -> None:
+    page = open_page("/trace?report=one.pvti&range=200-700")
+    drawn(page)
+    session = page.context.new_cdp_session(page)
+    box = box_of(page.locator(".timeline-canvas"))
+    width = box["width"] - page.evaluate("tilescope.paint.GUTTER")
+    x, y = box["x"] + box["width"] - 0.6 * width, box["y"] + 60  # at 400 of 200 to 700
+
+    def touch(kind: str, *fingers: float) -> None:
+        points = [{"x": at, "y": y, "id": number} for number, at in enumerate(fingers)]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", x - 40)
+    touch("touchStart", x - 40, x + 40)
+    for more in (10, 20, 30, 40):  # first the one moves, then the other
+        touch("touchMove", x - 40 - more, x + 30 + more)
+        touch("touchMove", x - 40 - more, x + 40 + more)
+    touch("touchEnd")
+    in_address(page, "range=300-550")  # half as much, and 400 is where it was
+    touch("touchStart", x)
+    for share in (0.1, 0.2):
+        touch("touchMove", x + share * width)
+    touch("touchEnd")
+    in_address(page, "range=250-500")
+    not_in_address(page, "event=")
+    page.mouse.move(x, y)  # at 350
+    page.keyboard.down("Control")  # a pinch on a trackpad comes as such a wheel
+    page.mouse.wheel(0, -50)
+    page.keyboard.up("Control")
+    in_address(page, "range=289-441")  # 250 * 1.01 ** -50 = 152
+
+
+def test_a_graph_of_two_series_has_a_legend_with_the_values_at_the_pointer(
+    open_page: Opener,
+) -> None:
+    page = open_page("/trace?report=graphs")
+    drawn(page)
+    page.wait_for_function(f"() => {VIEW}.charts && {VIEW}.placed.entries.some((e) => e.legend)")
+    written(page, "board", "W")
+    box = box_of(page.locator(".timeline-canvas"))
+    across = box["width"] - page.evaluate("tilescope.paint.GUTTER")
+    page.mouse.move(box["x"] + box["width"] - 0.45 * across, box["y"] + 80)  # at 549
+    written(page, "die", "5 W", "board", "6 W")
+    page.locator(".timeline .exports > summary").click()
+    page.get_by_role("button", name="List what is in view as a table").click()
+    expect(page.locator(".timeline-list")).to_contain_text("PowerboardLine graph1 to 10 W")
+
+
+def written(page: Any, *texts: str) -> None:
+    """Wait until these stand on the canvas, as a drawing of it has them."""
+    script = """([texts]) => { const t = document.querySelector('.timeline').timeline;
+      const seen = [], context = t.canvas.getContext("2d"), draw = context.fillText;
+      context.fillText = (text) => seen.push(text);
+      tilescope.paint.drawInto(context, t, t.width(), t.tall, 0);
+      context.fillText = draw;
+      t.draw();
+      return texts.every((text) => seen.includes(text)); }"""
+    page.wait_for_function(script, arg=[list(texts)])

@@ -1,0 +1,108 @@
+"""A timeline of the steps that a filter lets through alone, with levels of detail of its own.
+
+Rows, labels and the numbers of steps stay as they are, so that all that reads a timeline reads this
+one. A layer is kept where a step in it is; rows of runs are kept whole.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dashboard.timeline.lanes import Lane, RowItems, Timeline
+from pva.analysis.filters import Filter, parse_filter, texts_matching
+from pva.analysis.pyramid import build
+
+Integers = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
+
+COLUMN = "name"  # of the table of programs, which the same filter goes through
+MOST_KEPT = 16
+FILTERED = ("step", "io", "block")  # kinds of rows
+
+
+@dataclass(slots=True)
+class Filtered:
+    """The last timelines made of one by filters: together no more events than it has, or one."""
+
+    most: int
+    made: OrderedDict[str, Timeline] = field(default_factory=OrderedDict)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def get(self, name: str, make: Callable[[], Timeline]) -> Timeline:
+        """Give the one that is kept under a name, or make it."""
+        with self.lock:
+            if name not in self.made:
+                self.made[name] = make()
+            self.made.move_to_end(name)
+            while len(self.made) > MOST_KEPT or (len(self.made) > 1 and self._events() > self.most):
+                self.made.popitem(last=False)
+            return self.made[name]
+
+    def _events(self) -> int:
+        return sum(len(whole.tracks.begin) for whole in self.made.values())
+
+
+def filter_of(text: str) -> Filter | None:
+    """Read the filter of an address; None where it is of another column. Raises FilterError."""
+    chosen = parse_filter(text) if text else None
+    return chosen if chosen and chosen.column == COLUMN else None
+
+
+def filtered_timeline(whole: Timeline, chosen: Filter) -> Timeline:
+    """Leave out the steps and blocks that a filter does not let through; raises FilterError."""
+    tracks = whole.tracks
+    holds = texts_matching(whole.labels, chosen)
+    every = [np.arange(*tracks.offset[row : row + 2]) for row in range(tracks.rows)]
+    kept = list(every)
+    for lane in whole.lanes:
+        _leave_out(whole, lane, holds, kept)
+    found = _count(whole, kept), _count(whole, every)
+    if sum(map(len, kept)) == len(tracks.begin):
+        return replace(whole, found=found)
+    rows = ((tracks.begin[events], tracks.ends(events), tracks.label[events]) for events in kept)
+    items = tuple(_numbers(whole.item(events)) for events in kept)
+    left = build(rows, lambda: tracks.kind)
+    return replace(whole, tracks=left, items=items, found=found, bounds=whole.extent)
+
+
+def _leave_out(whole: Timeline, lane: Lane, holds: Mask, kept: list[Integers]) -> None:
+    """Take out of the rows of a lane what a filter does not let through."""
+    tracks, begins = whole.tracks, [np.zeros(0, dtype=np.int64)]
+    rows = list(zip(range(lane.first, lane.stop), lane.kinds, strict=True))
+    for row, kind in rows:
+        if kind in FILTERED:
+            kept[row] = kept[row][holds[tracks.label[kept[row]]]]
+        if kind == "step":
+            begins.append(tracks.begin[kept[row]])
+    begin = np.sort(np.concatenate(begins))
+    for row, kind in rows:
+        if kind == "layer":
+            low, high = (begin.searchsorted(edge) for edge in _edges(whole, kept[row]))
+            kept[row] = kept[row][high > low]
+
+
+def _edges(whole: Timeline, events: Integers) -> tuple[Integers, Integers]:
+    """Give begin and end of events, which are at least a unit long here."""
+    begin = whole.tracks.begin[events]
+    return begin, np.maximum(whole.tracks.ends(events), begin + 1)
+
+
+def _count(whole: Timeline, kept: list[Integers]) -> int:
+    """Count the steps, those of several IPUs once, and the blocks of all rows."""
+    filtered = whole.of_kinds(FILTERED)
+    numbers = [whole.item(kept[row]) for row in np.flatnonzero(filtered).tolist()]
+    number = np.concatenate([np.zeros(0, dtype=np.int64), *numbers])
+    named = number[number >= 0]
+    return int(np.count_nonzero(np.bincount(named))) + len(number) - len(named)
+
+
+def _numbers(items: Integers) -> RowItems:
+    """Hold the numbers of the events of a row, if they have some."""
+    return RowItems.of(items) if len(items) and int(items[0]) >= 0 else RowItems()
