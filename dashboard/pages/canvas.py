@@ -7,9 +7,9 @@ from dash import ClientsideFunction, Dash, Input, Output, html
 from dashboard.components import Element
 
 KEYS_HELP = (
-    "Wheel, two fingers or W and S zoom, drag or A and D pan, double click zooms to an event, Shift "
-    "and drag choose a range, F fits what is chosen, M marks, / searches, N and P choose the next "
-    "and the previous."
+    "Wheel, two fingers or W and S zoom, drag or A and D pan, double click zooms to an event, "
+    "Shift and drag choose a range, F fits what is chosen, M marks, / searches, N and P choose the "
+    "next and the previous."
 )
 # What of the address a click sets, and what the events of a source are called.
 SELECTS = {
