@@ -24,7 +24,8 @@ from dashboard import (
 )
 from dashboard.address import Address
 from dashboard.figures.axes import warm
-from dashboard.pages import PAGES, start
+from dashboard.pages import PAGES, documentation, start
+from dashboard.pages.documentation import help_link
 from dashboard.pages.targets import target_words
 from dashboard.scripts import Application
 from dashboard.shell import Page, navigation, shell
@@ -73,7 +74,7 @@ def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Da
         meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
         add_log_handler=False,
     )
-    app.layout = lambda: shell(store, preferences.chosen_theme())
+    app.layout = lambda: shell(store, preferences.chosen_theme(), PAGES)
     preferences.follow(app.server)
     scripts.register(app)
     _register(app, store)
@@ -220,7 +221,8 @@ def _laid_out(page: Page, store: Store, chosen: Address) -> Any:
     """
 
     def make() -> Any:
-        return still.settled(page.layout(store, chosen))
+        laid = page.layout(store, chosen)
+        return still.settled(laid if page is documentation else [help_link(chosen), laid])
 
     try:
         if page is start:
@@ -228,7 +230,8 @@ def _laid_out(page: Page, store: Store, chosen: Address) -> Any:
         return view.remembered(store, chosen, page.PATH, make, about=str(store.keys))
     except NotRecordedError as problem:
         said, hint = (_sentence(text) for text in (problem.found, problem.wanted))
-        return [components.title(page.TITLE), components.message(said, hint=hint)]
+        parts = [help_link(chosen), components.title(page.TITLE)]
+        return still.settled([*parts, components.message(said, hint=hint)])
 
 
 def _sentence(text: str) -> str:

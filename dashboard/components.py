@@ -75,12 +75,13 @@ _STYLES = {"share": "({'--part': params.value})"} | dict.fromkeys(
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table: its field in the frame, its title and what it holds."""
+    """One column of a table: its field in the frame, its title, what it holds and what it means."""
 
     field: str
     title: str
     kind: Kind = "text"
     width: int = 130
+    note: str = ""
 
 
 def headline(sentence: str, tone: Tone = "plain", *, more: str = "") -> Element:
@@ -236,6 +237,7 @@ def formatted(frame: Frame, columns: Sequence[Column]) -> list[dict[str, Any]]:
 def column_definition(column: Column) -> dict[str, Any]:
     """Describe a column for AG Grid."""
     definition: dict[str, Any] = {"field": column.field, "headerName": column.title}
+    definition |= {"headerTooltip": column.note} if column.note else {}
     if column.kind in FORMATS:
         return definition | {
             "type": "rightAligned",

@@ -25,6 +25,7 @@ from dash import ALL, ClientsideFunction, Dash, Input, State, html
 
 from dashboard.address import Address, ranges
 from dashboard.components import Element
+from dashboard.hints import hint
 
 Choices = Sequence[tuple[str, str]]
 
@@ -43,22 +44,29 @@ def _now(chosen: Address, key: str, default: str) -> str:
     return fields.get(key, chosen.text(key)) or default
 
 
+def _hinted(control: Element, chosen: Address, key: str) -> Element:
+    """Say on hover what a control does."""
+    words = hint(chosen.path, key)
+    return html.Div(control, className="hinted", title=words) if words else control
+
+
 def choice(key: str, choices: Choices, chosen: Address, *, label: str = "") -> Element:
     """Choose one of a few, which stand beside each other; the first is the default."""
     default = choices[0][0]
-    return dmc.SegmentedControl(
+    made = dmc.SegmentedControl(
         id={"address": key, "default": default},
         data=_data(choices),
         value=_now(chosen, key, default),
         size="xs",
         **{"aria-label": label or key},
     )
+    return _hinted(made, chosen, key)
 
 
 def select(key: str, choices: Choices, chosen: Address, *, label: str, width: int = 150) -> Element:
     """Choose one of many from a drop-down with a search; the first is the default."""
     default = choices[0][0]
-    return dmc.Select(
+    made = dmc.Select(
         id={"address": key, "default": default},
         data=_data(choices),
         value=_now(chosen, key, default),
@@ -68,22 +76,24 @@ def select(key: str, choices: Choices, chosen: Address, *, label: str, width: in
         w=width,
         **{"aria-label": label},
     )
+    return _hinted(made, chosen, key)
 
 
 def switch(key: str, words: str, chosen: Address, *, on: bool = False) -> Element:
     """Choose on or off; `on` is the default."""
     default = "on" if on else "off"
-    return dmc.Switch(
+    made = dmc.Switch(
         id={"switch": key, "default": default},
         label=words,
         checked=_now(chosen, key, default) == "on",
         size="xs",
     )
+    return _hinted(made, chosen, key)
 
 
 def box(key: str, words: str, chosen: Address, *, width: int = 210, column: str = "") -> Element:
     """Type the value of a key; it is taken on Enter and when the box is left."""
-    return dmc.TextInput(
+    made = dmc.TextInput(
         id={"box": key, "column": column},
         value=typed(chosen, key, column),
         placeholder=words,
@@ -92,6 +102,7 @@ def box(key: str, words: str, chosen: Address, *, width: int = 210, column: str 
         w=width,
         **{"aria-label": words},
     )
+    return _hinted(made, chosen, key)
 
 
 def typed(chosen: Address, key: str, column: str = "") -> str:

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dash import html
 
 from dashboard.components import Element
 
+# After `g` the letter of a page, by its path.
+LETTERS = {
+    "/": "h",
+    "/summary": "s",
+    "/insights": "i",
+    "/memory": "m",
+    "/liveness": "l",
+    "/programs": "p",
+    "/operations": "o",
+    "/graph": "g",
+    "/execution": "e",
+    "/compare": "c",
+    "/trace": "t",
+    "/together": "b",
+    "/documentation": "d",
+}
 # Keys and what they do, by where they work.
 SHORTCUTS: dict[str, tuple[tuple[str, str], ...]] = {
     "Everywhere": (
-        ("1 … 9", "Open a page of the menu"),
+        ("1 … 9", "Open one of the first nine pages of the menu"),
+        ("b", "Fold the menu to its icons, or unfold it"),
         ("[  ]", "Previous and next tab"),
         ("/", "Filter"),
         ("t", "Type tiles or steps, as in 3, 17, 100-120"),
@@ -19,6 +38,7 @@ SHORTCUTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("u", "Units"),
         ("l", "Light or dark"),
         ("r", "Read the files again"),
+        ("h", "Help on this page"),
         ("?", "Show or hide this sheet"),
     ),
     "In a plot": (
@@ -42,6 +62,10 @@ SHORTCUTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("Enter", "Choose it; in the search box, choose the next found"),
         ("Shift Enter", "In the search box, choose the one found before"),
     ),
+    "In the documentation": (
+        ("Enter, Shift Enter", "In the search box, go to the next or the previous section found"),
+        ("n  p", "The same, outside of the box"),
+    ),
     "On the grip between two panes": (("↑  ↓", "Move it"),),
     "In a timeline": (
         ("w  s", "Zoom in and out at the pointer; so do the wheel and two fingers"),
@@ -61,9 +85,19 @@ SHORTCUTS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-def sheet() -> Element:
-    """Lay the keys out in a dialog."""
-    parts: list[Element] = []
+def sheet(pages: Sequence[tuple[str, str]]) -> Element:
+    """Lay the keys out in a dialog; pages are paths and titles."""
+    rows = [
+        html.Tr(
+            [
+                html.Th([html.Kbd("g"), " ", html.Kbd(LETTERS[path])], scope="row"),
+                html.Td([title, " ", html.Code(path)]),
+            ],
+            **{"data-key": LETTERS[path], "data-page": path},
+        )
+        for path, title in pages
+    ]
+    parts = [html.Div([html.H3("Pages"), html.Table(html.Tbody(rows), className="keys")])]
     for where, keys in SHORTCUTS.items():
         rows = [html.Tr([html.Th(html.Kbd(key), scope="row"), html.Td(does)]) for key, does in keys]
         parts.append(html.Div([html.H3(where), html.Table(html.Tbody(rows), className="keys")]))

@@ -12,6 +12,7 @@ from dash import dcc, html
 from dashboard import address, keys, preferences, still
 from dashboard.address import Address
 from dashboard.components import Element
+from dashboard.icons import icon
 from dashboard.store import Store
 from dashboard.theme import FONT, Theme
 from pva.errors import PvaError
@@ -36,7 +37,7 @@ class Page(Protocol):
         """Add the callbacks of the page."""
 
 
-def shell(store: Store, theme: Theme) -> Element:
+def shell(store: Store, theme: Theme, pages: Sequence[Page]) -> Element:
     """Lay out the whole window; the router fills `page`, `navigation`, `target` and `notice`."""
     return dmc.MantineProvider(
         [
@@ -57,7 +58,7 @@ def shell(store: Store, theme: Theme) -> Element:
                 html.Div([_side(), html.Main(id="page", className="page", tabIndex="-1")],
                          className="body"),
                 html.Div(id="notice", className="notice", role="status"),
-                keys.sheet(),
+                keys.sheet([(page.PATH, page.TITLE) for page in pages]),
             ]),
         ],
         id="provider",
@@ -67,8 +68,17 @@ def shell(store: Store, theme: Theme) -> Element:
 
 
 def _side() -> Element:
+    """Lay out the menu and what is below it; assets/menu.js folds it to its icons."""
     menu = html.Nav(id="navigation", className="navigation", **{"aria-label": "Pages"})
-    return html.Div(menu, className="side")
+    again = html.Button(
+        [icon("reload"), "Read again"], id="reload", className="side-button",
+        title="Read the files of the report again (r)",
+    )  # fmt: skip
+    fold = html.Button(
+        [icon("fold"), "Fold the menu"], className="side-button fold-menu",
+        title="Icons alone, or with their words (b)", **{"aria-controls": "navigation"},
+    )  # fmt: skip
+    return html.Div([menu, again, fold], className="side")
 
 
 def _header(store: Store) -> Element:
@@ -91,7 +101,6 @@ def _header(store: Store) -> Element:
             html.Span(id="target", className="target"),
             html.Div(
                 [_preferences(),
-                 _button("Read again", id="reload", title="Read the files of the report again (r)"),
                  _button("?", title="Keys (?)", **{"data-sheet": "open", "aria-label": "Keys"}),
                  _button(html.Span(className="theme-icon"), id="theme-switch",
                          title="Light or dark (l)",
@@ -133,9 +142,10 @@ def navigation(pages: Sequence[Page], store: Store, chosen: Address) -> list[Ele
     kept = Address(report=chosen.report, against=chosen.against, tiles=chosen.tiles)
     return [
         dcc.Link(
-            page.TITLE,
+            [icon(page.PATH), page.TITLE],
             href=address.write(replace(kept, path=page.PATH)),
             className="nav-link active" if chosen.path == page.PATH else "nav-link",
+            title=f"Keys: g {keys.LETTERS[page.PATH]}",
         )
         for page in pages
         if chosen.path == page.PATH or _can_fill(page, store, chosen.report)

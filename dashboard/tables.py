@@ -21,7 +21,7 @@ what is folded stands in the address (`folded=a/b,c`). All cells are text: names
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,20 +60,17 @@ def paged(
     many: bool = False,
     sort: str = "",
     total: Frame = None,
-    notes: Mapping[str, str] | None = None,
     follows: str = "",
 ) -> Element:
     """Make room for a long table of `rows` visible rows; `serve` sends what is shown.
 
     `sort` is the field that is sorted by at first, the largest on top. `total` is a frame of one
-    row that stays on top, and `notes` say by field what a column is, on hover. A row whose field
-    `mark` is "chosen" stands out.
+    row that stays on top. A row whose field `mark` is "chosen" stands out.
     """
     definitions = [column_definition(column) for column in columns]
     for definition in definitions:
         if definition["field"] == sort:
             definition["sort"] = "desc"
-        definition["headerTooltip"] = (notes or {}).get(definition["field"])
     pinned = [] if total is None else formatted(total, columns)
     grid = dag.AgGrid(
         id=identifier,

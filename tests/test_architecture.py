@@ -61,7 +61,7 @@ TABLE = {
     "simulator.popart": Row(("simulator", *MIDDLE, "onnx", "google.protobuf")),
     "simulator.engine_report": Row(("simulator", "pva.report", "pva.summary", "pva.errors")),
     "dashboard": Row(("dash", "plotly", "pva", "waitress", "flask", "werkzeug", "orjson")
-                     + ("dash_ag_grid", "dash_mantine_components")),
+                     + ("dash_ag_grid", "dash_mantine_components", "markdown_it")),
     "dashboard.store": Row(("dashboard.sources", "pva.report", "pva.trace", "pva.errors")),
     "dashboard.sources": Row(("pva.trace", "pva.errors")),
     "dashboard.figures": Row(("plotly", "pva.units", "dashboard.theme"), ("pandas",)),

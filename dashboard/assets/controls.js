@@ -163,6 +163,7 @@
 
   const typing = (target) =>
     target.closest && target.closest("input, textarea, select, [contenteditable=true], [role=combobox]");
+  window.tilescope.typing = typing;
 
   function tab(by) {
     const found = [...document.querySelectorAll(".tabs [role=tab]:not([disabled])")];
@@ -192,6 +193,8 @@
     p: () => focus("#page .plot[data-picks]"),
     z: () => window.tilescope.magnify(),
     o: () => focus("input#report-choice"),
+    b: () => press(".fold-menu"),
+    h: () => press(".page-help"),
     u: () => press(".preferences > summary"),
     e: () => press(".exports > summary"),
     c: () => go({ tile: null, step: null, event: null, ipu: null, node: null }),

@@ -1,4 +1,5 @@
-// Runs before anything is drawn: the theme, so that no page flashes, and what takes longest to load.
+// Runs before anything is drawn: the theme and the menu, so that no page flashes or moves, and what
+// takes longest to load.
 (function () {
   "use strict";
   var found = document.cookie.match(/(?:^|; )tilescope-theme=(light|dark)/);
@@ -6,6 +7,7 @@
   var theme = found ? found[1] : dark ? "dark" : "light";
   document.cookie = "tilescope-theme=" + theme + "; path=/; max-age=31536000; samesite=strict";
   document.documentElement.setAttribute("data-mantine-color-scheme", theme);
+  if (localStorage.getItem("tilescope-menu") === "folded") document.documentElement.dataset.menu = "folded";
 
   // What Dash asks for when its scripts have run; asked for now, it is there by then.
   var asked = {};

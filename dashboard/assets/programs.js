@@ -111,8 +111,9 @@
     (event) => {
       if (!event.target.closest || event.altKey || event.ctrlKey || event.metaKey) return;
       const box = event.target.closest("input[id*='\"box\":\"find\"']");
-      if (box && event.key === "Enter" && event.shiftKey) {
-        document.getElementById("programs-previous").click();
+      const previous = document.getElementById("programs-previous");
+      if (box && previous && event.key === "Enter" && event.shiftKey) {
+        previous.click();
         event.stopPropagation();
       }
       const api = event.target.closest(`#${GRID} .ag-cell`) && grid();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dashboard.pages import (
     compare,
+    documentation,
     execution,
     graph,
     insights,
@@ -31,4 +32,5 @@ PAGES: tuple[Page, ...] = (
     compare,
     trace,
     together,
+    documentation,
 )

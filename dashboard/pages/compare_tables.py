@@ -71,12 +71,12 @@ def columns(unit: Unit) -> tuple[Column, ...]:
     """Give the columns of every table in a unit."""
     change: Kind = "bytes change" if unit == "bytes" else "cycles change"
     return (
-        Column("name", "Name", "name"),
-        Column("before", "Before", unit, 100),
-        Column("after", "After", unit, 100),
-        Column("change", "Change", change, 125),
-        Column("percent", "Relative", "text", 95),
-        Column("where", "Found", "text", 105),
+        Column("name", "Name", "name", note="What is compared"),
+        Column("before", "Before", unit, 100, "In the first report"),
+        Column("after", "After", unit, 100, "In the second report"),
+        Column("change", "Change", change, 125, "The second less the first"),
+        Column("percent", "Relative", "text", 95, "The change as a part of what was before"),
+        Column("where", "Found", "text", 105, "Which report has it alone"),
     )
 
 

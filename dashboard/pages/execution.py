@@ -31,21 +31,21 @@ PATH, TITLE = "/execution", "Execution"
 
 LAYERS = (("layers", "Flame"), (FLAT, "Flat"))
 PROGRAM_COLUMNS = (
-    Column("name", "Program", "name"),
-    Column("type", "Type", "text", 140),
-    Column("executions", "Executed", "number", 100),
-    Column("cycles", "Cycles", "cycles", 110),
-    Column("share", "Share", "share", 90),
-    Column("bytes", "Data", "bytes", 100),
+    Column("name", "Program", "name", note="A program, by its debug name"),
+    Column("type", "Type", "text", 140, "What kind of step it is"),
+    Column("executions", "Executed", "number", 100, "Executions that touch the range"),
+    Column("cycles", "Cycles", "cycles", 110, "By how many cycles it made the range longer"),
+    Column("share", "Share", "share", 90, "Of the cycles of the range"),
+    Column("bytes", "Data", "bytes", 100, "Half of what the tiles sent and received"),
 )
 BLOCK_COLUMNS = (
-    Column("name", "Block", "name"),
-    Column("kind", "Kind", "text", 120),
-    Column("ipu", "IPU", "number", 70),
-    Column("count", "Times", "number", 90),
-    Column("total_cycles", "Cycles", "cycles", 120),
-    Column("mean_cycles", "Mean", "cycles", 110),
-    Column("max_cycles", "Most", "cycles", 110),
+    Column("name", "Block", "name", note="A Block of the program, or what emptied its buffer"),
+    Column("kind", "Kind", "text", 120, "common: a Block; others fill or empty the buffer"),
+    Column("ipu", "IPU", "number", 70, "The IPU on which a tile recorded it"),
+    Column("count", "Times", "number", 90, "How often it ran, in all runs"),
+    Column("total_cycles", "Cycles", "cycles", 120, "Of all its executions, with those inside"),
+    Column("mean_cycles", "Mean", "cycles", 110, "Of one execution on average"),
+    Column("max_cycles", "Most", "cycles", 110, "Of its longest execution"),
 )
 MOVED = (
     ("stream", "Stream copies"), ("remote", "Remote buffers"), ("global", "Between IPUs"),

@@ -46,27 +46,27 @@ VIEWS: dict[str, tuple[str, dict[str, str]]] = {
     "longest_steps": ("/execution", {}),
 }
 VARIABLE_COLUMNS = (
-    Column("name", "Variable or category", "name"),
-    Column("words", "Category", "text", 230),
-    Column("life", "Live", "text", 110),
-    Column("bytes", "Bytes", "bytes", 120),
-    Column("share", "Share", "share", 120),
+    Column("name", "Variable or category", "name", note="What is live where liveness peaks"),
+    Column("words", "Category", "text", 230, "What it is used for"),
+    Column("life", "Live", "text", 110, "Always, or only for some steps"),
+    Column("bytes", "Bytes", "bytes", 120, "On all tiles, or where you look"),
+    Column("share", "Share", "share", 120, "Of all that is live there"),
 )
 VERTEX_COLUMNS = (
-    Column("vertex_type", "Vertex type", "name"),
-    Column("total", "State and code", "bytes", 140),
-    Column("code", "Code", "bytes", 110),
-    Column("vertex_data", "Fields", "bytes", 110),
-    Column("edge_pointers", "Edge pointers", "bytes", 130),
-    Column("copy_pointers", "Copy pointers", "bytes", 130),
+    Column("vertex_type", "Vertex type", "name", note="A codelet"),
+    Column("total", "State and code", "bytes", 140, "Fields, pointers and code"),
+    Column("code", "Code", "bytes", 110, "Its code, once a tile that has it"),
+    Column("vertex_data", "Fields", "bytes", 110, "The data of its fields"),
+    Column("edge_pointers", "Edge pointers", "bytes", 130, "Pointers to what its fields connect"),
+    Column("copy_pointers", "Copy pointers", "bytes", 130, "Pointers for copies before it runs"),
 )
 EXCHANGE_COLUMNS = (
-    Column("label", "Exchange", "name"),
-    Column("kind", "Kind", "text", 120),
-    Column("bytes_received", "Received", "bytes", 110),
-    Column("bytes_sent", "Sent", "bytes", 110),
-    Column("code_bytes", "Code", "bytes", 110),
-    Column("cycles", "Cycles", "cycles", 100),
+    Column("label", "Exchange", "name", note="An exchange, by its debug name"),
+    Column("kind", "Kind", "text", 120, "On an IPU, between IPUs or with the host"),
+    Column("bytes_received", "Received", "bytes", 110, "By all tiles in one execution"),
+    Column("bytes_sent", "Sent", "bytes", 110, "By all tiles in one execution"),
+    Column("code_bytes", "Code", "bytes", 110, "Of all tiles; a dash where not told"),
+    Column("cycles", "Cycles", "cycles", 100, "Of its slowest tile, in one execution"),
 )
 
 

@@ -25,43 +25,43 @@ from pva.analysis.selection import chosen as known_number
 MOST_STEPS = 6  # that stand side by side
 MOST_BARS = 24
 ALWAYS_COLUMNS = (
-    Column("name", "Variable or category", "name"),
-    Column("bytes", "Bytes", "bytes", 130),
-    Column("share", "Share", "share", 130),
+    Column("name", "Variable or category", "name", note="What is never dead"),
+    Column("bytes", "Bytes", "bytes", 130, "On all tiles, or where you look"),
+    Column("share", "Share", "share", 130, "Of all that is always live there"),
 )
 STEP_COLUMNS = (
-    Column("step", "Step", "number", 90),
-    Column("name", "Name", "name"),
-    Column("type", "Type", "text", 160),
-    Column("not_always_live", "Not always live", "bytes", 150),
-    Column("total", "Live", "bytes", 130),
+    Column("step", "Step", "number", 90, "Its number in the order of the program"),
+    Column("name", "Name", "name", note="The debug name of the step"),
+    Column("type", "Type", "text", 160, "What kind of step it is"),
+    Column("not_always_live", "Not always live", "bytes", 150, "What comes and goes"),
+    Column("total", "Live", "bytes", 130, "With what is always live"),
 )
 LIFETIME_COLUMNS = (
-    Column("name", "Variable", "name"),
-    Column("category_label", "Category", "text", 190),
-    Column("bytes", "Bytes", "bytes", 110),
-    Column("steps", "Steps", "number", 90),
-    Column("first_step", "From step", "number", 100),
-    Column("last_step", "To step", "number", 100),
-    Column("byte_steps", "Bytes × steps", "number", 150),
+    Column("name", "Variable", "name", note="A variable that is not always live"),
+    Column("category_label", "Category", "text", 190, "What it is used for"),
+    Column("bytes", "Bytes", "bytes", 110, "On all tiles"),
+    Column("steps", "Steps", "number", 90, "At how many steps it is live"),
+    Column("first_step", "From step", "number", 100, "The first step at which it is live"),
+    Column("last_step", "To step", "number", 100, "The last step at which it is live"),
+    Column("byte_steps", "Bytes × steps", "number", 150, "What it takes times how long"),
 )
 TILE_COLUMNS = (
-    Column("step", "Step", "number", 90),
-    Column("name", "Name", "name"),
-    Column("least", "Least", "bytes", 110),
-    Column("mean", "Mean", "bytes", 110),
-    Column("most", "Most", "bytes", 110),
-    Column("deviation", "Standard deviation", "bytes", 150),
-    Column("fullest_tile", "Fullest tile", "number", 120),
+    Column("step", "Step", "number", 90, "Its number in the order of the program"),
+    Column("name", "Name", "name", note="The debug name of the step"),
+    Column("least", "Least", "bytes", 110, "Of the tile with the least"),
+    Column("mean", "Mean", "bytes", 110, "Of a tile on average"),
+    Column("most", "Most", "bytes", 110, "Of the tile with the most"),
+    Column("deviation", "Standard deviation", "bytes", 150, "How far tiles are from the mean"),
+    Column("fullest_tile", "Fullest tile", "number", 120, "The tile with the most"),
 )
 CYCLE_COLUMNS = (
-    Column("step", "Step", "number", 90),
-    Column("name", "Name", "name"),
-    Column("words", "Type", "text", 150),
-    Column("cycles", "Cycles", "cycles", 120),
-    Column("mean_cycles", "Mean tile", "cycles", 120),
-    Column("active_tiles", "Active tiles", "number", 120),
-    Column("slowest_tile", "Slowest tile", "number", 120),
+    Column("step", "Step", "number", 90, "Its number in the order of the program"),
+    Column("name", "Name", "name", note="The debug name of the step"),
+    Column("words", "Type", "text", 150, "What kind of step it is"),
+    Column("cycles", "Cycles", "cycles", 120, "Of its slowest tile, once"),
+    Column("mean_cycles", "Mean tile", "cycles", 120, "Of all tiles on average"),
+    Column("active_tiles", "Active tiles", "number", 120, "Tiles that take any cycles"),
+    Column("slowest_tile", "Slowest tile", "number", 120, "The tile that takes the most cycles"),
 )
 
 

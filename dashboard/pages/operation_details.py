@@ -28,18 +28,18 @@ from pva.errors import NotRecordedError
 MOST_LINES = 100  # programs of an operation; its others are in the program tree
 MOST_SETS = 100  # compute sets of an operation
 COMPUTE_SET_COLUMNS = (
-    Column("name", "Compute set", "name"),
-    Column("vertices", "Vertices", "number", 110),
-    Column("executions", "Ran", "number", 90),
-    Column("cycles", "Cycles", "cycles", 120),
-    Column("estimated_cycles", "Estimate, once", "cycles", 130),
+    Column("name", "Compute set", "name", note="A compute set of the operation"),
+    Column("vertices", "Vertices", "number", 110, "Its vertices on all tiles"),
+    Column("executions", "Ran", "number", 90, "How often it ran in the recorded runs"),
+    Column("cycles", "Cycles", "cycles", 120, "By how many it made the recorded runs longer"),
+    Column("estimated_cycles", "Estimate, once", "cycles", 130, "As the compiler estimates"),
 )
 FLOPS_COLUMNS = (
-    Column("name", "Compute set", "name"),
-    Column("executions", "Ran", "number", 90),
-    Column("flops", "FLOPs, once", "number", 130),
-    Column("estimated_cycles", "Cycles, once", "cycles", 130),
-    Column("float_peak_share", "Of the float peak", "share", 140),
+    Column("name", "Compute set", "name", note="A compute set of the operation"),
+    Column("executions", "Ran", "number", 90, "How often it ran in the recorded runs"),
+    Column("flops", "FLOPs, once", "number", 130, "Floating-point operations of one execution"),
+    Column("estimated_cycles", "Cycles, once", "cycles", 130, "As the compiler estimates"),
+    Column("float_peak_share", "Of the float peak", "share", 140, "Of what all tiles could do"),
 )
 PHASES = (
     ("compute", "Compute", "step-OnTileExecute"),

@@ -22,38 +22,38 @@ from pva.analysis.layers import software_layers
 PATH, TITLE = "/operations", "Operations"
 
 TABLE = "operations-table"
-NAME = Column("operation", "Operation", "name")
-# Columns to choose from, what each is, and whether it is shown at first.
-CHOICES: tuple[tuple[Column, str, bool], ...] = (
-    (Column("programs", "Programs", "number", 100), "Programs that it was compiled into", False),
-    (Column("steps", "Steps", "number", 90), "Steps executed in the recorded runs", False),
-    (Column("cycles", "Cycles", "cycles", 120),
-     "By how many cycles its steps made the recorded runs longer", True),
-    (Column("share", "Share", "share", 96), "Of the cycles of the recorded runs", True),
-    (Column("compute", "Compute", "cycles", 115), "Of its cycles, those of compute", False),
-    (Column("exchange", "Exchange", "cycles", 115),
-     "Of its cycles, those of exchange on and between IPUs", False),
-    (Column("host_exchange", "Host exchange", "cycles", 125),
-     "Of its cycles, those of exchange with the host", False),
-    (Column("sync", "Sync", "cycles", 100), "Of its cycles, those of syncs", False),
-    (Column("estimated_cycles", "Estimate", "cycles", 120),
-     "Cycles by the estimates of the compiler, of the same executions", True),
-    (Column("flops", "FLOPs", "number", 130), "Floating-point operations executed", True),
-    (Column("code", "Code", "bytes", 105),
-     "Control code, exchange code, and code of vertices that no other operation has", True),
-    (Column("control_code", "Control code", "bytes", 120), "Control code of its programs", False),
-    (Column("exchange_code", "Exchange code", "bytes", 125), "Code of its exchanges", False),
-    (Column("vertex_code", "Vertex code", "bytes", 115),
-     "Code of vertex types that no other operation uses", False),
-    (Column("vertex_state", "State", "bytes", 105), "State of its vertices", True),
-    (Column("variables", "Variables", "bytes", 110), "Its variables", False),
-    (Column("peak_bytes", "At the peak", "bytes", 120),
-     "Code, state, and those of its variables that are live where liveness peaks", True),
+NAME = Column("operation", "Operation", "name", note="As the layer names it")
+# Columns to choose from, and whether each is shown at first.
+CHOICES: tuple[tuple[Column, bool], ...] = (
+    (Column("programs", "Programs", "number", 100, "Programs that it was compiled into"), False),
+    (Column("steps", "Steps", "number", 90, "Steps executed in the recorded runs"), False),
+    (Column("cycles", "Cycles", "cycles", 120,
+            "By how many cycles its steps made the recorded runs longer"), True),
+    (Column("share", "Share", "share", 96, "Of the cycles of the recorded runs"), True),
+    (Column("compute", "Compute", "cycles", 115, "Of its cycles, those of compute"), False),
+    (Column("exchange", "Exchange", "cycles", 115,
+            "Of its cycles, those of exchange on and between IPUs"), False),
+    (Column("host_exchange", "Host exchange", "cycles", 125,
+            "Of its cycles, those of exchange with the host"), False),
+    (Column("sync", "Sync", "cycles", 100, "Of its cycles, those of syncs"), False),
+    (Column("estimated_cycles", "Estimate", "cycles", 120,
+            "Cycles by the estimates of the compiler, of the same executions"), True),
+    (Column("flops", "FLOPs", "number", 130, "Floating-point operations executed"), True),
+    (Column("code", "Code", "bytes", 105,
+            "Control code, exchange code, and code of vertices that no other operation has"), True),
+    (Column("control_code", "Control code", "bytes", 120, "Control code of its programs"), False),
+    (Column("exchange_code", "Exchange code", "bytes", 125, "Code of its exchanges"), False),
+    (Column("vertex_code", "Vertex code", "bytes", 115,
+            "Code of vertex types that no other operation uses"), False),
+    (Column("vertex_state", "State", "bytes", 105, "State of its vertices"), True),
+    (Column("variables", "Variables", "bytes", 110, "Its variables"), False),
+    (Column("peak_bytes", "At the peak", "bytes", 120,
+            "Code, state, and those of its variables that are live where liveness peaks"), True),
 )  # fmt: skip
-KIND = Column("kind", "Kind", "text", 160)
-COLUMNS = (NAME, KIND, Column("mark", "Mark", "text"), *(column for column, _, _ in CHOICES))
-NOTES = {column.field: note for column, note, _ in CHOICES}
-DEFAULT = tuple(column.field for column, _, shown in CHOICES if shown)
+KIND = Column("kind", "Kind", "text", 160, "Its operator in the framework, or the library called")
+COLUMNS = (NAME, KIND, Column("mark", "Mark", "text"), *(column for column, _ in CHOICES))
+FIELDS = tuple(column.field for column, _ in CHOICES)
+DEFAULT = tuple(column.field for column, shown in CHOICES if shown)
 FALLBACK = ("operation", "Operations")
 
 
@@ -96,10 +96,7 @@ def layout(store: Store, chosen: Address) -> Element:
 
 def _columns_menu(chosen: Address) -> Element:
     boxes = dmc.CheckboxGroup(
-        [
-            dmc.Checkbox(label=column.title, value=column.field, size="xs")
-            for column, _, _ in CHOICES
-        ],
+        [dmc.Checkbox(label=column.title, value=column.field, size="xs") for column, _ in CHOICES],
         id="operations-columns",
         value=list(chosen_fields(chosen)),
         className="columns-choice",
@@ -116,7 +113,7 @@ def _columns_menu(chosen: Address) -> Element:
 def chosen_fields(chosen: Address) -> tuple[str, ...]:
     """Give the fields of the columns that the address asks for; what is no column is left out."""
     asked = chosen.text("columns").split(",")
-    return tuple(field for field in NOTES if field in asked) or DEFAULT
+    return tuple(field for field in FIELDS if field in asked) or DEFAULT
 
 
 def costs_of(store: Store, chosen: Address) -> Frame:
@@ -137,7 +134,7 @@ def rows(store: Store, chosen: Address) -> Frame:
 
 
 def _known(costs: Frame) -> Frame:
-    return costs.assign(**{name: costs[name].where(costs[name] >= 0) for name in NOTES})
+    return costs.assign(**{name: costs[name].where(costs[name] >= 0) for name in FIELDS})
 
 
 def total(costs: Frame) -> Frame:
@@ -145,7 +142,7 @@ def total(costs: Frame) -> Frame:
     import pandas as pd
 
     known = _known(costs)
-    sums = {name: [known[name].sum(min_count=1)] for name in NOTES}
+    sums = {name: [known[name].sum(min_count=1)] for name in FIELDS}
     return pd.DataFrame({"operation": ["Total"], "kind": [""], "mark": [""], **sums})
 
 
@@ -158,7 +155,7 @@ def table(store: Store, chosen: Address, theme: Theme) -> Element:
         fields = tuple(name for name in fields if found[name].notna().any()) or fields
     longest = max(map(len, costs_of(store, chosen)["kind"]), default=0)
     kind = replace(KIND, width=min(40 + 8 * longest, KIND.width))
-    figures = [column for column, _, _ in CHOICES if column.field in fields]
+    figures = [column for column, _ in CHOICES if column.field in fields]
     shown = [NAME, *([kind] if longest else []), *figures]
     if not len(found):
         return components.message("No operation fits the filter.", hint="Clear the filter box.")
@@ -172,7 +169,6 @@ def table(store: Store, chosen: Address, theme: Theme) -> Element:
         picks=("operation", "operation"),
         sort=order,
         total=whole,
-        notes=NOTES,
     )
 
 

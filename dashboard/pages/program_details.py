@@ -26,25 +26,25 @@ from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
 
 VERTEX_COLUMNS = (
-    Column("vertex_type", "Vertex type", "name"),
-    Column("vertices", "Vertices", "number", 110),
-    Column("tiles", "Tiles", "number", 90),
-    Column("cycles", "Active cycles", "cycles", 140),
-    Column("state", "State", "bytes", 110),
+    Column("vertex_type", "Vertex type", "name", note="A codelet"),
+    Column("vertices", "Vertices", "number", 110, "How many of them the step runs"),
+    Column("tiles", "Tiles", "number", 90, "Tiles that have one"),
+    Column("cycles", "Active cycles", "cycles", 140, "Of all of them together, waiting left out"),
+    Column("state", "State", "bytes", 110, "Of all of them: fields and pointers"),
 )
 VARIABLE_COLUMNS = (
-    Column("name", "Variable", "name"),
-    Column("access", "Access", "text", 100),
-    Column("type", "Type", "text", 120),
-    Column("shape", "Shape", "text", 120),
-    Column("bytes", "Bytes", "bytes", 110),
-    Column("always", "Live", "text", 120),
+    Column("name", "Variable", "name", note="A variable, by its debug name"),
+    Column("access", "Access", "text", 100, "Whether the step reads or writes it"),
+    Column("type", "Type", "text", 120, "Of its elements"),
+    Column("shape", "Shape", "text", 120, "The size of each dimension"),
+    Column("bytes", "Bytes", "bytes", 110, "On all tiles"),
+    Column("always", "Live", "text", 120, "Always, or at which program steps"),
 )
 CONTEXT_COLUMNS = (
-    Column("layer", "Layer", "text", 110),
-    Column("name", "Name", "name"),
-    Column("place", "Source", "text", 240),
-    Column("function", "Function", "text", 140),
+    Column("layer", "Layer", "text", 110, "Who made this part of the program"),
+    Column("name", "Name", "name", note="The name given there"),
+    Column("place", "Source", "text", 240, "File and line that made it"),
+    Column("function", "Function", "text", 140, "The function that made it"),
 )
 CHOOSE = "Choose a step in the tree to see its details."
 CHOOSE_HINT = "Click one, search for one, or go to one with the arrow keys and press Enter."

@@ -37,22 +37,17 @@ SENT = (
     Column("type", "Type", "text"),
     Column("words", "Kind", "text"),
     Column("mark", "Mark", "text"),
-    Column("name", "Program", "name"),
-    Column("executions", "Ran", "number", 70),
-    Column("cycles", "Cycles", "cycles", 104),
-    Column("share", "Share", "share", 80),
-    Column("mean_cycles", "Once", "cycles", 92),
-    Column("estimated_cycles", "Estimate", "cycles", 96),
-)
+    Column("name", "Program", "name", note="Its kind, and its debug name"),
+    Column("executions", "Ran", "number", 70, "How often it ran in the recorded runs"),
+    Column("cycles", "Cycles", "cycles", 104, "By how much it and its parts made the recorded runs "
+           "longer; a function's are shared out among its calls"),
+    Column("share", "Share", "share", 80, "Of the cycles of the recorded runs"),
+    Column("mean_cycles", "Once", "cycles", 92, "One execution on average, as it was recorded"),
+    Column("estimated_cycles", "Estimate", "cycles", 96,
+           "One execution, by the estimates of the compiler, its parts included"),
+)  # fmt: skip
+_FIGURES = ("executions", "cycles", "share", "mean_cycles", "estimated_cycles")
 _COUNTED = ("executions", "cycles", "estimated_cycles")
-_NOTES = {
-    "executions": "How often it ran in the recorded runs",
-    "cycles": "By how much it and its parts made the recorded runs longer; a function's are shared "
-    "out among its calls",
-    "share": "Of the cycles of the recorded runs",
-    "mean_cycles": "One execution on average, as it was recorded",
-    "estimated_cycles": "One execution, by the estimates of the compiler, its parts included",
-}
 
 
 def available(store: Store, report: str) -> bool:
@@ -154,15 +149,13 @@ def _parts(tree: Frame) -> list[tuple[str, str]]:
 
 
 def _grid(*, executed: bool) -> Element:
-    shown = ("name", *_NOTES) if executed else ("name", "estimated_cycles")
+    shown = ("name", *_FIGURES) if executed else ("name", "estimated_cycles")
     definitions = [
         components.column_definition(column) | {"sortable": False}
         for column in SENT
         if column.field in shown
     ]
     definitions[0] |= {"cellRenderer": "ProgramLine", "minWidth": 280, "tooltipField": "name"}
-    for definition in definitions[1:]:
-        definition["headerTooltip"] = _NOTES[definition["field"]]
     return dag.AgGrid(
         id=GRID,
         rowModelType="infinite",

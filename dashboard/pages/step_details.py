@@ -23,9 +23,9 @@ from pva.analysis.selection import chosen as existing
 SLOWEST = 5
 MOST_OUTLIERS = 8
 VERTEX_COLUMNS = (
-    Column("vertex_type", "Vertex type", "name"),
-    Column("instances", "Vertices", "number", 110),
-    Column("cycles", "Active cycles", "cycles", 140),
+    Column("vertex_type", "Vertex type", "name", note="A codelet"),
+    Column("instances", "Vertices", "number", 110, "How many of them the step runs"),
+    Column("cycles", "Active cycles", "cycles", 140, "Of all of them together, waiting left out"),
 )
 Pairs = list[tuple[str, str]]
 

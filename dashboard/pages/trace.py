@@ -35,15 +35,15 @@ PATH, TITLE = "/trace", "Host trace"
 FOLLOWS = True  # its parts follow a trace that grows; the page is not laid out anew
 
 LABEL_COLUMNS = (
-    Column("label", "Label", "name"),
-    Column("channel", "Channel", "text", 140),
-    Column("count", "Events", "number", 90),
-    Column("total", "Total", "nanoseconds", 100),
-    Column("self_time", "Self", "nanoseconds", 100),
-    Column("mean", "Mean", "nanoseconds", 100),
-    Column("p50", "Median", "nanoseconds", 100),
-    Column("p95", "95 %", "nanoseconds", 100),
-    Column("longest", "Longest", "nanoseconds", 100),
+    Column("label", "Label", "name", note="The name of the events"),
+    Column("channel", "Channel", "text", 140, "The channel of the events"),
+    Column("count", "Events", "number", 90, "How often it was entered"),
+    Column("total", "Total", "nanoseconds", 100, "From begin to end, what is inside with it"),
+    Column("self_time", "Self", "nanoseconds", 100, "Without what other events inside took"),
+    Column("mean", "Mean", "nanoseconds", 100, "Of one event on average"),
+    Column("p50", "Median", "nanoseconds", 100, "Half of the events take less"),
+    Column("p95", "95 %", "nanoseconds", 100, "95 of 100 events take less"),
+    Column("longest", "Longest", "nanoseconds", 100, "Of the longest event"),
 )
 TABS = (("labels", "By label"), ("calls", "Call tree"), ("callers", "Bottom up"))
 LINES = (("line", "Lines"), ("area", "Areas"))

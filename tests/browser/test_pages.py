@@ -255,7 +255,7 @@ def test_trace_without_report_leads_to_its_page(open_page: Opener) -> None:
     page = open_page("/summary?report=trace.pvti")
     page.click("text=Open the host trace")
     ready_canvas(page)
-    expect(page.locator(".nav-link")).to_have_text(["Start", "Host trace"])
+    expect(page.locator(".nav-link")).to_have_text(["Start", "Host trace", "Documentation"])
 
 
 @pytest.mark.parametrize(

@@ -15,16 +15,20 @@ def words(element: Any) -> str:
     if isinstance(element, str):
         return element
     if isinstance(element, list | tuple):
-        return " ".join(map(words, element))
+        return _joined(map(words, element))
     if isinstance(element, Still):
-        return " ".join(map(_words_of_node, element.nodes))
+        return _joined(map(_words_of_node, element.nodes))
     return words(getattr(element, "children", None))
 
 
 def _words_of_node(node: Any) -> str:
     if isinstance(node, str):
         return node
-    return " ".join(map(_words_of_node, node[2:]))
+    return _joined(map(_words_of_node, node[2:]))
+
+
+def _joined(texts: Iterator[str]) -> str:
+    return " ".join(filter(None, texts))
 
 
 def parts(element: Any) -> Iterator[Any]:

@@ -54,7 +54,7 @@ def test_finding_says_what_where_what_to_try_and_what_it_saves(store: Store) -> 
     shown = text(insights.findings(store, Address(), "light"))
     assert (
         "Gaps take 54.4 % of the fullest tile tile 0: 566 B of 1.0 kB Fewer variables that must "
-        "lie interleaved, or of smaller alignment, leave smaller gaps.  Saves at most 566 B: 54.4 %"
+        "lie interleaved, or of smaller alignment, leave smaller gaps. Saves at most 566 B: 54.4 %"
         " of what the fullest tile needs Show in Memory"
     ) in shown
     assert "Saves at most 247 cycles: 24.1 % of the recorded runs" in shown
@@ -83,8 +83,8 @@ def test_rules_that_were_not_checked_are_listed_with_the_option(store: Store) ->
 
 def test_tiles_are_listed_with_what_they_need(store: Store) -> None:
     shown = text(insights.layout(store, Address(report="full")))
-    assert "Tile 0 IPU 0  1.0 kB of 1,000 B (104.0 %), out of memory" in shown
-    assert "Tile 1 IPU 0  540 B of 1,000 B (54.0 %)" in shown
+    assert "Tile 0 IPU 0 1.0 kB of 1,000 B (104.0 %), out of memory" in shown
+    assert "Tile 1 IPU 0 540 B of 1,000 B (54.0 %)" in shown
 
 
 @pytest.mark.parametrize(

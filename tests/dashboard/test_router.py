@@ -120,7 +120,7 @@ def test_report_without_a_run_says_that_none_has_ended(tmp_path: Path) -> None:
     store = Store([write_report(tmp_path / "early", small_report(**empty, tile_clock=None))])
     assert "No run has ended." in words(show(store, "/summary", "", None)[0])
     page = words(show(store, "/execution", "", None)[0])
-    assert page == "Where do the cycles go? No run has ended. "
+    assert page == "Help Where do the cycles go? No run has ended."
 
 
 def test_page_that_fails_says_so_without_a_traceback(

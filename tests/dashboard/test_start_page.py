@@ -56,7 +56,7 @@ def test_reports_are_filtered_by_name(store: Store) -> None:
 def test_start_page_needs_no_report() -> None:
     page, links, *_ = show(Store([]), "/", "", None)
     assert "0 reports under the paths given." in words(page)
-    assert words(links) == "Start"
+    assert words(links) == "Start Documentation"
 
 
 def test_two_are_picked_for_comparison(store: Store) -> None:

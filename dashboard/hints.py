@@ -1,0 +1,100 @@
+"""What each control of a page does: on hover, and in the documentation.
+
+By the path of the page and the key of the address that the control sets: its name and the words.
+"""
+
+from __future__ import annotations
+
+_IPU = ("IPU", "Looks at one IPU in place of all")
+_REPORTS = ("Filter reports", "Leaves the reports whose name has these letters")
+
+HINTS: dict[str, dict[str, tuple[str, str]]] = {
+    "/": {
+        "find": _REPORTS,
+        "before": ("Before", "The first of the two reports that are compared"),
+        "after": ("After", "The second of the two reports that are compared"),
+    },
+    "/summary": {
+        "find": ("Filter", "Leaves the options or entries that have these letters"),
+    },
+    "/insights": {
+        "of": ("Where", "Looks at all tiles, at one IPU, or at one of the fullest tiles"),
+        "filter": ("Filter by name", "Leaves the rows whose name has these letters"),
+    },
+    "/memory": {
+        "graph": ("Kind of graph", "Draws all memory of each tile, chosen variables over them, or "
+                  "the tiles as they lie on the chip"),
+        "breakdown": ("Breakdown", "Splits what a tile has by region, category or liveness"),
+        "per": ("Per tile or IPU", "Draws a value a tile, or the sum of each IPU"),
+        "order": ("Order of tiles", "Puts tiles in the order of their numbers, or as they lie on "
+                  "the chip"),
+        "gaps": ("Gaps", "Counts what lies unused between variables, as the tile needs it too"),
+        "limit": ("Maximum", "Draws the memory that a tile has as a line, or scales the map to it"),
+        "category": ("Category", "Colours the map by all memory, or by one category of data"),
+        "scale": ("Colours", "Chooses the colours of the map"),
+        "tile": ("Tiles", "Chooses tiles by number, as in 3, 17, 100-120: a column each below"),
+        "filter": ("Filter by name", "Leaves the rows whose name has these letters"),
+        "lies": ("Table or addresses", "Lists variables by size, or lays one tile out by address"),
+    },
+    "/liveness": {
+        "ipu": _IPU,
+        "tile": ("One tile", "Looks at one tile in place of all"),
+        "show": ("What is drawn", "Draws all that is live, or leaves out what is always live"),
+        "find": ("Filter steps", "Marks the program steps whose name has these letters"),
+        "step": ("Steps", "Chooses program steps by number: several stand side by side below"),
+        "filter": ("Filter variables", "Leaves the rows whose name has these letters"),
+    },
+    "/programs": {
+        "part": ("Part", "Shows one control program or function in place of all"),
+        "level": ("Open levels", "Opens the tree down to a level; single lines are opened by hand"),
+        "layer": ("Related", "Chooses the software layer by which steps belong to one operation: "
+                  "those of the chosen step's are marked"),
+        "syncs": ("Syncs", "Shows or hides the syncs"),
+        "find": ("Search for steps", "Enter and Shift Enter go to the next and the previous step "
+                 "whose name has these letters"),
+    },
+    "/operations": {
+        "layer": ("Software layer", "Takes operations as Poplar's libraries, PopART, ONNX or your "
+                  "own scopes name them"),
+        "filter": ("Filter operations", "Leaves the rows whose name has these letters"),
+    },
+    "/graph": {
+        "ipu": _IPU,
+        "tile": ("One tile", "Leaves what lies on this tile"),
+        "filter": ("Filter by name", "Leaves the rows whose name has these letters"),
+    },
+    "/execution": {
+        "against": ("Compare with", "Shows the execution of another report below this one"),
+        "show": ("Layers above the steps", "Flame shows the steps inside the layers of their "
+                 "names, Flat the steps alone"),
+        "bsp": ("Tiles", "Shows what each tile does in each step, below the steps"),
+        "filter": ("Filter programs", "Leaves the rows whose name has these letters"),
+    },
+    "/compare": {
+        "against": ("Compared with", "The second report; the first is that of the header"),
+        "by": ("Rows", "What the rows of the table are"),
+        "filter": ("Filter by name", "Leaves the rows whose name has these letters"),
+        "same": ("Rows that are the same", "Shows also what did not change"),
+        "show": ("How both are drawn", "In one plot, one above the other, or the change alone"),
+    },
+    "/trace": {
+        "merged": ("Merge threads", "Lays the events of all threads on one lane"),
+        "lines": ("Line graphs", "Draws series as lines, or as areas"),
+        "align": ("Several files", "Puts traces where the wall clock of each says, or all at the "
+                  "same begin"),
+        "filter": ("Filter labels", "Leaves the labels that have these letters"),
+    },
+    "/together": {
+        "axis": ("Axis", "As on the device, where a run takes its cycles, or as simulated, where "
+                 "it takes the time of the simulation"),
+    },
+    "/documentation": {
+        "find": ("Search", "Enter searches, then goes to the next section found; Shift Enter to "
+                 "the previous"),
+    },
+}  # fmt: skip
+
+
+def hint(path: str, key: str) -> str:
+    """Give what a control of a page does; empty for one that says so itself."""
+    return HINTS.get(path, {}).get(key, ("", ""))[1]

@@ -1,0 +1,308 @@
+"""What does this mean, and how is it done? Chapters at the left, or what a search finds in them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from itertools import groupby
+from urllib.parse import unquote
+
+from dash import Dash, dcc, html
+
+from dashboard import address, components, controls, view
+from dashboard.address import Address
+from dashboard.components import Column, Element
+from dashboard.manual import markup
+from dashboard.manual.chapters import (
+    Chapter,
+    Section,
+    Table,
+    common_chapters,
+    name_of,
+    page_chapter,
+    place_of,
+)
+from dashboard.manual.search import Hit, search, words_of
+from dashboard.pages import (
+    compare,
+    compare_tables,
+    execution,
+    graph,
+    insights,
+    liveness,
+    liveness_tabs,
+    memory,
+    memory_tabs,
+    operation_details,
+    operations,
+    program_details,
+    programs,
+    start,
+    summary,
+    together,
+    trace,
+)
+from dashboard.pages.words import counted
+from dashboard.still import Node, Still
+from dashboard.store import Store
+from dashboard.theme import Theme
+
+PATH, TITLE = "/documentation", "Documentation"
+QUESTION = "What does this mean, and how is it done?"
+PLACE = ("chapter", "section")  # the keys of the address that say where
+MOST_HITS = 60  # that are listed; the others are reached one after the other
+_M = memory_tabs
+# The pages in the order of the menu, and the columns of their tables.
+SUBJECTS: tuple[tuple[str, str, tuple[tuple[str, tuple[Column, ...]], ...]], ...] = (
+    (start.PATH, start.TITLE, ()),
+    (summary.PATH, summary.TITLE, ()),
+    (insights.PATH, insights.TITLE, (
+        ("Columns: variables at the peak", insights.VARIABLE_COLUMNS),
+        ("Columns: vertices", insights.VERTEX_COLUMNS),
+        ("Columns: exchanges", insights.EXCHANGE_COLUMNS),
+    )),
+    (memory.PATH, memory.TITLE, (
+        ("Columns: compute sets", _M.COLUMNS[_M.COMPUTE_SETS]),
+        ("Columns: vertices", _M.COLUMNS[_M.VERTICES]),
+        ("Columns: exchanges", _M.COLUMNS[_M.EXCHANGES]),
+        ("Columns: variables", _M.COLUMNS[_M.VARIABLES]),
+        ("Columns: variables by address", _M.ADDRESS_COLUMNS),
+    )),
+    (liveness.PATH, liveness.TITLE, (
+        ("Columns: always live", liveness_tabs.ALWAYS_COLUMNS),
+        ("Columns: lifetimes", liveness_tabs.LIFETIME_COLUMNS),
+        ("Columns: over tiles", liveness_tabs.TILE_COLUMNS),
+        ("Columns: cycle estimates", liveness_tabs.CYCLE_COLUMNS),
+        ("Columns: steps", liveness_tabs.STEP_COLUMNS),
+    )),
+    (programs.PATH, programs.TITLE, (
+        ("Columns: the tree", tuple(column for column in programs.SENT if column.note)),
+        ("Columns: vertices", program_details.VERTEX_COLUMNS),
+        ("Columns: variables", program_details.VARIABLE_COLUMNS),
+        ("Columns: debug", program_details.CONTEXT_COLUMNS),
+    )),
+    (operations.PATH, operations.TITLE, (
+        ("Columns: operations", tuple(column for column in operations.COLUMNS if column.note)),
+        ("Columns: compute sets of an operation", operation_details.COMPUTE_SET_COLUMNS),
+        ("Columns: arithmetic of an operation", operation_details.FLOPS_COLUMNS),
+    )),
+    (graph.PATH, graph.TITLE, (
+        ("Columns: nodes", graph.NODE_COLUMNS),
+        ("Columns: neighbours", graph.NEIGHBOUR_COLUMNS),
+    )),
+    (execution.PATH, execution.TITLE, (
+        ("Columns: programs by cycles", execution.PROGRAM_COLUMNS),
+        ("Columns: blocks", execution.BLOCK_COLUMNS),
+    )),
+    (compare.PATH, compare.TITLE, (("Columns", compare_tables.columns("bytes")),)),
+    (trace.PATH, trace.TITLE, (("Columns: by label", trace.LABEL_COLUMNS),)),
+    (together.PATH, together.TITLE, ()),
+    (PATH, TITLE, ()),
+)  # fmt: skip
+
+
+@cache
+def chapters() -> tuple[Chapter, ...]:
+    """Give all chapters, in their order."""
+    pages = (page_chapter(path, title, _tables(tables)) for path, title, tables in SUBJECTS)
+    return (*pages, *common_chapters([(path, title) for path, title, _ in SUBJECTS]))
+
+
+def _tables(tables: tuple[tuple[str, tuple[Column, ...]], ...]) -> list[Table]:
+    return [
+        (heading, [(column.title or "(first)", column.note) for column in columns])
+        for heading, columns in tables
+    ]
+
+
+def available(store: Store, report: str) -> bool:
+    """Tell that this page needs no report."""
+    return True
+
+
+def help_link(chosen: Address) -> Element:
+    """Lead from a page to its chapter."""
+    link = Address(PATH, chosen.report, options=(("chapter", name_of(chosen.path)),))
+    words = "What this page shows, its controls and its columns (h)"
+    return dcc.Link("Help", href=address.write(link), className="page-help", title=words)
+
+
+def layout(store: Store, chosen: Address) -> Element:
+    """Lay the page out."""
+    del store
+    search_box = controls.box("find", "Search the documentation", chosen, width=256)
+    return html.Div(
+        [
+            components.title(QUESTION),
+            html.Div(
+                [
+                    html.Nav(
+                        [search_box, view.panel("documentation-side", PATH, ("find", *PLACE))],
+                        className="manual-side",
+                        **{"aria-label": "Chapters"},
+                    ),
+                    view.panel("documentation-text", PATH, ("find", *PLACE), name="manual-text"),
+                ],
+                className="manual",
+            ),
+        ]
+    )
+
+
+def chapter_of(chosen: Address) -> Chapter:
+    """Give the chapter in the address; raises AddressError."""
+    known = {chapter.name: chapter for chapter in chapters()}
+    return known[chosen.option("chapter", list(known))]
+
+
+def section_of(chosen: Address, chapter: Chapter) -> int:
+    """Give the section in the address, the first when there is none of this name."""
+    names = [section.name for section in chapter.sections]
+    wanted = chosen.text("section")
+    return names.index(wanted) if wanted in names else 0
+
+
+def link_to(chosen: Address, chapter: Chapter, section: str = "") -> str:
+    """Write the link to a section; what is searched for stays."""
+    place = {"find": chosen.text("find"), "chapter": chapter.name, "section": section}
+    options = tuple((key, text) for key, text in sorted(place.items()) if text)
+    return address.write(replace(chosen, path=PATH, options=options))
+
+
+def side(store: Store, chosen: Address, theme: Theme) -> Element:
+    """List the chapters, or what was found in them."""
+    del store, theme
+    if words_of(chosen.text("find")):
+        return _found(chosen)
+    now = chapter_of(chosen)
+    groups = groupby(chapters(), key=lambda chapter: chapter.group)
+    return html.Div(
+        [
+            html.Div([html.H3(group), html.Ul([_entry(chosen, each, now) for each in several])])
+            for group, several in groups
+        ]
+    )
+
+
+def _entry(chosen: Address, chapter: Chapter, now: Chapter) -> Element:
+    """Show a chapter of the list; the one that is read with its sections."""
+    name = "active" if chapter is now else ""
+    link = dcc.Link(chapter.title, href=link_to(chosen, chapter), className=name)
+    if chapter is not now or len(chapter.sections) < 2:
+        return html.Li(link)
+    at = section_of(chosen, chapter)
+    parts = [
+        html.Li(
+            dcc.Link(
+                section.title,
+                href=link_to(chosen, chapter, section.name),
+                className="active" if n == at and chosen.text("section") else "",
+            )
+        )
+        for n, section in enumerate(chapter.sections)
+        if section.level == 2
+    ]
+    return html.Li([link, html.Ul(parts)])
+
+
+def _found(chosen: Address) -> Element:
+    """List what was found, each with the words around it, and lead to the next and previous."""
+    hits = search(chapters(), chosen.text("find"))
+    if not hits:
+        return components.message("No section has all of these words.", hint="Try fewer.")
+    chapter = chapter_of(chosen)
+    place = (chapter.name, chosen.text("section"))
+    at = next(
+        (n for n, hit in enumerate(hits) if (hit.chapter.name, hit.section.name) == place), -1
+    )
+    count = f"{at + 1:,} of {len(hits):,}" if at >= 0 else counted(len(hits), "section")
+    steps = (
+        ("↑", "previous", hits[at - 1 if at >= 0 else -1], "Previous (p, Shift Enter)"),
+        ("↓", "next", hits[(at + 1) % len(hits)], "Next (n, Enter)"),
+    )
+    buttons = [
+        dcc.Link(words, href=_hit_link(chosen, hit), className=f"button small {name}", title=title)
+        for words, name, hit, title in steps
+    ]
+    head = html.Div(
+        [html.Span(count, className="note"), *buttons], className="tools-row manual-count"
+    )
+    words = words_of(chosen.text("find"))
+    listed = [_hit(chosen, hit, words, n == at) for n, hit in enumerate(hits[:MOST_HITS])]
+    more = f"{len(hits) - MOST_HITS:,} more; add a word" if len(hits) > MOST_HITS else ""
+    return html.Div(
+        [head, html.Ol(listed, className="manual-hits"), html.P(more, className="note")],
+        role="status",
+    )
+
+
+def _hit_link(chosen: Address, hit: Hit) -> str:
+    return link_to(chosen, hit.chapter, hit.section.name)
+
+
+def _hit(chosen: Address, hit: Hit, words: tuple[str, ...], now: bool) -> Element:
+    own = hit.section.title != hit.chapter.title
+    title = f"{hit.chapter.title}: {hit.section.title}" if own else hit.chapter.title
+    context = Still([["p", {}, *markup.marked(hit.context, markup.pattern(words))]])
+    link = dcc.Link(title, href=_hit_link(chosen, hit), className="active" if now else "")
+    return html.Li([link, context])
+
+
+def text(store: Store, chosen: Address, theme: Theme) -> Element:
+    """Show the chapter, or the section of a long one."""
+    del store, theme
+    chapter = chapter_of(chosen)
+    at = section_of(chosen, chapter)
+    shown = chapter.sections[at : at + 1] if chapter.is_long else chapter.sections
+    nodes: list[Node] = [["h2", {}, chapter.title]]
+    for section in shown:
+        nodes += _section(chosen, chapter, section)
+    parts: list[Element] = [Still([["article", {}, *nodes]])]
+    if chapter.path and chapter.path != PATH:
+        parts.append(
+            dcc.Link(f"Open {chapter.title}", href=_page(chosen, chapter), className="button")
+        )
+    return html.Div([*parts, _around(chosen, chapter, at) if chapter.is_long else None])
+
+
+def _page(chosen: Address, chapter: Chapter) -> str:
+    return address.write(Address(chapter.path, chosen.report, chosen.against, chosen.tiles))
+
+
+def _section(chosen: Address, chapter: Chapter, section: Section) -> list[Node]:
+    words = words_of(chosen.text("find"))
+    inside = markup.nodes(section.text, words, lambda target: _linked(chosen, chapter, target))
+    head: list[Node] = []
+    if section.level > 1:
+        title = markup.marked(section.title, markup.pattern(words))
+        head = [[f"h{section.level + 1}", {}, *title]]
+    place = {"data-section": f"{chapter.name}/{section.name}"}
+    return [["section", place, *head, *inside]]
+
+
+def _linked(chosen: Address, chapter: Chapter, target: str) -> str:
+    """Write where a link of a text leads; empty for what is not in this documentation."""
+    place = place_of(unquote(target), chapter.name)
+    if place is None:
+        return ""
+    known = {each.name: each for each in chapters()}
+    return link_to(chosen, known[place[0]], place[1])
+
+
+def _around(chosen: Address, chapter: Chapter, at: int) -> Element:
+    """Lead to the sections before and after this one."""
+    parts = chapter.sections
+    near = [
+        (words, parts[n]) for words, n in (("← ", at - 1), ("→ ", at + 1)) if 0 <= n < len(parts)
+    ]
+    links = [
+        dcc.Link(words + part.title, href=link_to(chosen, chapter, part.name), className="button")
+        for words, part in near
+    ]
+    return html.Div(links, className="tools-row manual-around")
+
+
+def register(app: Dash, store: Store) -> None:
+    """Add the callbacks of the page."""
+    view.fill(app, store, "documentation-side", side)
+    view.fill(app, store, "documentation-text", text)
