@@ -39,6 +39,8 @@ BORDERS = {
 ROWS = {
     "variables.lowered_from": "variables",
     "programs.target": "function_programs",
+    "written_programs.parent": "written_programs",
+    "written_programs.target": "function_programs",
     "blocks.program": "programs",
     "liveness_steps.parent": "liveness_steps",
 }
@@ -181,7 +183,7 @@ def _check_fractions(data: Data, place: str, column: schema.Column, values: Valu
 
 
 def _check_tree(data: Data, place: str, values: Values) -> None:
-    above, below, count = TREES[place](data, values)
+    above, below, count = TREES[place](data, values, place)
     if (below > above).all():
         return
     data.make_room(ORDERING * (len(above) + count), place)
@@ -214,16 +216,21 @@ def first_circular(above: Values, below: Values, count: int) -> int | None:
     return None if end == count else int(np.flatnonzero(found)[0])
 
 
-def _children(data: Data, values: Values) -> tuple[Values, Values, int]:
+def _children(data: Data, values: Values, place: str) -> tuple[Values, Values, int]:
+    del place
     return data.column("program_children", "program"), values, data.length("programs")
 
 
-def _steps(data: Data, values: Values) -> tuple[Values, Values, int]:
-    data.make_room(2 * values.nbytes, "liveness_steps.parent")
+def _parents(data: Data, values: Values, place: str) -> tuple[Values, Values, int]:
+    data.make_room(2 * values.nbytes, place)
     return values[values >= 0], np.flatnonzero(values >= 0), len(values)
 
 
-TREES = {"program_children.child": _children, "liveness_steps.parent": _steps}
+TREES = {
+    "program_children.child": _children,
+    "liveness_steps.parent": _parents,
+    "written_programs.parent": _parents,
+}
 
 
 def _refuse(data: Data, place: str, found: str, wanted: str) -> None:

@@ -53,6 +53,20 @@ LIVENESS = (  # (program, liveness step around it), depth first, through the cal
     (8, 0), (9, 0), (10, 0),
 )  # fmt: skip
 
+# The programs as written: (type, name, around, programs it became, more columns)
+WRITTEN: tuple[tuple[str, str, int, tuple[int, ...], dict[str, Any]], ...] = (
+    ("Sequence", "", -1, (0,), {}),
+    ("Copy", "", 0, (1, 2), {"source": "x", "destination": "x", "bytes": 80}),
+    ("Repeat", "", 0, (3,), {"count": 2}),
+    ("Sequence", "", 2, (4,), {}),
+    ("Execute", "multiply", 3, (5, 6), {"compute_set": 0}),
+    ("Call", "", 3, (7,), {"target": 0}),
+    ("Execute", "reduce", 0, (13, 8, 9), {"compute_set": 1}),
+    ("Copy", "y/StreamCopy", 0, (10,), {"source": "y", "destination": "y", "bytes": 4}),
+    ("Sequence", "", -1, (11,), {}),
+    ("Execute", "add", 8, (12,), {"compute_set": 2}),
+)
+
 # variable: (name, type, shape, category, always live, tiles, address, bytes on each, region)
 VARIABLES: tuple[tuple[str, str, str, str, bool, tuple[int, ...], int, int, str], ...] = (
     ("x", "float", "4x5", "variable", False, tuple(range(10)), 520, 8, "nonInterleaved"),
@@ -183,6 +197,10 @@ def _graph_tables() -> dict[str, Columns]:
         "exchange_instructions": zero | counts | {"program": [5]},
         "control_programs": {"program": [0]},
         "function_programs": {"program": [FUNCTION]},
+        "written_programs": _written(),
+        "written_results": _of_rows("written program", [
+            (row, program) for row, (*_, became, _more) in enumerate(WRITTEN) for program in became
+        ]),
         "access": _of_rows("program variable write", ACCESS),
         "engine_options": {"name": ["autoReport.all"], "value": ["true"]},
         "provenance": {"item": ["memory_by_tile"], "quality": ["estimate"],
@@ -198,6 +216,20 @@ def _programs() -> Columns:
         columns[name] = [more.get(name, -1) for _, _, more in PROGRAMS]
     syncs = [more.get("sync_type", "None") for _, _, more in PROGRAMS]
     columns["sync_type"] = [code("programs", "sync_type", sync) for sync in syncs]
+    return columns
+
+
+def _written() -> Columns:
+    columns: Columns = {
+        "type": [code("written_programs", "type", kind) for kind, *_ in WRITTEN],
+        "name": [name for _, name, *_ in WRITTEN],
+        "parent": [around for _, _, around, *_ in WRITTEN],
+        "role": [""] * len(WRITTEN),
+    }
+    for name in ("compute_set", "target", "count", "bytes"):
+        columns[name] = [more.get(name, -1) for *_, more in WRITTEN]
+    for name in ("source", "destination"):
+        columns[name] = [more.get(name, "") for *_, more in WRITTEN]
     return columns
 
 

@@ -115,7 +115,7 @@ def _table(
         kept = [row for row, pair in enumerate(zip(*columns.values(), strict=True))
                 if pair[0] < pair[1]]  # fmt: skip
         columns = {name: [values[row] for row in kept] for name, values in columns.items()}
-    if table.name == "liveness_steps":
+    if table.name in ("liveness_steps", "written_programs"):
         columns["parent"] = [min(p, row - 1) for row, p in enumerate(columns["parent"])]
     if table.name == "programs":
         columns["exchange"] = [-1] * len(columns["exchange"])

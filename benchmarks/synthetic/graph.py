@@ -171,7 +171,36 @@ def _program_tables(
         "function_programs": {"program": [function]},
         "exchange_instructions": _instructions(exchanging, exchange, numbers, size),
         "access": _access(np.flatnonzero(compute_set >= 0), compute_set, size),
+        **_written(types, parent, compute_set, {"count": count, "target": target}),
     }  # fmt: skip
+
+
+def _written(
+    types: Values, parent: Values, compute_set: Values, more: Columns
+) -> dict[str, Columns]:
+    """Give the programs as written: what follows a sync in a group became of one Execute."""
+    leaf = np.isin(types, [TYPE[tag] for tag in (*FIRST_SEGMENT, "GlobalExchange")])
+    goes_on = leaf & (types != TYPE["Sync"]) & (parent == np.append(-1, parent[:-1]))
+    origin = np.cumsum(~goes_on) - 1
+    first = np.flatnonzero(~goes_on)
+    codes = [
+        schema.WRITTEN_TYPES.index(tag if tag in schema.WRITTEN_TYPES else "Execute")
+        for tag in schema.PROGRAM_TYPES
+    ]
+    kinds = np.where(
+        leaf[first], schema.WRITTEN_TYPES.index("Execute"), np.array(codes)[types[first]]
+    )
+    own = np.full(len(first), -1)
+    np.maximum.at(own, origin, compute_set)
+    around = np.where(parent[first] >= 0, origin[parent[first]], -1)
+    written = {
+        "type": kinds, "parent": around, "name": names("Program", len(first)), "compute_set": own,
+        **{name: values[first] for name, values in more.items()},
+    }  # fmt: skip
+    return {
+        "written_programs": written,
+        "written_results": {"written": origin, "program": np.arange(len(types))},
+    }
 
 
 def _instructions(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pva.check import blocks, execution, graph, instrumentation, liveness, memory
+from pva.check import blocks, execution, graph, instrumentation, liveness, memory, written
 from pva.check.law import Law, Violation
 from pva.dataset import Dataset
 
@@ -10,6 +10,7 @@ __all__ = ["LAWS", "Law", "Violation", "check"]
 
 LAWS: tuple[Law, ...] = (
     *graph.LAWS,
+    *written.LAWS,
     *memory.LAWS,
     *liveness.LAWS,
     *execution.LAWS,

@@ -40,6 +40,7 @@ from pva.schema.words import (
     SYNC_TYPES,
     TARGET_TYPES,
     VERTEX_MEMORY_PARTS,
+    WRITTEN_TYPES,
 )
 
 __all__ = [
@@ -71,6 +72,7 @@ __all__ = [
     "TRACE_TABLE",
     "TRACE_TABLES",
     "VERTEX_MEMORY_PARTS",
+    "WRITTEN_TYPES",
     "Array",
     "Column",
     "Document",

@@ -10,6 +10,7 @@ from pva.schema.words import (
     REGIONS,
     SYNC_TYPES,
     TARGET_TYPES,
+    WRITTEN_TYPES,
 )
 
 GRAPH_TABLES: tuple[Table, ...] = (
@@ -84,6 +85,22 @@ GRAPH_TABLES: tuple[Table, ...] = (
     Table("function_programs", "graph", "functionPrograms", "list", (
         whole("program", "", "row of programs"),
     ), "programs made by the compiler to share code"),
+    Table("written_programs", "graph", "writtenPrograms", "columns", (
+        code("type", WRITTEN_TYPES, "class of the program"),
+        whole("parent", "", "row of the program around it, -1 for the outermost", optional=True),
+        text("role", "which branch of that it is: condition, body, true, false, case 3, default", optional=True),
+        text("name", "debug name", optional=True),
+        whole("compute_set", "", "row of compute_sets", optional=True),
+        whole("target", "", "function called: an index into function_programs", optional=True),
+        whole("count", "", "times that a Repeat runs its body", optional=True),
+        text("source", "what it reads: variables, or the handle of a stream or remote buffer", optional=True),
+        text("destination", "what it writes, told likewise", optional=True),
+        whole("bytes", "bytes", "what a copy moves", optional=True),
+    ), "the stage before compilation: programs as they were given to the engine, functions last; "
+       "in order, depth first"),
+    Table("written_results", "graph", "writtenPrograms.results", "columns", (
+        whole("written", "", "row of written_programs"), whole("program", "", "row of programs"),
+    ), "which programs each of them was compiled to, without its parts'; no row for what the compiler adds"),
     Table("memory_by_tile", "graph", "memory.byTile", "columns", (
         whole("interleaved", "bytes", "data in the interleaved region"),
         whole("interleaved_including_gaps", "bytes", "the same with its gaps"),

@@ -18,6 +18,11 @@ PROGRAM_TYPES = (
     "SetLocalConsensusFromVar", "Switch", "WriteUndef", "Call", "StreamCopyBegin", "StreamCopyEnd",
     "SyncAns", "Sans", "OnEveryTileSwitch",
 )  # fmt: skip
+WRITTEN_TYPES = (
+    "Sequence", "Execute", "Copy", "CrossReplicaCopy", "Repeat", "RepeatWhile", "RepeatWhileTrue",
+    "RepeatWhileFalse", "If", "Switch", "Call", "Block", "PrintTensor", "ErrorProgram",
+    "WriteUndef", "Sync",
+)  # fmt: skip
 STEP_TYPES = (
     "OnTileExecute", "StreamCopy", "CopySharedStructure", "Sync", "DoExchange", "GlobalExchange",
     "StreamCopyBegin", "StreamCopyEnd", "SyncAns", "Sans",

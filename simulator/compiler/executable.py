@@ -52,6 +52,18 @@ class LoweredProgram:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class WrittenProgram:
+    """A program of the user at one place where it stands.
+
+    `parent` is the row of the one around it, -1 for none; `role` says which branch of that it is.
+    """
+
+    node: Program
+    parent: int
+    role: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Exchange:
     """One exchange, internal, between IPUs or with the host: bytes and cycles of every tile.
 
@@ -97,7 +109,8 @@ class Lowered:
     """The program in the machine's steps. Row 0 of `programs` is the control program.
 
     `user_programs` and `functions` are the rows of what was given to the engine and of the
-    functions of the graph.
+    functions of the graph. `origins` says by program which row of `written` it was made of, -1 for
+    what the compiler adds by itself.
     """
 
     programs: Sequence[LoweredProgram]
@@ -110,6 +123,8 @@ class Lowered:
     host_exchanges: Sequence[Exchange]
     variables: Sequence[CompilerVariable]
     access: Access
+    written: Sequence[WrittenProgram] = ()
+    origins: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -49,6 +49,8 @@ def lower(
         host_exchanges=building.host_exchanges,
         variables=building.variables,
         access=_access(tree.parts),
+        written=tree.written,
+        origins=tree.origins,
     )
 
 

@@ -7,13 +7,13 @@ SetLocalConsensusFromVar, Sync and If or IfElse; a Switch first tells its value 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from simulator.compiler.block_recording import BlockRecording
 from simulator.compiler.building import Building, Part, sync, with_access
-from simulator.compiler.executable import CompilerVariable, LoweredProgram
+from simulator.compiler.executable import CompilerVariable, LoweredProgram, WrittenProgram
 from simulator.compiler.lower_leaf import lower_leaf
 from simulator.graph.program import (
     Block,
@@ -30,14 +30,30 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 
 WORD = 4  # bytes of a program number, or of what a Switch decides by
-Work = tuple[Program | list[Part], int]  # what to add, and under which row
+NOBODY = -1  # has written what the compiler adds
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What to add under which row: a program written inside another, or parts that one becomes.
+
+    `written` is the row in `Tree.written` of the program around, or of that whose parts they are.
+    `branch` says which part of a loop or choice it is: that is one row, in a Sequence if need be.
+    """
+
+    what: Program | list[Part]
+    above: int
+    written: int
+    role: str = ""
+    branch: bool = False
 
 
 class Tree:
     """The programs as they are added, each with its place in the tree.
 
     `sync_around` is the kind of sync before and after each compute set, "" for none; `recording`
-    what lightweight profiling adds.
+    what lightweight profiling adds. `written` are the user's programs at each place where one
+    stands, and `origins` says by row which of them it was made of, NOBODY for the compiler's own.
     """
 
     def __init__(
@@ -47,17 +63,20 @@ class Tree:
         recording: BlockRecording | None = None,
     ) -> None:
         self.parts: list[Part] = []
+        self.written: list[WrittenProgram] = []
+        self.origins: list[int] = []
         self._sync_around = sync_around
         self._recording = recording
         self._building = building
         self._leaves: dict[Program, list[Part]] = {}
         self._compute_sets: dict[int, list[Part]] = {}
 
-    def add(self, part: Part, parent: int = -1) -> int:
-        """Add a program under a parent; give its row."""
+    def add(self, part: Part, parent: int = -1, written: int = NOBODY) -> int:
+        """Add a program under a parent, made of one that was written; give its row."""
         row = len(self.parts)
         program = replace(part.program, children=[])
         self.parts.append(replace(part, program=program))
+        self.origins.append(written)
         if parent >= 0:
             self.parts[parent].program.children.append(row)
         return row
@@ -65,71 +84,90 @@ class Tree:
     def grow(self, root: Program, parent: int) -> int:
         """Add a user's program with all below it, depth first, without recursion."""
         top = len(self.parts)
-        waiting: list[Work] = [(_branch(root), parent)]
+        waiting = [Work(root, parent, NOBODY, branch=True)]
         while waiting:
-            node, above = waiting.pop()
-            if isinstance(node, list):
-                for part in node:
-                    self.add(part, above)
-            elif self._recording and (name := self._recording.options.recorded_name(node)):
-                waiting += reversed(self._place_recorded(self._recording, node, name, above))
+            work = waiting.pop()
+            if isinstance(work.what, list):
+                for part in work.what:
+                    self.add(part, work.above, work.written)
             else:
-                waiting += reversed(self._place(node, above))
+                waiting += reversed(self._begin(work.what, work))
         return top
 
+    def _begin(self, node: Program, work: Work) -> Sequence[Work]:
+        """Note a program as it was written, add its rows, and give what comes below."""
+        written, above = len(self.written), work.above
+        self.written.append(WrittenProgram(node, work.written, work.role))
+        if work.branch and not isinstance(node, SequenceNode):
+            around = LoweredProgram("Sequence", getattr(node, "name", ""))
+            above = self.add(Part(around), above, written)
+        if self._recording and (name := self._recording.options.recorded_name(node)):
+            return self._place_recorded(self._recording, node, name, above, written)
+        return self._place(node, above, written)
+
     def _place_recorded(
-        self, recording: BlockRecording, node: Program, name: str, above: int
+        self, recording: BlockRecording, node: Program, name: str, above: int, written: int
     ) -> Sequence[Work]:
         """Add a Block whose begin and end are recorded; one around what is none itself."""
-        row = self.add(Part(LoweredProgram("Sequence", name, block=True)), above)
-        self.add(recording.event(name, "blockBegin"), row)
-        below = [(node.body, row)] if isinstance(node, Block) else self._place(node, row)
-        return [*below, ([recording.event(name, "blockEnd")], row)]
+        row = self.add(Part(LoweredProgram("Sequence", name, block=True)), above, written)
+        self.add(recording.event(name, "blockBegin"), row, written)
+        inside = [Work(node.body, row, written)] if isinstance(node, Block) else []
+        below = inside or self._place(node, row, written)
+        return [*below, Work([recording.event(name, "blockEnd")], row, written)]
 
-    def _place(self, node: Program, above: int) -> Sequence[Work]:
+    def _place(self, node: Program, above: int, written: int) -> Sequence[Work]:
         """Add the row of a container, and give what comes below it; or all rows of a leaf."""
         match node:
             case SequenceNode():
-                row = self.add(Part(LoweredProgram("Sequence", node.name)), above)
-                return [(child, row) for child in node.children]
+                row = self.add(Part(LoweredProgram("Sequence", node.name)), above, written)
+                return [Work(child, row, written) for child in node.children]
             case Block():
                 block = LoweredProgram("Sequence", node.name, block=True)
-                return [(node.body, self.add(Part(block), above))]
+                return [Work(node.body, self.add(Part(block), above, written), written)]
             case Repeat():
                 repeat = LoweredProgram("Repeat", node.name, count=node.count)
-                return [(node.body, self.add(Part(repeat), above))]
+                return [Work(node.body, self.add(Part(repeat), above, written), written)]
             case Call():
                 name = node.name or node.function.name
                 call = LoweredProgram("Call", name, target=node.function.id)
-                self.add(Part(call), above)
+                self.add(Part(call), above, written)
                 return []
-            case RepeatWhile() | If() | Switch():
-                return self._place_choice(node, above)
+            case RepeatWhile():
+                return self._place_loop(node, above, written)
+            case If() | Switch():
+                return self._place_choice(node, above, written)
             case _:
-                return [(self._leaf(node), above)]
+                return [Work(self._leaf(node), above, written)]
 
-    def _place_choice(self, node: RepeatWhile | If | Switch, above: int) -> Sequence[Work]:
-        """Add a container that decides at run time by a tensor."""
-        if isinstance(node, RepeatWhile):
-            loop = LoweredProgram("RepeatWhile", node.name, control=node)
-            row = self.add(Part(loop), above)
-            check = self.add(Part(LoweredProgram("Sequence")), row)
-            consensus = self._consensus(node.name, node.predicate)
-            return [(node.cond, check), (consensus, check), (_branch(node.body), row)]
+    def _place_loop(self, node: RepeatWhile, above: int, written: int) -> Sequence[Work]:
+        """Add a loop that decides at run time by a tensor."""
+        loop = LoweredProgram("RepeatWhile", node.name, control=node)
+        row = self.add(Part(loop), above, written)
+        check = self.add(Part(LoweredProgram("Sequence")), row, written)
+        return [
+            Work(node.cond, check, written, "condition"),
+            Work(self._consensus(node.name, node.predicate), check, written),
+            Work(node.body, row, written, "body", branch=True),
+        ]
+
+    def _place_choice(self, node: If | Switch, above: int, written: int) -> Sequence[Work]:
+        """Add a container that chooses one of its branches at run time by a tensor."""
         if isinstance(node, If):
-            for part in self._consensus(node.name, node.predicate):
-                self.add(part, above)
-            bodies = [node.trueBody, node.falseBody]
+            before = self._consensus(node.name, node.predicate)
+            bodies = [("true", node.trueBody), ("false", node.falseBody)]
             if isinstance(node.falseBody, SequenceNode) and not node.falseBody.children:
                 bodies.pop()
             kind = "If" if len(bodies) == 1 else "IfElse"
         else:
-            for part in self._announce(node.name, node.control):
-                self.add(part, above)
-            bodies = [*(body for _, body in node.cases), node.defaultCaseBody]
+            before = self._announce(node.name, node.control)
+            bodies = [(f"case {value}", body) for value, body in node.cases]
+            bodies.append(("default", node.defaultCaseBody))
             kind = "Switch"
-        row = self.add(Part(LoweredProgram(kind, node.name, control=node)), above)
-        return [(_branch(body), row) for body in bodies]
+        for part in before:
+            self.add(part, above, written)
+        choice = LoweredProgram(kind, node.name, control=node)
+        row = self.add(Part(choice), above, written)
+        return [Work(body, row, written, role, branch=True) for role, body in bodies]
 
     def _consensus(self, name: str, predicate: Tensor) -> list[Part]:
         """Let all tiles know whether the predicate, which one tile holds, is zero."""
@@ -191,13 +229,6 @@ def broadcast_word(
         reads=[read],
         writes=[written],
     )
-
-
-def _branch(node: Program) -> SequenceNode:
-    """Give a program that is one row: a Sequence, around it where needed."""
-    if isinstance(node, SequenceNode):
-        return node
-    return SequenceNode(node, name=getattr(node, "name", ""))
 
 
 def _in_step(parts: list[Part], kind: str) -> list[Part]:

@@ -18,6 +18,7 @@ from simulator.profile.debug_info import program_contexts
 from simulator.profile.measured import Measured
 from simulator.profile.optimization_info import optimization_info
 from simulator.profile.provenance import provenance
+from simulator.profile.written import written_tables
 
 # The options by which blocks are recorded, and that of where variables lie.
 BLOCK_FILTERS = ("profiler.blocks.filter", "profiler.programs.filter")
@@ -27,8 +28,8 @@ MEASURED = [a for a in schema.ARRAYS if a.option in (schema.COMPUTE_OPTION, sche
 CPU_HAS = {
     "report", "target", "relative_sync_delay", "physical_tile", "optimization_info", "graph",
     "vertex_types", "compute_sets", "compute_set_vertices", "programs", "program_children",
-    "control_programs", "function_programs", "variables", "access", "engine_options", "provenance",
-    "debug_contexts", "execution", "runs",
+    "control_programs", "function_programs", "written_programs", "written_results", "variables",
+    "access", "engine_options", "provenance", "debug_contexts", "execution", "runs",
 }  # fmt: skip
 VERSION = (0, 1, 0)  # of the toolkit, as in pyproject.toml
 Columns = dict[str, Any]
@@ -83,6 +84,7 @@ def _tables(executable: Executable, options: Mapping[str, bool | int | str]) -> 
         "exchange_instructions": _instructions(executable),
         "control_programs": {"program": [0]},
         "function_programs": {"program": np.array(executable.lowered.functions, np.int64)},
+        **written_tables(executable.lowered),
         "memory_by_tile": dict(memory.by_tile),
         "always_live_variables": {
             "name": [name for name, _ in memory.always_live_items],

@@ -49,6 +49,9 @@ def refused(action: Any) -> str:
         ("runs", "end_step", 25, "found 25; rows of steps are 0 to 24"),
         ("program_children", "child", 0, "program_children.child: row 0 contains itself"),
         ("liveness_steps", "parent", 0, "liveness_steps.parent: row 0 contains itself"),
+        ("written_programs", "parent", 3, "written_programs.parent: row 0 contains itself"),
+        ("written_programs", "compute_set", 3, "found 3; rows of compute_sets are -1 to 2"),
+        ("written_results", "program", 14, "found 14; rows of programs are 0 to 13"),
     ],
 )
 def test_a_value_that_cannot_be_is_named(table: str, column: str, value: Any, text: str) -> None:

@@ -35,6 +35,9 @@ BROKEN: dict[str, dict[str, Any]] = {
     "vertices_are_on_tiles": changed_array("vertex_count_by_tile", (1, 3), 1),
     "programs_are_trees": changed("program_children", "child", 0, 0),
     "programs_point_at_something": changed("programs", "exchange", 5, 1),
+    "programs_are_made_of_one_written_program": changed("written_results", "program", 2, 1),
+    "programs_lie_in_each_other_as_they_were_written": changed("written_results", "written", 13, 7),
+    "programs_do_what_was_written": changed("written_programs", "count", 2, 3),
     "active_cycles_by_tile_are_those_by_type": changed_array(
         "compute_set_active_cycles_by_vertex_type", (1, 0), 1
     ),

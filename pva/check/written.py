@@ -1,0 +1,65 @@
+"""Laws about the programs as they were written and what they were compiled to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pva.check.law import Laws, Values, Violation, equal
+from pva.dataset import Dataset
+
+LAWS = Laws()
+# Of a written program of a type: what one that it became, of another type, tells likewise.
+KEPT = (
+    ("Execute", "OnTileExecute", "compute_set"),
+    ("Call", "Call", "target"),
+    ("Repeat", "Repeat", "count"),
+)
+
+
+@LAWS.needing("programs", "written_results")
+def programs_are_made_of_one_written_program(data: Dataset) -> Iterator[Violation]:
+    """No program was compiled from two places of the programs as written."""
+    made = np.bincount(data.column("written_results", "program"), minlength=1)
+    yield from equal(np.maximum(made, 1), 1, "written programs", "program")
+
+
+@LAWS.needing("programs", "program_children", "written_programs", "written_results")
+def programs_lie_in_each_other_as_they_were_written(data: Dataset) -> Iterator[Violation]:
+    """What a program lies in was made of the same written program, or of the one around that."""
+    origins = _origins(data)
+    above, below = (origins[data.column("program_children", c)] for c in ("program", "child"))
+    around = np.append(data.column("written_programs", "parent"), -1)[below]
+    # Of the compiler's own, -1, nothing is inside what was written.
+    wrong = np.flatnonzero((above != below) & ((above != around) | (below < 0)))
+    if len(wrong):
+        child = data.column("program_children", "child")[wrong[0]]
+        place = f"program {child}, of written program {below[wrong[0]]}"
+        found = f"in one of written program {above[wrong[0]]}"
+        yield Violation(place, found, f"in one of {around[wrong[0]]}", len(wrong))
+
+
+@LAWS.needing("programs", "written_programs", "written_results")
+def programs_do_what_was_written(data: Dataset) -> Iterator[Violation]:
+    """A program that runs a compute set, a function or a loop is of one that says the same."""
+    origins = _origins(data)
+    types, written_types = (data.texts(t, "type") for t in ("programs", "written_programs"))
+    for written, tag, column in KEPT:
+        made = np.flatnonzero((types == tag) & (origins >= 0))
+        made = made[written_types[origins[made]] == written]
+        said = data.column("written_programs", column)[origins[made]]
+        told = data.column("programs", column)[made]
+        # Around the vertices of a compute set there are copies on tiles, in sets of their own.
+        if written == "Execute":
+            kept = np.isin(origins[made], origins[made[told == said]])
+            said, told = np.where(kept, told, said), told
+        yield from equal(told, said, f"{column} of {tag}", "number")
+
+
+def _origins(data: Dataset) -> Values:
+    """Give by program the row of the written program that it was made of, -1 for none."""
+    origins = np.full(data.length("programs"), -1)
+    made = data.table("written_results")
+    origins[made["program"]] = made["written"]
+    return origins
