@@ -220,6 +220,7 @@ _HELP = {
     "end": "Up to this cycle.",
     "operation": "An operation of the layer, as in `operation_costs`; else what costs most.",
     "layer": "A software layer, as in `software_layers`.",
+    "stage": "compiled or written.",
 }
 
 

@@ -14,6 +14,7 @@ from pva.analysis import (
     blocks,
     code,
     compare,
+    compilation,
     computation_graph,
     costs,
     exchanges,
@@ -37,6 +38,7 @@ from pva.analysis import (
     regions,
     tile_series,
     timing,
+    written_programs,
 )
 
 Analysis = Callable[..., Any]
@@ -110,6 +112,9 @@ CATALOGUE: dict[str, Analysis] = {
         program_parts.vertices_of_program,
         program_parts.variables_of_program,
         program_parts.contexts_of_program,
+        compilation.compiled_types,
+        compilation.compiled_programs,
+        written_programs.written_figures,
         balance.cycles_by_ipu,
         balance.cycles_by_tile,
         balance.tile_balance,

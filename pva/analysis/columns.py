@@ -183,6 +183,15 @@ _TEXTS: dict[str, str] = {
     "vertices_of_program": "vertex_type vertices tiles cycles:cycles state:bytes",
     "variables_of_program": "variable name type shape access bytes:bytes always_live",
     "contexts_of_program": "context layer name file line function json",
+    "compiled_types": "written compiled programs cycles:cycles",
+    "compiled_programs": (
+        "program depth type name sync_type executions cycles:cycles share:fraction "
+        "estimated_cycles:cycles parts"
+    ),
+    "written_figures": (
+        "program type name role compute_set compute_set_name target count source destination "
+        "bytes:bytes"
+    ),
     "cycles_by_ipu": (
         "ipu tiles compute_share:fraction exchange_share:fraction "
         "host_exchange_share:fraction waiting_share:fraction busiest_tile "

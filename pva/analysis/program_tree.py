@@ -6,12 +6,12 @@ that a program's parts are the lines after it up to its `end`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.program_layout import CONTROL, FUNCTION, UNKNOWN, Tree, tree_of
 from pva.analysis.programs import (
     OPERANDS,
     Integers,
@@ -19,16 +19,17 @@ from pva.analysis.programs import (
     executions,
     summed,
 )
+from pva.analysis.selection import SelectionError
+from pva.analysis.written_programs import written_tree
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from pva.report import Report
 
-Floats = npt.NDArray[np.float64]
+__all__ = ["CONTROL", "FUNCTION", "UNKNOWN", "program_tree", "step_estimates", "sync_estimate"]
 
-CONTROL, FUNCTION = "control", "function"
-UNKNOWN = -1
+COMPILED, WRITTEN = STAGES = ("compiled", "written")
 # Of the parts of these one is run, and not all.
 _CHOICES = ("If", "IfElse", "Switch", "OnEveryTileSwitch")
 _SEQUENCE, _REPEAT, _CALL, _SYNC = "Sequence", "Repeat", "Call", "Sync"
@@ -36,22 +37,11 @@ _MOST_CYCLES = 2.0**62  # what a file may tell by loops in loops, and int64 stil
 _MOST_ROUNDS = 32  # of functions that call functions
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """The lines of the tree, as arrays; `levels` are the lines of each depth."""
-
-    program: Integers
-    parent: Integers
-    depth: Integers
-    end: Integers
-    part: npt.NDArray[np.object_]
-    number: Integers
-    levels: tuple[Integers, ...]
-    line_of: Integers  # by program, -1 for what no control program or function holds
-
-
-def program_tree(report: Report) -> pd.DataFrame:
+def program_tree(report: Report, *, stage: str = COMPILED) -> pd.DataFrame:
     """Lay out the control programs and functions as lines of a tree, depth first, with their cost.
+
+    `stage` is compiled, or written for the programs as they were given to the engine: then
+    `program` is a row of `written_programs`, and a line costs what it was compiled to.
 
     `parent` and `end` are lines: those after a line up to its `end` are its parts. `part` and
     `number` tell which control program or function a line belongs to. `cycles` is by how many a
@@ -60,8 +50,15 @@ def program_tree(report: Report) -> pd.DataFrame:
     the same from the estimates of the compiler: a Repeat counts `count` times, of the branches of
     an If or Switch the longest, of any other loop one pass, and a sync as if all tiles were
     waiting. `executions`, `first_step` (executed) and `liveness_step` are -1 where they are not
-    known. Raises NotRecordedError.
+    known. Raises SelectionError, NotRecordedError.
     """
+    if stage not in STAGES:
+        raise SelectionError(f"stage {stage}", "not there", f"choose {COMPILED} or {WRITTEN}")
+    compiled = _compiled_tree(report)
+    return compiled if stage == COMPILED else written_tree(report, compiled)
+
+
+def _compiled_tree(report: Report) -> pd.DataFrame:
     import pandas as pd
 
     data = report.dataset
@@ -93,96 +90,6 @@ def program_tree(report: Report) -> pd.DataFrame:
             "liveness_step": _first(report, "liveness_steps", rows),
         }
     )
-
-
-def tree_of(report: Report) -> Tree:
-    """Put the programs in depth-first order; raises NotRecordedError."""
-    data = report.dataset
-    count = len(data.column("programs", "name"))
-    parts, numbers, roots = _roots(report, count)
-    parent, offsets, children = _children(report, count, roots)
-    levels = [roots]
-    while len(levels[-1]):
-        levels.append(_gathered(levels[-1], offsets, children))
-    levels.pop()
-    sizes = np.ones(count, dtype=np.int64)
-    for level in reversed(levels[1:]):
-        np.add.at(sizes, parent[level], sizes[level])
-    line_of = np.full(count, UNKNOWN)
-    for number, level in enumerate(levels):
-        before = np.cumsum(sizes[level]) - sizes[level]
-        if number:
-            _, first, group = np.unique(parent[level], return_index=True, return_inverse=True)
-            before += line_of[parent[level]] + 1 - before[first][group]
-        line_of[level] = before
-    held = np.flatnonzero(line_of >= 0)
-    program = held[np.argsort(line_of[held], kind="stable")]
-    above = parent[program]
-    root = np.repeat(np.arange(len(roots)), sizes[roots])
-    depth = np.zeros(len(program), dtype=np.int64)
-    for number, level in enumerate(levels):
-        depth[line_of[level]] = number
-    return Tree(
-        program=program,
-        parent=np.where(above >= 0, line_of[above], UNKNOWN) if len(above) else above,
-        depth=depth,
-        end=np.arange(len(program)) + sizes[program],
-        part=parts[root],
-        number=numbers[root],
-        levels=tuple(line_of[level] for level in levels),
-        line_of=line_of,
-    )
-
-
-def _roots(report: Report, count: int) -> tuple[npt.NDArray[np.object_], Integers, Integers]:
-    """List control programs and functions, each program once; without them what has no parent."""
-    data = report.dataset
-    found = [
-        (part, number, int(program))
-        for part in (CONTROL, FUNCTION)
-        if data.has(f"{part}_programs")
-        for number, program in enumerate(data.column(f"{part}_programs", "program").tolist())
-    ]
-    if not found:
-        inside = np.isin(np.arange(count), data.column("program_children", "child"))
-        found = [
-            (CONTROL, number, row) for number, row in enumerate(np.flatnonzero(~inside).tolist())
-        ]
-    once = {row: (part, number) for part, number, row in reversed(found) if 0 <= row < count}
-    kept = [(part, number, row) for part, number, row in found if once.get(row) == (part, number)]
-    parts, numbers, rows = zip(*kept, strict=True) if kept else ((), (), ())
-    return (
-        np.array(parts, dtype=object),
-        np.array(numbers, dtype=np.int64),
-        np.array(rows, dtype=np.int64),
-    )
-
-
-def _children(report: Report, count: int, roots: Integers) -> tuple[Integers, Integers, Integers]:
-    """Give the parent of each program, and the children of all, one program's after another's.
-
-    A program that a file hangs up twice stays where it was first.
-    """
-    data = report.dataset
-    names = ("program", "child")
-    above, below = (data.column("program_children", name) for name in names)
-    known = (above >= 0) & (above < count) & (below >= 0) & (below < count)
-    known &= ~np.isin(below, roots)
-    above, below = above[known], below[known]
-    first = np.sort(np.unique(below, return_index=True)[1])
-    above, below = above[first], below[first]
-    parent = np.full(count, UNKNOWN)
-    parent[below] = above
-    order = np.argsort(above, kind="stable")
-    offsets = np.searchsorted(above[order], np.arange(count + 1))
-    return parent, offsets, below[order]
-
-
-def _gathered(rows: Integers, offsets: Integers, children: Integers) -> Integers:
-    """Give the children of each of some programs, in order."""
-    counts = offsets[rows + 1] - offsets[rows]
-    begins = np.repeat(offsets[rows] - (np.cumsum(counts) - counts), counts)
-    return children[begins + np.arange(len(begins))]
 
 
 def _total(report: Report) -> int:

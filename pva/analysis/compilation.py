@@ -1,0 +1,77 @@
+"""From one stage of the compilation to the other: what programs became, and what they were."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pva.analysis.program_tree import COMPILED, STAGES, WRITTEN, program_tree
+from pva.analysis.programs import elapsed, summed
+from pva.analysis.selection import chosen
+from pva.analysis.written_programs import origins_of, outermost
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pva.report import Report
+
+__all__ = ["COMPILED", "STAGES", "WRITTEN", "compiled_of", "compiled_programs", "compiled_types"]
+
+OWN = ""  # stands for what the compiler adds, which nobody wrote
+UNKNOWN = -1
+
+
+def compiled_programs(report: Report, *, program: int) -> pd.DataFrame:
+    """Give the programs that one as it was written was compiled to, in order, with their cost.
+
+    `program` is a row of `written_programs`. `depth` is 0 for those that lie in none of the others:
+    their cycles add up to its own, as in `program_tree` of the stage written. `parts` counts the
+    programs in each, which its parts became. Raises SelectionError, NotRecordedError.
+    """
+    return compiled_of(report, program_tree(report), program)
+
+
+def compiled_of(report: Report, tree: pd.DataFrame, program: int) -> pd.DataFrame:
+    """List what one program was compiled to, as lines of the `program_tree` that is given."""
+    count = len(report.dataset.column("written_programs", "type"))
+    row = chosen("written program", program, count)
+    origins = origins_of(report)[tree["program"].to_numpy()]
+    lines = np.flatnonzero(origins == row)
+    depth = tree["depth"].to_numpy()[lines]
+    tops = outermost(origins, tree["parent"].to_numpy())
+    tops = tops[origins[tops] == row]
+    around = np.searchsorted(tops, lines, side="right") - 1
+    names = ("program", "type", "name", "sync_type", "executions", "cycles", "share",
+             "estimated_cycles")  # fmt: skip
+    frame = tree.loc[lines, list(names)].reset_index(drop=True)
+    frame.insert(1, "depth", depth - tree["depth"].to_numpy()[tops[around]] if len(tops) else depth)
+    frame["parts"] = tree["end"].to_numpy()[lines] - lines - 1
+    return frame
+
+
+def compiled_types(report: Report) -> pd.DataFrame:
+    """Count the programs by their type as written and as compiled, with the cycles of their steps.
+
+    `written` is empty for what the compiler adds; `cycles` are those by which they made the
+    recorded runs longer, -1 without steps. Most programs first. Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    origins = origins_of(report)
+    types = np.append(data.texts("written_programs", "type"), OWN)
+    cycles = np.full(len(origins), UNKNOWN)
+    if data.has("steps"):
+        steps = data.column("steps", "program")
+        known = (steps >= 0) & (steps < len(origins))
+        cycles = summed(steps[known], elapsed(report)[known], len(origins))
+    frame = pd.DataFrame(
+        {"written": types[origins], "compiled": data.texts("programs", "type"), "cycles": cycles}
+    )
+    grouped = frame.groupby(["written", "compiled"], as_index=False, sort=False)
+    found = grouped.agg(programs=("cycles", "size"), cycles=("cycles", "sum"))
+    if not data.has("steps"):
+        found["cycles"] = UNKNOWN
+    found = found[["written", "compiled", "programs", "cycles"]]
+    return found.sort_values("programs", ascending=False, kind="stable", ignore_index=True)
