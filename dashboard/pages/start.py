@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields
 from functools import partial
 from typing import Any
 
@@ -9,9 +10,9 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
-from dashboard import address, components, controls, view
+from dashboard import address, components, controls, downloads, view
 from dashboard.address import Address
-from dashboard.components import Element, section
+from dashboard.components import Element, Frame, section
 from dashboard.demo import Demo
 from dashboard.pages.targets import ARCHITECTURES, KINDS
 from dashboard.pages.words import counted
@@ -23,6 +24,7 @@ from pva.errors import NotFoundError, PvaError
 
 PATH, TITLE = "/", "Start"
 HEADINGS = ("Report", "Target", "Compiled", "Files", "Fullest tile", "Recorded runs", "Recorded")
+FIELDS = tuple(field.name for field in fields(ReportOverview))
 COMPLETED_AFTER = 120  # milliseconds after the last letter of a path
 MOST_NAMED = 4  # ways in which a path may go on, in a line
 MOST_LISTED = 100  # reports that are opened to say what is in them
@@ -51,7 +53,12 @@ def layout(store: Store, chosen: Address) -> Element:
             section(
                 "Reports",
                 view.panel("start-reports", PATH, ("find",)),
-                tools=controls.box("find", "Filter reports", chosen),
+                tools=controls.row(
+                    [
+                        controls.box("find", "Filter reports", chosen),
+                        controls.exports("start-reports"),
+                    ]
+                ),
             ),
             html.Div([_open_section(store), _compare_section(store, chosen)], className="columns"),
             html.Div([_recent_section(), _demo_section()], className="columns"),
@@ -116,13 +123,39 @@ def _demo_section() -> Element:
     )
 
 
+def wanted(store: Store, chosen: Address) -> list[str]:
+    """Name the reports that the filter lets through."""
+    text = chosen.text("find").lower()
+    return [key for key in store.keys if text in key.lower()]
+
+
+def reports_frame(store: Store, chosen: Address) -> Frame:
+    """Give a row for each report of the list, empty where something was not recorded."""
+    import pandas as pd
+
+    rows = [_of_report(store, key) for key in wanted(store, chosen)]
+    frame = pd.DataFrame(rows, columns=["report", "files", *FIELDS, "recorded", "problem"])
+    return frame.replace(-1, None).convert_dtypes()
+
+
+def _of_report(store: Store, key: str) -> dict[str, Any]:
+    try:
+        row: dict[str, Any] = {"report": key, "files": store.size(key)}
+        if not store.has_report(key):
+            return row | {"recorded": "host trace"}
+        found, names = _at_a_glance(store, key)
+        return row | asdict(found) | {"recorded": ", ".join(names)}
+    except PvaError as problem:
+        return {"report": key, "problem": str(problem)}
+
+
 def reports(store: Store, chosen: Address, theme: Theme) -> Element:
     """List the reports with what is worth knowing before one is opened."""
     del theme
-    wanted = chosen.text("find").lower()
-    keys = [key for key in store.keys if wanted in key.lower()]
+    keys = wanted(store, chosen)
     if not keys:
-        return components.message("No report fits the filter." if wanted else "No report found.")
+        some = chosen.text("find")
+        return components.message("No report fits the filter." if some else "No report found.")
     head = html.Tr([html.Th(words, scope="col") for words in HEADINGS])
     rows = [_row(store, key) for key in keys[:MOST_LISTED]]
     note = html.P(f"{len(keys) - MOST_LISTED:,} more; filter to see them.", className="note")
@@ -136,13 +169,16 @@ def _row(store: Store, key: str) -> Element:
         size = units.size(store.size(key))
         if not store.has_report(key):
             return html.Tr([link, *map(html.Td, ("", "", size, "", "", "host trace"))])
-        entry = ("at a glance", key, store.stamp(key))
-        found, names = store.answer(entry, lambda: _glance(store, key))
+        found, names = _at_a_glance(store, key)
         cells = _cells(found)
         cells[2] = components.unbroken(size)
         return html.Tr([link, *map(html.Td, [*cells, ", ".join(names)])])
     except PvaError as problem:
         return html.Tr([link, html.Td(str(problem), colSpan=len(HEADINGS) - 1, className="bad")])
+
+
+def _at_a_glance(store: Store, key: str) -> tuple[ReportOverview, list[str]]:
+    return store.answer(("at a glance", key, store.stamp(key)), lambda: _glance(store, key))
 
 
 def _glance(store: Store, key: str) -> tuple[ReportOverview, list[str]]:
@@ -269,6 +305,7 @@ def register(app: Dash, store: Store) -> None:
     demo = Demo(store)
     view.fill(app, store, "start-reports", reports, keep=False)
     view.fill(app, store, "start-compare", comparison, keep=False)
+    downloads.offer(app, "start-reports", reports_frame)
     app.callback(
         Output("start-opened", "children"),
         Output("address", "pathname"),

@@ -53,6 +53,16 @@ def test_reports_are_filtered_by_name(store: Store) -> None:
     assert rows(store, "find=nothing") == "No report fits the filter."
 
 
+def test_list_of_reports_is_given_as_a_table(store: Store) -> None:
+    frame = start.reports_frame(store, parse("/", "find=t")).set_index("report")
+    assert frame.index.tolist() == ["tight", "torn"]
+    tight = frame.loc["tight"]
+    assert (tight["tiles"], tight["bytes_per_tile"], tight["cycles"]) == (10, 600, 1024)
+    assert tight["recorded"].startswith("memory, liveness, execution") and tight["files"] > 0
+    assert frame["tiles"].isna()["torn"] and "profile.pop" in frame["problem"]["torn"]
+    assert len(start.reports_frame(store, parse("/", "find=nothing"))) == 0
+
+
 def test_start_page_needs_no_report() -> None:
     page, links, *_ = show(Store([]), "/", "", None)
     assert "0 reports under the paths given." in words(page)
