@@ -81,6 +81,16 @@ def cycles_or_time(value: float) -> str:
     return duration(value / clock) if clock else count(value)
 
 
+def cycles_in_words(value: float) -> str:
+    """Write cycles and say so, or as time where `write_as` was given a clock."""
+    return cycles_or_time(value) if _writing.get().clock else f"{count(value)} cycles"
+
+
+def manner() -> Writing:
+    """Tell how numbers are written now."""
+    return _writing.get()
+
+
 def share(value: float) -> str:
     """Write a fraction from 0 to 1 as a percentage with one decimal."""
     return f"{100 * value:.1f} %"

@@ -15,7 +15,6 @@ from dashboard.figures.axes import Figure
 from dashboard.figures.compare import Curve
 from dashboard.pages import compare_tables as known
 from dashboard.pages.compare_tables import both, compared, percent
-from dashboard.pages.words import cycles_or_time
 from dashboard.store import Store
 from dashboard.theme import Theme
 from pva import units
@@ -142,7 +141,7 @@ def _told(row: dict[Any, Any], more: str, less: str) -> str:
 
 
 def _amount(value: float, unit: str) -> str:
-    write = {"bytes": units.size, "cycles": cycles_or_time}.get(unit, units.count)
+    write = {"bytes": units.size, "cycles": units.cycles_in_words}.get(unit, units.count)
     return write(value)
 
 

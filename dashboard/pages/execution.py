@@ -182,7 +182,7 @@ def range_details(store: Store, chosen: Address, _theme: Theme) -> Element:
     if by:
         programs = components.filtered(_named(programs), by)
         note = [html.P(_filtered_words(programs, by, cycles), className="note")]
-    text = f"{units.cycles_or_time(cycles)} cycles ({units.duration(cycles / whole.clock)})"
+    text = f"{units.count(cycles)} cycles ({units.duration(cycles / whole.clock)})"
     top = _top(chosen, programs.head(5))
     return section(words, *note, *parts, html.H3("What took most"), top, note=text)
 
@@ -198,7 +198,7 @@ def _filtered_words(programs: Any, by: Filter, cycles: int) -> str:
     share = units.share(spent / max(cycles, 1))
     return (
         f"Only of steps whose name {STANDS[by.operator]} “{by.value}”: {counted(steps, 'step')}, "
-        f"{units.cycles_or_time(spent)} cycles ({share})"
+        f"{units.cycles_in_words(spent)} ({share})"
     )
 
 

@@ -109,7 +109,7 @@ def _fit(report: Report) -> Element:
 def findings_frame(store: Store, chosen: Address) -> Frame:
     """Give what was found; the words are written in the units that the reader chose."""
     report = store.report(chosen.report)
-    name = f"insights {units.byte_steps()}"
+    name = f"insights {units.manner()}"
     return store.derived(chosen.report, name, lambda: analysis.insights(report))
 
 
@@ -151,16 +151,11 @@ def _finding(store: Store, chosen: Address, row: dict[str, Any]) -> Element:
 
 
 def _saving(row: dict[str, Any]) -> Element:
-    write = units.size if row["unit"] == "bytes" else _cycles
+    write = units.size if row["unit"] == "bytes" else units.cycles_in_words
     share = units.share(row["saving_share"])
     text = f"Saves at most {write(row['saving'])}: {share} of {row['of']}"
     bar = html.Span(className="saving-bar", style={"--part": str(row["saving_share"])})
     return html.Div([bar, html.Span(components.unbroken(text))], className="saving")
-
-
-def _cycles(value: float) -> str:
-    words = units.cycles_or_time(value)
-    return f"{words} cycles" if words == units.count(value) else words
 
 
 def _link(store: Store, chosen: Address, row: dict[str, Any]) -> Element:

@@ -10,7 +10,7 @@ from dash import dcc, html
 from dashboard import address
 from dashboard.address import Address
 from dashboard.components import Element, Frame
-from dashboard.pages.words import counted, cycles_or_time
+from dashboard.pages.words import counted
 from dashboard.theme import SERIES, step_words
 from pva import units
 from pva.analysis.program_stages import AROUND, PART
@@ -43,7 +43,7 @@ def stages_sentence(stages: Frame, *, recorded: bool) -> str:
         more = "" if len(parts) <= MOST_STAGES else f" and {len(parts) - MOST_STAGES:,} more"
         order = f" It does {', '.join(names)}{more}, in this order." if names else ""
         return f"The report tells no cycles of the program.{order}"
-    total = cycles_or_time(whole["cycles"])
+    total = units.cycles_in_words(whole["cycles"])
     total = f"all {total}" if recorded else f"an estimated {total} for one execution"
     named = around[around["name"] != ""]
     what = named.iloc[-1]["name"] if len(named) else "The program"

@@ -14,12 +14,6 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
-def cycles_or_time(cycles: float) -> str:
-    """Write a number of cycles with the word, or the time, as the reader chose."""
-    written = units.cycles_or_time(cycles)
-    return f"{written} cycles" if written == units.count(cycles) else written
-
-
 def fit_sentence(memory: MemoryOverview) -> str:
     """Say whether the program fits, and how full the fullest tile is."""
     tile = f"the fullest tile (tile {memory.fullest_tile:,})"

@@ -7,6 +7,7 @@ host exchange.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ import pytest
 from pva import schema
 from pva.analysis import CATALOGUE
 from pva.analysis.insights import RULES, insights, unchecked_rules
+from pva.analysis.insights import _row as insight_row
+from pva.analysis.insights.finding import ALL_TILES, Finding
+from pva.units import Writing, write_as
 from tests.analysis.samples import every_report, opened, small
 from tests.builders import COMPUTE_CYCLES, TILES, small_report
 
@@ -118,6 +122,25 @@ CASES: dict[str, tuple[dict[str, Any], float, float, dict[str, Any]]] = {
     # 10 steps of 10 cycles, where a sync takes 35: 5 syncs less
     "many_tiny_steps": (lasting(10, "OnTileExecute"), 100, 175, {}),
 }  # fmt: skip
+
+
+def test_what_saves_next_to_nothing_is_a_note() -> None:
+    finding = Finding(severity="cost", what="Code", where="here", amount=900, of=ALL_TILES,
+                      whole=1000, advice="Less.", saving=4, show="largest_exchanges")  # fmt: skip
+    told = insight_row("code_of_exchanges", "memory", finding)
+    assert (told["severity"], told["saving_share"]) == ("note", 0.004)
+    assert told["advice"] == "Less. By itself that saves little."
+    assert insight_row("x", "memory", replace(finding, saving=6))["severity"] == "cost"
+    assert insight_row("x", "memory", replace(finding, saving=0))["severity"] == "cost"
+
+
+def test_cycles_are_told_as_time_where_the_reader_asks_for_it() -> None:
+    write_as(Writing(clock=1e9))
+    try:
+        told = " ".join(insights(small())["where"])
+    finally:
+        write_as(Writing())
+    assert "114 ns" in told and " cycles" not in told
 
 
 def found(rule: str, **changes: Any) -> Any:

@@ -44,6 +44,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         speed.many_tiny_steps,
     ),
 }
+LITTLE = 0.005  # of what a saving is a part of: what saves less is told as a note
 _ORDER = {"problem": 0, "cost": 1, "note": 2}
 _COLUMNS = (
     "rule", "about", "severity", "what", "where", "amount", "unit", "advice", "saving", "of",
@@ -58,8 +59,8 @@ def insights(report: Report) -> pd.DataFrame:
     that this could save: `saving`, of what `of` says (one tile, all tiles, the peak of liveness,
     the recorded runs), of which `saving_share` is a part. Savings do not add up. `unit` is bytes
     or cycles; `show` is the analysis that has the details, with tile, step and variable (-1: none).
-    `severity` is problem, cost or note; problems come first, then what could save most. What was
-    not recorded is not looked at; `unchecked_rules` lists it.
+    `severity` is problem, cost or note (what saves less than 0.5 % is one); problems come first,
+    then what could save most. What was not recorded is not looked at; `unchecked_rules` lists it.
     """
     import pandas as pd
 
@@ -98,4 +99,7 @@ def _row(rule: str, about: str, finding: Finding) -> dict[str, object]:
     values = asdict(finding)
     whole = values.pop("whole")
     share = min(part(finding.saving, whole), 1.0)
+    if values["severity"] == "cost" and 0 < share < LITTLE:
+        values["severity"] = "note"
+        values["advice"] += " By itself that saves little."
     return {"rule": rule, "about": about, "unit": UNITS[finding.of], "saving_share": share} | values

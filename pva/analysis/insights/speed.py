@@ -16,7 +16,7 @@ from pva.analysis.insights.finding import NOWHERE, RECORDED_RUNS, Finding, part
 from pva.analysis.operations import cycles_by_phase
 from pva.analysis.programs import PHASES, SYNC, elapsed, phases
 from pva.analysis.selection import tile_count
-from pva.units import count, share
+from pva.units import count, cycles_in_words, share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,8 +61,9 @@ def uneven_work(report: Report) -> list[Finding]:
             what=f"Work lies unevenly: tiles wait {share(min(part(lost, total), 1))} of the time "
             "for the slowest of a compute set",
             where=f"most in {_named(worst)}: {count(worst['active_tiles'])} of "
-            f"{count(tile_count(report))} tiles work, the mean {count(worst['mean_cycles'])} of "
-            f"the slowest's {count(worst['cycles'])} cycles",
+            f"{count(tile_count(report))} tiles work, the mean "
+            f"{cycles_in_words(worst['mean_cycles'])} of the slowest's "
+            f"{cycles_in_words(worst['cycles'])}",
             amount=min(lost, total),
             advice="Spread its vertices over all tiles, in pieces of equal size.",
             show="tile_balance",
@@ -83,7 +84,7 @@ def bound_by_sync(report: Report) -> list[Finding]:
             total,
             spent / 2,
             what=f"Bound by syncs: they take {share(part(spent, total))} of the time",
-            where=f"{count(syncs)} syncs of {count(part(spent, syncs))} cycles each on average, "
+            where=f"{count(syncs)} syncs of {cycles_in_words(part(spent, syncs))} each on average, "
             f"most after {after['after']}",
             amount=spent,
             advice="Merge compute sets that do not need each other's results: the saving is that "
@@ -107,7 +108,7 @@ def bound_by_exchange(report: Report) -> list[Finding]:
             total,
             min(lost, spent),
             what=f"Bound by exchange: moving data takes {share(part(spent, total))} of the time",
-            where=f"most in {_named(worst)}, {count(worst['cycles'])} cycles each time",
+            where=f"most in {_named(worst)}, {cycles_in_words(worst['cycles'])} each time",
             amount=spent,
             advice="Let operations read their operands where they lie; the saving is that of "
             "exchanges in which every tile moves as much as the mean.",
@@ -128,8 +129,8 @@ def bound_by_host(report: Report) -> list[Finding]:
             total,
             hidden,
             what=f"Bound by the host: stream copies take {share(part(spent, total))} of the time",
-            where=f"most in {worst['name'].iloc[0]}, {count(worst['exposed_cycles'].iloc[0])} "
-            "cycles",
+            where=f"most in {worst['name'].iloc[0]}, "
+            f"{cycles_in_words(worst['exposed_cycles'].iloc[0])}",
             amount=spent,
             advice="Let I/O tiles copy while others compute, or copy more at a time.",
             show="stream_bandwidth",
@@ -190,7 +191,7 @@ def poor_use_of_matrix_units(report: Report) -> list[Finding]:
             float(np.rint(saving.sum())),
             what=f"Matrix products reach {share(done)} of what the matrix units can do in float",
             where=f"most in {worst['name']}: {count(worst['flops'])} operations in "
-            f"{count(worst['cycles'])} cycles, {share(worst['float_peak_share'])}",
+            f"{cycles_in_words(worst['cycles'])}, {share(worst['float_peak_share'])}",
             amount=min(int(spent[slow].sum()), total),
             advice="Larger products, or more of them at once, in sizes that fill the units.",
             show="flops_by_compute_set",
@@ -221,9 +222,9 @@ def many_tiny_steps(report: Report) -> list[Finding]:
             total,
             float(np.rint(saving)),
             what=f"{count(tiny.sum())} of {count(computes.sum())} compute steps take less time "
-            f"than a sync ({count(mean)} cycles)",
+            f"than a sync ({cycles_in_words(mean)})",
             where=f"the first is step {int(np.flatnonzero(tiny)[0]):,}; together they take "
-            f"{count(spent[tiny].sum())} cycles",
+            f"{cycles_in_words(spent[tiny].sum())}",
             amount=float(spent[tiny].sum()),
             advice="Do more in each: merge two steps into one and a sync is saved; the saving is "
             "that of one for every two.",
