@@ -31,6 +31,7 @@ COMMIT_SECONDS = 0.08  # and the commit itself: what is killed loses under 0.1 s
 HEARTBEAT_SECONDS = 1.0  # between commits that only tell that the open spans still are
 PATIENCE_SECONDS = 0.5  # how long a commit waits for a reader before the next takes it along
 CLOSING_SECONDS = 30.0  # and the last one
+LATE_SECONDS = 0.25  # without a commit, then the threads that record make one
 HELP_SECONDS = 0.02  # how long a thread that records waits for the writer to get on
 
 
@@ -133,6 +134,8 @@ class Recorder:
 
     def _help(self) -> None:
         """Commit from a thread that records, when the writer could not for too long."""
+        if time.monotonic() - self._last_commit < LATE_SECONDS:
+            return
         # While another thread commits, waiting lets it go on.
         if self._file_lock.acquire(timeout=HELP_SECONDS):
             try:

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable
 from operator import sub
 from time import perf_counter_ns
-from typing import Any, NamedTuple
+from typing import Any
 
 from pvti.schema import (
     CHUNK_RECORDS,
@@ -30,15 +30,7 @@ _told = False  # of an event that was lost
 _SHARED: Any = object()  # in place of a track: of a span that several have entered
 
 
-class Chunk(NamedTuple):
-    """Records of ended events, as the file holds them, and what the file says of them."""
-
-    records: int
-    begin_ns: int
-    end_ns: int
-    data: bytes
-
-
+Packed = tuple[int, int, int, bytes]  # ended events: their number, first begin, last end, records
 LongEvent = tuple[int, int, int, int]  # begin, duration, kind, label
 
 
@@ -88,19 +80,19 @@ class Spans:
         """Copy what is open."""
         return self.open.copy()
 
-    def take(self) -> tuple[list[Chunk], list[LongEvent]]:
+    def take(self) -> tuple[list[Packed], list[LongEvent]]:
         """Take what has ended: chunks, and events whose duration takes more than 32 bits."""
         count = len(self.words)
         words = self.words[:count]
         del self.words[:count]
-        chunks: list[Chunk] = []
+        chunks: list[Packed] = []
         long: list[LongEvent] = []
         for first in range(0, count, 3 * CHUNK_RECORDS):
             _pack(words[first : first + 3 * CHUNK_RECORDS], chunks, long)
         return chunks, long
 
 
-def _pack(words: list[int], chunks: list[Chunk], long: list[LongEvent]) -> None:
+def _pack(words: list[int], chunks: list[Packed], long: list[LongEvent]) -> None:
     begins, ends, keys = words[0::3], words[1::3], words[2::3]
     try:
         durations = array("I", map(sub, ends, begins))
@@ -120,7 +112,7 @@ def _pack(words: list[int], chunks: list[Chunk], long: list[LongEvent]) -> None:
     records = array("Q", bytes(16 * len(begins)))
     records[0::2] = array("Q", begins)
     records[1::2] = array("Q", halves.tobytes())
-    chunks.append(Chunk(len(begins), min(begins), ends[-1], little_endian(records)))
+    chunks.append((len(begins), min(begins), ends[-1], little_endian(records)))
 
 
 class Span:

@@ -6,18 +6,17 @@ import errno
 import os
 import sqlite3
 import time
-import zlib
 from collections.abc import Iterator
 from itertools import chain, islice
 from typing import NamedTuple
 
-from pvti.buffers import HURRY_NANOSECONDS, Row, Track, catalogue
+from pvti.buffers import HURRY_NANOSECONDS, Chunk, Row, Track, catalogue
 from pvti.schema import COLUMNS, WRITER_PRAGMAS, Cell, create_statements, insert_statement
-from pvti.spans import Chunk
 
 BUSY_SECONDS = 0.002  # between two attempts while a reader has the file
 FAULTS = (sqlite3.Error, OSError, MemoryError, OverflowError, ValueError, TypeError)
 VALUES_A_STATEMENT = 999  # what every SQLite allows
+BYTES_A_STATEMENT = 4 << 20  # of chunks: SQLite copies what a statement holds
 PROCESS = 1  # one process a file: the number of its row
 
 Rows = dict[str, list[tuple[Cell, ...]]]
@@ -56,12 +55,12 @@ def take(track: Track, now: int) -> Taken:
     What ends in between is in neither: the next commit has it.
     """
     track.due = now + HURRY_NANOSECONDS
-    chunks, long = track.take()
+    chunks, long = track.take_ended()
     count = len(track.rows)
     rows = track.rows[:count]
     del track.rows[:count]
     rows += (("long_events", (track.number, *event)) for event in long)
-    return Taken(track, [Chunk(*chunk) for chunk in chunks], rows, track.spans())
+    return Taken(track, chunks, rows, track.spans())
 
 
 def remember(opened: dict[int, Open], part: Taken) -> bool:
@@ -138,8 +137,7 @@ class TraceFile:
             row = (track.number, PROCESS, track.tid, track.name)
             rows.setdefault("threads", []).append(row)
         for chunk in part.chunks:
-            check = zlib.crc32(chunk.data)
-            cells = (None, track.number, *chunk[:3], check, chunk.data)
+            cells = (None, track.number, *chunk[:3], chunk.crc, chunk.data)
             rows.setdefault("event_chunks", []).append(cells)
         for table, other in part.rows:
             rows.setdefault(table, []).append(other)
@@ -165,7 +163,8 @@ class TraceFile:
 
     def _insert_rows(self, table: str, rows: list[tuple[Cell, ...]]) -> None:
         """Insert many rows a statement: each lets all other threads run first."""
-        many = VALUES_A_STATEMENT // len(COLUMNS[table])
+        largest = max((len(row[-1]) for row in rows if isinstance(row[-1], bytes)), default=1)
+        many = min(VALUES_A_STATEMENT // len(COLUMNS[table]), max(BYTES_A_STATEMENT // largest, 1))
         for first in range(0, len(rows), many):
             some = rows[first : first + many]
             self._connection.execute(insert_statement(table, len(some)), list(chain(*some)))

@@ -9,10 +9,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
 from test_pvti_processes import run
 
 import pvti
-from pvti import document, schema
+from pvti import buffers, document, schema
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "trace-format.md"
 
@@ -80,6 +81,37 @@ for number in range(200_000):
     query = "SELECT sum(length(data)), sum(records) FROM event_chunks"
     assert rows(str(path), query) == [(16 * 200_000, 200_000)]
     assert path.stat().st_size <= 17 * 200_000
+
+
+def test_a_thread_that_the_writer_leaves_waiting_packs_what_has_ended() -> None:
+    track = buffers.Track(1, 1, "", [], help=lambda: None)
+    records = [(10, 20, 5), (40, 2, 7)]
+    for begin, duration, label in records:
+        track.push(label, begin)
+        track.end(label, begin + duration)
+        track.hurry(now=begin + duration)
+    assert track.take() == ([], [])
+    chunks, long = track.take_ended()
+    packed = [struct.pack("<QII", *record) for record in records]
+    expected = [
+        (1, 10, 30, packed[0], zlib.crc32(packed[0])),
+        (1, 40, 42, packed[1], zlib.crc32(packed[1])),
+    ]
+    assert ([tuple(chunk) for chunk in chunks], long) == (expected, [])
+    assert track.take_ended() == ([], [])
+
+
+def test_what_a_thread_is_just_packing_is_left_to_the_next_commit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(buffers, "TAKING_SECONDS", 0.01)
+    track = buffers.Track(1, 1, "", [], help=lambda: None)
+    track.push(5, 10)
+    track.end(5, 30)
+    with track._taking:
+        track.hurry(now=30)  # as of a finalizer that runs meanwhile
+        assert track.take_ended() == ([], [])
+    assert [chunk.records for chunk in track.take_ended()[0]] == [1]
 
 
 def test_threads_that_record_at_once_lose_and_tear_nothing(
