@@ -308,7 +308,7 @@ def _column(file: Path, column: schema.Column, spend: Spend) -> Values:
     with pq.ParquetFile(file, read_dictionary=[column.name]) as opened:
         _check_flat(file, opened.schema_arrow.field(column.name))
         found = np.empty(opened.metadata.num_rows, DTYPES[column.kind])
-        for batch in opened.iter_batches(AT_ONCE, columns=[column.name]):
+        for batch in opened.iter_batches(AT_ONCE, use_threads=False, columns=[column.name]):
             values = _decoded(file, column, _whole(file, batch, column.name), spend)
             found[filled : filled + len(values)] = values
             filled += len(values)
@@ -356,7 +356,7 @@ def _dense(file: Path, array: schema.Array, spend: Spend) -> Values:
             found, wanted = f"{opened.metadata.num_rows} rows", f"at most one a value of {shape}"
             raise DamagedFileError(file, found, wanted)
         dense: Values = np.zeros(shape, DTYPES[array.kind])
-        for batch in opened.iter_batches(AT_ONCE, columns=names):
+        for batch in opened.iter_batches(AT_ONCE, use_threads=False, columns=names):
             parts = [
                 _decoded(file, column, _whole(file, batch, column.name), spend)
                 for column in columns
