@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -21,7 +20,7 @@ import pvti
 from benchmarks.pvti_measures import KILLS, THREADS
 
 THREAD_RUNS = 5  # in turn with one thread
-RUNS = 9  # of the demo, traced and untraced
+RUNS = 9  # of the demo, traced and untraced at once
 ENTRY = "benchmarks.pvti_measures"
 # What else makes two runs of one program differ: threads that wait busily, the order of sets.
 ALIKE = {"OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
@@ -45,13 +44,17 @@ class Row(NamedTuple):
         return f"| {self.name:<58} | {self.measured:12,.5g} {self.unit:<2} | {goal} | {verdict} |"
 
 
+def environment_of(accelerated: bool) -> dict[str, str]:
+    """Give what a measured process finds in its environment."""
+    own = {k: v for k, v in os.environ.items() if k != "PVTI_OPTIONS"}
+    return own | ALIKE | {"PVTI_ACCELERATOR": str(int(accelerated))}
+
+
 def child(measure: str, accelerator: bool) -> dict[str, float] | None:
     """Measure in a new process; None when what it needs is not installed."""
-    environment = {k: v for k, v in os.environ.items() if k != "PVTI_OPTIONS"}
-    environment |= ALIKE | {"PVTI_ACCELERATOR": str(int(accelerator))}
     done = subprocess.run(
         [sys.executable, "-m", ENTRY, measure],
-        env=environment, capture_output=True, text=True,
+        env=environment_of(accelerator), capture_output=True, text=True,
     )  # fmt: skip
     if "ModuleNotFoundError" in done.stderr:
         print(f"{measure}: not installed (pip install 'tilescope[bench]')", file=sys.stderr)
@@ -117,18 +120,39 @@ def rival_rows() -> list[Row]:
     return [Row(names[name], figures[name]) for name, figures in found.items() if figures]
 
 
-def processor_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+def started(measure: str, accelerated: bool, core: int) -> subprocess.Popen[bytes]:
+    """Start a measure on one core, where the system lets a process choose."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", ENTRY, measure],
+        env=environment_of(accelerated), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(process.pid, {core})
+    return process
+
+
+def processor_seconds(process: subprocess.Popen[bytes]) -> float:
+    """Wait for a process; give what it took of the processor."""
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"the demo ended with {process.returncode}")
     return used.ru_utime + used.ru_stime
 
 
 def demo_rows(accelerated: bool) -> list[Row]:
-    """Compare the processor time of the demo, traced and untraced in turn."""
+    """Compare the processor time of the demo, traced and untraced.
+
+    A machine that others share changes its speed by more than tracing costs. Each traced run has
+    an untraced one beside it, and the two change cores.
+    """
     seconds: dict[str, list[float]] = {"demo, untraced": [], "demo": []}
-    for measure in tuple(seconds) * RUNS:
-        before = processor_seconds()
-        child(measure, accelerated)
-        seconds[measure].append(processor_seconds() - before)
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0, 0]
+    for run in range(RUNS):
+        own = [cores[0], cores[-1]][:: -1 if run % 2 else 1]
+        pair = [started(m, accelerated, core) for m, core in zip(seconds, own, strict=True)]
+        for measure, process in zip(seconds, pair, strict=True):
+            seconds[measure].append(processor_seconds(process))
     plain, traced = map(statistics.median, seconds.values())
     kind = "C" if accelerated else "Python"
     return [
