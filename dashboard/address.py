@@ -105,14 +105,14 @@ def _number(key: str, text: str) -> int:
     return int(text)
 
 
-def parse_range(text: str) -> Range:
+def parse_range(text: str, key: str = "range") -> Range:
     """Read `0-34000`; raises AddressError."""
     begin, dash, end = text.partition("-")
     if not dash or not begin or not end:
-        raise AddressError(f"range={text}: no range; write begin and end, as in range=0-34000")
-    window = Range(_number("range", begin), _number("range", end))
+        raise AddressError(f"{key}={text}: no range; write begin and end, as in {key}=0-34000")
+    window = Range(_number(key, begin), _number(key, end))
     if window.begin >= window.end:
-        raise AddressError(f"range={text}: empty; the end must be after the begin")
+        raise AddressError(f"{key}={text}: empty; the end must be after the begin")
     return window
 
 

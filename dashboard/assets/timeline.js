@@ -315,9 +315,10 @@
       if (!data) return;
       let from = data.item.indexOf(this.selected);
       if (this.selected < 0 || from < 0) {
-        const inView = (i) => data.item[i] >= 0 && data.begin[i] + data.length[i] >= this.view.begin && data.begin[i] < this.view.end;
-        from = Array.from({ length: data.n }, (_, i) => i).find(inView);
-        if (from !== undefined) this.select(from);
+        const inView = (i) => data.begin[i] + data.length[i] >= this.view.begin && data.begin[i] < this.view.end;
+        const seen = Array.from({ length: data.n }, (_, i) => i).filter(inView);
+        from = [seen.find((i) => data.item[i] >= 0), seen.find((i) => data.count[i] > 1)].find((i) => i !== undefined);
+        if (from !== undefined) this.select(from); // of many together it zooms in, as a click does
         return;
       }
       const [first, stop] = [...data.places.values()].find((place) => from >= place[0] && from < place[1]);

@@ -9,7 +9,16 @@
   /** Give the keys on which the answers of a source depend. */
   const optionsOf = (source) => (source === "device" ? [...OPTIONS, "filter"] : OPTIONS);
 
-  const list = (text) => new Set((text || "").split(",").filter(Boolean).map(decodeURIComponent));
+  /** Read a name of a list; of a link that was cut or typed, as it stands. */
+  function decoded(text) {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return text;
+    }
+  }
+
+  const list = (text) => new Set((text || "").split(",").filter(Boolean).map(decoded));
 
   function range(text) {
     const found = (text || "").match(/^(\d+)-(\d+)$/);
@@ -39,7 +48,7 @@
     const [first, last] = layout.extent;
     const whole = Math.max(last - first, SMALLEST);
     const span = Math.min(Math.max(end - begin, SMALLEST), whole);
-    const from = Math.max(Math.min(Math.max(begin, first), last - span), Math.min(first, last - span));
+    const from = Math.max(Math.min(begin, last - span), first);
     return { begin: from, end: from + span };
   }
 

@@ -15,13 +15,14 @@
     });
   }
 
-  /** Make the button that chooses a rectangle, with its name. */
+  /** Make the button that chooses a rectangle, or zooms to it, with its name. */
   function named(timeline, i) {
     const { data } = timeline;
     const name = document.createElement("button");
     name.type = "button";
     name.textContent = data.label[i] === window.tilescope.paint.NO_LABEL ? "(zoom in)" : data.labels[data.label[i]];
-    name.addEventListener("click", () => timeline.select(i));
+    const end = data.begin[i] + data.length[i];
+    name.addEventListener("click", () => (data.item[i] < 0 ? timeline.fit(data.begin[i], end) : timeline.select(i)));
     return name;
   }
 

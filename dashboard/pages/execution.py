@@ -159,7 +159,7 @@ def window_of(store: Store, chosen: Address) -> tuple[Range, str]:
     """Give the part of the execution that is chosen, or in view, and what to call it."""
     selection = chosen.text("selection")
     if selection:
-        return address.parse_range(selection), "Chosen range"
+        return address.parse_range(selection, "selection"), "Chosen range"
     if chosen.range:
         return chosen.range, "In view"
     whole = timeline(store, "device", chosen.report, _options(chosen))

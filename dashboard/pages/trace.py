@@ -242,7 +242,7 @@ def window_of(whole: Timeline, chosen: Address) -> tuple[Range, str]:
     """Give the part of the trace that is chosen, or in view, and what to call it."""
     selection = chosen.text("selection")
     if selection:
-        return address.parse_range(selection), "In the chosen range"
+        return address.parse_range(selection, "selection"), "In the chosen range"
     return (chosen.range, "In view") if chosen.range else (Range(*whole.extent), "In all")
 
 

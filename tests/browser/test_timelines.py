@@ -79,7 +79,7 @@ def heads(page: Any, *names: str) -> None:
 def test_two_files_stand_below_each_other_and_are_folded_pinned_and_merged(
     open_page: Opener,
 ) -> None:
-    page = open_page("/trace?closed=one.pvti")
+    page = open_page("/trace?closed=one.pvti,%25")  # of a link that was cut
     drawn(page)
     threads = ("thread 0", "thread 1")
     heads(page, "one.pvti", "two.pvti", "made.py 2", *threads)
