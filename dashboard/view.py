@@ -68,14 +68,22 @@ def plot(
 
 
 def panel(
-    identifier: str, path: str, keys: Sequence[str], *, themed: bool = False, name: str = ""
+    identifier: str,
+    path: str,
+    keys: Sequence[str],
+    *,
+    themed: bool = False,
+    name: str = "",
+    inner: bool = False,
 ) -> Element:
     """Make room for what follows these keys of the address; `fill` makes it.
 
     With `themed` it is made again when light and dark change, for what holds colours of its own.
+    One that is `inner` lies in another panel, which need not depend on its keys.
     """
     return html.Div(
-        [html.Div(id=identifier, className=name), _watched(identifier, path, keys, themed=themed)]
+        [html.Div(id=identifier, className=name), _watched(identifier, path, keys, themed=themed)],
+        **({"data-inner": identifier} if inner else {}),
     )
 
 

@@ -2,9 +2,12 @@
 (function () {
   "use strict";
 
+  const DRAWN_BY = ["report", "node", "ipu", "tile"]; // what the window `seen` of a graph belongs to
+
   /** Set keys of the address (null drops one); `replace` leaves no entry in the history. */
   function go(changes, replace) {
     const search = new URLSearchParams(window.location.search);
+    if (DRAWN_BY.some((key) => key in changes)) search.delete("seen");
     for (const [key, value] of Object.entries(changes)) {
       if (value === null || value === undefined || value === "") search.delete(key);
       else search.set(key, String(value));

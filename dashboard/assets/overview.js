@@ -38,7 +38,10 @@
       align(strip);
       if (strip !== dragging) draw(strip, windowOf(strip));
     }
-    document.querySelectorAll(".magnifier").forEach(tell);
+    document.querySelectorAll(".magnifier").forEach((panel) => {
+      restore(panel.dataset.magnifies);
+      tell(panel);
+    });
   }
 
   function choose(strip, begin, end) {
@@ -138,6 +141,29 @@
     window.Plotly.relayout(plot, { "xaxis.range": x, "yaxis.range": y }).then(show);
   }
 
+  // What is seen of a plot without a strip stands in the address, too: x and y of its corners.
+
+  const restored = new WeakMap(); // plot -> the `meta` of the figure that was last set to the address
+  const cornersOf = ({ x, y }) => [...x, ...y].map((place) => Number(place.toFixed(3))).join(",");
+
+  window.tilescope.moved = (plot) => {
+    const { meta, xaxis, yaxis } = plot.layout;
+    if (meta && meta.whole && restored.get(plot) === meta) {
+      const now = cornersOf({ x: xaxis.range, y: yaxis.range });
+      go({ seen: now === cornersOf(meta.whole) ? null : now }, true);
+    }
+    show();
+  };
+
+  /** Show of a figure that is new what the address says. */
+  function restore(name) {
+    const plot = drawnPlot(name);
+    if (!plot || !plot._fullLayout || restored.get(plot) === plot.layout.meta) return;
+    restored.set(plot, plot.layout.meta);
+    const [left, right, low, high] = (read("seen") || "").split(",").map(Number);
+    if (left < right && low !== high && Number.isFinite(high)) relayout(plot, [left, right], [low, high]);
+  }
+
   /** Move what is seen of a plot by a share of it. */
   function moveBy(name, share) {
     const strip = stripOf(name);
@@ -206,13 +232,6 @@
     if (event.key === "Escape") event.target.value = "";
     event.target.blur();
   });
-  // A plot without a strip is moved by dragging, which asks nobody.
-  for (const kind of ["pointerup", "dblclick"]) {
-    document.addEventListener(kind, (event) => {
-      if (event.target.closest && event.target.closest(".plot")) setTimeout(show, 60);
-    });
-  }
-
   // The wheel: over a strip, and over its plot with Ctrl, as turning it alone moves the page there.
 
   const PAUSE = 90; // milliseconds without a turn after which it is done

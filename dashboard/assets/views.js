@@ -117,8 +117,9 @@
 
   /** Tell views and controls what the address says, where that is new. */
   function tell(pathname, asked, theme, shown) {
+    const inner = innerPanels().map(({ dataset }) => ({ view: dataset.inner }));
     for (const [kind, ids] of Object.entries(known)) {
-      for (const id of ids) {
+      for (const id of kind === "view" ? [...ids, ...inner] : ids) {
         const properties = propertiesOf(id);
         if (!properties) continue;
         const now = properties[VALUE[kind]];
@@ -132,13 +133,27 @@
   const placeOf = (path, asked) => ({ path, report: asked.get("report"), against: asked.get("against") });
   const dataOf = (id) => (propertiesOf(id) || {}).data;
 
-  // At once, before Dash hears of the new address: what it has to do then waits for no answer.
-  window.addEventListener("popstate", () => {
+  /** Tell all that is on the page what the address says, if it is the page of the address. */
+  function tellNow() {
     const { pathname, search } = window.location;
     const asked = new URLSearchParams(search);
     if (!same(placeOf(pathname, asked), dataOf("place"))) return;
     tell(pathname, asked, dataOf("theme"), dataOf("shown"));
+  }
+
+  // A panel in a panel: Dash does not call `follow` for what `follow` itself led to.
+
+  const met = new WeakSet();
+  const innerPanels = () => [...document.querySelectorAll("[data-inner]")];
+
+  onArrival(() => {
+    const fresh = innerPanels().filter((panel) => !met.has(panel));
+    fresh.forEach((panel) => met.add(panel));
+    if (fresh.length) tellNow();
   });
+
+  // At once, before Dash hears of the new address: what it has to do then waits for no answer.
+  window.addEventListener("popstate", tellNow);
 
   /** Tell the views that came what the address says; all of them, when the theme is another. */
   function follow(theme, stamped, pathname, search, shown, views, ids) {
@@ -274,7 +289,8 @@
       },
       plotly_afterplot: () => mark(plot, key),
     };
-    if (place.dataset.zooms !== undefined) acts.plotly_relayout = zoomed;
+    const zooms = place.dataset.zooms !== undefined;
+    acts.plotly_relayout = zooms ? zoomed : () => window.tilescope.moved(plot);
     bound.set(plot, acts);
     for (const [kind, act] of Object.entries(acts)) plot.on(kind, act);
     mark(plot, key);

@@ -45,7 +45,7 @@ def layout(store: Store, chosen: Address) -> Element:
     plot = view.plot("liveness-plot", PATH, drawn, height=0, picks="step", zooms=True)
     small = view.panel("liveness-overview", PATH, PLACE)
     above = [_head(report), _tools(report, chosen), small, plot]
-    keys = (*PLACE, "step", "filter", "find", "tab", "variable")
+    keys = (*PLACE, "step", "filter", "find", "tab")
     below = [
         controls.tabs(tabs.choices(report), chosen),
         view.panel("liveness-details", PATH, keys, themed=True),
@@ -147,6 +147,7 @@ def register(app: Dash, store: Store) -> None:
         ("liveness-overview", overview),
         ("liveness-peak", peak_link),
         ("liveness-details", details),
+        ("liveness-bars", tabs.bars),
     ):
         view.fill(app, store, identifier, make)
     for identifier, (columns, frame) in tabs.PAGED.items():

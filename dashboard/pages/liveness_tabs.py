@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from dash import dcc, html
 
-from dashboard import address, components, controls, tables
+from dashboard import address, components, controls, tables, view
 from dashboard.address import Address
 from dashboard.components import PLOT_CONFIG, Column, Element, Frame
 from dashboard.figures import liveness as figures
@@ -258,12 +258,22 @@ def cycles(store: Store, chosen: Address, _theme: Theme) -> Element:
     return html.Div([head, note, components.table("liveness-cycles", frame, CYCLE_COLUMNS)])
 
 
-def lifetimes(store: Store, chosen: Address, theme: Theme) -> Element:
-    """Draw when the variables that the filter leaves are live, and list them."""
+def lifetimes(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """List the variables that the filter leaves, below the bars of some; these alone are chosen."""
+    if not len(lifetimes_frame(store, chosen)):
+        return components.message("No variable fits the filter.")
+    keys = ("ipu", "tile", "filter", "variable")
+    grid = tables.paged(
+        "liveness-lifetimes", LIFETIME_COLUMNS, picks=("variable", "variable"), many=True
+    )
+    drawn = view.panel("liveness-bars", chosen.path, keys, themed=True, inner=True)
+    return html.Div([drawn, grid])
+
+
+def bars(store: Store, chosen: Address, theme: Theme) -> Element:
+    """Draw when the chosen variables are live, or those kept longest for their size."""
     report = store.report(chosen.report)
     frame = lifetimes_frame(store, chosen)
-    if not len(frame):
-        return components.message("No variable fits the filter.")
     picked = list(chosen.numbers("variable"))
     rows = picked or frame["variable"].head(MOST_BARS).tolist()
     intervals = live_steps.lifetime_intervals(report, variables=rows)
@@ -278,11 +288,8 @@ def lifetimes(store: Store, chosen: Address, theme: Theme) -> Element:
         id="liveness-lifetimes-plot", figure=figure, config=PLOT_CONFIG, responsive=True,
         style={"height": f"{figure.layout.height}px"},
     )  # fmt: skip
-    grid = tables.paged(
-        "liveness-lifetimes", LIFETIME_COLUMNS, picks=("variable", "variable"), many=True
-    )
     head = _titled("Lifetimes", words, "liveness-lifetimes", "liveness-lifetimes-plot")
-    return html.Div([head, plot, grid])
+    return html.Div([head, plot])
 
 
 def _lifetimes(report: Report) -> Frame:

@@ -144,6 +144,9 @@ def test_magnification_is_typed_and_its_panel_stays_open(open_page: Opener) -> N
     settled(page).locator(".magnification").fill("150 %")
     page.keyboard.press("Enter")
     expect(fold).to_have_text("150 %")
+    in_address(page, "seen=")
+    page.reload()
+    expect(fold).to_have_text("150 %")
     fold.click()
     expect(page.locator(".magnification")).to_be_hidden()
 

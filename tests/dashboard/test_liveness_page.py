@@ -163,12 +163,18 @@ def test_of_many_steps_the_first_the_fullest_and_the_last_are_shown(store: Store
         ("always", "Always live"),
         ("vertices", "All tiles at step 6"),
         ("cycles", "Estimated, once each; the longest takes 114 cycles."),
-        ("lifetimes", "5 of 5 variables"),
         ("steps", "14 steps; click one"),
     ],
 )
 def test_every_tab_says_what_it_shows(store: Store, tab: str, text: str) -> None:
     assert text in words(shown(store, f"?tab={tab}"))
+
+
+@pytest.mark.parametrize(
+    ("search", "text"), [("", "5 of 5 variables"), ("?variable=1,3", "2 chosen; click a row")]
+)
+def test_bars_say_which_variables_they_are_of(store: Store, search: str, text: str) -> None:
+    assert text in words(liveness_tabs.bars(store, address.parse("/liveness", search), "light"))
 
 
 def test_filter_of_steps_is_counted_and_lists_them(store: Store) -> None:
