@@ -56,13 +56,13 @@ LIVENESS = (  # (program, liveness step around it), depth first, through the cal
 # The programs as written: (type, name, around, programs it became, more columns)
 WRITTEN: tuple[tuple[str, str, int, tuple[int, ...], dict[str, Any]], ...] = (
     ("Sequence", "", -1, (0,), {}),
-    ("Copy", "", 0, (1, 2), {"source": "x", "destination": "x", "bytes": 80}),
+    ("Copy", "", 0, (1, 2), {"source": "stream x", "destination": "x", "bytes": 80}),
     ("Repeat", "", 0, (3,), {"count": 2}),
     ("Sequence", "", 2, (4,), {}),
     ("Execute", "multiply", 3, (5, 6), {"compute_set": 0}),
     ("Call", "", 3, (7,), {"target": 0}),
     ("Execute", "reduce", 0, (13, 8, 9), {"compute_set": 1}),
-    ("Copy", "y/StreamCopy", 0, (10,), {"source": "y", "destination": "y", "bytes": 4}),
+    ("Copy", "y/StreamCopy", 0, (10,), {"source": "y", "destination": "stream y", "bytes": 4}),
     ("Sequence", "", -1, (11,), {}),
     ("Execute", "add", 8, (12,), {"compute_set": 2}),
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pva.analysis.program_tree import COMPILED, STAGES, WRITTEN, program_tree
-from pva.analysis.programs import elapsed, summed
+from pva.analysis.programs import Integers, Texts, elapsed, summed
 from pva.analysis.selection import chosen
 from pva.analysis.written_programs import origins_of, outermost
 
@@ -16,7 +16,17 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
-__all__ = ["COMPILED", "STAGES", "WRITTEN", "compiled_of", "compiled_programs", "compiled_types"]
+__all__ = [
+    "COMPILED",
+    "STAGES",
+    "WRITTEN",
+    "compiled_of",
+    "compiled_programs",
+    "compiled_types",
+    "first_programs",
+    "origins_of",
+    "owners_of_written",
+]
 
 OWN = ""  # stands for what the compiler adds, which nobody wrote
 UNKNOWN = -1
@@ -75,3 +85,30 @@ def compiled_types(report: Report) -> pd.DataFrame:
         found["cycles"] = UNKNOWN
     found = found[["written", "compiled", "programs", "cycles"]]
     return found.sort_values("programs", ascending=False, kind="stable", ignore_index=True)
+
+
+def first_programs(report: Report, tree: pd.DataFrame) -> Integers:
+    """Give by written program the first that it was compiled to, -1 for one that became none.
+
+    `tree` is the `program_tree` of the compiled.
+    """
+    programs = tree["program"].to_numpy()
+    found = np.full(len(report.dataset.column("written_programs", "type")), UNKNOWN)
+    rows, lines = np.unique(origins_of(report)[programs], return_index=True)
+    found[rows[rows >= 0]] = programs[lines[rows >= 0]]
+    return found
+
+
+def owners_of_written(report: Report, owners: Texts) -> Texts:
+    """Name the operation of each written program: that of the first it became that has one.
+
+    `owners` are by compiled program, and last that of an unknown one, which ends the answer, too.
+    """
+    count = len(report.dataset.column("written_programs", "type"))
+    found: Texts = np.full(count + 1, owners[-1], dtype=object)
+    origins = origins_of(report)
+    named = np.array([not str(owner).startswith("(") for owner in owners[:-1]], dtype=bool)
+    for chosen_ones in (~named, named):
+        rows = np.flatnonzero(chosen_ones & (origins >= 0))[::-1]
+        found[origins[rows]] = owners[rows]
+    return found

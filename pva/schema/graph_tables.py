@@ -93,7 +93,7 @@ GRAPH_TABLES: tuple[Table, ...] = (
         whole("compute_set", "", "row of compute_sets", optional=True),
         whole("target", "", "function called: an index into function_programs", optional=True),
         whole("count", "", "times that a Repeat runs its body", optional=True),
-        text("source", "what it reads: variables, or the handle of a stream or remote buffer", optional=True),
+        text("source", "what it reads: variables, or a stream or remote buffer by its handle", optional=True),
         text("destination", "what it writes, told likewise", optional=True),
         whole("bytes", "bytes", "what a copy moves", optional=True),
     ), "the stage before compilation: programs as they were given to the engine, functions last; "

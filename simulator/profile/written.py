@@ -22,6 +22,7 @@ from simulator.graph.program import (
     WriteUndef,
     tensors_of,
 )
+from simulator.graph.streams import Stream
 from simulator.graph.tensor import Tensor
 
 TYPES = {name: number for number, name in enumerate(schema.WRITTEN_TYPES)}
@@ -88,4 +89,6 @@ def _described(node: Program) -> _Described:
 
 
 def _named(end: End) -> str:
-    return end.describe() if isinstance(end, Tensor) else end.handle
+    if isinstance(end, Tensor):
+        return end.describe()
+    return f"{'stream' if isinstance(end, Stream) else 'remote buffer'} {end.handle}"

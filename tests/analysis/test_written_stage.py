@@ -22,7 +22,7 @@ def test_lines_are_the_programs_as_they_were_written_functions_last() -> None:
     assert frame["part"].tolist() == ["control"] * 8 + ["function"] * 2
     assert frame["number"].tolist() == [0] * 10
     assert frame["type"].tolist()[1:4] == ["Copy", "Repeat", "Sequence"]
-    assert frame["name"].tolist()[:2] == ["", "x to x"]
+    assert frame["name"].tolist()[:2] == ["", "stream x to x"]
 
 
 def test_a_written_program_costs_what_it_became() -> None:
@@ -70,7 +70,7 @@ def test_types_are_counted_as_written_and_as_compiled() -> None:
 def test_a_copy_tells_where_from_where_to_and_how_much() -> None:
     figures = written_figures(small(), program=1)
     assert (figures.type, figures.source, figures.destination, figures.bytes) == (
-        "Copy", "x", "x", 80,
+        "Copy", "stream x", "x", 80,
     )  # fmt: skip
     assert written_figures(small(), program=4).compute_set_name == "multiply"
 

@@ -101,7 +101,13 @@ def test_a_row_tells_what_a_program_says(graph: Graph, flag: Any) -> None:
     executable: Executable = compile_graph(graph, [program])
     table = written_tables(executable.lowered)["written_programs"]
     rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-    known = {"source": "feed", "destination": "flag", "bytes": 4, "name": "load", "parent": 0}
+    known = {
+        "source": "stream feed",
+        "destination": "flag",
+        "bytes": 4,
+        "name": "load",
+        "parent": 0,
+    }
     assert rows[1] | known == rows[1]
     assert rows[2] | {"type": TYPES["Repeat"], "count": 5, "name": "five"} == rows[2]
     assert (rows[4]["source"], rows[5]["role"]) == ("flag", "true")
