@@ -61,6 +61,7 @@ SHORTCUTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("←  →", "Close or open what is in it"),
         ("Enter", "Choose it; in the search box, choose the next found"),
         ("Shift Enter", "In the search box, choose the one found before"),
+        ("s", "Show the other stage: as compiled, as written"),
     ),
     "In the documentation": (
         ("Enter, Shift Enter", "In the search box, go to the next or the previous section found"),

@@ -82,7 +82,16 @@ PROGRAM_COLOURS: dict[str, tuple[str, str, str]] = {
     "SetLocalConsensusFromVar": ("Local consensus", "#b4b9c0", "#7d848e"),
     "WriteUndef": ("Write undefined", "#d5d8dc", "#8d949e"),
 }
-_OF_KINDS = STEP_COLOURS | PROGRAM_COLOURS
+# Type of a program as it was written, before compilation: (words, light, dark).
+WRITTEN_COLOURS: dict[str, tuple[str, str, str]] = {
+    "Execute": ("Execute", "#f66271", "#ef6776"),
+    "Copy": ("Copy", "#a5dae3", "#6fbccb"),
+    "CrossReplicaCopy": ("Copy between replicas", "#9db8a5", "#8fb59b"),
+    "Block": ("Block", "#8fb8e8", "#6d97cc"),
+    "PrintTensor": ("Print tensor", "#f2b797", "#dc996f"),
+    "ErrorProgram": ("Error", "#b3261e", "#ff8a80"),
+}
+_OF_KINDS = STEP_COLOURS | PROGRAM_COLOURS | WRITTEN_COLOURS
 
 # Channels of a host trace take these in order.
 SERIES = (

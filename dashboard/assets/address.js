@@ -31,6 +31,7 @@
     const kept = new URLSearchParams(window.location.search);
     const chosen = new Set([
       "tile", "step", "event", "range", "filter", "ipu", "program", "turned", "part", "operation", "layer",
+      "stage",
     ]);
     const changes = { report: key };
     for (const name of kept.keys()) if (chosen.has(name)) changes[name] = null;

@@ -55,7 +55,8 @@
       if (!one || one.value === null || one.value === undefined) return;
       const key = one.id.address;
       if ((read(key) || one.id.default) === one.value) return;
-      go({ [key]: one.value === one.id.default ? null : one.value }, key !== "tab");
+      const dropped = key === "stage" ? { part: null } : {}; // stages have parts of their own
+      go({ ...dropped, [key]: one.value === one.id.default ? null : one.value }, key !== "tab");
     },
     setSwitch: () => {
       const one = changed();
@@ -197,6 +198,7 @@
     h: () => press(".page-help"),
     u: () => press(".preferences > summary"),
     e: () => press(".exports > summary"),
+    s: () => window.tilescope.turnStage(),
     c: () => go({ tile: null, step: null, event: null, ipu: null, node: null }),
   };
 

@@ -130,6 +130,12 @@
     true
   );
 
+  /** Show the other stage of the compilation, with the same program chosen. */
+  function turnStage() {
+    if (!document.querySelector("input[id*='\"address\":\"stage\"']")) return;
+    go({ stage: read("stage") === "written" ? null : "written", part: null }, true);
+  }
+
   // The table of operations: its columns, and the row that is chosen.
 
   const none = () => window.dash_clientside.no_update;
@@ -152,6 +158,7 @@
     return none();
   }
 
+  window.tilescope.turnStage = turnStage;
   Object.assign(window.dash_clientside.tilescope, {
     showLine, pickProgram, goTo, chooseColumns, showOperation,
   });

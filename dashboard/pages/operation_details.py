@@ -14,6 +14,7 @@ from dashboard.components import Column, Element, Frame, facts
 from dashboard.figures.tiles import by_tile
 from dashboard.pages.operation_totals import totals_table
 from dashboard.pages.program_details import contexts_table, with_time
+from dashboard.pages.program_stage import whole_tree
 from dashboard.pages.program_words import line_words
 from dashboard.pages.words import counted
 from dashboard.store import Store
@@ -21,7 +22,6 @@ from dashboard.theme import Theme
 from pva import units
 from pva.analysis import operation_parts as parts
 from pva.analysis.costs import operation_totals
-from pva.analysis.program_tree import program_tree
 from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
 
@@ -189,7 +189,7 @@ def _tree(store: Store, shown: Chosen, theme: Theme) -> Element:
     del theme
     key = shown.address.report
     report = store.report(key)
-    tree = store.derived(key, "program_tree", lambda: program_tree(report))
+    tree = whole_tree(store, key)
     lines = tree[tree["program"].isin(parts.operation_programs(report, **shown.asked()))]
     if not len(lines):
         return components.message("It has variables, and no program.")

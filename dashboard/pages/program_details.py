@@ -13,15 +13,17 @@ from dashboard import address, components, controls, downloads, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, facts
 from dashboard.figures.tiles import by_tile
+from dashboard.pages import written_details
 from dashboard.pages.documents import flat_pairs
+from dashboard.pages.program_stage import known_stages, stage_of, whole_tree
 from dashboard.pages.words import counted
 from dashboard.store import Report, Store
 from dashboard.theme import Theme, step_words
 from pva import units
 from pva.analysis import program_parts as parts
+from pva.analysis.compilation import WRITTEN, origins_of
 from pva.analysis.layers import DEFAULT, owners_in
 from pva.analysis.program_parts import ProgramFigures
-from pva.analysis.program_tree import program_tree
 from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
 
@@ -69,6 +71,7 @@ TABS = (
 def register(app: Dash, store: Store, identifier: str) -> None:
     """Have the panel follow the chosen program, and offer what it shows."""
     view.fill(app, store, identifier, details)
+    downloads.offer(app, written_details.DOWNLOAD, written_details.offered)
     for name, (analysis, _) in DOWNLOADS.items():
         downloads.offer(app, name, _offered(analysis))
 
@@ -93,6 +96,8 @@ def details(store: Store, chosen: Address, theme: Theme) -> Element:
     if not chosen.text("program"):
         return components.message(CHOOSE, hint=CHOOSE_HINT)
     report = store.report(chosen.report)
+    if stage_of(report, chosen) == WRITTEN:
+        return written_details.details(store, chosen, theme)
     figures = parts.program_figures(report, program=chosen_program(chosen))
     tabs = _tabs(report, figures)
     known = [tab[0] for tab in tabs if len(tab) == 2]
@@ -141,6 +146,7 @@ def _head(store: Store, report: Report, chosen: Address, figures: ProgramFigures
             {} if operation.startswith("(") else of_layer | {"operation": operation},
         ),
         ("Its function", "/programs", -1, {"program": function} if function else {}),
+        ("As written", "/programs", -1, _written(report, figures)),
     ]
     if figures.longest_step == figures.first_step:
         links.pop(2)
@@ -188,11 +194,18 @@ def _function(report: Report, figures: ProgramFigures) -> str:
     return str(data.column("function_programs", "program")[called])
 
 
+def _written(report: Report, figures: ProgramFigures) -> dict[str, str]:
+    """Give the options of a link to the program that this one was made of; none without one."""
+    if WRITTEN not in known_stages(report) or origins_of(report)[figures.program] < 0:
+        return {}
+    return {"program": str(figures.program), "stage": WRITTEN}
+
+
 def _details(store: Store, chosen: Address, figures: ProgramFigures, theme: Theme) -> Element:
     del theme
     report = store.report(chosen.report)
     clock = float(report.dataset.value("target", "clock_frequency"))
-    tree = store.derived(chosen.report, "program_tree", lambda: program_tree(report))
+    tree = whole_tree(store, chosen.report)
     line: Lines = tree[tree["program"] == figures.program].iloc[:1].to_dict("records")
     columns = [_identity(figures, line), _time(figures, line, clock), _space(figures)]
     return html.Div([facts(pairs) for pairs in columns if pairs], className="facts-columns")

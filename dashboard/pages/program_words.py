@@ -18,18 +18,48 @@ from pva.analysis.program_stages import AROUND, PART
 MOST_STAGES = 6  # of a sentence
 NOTABLE = 0.04  # of the cycles: what a sentence or a key names
 MOST_IN_BAR, MOST_IN_KEY = 120, 12
+MOST_KINDS = 4
 _SYNC = "(Sync)"
 _HUES = [hue for hue in SERIES if hue not in ("#ccbb44", "#ddcc77")]  # they look like a sync
 
 
-def line_words(lines: Frame) -> Any:
-    """Say what each line does: its type in words, with how often, or which function."""
+def line_words(lines: Frame, roles: Any = None) -> Any:
+    """Say what each line does: its type in words, with how often, which function, which branch."""
     words = lines["type"].map(step_words)
     count, called = lines["count"], lines["function"]
     words = words.where(count < 0, words + " " + count.map("{:,}".format) + " times")
     words = words.where(called < 0, words + " function " + called.astype(str))
     sync = (lines["type"] == "Sync") & (lines["sync_type"] != "None")
-    return words.where(~sync, words + ", " + lines["sync_type"].str.lower())
+    words = words.where(~sync, words + ", " + lines["sync_type"].str.lower())
+    return words if roles is None else words.where(roles == "", words + " (" + roles + ")")
+
+
+def written_sentence(tree: Frame, types: Frame) -> tuple[str, str]:
+    """Say which line of what was written takes most, and what the compiler made of it all."""
+    more = _compiled_words(tree, types)
+    column = "cycles" if bool((tree["cycles"] >= 0).any()) else "estimated_cycles"
+    leaves = tree[(tree["end"] == tree.index + 1) & (tree["function"] < 0)]
+    leaves = leaves[leaves[column] > 0]
+    if not len(leaves):
+        return "The report tells no cycles of the programs as written.", more
+    most = leaves.loc[leaves[column].idxmax()]
+    recorded = column == "cycles"
+    share = f" ({units.share(most['share'])} of all)" if recorded else " by estimate"
+    what = f"{step_words(most['type'])} {most['name']}".strip()
+    taken = units.cycles_in_words(most[column])
+    return f"Of what was written, {what} takes longest: {taken}{share}.", more
+
+
+def _compiled_words(tree: Frame, types: Frame) -> str:
+    """Say how many programs the compiler made of how many, of which kinds, and of its own."""
+    made = types[types["written"] != ""]
+    kinds = made.groupby("compiled", sort=False)["programs"].sum()
+    kinds = kinds.sort_values(ascending=False, kind="stable")
+    named = [f"{step_words(kind)} {count:,}" for kind, count in kinds.items()]
+    few = ", ".join(named[:MOST_KINDS]) + (", …" if len(named) > MOST_KINDS else "")
+    own = int(types["programs"].sum() - made["programs"].sum())
+    became = f"{counted(len(tree), 'program')} as written became {made['programs'].sum():,}"
+    return f"{became} ({few}); the compiler adds {units.count(own) if own else 'none'} of its own."
 
 
 def stages_sentence(stages: Frame, *, recorded: bool) -> str:

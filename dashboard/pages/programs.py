@@ -13,23 +13,39 @@ from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame
 from dashboard.pages import program_details
-from dashboard.pages.program_words import line_words, more_words, stage_shares, stages_sentence
+from dashboard.pages.program_stage import (
+    StageTree,
+    owners_at,
+    selector,
+    stage_of,
+    stage_tree,
+    whole_tree,
+)
+from dashboard.pages.program_words import (
+    line_words,
+    more_words,
+    stage_shares,
+    stages_sentence,
+    written_sentence,
+)
 from dashboard.pages.provenance import badge
 from dashboard.store import Store
 from dashboard.theme import Theme
 from pva.analysis import program_lines as lines
-from pva.analysis.layers import DEFAULT, owners_in, software_layers
+from pva.analysis.compilation import WRITTEN, compiled_types
+from pva.analysis.layers import software_layers
 from pva.analysis.program_stages import program_stages
-from pva.analysis.program_tree import program_tree
 from pva.analysis.selection import SelectionError
 
 PATH, TITLE = "/programs", "Program tree"
 
 GRID, PLACE, FOUND = "programs-tree", "programs-place", "programs-found"
+HEAD, PARTS = "programs-head", "programs-parts"
 ALL = "all"
 MOST_PARTS = 200  # control programs and functions to choose from; the others are in the whole tree
 LEVELS = (("0", "All open"), ("1", "All closed"), *((str(n), f"{n} levels") for n in range(2, 7)))
-STATE = ("part", "level", "turned", "syncs", "program", "layer")  # what the lines depend on
+# What the lines depend on.
+STATE = ("stage", "part", "level", "turned", "syncs", "program", "layer")
 SENT = (
     Column("program", "Row", "text"),
     Column("depth", "Depth", "text"),
@@ -58,39 +74,58 @@ def available(store: Store, report: str) -> bool:
 def layout(store: Store, chosen: Address) -> Element:
     """Lay the page out; raises PvaError."""
     report = store.report(chosen.report)
-    tree = whole_tree(store, chosen.report)
     data = report.dataset
-    absent = "" if data.has("steps") else f" No steps: {data.why_absent('steps')}."
-    stages = store.derived(chosen.report, "program_stages", lambda: program_stages(report))
+    stage_of(report, chosen)
     above = html.Div(
         [
-            _tools(store, report, chosen, tree),
+            _tools(store, report, chosen),
             html.Div(_grid(executed=data.has("steps")), className="grow"),
             html.Div(id=f"{GRID}-note", className="hidden"),
         ],
         className="grow column",
     )
-    below = view.panel("programs-details", PATH, ("program", "tab", "layer"), themed=True)
+    keys = ("stage", "program", "tab", "layer")
+    below = view.panel("programs-details", PATH, keys, themed=True)
     return html.Div(
         [
             components.title("What does this program do, in which order, and where is the time?"),
-            components.headline(
-                stages_sentence(stages, recorded=data.has("steps")),
-                more=more_words(tree) + absent,
-            ),
-            stage_shares(stages, chosen),
+            view.panel(HEAD, PATH, ("stage",)),
+            stage_shares(_stages(store, chosen), chosen),
             controls.split(above, below, name="programs"),
             dcc.Store(id="programs-goto"),
         ]
     )
 
 
-def whole_tree(store: Store, key: str) -> Frame:
-    """Give the tree of a report, laid out once; raises PvaError."""
-    return store.derived(key, "program_tree", lambda: program_tree(store.report(key)))
+def _stages(store: Store, chosen: Address) -> Frame:
+    report = store.report(chosen.report)
+    return store.derived(chosen.report, "program_stages", lambda: program_stages(report))
 
 
-def _tools(store: Store, report: Any, chosen: Address, tree: Frame) -> Element:
+def head(store: Store, chosen: Address, theme: Theme) -> Element:
+    """Answer the question of the page, for the chosen stage; raises PvaError."""
+    del theme
+    report, key = store.report(chosen.report), chosen.report
+    data, tree = report.dataset, whole_tree(store, key)
+    recorded = data.has("steps")
+    if stage_of(report, chosen) == WRITTEN:
+        types = store.derived(key, "compiled_types", lambda: compiled_types(report))
+        sentence, more = written_sentence(whole_tree(store, key, WRITTEN), types)
+        return components.headline(sentence, more=more)
+    absent = "" if recorded else f" No steps: {data.why_absent('steps')}."
+    return components.headline(
+        stages_sentence(_stages(store, chosen), recorded=recorded), more=more_words(tree) + absent
+    )
+
+
+def parts_choice(store: Store, chosen: Address, theme: Theme) -> Element:
+    """Choose a control program or function of the stage; raises PvaError."""
+    del theme
+    parts = _parts(stage_tree(store, chosen).lines)
+    return controls.select("part", parts, chosen, label="Part", width=160)
+
+
+def _tools(store: Store, report: Any, chosen: Address) -> Element:
     layers = store.derived(chosen.report, "layers", lambda: software_layers(report))
     related = [(name, f"Related: {label}") for name, label in layers[["layer", "label"]].to_numpy()]
     buttons = [
@@ -110,7 +145,8 @@ def _tools(store: Store, report: Any, chosen: Address, tree: Frame) -> Element:
         [
             controls.row(
                 [
-                    controls.select("part", _parts(tree), chosen, label="Part", width=160),
+                    selector(report, chosen),
+                    view.panel(PARTS, PATH, ("stage", "part")),
                     controls.select("level", LEVELS, chosen, label="Open levels", width=110),
                     controls.select(
                         "layer",
@@ -126,7 +162,7 @@ def _tools(store: Store, report: Any, chosen: Address, tree: Frame) -> Element:
             badge(report, "steps"),
             controls.row(
                 [
-                    view.panel(FOUND, PATH, ("find", "program"), name="note"),
+                    view.panel(FOUND, PATH, ("stage", "find", "program"), name="note"),
                     controls.box("find", "Search for steps", chosen, width=190),
                     *buttons,
                     controls.exports("program-tree"),
@@ -184,20 +220,27 @@ def _grid(*, executed: bool) -> Element:
 
 def shown_lines(store: Store, chosen: Address) -> Frame:
     """Give the lines that are seen, with what stands on each; raises PvaError."""
-    tree = whole_tree(store, chosen.report)
-    opened, seen = _seen(tree, chosen)
-    written = store.derived(chosen.report, "program_lines", lambda: _written(tree))
-    fold = np.where(opened, "open", np.where(written["has_parts"], "closed", ""))
-    found: Frame = written[seen]
+    tree = stage_tree(store, chosen)
+    opened, seen = _seen(tree.lines, chosen)
+    shown = store.derived(
+        chosen.report, f"program_lines {tree.stage}", lambda: _said(store, chosen, tree)
+    )
+    fold = np.where(opened, "open", np.where(shown["has_parts"], "closed", ""))
+    found: Frame = shown[seen]
     return found.assign(fold=fold[seen], mark=_marks(store, chosen, tree)[seen])
 
 
-def _written(tree: Frame) -> Frame:
+def _said(store: Store, chosen: Address, of_stage: StageTree) -> Frame:
     """Give what stands on each line, whatever is chosen."""
+    tree = of_stage.lines
+    roles = None
+    if of_stage.stage == WRITTEN:
+        data = store.report(chosen.report).dataset
+        roles = data.column("written_programs", "role")[of_stage.rows]
     columns = [column.field for column in SENT if column.field in tree]
     known = {name: tree[name].where(tree[name] >= 0) for name in columns if name in _COUNTED}
     has_parts = tree["end"] > tree.index + 1
-    return tree[columns].assign(**known, words=line_words(tree), has_parts=has_parts)
+    return tree[columns].assign(**known, words=line_words(tree, roles), has_parts=has_parts)
 
 
 def _seen(tree: Frame, chosen: Address) -> tuple[Any, Any]:
@@ -229,38 +272,27 @@ def turned(chosen: Address) -> set[int]:
     return {int(row) for row in rows.split(",") if row.isascii() and row.isdigit()}
 
 
-def _marks(store: Store, chosen: Address, tree: Frame) -> Any:
+def _marks(store: Store, chosen: Address, tree: StageTree) -> Any:
     """Mark the chosen line, and those of the same operation."""
-    marks = np.full(len(tree), "", dtype=object)
-    line = chosen_line(tree, chosen)
+    marks = np.full(len(tree.lines), "", dtype=object)
+    line = tree.line(chosen.text("program"))
     if line < 0:
         return marks
-    report = store.report(chosen.report)
-    layer = chosen.text("layer", DEFAULT)
-    owners = store.derived(chosen.report, f"owners {layer}", lambda: owners_in(report, layer))
-    marks[lines.related_lines(tree, owners, line)] = "related"
+    rows = tree.lines.assign(program=tree.rows)
+    marks[lines.related_lines(rows, owners_at(store, chosen, tree.stage), line)] = "related"
     marks[line] = "chosen"
     return marks
-
-
-def chosen_line(tree: Frame, chosen: Address) -> int:
-    """Give the line of the program in the address, -1 for none."""
-    text = chosen.text("program")
-    if not (text.isascii() and text.isdigit()):
-        return -1
-    found = np.flatnonzero(tree["program"] == int(text))
-    return int(found[0]) if len(found) else -1
 
 
 def place(store: Store, chosen: Address, theme: Theme) -> Element:
     """Say how many lines are seen, and for the browser which of them is the chosen one."""
     del theme
-    tree = whole_tree(store, chosen.report)
-    _, seen = _seen(tree, chosen)
-    line = chosen_line(tree, chosen)
+    tree = stage_tree(store, chosen)
+    _, seen = _seen(tree.lines, chosen)
+    line = tree.line(chosen.text("program"))
     at = int(seen[:line].sum()) if line >= 0 and seen[line] else -1
     count = int(seen.sum())
-    words = f"{count:,} lines" if count == len(tree) else f"{count:,} of {len(tree):,} lines"
+    words = f"{count:,} lines" if count == len(seen) else f"{count:,} of {len(seen):,} lines"
     # With an id it stays a component of Dash, whose properties assets/programs.js reads.
     return html.Span(words, id="programs-line", **{"data-line": str(at), "data-lines": str(count)})
 
@@ -271,17 +303,18 @@ def search_words(store: Store, chosen: Address, theme: Theme) -> str:
     text = chosen.text("find")
     if not text:
         return ""
-    tree = whole_tree(store, chosen.report)
-    found = lines.found_lines(tree, text)
-    at = np.flatnonzero(found == chosen_line(tree, chosen))
+    tree = stage_tree(store, chosen)
+    found = lines.found_lines(tree.lines, text)
+    at = np.flatnonzero(found == tree.line(chosen.text("program")))
     return f"{at[0] + 1:,} of {len(found):,}" if len(at) else f"{len(found):,} found"
 
 
 def go_on(store: Store, chosen: Address, text: str, *, backwards: bool) -> dict[str, Any]:
     """Choose the next step found, and open what it lies in; raises PvaError."""
-    tree = whole_tree(store, chosen.report)
+    of_stage = stage_tree(store, chosen)
+    tree = of_stage.lines
     found = lines.found_lines(tree, text.strip())
-    line = lines.following(found, chosen_line(tree, chosen), backwards=backwards)
+    line = lines.following(found, of_stage.line(chosen.text("program")), backwards=backwards)
     if line < 0:
         return {"find": text.strip()}
     opened, seen = _seen(tree, chosen)
@@ -297,13 +330,20 @@ def go_on(store: Store, chosen: Address, text: str, *, backwards: bool) -> dict[
     }
 
 
+def tree_offered(store: Store, chosen: Address) -> Frame:
+    """Give the tree of the chosen stage for a file; raises PvaError."""
+    return whole_tree(store, chosen.report, stage_of(store.report(chosen.report), chosen))
+
+
 def register(app: Dash, store: Store) -> None:
     """Add the callbacks of the page."""
     tables.serve(app, store, PATH, GRID, SENT, shown_lines)
     view.fill(app, store, PLACE, place)
     view.fill(app, store, FOUND, search_words)
     program_details.register(app, store, "programs-details")
-    downloads.offer(app, "program-tree", lambda store, chosen: whole_tree(store, chosen.report))
+    view.fill(app, store, HEAD, head)
+    view.fill(app, store, PARTS, parts_choice)
+    downloads.offer(app, "program-tree", tree_offered)
 
     def search(
         _next: int | None, _previous: int | None, _enter: int | None, text: str | None, link: str

@@ -70,6 +70,23 @@ def test_search_goes_from_step_to_step(open_page: Opener) -> None:
     expect(page.locator("#programs-found")).to_have_text("1 of 2")
 
 
+def test_a_stage_keeps_the_program_and_leads_to_what_it_became(open_page: Opener) -> None:
+    page = open_page("/programs?report=small&program=9&part=function-0")
+    page.locator("input[aria-label='Stage of the compilation']").click()
+    page.locator("[role=option]", has_text="As written").click()
+    expect(page.locator(LINES)).to_have_count(10)
+    expect(page).to_have_url(re.compile("program=9&stage=written$"))
+    expect(chosen(page)).to_contain_text("Execute")
+    expect(page.locator("#programs-head")).to_contain_text("10 programs as written became 14")
+    page.locator("#written-results a", has_text="Exchange between IPUs").click()
+    expect(page.locator(LINES)).to_have_count(14)
+    expect(chosen(page)).to_contain_text("reduce/GlobalPre")
+    settled(page).keyboard.press("s")
+    expect(page.locator("#programs-details h2")).to_have_text("Execute reduce")
+    page.reload()
+    expect(chosen(page)).to_contain_text("reduce")
+
+
 def test_a_link_leads_to_a_line_far_down(open_page: Opener) -> None:
     page = open_page("/programs?report=demo&program=90&tab=tiles")
     expect(chosen(page)).to_be_in_viewport()

@@ -10,13 +10,13 @@ from dash import Dash
 
 from dashboard import tables
 from dashboard.address import AddressError, parse
-from dashboard.pages import program_details, programs
+from dashboard.pages import program_details, programs, written_details
 from dashboard.store import Store
 from pva.analysis.program_stages import program_stages
 from pva.analysis.program_tree import program_tree
 from pva.analysis.selection import SelectionError
 from tests.builders import small_report, write_report
-from tests.dashboard.layouts import words
+from tests.dashboard.layouts import parts, words
 
 MARKUP = "<script>alert('x')</script>"
 
@@ -44,6 +44,10 @@ def find(element: Any, attribute: str) -> Any:
     parts = children if isinstance(children, list | tuple) else [children]
     found = (find(part, attribute) for part in parts if part is not None)
     return next((part for part in found if part is not None), None)
+
+
+def answer(store: Store, search: str = "") -> str:
+    return words(programs.head(store, parse(programs.PATH, search), "light"))
 
 
 def details(store: Store, search: str) -> Any:
@@ -140,7 +144,7 @@ def test_links_lead_to_where_the_step_is_seen(store: Store) -> None:
     top = details(store, "program=6&tile=3").children[0].children[1].children
     assert [link.href for link in top] == [
         "/liveness?tile=3&step=6", "/execution?tile=3&step=3",
-        "/operations?tile=3&operation=multiply",
+        "/operations?tile=3&operation=multiply", "/programs?tile=3&program=6&stage=written",
     ]  # fmt: skip
 
 
@@ -179,19 +183,16 @@ def test_names_like_markup_stay_texts(tmp_path: Path) -> None:
     store = Store([write_report(tmp_path / "small", small_report(programs=table))])
     frame = shown(store, "find=script&program=0")
     assert frame["name"][0] == MARKUP
-    page = programs.layout(store, parse(programs.PATH, ""))
-    assert MARKUP in words(page)
+    assert MARKUP in answer(store)
 
 
 def test_without_execution_the_estimates_stand_in_the_sentence(tmp_path: Path) -> None:
     data = small_report(steps=None, steps_by_ipu=None, runs=None)
     store = Store([write_report(tmp_path / "compiled", data)])
-    assert "an estimated 538 cycles for one execution" in words(
-        programs.layout(store, parse(programs.PATH, ""))
-    )
+    assert "an estimated 538 cycles for one execution" in answer(store)
+    assert "No steps: " in answer(store)
     assert shown(store, "")["cycles"].isna().all()
     page = programs.layout(store, parse(programs.PATH, ""))
-    assert "No steps: " in words(page)
     fields = [each["field"] for each in find(page, "columnDefs").columnDefs]
     assert fields == ["name", "estimated_cycles"]
 
@@ -201,7 +202,7 @@ def test_without_cycles_the_sentence_tells_the_order(tmp_path: Path) -> None:
               "host_exchange_cycles", "relative_sync_delay")  # fmt: skip
     data = small_report(steps=None, steps_by_ipu=None, runs=None, **dict.fromkeys(arrays))
     store = Store([write_report(tmp_path / "cpu", data)])
-    sentence = words(programs.layout(store, parse(programs.PATH, "")).children[1])
+    sentence = answer(store)
     assert "It does x/StreamCopy, reduce/GlobalPre/GlobalExchange, reduce, y/StreamCopy" in sentence
 
 
@@ -210,11 +211,73 @@ def test_the_sentence_names_what_takes_the_time_and_its_parts_in_order() -> None
     store = Store([sample])
     stages = program_stages(store.report())
     share = stages.set_index("name")["share"]
-    sentence = words(programs.layout(store, parse(programs.PATH, "")).children[1])
+    sentence = answer(store)
     assert sentence.startswith("epoch, run ")
     order = [sentence.index(word) for word in ("Fwd", "Bwd", "Wu", "syncs between them")]
     assert order == sorted(order)
     assert f"Fwd {100 * share['Fwd']:.1f}\u00a0%" in sentence
+
+
+def test_a_stage_is_lines_under_the_numbers_of_the_compiled_programs(store: Store) -> None:
+    frame = shown(store, "stage=written&program=9")
+    # Each by the first program that it became; 13, 8 and 9 are of the one Execute.
+    assert frame["program"].tolist() == [0, 1, 3, 4, 5, 7, 13, 10, 11, 12]
+    assert frame["mark"].tolist()[6] == "chosen"
+    assert frame["words"].tolist()[:5] == [
+        "Sequence", "Copy", "Repeat 2 times", "Sequence", "Execute",
+    ]  # fmt: skip
+    assert frame["cycles"].tolist()[4] == 638
+    assert shown(store, "stage=written&level=1&turned=1:0")["program"].tolist() == [
+        0, 1, 3, 13, 10, 11,
+    ]  # fmt: skip
+    found = programs.go_on(store, parse("/", "stage=written"), "add", backwards=False)
+    assert found["program"] == "12"
+
+
+def test_a_written_program_tells_what_it_became_with_links(store: Store) -> None:
+    found = details(store, "stage=written&program=9")
+    text = words(found)
+    assert "Execute reduce" in " ".join(text.split())
+    assert "Became 3 programs" in text
+    assert "Compute set reduce" in text
+    rows = [part for part in parts(found) if getattr(part, "href", "").startswith("/programs?")]
+    assert [link.href for link in rows] == [
+        "/programs?program=13", "/programs?program=13", "/programs?program=8",
+        "/programs?program=9",
+    ]  # fmt: skip
+    assert "From stream x To x Moves 80 B" in words(details(store, "stage=written&program=2"))
+    assert written_details.offered(store, parse("/", "stage=written&program=2"))[
+        "program"
+    ].tolist() == [1, 2]
+
+
+def test_the_headline_of_a_stage_says_what_became_of_it(store: Store) -> None:
+    sentence = answer(store, "stage=written")
+    assert "Of what was written, Execute multiply takes longest: 638 cycles (62.3" in sentence
+    assert "10 programs as written became 14 (Sequence 3, Compute 3, Stream copy 2," in sentence
+    assert "the compiler adds none of its own" in sentence
+
+
+def test_what_nobody_wrote_and_what_became_nothing_is_said(tmp_path: Path) -> None:
+    results = {"written": [0, 4], "program": [0, 6]}
+    data = small_report(written_results=results)
+    store = Store([write_report(tmp_path / "small", data)])
+    assert "Nobody wrote it" in words(details(store, "stage=written&program=8"))
+    assert shown(store, "stage=written")["program"].tolist()[:3] == [0, 14 + 1, 14 + 2]
+    assert "It became no program" in words(details(store, "stage=written&program=15"))
+    with pytest.raises(SelectionError, match="program 24: not there"):
+        details(store, "stage=written&program=24")
+
+
+def test_a_report_of_one_stage_has_no_choice_of_stages(tmp_path: Path) -> None:
+    data = small_report(written_programs=None, written_results=None)
+    store = Store([write_report(tmp_path / "small", data)])
+    page = programs.layout(store, parse(programs.PATH, ""))
+    assert "As compiled" in words(page)
+    assert "'address': 'stage'" not in str(page)
+    assert "As written" not in words(details(store, "program=6"))
+    with pytest.raises(AddressError, match="stage=written: not there; known: compiled"):
+        shown(store, "stage=written")
 
 
 def test_callbacks_have_their_places(store: Store) -> None:

@@ -1,0 +1,232 @@
+"""The lower pane of the program tree as it was written: what one program says, and became."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from dash import dcc, html
+
+from dashboard import address, components, controls
+from dashboard.address import Address
+from dashboard.components import Element, Frame, facts
+from dashboard.pages.program_stage import owners_at, stage_tree, whole_tree
+from dashboard.pages.program_words import line_words
+from dashboard.pages.words import counted
+from dashboard.store import Store
+from dashboard.theme import Theme, step_words
+from pva import units
+from pva.analysis.compilation import WRITTEN, compiled_of
+from pva.analysis.layers import DEFAULT
+from pva.analysis.selection import SelectionError
+from pva.analysis.written_programs import WrittenFigures, written_figures
+
+MOST_ROWS = 200  # of what a program became; a copy of many parts may become more
+NOBODY = "Nobody wrote it: the compiler adds it by itself."
+NOBODY_HINT = "Choose the stage as compiled to see what it does and costs."
+NOTHING = "It became no program: there was nothing to do."
+DOWNLOAD = "compiled-programs"
+Line = dict[str, Any]
+
+
+def details(store: Store, chosen: Address, theme: Theme) -> Element:
+    """Show the written program that the chosen one was made of; raises PvaError."""
+    del theme
+    row, line = _chosen(store, chosen)
+    if line is None:
+        return components.message(NOBODY, hint=NOBODY_HINT)
+    report = store.report(chosen.report)
+    figures = written_figures(report, program=row)
+    clock = float(report.dataset.value("target", "clock_frequency"))
+    became = compiled_of(report, whole_tree(store, chosen.report), row)
+    columns = [_identity(figures, line), _operands(figures), _cost(line, became, clock)]
+    return html.Div(
+        [
+            _head(store, chosen, figures, line, became),
+            _results(chosen, line, became),
+            html.Div([facts(pairs) for pairs in columns if pairs], className="facts-columns"),
+        ]
+    )
+
+
+def offered(store: Store, chosen: Address) -> Frame:
+    """Give what the chosen program became for a file; raises PvaError."""
+    row, line = _chosen(store, chosen)
+    if line is None:
+        raise SelectionError("the program", "nobody wrote it", "the compiler adds it by itself")
+    return compiled_of(store.report(chosen.report), whole_tree(store, chosen.report), row)
+
+
+def _chosen(store: Store, chosen: Address) -> tuple[int, Line | None]:
+    """Give the row and line of the chosen program as written; -1 and None for the compiler's."""
+    tree, text = stage_tree(store, chosen), chosen.text("program")
+    line = tree.line(text)
+    if line >= 0:
+        return int(tree.rows[line]), tree.lines.iloc[line].to_dict()
+    count = len(store.report(chosen.report).dataset.column("programs", "name"))
+    if not (text.isascii() and text.isdigit()) or len(text) > 18 or int(text) >= count:
+        known = f"the report has programs 0 to {count - 1:,}"
+        raise SelectionError(f"program {text}", "not there", known)
+    return -1, None
+
+
+def _head(
+    store: Store, chosen: Address, figures: WrittenFigures, line: Line, became: Frame
+) -> Element:
+    """Name the program, and lead to where else it is seen."""
+    kept = Address(report=chosen.report, tiles=chosen.tiles)
+    layer = chosen.text("layer", DEFAULT)
+    report = store.report(chosen.report)
+    operation = str(owners_at(store, chosen, WRITTEN)[figures.program])
+    of_layer = {} if layer == DEFAULT else {"layer": layer}
+    first = {"program": str(line["program"])} if len(became) else {}
+    links = [
+        ("As compiled", "/programs", -1, first),
+        ("Live at this step", "/liveness", line["liveness_step"], {}),
+        ("In the execution", "/execution", line["first_step"], {}),
+        (
+            f"Operation {operation}",
+            "/operations",
+            -1,
+            {} if operation.startswith("(") else of_layer | {"operation": operation},
+        ),
+        ("Its function", "/programs", -1, _function(report, figures)),
+    ]
+    shown = [
+        dcc.Link(words, href=_link(kept, path, step, options), className="button")
+        for words, path, step, options in links
+        if step >= 0 or options
+    ]
+    tick = html.Span(
+        className="program-tick", style={"background": f"var(--step-{figures.type}, var(--quiet))"}
+    )
+    words = [step_words(figures.type), " ", html.Span(line["name"], className="quiet")]
+    return html.Div(
+        [
+            html.Div([tick, html.H2(words)], className="details-head"),
+            html.Div(shown, className="details-links"),
+        ],
+        className="details-top",
+    )
+
+
+def _link(kept: Address, path: str, step: int, options: dict[str, str]) -> str:
+    steps = () if step < 0 else (int(step),)
+    to = replace(kept, path=path, steps=steps, options=tuple(sorted(options.items())))
+    return address.write(to)
+
+
+def _function(report: Any, figures: WrittenFigures) -> dict[str, str]:
+    """Give the options of a link to the function that a call runs."""
+    data = report.dataset
+    if figures.type != "Call" or not 0 <= figures.target < data.length("function_programs"):
+        return {}
+    program = data.column("function_programs", "program")[figures.target]
+    return {"program": str(program), "stage": WRITTEN}
+
+
+Pairs = list[tuple[str, str]]
+
+
+def _known(name: str, value: float, write: Callable[[Any], str]) -> Pairs:
+    return [(name, write(value))] if value == value and value >= 0 else []
+
+
+def _identity(figures: WrittenFigures, line: Line) -> Pairs:
+    """Say what the program is, and where it stands."""
+    part = {"control": "control program"}.get(line["part"], line["part"])
+    return [
+        ("Type", figures.type),
+        ("Written program", f"{figures.program:,}"),
+        ("Part of", f"{part} {line['number']}"),
+        *([("Branch", figures.role)] if figures.role else []),
+        *_known("Runs its body", figures.count, lambda count: counted(count, "time")),
+        *([("Compute set", figures.compute_set_name)] if figures.compute_set_name else []),
+        *_known("Calls function", figures.target, units.count),
+    ]
+
+
+def _operands(figures: WrittenFigures) -> Pairs:
+    """Say what it reads and writes by itself."""
+    decides = figures.type in ("If", "Switch") or figures.type.startswith("Repeat")
+    read = "Decides by" if decides else "From"
+    return [
+        *([(read, figures.source)] if figures.source else []),
+        *([("To", figures.destination)] if figures.destination else []),
+        *_known("Moves", figures.bytes, units.size),
+    ]
+
+
+def _cost(line: Line, became: Frame, clock: float) -> Pairs:
+    """Say what it became, and what that costs with all its parts."""
+    pairs = [("Became", counted(len(became), "program") if len(became) else "no program")]
+    pairs += _known("Ran in the recorded runs", line["executions"], units.count)
+    pairs += _known("Cycles in all", line["cycles"], lambda value: units.cycles(value, clock))
+    pairs += _known("Of all cycles", line["share"], units.share)
+    pairs += _known("One execution, mean", line["mean_cycles"], units.cycles_or_time)
+    return pairs + _known("Estimate of one execution", line["estimated_cycles"], units.count)
+
+
+def _results(chosen: Address, line: Line, became: Frame) -> Element:
+    """List the programs that it became, each a link to its line as compiled."""
+    if not len(became):
+        return components.message(NOTHING)
+    first = became.head(MOST_ROWS)
+    # What `line_words` says more of, a line of its own tells.
+    words = line_words(first.assign(count=-1, function=-1)).tolist()
+    rows = zip(first.to_dict("records"), words, strict=True)
+    titles = ("Compiled to", "Ran", "Cycles", "Share", "Estimate", "Programs in it")
+    head = html.Tr([html.Th(title, scope="col") for title in titles])
+    body = [_result(chosen, row, words) for row, words in rows]
+    if len(became) > 1:
+        body.append(_total(line))
+    more = len(became) - len(first)
+    note = f"{counted(more, 'more program')}; the file has them all." if more else ""
+    grid = html.Table([html.Thead(head), html.Tbody(body)], className="tree")
+    return html.Div(
+        [
+            html.Div(
+                [html.H3("What it became"), controls.exports(DOWNLOAD)], className="details-top"
+            ),
+            html.Div(grid, className="tree-scroller"),
+            html.P(note, className="note"),
+        ],
+        id="written-results",
+    )
+
+
+def _result(chosen: Address, row: Line, words: str) -> Element:
+    to = replace(
+        Address(report=chosen.report, tiles=chosen.tiles),
+        path="/programs",
+        options=(("program", str(row["program"])),),
+    )
+    tick = html.Span(
+        className="program-tick inline",
+        style={"background": f"var(--step-{row['type']}, var(--quiet))"},
+    )
+    link = dcc.Link([f"{words} ", html.Span(row["name"])], href=address.write(to))
+    name = html.Th([tick, link], scope="row", className=f"in-{min(row['depth'], 3)}")
+    return html.Tr(
+        [name, *_cells(row), html.Td(units.count(row["parts"]) if row["parts"] else "–")]
+    )
+
+
+def _total(line: Line) -> Element:
+    name = html.Th("Together", scope="row")
+    return html.Tr([name, *_cells(line), html.Td()], className="level-0")
+
+
+def _cells(row: Line) -> list[Element]:
+    texts = (
+        _or_dash(row["executions"], units.count),
+        _or_dash(row["cycles"], units.cycles_or_time),
+        _or_dash(row["share"], units.share),
+        _or_dash(row["estimated_cycles"], units.cycles_or_time),
+    )
+    return [html.Td(text) for text in texts]
+
+
+def _or_dash(value: float, write: Callable[[Any], str]) -> str:
+    return write(value) if value == value and value >= 0 else "–"
