@@ -37,6 +37,7 @@ SCREENS = {
     "compare": ("/compare?report=matmul_chain_tiny&against=matmul_chain_mk2", "light"),
     "execution": ("/execution?report=demo", "dark"),
     "trace": ("/trace?report=demo", "light"),
+    "documentation": ("/documentation?report=demo&find=overlapped+memory&chapter=memory&section=words", "light"),
 }
 
 LOWER = ("memory-addresses",)  # pictures of the lower pane
@@ -87,7 +88,7 @@ def take(paths: list[Path], names: list[str]) -> None:
             page = context.new_page()
             page.set_default_timeout(120_000)
             page.goto(url + link)
-            page.wait_for_selector("#page .headline")
+            page.wait_for_selector("#page .headline, #page h2")
             page.wait_for_load_state("networkidle")
             page.wait_for_timeout(4000)
             if name in LOWER:

@@ -41,7 +41,7 @@ def search(chapters: Sequence[Chapter], text: str) -> list[Hit]:
             body = _plain(section.text)
             lower = body.lower()
             if all(word in title or word in lower for word in words):
-                missing = sum(word not in section.title.lower() for word in words)
+                missing = sum(word not in title for word in words)
                 whole = (" ".join(words), *words)
                 found.append((missing, Hit(chapter, section, _context(body, lower, whole))))
     found.sort(key=lambda pair: pair[0])

@@ -54,7 +54,9 @@ MOST_HITS = 60  # that are listed; the others are reached one after the other
 _M = memory_tabs
 # The pages in the order of the menu, and the columns of their tables.
 SUBJECTS: tuple[tuple[str, str, tuple[tuple[str, tuple[Column, ...]], ...]], ...] = (
-    (start.PATH, start.TITLE, ()),
+    (start.PATH, start.TITLE, (
+        ("Columns", tuple(Column("", title, note=note) for title, note in start.HEADINGS.items())),
+    )),
     (summary.PATH, summary.TITLE, ()),
     (insights.PATH, insights.TITLE, (
         ("Columns: variables at the peak", insights.VARIABLE_COLUMNS),

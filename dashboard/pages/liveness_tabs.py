@@ -24,6 +24,7 @@ from pva.analysis.selection import chosen as known_number
 
 MOST_STEPS = 6  # that stand side by side
 MOST_BARS = 24
+LAST = "The last of the steps less the first"
 ALWAYS_COLUMNS = (
     Column("name", "Variable or category", "name", note="What is never dead"),
     Column("bytes", "Bytes", "bytes", 130, "On all tiles, or where you look"),
@@ -161,9 +162,12 @@ def steps_frame(store: Store, chosen: Address) -> Frame:
 
 def _step_columns(steps: list[int], kind: Any) -> list[Column]:
     """Make a column for each step, and the change when there are several."""
-    columns = [Column(f"{live_steps.STEP}{step}", f"Step {step:,}", kind, 120) for step in steps]
+    what = "Bytes at this step" if kind == "bytes" else "Vertices that this step runs"
+    columns = [
+        Column(f"{live_steps.STEP}{step}", f"Step {step:,}", kind, 120, what) for step in steps
+    ]
     change: Any = "bytes change" if kind == "bytes" else "change"
-    return columns + ([Column("change", "Change", change, 140)] if len(steps) > 1 else [])
+    return columns + ([Column("change", "Change", change, 140, LAST)] if len(steps) > 1 else [])
 
 
 def moving(store: Store, chosen: Address, _theme: Theme) -> Element:
@@ -181,7 +185,7 @@ def moving(store: Store, chosen: Address, _theme: Theme) -> Element:
     parts = [Column("name", "Variable", "name"), Column("category", "Category", "text", 200),
              *_step_columns(steps, "bytes")]  # fmt: skip
     if len(steps) == 1:
-        parts.append(Column("share", "Share", "share", 120))
+        parts.append(Column("share", "Share", "share", 120, "Of all that comes and goes there"))
         size = max(int(total[columns[0]].iloc[0]), 1)
         shown, total = (each.assign(share=each[columns[0]] / size) for each in (shown, total))
     if not len(shown):

@@ -16,6 +16,7 @@ from dashboard.pages.operation_totals import totals_table
 from dashboard.pages.program_details import contexts_table, with_time
 from dashboard.pages.program_stage import whole_tree
 from dashboard.pages.program_words import line_words
+from dashboard.pages.programs import SENT
 from dashboard.pages.words import counted
 from dashboard.store import Store
 from dashboard.theme import Theme
@@ -195,9 +196,9 @@ def _tree(store: Store, shown: Chosen, theme: Theme) -> Element:
         return components.message("It has variables, and no program.")
     first = lines.head(MOST_LINES)
     rows = zip(first.to_dict("records"), line_words(first).tolist(), strict=True)
-    head = html.Tr(
-        [html.Th(words, scope="col") for words in ("Program", "Ran", "Cycles", "Once", "Estimate")]
-    )
+    notes = {column.title: column.note for column in SENT}
+    heads = ("Program", "Ran", "Cycles", "Once", "Estimate")
+    head = html.Tr([html.Th(words, scope="col", title=notes[words]) for words in heads])
     body = [_line(shown.address, row, words) for row, words in rows]
     more = len(lines) - len(first)
     note = f"{counted(more, 'more program')}; the program tree has them all." if more else ""

@@ -23,7 +23,15 @@ from pva.analysis.overview import ReportOverview, recorded_parts, report_overvie
 from pva.errors import NotFoundError, PvaError
 
 PATH, TITLE = "/", "Start"
-HEADINGS = ("Report", "Target", "Compiled", "Files", "Fullest tile", "Recorded runs", "Recorded")
+HEADINGS = {
+    "Report": "Its place below the paths given",
+    "Target": "What it was compiled for",
+    "Compiled": "When, in universal time",
+    "Files": "Bytes of all its files",
+    "Fullest tile": "What the tile with the most needs with gaps, and what part of a tile that is",
+    "Recorded runs": "The cycles of the runs that were recorded in full",
+    "Recorded": "Parts that a page can show",
+}
 FIELDS = tuple(field.name for field in fields(ReportOverview))
 COMPLETED_AFTER = 120  # milliseconds after the last letter of a path
 MOST_NAMED = 4  # ways in which a path may go on, in a line
@@ -156,7 +164,7 @@ def reports(store: Store, chosen: Address, theme: Theme) -> Element:
     if not keys:
         some = chosen.text("find")
         return components.message("No report fits the filter." if some else "No report found.")
-    head = html.Tr([html.Th(words, scope="col") for words in HEADINGS])
+    head = html.Tr([html.Th(words, scope="col", title=note) for words, note in HEADINGS.items()])
     rows = [_row(store, key) for key in keys[:MOST_LISTED]]
     note = html.P(f"{len(keys) - MOST_LISTED:,} more; filter to see them.", className="note")
     grid = html.Table([html.Thead(head), html.Tbody(rows)], className="reports")
