@@ -45,8 +45,6 @@ HINTS: dict[str, dict[str, tuple[str, str]]] = {
         "filter": ("Filter variables", "Leaves the rows whose name has these letters"),
     },
     "/programs": {
-        "stage": ("Stage of the compilation", "Shows the programs as they were compiled, or as they "
-                  "were written"),
         "stage": ("Stage of the compilation", "Shows the programs as they were compiled, or as "
                   "they were written: as given to the engine, each with what it became"),
         "part": ("Part", "Shows one control program or function in place of all"),

@@ -37,7 +37,7 @@ SCREENS = {
     "compare": ("/compare?report=matmul_chain_tiny&against=matmul_chain_mk2", "light"),
     "execution": ("/execution?report=demo", "dark"),
     "trace": ("/trace?report=demo", "light"),
-    "documentation": ("/documentation?report=demo&find=overlapped+memory&chapter=memory&section=words", "light"),
+    "documentation": ("/documentation?report=demo&find=overlapped&chapter=memory", "light"),
 }
 
 LOWER = ("memory-addresses",)  # pictures of the lower pane
