@@ -31,6 +31,7 @@ SCREENS = {
     "memory-addresses": ("/memory?report=matmul_chain_tiny&tab=variables&lies=address", "light"),
     "liveness": ("/liveness?report=demo", "light"),
     "programs": ("/programs?report=demo", "light"),
+    "programs-written": ("/programs?report=demo&stage=written&program=25", "light"),
     "operations": ("/operations?report=demo", "light"),
     "graph": ("/graph?report=demo", "light"),
     "insights": ("/insights?report=demo", "light"),

@@ -81,14 +81,14 @@ def compute_share_of_frames(frames: Frames) -> float:
     return frames.tile_cycles()["compute"][0] / (frames.execution()["cycles"][0] * tiles)
 
 
-def elapsed(frames: Frames) -> int:
-    """Give by how many cycles the costliest program made the runs longer."""
+def elapsed(frames: Frames) -> dict[int, int]:
+    """Give by how many cycles each program made the runs longer."""
     steps = frames.steps()
     spent = (steps["cycles_to"] - steps["cycles_from"]).groupby(steps["program"]).sum()
-    return int(spent.max())
+    return {int(program): int(cycles) for program, cycles in spent.items()}
 
 
-def elapsed_of_objects(report: Report) -> int:
+def elapsed_of_objects(report: Report) -> dict[int, int]:
     """Give the same from when each step began and ended on any IPU."""
     spent: dict[int, int] = {}
     clock = 0
@@ -96,7 +96,12 @@ def elapsed_of_objects(report: Report) -> int:
         end = max((ipu.allCycles.cyclesTo.max for ipu in step.ipus), default=clock)
         spent[step.program._id] = spent.get(step.program._id, 0) + max(end - clock, 0)
         clock = max(clock, end)
-    return max(spent.values())
+    return spent
+
+
+def of_written(spent: dict[int, int], frames: Frames) -> int:
+    """Add up what was compiled from the programs as written."""
+    return sum(spent.get(program, 0) for program in set(frames.written_results()["program"]))
 
 
 FIGURES = {
@@ -192,10 +197,17 @@ FIGURES = {
     ),
     "cycles of the costliest program": Figure(
         show=("cycles_by_program", lambda rows: rows[0]["cycles"]),
-        objects=elapsed_of_objects,
-        frames=elapsed,
+        objects=lambda r: max(elapsed_of_objects(r).values()),
+        frames=lambda f: max(elapsed(f).values()),
         sql="select sum(cycles_to - cycles_from) as value from steps group by program"
         " order by 1 desc limit 1",
+    ),
+    "cycles of what was written": Figure(
+        show=("compiled_types", lambda rows: sum(r["cycles"] for r in rows if r["written"])),
+        objects=lambda r: of_written(elapsed_of_objects(r), r.frames),
+        frames=lambda f: of_written(elapsed(f), f),
+        sql="select sum(cycles_to - cycles_from) as value from steps"
+        " where program in (select program from written_results)",
     ),
     "balance": Figure(
         show=("execution_overview", lambda rows: rows[0]["tile_balance"]),
