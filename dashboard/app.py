@@ -191,6 +191,8 @@ def _stamps(store: Store, chosen: Address) -> str:
     if chosen.path == start.PATH:
         store.scan()
         return str(store.keys)
+    if chosen.path == documentation.PATH:
+        return ""
     stamps = [store.shown(chosen.report)]
     stamps += [store.shown(chosen.against)] if chosen.against else []
     return str(stamps)
@@ -225,7 +227,7 @@ def _laid_out(page: Page, store: Store, chosen: Address) -> Any:
         return still.settled(laid if page is documentation else [help_link(chosen), laid])
 
     try:
-        if page is start:
+        if page in (start, documentation):
             return make()
         return view.remembered(store, chosen, page.PATH, make, about=str(store.keys))
     except NotRecordedError as problem:

@@ -7,10 +7,13 @@ into time is that of the report of the request; `clocked` sets it.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from flask import Flask, has_request_context, request
 
 from dashboard import theme
 from dashboard.store import Store
+from pva.errors import PvaError
 from pva.units import BYTE_STEPS, Writing, write_as
 
 SIZES, CYCLES = "tilescope-units", "tilescope-cycles"  # the cookies; assets/controls.js writes them
@@ -47,12 +50,16 @@ def chosen_units() -> tuple[str, str]:
 
 
 def clocked(store: Store, report: str) -> None:
-    """Have cycles of this report written as time, if that is what the browser asks for."""
-    if not has_request_context() or cycles() != "time" or not store.has_report(report):
+    """Have cycles of this report written as time, if that is what the browser asks for.
+
+    What cannot be opened has no clock; who shows it says why.
+    """
+    if not has_request_context() or cycles() != "time":
         return
-    data = store.report(report).dataset
-    if data.has("target"):
-        write_as(Writing(sizes(), float(data.value("target", "clock_frequency"))))
+    with suppress(PvaError):
+        data = store.report(report).dataset if store.has_report(report) else None
+        if data is not None and data.has("target"):
+            write_as(Writing(sizes(), float(data.value("target", "clock_frequency"))))
 
 
 def follow(server: Flask) -> None:

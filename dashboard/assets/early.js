@@ -7,7 +7,7 @@
   var theme = found ? found[1] : dark ? "dark" : "light";
   document.cookie = "tilescope-theme=" + theme + "; path=/; max-age=31536000; samesite=strict";
   document.documentElement.setAttribute("data-mantine-color-scheme", theme);
-  if (localStorage.getItem("tilescope-menu") === "folded") document.documentElement.dataset.menu = "folded";
+  if (/(?:^|; )tilescope-menu=folded/.test(document.cookie)) document.documentElement.dataset.menu = "folded";
 
   // What Dash asks for when its scripts have run; asked for now, it is there by then.
   var asked = {};

@@ -4,7 +4,6 @@
 
   const { onArrival, typing } = window.tilescope;
   const root = document.documentElement;
-  const KEPT = "tilescope-menu"; // in this browser; assets/early.js reads it before the first paint
   const WAITS = 1500; // milliseconds between `g` and the letter
 
   function tell() {
@@ -19,7 +18,8 @@
     if (!event.target.closest || !event.target.closest(".fold-menu")) return;
     if (root.dataset.menu === "folded") delete root.dataset.menu;
     else root.dataset.menu = "folded";
-    localStorage.setItem(KEPT, root.dataset.menu || "unfolded");
+    const kept = root.dataset.menu || "unfolded"; // assets/early.js reads it before the first paint
+    document.cookie = "tilescope-menu=" + kept + "; path=/; max-age=31536000; samesite=strict";
     tell();
     window.dispatchEvent(new Event("resize")); // plots take the width that is theirs now
   });

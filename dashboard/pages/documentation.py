@@ -306,5 +306,5 @@ def _around(chosen: Address, chapter: Chapter, at: int) -> Element:
 
 def register(app: Dash, store: Store) -> None:
     """Add the callbacks of the page."""
-    view.fill(app, store, "documentation-side", side)
-    view.fill(app, store, "documentation-text", text)
+    for identifier, make in (("documentation-side", side), ("documentation-text", text)):
+        view.fill(app, store, identifier, make, keep=False)  # it asks for no report

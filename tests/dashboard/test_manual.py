@@ -11,6 +11,7 @@ import pytest
 
 from dashboard import icons, keys
 from dashboard.address import Address
+from dashboard.app import show
 from dashboard.hints import HINTS
 from dashboard.manual import markup
 from dashboard.manual.chapters import DOCUMENTS, REFERENCE, Chapter, Section, place_of, sections
@@ -145,6 +146,12 @@ def test_search_stands_in_the_address_and_leads_on(store: Store) -> None:
 
 def class_of(part: Any) -> str:
     return str(getattr(part, "className", ""))
+
+
+def test_documentation_is_there_without_a_report_or_with_a_wrong_one(store: Store) -> None:
+    for known, asked in ((Store([]), ""), (store, "?report=other")):
+        page, links, *_ = show(known, documentation.PATH, asked, None)
+        assert words(page).startswith(documentation.QUESTION) and "Documentation" in words(links)
 
 
 def test_long_chapter_shows_the_section_of_the_address(store: Store) -> None:
