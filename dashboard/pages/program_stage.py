@@ -25,6 +25,7 @@ from pva.analysis.compilation import (
 )
 from pva.analysis.layers import DEFAULT, owners_in
 from pva.analysis.program_tree import program_tree
+from pva.analysis.written_programs import written_tree
 
 WORDS = {COMPILED: "As compiled", WRITTEN: "As written"}
 ONE_STAGE = (
@@ -75,9 +76,11 @@ def selector(report: Report, chosen: Address) -> Element:
 
 def whole_tree(store: Store, key: str, stage: str = COMPILED) -> Frame:
     """Give the tree of a report at a stage, laid out once; raises PvaError."""
-    return store.derived(
-        key, f"program_tree {stage}", lambda: program_tree(store.report(key), stage=stage)
-    )
+    report = store.report(key)
+    if stage == WRITTEN:
+        compiled = whole_tree(store, key)
+        return store.derived(key, "written_tree", lambda: written_tree(report, compiled))
+    return store.derived(key, "program_tree", lambda: program_tree(report))
 
 
 def stage_tree(store: Store, chosen: Address) -> StageTree:

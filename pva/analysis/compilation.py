@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pva.analysis.program_tree import COMPILED, STAGES, WRITTEN, program_tree
+from pva.analysis.program_tree import COMPILED, WRITTEN, program_tree
 from pva.analysis.programs import Integers, Texts, elapsed, summed
 from pva.analysis.selection import chosen
 from pva.analysis.written_programs import origins_of, outermost
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMPILED",
-    "STAGES",
     "WRITTEN",
     "compiled_of",
     "compiled_programs",
