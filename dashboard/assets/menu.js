@@ -9,9 +9,10 @@
   function tell() {
     const button = document.querySelector(".fold-menu");
     if (!button) return;
-    const folded = root.dataset.menu === "folded";
-    button.setAttribute("aria-expanded", String(!folded));
-    button.lastChild.textContent = folded ? "Unfold the menu" : "Fold the menu";
+    const expanded = String(root.dataset.menu !== "folded");
+    if (button.getAttribute("aria-expanded") === expanded) return;
+    button.setAttribute("aria-expanded", expanded);
+    button.lastChild.textContent = expanded === "true" ? "Fold the menu" : "Unfold the menu";
   }
 
   document.addEventListener("click", (event) => {
