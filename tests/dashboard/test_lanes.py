@@ -223,6 +223,9 @@ def test_two_executions_are_shown_and_described_together(tmp_path: Path) -> None
     assert [(lane.path, lane.name) for lane in lanes] == [
         (("one",), "IPU 0"), (("one",), "IPU 1"), (("two",), "IPU 0"), (("two",), "IPU 1"),
     ]  # fmt: skip
+    left = endpoint.timeline(store, "device", "", {"against": "two", "filter": "name~mult"})
+    counts = np.diff(left.tracks.offset)[rows_of(left, "step")]
+    assert counts.tolist() == [8] * 4  # two programs twice in two runs, on each IPU
     shown = words(execution.range_details(store, chosen, "light"))
     assert all(f"{name}, IPU {ipu}" in shown for name in ("one", "two") for ipu in (0, 1))
     assert "two: 2 recorded runs took" in words(execution.layout(store, chosen))
