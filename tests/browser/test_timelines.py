@@ -19,7 +19,7 @@ import pytest
 from pvti import schema
 from tests.browser.conftest import ROOT, SERVE
 from tests.browser.names import Opener
-from tests.browser.waiting import box_of, expect, in_address, not_in_address
+from tests.browser.waiting import at, box_of, expect, hover, in_address, not_in_address
 from tests.dashboard.test_bad_timelines import CASES, write
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
@@ -224,7 +224,7 @@ def test_two_fingers_zoom_at_their_middle_and_one_finger_pans(open_page: Opener)
     x, y = box["x"] + box["width"] - 0.6 * width, box["y"] + 60  # at 400 of 200 to 700
 
     def touch(kind: str, *fingers: float) -> None:
-        points = [{"x": at, "y": y, "id": number} for number, at in enumerate(fingers)]
+        points = [{"x": place, "y": y, "id": number} for number, place in enumerate(fingers)]
         session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
 
     touch("touchStart", x - 40)
@@ -254,9 +254,10 @@ def test_a_graph_of_two_series_has_a_legend_with_the_values_at_the_pointer(
     drawn(page)
     page.wait_for_function(f"() => {VIEW}.charts && {VIEW}.placed.entries.some((e) => e.legend)")
     written(page, "board", "W")
-    box = box_of(page.locator(".timeline-canvas"))
-    across = box["width"] - page.evaluate("tilescope.paint.GUTTER")
-    page.mouse.move(box["x"] + box["width"] - 0.45 * across, box["y"] + 80)  # at 549
+    canvas = page.locator(".timeline-canvas")
+    box, gutter = box_of(canvas), page.evaluate("tilescope.paint.GUTTER")
+    across = 1 - 0.45 * (box["width"] - gutter) / box["width"]  # at 549
+    hover(page, at(canvas, across, 80 / box["height"]), ".tip-line >> text=board: 6 W")
     written(page, "die", "5 W", "board", "6 W")
     page.locator(".timeline .exports > summary").click()
     page.get_by_role("button", name="List what is in view as a table").click()
