@@ -146,9 +146,11 @@
   const restored = new WeakMap(); // plot -> the `meta` of the figure that was last set to the address
   const cornersOf = ({ x, y }) => [...x, ...y].map((place) => Number(place.toFixed(3))).join(",");
 
-  window.tilescope.moved = (plot) => {
+  window.tilescope.moved = (plot, changes) => {
     const { meta, xaxis, yaxis } = plot.layout;
     if (meta && meta.whole && restored.get(plot) === meta) {
+      // A double click, or two quick ones on two boxes: Plotly would fit the centres of the boxes.
+      if (changes["xaxis.autorange"]) return relayout(plot, meta.whole.x, meta.whole.y);
       const now = cornersOf({ x: xaxis.range, y: yaxis.range });
       go({ seen: now === cornersOf(meta.whole) ? null : now }, true);
     }

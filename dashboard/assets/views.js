@@ -290,7 +290,7 @@
       plotly_afterplot: () => mark(plot, key),
     };
     const zooms = place.dataset.zooms !== undefined;
-    acts.plotly_relayout = zooms ? zoomed : () => window.tilescope.moved(plot);
+    acts.plotly_relayout = zooms ? zoomed : (changes) => window.tilescope.moved(plot, changes);
     bound.set(plot, acts);
     for (const [kind, act] of Object.entries(acts)) plot.on(kind, act);
     mark(plot, key);

@@ -147,6 +147,12 @@ def test_magnification_is_typed_and_its_panel_stays_open(open_page: Opener) -> N
     in_address(page, "seen=")
     page.reload()
     expect(fold).to_have_text("150 %")
+    settled(page).get_by_role("button", name="Show all").click()
+    expect(fold).to_have_text("100 %")
+    page.locator("#graph-plot").dblclick(position={"x": 15, "y": 15})
+    page.get_by_role("button", name="To the right").click()
+    in_address(page, "seen=")
+    expect(fold).to_have_text("100 %")
     fold.click()
     expect(page.locator(".magnification")).to_be_hidden()
 
