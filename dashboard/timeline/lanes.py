@@ -36,8 +36,8 @@ class Lane:
 class RowItems:
     """The numbers by which addresses name the events of a row.
 
-    These `numbers`, or with `left_out` all whole numbers but these; ascending. None: no event has
-    one.
+    These `numbers`, ascending; or with `left_out` all whole numbers but some, and of each of these
+    how many are kept before it. None: no event has one.
     """
 
     numbers: Integers | None = None
@@ -51,7 +51,8 @@ class RowItems:
             return cls(numbers.astype(np.int32))
         missing = np.ones(size, dtype=np.bool_)
         missing[numbers] = False
-        return cls(np.flatnonzero(missing).astype(np.int32), True)
+        left_out = np.flatnonzero(missing)
+        return cls((left_out - np.arange(len(left_out))).astype(np.int32), True)
 
     def at(self, places: Integers) -> Integers:
         """Give the numbers of the events at some places of the row."""
@@ -59,8 +60,9 @@ class RowItems:
             return np.full(len(places), -1)
         if not self.left_out:
             return self.numbers[places]
-        before = self.numbers - np.arange(len(self.numbers))
-        return places + np.searchsorted(before, places, side="right")
+        # Of one type: NumPy would widen all of the numbers.
+        alike = places.astype(self.numbers.dtype)
+        return places + np.searchsorted(self.numbers, alike, side="right")
 
 
 @dataclass(frozen=True, slots=True)
