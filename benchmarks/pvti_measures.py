@@ -23,7 +23,8 @@ BLOCKS = 2_000  # a round
 ROUNDS = 1000
 EVENTS = 1_000_000  # where `closeTrace` is counted
 THREADS = 8
-THREAD_EVENTS = 4_000_000  # ten commits and more: opening and closing are little of it
+# Some three seconds, so that opening and closing are little of it.
+THREAD_EVENTS = 20_000_000 if pvti.accelerated else 4_000_000
 KILLS = 25
 
 
