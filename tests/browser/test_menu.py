@@ -12,7 +12,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 IS_HERE = "path => location.pathname === path"
 WIDTH = """([low, high]) => {
-  const { width } = document.querySelector(".side").getBoundingClientRect();
+  const side = document.querySelector(".side"); // not there at once after a reload
+  const { width } = side ? side.getBoundingClientRect() : { width: -1 };
   return width >= low && width <= high;
 }"""
 
