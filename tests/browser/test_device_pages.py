@@ -78,10 +78,10 @@ def test_second_report_is_chosen_on_the_page(open_page: Opener) -> None:
     in_address(page, "against=demo")
     rows = settled(page).locator("#compare-rows")
     for tab in ("Liveness", "Operations", "Execution"):
-        page.get_by_role("tab", name=tab, exact=True).click()
+        settled(page).get_by_role("tab", name=tab, exact=True).click()
         in_address(page, f"tab={tab.lower()}")
         expect(rows.locator(".ag-floating-top")).to_contain_text("Total")
-    page.get_by_role("tab", name="Target and options").click()
+    settled(page).get_by_role("tab", name="Target and options").click()
     expect(rows).to_contain_text("bytes per tile")
 
 
