@@ -10,11 +10,10 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from pvti.core import Spans
+from pvti.core import Spans, checksums
 from pvti.schema import LABEL_MASK, Cell
 from pvti.spans import LongEvent, writable
 
@@ -97,7 +96,13 @@ class Chunk(NamedTuple):
     begin_ns: int
     end_ns: int
     data: bytes
-    crc: int
+    crc: int | None = None  # None: the writer computes it
+
+
+def with_checksums(chunks: list[Chunk]) -> list[Chunk]:
+    """Compute the checksums that chunks lack."""
+    sums = iter(checksums([chunk.data for chunk in chunks if chunk.crc is None]))
+    return [chunk if chunk.crc is not None else chunk._replace(crc=next(sums)) for chunk in chunks]
 
 
 class Track(Spans):
@@ -131,6 +136,7 @@ class Track(Spans):
         if self._taking.acquire(blocking=False):
             try:
                 self._pack()
+                self._chunks = with_checksums(self._chunks)
             finally:
                 self._taking.release()
         self._help()
@@ -150,8 +156,7 @@ class Track(Spans):
     def _pack(self) -> None:
         chunks, long = self.take()
         self._long += long
-        for chunk in chunks:
-            self._chunks.append(Chunk(*chunk, zlib.crc32(chunk[-1])))
+        self._chunks += (Chunk(*chunk) for chunk in chunks)
 
     def finish(self, key: int, end: int, metadata: Any = None, count: bool = False) -> bool:
         """End the innermost span of this key, of this track or else of another of the thread.

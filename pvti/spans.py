@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import zlib
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from operator import sub
 from time import perf_counter_ns
 from typing import Any
@@ -90,6 +91,11 @@ class Spans:
         for first in range(0, count, 3 * CHUNK_RECORDS):
             _pack(words[first : first + 3 * CHUNK_RECORDS], chunks, long)
         return chunks, long
+
+
+def checksums(all_data: Iterable[bytes]) -> list[int]:
+    """Give the CRC-32 of each."""
+    return list(map(zlib.crc32, all_data))
 
 
 def _pack(words: list[int], chunks: list[Packed], long: list[LongEvent]) -> None:

@@ -6,18 +6,21 @@ import errno
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain, islice
 from typing import NamedTuple
 
-from pvti.buffers import HURRY_NANOSECONDS, Chunk, Row, Track, catalogue
+from pvti.buffers import HURRY_NANOSECONDS, Chunk, Row, Track, catalogue, with_checksums
 from pvti.schema import COLUMNS, WRITER_PRAGMAS, Cell, create_statements, insert_statement
 
 BUSY_SECONDS = 0.002  # between two attempts while a reader has the file
 FAULTS = (sqlite3.Error, OSError, MemoryError, OverflowError, ValueError, TypeError)
 VALUES_A_STATEMENT = 999  # what every SQLite allows
-BYTES_A_STATEMENT = 4 << 20  # of chunks: SQLite copies what a statement holds
+BYTES_A_STATEMENT = 64 << 20  # of chunks: SQLite copies what a statement holds
 PROCESS = 1  # one process a file: the number of its row
+BEGIN = """BEGIN IMMEDIATE;
+UPDATE processes SET last_ns = {:d}, finished = {:d}, unmatched_ends = {:d};"""
 
 Rows = dict[str, list[tuple[Cell, ...]]]
 Open = list[tuple[int, int]]  # label and begin, the innermost last
@@ -99,14 +102,17 @@ class TraceFile:
         self._add_new_rows()
         for part in taken:
             self._add(part)
+        self._add_chunks(taken)
         self._check_place()
         try:
-            self._until_free("BEGIN IMMEDIATE", patience)
-            self._insert(taken, progress)
-            self._until_free("COMMIT", patience)
+            # A script and `commit` are one turn of the interpreter's lock, not one for each step.
+            begin = partial(self._connection.executescript, BEGIN.format(*progress))
+            self._until_free(begin, patience)
+            self._insert(taken)
+            self._until_free(self._connection.commit, patience)
         except BaseException as error:
             if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+                self._connection.rollback()
             if _is_busy(error):
                 return False
             raise
@@ -136,13 +142,17 @@ class TraceFile:
             self._threads.add(track.number)
             row = (track.number, PROCESS, track.tid, track.name)
             rows.setdefault("threads", []).append(row)
-        for chunk in part.chunks:
-            cells = (None, track.number, *chunk[:3], chunk.crc, chunk.data)
-            rows.setdefault("event_chunks", []).append(cells)
         for table, other in part.rows:
             rows.setdefault(table, []).append(other)
 
-    def _insert(self, taken: list[Taken], progress: Progress) -> None:
+    def _add_chunks(self, taken: list[Taken]) -> None:
+        threads = [part.track.number for part in taken for _ in part.chunks]
+        chunks = with_checksums(list(chain.from_iterable(part.chunks for part in taken)))
+        rows = self.waiting.setdefault("event_chunks", [])
+        for thread, chunk in zip(threads, chunks, strict=True):
+            rows.append((None, thread, *chunk[:3], chunk.crc, chunk.data))
+
+    def _insert(self, taken: list[Taken]) -> None:
         closed: list[int] = []
         opened: list[tuple[Cell, ...]] = []
         for part in taken:
@@ -158,23 +168,21 @@ class TraceFile:
             self._connection.execute(f"DELETE FROM open_spans WHERE {some}", values)
         for table, rows in (*self.waiting.items(), ("open_spans", opened)):
             self._insert_rows(table, rows)
-        statement = "UPDATE processes SET last_ns = ?, finished = ?, unmatched_ends = ?"
-        self._connection.execute(statement, progress)
 
     def _insert_rows(self, table: str, rows: list[tuple[Cell, ...]]) -> None:
-        """Insert many rows a statement: each lets all other threads run first."""
+        """Insert many rows a statement: in each all other threads have a turn, several times."""
         largest = max((len(row[-1]) for row in rows if isinstance(row[-1], bytes)), default=1)
         many = min(VALUES_A_STATEMENT // len(COLUMNS[table]), max(BYTES_A_STATEMENT // largest, 1))
         for first in range(0, len(rows), many):
             some = rows[first : first + many]
             self._connection.execute(insert_statement(table, len(some)), list(chain(*some)))
 
-    def _until_free(self, statement: str, patience: float) -> None:
-        """Execute a statement, waiting while a reader has the file."""
+    def _until_free(self, step: Callable[[], object], patience: float) -> None:
+        """Do a step, waiting while a reader has the file."""
         deadline = time.monotonic() + patience
         while True:
             try:
-                self._connection.execute(statement)
+                step()
                 return
             except sqlite3.OperationalError as error:
                 if not _is_busy(error) or time.monotonic() >= deadline:
@@ -184,7 +192,10 @@ class TraceFile:
 
 def _create(path: str, process: Process) -> sqlite3.Connection:
     """Make the tables in an empty file."""
-    connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+    # A statement that is kept keeps a copy of the chunks that it wrote.
+    connection = sqlite3.connect(
+        path, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=0
+    )
     try:
         for statement in WRITER_PRAGMAS:
             connection.execute(statement)

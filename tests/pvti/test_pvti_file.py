@@ -13,7 +13,7 @@ import pytest
 from test_pvti_processes import run
 
 import pvti
-from pvti import buffers, document, schema
+from pvti import buffers, core, document, schema
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "trace-format.md"
 
@@ -99,6 +99,28 @@ def test_a_thread_that_the_writer_leaves_waiting_packs_what_has_ended() -> None:
     ]
     assert ([tuple(chunk) for chunk in chunks], long) == (expected, [])
     assert track.take_ended() == ([], [])
+
+
+def test_checksums_are_those_of_zlib_whatever_the_length() -> None:
+    data = [bytes(range(256)) * 5, b"", *(b"\xa5" * length for length in range(1, 40))]
+    assert core.checksums(data) == [zlib.crc32(each) for each in data]
+
+
+def test_what_was_written_leaves_the_memory(tmp_path: Path) -> None:
+    # In all 190 MB are written, at most 19 at once. Statements that SQLite keeps would keep all.
+    body = f"""
+import resource
+from pvti.buffers import Chunk, Track
+from pvti.writer import Process, Progress, Taken, TraceFile
+file = TraceFile({str(tmp_path / "big.pvti")!r}, Process(1, "", 0, 0))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+track = Track(1, 1, "", [], None)
+for count in range(20):
+    chunks = [Chunk(65536, 0, 0, bytes(1 << 20)) for _ in range(count)]
+    file.write([Taken(track, chunks, [], [])], Progress(0, 0, 0), 0)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    assert int(run(body, tmp_path, None)[0]) / 1024 < 120
 
 
 def test_what_a_thread_is_just_packing_is_left_to_the_next_commit(
