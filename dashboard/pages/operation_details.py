@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dash import Dash, dcc, html
+from dash import Dash, html
 
-from dashboard import address, components, controls, downloads, view
+from dashboard import components, controls, downloads, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, facts
 from dashboard.figures.tiles import by_tile
 from dashboard.pages.operation_totals import totals_table
 from dashboard.pages.program_details import contexts_table, with_time
 from dashboard.pages.program_stage import whole_tree
-from dashboard.pages.program_words import line_words
+from dashboard.pages.program_words import line_words, program_link
 from dashboard.pages.programs import SENT
 from dashboard.pages.words import counted
 from dashboard.store import Store
@@ -210,20 +210,10 @@ def _tree(store: Store, shown: Chosen, theme: Theme) -> Element:
 
 
 def _line(chosen: Address, row: dict[Any, Any], words: str) -> Element:
-    link = replace(
-        Address(report=chosen.report, tiles=chosen.tiles),
-        path="/programs",
-        options=(("program", str(row["program"])),),
-    )
-    tick = html.Span(
-        className="program-tick inline",
-        style={"background": f"var(--step-{row['type']}, var(--quiet))"},
-    )
-    name = dcc.Link([f"{words} ", html.Span(row["name"])], href=address.write(link))
     counts = ("cycles", "mean_cycles", "estimated_cycles")
     texts = [units.cycles_or_time(row[name]) if row[name] >= 0 else "–" for name in counts]
     cells = [units.count(row["executions"]) if row["executions"] >= 0 else "–", *texts]
-    return html.Tr([html.Th([tick, name], scope="row"), *map(html.Td, cells)])
+    return html.Tr([html.Th(program_link(chosen, row, words), scope="row"), *map(html.Td, cells)])
 
 
 def _code(store: Store, shown: Chosen, theme: Theme) -> Element:

@@ -34,6 +34,21 @@ def line_words(lines: Frame, roles: Any = None) -> Any:
     return words if roles is None else words.where(roles == "", words + " (" + roles + ")")
 
 
+def program_link(chosen: Address, row: dict[Any, Any], words: str) -> list[Element]:
+    """Name a program beside the colour of its type; a click leads to its line."""
+    line = Address(
+        path="/programs",
+        report=chosen.report,
+        tiles=chosen.tiles,
+        options=(("program", str(row["program"])),),
+    )
+    colour = {"background": f"var(--step-{row['type']}, var(--quiet))"}
+    return [
+        html.Span(className="program-tick inline", style=colour),
+        dcc.Link([f"{words} ", html.Span(row["name"])], href=address.write(line)),
+    ]
+
+
 def written_sentence(tree: Frame, types: Frame) -> tuple[str, str]:
     """Say which line of what was written takes most, and what the compiler made of it all."""
     more = _compiled_words(tree, types)

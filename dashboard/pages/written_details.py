@@ -12,7 +12,7 @@ from dashboard import address, components, controls
 from dashboard.address import Address
 from dashboard.components import Element, Frame, facts
 from dashboard.pages.program_stage import owners_at, stage_tree, whole_tree
-from dashboard.pages.program_words import line_words
+from dashboard.pages.program_words import line_words, program_link
 from dashboard.pages.words import counted
 from dashboard.store import Store
 from dashboard.theme import Theme, step_words
@@ -197,17 +197,8 @@ def _results(chosen: Address, line: Line, became: Frame) -> Element:
 
 
 def _result(chosen: Address, row: Line, words: str) -> Element:
-    to = replace(
-        Address(report=chosen.report, tiles=chosen.tiles),
-        path="/programs",
-        options=(("program", str(row["program"])),),
-    )
-    tick = html.Span(
-        className="program-tick inline",
-        style={"background": f"var(--step-{row['type']}, var(--quiet))"},
-    )
-    link = dcc.Link([f"{words} ", html.Span(row["name"])], href=address.write(to))
-    name = html.Th([tick, link], scope="row", className=f"in-{min(row['depth'], 3)}")
+    depth = f"in-{min(row['depth'], 3)}"
+    name = html.Th(program_link(chosen, row, words), scope="row", className=depth)
     return html.Tr(
         [name, *_cells(row), html.Td(units.count(row["parts"]) if row["parts"] else "–")]
     )

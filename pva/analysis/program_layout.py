@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,11 @@ class Tree:
     number: Integers
     levels: tuple[Integers, ...]
     line_of: Integers  # by program, -1 for what no control program or function holds
+
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """Give what a table says of the place of each line."""
+        names = ("program", "parent", "depth", "end", "part", "number")
+        return {name: getattr(self, name) for name in names}
 
 
 def tree_of(report: Report) -> Tree:

@@ -70,12 +70,7 @@ def _compiled_tree(report: Report) -> pd.DataFrame:
     total = _total(report)
     return pd.DataFrame(
         {
-            "program": rows,
-            "parent": tree.parent,
-            "depth": tree.depth,
-            "end": tree.end,
-            "part": tree.part,
-            "number": tree.number,
+            **tree.columns(),
             "type": types,
             "name": data.column("programs", "name")[rows],
             "sync_type": data.texts("programs", "sync_type")[rows],

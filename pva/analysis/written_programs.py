@@ -78,12 +78,7 @@ def written_tree(report: Report, compiled: pd.DataFrame) -> pd.DataFrame:
     types = data.texts("written_programs", "type")[rows]
     frame = pd.DataFrame(
         {
-            "program": rows,
-            "parent": tree.parent,
-            "depth": tree.depth,
-            "end": tree.end,
-            "part": tree.part,
-            "number": tree.number,
+            **tree.columns(),
             "type": types,
             "name": _labels(report)[rows],
             "sync_type": np.where(types == "Sync", costs.pop("sync_type")[rows], "None"),
