@@ -42,28 +42,48 @@
     go({ [id.box]: (numbers ? typed.replace(/\s+/g, "") : typed) || null }, !numbers);
   }
 
-  // Enter in a filter is taken at once; Dash tells of it (setBox) when the rows could be there.
+  /** Put what was chosen into the address. */
+  function choose(id, value) {
+    if (value === null || value === undefined || (read(id.address) || id.default) === value) return;
+    const dropped = id.address === "stage" ? { part: null } : {}; // stages have parts of their own
+    go({ ...dropped, [id.address]: value === id.default ? null : value }, id.address !== "tab");
+  }
+
+  function flip(id, on) {
+    const text = on ? "on" : "off";
+    if (typeof on !== "boolean" || (read(id.switch) || id.default) === text) return;
+    go({ [id.switch]: text === id.default ? null : text }, true);
+  }
+
+  // Enter and clicks are taken at once. Dash tells of them when it comes to it, and has by then set
+  // the control back if the page still followed the click before. From the keyboard a tab is clicked.
+
   document.addEventListener("keydown", (event) => {
     const { id, value } = event.target;
-    if (event.key !== "Enter" || event.isComposing || !id || !id.startsWith('{"box":"filter"')) return;
+    if (event.key !== "Enter" || event.isComposing || !id || !id.startsWith('{"box":')) return;
     take(JSON.parse(id), value);
+  }, true);
+
+  document.addEventListener("click", (event) => {
+    const tab = event.target.closest("[role=tab]");
+    const tabs = tab && tab.parentElement.closest(`[id^='{"address":']`);
+    if (tabs) choose(JSON.parse(tabs.id), tab.id.slice(`${tabs.id}-tab-`.length));
+  }, true);
+
+  document.addEventListener("change", ({ target }) => {
+    if (target.id.includes('"switch":')) flip(JSON.parse(target.id), target.checked);
+    const choices = target.type === "radio" && target.closest(`[id^='{"address":']`);
+    if (choices) choose(JSON.parse(choices.id), target.value);
   }, true);
 
   Object.assign(client, {
     setChoice: () => {
       const one = changed();
-      if (!one || one.value === null || one.value === undefined) return;
-      const key = one.id.address;
-      if ((read(key) || one.id.default) === one.value) return;
-      const dropped = key === "stage" ? { part: null } : {}; // stages have parts of their own
-      go({ ...dropped, [key]: one.value === one.id.default ? null : one.value }, key !== "tab");
+      if (one) choose(one.id, one.value);
     },
     setSwitch: () => {
       const one = changed();
-      if (!one || typeof one.value !== "boolean") return;
-      const text = one.value ? "on" : "off";
-      if ((read(one.id.switch) || one.id.default) === text) return;
-      go({ [one.id.switch]: text === one.id.default ? null : text }, true);
+      if (one) flip(one.id, one.value);
     },
     setBox: (submits, blurs, values, ids) => {
       const one = changed();

@@ -135,6 +135,20 @@ def test_plot_and_data_are_saved(open_page: Opener, tmp_path: Path, entry: str, 
     assert data.startswith(head)
 
 
+def test_what_is_chosen_is_in_the_address_before_dash_tells_of_it(open_page: Opener) -> None:
+    page = open_page("/memory")
+    page.evaluate("for (const set of ['setChoice', 'setSwitch', 'setBox'])"
+                  " window.dash_clientside.tilescope[set] = () => {}")  # fmt: skip
+    for choice, text in (("Gaps", "gaps=off"), ("Maximum", "limit=on"), ("Tile map", "graph=map")):
+        page.locator("label", has_text=re.compile(f"^{choice}$")).first.click()
+        in_address(page, text)
+    page.get_by_role("tab", name="Variables", exact=True).click()
+    in_address(page, "tab=variables")
+    page.get_by_label(TILES).fill("0")
+    page.get_by_label(TILES).press("Enter")
+    in_address(page, "tile=0")
+
+
 def test_units_are_chosen_for_all_pages_and_kept(open_page: Opener) -> None:
     page = open_page("/memory")
     words = "uses 1,040 B of 2,048 B"
