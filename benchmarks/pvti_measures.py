@@ -23,7 +23,8 @@ BLOCKS = 2_000  # a round
 ROUNDS = 1000
 EVENTS = 1_000_000  # where `closeTrace` is counted
 THREADS = 8
-# Some three seconds, so that opening and closing are little of it.
+THREAD_ROUNDS = 6
+# Some three seconds a run, so that opening and closing are little of it.
 THREAD_EVENTS = 20_000_000 if pvti.accelerated else 4_000_000
 KILLS = 25
 
@@ -152,7 +153,7 @@ def measure_closing() -> dict[str, float]:
 
 
 def in_threads(threads: int, block: Callable[[], Any]) -> float:
-    """Blocks a second on the clock of threads that the interpreter runs in turn."""
+    """Seconds that THREAD_EVENTS blocks take in threads that the interpreter runs in turn."""
     barrier = threading.Barrier(threads + 1)
 
     def work() -> None:
@@ -172,22 +173,37 @@ def in_threads(threads: int, block: Callable[[], Any]) -> float:
     for worker in workers:
         worker.join()
     pvti.closeTrace()
-    return THREAD_EVENTS / (perf_counter_ns() - start) * 1e9
+    return (perf_counter_ns() - start) / 1e9
 
 
-def measure_threads(threads: int) -> dict[str, float]:
-    """Events a second of so many threads, those lost, and bare blocks a second."""
+def measure_threads() -> dict[str, float]:
+    """Blocks a second of one thread and of THREADS, bare and traced, and events lost.
+
+    They take turns, and each figure is of all its runs: from one moment to the next the machine
+    changes its speed by more than what is looked for.
+    """
+    channel = pvti.createTraceChannel("benchmark")
+    seconds = dict.fromkeys(("bare 1", "traced 1", "bare", "traced"), 0.0)
+    lost = 0
+    for threads, suffix in ((1, " 1"), (THREADS, "")) * THREAD_ROUNDS:
+        seconds["bare" + suffix] += in_threads(threads, Bare)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pvti.startTrace(folder)
+            traced = in_threads(threads, lambda: pvti.Tracepoint(channel, "cached"))
+            seconds["traced" + suffix] += traced
+            lost += THREAD_EVENTS - events_in(path)
+    blocks = THREAD_EVENTS * THREAD_ROUNDS
+    return {name: blocks / took for name, took in seconds.items()} | {"lost": lost}
+
+
+def events_in(path: str) -> int:
+    """Count the events of a trace."""
     from pva.trace import openTrace
 
-    channel = pvti.createTraceChannel("benchmark")
-    bare = in_threads(threads, Bare)
-    with tempfile.TemporaryDirectory() as folder:
-        path = pvti.startTrace(folder)
-        rate = in_threads(threads, lambda: pvti.Tracepoint(channel, "cached"))
-        trace = openTrace(path)
-        found = sum(len(thread.columns) for thread in trace.threads)
-        trace.close()
-    return {"rate": rate, "bare": bare, "lost": THREAD_EVENTS - found}
+    trace = openTrace(path)
+    found = sum(len(thread.columns) for thread in trace.threads)
+    trace.close()
+    return found
 
 
 TO_BE_KILLED = """
@@ -287,8 +303,7 @@ def measure_demo(traced: bool) -> dict[str, float]:
 MEASURES: dict[str, Callable[[], dict[str, float]]] = {
     "blocks": measure_blocks,
     "closing": measure_closing,
-    "one thread": lambda: measure_threads(1),
-    "threads": lambda: measure_threads(THREADS),
+    "threads": measure_threads,
     "kills": measure_kills,
     "viztracer": measure_viztracer,
     "opentelemetry": measure_opentelemetry,

@@ -19,7 +19,6 @@ from typing import NamedTuple
 import pvti
 from benchmarks.pvti_measures import KILLS, THREADS
 
-THREAD_RUNS = 9  # in turn with one thread
 RUNS = 9  # of the demo, traced and untraced at once
 ENTRY = "benchmarks.pvti_measures"
 # What else makes two runs of one program differ: threads that wait busily, the order of sets.
@@ -88,34 +87,20 @@ def block_rows(accelerated: bool) -> list[Row]:
     ]
 
 
-def thread_runs(accelerated: bool) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
-    """Measure one thread and several in turn: the machine changes its speed by more than a fifth."""
-    one, many = [], []
-    for _ in range(THREAD_RUNS):
-        one.append(child("one thread", accelerated) or {})
-        many.append(child("threads", accelerated) or {})
-    return one, many
-
-
 def total_rows(accelerated: bool) -> list[Row]:
     kind = "C" if accelerated else "Python"
     closing = child("closing", accelerated) or {}
-    one, many = thread_runs(accelerated)
-    rate = [statistics.median(run["rate"] for run in runs) for runs in (one, many)]
-    times = {
-        name: statistics.median(m[name] / o[name] for o, m in zip(one, many, strict=True))
-        for name in ("rate", "bare")
-    }
-    lost = sum(run["lost"] for run in (*one, *many))
+    found = child("threads", accelerated) or {}
+    bare, traced = (found[name] / found[f"{name} 1"] for name in ("bare", "traced"))
     killed = (child("kills", accelerated) or {})["lost"]
     return [
         Row(f"{kind}: an event and its part of `closeTrace`, processor", closing["closing"]),
         Row(f"{kind}: bytes an event in the file", closing["bytes"], "", 17),
-        Row(f"{kind}: one thread, events a second, `closeTrace` counted", rate[0], "/s"),
-        Row(f"{kind}: {THREADS} threads", rate[1], "/s"),
-        Row(f"{kind}: {THREADS} threads, events lost", lost, "", 0),
-        Row("the same without a trace: times the bare `with` of one", times["bare"], "x"),
-        Row(f"{kind}: {THREADS} threads, times the throughput of one", times["rate"], "x", 1, True),
+        Row(f"{kind}: one thread, events a second, `closeTrace` counted", found["traced 1"], "/s"),
+        Row(f"{kind}: {THREADS} threads", found["traced"], "/s"),
+        Row(f"{kind}: {THREADS} threads, events lost", found["lost"], "", 0),
+        Row(f"{kind}: {THREADS} threads, times the throughput of one", traced, "x", 1, True),
+        Row("the same of a bare `with`, which is not traced", bare, "x"),
         Row(f"{kind}: killed, the most that was lost, {KILLS} runs", killed, "ms", 100),
     ]
 

@@ -17,7 +17,7 @@ from pvti.schema import COLUMNS, WRITER_PRAGMAS, Cell, create_statements, insert
 BUSY_SECONDS = 0.002  # between two attempts while a reader has the file
 FAULTS = (sqlite3.Error, OSError, MemoryError, OverflowError, ValueError, TypeError)
 VALUES_A_STATEMENT = 999  # what every SQLite allows
-BYTES_A_STATEMENT = 64 << 20  # of chunks: SQLite copies what a statement holds
+CHUNKS_A_STATEMENT = 64  # of 1 MB at most: SQLite copies what a statement holds
 PROCESS = 1  # one process a file: the number of its row
 BEGIN = """BEGIN IMMEDIATE;
 UPDATE processes SET last_ns = {:d}, finished = {:d}, unmatched_ends = {:d};"""
@@ -171,8 +171,9 @@ class TraceFile:
 
     def _insert_rows(self, table: str, rows: list[tuple[Cell, ...]]) -> None:
         """Insert many rows a statement: in each all other threads have a turn, several times."""
-        largest = max((len(row[-1]) for row in rows if isinstance(row[-1], bytes)), default=1)
-        many = min(VALUES_A_STATEMENT // len(COLUMNS[table]), max(BYTES_A_STATEMENT // largest, 1))
+        many = VALUES_A_STATEMENT // len(COLUMNS[table])
+        if table == "event_chunks":
+            many = min(many, CHUNKS_A_STATEMENT)
         for first in range(0, len(rows), many):
             some = rows[first : first + many]
             self._connection.execute(insert_statement(table, len(some)), list(chain(*some)))
