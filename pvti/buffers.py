@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from pvti.core import Spans, checksums
+from pvti.core import Spans
 from pvti.schema import LABEL_MASK, Cell
 from pvti.spans import LongEvent, writable
 
@@ -96,13 +96,6 @@ class Chunk(NamedTuple):
     begin_ns: int
     end_ns: int
     data: bytes
-    crc: int | None = None  # None: the writer computes it
-
-
-def with_checksums(chunks: list[Chunk]) -> list[Chunk]:
-    """Compute the checksums that chunks lack."""
-    sums = iter(checksums([chunk.data for chunk in chunks if chunk.crc is None]))
-    return [chunk if chunk.crc is not None else chunk._replace(crc=next(sums)) for chunk in chunks]
 
 
 class Track(Spans):
@@ -136,7 +129,6 @@ class Track(Spans):
         if self._taking.acquire(blocking=False):
             try:
                 self._pack()
-                self._chunks = with_checksums(self._chunks)
             finally:
                 self._taking.release()
         self._help()

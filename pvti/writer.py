@@ -11,7 +11,8 @@ from functools import partial
 from itertools import chain, islice
 from typing import NamedTuple
 
-from pvti.buffers import HURRY_NANOSECONDS, Chunk, Row, Track, catalogue, with_checksums
+from pvti.buffers import HURRY_NANOSECONDS, Chunk, Row, Track, catalogue
+from pvti.core import checksums
 from pvti.schema import COLUMNS, WRITER_PRAGMAS, Cell, create_statements, insert_statement
 
 BUSY_SECONDS = 0.002  # between two attempts while a reader has the file
@@ -147,10 +148,11 @@ class TraceFile:
 
     def _add_chunks(self, taken: list[Taken]) -> None:
         threads = [part.track.number for part in taken for _ in part.chunks]
-        chunks = with_checksums(list(chain.from_iterable(part.chunks for part in taken)))
+        chunks = [chunk for part in taken for chunk in part.chunks]
+        sums = checksums([chunk.data for chunk in chunks])
         rows = self.waiting.setdefault("event_chunks", [])
-        for thread, chunk in zip(threads, chunks, strict=True):
-            rows.append((None, thread, *chunk[:3], chunk.crc, chunk.data))
+        for thread, chunk, crc in zip(threads, chunks, sums, strict=True):
+            rows.append((None, thread, *chunk[:3], crc, chunk.data))
 
     def _insert(self, taken: list[Taken]) -> None:
         closed: list[int] = []

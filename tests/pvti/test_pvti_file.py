@@ -93,10 +93,7 @@ def test_a_thread_that_the_writer_leaves_waiting_packs_what_has_ended() -> None:
     assert track.take() == ([], [])
     chunks, long = track.take_ended()
     packed = [struct.pack("<QII", *record) for record in records]
-    expected = [
-        (1, 10, 30, packed[0], zlib.crc32(packed[0])),
-        (1, 40, 42, packed[1], zlib.crc32(packed[1])),
-    ]
+    expected = [(1, 10, 30, packed[0]), (1, 40, 42, packed[1])]
     assert ([tuple(chunk) for chunk in chunks], long) == (expected, [])
     assert track.take_ended() == ([], [])
 
