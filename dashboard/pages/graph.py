@@ -91,7 +91,7 @@ def _head(report: Report, chosen: Address) -> Element:
     ipus = int(report.dataset.of_replica("num_ipus"))
     of_ipu = [("", "All tiles"), *((str(ipu), f"IPU {ipu}") for ipu in range(ipus))]
     where = [controls.select("ipu", of_ipu, chosen, label="IPU", width=110)] if ipus > 1 else []
-    tile = controls.box("tile", "One tile, e.g. 3", chosen, width=130)
+    tile = controls.box("tile", "One tile, e.g. 3", chosen, width=150)
     link = address.write(Address(PATH, chosen.report, chosen.against))
     start = dcc.Link("Back to the peak", href=link, className="button")
     save = controls.exports("graph-drawn", "graph-plot")

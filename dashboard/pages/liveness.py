@@ -81,7 +81,7 @@ def _tools(report: Report, chosen: Address) -> Element:
     return controls.row(
         [
             *where,
-            controls.box("tile", "One tile, e.g. 3", chosen, width=130),
+            controls.box("tile", "One tile, e.g. 3", chosen, width=150),
             controls.choice("show", CHOICES, chosen, label="What is drawn"),
             controls.box("find", "Filter steps", chosen, width=170),
             controls.box("step", "Steps, e.g. 3, 12", chosen, width=150),

@@ -71,7 +71,7 @@ def selector(report: Report, chosen: Address) -> Element:
     if len(known) == 1:
         return html.Span(WORDS[COMPILED], className="note", title=ONE_STAGE)
     choices = [(stage, WORDS[stage]) for stage in known]
-    return controls.select("stage", choices, chosen, label="Stage of the compilation", width=125)
+    return controls.select("stage", choices, chosen, label="Stage of the compilation", width=140)
 
 
 def whole_tree(store: Store, key: str, stage: str = COMPILED) -> Frame:

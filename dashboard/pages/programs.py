@@ -153,7 +153,7 @@ def _tools(store: Store, report: Any, chosen: Address) -> Element:
                         related,
                         chosen,
                         label="Steps of one operation, by layer",
-                        width=170,
+                        width=190,
                     ),
                     controls.switch("syncs", "Syncs", chosen, on=True),
                 ]

@@ -20,7 +20,7 @@ WIDTH = """([low, high]) => {
 
 def test_menu_is_folded_by_a_key_and_stays_so(open_page: Opener) -> None:
     page = open_page("/summary")
-    page.wait_for_function(WIDTH, arg=[170, 190])
+    page.wait_for_function(WIDTH, arg=[180, 225])
     page.keyboard.press("b")
     page.wait_for_function(WIDTH, arg=[40, 60])
     page.reload()
@@ -29,10 +29,20 @@ def test_menu_is_folded_by_a_key_and_stays_so(open_page: Opener) -> None:
     link.hover()
     page.wait_for_function("e => e.getBoundingClientRect().width > 120", arg=link.element_handle())
     page.get_by_role("button", name="Unfold the menu").click()
-    page.wait_for_function(WIDTH, arg=[170, 190])
+    page.wait_for_function(WIDTH, arg=[180, 225])
     page.keyboard.press("g")
     page.keyboard.press("e")
     page.wait_for_function(IS_HERE, arg="/execution")
+
+
+@pytest.mark.parametrize("width", [1024, 1440])
+def test_no_entry_of_the_menu_is_cut_when_its_page_is_shown(open_page: Opener, width: int) -> None:
+    page = open_page("/graph", width=width)
+    settled(page)
+    room = page.locator(".nav-link, .side-button").evaluate_all(
+        "entries => entries.map(entry => entry.clientWidth - entry.scrollWidth)"
+    )
+    assert len(room) > 10 and min(room) >= 0
 
 
 def test_help_leads_to_the_chapter_and_a_search_from_hit_to_hit(open_page: Opener) -> None:
