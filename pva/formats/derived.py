@@ -22,6 +22,7 @@ from pva.formats.replay import (
     operands,
     replay,
     step_types,
+    sync_codes,
 )
 from pva.formats.values import Values
 from pva.sources import Spend
@@ -193,6 +194,7 @@ def _steps(data: Dataset) -> Columns:
     begin, end = _times(data, done)
     return {
         "type": np.array([CODES.get(name, 0) for name in types]),
+        "sync_type": sync_codes(data),
         "run": np.zeros(len(types), dtype=np.int64),
         "cycles": longest, "cycles_from": begin, "cycles_to": end,
         "cycles_overlapped": longest - (end - begin), "active_tiles": active,

@@ -37,7 +37,7 @@ MOVED = {
 }
 LIMIT = 1 << 30  # of steps times tiles, a step weighing as much as so many tiles by itself
 TILES_A_STEP = 2000
-INTERNAL = schema.SYNC_TYPES.index("Internal")
+UNTOLD, INTERNAL = (schema.SYNC_TYPES.index(kind) for kind in ("None", "Internal"))
 SYNCS = ("Sync", "SyncAns", "Sans")
 CODES = {tag: code for code, tag in enumerate(schema.STEP_TYPES)}
 EXTENTS = (
@@ -97,6 +97,12 @@ def operands(data: Dataset, column: str) -> Values:
     return found
 
 
+def sync_codes(data: Dataset) -> Values:
+    """Give the kinds of the syncs of steps, as codes; where a step does not tell, its program's."""
+    told = data.column("steps", "sync_type")
+    return np.where(told == UNTOLD, operands(data, "sync_type").clip(UNTOLD), told)
+
+
 def _costs(data: Dataset, types: Values) -> tuple[list[Values], Values]:
     """Give rows of cycles by tile, each once, and for each step its row; row 0 costs nothing."""
     tiles = data.of_replica("num_tiles")
@@ -126,7 +132,7 @@ def replay(data: Dataset) -> Replay:
     types = step_types(data)
     rows, place = _costs(data, types)
     is_sync = np.isin(types, SYNCS)
-    external = data.column("steps", "sync_type") != INTERNAL
+    external = sync_codes(data) != INTERNAL
     known = _known_after(data.column("steps", "cycles_from"), is_sync)
     delay = np.full(tiles, max(int(data.value("target", "min_sync_delay")), 0))
     if data.has("relative_sync_delay"):

@@ -111,6 +111,17 @@ def test_steps_on_hardware_take_what_was_measured(tmp_path: Path) -> None:
     assert old.column("steps_by_ipu", "from_min").tolist() == [0, 0, 100, 105]
 
 
+def test_a_mere_trace_has_the_kinds_of_its_syncs_from_the_programs() -> None:
+    graph = registry.value_of(small_report(), "graph")
+    del graph["formatVersion"]
+    old = registry.of_values(
+        graph=graph, execution={"profilerMode": "IPU_MODEL", "programTrace": [6, 13]}
+    )
+    assert old.texts("steps", "sync_type").tolist() == ["None", "Internal"]
+    # The compute set ends on tile 4 at 84 and on tile 9 at 114; both are 18 from the syncs.
+    assert old.column("steps_by_ipu", "to_max")[2:].tolist() == [84 + 36, 114 + 36]
+
+
 def test_redundant_figures_of_the_target_may_be_left_out() -> None:
     target = {"type": "IPU", "numIPUs": 2, "tilesPerIPU": 3, "bytesPerTile": 100}
     old = registry.of_values(graph={"target": target})
