@@ -93,6 +93,10 @@ CASES = [
     more("Slice", "w s e a t", values(4, 5), {"s": np.int64([3, 1]), "e": np.int64([0, 5]),
          "a": np.int64([0, 1]), "t": np.int64([-1, 2])}),
     more("Pad", "w c", values(2, 3), {"c": np.int64([1, 0, 0, 2])}),
+    *(
+        more("Pad", "w c", values(2, 3), {"c": np.int64([0, 1, 1, 2])}, f"Pad by {mode}", mode=mode)
+        for mode in ("edge", "reflect")
+    ),
     more("MatMul", "w c", values(2, 3), {"c": values(3, 4)}),
     more("MatMul", "c w", values(3, 4), {"c": values(5, 2, 3)}, "batches of MatMul"),
     more("Gemm", "w c d", values(3, 2), {"c": values(3, 4), "d": values(4)}, transA=1, alpha=0.5),
@@ -198,6 +202,35 @@ def test_the_gradient_of_a_dilated_mean_is_that_of_its_formula(with_padding: int
     found = trained(nodes, weights, loss, "Gradient___w", opset=19)
     expected = differences(total, IMAGE)
     np.testing.assert_allclose(found["Gradient___w"], expected, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"), [("edge", [3, 1, 2]), ("reflect", [1, 3, 2]), ("wrap", [2, 2, 2])]
+)
+def test_an_element_that_a_pad_repeats_has_the_gradient_of_each_time(
+    mode: str, expected: list[int]
+) -> None:
+    nodes = [node("Pad", "w p", "y", mode=mode)]
+    stored = {"w": np.ones(3, np.float32), "p": np.int64([2, 1])}
+    loss = popart.IdentityLoss("y", "loss")
+    found = trained(nodes, stored, loss, "Gradient___w", opset=19)
+    assert found["Gradient___w"].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("axes", "pads", "shape", "expected"),
+    [([1, 0], [1, 0, 0, 1], (3, 3), [[1, 2], [4, 5]]), ([-1], [1, 2], (2, 5), [[1, 2], [6, 7]])],
+)
+def test_a_pad_of_some_axes_gives_the_gradient_of_these(
+    axes: list[int], pads: list[int], shape: tuple[int, int], expected: list[list[int]]
+) -> None:
+    # "" is the padding's value, which is not given.
+    pad = onnx.helper.make_node("Pad", ["w", "p", "", "axes"], ["y"])
+    stored = {"w": np.ones((2, 2), np.float32), "p": np.int64(pads), "axes": np.int64(axes),
+              "mix": np.arange(shape[0] * shape[1], dtype=np.float32).reshape(shape)}  # fmt: skip
+    nodes, loss = [pad, node("Mul", "y mix", "z")], popart.IdentityLoss("z", "loss")
+    found = trained(nodes, stored, loss, "Gradient___w", opset=18)
+    assert found["Gradient___w"].tolist() == expected
 
 
 @pytest.mark.parametrize("trains", ["data", "updates"])

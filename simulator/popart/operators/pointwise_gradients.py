@@ -8,7 +8,7 @@ import numpy as np
 
 from simulator.graph.program import Copy
 from simulator.graph.tensor import Tensor, concat
-from simulator.graph.types import element_count
+from simulator.graph.types import UNSIGNED_INT, element_count
 from simulator.popart.ir import GRAPHCORE, ONNX
 from simulator.popart.operators import shapes
 from simulator.popart.operators.backward import Gradient, of_one, summed_to, zeros
@@ -197,30 +197,42 @@ def of_taken(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 
 def of_pad(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Take the gradient of what was padded with a constant."""
-    widths = call.numbers(1, "pads") or []
-    half = len(widths) // 2
-    lower, upper = ([-width for width in part] for part in (widths[:half], widths[half:]))
-    inner = popops.pad(call.graph, grads[0], lower, upper)
-    return [inner, *[None] * (len(call.inputs) - 1)]
+    """Take the gradient of what was padded; an element that was repeated has those of all."""
+    mode, grad = shapes.pad_mode(call), grads[0]
+    for axis, lower, upper in shapes.pad_widths(call):
+        if mode == "constant":
+            grad = popops.pad(call.graph, grad, -lower, -upper, axis)
+        elif lower or upper:
+            size = call.info().dims[axis]
+            places = shapes.around(mode, size, lower, upper).astype(np.uint32)
+            indices = call.constant(places, UNSIGNED_INT, "PadGrad")
+            grad = added_to_rows(call, grad, indices, size, axis, "PadGrad")
+    return [grad, *[None] * (len(call.inputs) - 1)]
 
 
 def of_gather(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     """Add the gradient of each slice to the row that it was taken from."""
     axis, shape = call.axis(), call[0].shape
-    size = shape[axis]
-    indices = shapes.from_front(call, call[1].flatten(), size)
-    count = indices.numElements()
-    rows = grads[0].reshape((*shape[:axis], count, *shape[axis + 1 :])).dimRoll(axis, 0)
-    inner = element_count(shape) // size
-    table = call.variable(grads[0].dtype, [size, inner], "GatherGrad")
-    popops.zero(call.graph, table, call.prog, f"{call.name}/GatherGrad")
-    scale = call.constant(1.0, grads[0].dtype, "one")
+    indices = shapes.from_front(call, call[1].flatten(), shape[axis])
+    slices = grads[0].reshape((*shape[:axis], indices.numElements(), *shape[axis + 1 :]))
+    return [added_to_rows(call, slices, indices, shape[axis], axis, "GatherGrad"), None]
+
+
+def added_to_rows(
+    call: Call, slices: Tensor, indices: Tensor, size: int, axis: int, what: str
+) -> Tensor:
+    """Add each slice of an axis to the row of its index, of so many that begin with zero."""
+    rows = slices.dimRoll(axis, 0)
+    count, *rest = rows.shape
+    inner, name = element_count(rest), f"{call.name}/{what}"
+    table = call.variable(rows.dtype, [size, inner], what)
+    popops.zero(call.graph, table, call.prog, name)
+    scale = call.constant(1.0, rows.dtype, "one")
     popops.multiUpdateAdd(
         call.graph, table, rows.reshape((count, 1, inner)), indices.expand([1]), scale, [0], [1],
-        call.prog, debugContext=f"{call.name}/GatherGrad",
+        call.prog, debugContext=name,
     )  # fmt: skip
-    return [table.reshape((size, *rows.shape[1:])).dimRoll(0, axis), None]
+    return table.reshape((size, *rest)).dimRoll(0, axis)
 
 
 def of_scale(call: Call, outputs: Tensors, grads: Tensors) -> Grads:

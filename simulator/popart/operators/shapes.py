@@ -101,25 +101,34 @@ def tiled(call: Call) -> Tensor:
     return call.copy(tensor, "tiled")
 
 
+def pad_mode(call: Call) -> str:
+    """Name what a Pad puts around its tensor."""
+    return str(call.attribute("mode", "constant"))
+
+
+def pad_widths(call: Call) -> list[tuple[int, int, int]]:
+    """Give the axes that a Pad widens, with the elements before and behind."""
+    rank = len(call.info().dims)
+    widths = call.numbers(1, "pads") or []
+    axes = [axis % rank for axis in call.numbers(3) or range(rank)]
+    half = len(widths) // 2
+    return list(zip(axes, widths[:half], widths[half:], strict=True))
+
+
 def padded(call: Call) -> Tensor:
     """Put a value, or the tensor's own elements again, around it."""
-    tensor = call[0]
-    widths = call.numbers(1, "pads") or []
-    axes = [axis % tensor.rank() for axis in call.numbers(3) or range(tensor.rank())]
-    value = call.value(2)
+    tensor, mode, value = call[0], pad_mode(call), call.value(2)
     number = call.attribute("value", 0) if value is None else value.reshape(-1)[0].item()
-    mode, half = call.attribute("mode", "constant"), len(widths) // 2
-    for axis, lower, upper in zip(axes, widths[:half], widths[half:], strict=True):
+    for axis, lower, upper in pad_widths(call):
         if mode == "constant":
             given = call.scalar(2) if value is None and call.has(2) else number
             tensor = popops.pad(call.graph, tensor, lower, upper, axis, given)
         else:
-            places = _around(mode, tensor.shape[axis], lower, upper)
-            tensor = tensor.taken(places, axis)
+            tensor = tensor.taken(around(mode, tensor.shape[axis], lower, upper), axis)
     return tensor
 
 
-def _around(mode: str, size: int, lower: int, upper: int) -> IntArray:
+def around(mode: str, size: int, lower: int, upper: int) -> IntArray:
     """Give the places of an axis that its padded form has."""
     places = np.arange(-lower, size + upper, dtype=np.int64)
     if mode == "edge":
