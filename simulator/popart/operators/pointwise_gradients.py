@@ -224,7 +224,7 @@ def added_to_rows(
     """Add each slice of an axis to the row of its index, of so many that begin with zero."""
     rows = slices.dimRoll(axis, 0)
     count, *rest = rows.shape
-    inner, name = element_count(rest), f"{call.name}/{what}"
+    inner, name = element_count(tuple(rest)), f"{call.name}/{what}"
     table = call.variable(rows.dtype, [size, inner], what)
     popops.zero(call.graph, table, call.prog, name)
     scale = call.constant(1.0, rows.dtype, "one")
