@@ -17,7 +17,6 @@ import numpy.typing as npt
 from pva import schema
 from pva.errors import nearest
 from pva.frames import DTYPES
-from pva.model.events import ThreadColumns
 from pva.model.nesting import Nesting, nest
 from pva.model.series import Heatmap
 from pva.model.trace_content import TraceContent
@@ -212,20 +211,10 @@ def _threads(content: TraceContent) -> Columns:
         end, deepest = int(columns.end_ns.max(initial=begin)), int(columns.depth.max(initial=-1))
         rows.append(
             (owners[id(thread)], thread.pid, thread.tid, thread.name, len(columns),
-             deepest + 1, begin, end, _busy(columns))
+             deepest + 1, begin, end, int(columns.self_ns.sum()))
         )  # fmt: skip
     names = [column.name for column in schema.TRACE_TABLE["threads"].columns]
     return dict(zip(names, zip(*rows, strict=True) if rows else [()] * len(names), strict=True))
-
-
-def _busy(columns: ThreadColumns) -> int:
-    """Add up the time of the outermost events."""
-    busy = 0
-    for first in range(0, len(columns), BLOCK):
-        part = slice(first, first + BLOCK)
-        roots = columns.depth[part] == 0
-        busy += int((columns.end_ns[part] - columns.begin_ns[part])[roots].sum())
-    return busy
 
 
 def _channels(content: TraceContent) -> Columns:

@@ -36,27 +36,26 @@ class LabelSums:
 def label_sums(lanes: Sequence[Stretch], labels: int, check: Check) -> LabelSums:
     """Sum up the events of each label."""
     lanes = list(lanes)
-    count, total, covered = (np.zeros(labels + 1, np.int64) for _ in range(3))
+    count, total, own = (np.zeros(labels, np.int64) for _ in range(3))
     for place, stretch in enumerate(lanes):
         sums = _summed(stretch, labels, check)
         if sums is None and stretch.exact is not None:
             lanes[place] = stretch.exact()
             sums = _summed(lanes[place], labels, check)
         if sums is not None:
-            count, total, covered = count + sums[0], total + sums[1], covered + sums[2]
-    own = (total - covered)[:labels]
+            count, total, own = count + sums[0], total + sums[1], own + sums[2]
     starts = np.zeros(labels + 1, np.int64)
-    np.cumsum(count[:labels], out=starts[1:])
+    np.cumsum(count, out=starts[1:])
     grouped = _by_label(lanes, starts)
-    wanted = _places(count[:labels])
+    wanted = _places(count)
     _order(grouped, starts, wanted)
     found = np.zeros((len(wanted), labels), np.int64)
-    used = np.flatnonzero(count[:labels])
+    used = np.flatnonzero(count)
     found[:, used] = grouped[starts[used] + wanted[:, used]]
     shortest, longest, low, high = found[0], found[1], found[2::2], found[3::2]
-    rest = np.array(SHARES)[:, None] * np.maximum(count[:labels] - 1, 0) % 1
+    rest = np.array(SHARES)[:, None] * np.maximum(count - 1, 0) % 1
     spread = low + (high - low) * rest
-    return LabelSums(count[:labels], total[:labels], own, shortest, longest, spread)
+    return LabelSums(count, total, own, shortest, longest, spread)
 
 
 def _places(count: Integers) -> Integers:
@@ -85,28 +84,26 @@ def _summed(
     stretch: Stretch, labels: int, check: Check
 ) -> tuple[Integers, Integers, Integers] | None:
     """Add up the events of a stretch; None where they are not to be looked at backward."""
-    count, total, covered = (np.zeros(labels + 1, np.int64) for _ in range(3))
+    count, total, own = (np.zeros(labels, np.int64) for _ in range(3))
     for part in parts(stretch.begin, stretch.end, check):
         if stretch.exact is not None and not part.holds:
             return None
-        _add(stretch, part, (count, total, covered))
-    return count, total, covered
+        _add(stretch, part, (count, total, own))
+    return count, total, own
 
 
 def _add(columns: Stretch, part: Part, sums: tuple[Integers, Integers, Integers]) -> None:
-    """Add some events to count, duration, and what lies directly inside of events of each label.
+    """Add some events to count and duration of each label, and the time on top.
 
     A part's sums below 2**53 ns (104 days) are exact in the doubles that bincount adds.
     """
-    count, total, covered = sums
-    new, known, bins = slice(part.start, part.stop), len(part.carried), len(count)
+    count, total, own = sums
+    new, bins = slice(part.start, part.stop), len(count)
     label = columns.label[new]
     count += np.bincount(label, minlength=bins)
     total += np.bincount(label, columns.end[new] - columns.begin[new], bins).astype(np.int64)
-    # Whoever is in no other has parent -1: the last, which is no label.
-    around = np.concatenate((columns.label[part.carried], label, [bins - 1]))
-    inside = np.bincount(around[part.parent[known:]], part.inside[known:], bins)
-    covered += inside.astype(np.int64)
+    label = np.concatenate((columns.label[part.carried], label))
+    own += np.bincount(label, part.own, bins).astype(np.int64)
 
 
 def _by_label(lanes: Sequence[Stretch], starts: Integers) -> npt.NDArray[Any]:

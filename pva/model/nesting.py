@@ -3,7 +3,7 @@
 An event is inside the last one before it that has not ended when it begins. Where blocks make
 events, that is the innermost around it. A program may also begin and end in any order: of two that
 overlap without one holding the other, the later is on top by the same rule. A depth never holds two
-events at once.
+events at once. Self time is that on top: over all events it adds up to the time inside of events.
 
 The sweep takes some events at a time and carries those that are open from one to the next, so that
 what it needs beside its result does not grow with the trace. Nothing in it loops over events.
@@ -31,14 +31,14 @@ class Nesting(NamedTuple):
 
     depth: Rows  # 0 for roots
     parent: Rows  # row of the event around it, -1 for roots
-    self_ns: Integers  # duration without that of the events directly inside
+    self_ns: Integers  # on top: where blocks make events, duration without that of those inside
 
 
 class Part(NamedTuple):
     """Some events: those open since an earlier part, and those from `start` to `stop`.
 
-    `parent` is a place among them, in this order; `inside` how much of each lies in its parent,
-    and all of it where each `holds` what is in it.
+    `parent` is a place among them, in this order; `own` how long each was on top before the next
+    part begins; each `holds` what is in it, or not.
     """
 
     carried: Integers
@@ -46,7 +46,7 @@ class Part(NamedTuple):
     stop: int
     depth: Integers
     parent: Integers
-    inside: Integers
+    own: Integers
     holds: bool
 
 
@@ -64,7 +64,6 @@ def nest(begin: Integers, end: Integers, check: Check, into: Nesting | None = No
         np.empty(count, np.int32 if count < 1 << 31 else np.int64),
         np.empty(count, np.int64),
     )
-    np.subtract(end, begin, out=own)
     for part in parts(begin, end, check):
         known, new = len(part.carried), slice(part.start, part.stop)
         depth[new] = part.depth[known:]
@@ -72,26 +71,23 @@ def nest(begin: Integers, end: Integers, check: Check, into: Nesting | None = No
         parent[new] = around + (part.start - known)
         early = np.flatnonzero(around < known)
         parent[part.start + early] = np.append(part.carried, -1)[around[early]]
-        _take_away(own, part)
+        _add_own(own, part)
     return Nesting(depth, parent, own)
 
 
 def self_times(begin: Integers, end: Integers, check: Check) -> Integers:
     """Find the self time alone, in half of the memory of `nest`."""
-    own = end - begin
+    own = np.empty(len(begin), np.int64)
     for part in parts(begin, end, check):
-        _take_away(own, part)
+        _add_own(own, part)
     return own
 
 
-def _take_away(own: Integers, part: Part) -> None:
-    """Take from each event the time of those directly inside."""
+def _add_own(own: Integers, part: Part) -> None:
+    """Take over the time on top of new events, and add that of those still open."""
     known = len(part.carried)
-    count = known + part.stop - part.start
-    around = part.parent[known:] + 1
-    covered = np.bincount(around, weights=part.inside[known:], minlength=count + 1)
-    own[part.carried] -= covered[1 : known + 1].astype(np.int64)
-    own[part.start : part.stop] -= covered[known + 1 :].astype(np.int64)
+    own[part.carried] += part.own[:known]
+    own[part.start : part.stop] = part.own[known:]
 
 
 def parts(begin: Integers, end: Integers, check: Check) -> Iterator[Part]:
@@ -104,13 +100,14 @@ def parts(begin: Integers, end: Integers, check: Check) -> Iterator[Part]:
         # Twice what is open, so that what is carried is at most a third of the work.
         stop = min(start + max(BLOCK, 2 * len(carried)), count)
         begins = np.concatenate((begin[carried], begin[start:stop]))
-        # Whoever is in no other is in the last one, which never ends.
-        last = np.concatenate((end[carried], end[start:stop], [FOREVER]))
+        last = np.concatenate((end[carried], end[start:stop]))
         # An event of no duration is around what begins with it, and ended for what begins later.
-        ends = np.append(np.maximum(last[:-1], begins + 1), FOREVER)
+        # Whoever is in no other is in the last one, which never ends.
+        ends = np.append(np.maximum(last, begins + 1), FOREVER)
         depth, parent, holds = _placed(begins, ends, carried_depth)
-        inside = np.minimum(last[:-1], last[parent]) - begins
-        yield Part(carried, start, stop, depth, parent, inside, holds)
+        window = int(begin[start]), int(begin[stop]) if stop < count else FOREVER
+        own = _held(begins, last, parent, window) if holds else _on_top(begins, last, window)
+        yield Part(carried, start, stop, depth, parent, own, holds)
         if stop < count:
             is_open = np.flatnonzero(ends[:-1] > begin[stop])
             known = len(carried)
@@ -118,6 +115,27 @@ def parts(begin: Integers, end: Integers, check: Check) -> Iterator[Part]:
             carried = np.concatenate((carried[is_open[: len(is_open) - len(late)]], late))
             carried_depth = depth[is_open]
         start = stop
+
+
+def _held(begins: Integers, ends: Integers, parent: Integers, window: tuple[int, int]) -> Integers:
+    """Find how long in a window each event, which holds what is in it, was without that.
+
+    Sums below 2**53 ns (104 days) are exact in the doubles that bincount adds.
+    """
+    lasting = np.minimum(ends, window[1]) - np.maximum(begins, window[0])
+    inside = np.bincount(parent + 1, weights=lasting, minlength=len(begins) + 1)
+    return lasting - inside[1:].astype(np.int64)
+
+
+def _on_top(begins: Integers, ends: Integers, window: tuple[int, int]) -> Integers:
+    """Find how long in a window each event was the last begun of those open."""
+    since, until = window[0], min(window[1], int(ends.max()))
+    times = np.concatenate((begins, ends, window))
+    edges = np.sort(times[(times >= since) & (times <= until)])
+    top = _last_open(ends, np.searchsorted(begins, edges[:-1], "right"), edges[:-1])
+    lasting = np.bincount(top + 1, weights=np.diff(edges), minlength=len(begins) + 1)
+    found: Integers = lasting[1:].astype(np.int64)
+    return found
 
 
 def _placed(begins: Integers, ends: Integers, carried: Integers) -> tuple[Integers, Integers, bool]:
@@ -164,7 +182,7 @@ def _last_less_deep(depth: Integers) -> Integers:
 
 def _overlapping(begins: Integers, ends: Integers, carried: Integers) -> tuple[Integers, Integers]:
     """Find depth and parent of events that need not hold each other."""
-    parent = _last_open(begins, ends[:-1])
+    parent = _last_open(ends[:-1], np.arange(len(begins)), begins)
     parent[: len(carried)] = -1
     depth = np.zeros(len(begins), np.int64)
     depth[: len(carried)] = carried
@@ -179,21 +197,23 @@ def _overlapping(begins: Integers, ends: Integers, carried: Integers) -> tuple[I
         up[rows] = up[above]
 
 
-def _last_open(begins: Integers, ends: Integers) -> Integers:
-    """Find the last event before each that ends after it begins: by halves, in a tree of maxima."""
-    count = len(begins)
-    levels = [ends]
+def _last_open(ends: Integers, places: Integers, times: Integers) -> Integers:
+    """Find the last event before each place that ends after a time, -1 where there is none.
+
+    By halves, in a tree of maxima.
+    """
+    levels = [np.append(ends, np.iinfo(np.int64).min)]  # a place may be that after the last event
     while len(levels[-1]) > 1:
         below = levels[-1]
         if len(below) % 2:
             below = levels[-1] = np.append(below, np.iinfo(np.int64).min)
         levels.append(np.maximum(below[::2], below[1::2]))
-    node, height = np.arange(count), np.full(count, -1)
-    looking = np.arange(count)
+    node, height = places.copy(), np.full(len(places), -1)
+    looking = np.arange(len(places))
     for level, greatest in enumerate(levels[:-1]):
         at = node[looking]
         left = at - 1
-        found = (at & 1 == 1) & (greatest[left] > begins[looking])
+        found = (at & 1 == 1) & (greatest[left] > times[looking])
         height[looking[found]] = level
         node[looking[found]] = left[found]
         looking = looking[~found]
@@ -201,5 +221,5 @@ def _last_open(begins: Integers, ends: Integers) -> Integers:
     for level in range(len(levels) - 2, -1, -1):
         inside = np.flatnonzero(height > level)
         right = 2 * node[inside] + 1
-        node[inside] = right - (levels[level][right] <= begins[inside])
+        node[inside] = right - (levels[level][right] <= times[inside])
     return np.where(height >= 0, node, -1)

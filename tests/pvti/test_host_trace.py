@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from pva.errors import (
     PvaError,
     UnknownFormatError,
 )
-from pva.model.nesting import begin_order, nest
+from pva.model.nesting import begin_order, nest, self_times
 from pva.trace import Trace, openTrace
 from pvti.schema import FORMAT_VERSION, TABLES, insert_statement
 
@@ -126,7 +127,24 @@ def test_no_depth_holds_two_events_at_once_even_when_they_overlap(
     for row, parent in enumerate(found.parent.tolist()):
         assert parent < row
         assert found.depth[row] == (found.depth[parent] + 1 if parent >= 0 else 0)
-    assert (found.self_ns >= 0).all()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), max_size=40), st.integers(1, 40))
+def test_self_time_is_that_in_which_an_event_is_the_last_begun_of_those_open(
+    spans: list[tuple[int, int]], block: int
+) -> None:
+    begin, end = np.array(sorted((b, b + d) for b, d in spans), np.int64).reshape(-1, 2).T
+    order = np.lexsort((-end, begin))  # of equal begins the longest first
+    begin, end = begin[order], end[order]
+    expected = [0] * len(begin)
+    for now in range(50):
+        is_open = [row for row in range(len(begin)) if begin[row] <= now < end[row]]
+        if is_open:
+            expected[is_open[-1]] += 1
+    with patch("pva.model.nesting.BLOCK", block):
+        assert nest(begin, end, lambda _: None).self_ns.tolist() == expected
+        assert self_times(begin, end, lambda _: None).tolist() == expected
 
 
 def test_events_are_a_sequence(sample: Path) -> None:
