@@ -182,7 +182,7 @@ def _graph_tables() -> dict[str, Columns]:
             "num_ipus": [IPUS], "tiles_per_ipu": [TILES_PER_IPU], "num_tiles": [TILES],
             "bytes_per_tile": [BYTES_PER_TILE], "bytes_per_ipu": [BYTES_PER_TILE * TILES_PER_IPU],
             "total_memory": [BYTES_PER_TILE * TILES], "clock_frequency": [1e9],
-            "min_sync_delay": [MIN_SYNC_DELAY], "num_replicas": [1],
+            "min_sync_delay": [MIN_SYNC_DELAY], "global_sync_cycles": [0], "num_replicas": [1],
             "interleaved_base": [INTERLEAVED_BASE],
         },
         "optimization_info": {"name": ["exchanges.merged"], "value": [3.0]},

@@ -81,7 +81,7 @@ def program_figures(report: Report, *, program: int) -> ProgramFigures:
         count=int(data.column("programs", "count")[row]),
         sync_type=str(data.texts("programs", "sync_type")[row]) if tag == "Sync" else "",
         **_executed(report, row),
-        estimated_cycles=_estimate(report, tag, operand),
+        estimated_cycles=_estimate(report, row, tag, operand),
         **_moved(report, tag, operand),
         vertices=_vertices(report, operand) if is_compute else UNKNOWN,
         flops=int(data.column("compute_sets", "flops")[operand]) if is_compute else UNKNOWN,
@@ -145,10 +145,10 @@ def _vertices(report: Report, compute_set: int) -> int:
     return int(data.column("compute_set_vertices", "count")[rows].sum())
 
 
-def _estimate(report: Report, tag: str, operand: int) -> int:
+def _estimate(report: Report, program: int, tag: str, operand: int) -> int:
     data = report.dataset
     if tag == "Sync":
-        return sync_estimate(report)
+        return sync_estimate(report, str(data.texts("programs", "sync_type")[program]))
     array = _cycles_array(tag) if operand >= 0 else ""
     return int(data.row(array, operand).max(initial=0)) if array and data.has(array) else UNKNOWN
 

@@ -33,6 +33,7 @@ COMPILED, WRITTEN = STAGES = ("compiled", "written")
 # Of the parts of these one is run, and not all.
 _CHOICES = ("If", "IfElse", "Switch", "OnEveryTileSwitch")
 _SEQUENCE, _REPEAT, _CALL, _SYNC = "Sequence", "Repeat", "Call", "Sync"
+_INTERNAL = "Internal"
 _MOST_CYCLES = 2.0**62  # what a file may tell by loops in loops, and int64 still holds
 _MOST_ROUNDS = 32  # of functions that call functions
 
@@ -49,8 +50,9 @@ def program_tree(report: Report, *, stage: str = COMPILED) -> pd.DataFrame:
     calls by how often these ran. `mean_cycles` are those of one execution, and `estimated_cycles`
     the same from the estimates of the compiler: a Repeat counts `count` times, of the branches of
     an If or Switch the longest, of any other loop one pass, and a sync as if all tiles were
-    waiting. `executions`, `first_step` (executed) and `liveness_step` are -1 where they are not
-    known. Raises SelectionError, NotRecordedError.
+    waiting, of all IPUs by the `global_sync_cycles` of the target. `executions`, `first_step`
+    (executed) and `liveness_step` are -1 where they are not known. Raises
+    SelectionError, NotRecordedError.
     """
     if stage not in STAGES:
         raise SelectionError(f"stage {stage}", "not there", f"choose {COMPILED} or {WRITTEN}")
@@ -247,14 +249,20 @@ def _slowest(report: Report) -> Integers:
         rows = data.column("programs", column)[programs]
         known = (rows >= 0) & (rows < len(slowest))
         cycles[programs[known]] = slowest[rows[known]]
-    cycles[types == _SYNC] = sync_estimate(report)
+    syncs = np.where(types == _SYNC, data.texts("programs", "sync_type"), "")
+    for kind in data.words("programs", "sync_type"):
+        cycles[syncs == kind] = sync_estimate(report, kind)
     return cycles
 
 
-def sync_estimate(report: Report) -> int:
-    """Give the cycles of a sync that no tile has to wait for: the way to the farthest tile."""
+def sync_estimate(report: Report, kind: str) -> int:
+    """Give the cycles of a sync that no tile has to wait for: the way to the farthest tile.
+
+    Between IPUs it is longer by what the target tells.
+    """
     data = report.dataset
     if not data.has("relative_sync_delay"):
         return 0
     farthest = int(data.array("relative_sync_delay").max(initial=0))
-    return int(data.value("target", "min_sync_delay")) + farthest
+    between = 0 if kind == _INTERNAL else max(int(data.value("target", "global_sync_cycles")), 0)
+    return int(data.value("target", "min_sync_delay")) + farthest + between

@@ -2,8 +2,8 @@
 
 Each tile has its own clock. A step adds what its compute set or exchange costs on the tile; a sync
 brings tiles together: each sends its request half of its sync delay ahead, the last one to arrive
-counts, and the release takes the other half. Where a document tells when the step behind a sync
-began, the sync ends at that time.
+counts, and the release takes the other half; a sync of all IPUs takes the way between them besides.
+Where a document tells when the step behind a sync began, the sync ends at that time.
 """
 
 from __future__ import annotations
@@ -137,6 +137,7 @@ def replay(data: Dataset) -> Replay:
     delay = np.full(tiles, max(int(data.value("target", "min_sync_delay")), 0))
     if data.has("relative_sync_delay"):
         delay += np.tile(data.array("relative_sync_delay"), ipus)
+    between = max(int(data.value("target", "global_sync_cycles")), 0)
     request, release = (delay + 1) // 2, delay // 2
     clock = np.zeros(tiles, dtype=np.int64)
     frontier = np.zeros(len(place) + 1, dtype=np.int64)
@@ -148,7 +149,8 @@ def replay(data: Dataset) -> Replay:
             snapshots.append(clock)
         if is_sync[step]:
             arrived = (clock + request).reshape(ipus, -1).max(axis=1, keepdims=True)
-            arrived = np.full_like(arrived, arrived.max()) if external[step] else arrived
+            if external[step]:
+                arrived = np.full_like(arrived, arrived.max() + between)
             after = (arrived + release.reshape(ipus, -1)).reshape(-1)
             after += max(int(known[step]) - int(after.max()), 0)
         else:

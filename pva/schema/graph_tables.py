@@ -33,6 +33,7 @@ GRAPH_TABLES: tuple[Table, ...] = (
         whole("total_memory", "bytes", "memory of all tiles"),
         fraction("clock_frequency", "Hz", "tile clock"),
         whole("min_sync_delay", "cycles", "least sync delay of any tile"),
+        whole("global_sync_cycles", "cycles", "what a sync of all IPUs takes beyond one of the tiles of an IPU", optional=True),
         whole("num_replicas", "", "replicas of the graph; all that is held by tile or IPU is of one"),
         whole("interleaved_base", "bytes", "first address of the interleaved region of a tile"),
     ), "the machine that the program was compiled for"),

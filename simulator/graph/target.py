@@ -127,6 +127,11 @@ class Target(Machine):
     def getGlobalSyncCycles(self) -> int:
         return self.global_sync_cycles
 
+    @property
+    def sync_cycles_between_ipus(self) -> int:
+        """Give by how much a sync of all IPUs takes longer than one of the tiles of an IPU."""
+        return self.global_sync_cycles if self.num_ipus > 1 else 0
+
     def getMemoryElementOffsets(self) -> list[int]:
         return list(range(0, self.bytes_per_tile, self.memory_element_bytes))
 

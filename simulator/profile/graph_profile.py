@@ -169,6 +169,7 @@ def _target(executable: Executable) -> Columns:
         "total_memory": target.getMemoryBytes(),
         "clock_frequency": float(target.clock_frequency),
         "min_sync_delay": target.min_sync_delay,
+        "global_sync_cycles": target.sync_cycles_between_ipus,
         "num_replicas": executable.graph.replication,
         "interleaved_base": target.interleaved_base,
     }

@@ -61,8 +61,7 @@ class Runner:
         self._values = values
         self._profiled = profiled
         target = executable.graph.target
-        device = executable.graph.device_target
-        apart = device.getGlobalSyncCycles() if device.num_ipus > 1 else 0
+        apart = executable.graph.device_target.sync_cycles_between_ipus
         self._delays = Delays.of(target.sync_delay_by_tile(), target.num_ipus, apart)
         self._phases = [_phase(executable, program) for program in executable.lowered.programs]
         self._clock = np.zeros(target.num_tiles, dtype=np.int64)

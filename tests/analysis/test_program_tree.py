@@ -170,6 +170,15 @@ def test_an_exchange_is_described_with_its_bytes_and_its_code() -> None:
     assert (host.bytes_received, host.bytes_sent, host.active_tiles) == (0, 4, 1)
 
 
+def test_a_sync_of_all_ipus_takes_the_way_between_them_besides() -> None:
+    target = small().dataset.table("target") | {"global_sync_cycles": [40]}
+    report = small(target=target)
+    internal, external = (program_figures(report, program=row) for row in (13, 1))
+    assert (internal.estimated_cycles, external.estimated_cycles) == (20 + 16, 20 + 16 + 40)
+    estimates = program_tree(report).set_index("program")["estimated_cycles"]
+    assert estimates[[13, 1]].tolist() == [36, 76]
+
+
 def test_a_sync_and_a_loop_have_neither() -> None:
     sync = program_figures(small(), program=1)
     assert (sync.sync_type, sync.estimated_cycles, sync.exchange_code) == ("External", 36, -1)

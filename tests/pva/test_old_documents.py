@@ -122,6 +122,18 @@ def test_a_mere_trace_has_the_kinds_of_its_syncs_from_the_programs() -> None:
     assert old.column("steps_by_ipu", "to_max")[2:].tolist() == [84 + 36, 114 + 36]
 
 
+@pytest.mark.parametrize("sample", ["matmul_chain_tiny", "newton_pipeline_replicas"])
+def test_a_mere_trace_takes_as_long_as_the_simulator_said(sample: str) -> None:
+    data = registry.read(SAMPLES / sample)
+    graph = registry.value_of(data, "graph")
+    del graph["formatVersion"]
+    trace = data.column("steps", "program")[: data.column("runs", "end_step")[0]]
+    old = registry.of_values(
+        graph=graph, execution={"profilerMode": "IPU_MODEL", "programTrace": trace.tolist()}
+    )
+    assert old.value("execution", "cycles") == data.column("runs", "cycles")[0]
+
+
 def test_redundant_figures_of_the_target_may_be_left_out() -> None:
     target = {"type": "IPU", "numIPUs": 2, "tilesPerIPU": 3, "bytesPerTile": 100}
     old = registry.of_values(graph={"target": target})
