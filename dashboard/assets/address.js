@@ -2,6 +2,12 @@
 (function () {
   "use strict";
 
+  // Keys that say how to look, not at what of this report: they mean the same in every report.
+  const KEPT = new Set([
+    "report", "against", "before", "after", "find", "chapter", "section", "tab", "graph", "breakdown", "order",
+    "gaps", "limit", "scale", "lies", "show", "bsp", "level", "syncs", "columns", "by", "same", "merged",
+    "lines", "align", "axis", "time",
+  ]);
   const DRAWN_BY = ["report", "node", "ipu", "tile"]; // what the window `seen` of a graph belongs to
 
   /** Set keys of the address (null drops one); `replace` leaves no entry in the history. */
@@ -26,16 +32,11 @@
     return new URLSearchParams(window.location.search).get(key);
   }
 
-  /** Open the same page of another report; what was chosen in this one means nothing there. */
+  /** Open the same page of another report, with what means the same there. */
   function openReport(key) {
-    const kept = new URLSearchParams(window.location.search);
-    const chosen = new Set([
-      "tile", "step", "event", "range", "filter", "ipu", "program", "turned", "part", "operation", "layer",
-      "stage",
-    ]);
-    const changes = { report: key };
-    for (const name of kept.keys()) if (chosen.has(name)) changes[name] = null;
-    go(changes);
+    const now = [...new URLSearchParams(window.location.search)];
+    const dropped = now.filter(([name, value]) => !KEPT.has(name) || (name === "against" && value === key));
+    go({ ...Object.fromEntries(dropped.map(([name]) => [name, null])), report: key });
   }
 
   const arrived = [];

@@ -93,12 +93,28 @@ def test_a_link_leads_to_a_line_far_down(open_page: Opener) -> None:
     expect(page.locator("#programs-details .js-plotly-plot").first).to_be_attached()
 
 
-def test_another_report_is_opened_without_what_was_chosen_in_this_one(open_page: Opener) -> None:
-    page = open_page("/programs?report=demo&program=90&turned=0:13&syncs=off")
+def opened_as(page: Any, report: str) -> Any:
     page.locator("input#report-choice").click()
-    page.locator("[role=option]", has_text="small").click()
+    page.locator("[role=option]:visible", has_text=report).click()
+    return page
+
+
+def test_another_report_is_opened_without_what_was_chosen_in_this_one(open_page: Opener) -> None:
+    page = opened_as(open_page("/programs?report=demo&program=90&turned=0:13&syncs=off"), "small")
     expect(page.locator(LINES)).to_have_count(12)
     expect(page).to_have_url(re.compile(r"\?report=small&syncs=off$"))
+
+
+def test_another_report_keeps_only_what_means_the_same_there(open_page: Opener) -> None:
+    chosen = "tab=variables&variable=60&node=v60&selection=20-26&marks=5&tiles=3-4&category=x&of=ipu-0"
+    page = opened_as(open_page(f"/memory?report=demo&breakdown=region&{chosen}"), "small")
+    expect(page).to_have_url(re.compile(r"\?report=small&breakdown=region&tab=variables$"))
+    expect(page.locator(".fault")).to_have_count(0)
+
+
+def test_the_report_compared_with_is_let_go_of_where_it_is_opened(open_page: Opener) -> None:
+    page = opened_as(open_page("/compare?report=demo&against=small"), "small")
+    expect(page).to_have_url(re.compile(r"/compare\?report=small$"))
 
 
 def test_names_are_shown_as_they_are(open_page: Opener) -> None:
