@@ -87,6 +87,7 @@ def tile_ranges(
 
     A view leaves out what lies on none of its tiles.
     """
+    _check_held(graph, tensor)
     size = tensor.dtype.size
     begins = tensor.begins * size
     mapping = settled_mapping(graph, table, variables_of(tensor))
@@ -101,7 +102,6 @@ def listed_by_tile(
     graph: Graph, table: MappingTable, tensor: Tensor
 ) -> list[list[tuple[int, int]]]:
     """List, for each tile, the parts [begin, end) of the flattened tensor that it holds."""
-    _check_held(graph, tensor)
     result: list[list[tuple[int, int]]] = [[] for _ in range(graph.target.num_tiles)]
     columns = (column.tolist() for column in tile_ranges(graph, table, tensor))
     for low, high, tile in zip(*columns, strict=True):

@@ -13,6 +13,7 @@ from simulator.graph.intervals import as_int64, offsets_of
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import Array, Type, checked_values
 from simulator.graph.user_compute import FLOPS, codelet_of
+from simulator.graph.validate import check_held
 from simulator.graph.vertex import (
     Codelet,
     Edge,
@@ -159,6 +160,7 @@ def connect(graph: Graph, reference: FieldRef, what: Connectable) -> None:
                 f"{reference}: connected to {type(tensor).__name__}; "
                 "a tensor of this graph is needed"
             )
+        check_held(graph, tensor, str(reference))
     several = reference.element is None and isinstance(edge.shape, VectorList)
     if several and isinstance(what, Tensor):
         tensors = tuple(what)
@@ -293,17 +295,18 @@ def set_estimate(vertex: VertexRef, cycles: int, flops: int) -> None:
     vertex.batch.flops[vertex.index] = int(flops)
 
 
-def to_group(batch: Batch, *, modelled: bool = True) -> VertexGroup:
+def to_group(graph: Graph, batch: Batch) -> VertexGroup:
     """Batch the vertices into arrays; every one must be mapped, connected and have an estimate.
 
     A target that is not modelled needs neither tile nor estimate.
     """
+    modelled = graph.target.target_type != "CPU"
     for index, tile in enumerate(batch.tiles if modelled else ()):
         if tile < 0:
             raise TileMappingError(f"{batch.describe(index)}: is not mapped to a tile")
         if batch.cycles[index] < 0:
             raise PoplarError(f"{batch.describe(index)}: has no cycle estimate")
-    fields = {name: _field(batch, name, edge) for name, edge in batch.edges.items()}
+    fields = {name: _field(graph, batch, name, edge) for name, edge in batch.edges.items()}
     parameters = {name: _column(batch, name, kind) for name, kind in batch.values.items()}
     parameters[FLOPS] = as_int64(batch.flops)
     tiles, cycles = as_int64(batch.tiles), as_int64(batch.cycles)
@@ -327,7 +330,7 @@ def _column(batch: Batch, name: str, kind: Type | Vector) -> Array:
     return column
 
 
-def _field(batch: Batch, name: str, edge: Edge) -> Field:
+def _field(graph: Graph, batch: Batch, name: str, edge: Edge) -> Field:
     connections = [
         _joined(batch, name, index) if connection is None else connection
         for index, connection in enumerate(batch.connections[name])
@@ -338,6 +341,7 @@ def _field(batch: Batch, name: str, edge: Edge) -> Field:
     is_list, nothing = isinstance(edge.shape, VectorList), as_int64([])
     rows = as_int64([tensor.numElements() for tensor in tensors]) if is_list else None
     return Field(
+        graph=graph,
         name=name,
         dtype=edge.dtype,
         direction=edge.direction,

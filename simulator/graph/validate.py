@@ -138,6 +138,27 @@ def _writer(outputs: list[tuple[VertexGroup, Field]], interval: int) -> str:
     raise AssertionError("the interval is one of the outputs'")
 
 
+def check_held(graph: Graph, item: Field | Tensor, where: str) -> None:
+    """Raise GraphConnectionError for elements of another graph, whose bytes are not these.
+
+    A replicated view's are not this graph's, either, which would use those of the first replica.
+    """
+    owner = item.graph
+    if owner.variables is not graph.variables:
+        raise GraphConnectionError(f"{where}: {_named(item)} is not of this graph")
+    if owner.window.replicas not in (1, graph.window.replicas):
+        raise GraphConnectionError(
+            f"{where}: {_named(item)} has {owner.window.replicas} replica(s), the graph that uses "
+            f"it {graph.window.replicas}; see getNonReplicatedTensor"
+        )
+
+
+def _named(item: Field | Tensor) -> str:
+    first = item.begins[:1].tolist()
+    names = [item.graph.variable_at(element * item.dtype.size).name for element in first]
+    return f"variable {names[0]!r}" if names else "an empty tensor"
+
+
 def check_group(graph: Graph, group: VertexGroup) -> None:
     """Raise for a group on a tile that is not there, or whose fields have other lengths."""
     tiles: IntArray = group.tile
@@ -148,6 +169,7 @@ def check_group(graph: Graph, group: VertexGroup) -> None:
             f"the target has tiles 0 to {graph.target.num_tiles - 1}"
         )
     for field in group.fields.values():
+        check_held(graph, field, f"vertices {group.codelet.name}, field {field.name!r}")
         if len(field.starts) != len(group) + 1 or len(field.edges) != len(group):
             raise GraphConnectionError(
                 f"vertices {group.codelet.name}, field {field.name!r}: {len(field.edges)} "

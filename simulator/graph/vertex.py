@@ -18,13 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from simulator.graph.intervals import as_int64, cut, offsets_of, spread
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray, Type
+
+if TYPE_CHECKING:
+    from simulator.graph.graph import Graph
 
 Direction = Literal["input", "output", "inout"]
 
@@ -105,7 +108,7 @@ class MultiVertex(SupervisorVertex):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """One field of all vertices of a group.
+    """One field of all vertices of a group, of elements of `graph`, which may be a view.
 
     The intervals [starts[v], starts[v+1]) are vertex v's elements: `lengths` arena elements from
     `begins`. `edges` counts the edges a vertex (1; rows for a VectorList); `rows` holds the
@@ -113,6 +116,7 @@ class Field:
     memory that can be read twice as wide.
     """
 
+    graph: Graph
     name: str
     dtype: Type
     direction: Direction
@@ -191,7 +195,8 @@ def cut_field(
     low, high = as_int64(begin), as_int64(end)
     begins, lengths, starts = cut(tensor.begins, tensor.lengths, low, high)
     edges = np.ones(len(low), dtype=np.int64)
-    return Field(name, tensor.dtype, direction, begins, lengths, starts, edges, interleaved)
+    columns = (begins, lengths, starts, edges)
+    return Field(tensor.graph, name, tensor.dtype, direction, *columns, interleaved)
 
 
 def cut_ranges(
@@ -213,7 +218,8 @@ def cut_ranges(
     starts = piece_starts[offsets_of(ranges)]
     edges = ranges if as_rows else np.ones(len(ranges), dtype=np.int64)
     rows = end - begin if as_rows else None
-    return Field(name, tensor.dtype, direction, begins, lengths, starts, edges, interleaved, rows)
+    columns = (begins, lengths, starts, edges)
+    return Field(tensor.graph, name, tensor.dtype, direction, *columns, interleaved, rows)
 
 
 def field_name(attribute: str) -> str:

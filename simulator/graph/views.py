@@ -173,7 +173,7 @@ def _shifts(graph: Graph, begins: IntArray, size: int, replicas: int) -> IntArra
 
 def group_of_batch(graph: Graph, batch: Batch) -> VertexGroup:
     """Make the group of vertices that were added one by one through a view."""
-    group = to_group(batch, modelled=graph.target.target_type != "CPU")
+    group = to_group(graph, batch)
     place_constants(graph, batch)
     if graph.window.replicas == 1:
         return group

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator import poplar, popops
+from simulator import poplar, poplin, popnn, popops
 
 Setting = tuple[poplar.Graph, poplar.Tensor, poplar.Tensor, Any]
 
@@ -128,6 +128,34 @@ FOREIGN: list[Callable[[Setting, Setting], Any]] = [
 def test_what_is_of_another_graph_is_refused(wrong: Callable[[Setting, Setting], Any]) -> None:
     with pytest.raises(poplar.PoplarError, match="is not of this graph"):
         wrong(setting(), setting())
+
+
+# What the libraries are given: a graph, its tensor, a program, and a tensor of another graph.
+LIBRARY: dict[str, Callable[..., Any]] = {
+    "expInPlace": lambda g, a, s, b: popops.expInPlace(g, b, s),
+    "add": lambda g, a, s, b: popops.add(g, a, b, s),
+    "addInPlace": lambda g, a, s, b: popops.addInPlace(g, a, b, s),
+    "map": lambda g, a, s, b: popops.map(g, popops.expr._1 * popops.expr._2, [a, b], s),
+    "cast": lambda g, a, s, b: popops.cast(g, b, poplar.INT, s),
+    "reduce": lambda g, a, s, b: popops.reduce(g, b, [0], popops.Operation.ADD, s),
+    "multiSlice": lambda g, a, s, b: popops.multiSlice(
+        g, b.expand([1]), g.addConstant(poplar.UNSIGNED_INT, [1, 1], 0), [0], [1], s
+    ),
+    "scaledAddTo": lambda g, a, s, b: popops.scaledAddTo(g, a, b, 2.0, s),
+    "matMul": lambda g, a, s, b: poplin.matMul(g, a.expand([0]), b.expand([1]), s),
+    "softmax": lambda g, a, s, b: popnn.nonLinearity(
+        g, popnn.NonLinearityType.SOFTMAX, b.expand([0]), s
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_no_library_computes_with_a_tensor_of_another_graph(name: str) -> None:
+    graph, data, *_ = setting()
+    other = setting()[0].addVariable(poplar.FLOAT, [4], "theirs")
+    other.graph.setTileMapping(other, 0)
+    with pytest.raises(poplar.PoplarError, match="variable 'theirs':? is not of this graph"):
+        LIBRARY[name](graph, data, poplar.program.Sequence(), other)
 
 
 @pytest.mark.parametrize("how", ["vertex", "copy", "host"])

@@ -272,3 +272,14 @@ def test_replicas_in_one_program_that_disagree_are_reported(decide):
     found = r"flag.*replicas (disagree|hold \[0, 3\])"
     with pytest.raises(poplar.PoplarError, match=found):
         engine.run()
+
+
+@pytest.mark.parametrize("how", ["library", "vertex"])
+def test_the_whole_graph_does_not_use_one_replica_of_a_tensor(how):
+    whole = poplar.Graph(device_of().getTarget())
+    data = variable(whole.createReplicatedGraph(REPLICAS), "data")
+    with pytest.raises(poplar.PoplarError, match="'data' has 2 replica.* uses it 1; see getNonRep"):
+        if how == "library":
+            popops.mul(whole, data, 2.0, program.Sequence())
+        else:
+            whole.addVertex(whole.addComputeSet("add"), Add, {"left": data})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 
 import numpy as np
@@ -110,16 +110,8 @@ def field_of_boxes(
 
 def with_edges(item: Field, sizes: IntArray, edges: IntArray) -> Field:
     """Count edges of a field, among which the elements of each vertex are shared evenly."""
-    return Field(
-        item.name,
-        item.dtype,
-        item.direction,
-        item.begins,
-        item.lengths,
-        item.starts,
-        np.minimum(edges, np.maximum(sizes, 1)),
-        item.interleaved,
-    )
+    chosen: Field = replace(item, edges=np.minimum(edges, np.maximum(sizes, 1)))
+    return chosen
 
 
 def map_to_readers(

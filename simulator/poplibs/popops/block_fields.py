@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simulator.graph.graph import Graph
 from simulator.graph.intervals import cut, offsets_of, spread
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray, Type
@@ -16,6 +17,7 @@ from simulator.graph.vertex import Direction, Field
 class Pieces:
     """What blocks of elements are made of: block b of the intervals [starts[b], starts[b + 1])."""
 
+    graph: Graph
     dtype: Type
     begins: IntArray
     lengths: IntArray
@@ -25,20 +27,24 @@ class Pieces:
         """Give some of the blocks, in their order; one may come several times."""
         counts = np.diff(self.starts)[blocks]
         pieces = spread(self.starts[blocks], counts)
-        return Pieces(self.dtype, self.begins[pieces], self.lengths[pieces], offsets_of(counts))
+        cut_out = (self.begins[pieces], self.lengths[pieces], offsets_of(counts))
+        return Pieces(self.graph, self.dtype, *cut_out)
 
     def field(self, name: str, direction: Direction) -> Field:
         """Give each vertex one block, as an edge."""
         edges = np.ones(len(self.starts) - 1, dtype=np.int64)
-        return Field(name, self.dtype, direction, self.begins, self.lengths, self.starts, edges)
+        return Field(
+            self.graph, name, self.dtype, direction, self.begins, self.lengths, self.starts, edges
+        )
 
     def rows_field(self, name: str, direction: Direction, edges: IntArray) -> Field:
         """Give each vertex the next `edges[v]` blocks, each an edge of its own."""
         starts = self.starts[offsets_of(edges)]
         rows = np.diff(offsets_of(self.lengths)[self.starts])
         return Field(
-            name, self.dtype, direction, self.begins, self.lengths, starts, edges, rows=rows
-        )
+            self.graph, name, self.dtype, direction, self.begins, self.lengths, starts, edges,
+            rows=rows,
+        )  # fmt: skip
 
 
 def cut_blocks(tensor: Tensor, low: IntArray, high: IntArray, ranges: IntArray) -> Pieces:
@@ -47,7 +53,8 @@ def cut_blocks(tensor: Tensor, low: IntArray, high: IntArray, ranges: IntArray) 
     What follows one another in memory becomes one interval, but not across blocks.
     """
     begins, lengths, starts = cut(tensor.begins, tensor.lengths, low, high)
-    return joined(Pieces(tensor.dtype, begins, lengths, starts[offsets_of(ranges)]))
+    pieces = Pieces(tensor.graph, tensor.dtype, begins, lengths, starts[offsets_of(ranges)])
+    return joined(pieces)
 
 
 def joined(pieces: Pieces) -> Pieces:
@@ -60,6 +67,7 @@ def joined(pieces: Pieces) -> Pieces:
     first[starts[starts < len(begins)]] = True
     heads = np.flatnonzero(first)
     return Pieces(
+        pieces.graph,
         pieces.dtype,
         begins[heads],
         np.add.reduceat(lengths, heads),
@@ -80,7 +88,7 @@ def column_blocks(matrix: Tensor, low: IntArray, high: IntArray, ranges: IntArra
         if np.array_equal(bounds[column], low) and np.array_equal(bounds[column + 1], high):
             lengths = widths[column] * matrix.shape[0]
             every = np.arange(len(low) + 1, dtype=np.int64)
-            return Pieces(matrix.dtype, begins[column], lengths, every)
+            return Pieces(matrix.graph, matrix.dtype, begins[column], lengths, every)
     rows, columns = matrix.shape
     counts = ranges * rows
     within = spread(np.zeros_like(counts), counts)

@@ -135,7 +135,7 @@ def _base_blocks(parts: Parts, plan: SlicePlan, base: Tensor) -> Pieces:
     group, within = np.divmod(parts.matrix, partition.steps[0])
     begins = first + partition.starts()[(group, *index)] + within * height * width
     every = np.arange(len(begins) + 1, dtype=np.int64)
-    return Pieces(base.dtype, begins, height * width, every)
+    return Pieces(base.graph, base.dtype, begins, height * width, every)
 
 
 def copies_of(parts: Parts, plan: SlicePlan) -> Partition:

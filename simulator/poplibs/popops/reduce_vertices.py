@@ -220,7 +220,8 @@ def _list_field(
     bounds = offsets_of(ranges)
     starts = pieces[bounds[offsets_of(edges)]]
     rows = np.diff(offsets_of(high - low)[bounds])
-    return Field("partials", values.dtype, "input", begins, lengths, starts, edges, rows=rows)
+    given = (begins, lengths, starts, edges)
+    return Field(values.graph, "partials", values.dtype, "input", *given, rows=rows)
 
 
 def _out_field(stage: Stage, regions: Regions, counts: IntArray, *, as_rows: bool) -> Field:
