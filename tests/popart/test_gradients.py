@@ -84,6 +84,7 @@ CASES = [
         for inputs in ("w c", "c w")
         if (name, inputs) != ("Mean", "w c")  # the reference adds up in place of its first operand
     ),
+    more("Pow", "w c", positive(2, 3), {"c": np.int64([2, 3, -1])}, "Pow by whole numbers"),
     more("Clip", "w low high", values(2, 3), {"low": np.float32(-0.8), "high": np.float32(0.7)}),
     more("Concat", "w c w", values(2, 3), {"c": values(2, 1)}, axis=1),
     more("Reshape", "w c", values(2, 3), {"c": np.int64([3, 2])}),

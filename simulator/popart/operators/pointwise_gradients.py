@@ -27,12 +27,13 @@ Grads = list[Tensor | None]
 def two(first: Expr, second: Expr) -> Gradient:
     """Make a gradient of two operands from expressions of a, b, the output (_3) and its gradient.
 
-    The gradient is the fourth placeholder.
+    The gradient is the fourth placeholder. A power's exponent may be of another type than its base.
     """
 
     def gradient(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
         pair = operands(call)
-        wide = [broadcast(tensor, outputs[0].shape) for tensor in pair]
+        alike = [call.cast(tensor, grads[0].dtype) for tensor in pair]
+        wide = [broadcast(tensor, outputs[0].shape) for tensor in alike]
         found: Grads = []
         for place, expression in enumerate((first, second)):
             made = call.map(expression, *wide, outputs[0], grads[0])
