@@ -47,10 +47,12 @@ def device_to_host(graph: Graph, prefix: str, name: str, tensor: Tensor) -> tupl
 
 
 def add_weights(made: Programs, graph: Graph, weights: Mapping[str, Tensor]) -> None:
-    """Add the programs that move weights from the host and back."""
+    """Add the programs that move weights from the host and back, but for empty ones."""
     down, up = Steps(name=WEIGHTS_FROM_HOST), Steps(name=WEIGHTS_TO_HOST)
     made.weights = dict(weights)
     for name, weight in weights.items():
+        if not weight.numElements():
+            continue
         tensor = in_memory_order(weight)
         made.weights_in[name], copy = host_to_device(graph, "weights", name, tensor)
         down.add(copy)

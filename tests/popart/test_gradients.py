@@ -289,6 +289,13 @@ def test_every_gradient_of_onnx_has_a_case_here() -> None:
     assert {name for domain, name in GRADIENTS if domain == "ai.onnx"} - tried <= apart
 
 
+def test_a_product_of_no_rows_has_a_gradient_of_zero() -> None:
+    stored = {"a": np.ones((0, 4), np.float32), "w": np.ones((4, 3), np.float32)}
+    loss = popart.IdentityLoss("y", "loss")
+    found = trained([node("MatMul", "a w", "y")], stored, loss, "Gradient___w")
+    assert found["Gradient___w"].tolist() == np.zeros((4, 3)).tolist()
+
+
 def test_parts_that_nobody_uses_have_a_gradient_of_zero() -> None:
     nodes = [node("Split", "w", "a b", axis=0), node("Neg", "a", "y")]
     found = trained(nodes, {"w": values(4)}, popart.IdentityLoss("y", "loss"), "Gradient___w")

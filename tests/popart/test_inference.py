@@ -54,6 +54,27 @@ def test_anchors_of_several_periods_are_each_on_time(periods: tuple[int, int]) -
     assert anchors["d"].reshape(-1).tolist() == (-second).tolist()
 
 
+@pytest.mark.parametrize(
+    ("operator", "a", "b", "options"),
+    [
+        ("MatMul", (2, 0), (0, 3), {}),
+        ("MatMul", (0, 4), (4, 3), {}),
+        ("MatMul", (2, 4), (4, 0), {}),
+        ("MatMul", (5, 2, 0), (5, 0, 3), {}),
+        ("Gemm", (0, 2), (0, 3), {"transA": 1}),
+    ],
+)
+def test_an_empty_product_is_numpys(
+    operator: str, a: tuple[int, ...], b: tuple[int, ...], options: dict[str, int]
+) -> None:
+    proto = model([node(operator, "a w", "y", **options)], {"a": a}, ["y"], {"w": np.ones(b, "f")})
+    data = np.ones(a, np.float32)
+    (found,) = outcome(proto, {"a": data}, "y")
+    expected = (data.T if options else data) @ np.ones(b)
+    assert found.shape == expected.shape
+    assert found.tolist() == expected.tolist()
+
+
 def test_a_step_can_be_run_again() -> None:
     session = prepared(DOUBLE, ["c"])
     for value in (1, 2):

@@ -29,6 +29,16 @@ def test_products_equal_numpys(m: int, k: int, n: int, target: str) -> None:
     np.testing.assert_allclose(values.run().read(out), left @ right, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("shape", [(4, 0, 4), (0, 2, 3), (2, 3, 0)])
+def test_a_product_of_nothing_is_zero(shape: tuple[int, int, int]) -> None:
+    values, (m, k, n) = Values("tiny"), shape
+    left, right = (values.tensor(np.ones(size, np.float32)) for size in ((m, k), (k, n)))
+    out = poplin.matMul(values.graph, left, right, values.program)
+    assert values.run().read(out).tolist() == np.zeros((m, n)).tolist()
+    with pytest.raises(PoplarError, match=rf"left: an empty dimension in \[{m}, {k}\] by"):
+        poplin.createMatMulInputLHS(values.graph, FLOAT, FLOAT, (m, k), (k, n), "left")
+
+
 def test_a_chain_multiplies_views_of_products() -> None:
     values = Values("mk2")
     parts = [numbers(30, 50), numbers(50, 20, seed=1), numbers(20, 35, seed=2)]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 from simulator.graph.tensor import Tensor, broadcast_to
+from simulator.graph.types import element_count
 from simulator.popart.ir import GRAPHCORE, ONNX
 from simulator.popart.operators import fields
 from simulator.popart.operators.backward import Gradient, summed_to
@@ -119,8 +120,8 @@ def of_mat_mul(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     left = a.expand([0]) if a.rank() == 1 else a
     right = b.expand([1]) if b.rank() == 1 else b
     rows, inner, columns = left.shape[-2], left.shape[-1], right.shape[-1]
-    groups = grads[0].numElements() // (rows * columns)
     outer = outputs[0].shape[: max(left.rank(), right.rank()) - 2]
+    groups = element_count(outer)
     grad = grads[0].reshape((groups, rows, columns))
     wide = [
         broadcast_to(t, (*outer, *t.shape[-2:])).reshape((groups, *t.shape[-2:]))

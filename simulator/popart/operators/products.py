@@ -23,7 +23,7 @@ def mat_mul(call: Call) -> Tensor:
     b = b.expand([1]) if b.rank() == 1 else b
     rows, inner, columns = a.shape[-2], a.shape[-1], b.shape[-1]
     if b.rank() == 2:
-        flat = a.reshape((a.numElements() // inner, inner))
+        flat = a.reshape((element_count(a.shape[:-1]), inner))
         out = poplin.matMul(
             call.graph, flat, b, call.prog, debugContext=call.name, options=call.options
         )
@@ -50,7 +50,7 @@ def mat_mul_input(place: int) -> Layout:
 
     def create(call: Call) -> Tensor | None:
         a, b = call.info(0), call.info(1)
-        if len(b.dims) != 2 or len(a.dims) < 2:
+        if len(b.dims) != 2 or len(a.dims) < 2 or not (a.nelms() and b.nelms()):
             return None
         shapes = (a.nelms() // a.dims[-1], a.dims[-1]), b.dims
         return _operand(call, place, a.device, *shapes).reshape(call.info(place).dims)
@@ -88,6 +88,8 @@ def gemm_input(place: int) -> Layout:
     """Make the function that adds an operand of a Gemm as it is read."""
 
     def create(call: Call) -> Tensor | None:
+        if not (call.info(0).nelms() and call.info(1).nelms()):
+            return None
         turned = _turned(call)
         a, b = (call.info(p).dims[::-1] if turned[p] else call.info(p).dims for p in (0, 1))
         if place:

@@ -15,28 +15,42 @@ from simulator.poplibs.poplin.convolution import convolve
 from simulator.poplibs.poplin.create import PlanningCache, create_input, create_weights
 from simulator.poplibs.poplin.joint_plan import plan_of
 from simulator.poplibs.poplin.options import MATMUL, settings_of
-from simulator.poplibs.poplin.params import ConvParams
+from simulator.poplibs.poplin.params import ConvParams, Sizes
 from simulator.poplibs.poplin.problem import problem_of
+from simulator.poplibs.popops.fill import zero
 from simulator.poplibs.popops.regions import debug_name
 from simulator.poplibs.popops.scaled_add import scaledAddTo
+from simulator.poplibs.poputil import mapTensorLinearly
 
 Options = Mapping[str, object] | None
 Shape = List[int]
+
+
+def _check_product(name: str, a: Sizes, b: Sizes, dtype: Type, other: Type, out_type: Type) -> None:
+    """Raise poplibs_error for what makes no product of [g, m, k] and [g, k, n]."""
+    if len(a) != 3 or len(b) != 3 or a[0] != b[0] or a[2] != b[1]:
+        raise poplibs_error(f"{name}: cannot multiply {_shown(a)} by {_shown(b)}")
+    if dtype != other or dtype not in (FLOAT, HALF):
+        raise poplibs_error(f"{name}: operands of types {dtype} and {other}; both float or half")
+    if out_type not in (FLOAT, HALF):
+        raise poplibs_error(f"{name}: output of type {out_type}; float or half is needed")
+
+
+def _shown(shape: Sizes) -> list[int]:
+    """Give a shape as the user has it, who may have a product without groups."""
+    return list(shape[1:] if len(shape) == 3 and shape[0] == 1 else shape)
 
 
 def _params(
     name: str, a_shape: Shape, b_shape: Shape, dtype: Type, other: Type, out_type: Type | None
 ) -> ConvParams:
     """Give the convolution that is a product of [g, m, k] and [g, k, n]."""
-    a, b = tuple(a_shape), tuple(b_shape)
-    if len(a) != 3 or len(b) != 3 or a[0] != b[0] or a[2] != b[1] or min(a + b, default=0) < 1:
-        shapes = [list(s[1:] if len(s) == 3 and s[0] == 1 else s) for s in (a, b)]
-        raise poplibs_error(f"{name}: cannot multiply {shapes[0]} by {shapes[1]}")
-    if dtype != other or dtype not in (FLOAT, HALF):
-        raise poplibs_error(f"{name}: operands of types {dtype} and {other}; both float or half")
-    result = out_type or dtype
-    if result not in (FLOAT, HALF):
-        raise poplibs_error(f"{name}: output of type {result}; float or half is needed")
+    a, b, result = tuple(a_shape), tuple(b_shape), out_type or dtype
+    _check_product(name, a, b, dtype, other, result)
+    if min(a + b) < 1:
+        raise poplibs_error(
+            f"{name}: an empty dimension in {_shown(a)} by {_shown(b)}; sizes from 1 are planned"
+        )
     return ConvParams(dtype, a[1], (), (), a[2], b[2], a[0], outputType=result)
 
 
@@ -102,8 +116,18 @@ def product_by_rows(
     name: str,
     options: Options,
 ) -> Tensor:
-    """Multiply [g, m, k] by the transpose of [g, n, k], which plans read as it is."""
+    """Multiply [g, m, k] by the transpose of [g, n, k], which plans read as it is.
+
+    Nothing is planned for an empty dimension: a sum of no products is zero.
+    """
     groups, columns, inner = rows.shape
+    if not (a.numElements() and rows.numElements()):
+        result = out_type or a.dtype
+        _check_product(name, a.shape, (groups, inner, columns), a.dtype, rows.dtype, result)
+        out = graph.addVariable(result, (groups, a.dim(1), columns), name)
+        mapTensorLinearly(graph, out)
+        zero(graph, out, prog, name)
+        return out
     params = _params(name, a.shape, (groups, inner, columns), a.dtype, rows.dtype, out_type)
     settings = settings_of(graph.target, MATMUL, options, name)
     left = a.dimShuffle([0, 2, 1])
