@@ -144,12 +144,20 @@ def once_by_program(report: Report, tags: tuple[str, ...]) -> Integers:
     charged = np.zeros(len(data.column("programs", "name")), dtype=np.int64)
     for tag in tags:
         sizes = _state(report) if tag == "OnTileExecute" else code_of_exchanges(report, tag)
-        programs = np.flatnonzero(data.texts("programs", "type") == tag)
-        operand = data.column("programs", OPERANDS[tag][0])[programs]
-        known = (operand >= 0) & (operand < len(sizes))
-        rows, first = np.unique(operand[known], return_index=True)
-        charged[programs[known][first]] = np.maximum(sizes[rows], 0)
+        rows, programs = first_users(report, tag)
+        known = rows < len(sizes)
+        charged[programs[known]] = np.maximum(sizes[rows[known]], 0)
     return charged
+
+
+def first_users(report: Report, tag: str) -> tuple[Integers, Integers]:
+    """Give the compute sets or exchanges that programs run, and the first program of each."""
+    data = report.dataset
+    programs = np.flatnonzero(data.texts("programs", "type") == tag)
+    operand = data.column("programs", OPERANDS[tag][0])[programs]
+    programs, operand = programs[operand >= 0], operand[operand >= 0]
+    rows, first = np.unique(operand, return_index=True)
+    return rows, programs[first]
 
 
 def _state(report: Report) -> Integers:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pva.analysis.code import first_users
 from pva.analysis.costs import operation_costs
 from pva.analysis.debug import above, contexts_frame
 from pva.analysis.flops import peak_of_tile
@@ -115,8 +116,8 @@ def operation_by_tile(report: Report, *, operation: str = "", layer: str = DEFAU
     Cycles of compute, exchange (on and between IPUs) and with the host are those of its programs as
     often as they ran in the recorded runs, or once where there are none. `control_code`,
     `exchange_code` and `vertex_state` are bytes, 0 where they were not recorded; what several
-    programs share counts once. Without `operation` it is the one that costs most. Raises
-    SelectionError, NotRecordedError.
+    programs share counts once, in the operation of the first. Without `operation` it is the one
+    that costs most. Raises SelectionError, NotRecordedError.
     """
     import pandas as pd
 
@@ -139,7 +140,9 @@ def operation_by_tile(report: Report, *, operation: str = "", layer: str = DEFAU
         name = OPERANDS[tag][1]
         cycles = f"{name}_cycles_by_tile" if tag == _COMPUTE else f"{name}_cycles"
         columns[part] = columns[part] + _rows(report, cycles, operand, times, tiles)
-        once, ones = np.unique(operand), np.ones(len(np.unique(operand)), dtype=np.int64)
+        shared, users = first_users(report, tag)
+        once = shared[np.isin(users, mine)]
+        ones = np.ones(len(once), dtype=np.int64)
         if tag in EXCHANGES:
             code = _rows(report, f"{name}_code_bytes", once, ones, tiles)
             columns["exchange_code"] = columns["exchange_code"] + code

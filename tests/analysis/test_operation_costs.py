@@ -160,6 +160,17 @@ def test_code_by_tile_adds_up_to_that_of_the_operation(name: str) -> None:
         assert tiles["control_code"].sum() == row["control_code"]
 
 
+def test_vertices_that_two_operations_run_lie_on_the_tiles_of_the_first() -> None:
+    programs = dict(small().dataset.table("programs"))
+    sets = programs["compute_set"].copy()
+    sets[12] = 0  # the program of add runs the compute set of multiply, whose program is 6
+    report = small(programs=programs | {"compute_set": sets})
+    multiply, add = (operation_by_tile(report, operation=name) for name in ("multiply", "add"))
+    assert multiply["vertex_state"].tolist() == [12] * 10
+    assert add["vertex_state"].tolist() == [0] * 10
+    assert add["compute"].tolist() == (4 * (60 + 6 * TILE)).tolist()
+
+
 def test_contexts_of_an_operation_have_their_source() -> None:
     frame = operation_contexts(small(), operation="multiply")
     assert frame[["name", "line", "programs"]].to_numpy().tolist() == [
