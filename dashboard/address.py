@@ -119,7 +119,8 @@ def parse_range(text: str, key: str = "range") -> Range:
 def _numbers(key: str, text: str) -> tuple[int, ...]:
     """Read numbers and ranges of them, both ends included, each number once, as in the text."""
     chosen: dict[int, None] = {}
-    for part in filter(None, text.replace(" ", "").split(",")):
+    listed = re.sub(r"\s*-\s*", "-", text)
+    for part in filter(None, re.split(r"[\s,]+", listed)):
         first, dash, last = part.partition("-")
         if not first:
             raise AddressError(f"{key}={text}: no {key}; write a whole number, as in {key}=12")

@@ -20,10 +20,13 @@
     return text.startsWith(column + "~") ? text.slice(column.length + 1) : "";
   }
 
+  /** Write numbers and ranges with a comma between each two, as the address has them. */
+  const listed = (text) => text.replace(/\s*-\s*/g, "-").replace(/[\s,]+/g, ",");
+
   function boxText(id) {
     if (id.column) return filterText(id.column);
     const text = read(id.box) || "";
-    return id.box === "tile" || id.box === "step" ? text.replace(/,\s*/g, ", ") : text;
+    return id.box === "tile" || id.box === "step" ? listed(text).replace(/,/g, ", ") : text;
   }
 
   /** What the controls of these ids show, by what the address says. */
@@ -39,7 +42,7 @@
     if (typed === boxText(id).trim()) return;
     if (id.column) return go({ filter: typed ? id.column + "~" + typed : null }, true);
     const numbers = id.box === "tile" || id.box === "step";
-    go({ [id.box]: (numbers ? typed.replace(/\s+/g, "") : typed) || null }, !numbers);
+    go({ [id.box]: (numbers ? listed(typed) : typed) || null }, !numbers);
   }
 
   /** Put what was chosen into the address. */

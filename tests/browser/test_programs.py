@@ -106,8 +106,9 @@ def test_another_report_is_opened_without_what_was_chosen_in_this_one(open_page:
 
 
 def test_another_report_keeps_only_what_means_the_same_there(open_page: Opener) -> None:
-    chosen = "tab=variables&variable=60&node=v60&selection=20-26&marks=5&tiles=3-4&category=x&of=ipu-0"
-    page = opened_as(open_page(f"/memory?report=demo&breakdown=region&{chosen}"), "small")
+    here = "variable=60&node=v60&selection=20-26&marks=5&tiles=3-4&category=x&of=ipu-0"
+    link = f"/memory?report=demo&breakdown=region&tab=variables&{here}"
+    page = opened_as(open_page(link), "small")
     expect(page).to_have_url(re.compile(r"\?report=small&breakdown=region&tab=variables$"))
     expect(page.locator(".fault")).to_have_count(0)
 

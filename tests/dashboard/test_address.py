@@ -81,6 +81,11 @@ def test_tiles_are_numbers_and_ranges() -> None:
     assert address.write(chosen) == "/memory?tile=3,17,100-102"
 
 
+@pytest.mark.parametrize("text", ["3 17 100-102", "3,17 100 - 102", "3%2017,,100- 102,"])
+def test_spaces_part_tiles_as_commas_do(text: str) -> None:
+    assert address.parse("/memory", f"tile={text}").tiles == (3, 17, 100, 101, 102)
+
+
 @pytest.mark.parametrize(
     ("search", "words"),
     [
