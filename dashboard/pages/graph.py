@@ -16,6 +16,7 @@ from dashboard.components import Column, Element, Frame
 from dashboard.figures import graph as figures
 from dashboard.figures.axes import Figure
 from dashboard.overview import magnifier
+from dashboard.pages.liveness_tabs import scope_words
 from dashboard.pages.words import counted
 from dashboard.store import Report, Store
 from dashboard.theme import Theme
@@ -119,9 +120,15 @@ def place(chosen: Address) -> dict[str, int | None]:
 
 def where_words(chosen: Address) -> str:
     """Say what tile or IPU is shown; nothing for all."""
-    if chosen.tile is not None:
-        return f"tile {chosen.tile:,}"
-    return "" if chosen.ipu is None else f"IPU {chosen.ipu}"
+    if chosen.tile is None and chosen.ipu is None:
+        return ""
+    return scope_words(chosen).replace("Tile", "tile")
+
+
+def _there(chosen: Address) -> str:
+    """Say where, to follow what is there; nothing for all tiles."""
+    where = where_words(chosen)
+    return f" on {where}" if where else ""
 
 
 def keys_of(chosen: Address) -> list[str]:
@@ -183,10 +190,9 @@ def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
         writers, readers = (
             int((frame["does"] == word).sum()) for word in ("written by", "read by")
         )
-        size = units.size(row["bytes"])
-        there = f" on {where_words(chosen)}" if where_words(chosen) else ""
+        size = f"{units.size(row['bytes'])}{_there(chosen)}"
         return components.headline(
-            f"{row['name']} ({size}{there}) is written by {counted(writers, 'program')} and read "
+            f"{row['name']} ({size}) is written by {counted(writers, 'program')} and read "
             f"by {counted(readers, 'program')}."
         )
     parts = [
@@ -194,7 +200,8 @@ def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
         for word in ("reads", "writes")
         if (here := frame["does"] == word).any()
     ]
-    return components.headline(f"{row['name']} {' and '.join(parts) or 'touches no variable'}.")
+    does = " and ".join(parts) or "touches no variable"
+    return components.headline(f"{row['name']} {does}{_there(chosen)}.")
 
 
 def details(store: Store, chosen: Address, _theme: Theme) -> Element:
@@ -206,7 +213,8 @@ def details(store: Store, chosen: Address, _theme: Theme) -> Element:
         report, [selected(report, chosen)], most=0, **place(chosen)
     ).nodes.iloc[0]
     frame = neighbours(store, chosen)
-    facts = _variable(report, row) if row["kind"] == analysis.VARIABLE else _program(report, row)
+    is_variable = row["kind"] == analysis.VARIABLE
+    facts = _variable(report, row) if is_variable else _program(report, row, _there(chosen))
     name = html.P(str(row["name"]), className="subject")
     if len(frame):
         grid = tables.paged(
@@ -237,19 +245,21 @@ def _variable(report: Report, row: Any) -> list[tuple[str, str]]:
     return facts
 
 
-def _program(report: Report, row: Any) -> list[tuple[str, str]]:
-    """List what is known of a program: its kind, and the vertices that it runs."""
+def _program(report: Report, row: Any, there: str) -> list[tuple[str, str]]:
+    """List what is known of a program: its kind, its bytes `there`, and all vertices it runs."""
     data = report.dataset
     facts = [
         ("Kind", figures.kind_words(str(row["kind"]))),
-        ("Bytes of its variables", units.size(row["bytes"])),
+        (f"Bytes of its variables{there}", units.size(row["bytes"])),
     ]
     compute_set = int(data.column("programs", "compute_set")[row["row"]])
     needed = ("compute_set_vertices", "compute_set_active_cycles_by_vertex_type")
     if row["kind"] == COMPUTE and compute_set >= 0 and all(data.has(name) for name in needed):
         frame = vertices_by_compute_set(report, compute_set=compute_set)
         pairs = zip(frame["vertex_type"].tolist(), frame["instances"].tolist(), strict=True)
-        facts += [(name, "1 vertex" if n == 1 else f"{n:,} vertices") for name, n in pairs]
+        on_all = " on all tiles" if there else ""
+        words = ((name, "1 vertex" if n == 1 else f"{n:,} vertices") for name, n in pairs)
+        facts += [(name, count + on_all) for name, count in words]
     return facts
 
 

@@ -181,5 +181,16 @@ def test_graph_of_a_tile_has_what_lies_there(store: Store) -> None:
     assert shown.startswith("x (40 B on IPU 1) is written by 1 program and read by 2")
 
 
+def test_program_says_on_which_tile_its_bytes_are(store: Store) -> None:
+    # of 10 tiles each has 8 B of x, w and product, and a message of 4 B
+    link = at("?node=p6&tile=3,7")
+    assert text(graph.answer(store, link, "light")).startswith(
+        "multiply reads 3 variables (20 B) and writes 1 variable (8 B) on tile 3, the first of 2."
+    )
+    shown = text(graph.details(store, link, "light"))
+    assert "Bytes of its variables on tile 3, the first of 2 28 B" in shown
+    assert "10 vertices on all tiles" in shown
+
+
 def test_graph_without_an_edge_says_so(store: Store) -> None:
     assert "No program reads or writes a variable." in text(graph.layout(store, at("?report=bare")))
