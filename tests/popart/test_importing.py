@@ -47,6 +47,13 @@ def test_shapes_that_do_not_fit_are_shown() -> None:
     assert "MatMul" in text and "'a' FLOAT [2, 3], 'b' FLOAT [4, 5] do not fit" in text
 
 
+@pytest.mark.parametrize("operator", ["ReduceLogSum", "ReduceLogSumExp"])
+def test_a_logarithm_of_whole_numbers_is_refused(operator: str) -> None:
+    nodes = [node("Cast", "a", "i", to=onnx.TensorProto.INT32), node(operator, "i", "b")]
+    text = refused(model(nodes, {"a": [2, 3]}, ["b"]))
+    assert f"{operator}-11): input 'i' is INT32 [2, 3]; a logarithm is of FLOAT or FLOAT16" in text
+
+
 def test_a_window_larger_than_its_field_is_refused() -> None:
     proto = model([node("MaxPool", "a", "b", kernel_shape=[9])], {"a": [1, 1, 3]}, ["b"])
     assert "node 'MaxPool/b' (ai.onnx.MaxPool): comes out with shape [1, 1, -5]" in refused(proto)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.reference
 import pytest
 from models import model, node, outcome, prepared
 
@@ -73,6 +74,16 @@ def test_an_empty_product_is_numpys(
     expected = (data.T if options else data) @ np.ones(b)
     assert found.shape == expected.shape
     assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("operator", ["ReduceMean", "ReduceL1", "ReduceL2"])
+@pytest.mark.parametrize("kind", [onnx.TensorProto.INT32, onnx.TensorProto.UINT32])
+def test_a_reduction_of_whole_numbers_is_the_references(operator: str, kind: int) -> None:
+    nodes = [node("Cast", "x", "i", to=kind), node(operator, "i", "y", axes=[1], keepdims=0)]
+    proto = model(nodes, {"x": [2, 4]}, ["y"])
+    data = np.float32([[3, 2, 1, 3], [1, 2, 3, 7]]) * (-1 if kind == onnx.TensorProto.INT32 else 1)
+    (expected,) = onnx.reference.ReferenceEvaluator(proto).run(None, {"x": data})
+    assert outcome(proto, {"x": data}, "y")[0].tolist() == expected.tolist()
 
 
 def test_a_step_can_be_run_again() -> None:

@@ -58,14 +58,15 @@ def reduction(call: Call) -> Tensor:
     operation = _OF_TRUTH[kind.operation] if tensor.dtype == BOOL else kind.operation
     names = [dtype.name for dtype in REDUCTIONS[operation.value].types]
     values = call.cast(tensor, wider(tensor.dtype, names))
-    if kind.before is not None:
+    if kind.before is not None and tensor.dtype.numpy.kind != "u":  # which is its absolute value
         values = call.map(kind.before(_1), values)
     out = reduced(call, values, axes, operation)
     if kind.mean:
         count = max(element_count(tuple(tensor.shape[axis] for axis in axes)), 1)
-        out = call.map(_1 * (1.0 / count), out)
+        share = _1 * (1.0 / count) if out.dtype.numpy.kind == "f" else _1 / count
+        out = call.map(share, out)
     if kind.after is not None:
-        out = call.map(kind.after(_1), out)
+        out = call.map(kind.after(_1), call.cast(out, wider(out.dtype, ("float", "half", "int"))))
     return call.cast(out, tensor.dtype).reshape(call.outputs[0].dims)
 
 

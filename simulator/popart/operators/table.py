@@ -41,19 +41,27 @@ class Operator:
     static: tuple[int, ...] = ()
     layouts: Mapping[int, Callable[[Call], Tensor | None]] = field(default_factory=dict)
     back: Back | None = None
-    lacks: Callable[[Node], str] | None = None
+    lacks: Callable[[Node, Ir], str] | None = None
 
 
 def _row(versions: str, lower: Callable[[Call], Lowered], *static: int) -> Operator:
     return Operator(lower, tuple(map(int, versions.split())), static)
 
 
-def _unknown_activation(node: Node) -> str:
+def _unknown_activation(node: Node, ir: Ir) -> str:
     """Say which activation of an LSTM is not known."""
     names = [name.lower() for name in node.attributes.get("activations") or ()]
     known = [name.lower() for name in recurrent.ACTIVATIONS]
     wrong = [name for name in names if name not in known]
     return f"activation {wrong[0]!r}; known are {', '.join(recurrent.ACTIVATIONS)}" if wrong else ""
+
+
+def _whole_numbers(node: Node, ir: Ir) -> str:
+    """Say that a logarithm of whole numbers is none."""
+    info = ir.infos[node.inputs[0]]
+    if info.device.numpy.kind == "f":
+        return ""
+    return f"input {node.inputs[0]!r} is {info}; a logarithm is of FLOAT or FLOAT16"
 
 
 _U = elementwise.unary
@@ -116,15 +124,22 @@ _REDUCED = {
     "ReduceSum": "1 11 13",
     "ReduceSumSquare": "1 11 13 18",
 }
-_REDUCTIONS = {name: _row(v, reductions.reduction, 1) for name, v in _REDUCED.items()} | {
-    "ArgMax": _row("1 11 12 13", reductions.arg_extreme),
-    "ArgMin": _row("1 11 12 13", reductions.arg_extreme),
-    "GlobalAveragePool": _row("1 22", reductions.global_pool),
-    "GlobalMaxPool": _row("1 22", reductions.global_pool),
-    "LogSoftmax": _row("1 11 13", reductions.log_softmax),
-    "Softmax": _row("1 11 13", reductions.softmax),
-    "TopK": _row("1 10 11 24", reductions.top_k, 1),
-}
+_REDUCTIONS = (
+    {name: _row(v, reductions.reduction, 1) for name, v in _REDUCED.items()}
+    | {
+        name: replace(_row(_REDUCED[name], reductions.reduction, 1), lacks=_whole_numbers)
+        for name in ("ReduceLogSum", "ReduceLogSumExp")
+    }
+    | {
+        "ArgMax": _row("1 11 12 13", reductions.arg_extreme),
+        "ArgMin": _row("1 11 12 13", reductions.arg_extreme),
+        "GlobalAveragePool": _row("1 22", reductions.global_pool),
+        "GlobalMaxPool": _row("1 22", reductions.global_pool),
+        "LogSoftmax": _row("1 11 13", reductions.log_softmax),
+        "Softmax": _row("1 11 13", reductions.softmax),
+        "TopK": _row("1 10 11 24", reductions.top_k, 1),
+    }
+)
 
 
 def _view(versions: str, *static: int) -> Operator:
@@ -206,7 +221,7 @@ def unsupported(node: Node, ir: Ir) -> str:
                 f"input {place} ({name!r}) is computed or fed when the program runs; "
                 "a constant would be needed"
             )
-    return operator.lacks(node) if operator.lacks is not None else ""
+    return operator.lacks(node, ir) if operator.lacks is not None else ""
 
 
 # Shapes of what ONNX has no schema for
