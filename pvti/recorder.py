@@ -155,7 +155,8 @@ class Recorder:
             try:
                 self._write_taken(self._file, finished, asked, patience)
             except Exception as error:  # whatever it is, the traced program must not meet it
-                self._give_up(str(error))
+                if self._file is not None:
+                    self._give_up(str(error))
             finally:
                 self._is_committing = False
 
@@ -246,6 +247,13 @@ class Recorder:
         """End `hold`."""
         self._file_lock.release()
 
+    def abandon(self) -> None:
+        """Leave the file to the parent; what the child still ends here is dropped."""
+        _abandoned.append(self._file)
+        self._file = None
+        # The threads that held them are not in the child.
+        self._lock, self._file_lock = threading.RLock(), threading.RLock()
+
 
 def file_name(seconds: float, pid: int) -> str:
     """Name a trace after its local time, time zone and process, as libpvti does."""
@@ -265,7 +273,7 @@ def _free_name(directory: str, name: str) -> str:
 
 
 _current: Recorder | None = None
-_abandoned: list[Recorder] = []  # a parent's, in a forked child: never closed here
+_abandoned: list[object] = []  # files of the parent, in a forked child: never closed here
 _held: Recorder | None = None  # while the process forks
 _hooked = False
 _catching = False
@@ -349,6 +357,6 @@ def _after_in_child() -> None:
     """Leave the parent's file alone; record into one of the child's own."""
     global _current
     if _current is not None:
-        _abandoned.append(_current)
+        _current.abandon()
         _current = Recorder(_current.options)
         _current.listen()

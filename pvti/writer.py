@@ -85,6 +85,7 @@ class TraceFile:
         self.opened: dict[int, Open] = {}  # by number of track: what the file holds as open
         self._places = dict.fromkeys(catalogue, 0)
         self._threads: set[int] = set()
+        self._process = process.pid
         self.waiting: Rows = {}  # taken from the threads, not yet committed
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         try:
@@ -112,7 +113,8 @@ class TraceFile:
             self._insert(taken)
             self._until_free(self._connection.commit, patience)
         except BaseException as error:
-            if self._connection.in_transaction:
+            # A child's rollback would take the parent's journal away.
+            if self._connection.in_transaction and os.getpid() == self._process:
                 self._connection.rollback()
             if _is_busy(error):
                 return False
@@ -181,9 +183,14 @@ class TraceFile:
             self._connection.execute(insert_statement(table, len(some)), list(chain(*some)))
 
     def _until_free(self, step: Callable[[], object], patience: float) -> None:
-        """Do a step, waiting while a reader has the file."""
+        """Do a step, waiting while a reader has the file.
+
+        Raises OSError in a child that a signal handler forked in the middle of a commit.
+        """
         deadline = time.monotonic() + patience
         while True:
+            if os.getpid() != self._process:
+                raise OSError("the file is the parent's")
             try:
                 step()
                 return

@@ -28,6 +28,7 @@ ROOT = HERE.parents[1]
 WRITING = (
     "crashes",
     "file",
+    "forks",
     "instrument",
     "names",
     "processes",
