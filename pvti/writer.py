@@ -85,7 +85,7 @@ class TraceFile:
         self.opened: dict[int, Open] = {}  # by number of track: what the file holds as open
         self._places = dict.fromkeys(catalogue, 0)
         self._threads: set[int] = set()
-        self._process = process.pid
+        self._maker = os.getpid()
         self.waiting: Rows = {}  # taken from the threads, not yet committed
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         try:
@@ -114,7 +114,7 @@ class TraceFile:
             self._until_free(self._connection.commit, patience)
         except BaseException as error:
             # A child's rollback would take the parent's journal away.
-            if self._connection.in_transaction and os.getpid() == self._process:
+            if self._connection.in_transaction and os.getpid() == self._maker:
                 self._connection.rollback()
             if _is_busy(error):
                 return False
@@ -189,7 +189,7 @@ class TraceFile:
         """
         deadline = time.monotonic() + patience
         while True:
-            if os.getpid() != self._process:
+            if os.getpid() != self._maker:
                 raise OSError("the file is the parent's")
             try:
                 step()
