@@ -88,8 +88,9 @@ EXCHANGE_CATEGORIES = {
 def exchanges_have_no_more_code_than_the_tile(data: Dataset) -> Iterator[Violation]:
     """An exchange has no more code than its category; exchanges may share code."""
     for exchange, category in EXCHANGE_CATEGORIES.items():
-        if data.has(f"{exchange}_code_bytes"):
-            code = data.array(f"{exchange}_code_bytes")
+        name = f"{exchange}_code_bytes"
+        if data.has(name) and len(data.array(name)):  # of no exchange, it need not tell its tiles
+            code = data.array(name)
             limit = np.broadcast_to(_category(data, category), code.shape)
             yield from at_most(code, limit, f"code of {exchange}", "exchange, tile")
 

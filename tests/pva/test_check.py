@@ -10,6 +10,7 @@ from pva import OperationAnalysis, openReport, schema
 from pva.check import LAWS, check
 from pva.formats import registry
 from tests import builders
+from tests.analysis.samples import SAMPLES
 from tests.builders import small_report
 
 
@@ -137,6 +138,13 @@ def test_a_number_of_two_debug_contexts_is_named() -> None:
 def test_a_violation_names_law_place_and_both_figures() -> None:
     broken = small_report(**changed("memory_by_tile", "total", 4, 5))
     assert str(check(broken)[0]) == "regions_sum_to_the_total: total, tile 4: found 5; 372"
+
+
+def test_a_document_without_a_target_and_external_exchanges_breaks_no_law() -> None:
+    data = registry.read(SAMPLES / "matmul_chain_tiny")
+    documents = {name: registry.value_of(data, name) for name in ("graph", "execution")}
+    assert len(documents["graph"].pop("target"))
+    assert check(registry.of_values(**documents)) == []
 
 
 def test_a_report_without_an_execution_breaks_no_law() -> None:
