@@ -58,13 +58,13 @@ def _check_nodes(ir: Ir, wanted: set[str], moving: set[str], what: str) -> None:
 
 def lower_losses(
     lowering: Lowering, losses: Sequence[Loss], prog: Program, *, direct: bool = True
-) -> dict[str, Tensor]:
-    """Add the losses to a program; give the gradients of what they read.
+) -> list[tuple[Call, str, Tensor]]:
+    """Add the losses to a program; give the gradient of what each reads, with its call.
 
     Where a softmax alone makes the probabilities, the gradient is that of its input, when `direct`:
     nothing is divided by small probabilities.
     """
-    found: dict[str, Tensor] = {}
+    found = []
     for loss in losses:
         node = node_of(loss)
         with lowering.scope(node):
@@ -73,9 +73,19 @@ def lower_losses(
         lowering.made[loss.name] = total.reshape([])
         softmax = _softmax_alone(lowering.ir, loss) if direct else None
         if softmax is not None and below is not None:
-            _add(lowering, call, found, softmax.inputs[0], below)
+            found.append((call, softmax.inputs[0], below))
         else:
-            _add(lowering, call, found, loss.inputs[0], gradient)
+            found.append((call, loss.inputs[0], gradient))
+    return found
+
+
+def joined_gradients(
+    lowering: Lowering, parts: Iterable[tuple[Call, str, Tensor]]
+) -> dict[str, Tensor]:
+    """Give the gradient of each tensor that losses read, once the way back has begun."""
+    found: dict[str, Tensor] = {}
+    for call, name, gradient in parts:
+        _add(lowering, call, found, name, gradient)
     return found
 
 
@@ -95,14 +105,18 @@ def _softmax_alone(ir: Ir, loss: Loss) -> Node | None:
 def _add(
     lowering: Lowering, call: Call, found: dict[str, Tensor], name: str, gradient: Tensor
 ) -> None:
-    """Add up the gradients that reach a tensor, on the IPU of the node that made the last one."""
-    if name in found:
-        ipu = lowering.graphs.index(call.graph)
-        before = lowering.carried(found[name], ipu, call.prog, f"{call.name}/Grad")
-        both = (before, gradient, call.prog, f"{call.name}/GradSum")
-        found[name] = popops.add(call.graph, *both)
-    else:
+    """Add up the gradients that reach a tensor, on the lower of their IPUs.
+
+    Those of the tensor's readers go down a pipeline to it, whose own loss may be there already.
+    """
+    if name not in found:
         found[name] = gradient
+        return
+    both = found[name], gradient
+    ipu = min(map(lowering.ipu_with, both))
+    prog, label = lowering.program(ipu, call.prog), f"{call.name}/Grad"
+    first, second = (lowering.carried(part, ipu, prog, label) for part in both)
+    found[name] = popops.add(lowering.graphs[ipu], first, second, prog, f"{call.name}/GradSum")
 
 
 def lower_backward(

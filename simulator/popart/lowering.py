@@ -60,6 +60,11 @@ class Lowering:
         """Give the IPU that a node is on."""
         return self.placed.get(node.name, self.home)
 
+    def ipu_with(self, tensor: Tensor) -> int:
+        """Give the IPU that holds a tensor; the first when it is on several."""
+        target, tiles = self.graph.target, self.graph.tile_ranges(tensor)[2]
+        return int(tiles.min(initial=target.num_tiles - 1)) // target.tiles_per_ipu
+
     def program(self, ipu: int, prog: Program) -> Program:
         """Give the program that what an IPU computes now goes to."""
         return prog

@@ -76,15 +76,6 @@ class Pipeline(Lowering):
         """Give the stage that an IPU is in now: forward or back."""
         return ipu if self.forward is None else len(self.stages) - 1 - ipu
 
-    def ipu_with(self, tensor: Tensor) -> int:
-        """Give the IPU that holds a tensor; the first when it is on several."""
-        tiles = self.graph.tile_ranges(tensor)[2]
-        return int(tiles.min(initial=self.graph.target.num_tiles - 1)) // self.tiles
-
-    @property
-    def tiles(self) -> int:
-        return self.graph.target.tiles_per_ipu
-
     def stage_of(self, name: str) -> int | None:
         """Give the stage that makes a tensor, or first reads an input; None of what stays."""
         if name in self.makers:

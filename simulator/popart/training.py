@@ -17,6 +17,7 @@ from simulator.popart.gradients import (
     PREFIX,
     backward_nodes,
     check_trainable,
+    joined_gradients,
     lower_backward,
     lower_losses,
 )
@@ -74,8 +75,9 @@ class TrainingSession(InferenceSession):
         """Add forward and backward pass, and the changes of the weights."""
         lowering.lower(prog, self._progress)
         direct = self._patterns.isPatternEnabled(SOFTMAX)
-        found = lower_losses(lowering, self._losses, prog, direct=direct)
+        losses = lower_losses(lowering, self._losses, prog, direct=direct)
         lowering.turn()
+        found = joined_gradients(lowering, losses)
         lower_backward(lowering, found, prog, self._ir.weights)
         rate = self._add_rate(lowering)
         for name in self._ir.weights:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -103,7 +104,7 @@ def test_anchors_come_every_so_many_batches(period: int, batches: int) -> None:
 
 # Training
 def training(
-    proto: object, anchors: object, batches: int, loss: object, *, ipus: int, pipelined: bool,
+    proto: object, anchors: object, batches: int, *losses: Any, ipus: int, pipelined: bool,
     rate: float = 0.0, labels: list[int] | None = None, out: Path | None = None,
 ) -> popart.TrainingSession:  # fmt: skip
     """Prepare a training session whose nodes are balanced over IPUs."""
@@ -114,7 +115,7 @@ def training(
     if labels is not None:
         shapes.add("labels", popart.TensorInfo("INT32", labels))
     session = popart.TrainingSession(
-        proto, popart.DataFlow(batches, anchors), [loss], popart.SGD(rate), tiny(ipus),
+        proto, popart.DataFlow(batches, anchors), losses, popart.SGD(rate), tiny(ipus),
         inputShapeInfo=shapes, userOptions=options,
     )  # fmt: skip
     session.prepareDevice()
@@ -148,6 +149,19 @@ def test_weights_change_as_each_batch_comes_back() -> None:
     np.testing.assert_allclose(found, losses, rtol=1e-4)
     np.testing.assert_allclose(weights["w0"], w0, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(weights["w1"], w1, rtol=1e-4, atol=1e-5)
+
+
+def test_losses_of_an_earlier_stage_add_their_gradients_there() -> None:
+    w0, w1 = (RANDOM.normal(size=shape).astype(np.float32) for shape in ((4, 6), (6, 6)))
+    nodes = [node("MatMul", "x w0", "a"), node("MatMul", "a w1", "y")]
+    proto = model(nodes, {"x": [2, 4]}, ["y"], {"w0": w0, "w1": w1})
+    x = RANDOM.normal(size=(5, 2, 4)).astype(np.float32)
+    losses = [popart.IdentityLoss("y", "main"), popart.L1Loss("a", "first", 0.1),
+              popart.L1Loss("a", "second", 0.2)]  # fmt: skip
+    session = training(proto, ["Gradient___w0"], 5, *losses, ipus=2, pipelined=True)
+    found = values_of(session, {"x": x})["Gradient___w0"]
+    reached = np.ones((2, 6)) @ w1.T + 0.3 * np.sign(x @ w0)
+    np.testing.assert_allclose(found, x.transpose(0, 2, 1) @ reached, rtol=1e-4, atol=1e-5)
 
 
 def test_a_batch_meets_its_own_activations_on_the_way_back() -> None:
