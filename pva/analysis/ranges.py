@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.programs import OPERANDS, STEP_WORDS
-from pva.analysis.selection import chosen, program_texts
+from pva.analysis.selection import SelectionError, chosen, program_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Integers = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
+_FARTHEST = 2**62  # cycle of any report: differences of two are in int64
 FAR = 1.5  # times the distance between the quartiles, from the nearer one: an outlier (Tukey)
 
 
@@ -32,7 +33,7 @@ def range_by_ipu(
     tiles. `parallel_efficiency` is the first three together; `tile_balance` how evenly compute and
     exchange were spread, as mean / most of its tiles, weighted by the cycles of the steps. Bytes of
     a step at the edge count in part.
-    Raises NotRecordedError.
+    Raises SelectionError, NotRecordedError.
     """
     import pandas as pd
 
@@ -72,7 +73,8 @@ def range_by_program(
     """Tell which programs a range of cycles went to, the most cycles first.
 
     `executions` touch the range; `cycles` are those by which they made it longer, `share` of it;
-    `bytes` are half of what the tiles sent and received. Raises NotRecordedError.
+    `bytes` are half of what the tiles sent and received. Raises SelectionError,
+    NotRecordedError.
     """
     import pandas as pd
 
@@ -118,11 +120,21 @@ def _numbered(values: Integers) -> tuple[Integers, Integers, Integers]:
 
 
 def _window(report: Report, begin: int | None, end: int | None) -> tuple[int, int]:
-    """Give the range asked for, from the first to the last cycle of the steps without one."""
+    """Give the range asked for, from the first to the last cycle of the steps without one.
+
+    Raises SelectionError when it ends before it begins, or int64 does not hold it.
+    """
     first, last = (report.dataset.column("steps", name) for name in ("cycles_from", "cycles_to"))
+    final = int(last.max(initial=0))
     low = max(int(first.min(initial=0)), 0) if begin is None else begin
-    high = int(last.max(initial=0)) if end is None else end
-    return low, max(high, low)
+    high = final if end is None else end
+    wanted = f"the execution ends at cycle {final:,}"
+    for cycle in (low, high):
+        if abs(cycle) > _FARTHEST:
+            raise SelectionError(f"cycle {cycle:,}", "not there", wanted)
+    if low > high:
+        raise SelectionError(f"cycles {low:,} to {high:,}", "the end is before the begin", wanted)
+    return low, high
 
 
 def _inside(begin: Integers, end: Integers, window: tuple[int, int]) -> Floats:

@@ -76,6 +76,21 @@ def test_a_range_without_steps_is_waiting() -> None:
     assert not len(range_by_program(REPORT, begin=EDGES[1] + 10, end=EDGES[1] + 20))
 
 
+@pytest.mark.parametrize(
+    ("begin", "end", "words"),
+    [
+        (100, 50, "cycles 100 to 50: the end is before the begin"),
+        (2000, None, "cycles 2,000 to 1,024: the end is before the begin"),
+        (2**63, None, "cycle 9,223,372,036,854,775,808: not there; the execution ends at"),
+        (0, 10**20, "cycle 100,000,000,000,000,000,000: not there"),
+    ],
+)
+def test_a_range_that_cannot_be_is_refused(begin: int, end: int | None, words: str) -> None:
+    for analysis in (range_by_ipu, range_by_program):
+        with pytest.raises(SelectionError, match=words):
+            analysis(REPORT, begin=begin, end=end)
+
+
 def varied(cycles: list[int]) -> Report:
     """Give a report whose steps of the first program of the trace take these cycles."""
     steps = dict(DATA.table("steps"))
