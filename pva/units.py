@@ -24,7 +24,7 @@ BYTE_STEPS: dict[str, ByteSteps] = {
 }
 # Of these the longer unit first: every one ends in B or %.
 _READ_STEPS = {"GB": GIGABYTE, "MB": MEGABYTE, "kB": KILOBYTE, "B": 1, "%": 0.01}
-_TIME_STEPS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+TIME_STEPS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))  # in seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def size(value: float) -> str:
 
 def duration(seconds: float) -> str:
     """Write a time in the largest unit that keeps it at 1 or above, with one decimal."""
-    for step, unit in _TIME_STEPS:
+    for step, unit in TIME_STEPS[:-1]:
         if abs(seconds) >= step:
             return f"{seconds / step:,.1f} {unit}"
     return f"{seconds * 1e9:,.0f} ns"

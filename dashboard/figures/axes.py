@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, floor, log10
 from typing import Any
 
@@ -40,7 +41,22 @@ def nice_step(extent: float, ticks: int = 5) -> float:
 
 def byte_axis(top: float) -> dict[str, Any]:
     """Make a vertical axis from 0 to `top` bytes whose ticks are round in their unit."""
-    steps = units.byte_steps()
+    return _axis_in(units.byte_steps(), top)
+
+
+def cycle_axis(top: float) -> dict[str, Any]:
+    """Make a vertical axis from 0 to `top` cycles, or of their time if cycles are written so."""
+    clock = units.manner().clock
+    if clock:
+        return _axis_in([(clock * seconds, unit) for seconds, unit in units.TIME_STEPS], top)
+    return {
+        "range": [0, max(top, 1)], "tickformat": ",d", "fixedrange": True,
+        "title": {"text": "Cycles"},
+    }  # fmt: skip
+
+
+def _axis_in(steps: Sequence[tuple[float, str]], top: float) -> dict[str, Any]:
+    """Make a vertical axis whose ticks are round in the largest of these units that fits."""
     scale, unit = next((pair for pair in steps if top >= pair[0]), steps[-1])
     step = max(nice_step(top / scale), 1 if unit == "B" else 0)
     marks = [step * number for number in range(ceil(top / scale / step) + 1)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.axes import byte_axis, number_axis, shown_places, widened
+from dashboard.figures.axes import byte_axis, cycle_axis, number_axis, shown_places, widened
 from dashboard.theme import SERIES, Theme, plot_layout, step_colour
 from pva import units
 
@@ -66,8 +66,7 @@ def by_tile(
 
 def _layout(top: float, tiles: int, unit: Unit, legend: bool, theme: Theme) -> dict[str, Any]:
     layout = plot_layout(theme)
-    cycles = {"range": [0, max(top, 1)], "tickformat": ",d", "fixedrange": True}
-    layout["yaxis"] = layout["yaxis"] | (byte_axis(top) if unit == "bytes" else cycles)
+    layout["yaxis"] = layout["yaxis"] | (byte_axis(top) if unit == "bytes" else cycle_axis(top))
     title = layout["xaxis"]["title"] | {"text": "Tile"}
     layout["xaxis"] = layout["xaxis"] | number_axis("Tile", tiles) | {"title": title}
     return layout | {"showlegend": legend}

@@ -257,8 +257,8 @@ def cycles(store: Store, chosen: Address, _theme: Theme) -> Element:
         text = "No compute set and no exchange runs at this step."
         return html.Div([head, components.message(text)])
     frame["words"] = frame["type"].map(step_words)
-    slowest = units.count(float(frame["cycles"].max()))
-    note = html.P(f"Estimated, once each; the longest takes {slowest} cycles.", className="note")
+    slowest = units.cycles_in_words(float(frame["cycles"].max()))
+    note = html.P(f"Estimated, once each; the longest takes {slowest}.", className="note")
     return html.Div([head, note, components.table("liveness-cycles", frame, CYCLE_COLUMNS)])
 
 

@@ -168,10 +168,10 @@ def _summary(store: Store, shown: Chosen, theme: Theme) -> Element:
         ),
         (
             ("flops", "Floating-point operations", units.count),
-            ("compute", "Cycles of compute", units.count),
-            ("exchange", "Cycles of exchange", units.count),
-            ("host_exchange", "Cycles of exchange with the host", units.count),
-            ("sync", "Cycles of syncs", units.count),
+            ("compute", "Cycles of compute", units.cycles_or_time),
+            ("exchange", "Cycles of exchange", units.cycles_or_time),
+            ("host_exchange", "Cycles of exchange with the host", units.cycles_or_time),
+            ("sync", "Cycles of syncs", units.cycles_or_time),
         ),
         (
             ("code", "Code", units.size),
@@ -290,7 +290,7 @@ def _phases(costs: dict[str, Any]) -> Element:
     ]
     key = [
         html.Li([html.Span(className="swatch", style={"background": f"var(--{token})"}), words,
-                 html.Span(f"{units.count(cycles)} ({units.share(cycles / whole)})",
+                 html.Span(f"{units.cycles_or_time(cycles)} ({units.share(cycles / whole)})",
                            className="key-value")])
         for words, token, cycles in there
     ]  # fmt: skip

@@ -260,12 +260,15 @@ def _time(figures: ProgramFigures, line: Lines, clock: float) -> Pairs:
     pairs += _known("Cycles in all", cycles, lambda value: with_time(value, clock))
     pairs += _known("Of all cycles", whole.get("share", figures.share), units.share)
     if figures.min_cycles < figures.max_cycles:
-        span = f"{figures.min_cycles:,} to {figures.max_cycles:,}, mean {figures.mean_cycles:,.0f}"
+        least, most, mean = map(
+            units.cycles_or_time, (figures.min_cycles, figures.max_cycles, figures.mean_cycles)
+        )
+        span = f"{least} to {most}, mean {mean}"
         pairs += [("Cycles of one execution", span)]
     elif figures.max_cycles >= 0:
         pairs += [("Cycles of one execution", with_time(figures.max_cycles, clock))]
     estimate = int(whole.get("estimated_cycles", figures.estimated_cycles))
-    return pairs + _known("Estimate of one execution", estimate, units.count)
+    return pairs + _known("Estimate of one execution", estimate, units.cycles_or_time)
 
 
 def _space(figures: ProgramFigures) -> Pairs:

@@ -165,7 +165,8 @@ def _cost(line: Line, became: Frame, clock: float) -> Pairs:
     pairs += _known("Cycles in all", line["cycles"], lambda value: units.cycles(value, clock))
     pairs += _known("Of all cycles", line["share"], units.share)
     pairs += _known("One execution, mean", line["mean_cycles"], units.cycles_or_time)
-    return pairs + _known("Estimate of one execution", line["estimated_cycles"], units.count)
+    estimate = line["estimated_cycles"]
+    return pairs + _known("Estimate of one execution", estimate, units.cycles_or_time)
 
 
 def _results(chosen: Address, line: Line, became: Frame) -> Element:
