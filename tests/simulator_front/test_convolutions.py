@@ -281,6 +281,21 @@ def test_what_fits_on_no_tile_is_refused() -> None:
         poplin.matMul(values.graph, tensor, tensor, values.program, "big")
 
 
+@pytest.mark.parametrize(
+    ("what", "transform"),
+    [
+        ("an input of 2", {"inputTransform": InputTransform((1,), (1,), (), (2,))}),
+        ("a kernel of 1", {"kernelTransform": InputTransform((0,), (1,), (), (), (1,))}),
+        ("an output of 2", {"outputTransform": OutputTransform((2,), (0,), (), (1,))}),
+    ],
+)
+def test_a_convolution_of_what_is_truncated_to_nothing_is_refused(
+    what: str, transform: dict[str, Any]
+) -> None:
+    with pytest.raises(PoplarError, match=f"dimension 0: {what} is truncated by . and .; at least"):
+        ConvParams(FLOAT, 1, (2,), (1,), 1, 1, **transform)
+
+
 def test_what_does_not_fit_is_refused_by_its_debug_name() -> None:
     with pytest.raises(PoplarError, match=r"a kernel of 5 does not fit into an input of 3"):
         ConvParams(FLOAT, 1, (3,), (5,), 1, 1)

@@ -87,26 +87,22 @@ class ConvParams:
         object.__setattr__(self, "kernelShape", kernel)
         for name in ("inputTransform", "kernelTransform", "outputTransform"):
             object.__setattr__(self, name, _filled(getattr(self, name), len(fields), name))
-        for axis, out in enumerate(self.getOutputFieldShape()):
-            added = (
-                self.outputTransform.paddingLower[axis] + self.outputTransform.paddingUpper[axis]
-            )
-            if min(out - added, self.kept(axis), self._kernel(axis)) < 1:
+        for axis, (size, width) in enumerate(zip(fields, kernel, strict=True)):
+            _check_kept(self.inputTransform, f"dimension {axis}: an input", size, axis)
+            _check_kept(self.kernelTransform, f"dimension {axis}: a kernel", width, axis)
+            room = self._input(axis) - self._kernel(axis) + 1
+            if room < 1:
                 raise poplibs_error(
                     f"ConvParams: dimension {axis}: a kernel of {self._kernel(axis)} does not fit "
                     f"into an input of {self._input(axis)}"
                 )
+            _check_kept(self.outputTransform, f"dimension {axis}: an output", room, axis)
 
     def _input(self, axis: int) -> int:
         return self.inputTransform.size_of(self.inputFieldShape[axis], axis)
 
     def _kernel(self, axis: int) -> int:
         return self.kernelTransform.size_of(self.kernelShape[axis], axis)
-
-    def kept(self, axis: int) -> int:
-        """Give the size of a dimension of the input after truncation."""
-        cut = self.inputTransform.truncationLower[axis], self.inputTransform.truncationUpper[axis]
-        return self.inputFieldShape[axis] - sum(cut)
 
     @property
     def out_type(self) -> Type:
@@ -162,6 +158,18 @@ def _check_sizes(params: ConvParams, sizes: Sizes) -> None:
     for size in (params.batchSize, params.numConvGroups, *channels, *sizes):
         if not isinstance(size, int) or size < 1:
             raise poplibs_error(f"ConvParams: a size of {size!r}; sizes are whole numbers from 1")
+
+
+def _check_kept(
+    transform: InputTransform | OutputTransform, what: str, size: int, axis: int
+) -> None:
+    """Raise poplibs_error where truncation leaves nothing of a dimension."""
+    cut = transform.truncationLower[axis], transform.truncationUpper[axis]
+    if size <= sum(cut):
+        raise poplibs_error(
+            f"ConvParams: {what} of {size} is truncated by {cut[0]} and {cut[1]}; "
+            "at least 1 element has to be left"
+        )
 
 
 def _filled(transform: T, dimensions: int, what: str) -> T:
