@@ -149,6 +149,11 @@ class Store:
             keys.insert(keys.index(joined.split(JOIN)[0]), joined)
         return keys
 
+    @property
+    def reports(self) -> list[str]:
+        """Name the sources that are more than a host trace, in the order given."""
+        return [key for key, path in self._paths.items() if sources.has_report(path)]
+
     def parts(self, key: str = "") -> tuple[str, ...]:
         """Give the keys that a key joins, or it alone; raises NotFoundError."""
         if not self._paths:

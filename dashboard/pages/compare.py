@@ -63,7 +63,7 @@ BOTH, CHANGE, SEPARATE = "together", "change", "separate"
 
 def available(store: Store, report: str) -> bool:
     """Tell whether there are two reports."""
-    reports = sum(store.has_report(key) for key in store.keys)
+    reports = len(store.reports)
     return reports > 1 and bool(store.report(report))
 
 
@@ -94,7 +94,7 @@ def layout(store: Store, chosen: Address) -> Element:
 
 
 def _nothing(store: Store) -> Element:
-    if sum(store.has_report(key) for key in store.keys) > 1:
+    if len(store.reports) > 1:
         return components.message("Choose the report to compare with.")
     hint = "Start with two: tilescope serve BEFORE AFTER, or a directory that holds several."
     return components.message("There is no other report here.", hint=hint)
@@ -103,7 +103,7 @@ def _nothing(store: Store) -> Element:
 def _choose(store: Store, chosen: Address) -> Element:
     """Choose the second report; the first is that of the header."""
     key = chosen.report or store.keys[0]
-    others = [(name, name) for name in store.keys if store.has_report(name)]
+    others = [(name, name) for name in store.reports]
     swapped = replace(chosen, path=PATH, report=chosen.against, against=key)
     parts: list[Element] = [
         html.Span(["Before ", html.Strong(key)], className="compare-name before"),

@@ -128,11 +128,8 @@ def _options(chosen: Address) -> dict[str, str]:
 
 def _against(store: Store, chosen: Address) -> list[Element]:
     """Offer the other reports with an execution, to be shown below this one."""
-    others = [
-        (key, key)
-        for key in store.keys
-        if key != (chosen.report or store.keys[0]) and store.has_report(key)
-    ]
+    shown = chosen.report or store.keys[0]
+    others = [(key, key) for key in store.reports if key != shown]
     choices = (("", "No other report"), *others)
     words = "Compare with"
     return [controls.select("against", choices, chosen, label=words, width=170)] if others else []

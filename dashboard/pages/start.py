@@ -52,7 +52,9 @@ def available(store: Store, report: str) -> bool:
 def layout(store: Store, chosen: Address) -> Element:
     """Lay the page out."""
     store.scan()
-    found = counted(len(store.keys), "report")
+    traces = len(host_traces(store))
+    kinds = ((len(store.reports), "report"), (traces, "host trace"))
+    found = " and ".join(counted(number, kind) for number, kind in kinds if number) or "0 reports"
     more = "" if store.keys else "Give a directory to tilescope serve, or make the demo report."
     return html.Div(
         [
@@ -79,6 +81,12 @@ def summary_link(key: str) -> str:
     return address.write(Address("/summary", key))
 
 
+def host_traces(store: Store) -> list[str]:
+    """Name the host traces that were given without a report."""
+    reports = store.reports
+    return [key for key in store.keys if key not in reports and store.parts(key) == (key,)]
+
+
 def _open_section(store: Store) -> Element:
     words = "Path below those given at start"
     return section(
@@ -97,9 +105,11 @@ def _open_section(store: Store) -> Element:
 
 
 def _compare_section(store: Store, chosen: Address) -> Element:
-    keys = store.keys
+    keys = store.reports
     if len(keys) < 2:
-        return section("Compare two", components.message("Serve two reports to compare them."))
+        hint = "Host trace lays several traces on one timeline." if host_traces(store) else ""
+        words = components.message("Serve two reports to compare them.", hint=hint)
+        return section("Compare two", words)
     pairs = [(key, key) for key in keys]
     return section(
         "Compare two",
@@ -226,7 +236,7 @@ def _runs(found: ReportOverview) -> str:
 def comparison(store: Store, chosen: Address, theme: Theme) -> Element:
     """Link to the comparison of the two picked."""
     del theme
-    keys = store.keys
+    keys = store.reports
     before, after = chosen.text("before", keys[0]), chosen.text("after", keys[1])
     if before == after:
         return html.Span("Pick two that differ.", className="note")

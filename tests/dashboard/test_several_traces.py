@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from dashboard.address import parse
+from dashboard.pages import start
 from dashboard.pages import trace as page
 from dashboard.store import Store
 from dashboard.timeline import endpoint
 from pva.errors import NotFoundError
 from pvti.schema import insert_statement
 from tests.builders import write_report
-from tests.dashboard.layouts import words
+from tests.dashboard.layouts import grid, words
 from tests.dashboard.test_bad_timelines import write
 
 SECOND = 10**9
@@ -57,6 +58,19 @@ def test_traces_given_together_are_one_source_and_one_each(three: list[Path]) ->
         ("b.pvti", "made.py 2"), ("b.pvti", "made.py 2"), ("c.json", "Process 3"),
     ]  # fmt: skip
     assert len(endpoint.unmerged(store, "b.pvti").lanes) == 2
+
+
+def test_traces_are_not_offered_for_a_comparison_of_reports(
+    three: list[Path], tmp_path: Path
+) -> None:
+    shown = words(start.layout(Store(three), parse("/", "")))
+    assert "3 host traces under the paths given." in shown
+    assert "Serve two reports to compare them." in shown
+    two = [write_report(tmp_path / name) for name in ("before", "after")]
+    shown = start.layout(Store([*three, *two]), parse("/", ""))
+    assert "2 reports and 3 host traces under the paths given." in words(shown)
+    offered = grid(shown, {"address": "before", "default": "before"}).data
+    assert [each["value"] for each in offered] == ["before", "after"]
 
 
 def test_files_lie_by_the_clock_or_from_their_begin(three: list[Path]) -> None:
