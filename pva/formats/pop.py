@@ -215,18 +215,18 @@ class _Pop:
         return self._arrays
 
     def length(self, table: str) -> int:
-        declared = schema.TABLE[table]
         if table not in self._lengths:
-            first = _first_column(declared)
-            asked = (
-                ("SELECT total(rows) FROM arrays WHERE name = ? AND rowid <= ?",
-                 (first, self._last[CHUNKS]))
-                if declared.wide
-                else (f'SELECT count(*) FROM "{table}" WHERE rowid <= ?', (self._last[table],))
-            )  # fmt: skip
-            count = self._database.rows(*asked, place=f"table {table}")[0][0]
-            self._lengths[table] = max(int(count), 0)
+            self._lengths[table] = self._count(schema.TABLE[table])
         return self._lengths[table]
+
+    def _count(self, table: schema.Table) -> int:
+        """Count the rows of a table; of one in chunks only when these fit together."""
+        if table.wide:
+            index = self._chunks.index(_first_column(table))
+            return index.count if index else 0
+        asked = f'SELECT count(*) FROM "{table.name}" WHERE rowid <= ?'
+        last = (self._last[table.name],)
+        return int(self._database.rows(asked, last, place=f"table {table.name}")[0][0])
 
     def column(self, table: str, column: str, spend: Spend) -> Values:
         declared = schema.TABLE[table]

@@ -201,6 +201,18 @@ def test_a_damaged_chunk_is_named(tmp_path: Path, change: str) -> None:
     assert "exchange_cycles" in str(error)
 
 
+@pytest.mark.parametrize("rows", [2**63 - 1, 23, -1])
+def test_steps_are_not_counted_when_a_chunk_tells_other_rows_than_it_has(
+    tmp_path: Path, rows: int
+) -> None:
+    path = write_report(tmp_path) / "profile.pop"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(f"UPDATE arrays SET rows = {rows} WHERE name = 'steps.type'")
+        database.commit()
+    with pytest.raises(DamagedFileError, match=r"steps\.type"):
+        len(openReport(path).execution.steps)
+
+
 @pytest.mark.parametrize(
     ("change", "place"),
     [
