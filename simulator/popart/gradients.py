@@ -33,13 +33,29 @@ def dependent(ir: Ir, weights: Iterable[str]) -> set[str]:
     return found
 
 
-def check_trainable(ir: Ir, losses: Sequence[Loss], what: str) -> None:
-    """Raise popart_exception for a node between weights and losses that has no gradient."""
-    moving = dependent(ir, ir.weights)
+def asked_for(anchors: Iterable[str]) -> list[str]:
+    """Name the tensors whose gradients are anchors."""
+    return [name.removeprefix(PREFIX) for name in anchors if name.startswith(PREFIX)]
+
+
+def check_trainable(ir: Ir, losses: Sequence[Loss], asked: Iterable[str], what: str) -> None:
+    """Raise popart_exception for a node between weights and losses that has no gradient.
+
+    So it is between losses and the tensors whose gradients are asked for, each of which needs one.
+    """
     wanted = {loss.inputs[0] for loss in losses}
-    if not wanted & moving:
+    if not wanted & dependent(ir, ir.weights):
         raise popart_exception(f"{what}: no loss depends on a weight; there is nothing to train")
-    _check_nodes(ir, wanted, moving, what)
+    _check_nodes(ir, set(wanted), dependent(ir, {*ir.weights, *asked}), what)
+    made = {name for node in backward_nodes(ir, losses, asked) for name in node.outputs}
+    for name in asked:
+        if name not in wanted and f"{PREFIX}{name}" not in made:
+            raise popart_exception(f"{what}: anchor {PREFIX + name!r}: no loss depends on {name!r}")
+        if ir.infos[name].device.numpy.kind != "f":
+            raise popart_exception(
+                f"{what}: anchor {PREFIX + name!r}: {name!r} is {ir.infos[name]}; only floats have "
+                "a gradient"
+            )
 
 
 def _check_nodes(ir: Ir, wanted: set[str], moving: set[str], what: str) -> None:
@@ -49,7 +65,7 @@ def _check_nodes(ir: Ir, wanted: set[str], moving: set[str], what: str) -> None:
             continue
         if node.key not in GRADIENTS and not node.branches:
             raise popart_exception(
-                f"{what}: {node} has no gradient; without one the weights before it are not trained"
+                f"{what}: {node} has no gradient; without one what is before it has none"
             )
         for branch in node.branches:
             _check_nodes(branch, set(branch.outputs), dependent(branch, moving), what)
@@ -214,9 +230,9 @@ def _of_branch(
     return {name: inside[name] for name in branch.captured() if name in inside and name in moving}
 
 
-def backward_nodes(ir: Ir, losses: Sequence[Loss]) -> list[Node]:
+def backward_nodes(ir: Ir, losses: Sequence[Loss], asked: Iterable[str]) -> list[Node]:
     """Give the nodes of the backward pass as a graph would show them, the last layer's first."""
-    moving = dependent(ir, ir.weights)
+    moving = dependent(ir, {*ir.weights, *asked})
     found = [node_of(loss) for loss in losses]
     wanted = {loss.inputs[0] for loss in losses}
     for node in reversed(ir.nodes):

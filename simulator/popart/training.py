@@ -15,6 +15,7 @@ from simulator.popart import programs as parts
 from simulator.popart.errors import popart_exception
 from simulator.popart.gradients import (
     PREFIX,
+    asked_for,
     backward_nodes,
     check_trainable,
     joined_gradients,
@@ -62,13 +63,14 @@ class TrainingSession(InferenceSession):
         self._optimizer, self._rate = optimizer, np.zeros(1, dtype=np.float32)
         options = {"inputShapeInfo": inputShapeInfo, "userOptions": userOptions, **named}
         super().__init__(fnModel, dataFlow, deviceInfo, losses=losses, **options)
-        check_trainable(self._ir, self._losses, self._what)
+        self._asked = asked_for(self._flow.anchors())
+        check_trainable(self._ir, self._losses, self._asked, self._what)
         self._trained = True
         self._write_dot("BWD0")
 
     def _backward(self) -> list[Node]:
         """Give the nodes of the backward pass, once they are known."""
-        return backward_nodes(self._ir, self._losses) if self._trained else []
+        return backward_nodes(self._ir, self._losses, self._asked) if self._trained else []
 
     # Compiling
     def _lower(self, lowering: Lowering, prog: Program) -> Mapping[str, Tensor]:
@@ -78,7 +80,7 @@ class TrainingSession(InferenceSession):
         losses = lower_losses(lowering, self._losses, prog, direct=direct)
         lowering.turn()
         found = joined_gradients(lowering, losses)
-        lower_backward(lowering, found, prog, self._ir.weights)
+        lower_backward(lowering, found, prog, {*self._ir.weights, *self._asked})
         rate = self._add_rate(lowering)
         for name in self._ir.weights:
             if name in found:

@@ -158,10 +158,12 @@ def test_losses_of_an_earlier_stage_add_their_gradients_there() -> None:
     x = RANDOM.normal(size=(5, 2, 4)).astype(np.float32)
     losses = [popart.IdentityLoss("y", "main"), popart.L1Loss("a", "first", 0.1),
               popart.L1Loss("a", "second", 0.2)]  # fmt: skip
-    session = training(proto, ["Gradient___w0"], 5, *losses, ipus=2, pipelined=True)
-    found = values_of(session, {"x": x})["Gradient___w0"]
+    anchors = ["Gradient___w0", "Gradient___x"]
+    found = values_of(training(proto, anchors, 5, *losses, ipus=2, pipelined=True), {"x": x})
     reached = np.ones((2, 6)) @ w1.T + 0.3 * np.sign(x @ w0)
-    np.testing.assert_allclose(found, x.transpose(0, 2, 1) @ reached, rtol=1e-4, atol=1e-5)
+    expected = x.transpose(0, 2, 1) @ reached, reached @ w0.T
+    for name, wanted in zip(anchors, expected, strict=True):
+        np.testing.assert_allclose(found[name], wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_a_batch_meets_its_own_activations_on_the_way_back() -> None:

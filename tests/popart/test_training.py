@@ -170,6 +170,29 @@ def test_what_has_no_gradient_is_named_before_anything_is_compiled() -> None:
         session_of(popart.ConstSGD(0.1), loss=popart.IdentityLoss("y", "loss"), proto=proto)
 
 
+def test_the_gradient_of_an_input_is_an_anchor_like_another() -> None:
+    found = step(session_of(popart.ConstSGD(0.1), "Gradient___x"))["Gradient___x"]
+    powers = np.exp(DATA @ WEIGHTS)
+    reached = powers / powers.sum(axis=1, keepdims=True) - np.eye(3)[LABELS]
+    np.testing.assert_allclose(found, reached @ WEIGHTS.T, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("anchor", "text"),
+    [("labels", "no loss depends on 'labels'"), ("i", r"'i' is INT32 \[1\]; only floats")],
+)
+def test_an_anchor_that_has_no_gradient_is_refused_at_once(anchor: str, text: str) -> None:
+    nodes = [node("Cast", "x", "i", to=onnx.TensorProto.INT32), node("Gather", "w i", "y"),
+             node("Softmax", "y", "p")]  # fmt: skip
+    proto = model(nodes, {"x": [1]}, ["p"], {"w": WEIGHTS})
+    shapes = popart.InputShapeInfo().add("labels", popart.TensorInfo("INT32", [1]))
+    with pytest.raises(popart.popart_exception, match=f"anchor 'Gradient___{anchor}': {text}"):
+        popart.TrainingSession(
+            proto, popart.DataFlow(1, [f"Gradient___{anchor}"]),
+            [popart.NllLoss("p", "labels", "loss")], popart.SGD(0.1), tiny(), shapes,
+        )  # fmt: skip
+
+
 def test_labels_that_do_not_fit_are_named() -> None:
     with pytest.raises(popart.popart_exception, match=r"labels are FLOAT \[2, 3\]; integers \[2\]"):
         session_of(popart.ConstSGD(0.1), loss=popart.NllLoss("p", "y", "loss"))
