@@ -29,7 +29,7 @@ already, `_2` is added. A child process writes a file of its own.
 * **Kinds**: {schema.NESTED}, {schema.KINDS[schema.NESTED]}: the event ended as the innermost of its
   thread. {schema.OVERLAPPING}, {schema.KINDS[schema.OVERLAPPING]}: it ended while events begun
   later were open. Depth and self time are not in the file: a reader finds them by one sweep a
-  thread.
+  thread. Self time is that in which an event is the last begun of those open.
 * **Open spans**: `open_spans` holds what had begun and not ended at the last commit.
 * **Commits** are made every {COMMIT_SECONDS * 1e3:.0f} ms while there is something new, and every
   second while spans are open. A process that is killed loses what ended after its last commit.
