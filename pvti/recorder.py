@@ -44,6 +44,7 @@ class Recorder:
         self.name = _free_name(self._directory, file_name(time.time(), os.getpid()))
         self._lock = threading.RLock()  # the list of tracks, the start: held for a moment only
         self._file_lock = threading.RLock()  # the file: held while a commit waits for a reader
+        self.over = False  # nothing more is recorded; the last commit may still be due
         self._stop = threading.Event()
         self._tracks: list[Track] = []
         self._numbers = itertools.count(1)
@@ -71,8 +72,9 @@ class Recorder:
                 self._began = perf_counter_ns()
                 self._buffers = ThreadBuffers(self._register)
                 with self._file_lock:  # no fork meanwhile
-                    self._open_file()
-                if self._file is not None and not self._stop.is_set():
+                    if not self.over:
+                        self._open_file()
+                if not self.over:
                     channel.send_to(self._buffers)
                     self._start_writer()
             return self._buffers
@@ -129,7 +131,7 @@ class Recorder:
             due = time.monotonic() + COMMIT_SECONDS
             self._commit()
             if duration and perf_counter_ns() - self._began > duration:
-                channel.send_to(None)
+                self._end()
                 self._finish()
 
     def _help(self) -> None:
@@ -209,12 +211,19 @@ class Recorder:
                     dump(self._progress(self._tracks, finished=True))
                 except Exception as error:  # as in `_commit`
                     self._give_up(str(error))
-            return self.path
+            return "" if self.over else self.path
+
+    def _end(self) -> None:
+        """Record nothing more."""
+        with self._lock:  # not while it starts
+            if not self.over:
+                channel.send_to(None)
+                self.over = True
+                self._stop.set()
 
     def _give_up(self, reason: str) -> None:
         """Record nothing more; what was committed stays."""
-        channel.send_to(None)
-        self._stop.set()
+        self._end()
         file, self._file = self._file, None
         if file is not None:
             file.close()
@@ -222,15 +231,12 @@ class Recorder:
 
     def close(self) -> None:
         """Commit what is left and close the file."""
-        with self._lock:  # not while it starts
-            channel.send_to(None)
-            self._stop.set()
+        self._end()
         if self._writer is not None and self._writer is not threading.current_thread():
             self._writer.join()
         self._finish()
 
     def _finish(self) -> None:
-        self._stop.set()
         with self._file_lock:
             self._commit(finished=True, patience=CLOSING_SECONDS)
             if self._file is not None and self._was_busy:
@@ -272,7 +278,7 @@ def _free_name(directory: str, name: str) -> str:
     return name
 
 
-_current: Recorder | None = None
+_current: Recorder | None = None  # the last that was started
 _abandoned: list[object] = []  # files of the parent, in a forked child: never closed here
 _held: Recorder | None = None  # while the process forks
 _hooked = False
@@ -282,17 +288,24 @@ _catching = False
 def start(options: Options) -> Recorder:
     """Start a trace unless one runs; give the one that runs."""
     global _current
-    if _current is None:
+    recorder = _running()
+    if recorder is None:
         _hook_forks()
+        closeTrace()  # one that is over may have its last commit before it
         channel.choose(options.channels)
-        _current = Recorder(options)
-        _current.listen()
-    return _current
+        recorder = _current = Recorder(options)
+        recorder.listen()
+    return recorder
+
+
+def _running() -> Recorder | None:
+    return None if _current is None or _current.over else _current
 
 
 def getCurrentTraceFilename() -> str:
     """Name the file of the running trace; empty when none runs."""
-    return _current.path if _current is not None else ""
+    recorder = _running()
+    return recorder.path if recorder is not None else ""
 
 
 def writeTrace() -> str:
@@ -300,15 +313,14 @@ def writeTrace() -> str:
 
     In ring mode that is the last seconds, into a file of their own; else a commit.
     """
-    return _current.write_now() if _current is not None else ""
+    recorder = _running()
+    return recorder.write_now() if recorder is not None else ""
 
 
 def closeTrace() -> None:
     """End the trace and close its file; nothing is recorded afterwards."""
-    global _current
     if _current is not None:
-        recorder, _current = _current, None
-        recorder.close()
+        _current.close()
 
 
 def _close_with_process() -> None:
@@ -328,8 +340,9 @@ def _catch_exceptions_once(catch: Callable[[Callable[[], object]], None]) -> Non
 
 
 def _write_ring() -> None:
-    if _current is not None and _current.options.mode == RING:
-        writeTrace()
+    recorder = _running()
+    if recorder is not None and recorder.options.mode == RING:
+        recorder.write_now()
 
 
 def _hook_forks() -> None:

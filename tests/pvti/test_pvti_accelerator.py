@@ -27,6 +27,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 WRITING = (
     "crashes",
+    "endings",
     "file",
     "forks",
     "instrument",
