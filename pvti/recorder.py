@@ -255,6 +255,7 @@ class Recorder:
 
     def abandon(self) -> None:
         """Leave the file to the parent; what the child still ends here is dropped."""
+        self.over = True
         _abandoned.append(self._file)
         self._file = None
         # The threads that held them are not in the child.
@@ -280,7 +281,7 @@ def _free_name(directory: str, name: str) -> str:
 
 _current: Recorder | None = None  # the last that was started
 _abandoned: list[object] = []  # files of the parent, in a forked child: never closed here
-_held: Recorder | None = None  # while the process forks
+_held: dict[int, Recorder] = {}  # by the thread that forks
 _hooked = False
 _catching = False
 
@@ -355,21 +356,30 @@ def _hook_forks() -> None:
 
 
 def _before_fork() -> None:
-    global _held
-    _held = _current
-    if _held is not None:
-        _held.hold()
+    while (recorder := _current) is not None:
+        recorder.hold()
+        if recorder is _current:  # and no other was started meanwhile
+            _held[threading.get_ident()] = recorder
+            return
+        recorder.release()
 
 
 def _after_in_parent() -> None:
-    if _held is not None:
-        _held.release()
+    recorder = _held.pop(threading.get_ident(), None)
+    if recorder is not None:
+        recorder.release()
 
 
 def _after_in_child() -> None:
     """Leave the parent's file alone; record into one of the child's own."""
     global _current
-    if _current is not None:
-        _current.abandon()
-        _current = Recorder(_current.options)
-        _current.listen()
+    _held.clear()
+    parents, _current = _current, None
+    # Another thread may have been starting or ending the trace: no channel may go on as it is.
+    channel.send_to(None)
+    if parents is not None:
+        runs = not parents.over
+        parents.abandon()
+        if runs:
+            _current = Recorder(parents.options)
+            _current.listen()

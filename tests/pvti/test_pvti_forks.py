@@ -59,3 +59,54 @@ with pvti.Tracepoint(channel, "y"): pass
 """
     assert run(body, tmp_path) == ("0\n", "")
     assert list(recorded(tmp_path).values()) == [["x", "y"]]
+
+
+PAUSE = """
+import warnings
+from pvti import channel as channels
+warnings.simplefilter("ignore")  # to fork while threads run is what is tested
+paused, go_on, send_to = threading.Event(), threading.Event(), channels.send_to
+def pause(*arguments):
+    if threading.current_thread() is other:
+        paused.set()
+        go_on.wait()
+    send_to(*arguments)
+def work():
+    if {closing}: pvti.closeTrace()
+    else:
+        with pvti.Tracepoint(channel, "other"): pass
+if {closing}:
+    with pvti.Tracepoint(channel, "early"): pass
+other = threading.Thread(target=work)
+channels.send_to = pause
+other.start(); paused.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(30)
+    thread = threading.Thread(target=lambda: pvti.Tracepoint(channel, "child").__enter__())
+    thread.start(); thread.join()
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+go_on.set(); other.join()
+"""
+
+
+@pytest.mark.parametrize("closing", [True, False])
+def test_a_child_does_not_wait_for_a_thread_that_starts_or_ends_the_trace(
+    tmp_path: Path, closing: bool
+) -> None:
+    body = "import signal\n" + PAUSE.format(closing=closing)
+    assert run(body, tmp_path) == ("0\n", "")
+    assert len(recorded(tmp_path)) == 2
+
+
+def test_the_child_of_a_process_whose_trace_has_ended_records_nothing(tmp_path: Path) -> None:
+    body = """
+with pvti.Tracepoint(channel, "x"): pass
+pvti.closeTrace()
+child = os.fork()
+with pvti.Tracepoint(channel, "y"): pass
+if child: os.waitpid(child, 0)
+"""
+    run(body, tmp_path)
+    assert list(recorded(tmp_path).values()) == [["x"]]
