@@ -72,8 +72,7 @@ class Recorder:
                 self._began = perf_counter_ns()
                 self._buffers = ThreadBuffers(self._register)
                 with self._file_lock:  # no fork meanwhile
-                    if not self.over:
-                        self._open_file()
+                    self._open_file()
                 if not self.over:
                     channel.send_to(self._buffers)
                     self._start_writer()
@@ -82,6 +81,8 @@ class Recorder:
     def _open_file(self) -> None:
         from pvti.writer import FAULTS, Process, TraceFile
 
+        if self.over:
+            return
         wall, clock = time.time_ns(), perf_counter_ns()
         program = writable(os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else "")
         process = Process(os.getpid(), program or "python", clock, wall)
