@@ -75,6 +75,16 @@ def test_tiles_are_chosen_by_typing(open_page: Opener) -> None:
     expect(page.get_by_text(words).first).to_be_visible()
 
 
+def test_plot_that_cannot_be_drawn_gives_its_place_to_the_reason(open_page: Opener) -> None:
+    page = open_page("/memory?graph=map&scale=log")
+    expect(page.locator(".plot .fault")).to_contain_text("scale=log: not there")
+    expect(page.locator("#memory-plot")).to_be_hidden()
+    page.get_by_text("Total", exact=True).first.click()
+    expect(page.locator(".plot .fault")).to_have_count(0)
+    settled(page)
+    assert box_of(page.locator(PLOT).first)["width"] > 600
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_map_is_clicked_and_marks_the_tile(open_page: Opener, theme: str) -> None:
     page = open_page("/memory?graph=map", theme=theme)
