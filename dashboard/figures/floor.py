@@ -45,7 +45,7 @@ def tile_map(frame: pd.DataFrame, *, words: str, scale: str, top: float, theme: 
             hoverongaps=False,
             colorscale=_colours(scale, theme),
             zmin=0,
-            zmax=max(top / unit, 1e-9),
+            zmax=max(top, 1) / unit,
             xgap=1 if shape[1] < 200 else 0.5,
             ygap=1 if shape[0] < 60 else 0.5,
             meta="numbers",

@@ -141,8 +141,7 @@ def frame_of(store: Store, chosen: Address) -> Any:
     report = store.report(chosen.report)
     graph = chosen.option("graph", [value for value, _ in GRAPHS])
     if graph == MAP:
-        category = chosen.text("category", EVERYTHING)
-        return tile_series.floor_plan(report, category="" if category == EVERYTHING else category)
+        return tile_series.floor_plan(report, category=chosen_category(report, chosen))
     if graph == VARIABLES:
         return tile_series.variables_by_tile(report, variables=chosen_variables(chosen))
     return tile_series.memory_series(
@@ -152,6 +151,13 @@ def frame_of(store: Store, chosen: Address) -> Any:
         order=chosen.option("order", tile_series.ORDERS),
         gaps="included" if chosen.option("gaps", ("on", "off")) == "on" else "excluded",
     )
+
+
+def chosen_category(report: Report, chosen: Address) -> str:
+    """Give the category that the map shows, empty for all; raises AddressError."""
+    known = (EVERYTHING, *analysis.memory_by_category(report)["category"])
+    found = chosen.option("category", known)
+    return "" if found == EVERYTHING else found
 
 
 def chosen_variables(chosen: Address) -> tuple[int, ...]:
@@ -166,8 +172,8 @@ def figure(store: Store, chosen: Address, theme: Theme) -> Figure:
     bounded = chosen.option("limit", ("off", "on")) == "on"
     memory = analysis.memory_overview(report)
     if graph == MAP:
-        category = chosen.text("category", EVERYTHING)
-        words = "" if category == EVERYTHING else analysis.category_label(category)
+        category = chosen_category(report, chosen)
+        words = analysis.category_label(category) if category else ""
         top = memory.bytes_per_tile if bounded else float(frame["bytes"].max())
         scale = chosen.option("scale", floor.SCALES)
         return floor.tile_map(frame, words=words, scale=scale, top=top, theme=theme)

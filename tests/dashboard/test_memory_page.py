@@ -196,6 +196,7 @@ def test_filter_keeps_rows_and_download_alike(store: Store) -> None:
     [
         ("graph=x", "graph=x: not there; known: total, variables, map"),
         ("tab=x", "tab=x: not there"),
+        ("graph=map&category=globalMessage", "globalMessage: not there; known: all, stack, "),
         ("variable=x&graph=variables", "variable=x: no variable"),
     ],
 )
