@@ -41,6 +41,7 @@ _NAMED = 3  # of the tables that a part lacks
 # What the tables and arrays of an engine option are called together.
 PARTS = {
     "autoReport.outputGraphProfile": "graph profile",
+    "autoReport.outputLoweredVars": "places of variables",
     "autoReport.outputExecutionProfile": "execution profile",
     "autoReport.outputDebugInfo": "debug information",
     "debug.instrumentCompute": "measured compute cycles",

@@ -291,8 +291,9 @@ class Dataset:
         declared = schema.TABLE.get(name) or schema.ARRAY[name]
         items: list[schema.Table | schema.Array] = [*schema.TABLES, *schema.ARRAYS]
         recorded = any(item.option == declared.option and self.has(item.name) for item in items)
-        of_runs = declared.option not in (schema.GRAPH_OPTION, schema.DEBUG_OPTION)
-        if (recorded or of_runs) and self._tells("target", "type", "CPU"):
+        of_runs = declared.document == "execution"
+        of_tiles = recorded or of_runs or declared.option == schema.LOWERED_OPTION
+        if of_tiles and self._tells("target", "type", "CPU"):
             return "a CPU runs values without a model of tiles and cycles"
         in_full = of_runs and declared.option != schema.BLOCKS_OPTION
         if in_full and self._tells("execution", "profiler_mode", "NONE"):

@@ -10,6 +10,7 @@ Document = Literal["graph", "execution", "debug", "trace"]
 Layout = Literal["object", "columns", "records", "map", "list"]
 
 GRAPH_OPTION = "autoReport.outputGraphProfile"
+LOWERED_OPTION = "autoReport.outputLoweredVars"
 EXECUTION_OPTION = "autoReport.outputExecutionProfile"
 DEBUG_OPTION = "autoReport.outputDebugInfo"
 COMPUTE_OPTION = "debug.instrumentCompute"

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from pva.schema.declaration import DEBUG_OPTION, Column, Table, code, fraction, snake, text, whole
+from pva.schema.declaration import (
+    DEBUG_OPTION,
+    LOWERED_OPTION,
+    Column,
+    Table,
+    code,
+    fraction,
+    snake,
+    text,
+    whole,
+)
 from pva.schema.words import (
     CATEGORIES,
     EXCHANGE_INSTRUCTIONS,
@@ -137,7 +147,7 @@ GRAPH_TABLES: tuple[Table, ...] = (
         whole("variable", "", "row of variables"), whole("tile", "", "tile"),
         whole("address", "bytes", "first byte in the tile's memory, from 0"),
         Column("region", "code", "", "region of memory", values=REGIONS), whole("bytes", "bytes", "length"),
-    ), "where each variable lies: contiguous pieces", wide=True),
+    ), "where each variable lies: contiguous pieces", LOWERED_OPTION, wide=True),
     Table("variable_intervals", "graph", "variables.intervals", "columns", (
         whole("variable", "", "row of variables"),
         whole("begin", "liveness step", "first step at which it is live"),

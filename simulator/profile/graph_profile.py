@@ -20,9 +20,8 @@ from simulator.profile.optimization_info import optimization_info
 from simulator.profile.provenance import provenance
 from simulator.profile.written import written_tables
 
-# The options by which blocks are recorded, and that of where variables lie.
+# The options by which blocks are recorded.
 BLOCK_FILTERS = ("profiler.blocks.filter", "profiler.programs.filter")
-LOWERED_OPTION = "autoReport.outputLoweredVars"
 MEASURED = [a for a in schema.ARRAYS if a.option in (schema.COMPUTE_OPTION, schema.EXCHANGE_OPTION)]
 # A CPU runs values alone: it has the graph and the programs, no memory and no cycles.
 CPU_HAS = {
@@ -54,7 +53,7 @@ def not_recorded(executable: Executable, options: Mapping[str, bool | int | str]
     """Name the tables and arrays that a report of this program does not have."""
     measured = {array.name for array in MEASURED} - Measured(executable).start().keys()
     absent = measured if any(options.get(name) for name in BLOCK_FILTERS) else measured | {"blocks"}
-    if options[schema.GRAPH_OPTION] and not options.get(LOWERED_OPTION, True):
+    if options[schema.GRAPH_OPTION] and not options.get(schema.LOWERED_OPTION, True):
         absent.add("variable_pieces")
     if executable.graph.target.target_type == "CPU":
         absent |= (schema.TABLE.keys() | schema.ARRAY.keys()) - CPU_HAS

@@ -118,7 +118,7 @@ def test_info_tells_the_cycles_of_runs_that_were_not_recorded_in_full(tmp_path: 
 
 
 def test_info_names_what_is_missing_and_the_option_that_records_it(tmp_path: Path) -> None:
-    lacking = small_report(variables=None).select("graph", "execution")
+    lacking = small_report(variables=None, variable_pieces=None).select("graph", "execution")
     (tmp_path / "run").mkdir()
     registry.write(lacking, tmp_path / "run" / "profile.pop")
     lines = run("info", tmp_path / "run").stdout.splitlines()
@@ -128,6 +128,7 @@ def test_info_names_what_is_missing_and_the_option_that_records_it(tmp_path: Pat
     )
     assert lines[-1] == (
         "missing     variables (autoReport.outputGraphProfile);"
+        " places of variables (autoReport.outputLoweredVars);"
         " debug information (autoReport.outputDebugInfo)"
     )
     found = json.loads(run("info", tmp_path / "run", "--json").stdout)

@@ -342,7 +342,7 @@ def test_debug_information_that_was_not_recorded_is_not_written(tmp_path: Path) 
     assert not path.exists()
 
 
-@pytest.mark.parametrize("table", ["steps", "liveness_steps", "blocks"])
+@pytest.mark.parametrize("table", ["steps", "liveness_steps", "variable_pieces", "blocks"])
 def test_a_cpu_is_the_reason_for_what_it_does_not_have(table: str) -> None:
     target = small_report().table("target")
     cpu = target | {"type": [schema.TABLE["target"].column("type").values.index("CPU")]}

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import pva
+from pva.errors import NotRecordedError
 from pva.formats import pop
 from pva.report import Report, openReport
 from tests import builders
@@ -160,6 +161,12 @@ def test_liveness_by_step_tile_and_ipu(report: Report) -> None:
     assert step.notAlwaysLiveMemoryForIpu(1).bytes == 100
     with pytest.raises(IndexError, match="tiles are 0 to 9"):
         step.notAlwaysLiveMemoryForTile(10)
+
+
+def test_places_that_were_not_recorded_are_said_with_their_own_option() -> None:
+    step = Report.of(small_report(variable_pieces=None)).compilation.livenessProgramSteps[6]
+    with pytest.raises(NotRecordedError, match=r"option autoReport\.outputLoweredVars$"):
+        step.notAlwaysLiveMemoryForTile(0)
 
 
 @pytest.mark.parametrize("tile", range(builders.TILES))
