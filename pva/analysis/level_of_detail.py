@@ -83,13 +83,16 @@ class Tracks:
 
     @property
     def extent(self) -> tuple[int, int]:
-        """Give where the first event begins and the last one ends; (0, 1) without any."""
+        """Give where the first event begins and the last one ends; (0, 1) without any.
+
+        Its end is not of it: one without length is inside.
+        """
         filled = np.flatnonzero(np.diff(self.offset))
         if not len(filled):
             return 0, 1
         begin = int(self.begin[self.offset[filled]].min())
-        end = int(self.ends(self.offset[filled + 1] - 1).max())
-        return begin, max(end, begin + 1)
+        last = self.offset[filled + 1] - 1
+        return begin, max(int(self.ends(last).max()), int(self.begin[last].max()) + 1)
 
     def ends(self, events: Integers) -> Integers:
         """Give when events end."""

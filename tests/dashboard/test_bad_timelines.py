@@ -78,6 +78,7 @@ CASES = {
     "one event": ([(0, 5, 9, 0)], ["a"]),
     "one instant": ([(0, 5, 5, 0)], ["a"]),
     "all at one instant": ([(0, 5, 5, 0)] * 3000, ["a"]),
+    "instant at the end": ([(0, 0, 100, 0), (0, 100, 100, 1)], ["a", "b"]),
     "deep": ([(0, n, 5000 - n, 0) for n in range(1000)], ["a"]),
     "long labels": ([(0, 5, 9, 0), (0, 10, 12, 1)], [MEGABYTE, "</div>"]),
 }
