@@ -3,6 +3,7 @@
   "use strict";
 
   const MOST_FOLDED = 60; // keys in the address
+  const SHORTEST = 7; // letters of the box of the magnification
   const TYPED = 200; // milliseconds after the last letter until the search is asked for
 
   function button(parent, text, title, action, name) {
@@ -99,6 +100,20 @@
     timeline.zoom(span / (timeline.view.end - timeline.view.begin));
   }
 
+  /** Count the events in view of the rows in view: more rows than these were fetched. */
+  function eventsInView(timeline) {
+    const { view, data, placed } = timeline;
+    const seen = placed.entries.slice(...timeline.inView()).filter((entry) => entry.kind === "row");
+    let events = 0;
+    for (const row of new Set(seen.map((entry) => entry.row))) {
+      const [first, stop] = data.places.get(row) || [0, 0];
+      for (let i = first; i < stop; i += 1) {
+        if (data.begin[i] < view.end && data.begin[i] + data.length[i] >= view.begin) events += data.count[i];
+      }
+    }
+    return events;
+  }
+
   /** Say what is in view. */
   function showBar(timeline) {
     const { amount } = window.tilescope.paint;
@@ -107,11 +122,9 @@
     const percent = (100 * (end - begin)) / (view.end - view.begin);
     if (document.activeElement !== timeline.percent) {
       timeline.percent.value = percent.toLocaleString("en-US", { maximumSignificantDigits: 3 }) + " %";
+      timeline.percent.size = Math.max(timeline.percent.value.length, SHORTEST);
     }
-    let events = 0;
-    if (data) for (let i = 0; i < data.n; i += 1) {
-      if (data.begin[i] < view.end && data.begin[i] + data.length[i] >= view.begin) events += data.count[i];
-    }
+    const events = data ? eventsInView(timeline) : 0;
     const kept = window.tilescope.filterWords(layout);
     if (timeline.kept && timeline.kept.textContent !== kept) timeline.kept.textContent = kept;
     const words = timeline.place.dataset.events || "events";

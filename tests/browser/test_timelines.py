@@ -35,6 +35,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("traces")
     for pid, name in enumerate(("one", "two", "grows", "goes", "graphs")):
         write(folder / f"{name}.pvti", THREADS, ["first", "second"], pid=pid + 1)
+    write(folder / "long.pvti", [(0, 0, 10_000_000, 0)], ["long"], pid=9)
     for name in CALM:
         write(folder / f"{name.replace(' ', '-')}.pvti", *CASES[name])
     with closing(sqlite3.connect(folder / "graphs.pvti")) as file:
@@ -89,6 +90,21 @@ def test_two_files_stand_below_each_other_and_are_folded_pinned_and_merged(
     heads(page, "one.pvti", "two.pvti", "made.py 2", "2 threads")
     page.locator("label", has_text="From their begin").click()
     in_address(page, "align=start")
+
+
+def test_events_are_counted_of_the_rows_that_are_shown(open_page: Opener) -> None:
+    page = open_page("/trace")  # four threads of 100 events
+    expect(page.locator(".timeline-summary")).to_contain_text("400 events in these rows")
+    page.evaluate(f"{VIEW}.toggle('closed', 'two.pvti')")
+    expect(page.locator(".timeline-summary")).to_contain_text("200 events in these rows")
+
+
+def test_large_magnification_is_not_cut(open_page: Opener) -> None:
+    page = open_page("/trace?report=long&range=0-9")
+    drawn(page)
+    box = page.locator(".timeline-percent")
+    expect(box).to_have_value("111,000,000 %")  # 9 of 10,000,000 ns
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
 
 
 def test_a_trace_that_grows_keeps_window_and_selection(open_page: Opener, traces: Path) -> None:
