@@ -174,8 +174,9 @@ class InferenceSession:
         """Give a lowering by stages, if the options ask for it."""
         if not self._options.enablePipelining:
             return None
-        factor = self._options.factor
-        batches = factor if factor > 1 else self._flow.batchesPerStep()
+        # Between changes of the weights the pipeline runs empty: also where 1 batch makes each.
+        accumulates = self.training and self._options.enableGradientAccumulation
+        batches = self._options.factor if accumulates else self._flow.batchesPerStep()
         stages = check_pipeline(self._ir, plain.placed, batches, self._what, training=self.training)
         return pipeline_of(plain, stages)
 

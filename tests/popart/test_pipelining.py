@@ -227,6 +227,18 @@ def test_a_branch_meets_its_own_activations_on_the_way_back() -> None:
         np.testing.assert_allclose(piped[name], plain[name], rtol=1e-3, atol=1e-5, err_msg=name)
 
 
+def test_one_micro_batch_for_each_change_makes_no_pipeline() -> None:
+    options = popart.SessionOptions(
+        autoVirtualGraph=True, enablePipelining=True, enableGradientAccumulation=True
+    )
+    session = popart.TrainingSession(
+        CHAIN, popart.DataFlow(8, ["x4"]), [popart.IdentityLoss("x4", "loss")], popart.SGD(0.1),
+        tiny(2), userOptions=options,
+    )  # fmt: skip
+    with pytest.raises(popart.popart_exception, match="3 stages needs as many batches; there are"):
+        session.prepareDevice()
+
+
 def test_a_way_back_is_refused() -> None:
     builder = popart.Builder()
     x = builder.addInputTensor(popart.TensorInfo("FLOAT", [2]))
