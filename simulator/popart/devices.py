@@ -98,9 +98,13 @@ class DeviceManager:
 
 
 def _number(name: str, value: Any) -> int:
+    """Give a whole number, which may come as text."""
     try:
-        return int(value)
-    except (TypeError, ValueError):
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or not (isinstance(value, str) or number == value):
         raise popart_exception(
-            f"createIpuModelDevice: {name} is {value!r}; a number is needed"
-        ) from None
+            f"createIpuModelDevice: {name} is {value!r}; a whole number is needed"
+        )
+    return number

@@ -61,7 +61,8 @@ def test_infos_of_arrays_and_names_agree() -> None:
     ("call", "text"),
     [
         (lambda: MANAGER.createIpuModelDevice({"tiles": 8}), "option 'tiles'; known are numIPUs"),
-        (lambda: MANAGER.createIpuModelDevice({"numIPUs": "x"}), "numIPUs is 'x'; a number"),
+        (lambda: MANAGER.createIpuModelDevice({"numIPUs": "x"}), "numIPUs is 'x'; a whole number"),
+        (lambda: MANAGER.createIpuModelDevice({"numIPUs": 3.5}), "numIPUs is 3.5; a whole number"),
         (lambda: popart.TensorInfo("FLOAT7", [1]), "type 'FLOAT7'; known are FLOAT, UINT8"),
         (lambda: popart.TensorInfo("FLOAT", 3), "shape 3; a list of sizes"),
         (lambda: popart.TensorInfo("FLOAT", [-1]), "sizes cannot be negative"),
