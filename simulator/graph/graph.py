@@ -17,7 +17,7 @@ from simulator.graph.arguments import refuse_in
 from simulator.graph.debug import DebugContext, users_location
 from simulator.graph.errors import HostAccessError, PoplarError, TileMappingError
 from simulator.graph.intervals import as_int64
-from simulator.graph.mapping import Mapping, MappingTable, listed_pieces
+from simulator.graph.mapping import Mapping, MappingTable
 from simulator.graph.streams import HostAccess, RemoteBuffer, ReplicatedStreamMode, Stream
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
@@ -232,14 +232,7 @@ class Graph:
         elif isinstance(tile, int | np.integer):
             placement.map_tensor(self, self._mapping, what, int(tile))
         else:
-            try:
-                low, high, tiles = listed_pieces(tile)
-            except (TypeError, ValueError):
-                raise TileMappingError(
-                    f"variable {what.describe()!r}: mapped to {tile!r}; a tile is needed, or for "
-                    "each tile a list of its parts [begin, end)"
-                ) from None
-            self.map_ranges(what, low, high, tiles)
+            self.map_ranges(what, *placement.listed_ranges(what, tile))
 
     def _place_vertex(self, vertex: VertexRef, tile: int | TileIntervals) -> None:
         if not isinstance(tile, int | np.integer):

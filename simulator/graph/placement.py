@@ -9,14 +9,14 @@ import numpy as np
 
 from simulator.graph.errors import TileMappingError
 from simulator.graph.intervals import as_int64, cut, offsets_of
-from simulator.graph.mapping import Mapping, MappingTable
+from simulator.graph.mapping import Mapping, MappingTable, listed_pieces
 from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 from simulator.graph.views import everywhere
 
 if TYPE_CHECKING:
-    from simulator.graph.graph import Graph
+    from simulator.graph.graph import Graph, TileIntervals
 
 
 def check_tiles(graph: Graph, tiles: IntArray, what: str) -> None:
@@ -63,6 +63,30 @@ def map_ranges(
         begins, lengths, starts = cut(part.begins, part.lengths, low, high)
         places = np.repeat(graph.window.tiles[replica, tiles], np.diff(starts))
         table.add(begins * size, (begins + lengths) * size, places)
+
+
+def listed_ranges(tensor: Tensor, parts: TileIntervals) -> tuple[IntArray, IntArray, IntArray]:
+    """Give the positions [low, high) and tiles of the parts that a list holds for each tile.
+
+    Raises TileMappingError for anything else, and for a position that stands there twice.
+    """
+    try:
+        low, high, tiles = listed_pieces(parts)
+    except (TypeError, ValueError):
+        raise TileMappingError(
+            f"variable {tensor.describe()!r}: mapped to {parts!r}; a tile is needed, or for "
+            "each tile a list of its parts [begin, end)"
+        ) from None
+    filled = np.flatnonzero(high > low)
+    order = filled[np.argsort(low[filled])]
+    clashes = np.flatnonzero(low[order][1:] < np.maximum.accumulate(high[order])[:-1])
+    if len(clashes):
+        element = low[order][clashes[0] + 1]
+        raise TileMappingError(
+            f"variable {tensor.describe()!r}: element {element} is mapped twice; each is on one "
+            "tile"
+        )
+    return low, high, tiles
 
 
 def _check_held(graph: Graph, tensor: Tensor) -> None:

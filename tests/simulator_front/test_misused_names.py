@@ -58,6 +58,10 @@ WRONG: list[tuple[Wrong, str]] = [
     (lambda s: s[0].setTileMapping(s[1], 1.5), "'data': mapped to 1.5; a tile is needed"),
     (lambda s: s[0].setTileMapping(s[1], "0"), "'data': mapped to '0'; a tile is needed"),
     (lambda s: s[0].setTileMapping(s[1], [[(4, 0)]]), "mapping of elements 4 to 0; it has 4"),
+    (
+        lambda s: s[0].setTileMapping(s[1], [[(0, 2)], [(1, 3)]]),
+        "'data': element 1 is mapped twice; each is on one tile",
+    ),
     (lambda s: s[0].addVariable("float", [2], "x"), "'x': type is 'float'; one such as"),
     (lambda s: s[0].addVariable(poplar.FLOAT, [2.5], "x"), r"shape is \[2.5\]"),
     (lambda s: s[0].addConstant("half", [2], 0, "c"), "constant 'c': type is 'half'"),
