@@ -27,6 +27,7 @@ from simulator.popart.logging import log
 from simulator.popart.losses import Loss, add_losses
 from simulator.popart.lowering import Lowering, Progress
 from simulator.popart.model_file import Model, read_model, weights_of, write_model
+from simulator.popart.optimizers import SGD
 from simulator.popart.patterns import SOFTMAX, Patterns, apply
 from simulator.popart.pipeline import Pipeline, check_pipeline, pipeline_of
 from simulator.popart.pipeline_steps import cycles_of
@@ -282,6 +283,10 @@ class InferenceSession:
             self._weights[name] = found if values is None else found.astype(values.dtype)
 
     # Running
+    def updateOptimizer(self, optimizer: SGD) -> None:
+        """Refuse: without training there is no optimiser."""
+        raise popart_exception("updateOptimizer: only a training session has an optimiser")
+
     def initAnchorArrays(self) -> dict[str, Array]:
         """Make an array for each anchor: [batches, micro-batches, replicas, *shape].
 

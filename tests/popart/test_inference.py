@@ -86,6 +86,11 @@ def test_a_reduction_of_whole_numbers_is_the_references(operator: str, kind: int
     assert outcome(proto, {"x": data}, "y")[0].tolist() == expected.tolist()
 
 
+def test_an_inference_session_has_no_optimiser() -> None:
+    with pytest.raises(popart.popart_exception, match="only a training session has an optimiser"):
+        prepared(DOUBLE, ["c"]).updateOptimizer(popart.SGD(0.1))
+
+
 def test_a_step_can_be_run_again() -> None:
     session = prepared(DOUBLE, ["c"])
     for value in (1, 2):
