@@ -312,3 +312,7 @@ def test_what_does_not_fit_is_refused(call: Any, said: str) -> None:
     values = Values()
     with pytest.raises(poputil.poplibs_error, match=said):
         call(values.graph, values.tensor(numbers(3, 4)))
+
+
+def test_the_loop_that_the_guide_calls_poputils_is_popops() -> None:
+    assert poputil.countedForLoop is popops.countedForLoop

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 from simulator.graph.errors import poplibs_error
 from simulator.poplibs.poputil import graphfn
 from simulator.poplibs.poputil.broadcast import (
@@ -60,6 +63,7 @@ __all__ = [
     "cloneN",
     "cloneToIpu",
     "copyToIpu",
+    "countedForLoop",
     "createBroadcastOperand",
     "createIpuCopy",
     "createPartitionableTensor",
@@ -86,3 +90,10 @@ __all__ = [
     "unfactorDims",
     "unflattenIndex",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # The guide calls it poputil's; it is popops', which is built on poputil.
+    if name != "countedForLoop":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module("simulator.poplibs.popops").countedForLoop
