@@ -31,6 +31,7 @@ COMMIT_SECONDS = 0.08  # and the commit itself: what is killed loses under 0.1 s
 HEARTBEAT_SECONDS = 1.0  # between commits that only tell that the open spans still are
 PATIENCE_SECONDS = 0.5  # how long a commit waits for a reader before the next takes it along
 CLOSING_SECONDS = 30.0  # and the last one
+JOINING_SECONDS = 1.0  # how long closing waits for the writer, once there is nothing to write
 LATE_SECONDS = 0.25  # without a commit, then the threads that record make one
 HELP_SECONDS = 0.02  # how long a thread that records waits for the writer to get on
 
@@ -96,6 +97,8 @@ class Recorder:
                 self._file = TraceFile(self._free_path(), process)
         except FAULTS as error:
             self._give_up(str(error))
+        if self.over:  # a signal handler has closed it meanwhile
+            self._commit()
 
     def _free_path(self) -> str:
         os.makedirs(self._directory, exist_ok=True)
@@ -103,11 +106,12 @@ class Recorder:
         return os.path.join(self._directory, self.name)
 
     def _start_writer(self) -> None:
-        self._writer = threading.Thread(target=self._write, name="pvti writer", daemon=True)
+        writer = threading.Thread(target=self._write, name="pvti writer", daemon=True)
         try:
-            self._writer.start()
+            writer.start()
+            self._writer = writer
         except RuntimeError:  # the interpreter is ending: the last commit takes it all
-            self._writer = None
+            pass
         _close_with_process()
 
     def _register(self, name: str, siblings: list[Track]) -> Track:
@@ -130,14 +134,13 @@ class Recorder:
         due = time.monotonic() + COMMIT_SECONDS
         while not self._stop.wait(max(due - time.monotonic(), 0)):
             due = time.monotonic() + COMMIT_SECONDS
-            self._commit()
             if duration and perf_counter_ns() - self._began > duration:
                 self._end()
-                self._finish()
+            self._commit()
 
     def _help(self) -> None:
         """Commit from a thread that records, when the writer could not for too long."""
-        if time.monotonic() - self._last_commit < LATE_SECONDS:
+        if self.over or time.monotonic() - self._last_commit < LATE_SECONDS:
             return
         # While another thread commits, waiting lets it go on.
         if self._file_lock.acquire(timeout=HELP_SECONDS):
@@ -147,25 +150,34 @@ class Recorder:
             finally:
                 self._file_lock.release()
 
-    def _commit(
-        self, *, finished: bool = False, asked: bool = False, patience: float = PATIENCE_SECONDS
-    ) -> None:
+    def _commit(self, *, asked: bool = False, patience: float = PATIENCE_SECONDS) -> None:
+        """Commit what there is; for the last time when the trace is over, and close the file."""
         with self._file_lock:
-            # What is recorded while a commit is made, by finalizers say, may ask for another.
+            # What runs in the middle of a commit, a finalizer or a signal handler, may ask for
+            # another; what it asks for is done below when it was to end the trace.
             if self._file is None or self._is_committing:
                 return
             self._is_committing = True
             try:
-                self._write_taken(self._file, finished, asked, patience)
+                if not self.over:
+                    self._write_taken(self._file, asked, patience)
+                if self.over:
+                    self._write_last(self._file)
             except Exception as error:  # whatever it is, the traced program must not meet it
                 if self._file is not None:
                     self._give_up(str(error))
             finally:
                 self._is_committing = False
 
-    def _write_taken(
-        self, file: TraceFile | Ring, finished: bool, asked: bool, patience: float
-    ) -> None:
+    def _write_last(self, file: TraceFile | Ring) -> None:
+        self._write_taken(file, False, CLOSING_SECONDS)
+        if self._was_busy:
+            self._give_up(f"a reader kept the file for {CLOSING_SECONDS:.0f} s")
+        else:
+            file.close()
+            self._file = None
+
+    def _write_taken(self, file: TraceFile | Ring, asked: bool, patience: float) -> None:
         from pvti.writer import take
 
         with self._lock:
@@ -174,16 +186,19 @@ class Recorder:
         # Before anything is taken: a thread that is gone by then records no more.
         gone = {track.number for track in tracks if track.retired}
         taken = [take(track, now) for track in tracks]
-        if finished or asked or self._is_due(taken, file.opened):
-            self._was_busy = not file.write(taken, self._progress(tracks, finished), patience)
+        if self.over or asked or self._is_due(taken, file.opened):
+            progress = self._progress(tracks)
+            self._was_busy = not file.write(taken, progress, patience)
             self._forget(gone)
             self._last_commit = time.monotonic()
+            if asked:
+                file.dump(progress)
 
-    def _progress(self, tracks: list[Track], finished: bool) -> Progress:
+    def _progress(self, tracks: list[Track]) -> Progress:
         from pvti.writer import Progress
 
         unmatched = self._lost_unmatched + sum(track.unmatched_ends for track in tracks)
-        return Progress(perf_counter_ns(), int(finished), unmatched)
+        return Progress(perf_counter_ns(), int(self.over), unmatched)
 
     def _is_due(self, taken: list[Taken], opened: dict[int, Open]) -> bool:
         if self._was_busy or any(
@@ -206,12 +221,6 @@ class Recorder:
         """Write what is recorded; give the path of the file."""
         with self._file_lock:
             self._commit(asked=True)
-            dump = getattr(self._file, "dump", None)
-            if dump is not None:
-                try:
-                    dump(self._progress(self._tracks, finished=True))
-                except Exception as error:  # as in `_commit`
-                    self._give_up(str(error))
             return "" if self.over else self.path
 
     def _end(self) -> None:
@@ -233,18 +242,10 @@ class Recorder:
     def close(self) -> None:
         """Commit what is left and close the file."""
         self._end()
+        self._commit()
+        # A signal handler may close while its own thread holds what the writer waits for.
         if self._writer is not None and self._writer is not threading.current_thread():
-            self._writer.join()
-        self._finish()
-
-    def _finish(self) -> None:
-        with self._file_lock:
-            self._commit(finished=True, patience=CLOSING_SECONDS)
-            if self._file is not None and self._was_busy:
-                self._give_up(f"a reader kept the file for {CLOSING_SECONDS:.0f} s")
-            elif self._file is not None:
-                self._file.close()
-                self._file = None
+            self._writer.join(JOINING_SECONDS)
 
     def hold(self) -> None:
         """Keep the file whole while the process forks."""

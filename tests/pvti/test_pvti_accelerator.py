@@ -35,6 +35,7 @@ WRITING = (
     "processes",
     "ring",
     "series",
+    "signals",
     "tasks",
     "tracepoint",
 )
