@@ -5,6 +5,7 @@ from __future__ import annotations
 from pva import schema
 from pva.dataset import Dataset
 from pva.model.programs import Program, program
+from pva.model.variables import tile_row
 from pva.model.views import Item, Items
 
 
@@ -66,6 +67,10 @@ class Block(Item):
 
 
 def blocks(data: Dataset, tile: int) -> Items[Block]:
-    """Give the blocks that were seen on a tile, in order; none when none were recorded."""
-    rows = data.rows_where("blocks", "tile", tile).tolist() if data.has("blocks") else []
+    """Give the blocks that were seen on a tile, in order; none when none were recorded.
+
+    Raises IndexError, where the machine is told.
+    """
+    row = tile_row(data, tile) if data.has("target") else tile
+    rows = data.rows_where("blocks", "tile", row).tolist() if data.has("blocks") else []
     return Items(rows, lambda row: Block(data, row))

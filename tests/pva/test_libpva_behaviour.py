@@ -400,6 +400,12 @@ def test_a_step_that_does_not_tell_its_program_is_of_no_other() -> None:
     assert len(report.execution.steps[1].cyclesByTile) == 0
 
 
+@pytest.mark.parametrize("tile", [-1, 10])
+def test_blocks_of_a_tile_that_is_not_there_are_refused(report: Report, tile: int) -> None:
+    with pytest.raises(IndexError, match=f"tile {tile} is not there; tiles are 0 to 9"):
+        report.execution.blocks(tile)
+
+
 def test_blocks_of_a_tile(report: Report) -> None:
     multiply, copy = report.execution.blocks(4)
     assert (multiply.program.name, multiply.cyclesFrom, multiply.cyclesTo) == ("multiply", 90, 180)
