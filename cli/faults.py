@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -48,6 +49,9 @@ class Command(click.Command):
         if not standalone_mode:
             return super().main(args, prog_name, standalone_mode=False, **extra)
         name = prog_name or self.name or "tilescope"
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # What an encoding such as Latin-1 cannot write is spelled out, as on stderr.
+            sys.stdout.reconfigure(errors="backslashreplace")
         try:
             code = super().main(args, prog_name, standalone_mode=False, **extra)
         except NoArgsIsHelpError as error:

@@ -28,6 +28,7 @@ TABLE_ROWS = 40
 _WIDEST_CELL = 72
 RECORD_COLUMNS = ("field", "value")  # of a dataclass: a value is written as its field is called
 _SHARES = ("share", "balance")
+_SHARES_OF_TIME = ("compute", "exchange", "host_exchange", "waiting", "parallel_efficiency")
 _NANOSECONDS = "_ns"
 _DIGITS = 1e6  # numbers from here on are written without decimals
 _NAMES_BY_NUMBER = frozenset({"pid", "tid"})
@@ -250,7 +251,8 @@ def _cell(value: Any, column: str) -> str:
     if isinstance(value, float) and column == "seconds":
         return units.duration(value)
     if isinstance(value, float):
-        if column.partition(".")[0].removesuffix("s").endswith(_SHARES):
+        name = column.partition(".")[0].removesuffix("s")
+        if name.endswith(_SHARES) or name in _SHARES_OF_TIME:
             return units.share(value)
         return f"{value:,.6g}" if abs(value) < _DIGITS else f"{value:,.0f}"
     if isinstance(value, bool):

@@ -104,14 +104,14 @@ _HOME = {
     "trace": "Trace openTrace",
 }
 _MODULES = {name: module for module, names in _HOME.items() for name in names.split()}
-# libpva's extension module, which scripts name without importing it.
-_EXTENSION = "pva_core"
+# What is named without being imported: libpva's extension module, and the analyses.
+_SUBMODULES = ("pva_core", "analysis")
 
 __all__ = sorted(_MODULES)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
-    if name == _EXTENSION:
+    if name in _SUBMODULES:
         return import_module(f"{__name__}.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -120,4 +120,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_MODULES, _EXTENSION]
+    return [*globals(), *_MODULES, *_SUBMODULES]

@@ -36,6 +36,7 @@ Values = np.ndarray[Any, Any]
 
 ROW = "row"  # the column of a table that a frame has as its index
 SQLITE_ROWS = 200_000  # of one table; DuckDB has no such limit
+STEPS_UNTIL_CTRL_C = 1_000_000  # of SQLite's machine: some 10 ms
 INSTALL = "pip install 'tilescope[sql]' brings DuckDB, which has no such limit"
 LISTED = "frames.schema()"
 LISTED_AT_MOST = 20  # names in the text of an error
@@ -107,6 +108,10 @@ def by_duckdb(data: Dataset, query: str) -> pd.DataFrame:
             return _frame(_answer(connection.sql(query)))
         except duckdb.Error as error:
             raise _fault(data, names, str(error)) from None
+        except RuntimeError as error:  # DuckDB's word for Ctrl-C
+            if "interrupt" in str(error).lower():
+                raise KeyboardInterrupt from None
+            raise
 
 
 def _settle(connection: duckdb.DuckDBPyConnection) -> None:
@@ -215,6 +220,7 @@ def by_sqlite(data: Dataset, query: str) -> pd.DataFrame:
 
     names: list[str] = []
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.set_progress_handler(_go_on, STEPS_UNTIL_CTRL_C)
         connection.execute("PRAGMA case_sensitive_like = ON")
         try:
             # A view is of one SELECT and nothing else; it also tells types.
@@ -228,7 +234,14 @@ def by_sqlite(data: Dataset, query: str) -> pd.DataFrame:
             heads = [str(column[0]) for column in cursor.description]
             return _frame(_columns(heads, told, cursor.fetchall()))
         except (sqlite3.Error, sqlite3.Warning) as error:
+            if str(error) == "interrupted":  # the program raised in `_go_on`
+                raise KeyboardInterrupt from None
             raise _fault(data, names, str(error)) from None
+
+
+def _go_on() -> int:
+    """Let Python see to signals: while SQLite answers it does not."""
+    return 0
 
 
 def _missing_from_sqlite(connection: sqlite3.Connection) -> str | None:

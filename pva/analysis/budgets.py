@@ -157,10 +157,13 @@ def _number(file: Path, place: str, value: object) -> float | None:
     if value is None:
         return None
     try:
+        number = math.nan
         if isinstance(value, str):
-            return units.number(value)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return float(value)
+            number = units.number(value)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            number = float(value)
+        if not math.isnan(number):
+            return number
     except ValueError:
         pass
     raise BudgetError(file, f"{value!r} is no limit", f"write {_SHOWN}", place=place)
@@ -172,10 +175,15 @@ def _found(report: Report, budget: Budget) -> float:
     from pva.analysis import CATALOGUE
 
     analysis = CATALOGUE[budget.analysis]
-    known = list(inspect.signature(analysis).parameters)[1:]
+    known = dict(list(inspect.signature(analysis).parameters.items())[1:])
     wrong = [option for option in budget.options if option not in known]
     if wrong:
         raise BudgetError(budget.name, f"no option {wrong[0]!r}", nearest(wrong[0], known))
+    missing = [key for key, one in known.items()
+               if one.default is one.empty and key not in budget.options]  # fmt: skip
+    if missing:
+        found = f"{budget.analysis} needs the option {missing[0]!r}"
+        raise BudgetError(budget.name, found, f"write options = {{ {missing[0]} = ... }}")
     result = analysis(report, **budget.options)
     if dataclasses.is_dataclass(result):
         return _field(dataclasses.asdict(result), budget)  # type: ignore[arg-type]

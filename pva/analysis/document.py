@@ -56,8 +56,8 @@ def _columns(name: str, analysis: Analysis) -> str:
     """Name the columns, or the fields of a dataclass, with their units."""
     of_frame = inspect.signature(analysis).return_annotation == "pd.DataFrame"
     columns = COLUMNS[name].items()
-    texts = (f"{column} ({unit})" if unit else column for column, unit in columns)
-    text = ", ".join(texts).replace("*", "one for each that there is")
+    named = ((column.replace("*", "one for each that there is"), unit) for column, unit in columns)
+    text = ", ".join(f"{column} ({unit})" if unit else column for column, unit in named)
     return "\n".join(textwrap.wrap(f"{'Columns' if of_frame else 'Fields'}: {text}.", 100))
 
 

@@ -182,13 +182,15 @@ def _always_live_on(report: Report, ipu: int | None, tile: int | None) -> dict[s
     data = report.dataset
     tiles = tiles_of(report, ipu=ipu, tile=tile)
     by_category = data.array("memory_by_category")[..., tiles].sum(axis=(1, 2, 3))
+    sizes = sizes_on(report, ipu=ipu, tile=tile)
+    # Of a category as a whole, what its variables do not tell one by one.
+    np.subtract.at(by_category, data.column("variables", "category"), sizes)
     of_category = dict(zip(CATEGORY_LABELS, by_category.tolist(), strict=True))
     known = [
         name
         for name in dict.fromkeys(data.column("always_live_variables", "name").tolist())
         if name in of_category
     ]
-    sizes = sizes_on(report, ipu=ipu, tile=tile)
     rows = np.flatnonzero(data.column("variables", "always_live") & (sizes > 0))
     names = [*known, *data.column("variables", "name")[rows].tolist()]
     values = [*(of_category[name] for name in known), *sizes[rows].tolist()]

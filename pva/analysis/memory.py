@@ -145,7 +145,8 @@ def category_by_tile(report: Report) -> pd.DataFrame:
     """Give each tile's bytes by category, largest first; the columns of a row add up to its total.
 
     The column `overlapped` is the memory shared by data that is not live at the same time: it has
-    no single category. The other columns are the bytes that share their place with nothing.
+    no single category. The other columns are the bytes that share their place with nothing. `tile`
+    is the index of the rows.
     Raises NotRecordedError.
     """
     import pandas as pd

@@ -51,15 +51,22 @@ def opened(path: Path, what: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def replacing(path: Path, what: str) -> Iterator[BinaryIO]:
-    """Write a file; one that was there stays until the new one is whole. Raises PvaError."""
-    part = path.with_name(f"{path.name}.part")
+    """Write a file; one that was there stays until the new one is whole. Raises PvaError.
+
+    A pipe or a device is written to as it is, and a link stays one.
+    """
+    is_file = path.is_file() or not path.exists()
+    whole = Path(os.path.realpath(path)) if is_file else path
+    part = whole.with_name(f"{whole.name}.part") if is_file else whole
     try:
         with part.open("wb") as stream:
             yield stream
-        os.replace(part, path)
+        if is_file:
+            os.replace(part, whole)
     except BaseException as error:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
+        if is_file:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
         if not isinstance(error, OSError):
             raise
         found = error.strerror or str(error)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from pva import schema
 from pva.dataset import Dataset, completed, texts_of
-from pva.errors import DamagedFileError
+from pva.errors import DamagedFileError, PvaError
 from pva.formats.budget import reading_limit
 from pva.formats.chunk_reader import ChunkReader
 from pva.formats.chunks import chunks_of
@@ -82,7 +82,9 @@ def read(path: str | PathLike[str]) -> Dataset:
 
 def write(dataset: Dataset, path: str | PathLike[str]) -> None:
     """Write a whole dataset; a report that was there is replaced once the new one is whole."""
-    file = Path(path)
+    file = Path(os.path.realpath(path))
+    if file.exists() and not file.is_file():
+        raise PvaError(path, "no regular file", "a name for profile.pop, which is a database")
     part = file.with_name(f"{file.name}.part")
     try:
         ReportWriter(part, dataset).close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,19 @@ def test_any_number_of_the_catalogue_can_be_one(tmp_path: Path) -> None:
     assert found["second IPU"] == (540, True)
     assert found["fullest_tiles.bytes"] == (2080, False)
     assert found["execution_overview.tile_cycles.compute"][1]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[[budget]]\nanalysis = "live_variables"\ncolumn = "bytes"\nmax = 1',
+         "needs the option 'step'; write options = { step = ... }"),
+        ("largest_tile = nan", "largest_tile: nan is no limit"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_held_against_a_report_is_told(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(BudgetError, match=re.escape(told)):
+        held(tmp_path, text)
 
 
 def test_rows_that_are_not_there_keep_no_limit_but_a_sum(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pva import schema
 from pva.analysis import liveness
 from pva.analysis.selection import SelectionError
 from tests.analysis.samples import every_report, opened, rows
@@ -90,6 +91,19 @@ def test_always_live_variables_stand_largest_first() -> None:
     frame = liveness.always_live_variables(report())
     assert frame["name"].tolist()[:2] == ["stack", "vertexCode"]
     assert frame["bytes"].sum() == liveness.liveness_overview(report()).always_live
+
+
+def test_a_category_that_is_always_live_leaves_out_its_variables() -> None:
+    data = small_report()
+    stack, constant = map(schema.CATEGORIES.index, ("stack", "constant"))
+    memory = data.array("memory_by_category").copy()
+    memory[stack, ..., 0] += memory[constant, ..., 0]  # the 4 bytes of step
+    memory[constant] = 0
+    columns = {c.name: data.column("variables", c.name) for c in schema.TABLE["variables"].columns}
+    columns["category"] = [*columns["category"][:-1], stack]
+    changed = report(variables=columns, memory_by_category=memory)
+    frame = liveness.always_live_variables(changed, tile=0).set_index("name")["bytes"]
+    assert (frame["stack"], frame["step"], frame.sum()) == (96, 4, 438)
 
 
 @settings(max_examples=50, deadline=None)

@@ -100,6 +100,16 @@ def test_large_fractions_are_written_in_full(capsys: pytest.CaptureFixture[str])
     assert [line.strip() for line in lines] == ["1,795,250,484,123,456", "0.5"]
 
 
+def test_shares_of_time_are_percentages_and_cycles_are_not(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    output.write_result(pd.DataFrame({"compute": [0.25], "waiting": [0.5]}), "table")
+    output.write_result(pd.DataFrame({"compute": [25]}), "table")
+    assert [line.split() for line in capsys.readouterr().out.splitlines()[1::2]] == [
+        ["25.0", "%", "50.0", "%"], ["25"],
+    ]  # fmt: skip
+
+
 def test_shares_of_a_dataclass_are_percentages(capsys: pytest.CaptureFixture[str]) -> None:
     output.write_rows(output.Rows(("time_shares.sync",), [(0.604,)], 1))
     assert capsys.readouterr().out.splitlines()[1] == "          60.4 %"

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 
@@ -49,6 +50,45 @@ def test_missing_report_is_one_line_that_begins_with_the_command(name: str, tmp_
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"{name}: {tmp_path / 'nothing'}: ")
     assert done.stderr.count("\n") == 1
+
+
+ENDLESS = "with recursive t(x) as (select 1 union all select 1 - x from t) select count(*) from t"
+BY_SQLITE = "import pva.query as query; query.select = query.by_sqlite; "
+
+
+def test_a_query_ends_with_ctrl_c(report: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    program, *rest = command("tilescope", "sql", report, ENDLESS)
+    rest[1] = BY_SQLITE + "print('begun', flush=True); " + rest[1]
+    with subprocess.Popen(
+        [program, *rest], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.readline()
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        assert (process.wait(60), "Traceback" in process.stderr.read()) == (130, False)
+
+
+def test_what_an_encoding_cannot_write_is_spelled_out(
+    report: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    done = run("tilescope", "sql", report, "select 'π' as letter", "--format", "csv")
+    assert (done.returncode, done.stdout.split()) == (0, ["letter", "\\u03c0"])
+
+
+def test_a_pipe_is_written_to_and_a_link_stays_one(report: Path, tmp_path: Path) -> None:
+    (tmp_path / "target.json").write_text("before")
+    (tmp_path / "link.json").symlink_to(tmp_path / "target.json")
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE) as reader:
+        for name in ("link.json", "pipe"):
+            done = run("tilescope", "convert", report, "-o", tmp_path / name, "--to", "json",
+                       "--force")  # fmt: skip
+            assert done.returncode == 0, done.stderr
+        assert reader.communicate(timeout=60)[0] == (tmp_path / "target.json").read_bytes()
+    assert (tmp_path / "pipe").is_fifo() and (tmp_path / "link.json").is_symlink()
 
 
 def test_reader_that_goes_away_ends_the_command_quietly(report: Path) -> None:

@@ -214,7 +214,9 @@ def many_tiny_steps(report: Report) -> list[Finding]:
     syncs, computes = phase == PHASES.index(SYNC), phase == PHASES.index("compute")
     mean = part(float(spent[syncs].sum()), float(syncs.sum()))
     tiny = computes & (spent < mean)
-    saving = tiny.sum() / 2 * mean
+    saving = min(
+        tiny.sum() / 2 * mean, float(spent[syncs & _between(report, tiny, computes)].sum())
+    )
     if not computes.any() or 2 * tiny.sum() <= computes.sum() or saving <= WORTH_A_LOOK * total:
         return []
     return [
@@ -232,6 +234,18 @@ def many_tiny_steps(report: Report) -> list[Finding]:
             step=int(np.flatnonzero(tiny)[0]) if tiny.any() else NOWHERE,
         )
     ]
+
+
+def _between(report: Report, chosen: Any, others: Any) -> Any:
+    """Tell which steps have a chosen one next before and after among `others` of their run."""
+    run = report.dataset.column("steps", "run")
+    places, steps = np.flatnonzero(others), np.arange(len(others))
+    after = places.searchsorted(steps, "right")
+    inside = (after > 0) & (after < len(places))
+    found = np.zeros(len(others), dtype=bool)
+    before, behind = places[after[inside] - 1], places[after[inside]]
+    found[inside] = chosen[before] & chosen[behind] & (run[before] == run[behind])
+    return found
 
 
 def _of_phase(report: Report, phase: str) -> int:
