@@ -223,7 +223,7 @@ def _pairs(
     if text and set(map(type, both[0])) | set(map(type, both[1])) != {str}:
         both = [[value if isinstance(value, str) else str(value) for value in c] for c in both]
     if text:
-        both[0] = [found.categories[category] for category in both[0]]
+        both[0] = [found.categories[category or NO_CATEGORY] for category in both[0]]
     pairs = zip(*both, strict=True)
     if len(rows) == len(first):
         return pairs

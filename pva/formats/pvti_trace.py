@@ -185,7 +185,7 @@ class PvtiFile:
         if numbers and chunks["records"].mean() >= _LARGE:
             return [self._database.blob("event_chunks", "data", number) for number in numbers]
         asked, ends = f"{_DATA} BETWEEN ? AND ? ORDER BY id", (numbers[:1] + numbers[-1:])
-        if numbers and numbers == list(range(ends[0], ends[1] + 1)):
+        if numbers and (np.diff(chunks["id"]) == 1).all():
             rows = self._database.rows(asked, ends, place="event_chunks")
             data = [data for _, data in rows if type(data) is bytes]
             if len(data) == len(numbers):

@@ -71,6 +71,12 @@ def test_what_does_not_match_is_open_or_counted(tmp_path: Path) -> None:
     assert trace.problems == ("1 event: end what had not begun, and are left out",)
 
 
+def test_an_empty_category_is_none(tmp_path: Path) -> None:
+    times = {"ph": "X", "ts": 1, "dur": 1}
+    trace = trace_of(tmp_path, {**times, "cat": ""}, {**times, "cat": "io"})
+    assert [channel for channel in trace.channels if channel != "io"] == ["no category"]
+
+
 def test_events_out_of_order_are_put_in_order(tmp_path: Path) -> None:
     events = [{"ph": "X", "ts": ts, "dur": 1, "name": str(ts)} for ts in (5, 3, 9, 1)]
     trace = trace_of(tmp_path, {"ph": "E", "ts": 30}, {"ph": "B", "ts": 20}, *events)

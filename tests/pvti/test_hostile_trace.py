@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tracemalloc
 from contextlib import closing
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from pva.formats import budget
 from pva.model import nesting
 from pva.trace import Trace, openTrace
 from pva.trace_frames import NAMES
+from pvti.schema import COLUMNS
 from tests.fuzz.seeds import TRACE, write_trace
 
 EVENTS = 7  # of the trace of the fuzzer
@@ -75,6 +77,16 @@ def test_the_journal_of_a_killed_writer_is_rolled_back_in_a_copy(path: Path) -> 
     assert count(trace) == EVENTS
     trace.close()
     assert path.read_bytes() == spoilt
+
+
+@pytest.mark.parametrize("number", [1 << 24, -(1 << 63)])
+def test_numbers_of_chunks_that_lie_far_apart_cost_nothing(path: Path, number: int) -> None:
+    again = ", ".join(COLUMNS["event_chunks"][1:])
+    change(path, f"INSERT INTO event_chunks SELECT {number}, {again} FROM event_chunks")
+    tracemalloc.start()
+    assert count(openTrace(path)) == EVENTS + 4
+    assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("bit", range(0, 128, 11))
