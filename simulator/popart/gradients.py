@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 
 from simulator.graph.program import Copy, If
@@ -73,12 +73,17 @@ def _check_nodes(ir: Ir, wanted: set[str], moving: set[str], what: str) -> None:
 
 
 def lower_losses(
-    lowering: Lowering, losses: Sequence[Loss], prog: Program, *, direct: bool = True
+    lowering: Lowering,
+    losses: Sequence[Loss],
+    prog: Program,
+    *,
+    direct: bool = True,
+    asked: Container[str] = (),
 ) -> list[tuple[Call, str, Tensor]]:
     """Add the losses to a program; give the gradient of what each reads, with its call.
 
     Where a softmax alone makes the probabilities, the gradient is that of its input, when `direct`:
-    nothing is divided by small probabilities.
+    nothing is divided by small probabilities, unless their gradient is asked for.
     """
     found = []
     for loss in losses:
@@ -87,7 +92,8 @@ def lower_losses(
             call = lowering.loss_call(node, prog)
             total, gradient, below = lower_loss(call, loss)
         lowering.made[loss.name] = total.reshape([])
-        softmax = _softmax_alone(lowering.ir, loss) if direct else None
+        short = direct and loss.inputs[0] not in asked
+        softmax = _softmax_alone(lowering.ir, loss) if short else None
         if softmax is not None and below is not None:
             found.append((call, softmax.inputs[0], below))
         else:

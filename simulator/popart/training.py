@@ -77,7 +77,7 @@ class TrainingSession(InferenceSession):
         """Add forward and backward pass, and the changes of the weights."""
         lowering.lower(prog, self._progress)
         direct = self._patterns.isPatternEnabled(SOFTMAX)
-        losses = lower_losses(lowering, self._losses, prog, direct=direct)
+        losses = lower_losses(lowering, self._losses, prog, direct=direct, asked=self._asked)
         lowering.turn()
         found = joined_gradients(lowering, losses)
         lower_backward(lowering, found, prog, {*self._ir.weights, *self._asked})

@@ -177,6 +177,14 @@ def test_the_gradient_of_an_input_is_an_anchor_like_another() -> None:
     np.testing.assert_allclose(found, reached @ WEIGHTS.T, rtol=1e-4, atol=1e-6)
 
 
+def test_the_gradient_of_probabilities_divides_by_them() -> None:
+    found = step(session_of(popart.ConstSGD(0.1), "Gradient___p", "Gradient___w", "p"))
+    expected = -np.eye(3)[LABELS] / found["p"]
+    np.testing.assert_allclose(found["Gradient___p"], expected, rtol=1e-4, atol=1e-6)
+    reached = found["p"] - np.eye(3)[LABELS]
+    np.testing.assert_allclose(found["Gradient___w"], DATA.T @ reached, rtol=1e-3, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("anchor", "text"),
     [("labels", "no loss depends on 'labels'"), ("i", r"'i' is INT32 \[1\]; only floats")],
