@@ -69,6 +69,13 @@ def test_a_copy_behind_an_internal_sync_is_with_a_remote_buffer(sync: str, kind:
     assert frame[["stream_bytes_out", "remote_bytes_out"]].to_numpy().sum() == moved
 
 
+def test_a_program_of_any_number_costs_nothing() -> None:
+    programs = DATA.column("steps", "program")
+    steps = dict(DATA.table("steps")) | {"program": np.where(programs == 13, 1 << 50, programs)}
+    found = range_by_program(Report.of(small_report(steps=steps))).set_index("program")
+    assert found["executions"].loc[[1 << 50, 1]].tolist() == [2, 2]
+
+
 def test_a_range_without_steps_is_waiting() -> None:
     frame = range_by_ipu(REPORT, begin=EDGES[1] + 10, end=EDGES[1] + 20)
     assert frame["waiting"].tolist() == [1.0, 1.0]
