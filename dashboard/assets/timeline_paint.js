@@ -56,9 +56,13 @@
 
   /** Fit a label: whole, or the part after the last slash, or without its middle; else "". */
   function elided(context, whole, room) {
+    if (measured(context, whole) <= room) return shortened(context, whole, room);
+    return shortened(context, whole.slice(whole.lastIndexOf("/") + 1), room);
+  }
+
+  /** Fit a text: whole, or without its middle; else "". */
+  function shortened(context, text, room) {
     if (room < 16) return "";
-    if (measured(context, whole) <= room) return whole;
-    const text = whole.slice(whole.lastIndexOf("/") + 1);
     const full = measured(context, text);
     if (full <= room) return text;
     const letters = Math.floor((text.length * (room - measured(context, "…"))) / full) - 1;
@@ -144,7 +148,7 @@
       const sign = entry.plain || (entry.kind === "row" && !entry.foldable) ? "" : fold(entry) + " ";
       const name = entry.kind === "row" ? entry.laneName : entry.name;
       const room = GUTTER - indent - 34 - (entry.kind === "row" && entry.name ? 46 : 0);
-      context.fillText(sign + (elided(context, name, room - 12) || name.slice(0, 3)), indent, middle);
+      context.fillText(sign + (shortened(context, name, room - 12) || name.slice(0, 3)), indent, middle);
     }
     if (entry.kind !== "row") return;
     context.textAlign = "right";

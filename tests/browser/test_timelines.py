@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -97,6 +98,28 @@ def test_events_are_counted_of_the_rows_that_are_shown(open_page: Opener) -> Non
     expect(page.locator(".timeline-summary")).to_contain_text("400 events in these rows")
     page.evaluate(f"{VIEW}.toggle('closed', 'two.pvti')")
     expect(page.locator(".timeline-summary")).to_contain_text("200 events in these rows")
+
+
+NAMES_DRAWN = """name => {
+  const texts = [], { prototype } = CanvasRenderingContext2D, { fillText } = prototype;
+  prototype.fillText = function (text, ...more) {
+    texts.push(text);
+    fillText.call(this, text, ...more);
+  };
+  const { timeline } = document.querySelector(".timeline");
+  timeline.layout.lanes.forEach((lane) => { lane.path = [name]; });
+  timeline.placed = null;
+  timeline.paint();
+  prototype.fillText = fillText;
+  return texts;
+}"""
+
+
+def test_long_name_of_a_process_keeps_both_ends(open_page: Opener) -> None:
+    page = open_page("/trace?report=one.pvti")
+    drawn(page)
+    texts = page.evaluate(NAMES_DRAWN, "stage 3/python train.py of the first host/rank 12")
+    assert any(re.fullmatch(r"▾ stage 3/.*….*/rank 12", text) for text in texts)
 
 
 def test_large_magnification_is_not_cut(open_page: Opener) -> None:
