@@ -29,7 +29,8 @@
     let low = Infinity;
     let high = -Infinity;
     for (const line of series) line.value.forEach((value, i) => {
-      const seen = line.time[i] < view.end && (i + 1 === line.time.length || line.time[i + 1] > view.begin);
+      const until = i + 1 === line.time.length ? line.end : line.time[i + 1];
+      const seen = line.time[i] < view.end && until > view.begin;
       if (value === null || !seen) return;
       low = Math.min(low, value);
       high = Math.max(high, value);
@@ -58,7 +59,7 @@
     context.fillStyle = colours.tokens.grid;
     for (const share of [0, 0.5, 1]) context.fillRect(box.left, Math.round(top + inner * share), box.width, 1);
     const area = window.tilescope.read("lines") === "area";
-    found.forEach((line, number) => drawLine(context, line, hue(timeline, number), { x, at, right: box.left + box.width, bottom: top + inner, area }));
+    found.forEach((line, number) => drawLine(context, line, hue(timeline, number), { x, at, right: Math.min(box.left + box.width, x(line.end)), bottom: top + inner, area }));
     if (timeline.pointer !== undefined) {
       context.fillStyle = colours.tokens.quiet;
       context.fillRect(Math.round(x(timeline.pointer)), top, 1, inner);
@@ -94,8 +95,9 @@
     context.fillText(`and ${found.length - named.length} more`, at(named.length)[0] + 4, at(named.length)[1]);
   }
 
-  /** Give what a series was last at a time; null before its first value. */
+  /** Give what a series was last at a time; null before its first value and after its file. */
   function valueAt(line, time) {
+    if (time >= line.end) return null;
     let last = -1;
     for (let i = 0; i < line.time.length && line.time[i] <= time; i += 1) last = i;
     return last < 0 ? null : line.value[last];

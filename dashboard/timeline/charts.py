@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dashboard.store import Trace
-from pva.analysis.charts import heat_columns, line_points
+from pva.analysis.charts import heat_columns, held_until, line_points
 
 POINTS, COLUMNS = 400, 240  # of a chart in an answer
 MOST_CHARTS = 40
@@ -49,10 +49,13 @@ def charts_in(trace: Trace, begin: int, end: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for series in trace.series:
         times, values = line_points(series.time_ns, series.value, begin, end, POINTS)
-        part = {"name": series.name, "time": times.tolist(), "value": _plain(values)}
+        part = {"name": series.name, "time": times.tolist(), "value": _plain(values),
+                "end": held_until(series.time_ns, series.end_ns)}  # fmt: skip
         found.setdefault(_key(trace, "graph", series.graph, series.pid), []).append(part)
     for one in trace.heatmaps:
-        first, last, shares = heat_columns(one.time_ns, one.counts, begin, end, COLUMNS)
+        first, last, shares = heat_columns(
+            one.time_ns, one.counts, begin, end, COLUMNS, until=one.end_ns
+        )
         known = np.where(np.isnan(shares), 0, np.rint(16 + 59.75 * (shares + 4)))
         found[_key(trace, "heatmap", one.name, one.pid)] = {
             "begin": first.tolist(),

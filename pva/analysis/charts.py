@@ -42,22 +42,28 @@ def line_points(
     return times[kept], values[kept]
 
 
+def held_until(times: Integers, until: int) -> int:
+    """Give when what was told last ends: with its file, and after it was told."""
+    return max(until, int(times.max()) + 1)
+
+
 def heat_columns(
-    times: Integers, counts: npt.NDArray[Any], begin: int, end: int, most: int
+    times: Integers, counts: npt.NDArray[Any], begin: int, end: int, most: int, *, until: int
 ) -> tuple[Integers, Integers, Floats]:
     """Give the columns of a heat map in a window: begin and end of each, shares [column][bin].
 
     At most `most`: columns of one stretch of the window are added up. A column lasts until the
-    next. A share is of the samples of its column, as the exponent of ten, 0 to -4, of LEAST_SHARE
-    where it is smaller; not a number where there is none.
+    next, the last one `until` its file ends. A share is of the samples of its column, as the
+    exponent of ten, 0 to -4, of LEAST_SHARE where it is smaller; not a number where there is none.
     """
     order = np.argsort(times, kind="stable")
     times, counts = times[order], counts[order].astype(np.float64)
     first = max(int(np.searchsorted(times, begin, side="right")) - 1, 0)
     stop = int(np.searchsorted(times, end, side="left"))
-    ends = np.append(times[1:], max(end, int(times[-1]) + 1) if len(times) else [])[first:stop]
+    ends = np.append(times[1:], held_until(times, until) if len(times) else [])[first:stop]
     times, counts = times[first:stop], counts[first:stop]
-    if not len(times):
+    if not len(times) or ends[-1] <= begin:
+        times, ends, counts = times[:0], ends[:0], counts[:0]
         return times, ends, counts
     width = max((end - begin) / max(most, 1), 1e-9)
     stretch = np.floor((np.maximum(times, begin) - begin) / width).astype(np.int64)

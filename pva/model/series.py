@@ -40,6 +40,7 @@ class Series:
     time_ns: Integers
     value: npt.NDArray[np.float64]
     pid: int = 0
+    end_ns: int = 0  # until when its process was traced
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class Heatmap:
     below: Integers
     above: Integers
     pid: int = 0
+    end_ns: int = 0  # until when its process was traced
 
     def bins(self) -> Iterator[tuple[str, Integers]]:
         """Give each bin, and those below and above where they hold a value: name and counts."""

@@ -154,8 +154,9 @@ class TraceContent:
             mine = grouped.of(row)
             if len(mine["time_ns"]):
                 graph, unit, name = (lines[key][row] for key in ("graph", "unit", "name"))
-                times, pid = mine["time_ns"] + int(self._shift[owner]), self.processes[owner].pid
-                made.append(Series(graph, unit, name, times, mine["value"], pid))
+                times = mine["time_ns"] + int(self._shift[owner])
+                of = self.processes[owner].pid, int(self._last[owner])
+                made.append(Series(graph, unit, name, times, mine["value"], *of))
         return tuple(made)
 
     @cached_property
@@ -178,10 +179,11 @@ class TraceContent:
                 found = f"{min(wrong)} bytes of numbers"
                 raise self._damaged(found, f"{max(bins, 8)} bytes", "heatmap_columns")
             cells = np.frombuffer(mine["counts"].run(bins), "<u8").reshape(-1, bins // 8)
-            times, pid = mine["time_ns"] + int(self._shift[owner]), self.processes[owner].pid
+            times = mine["time_ns"] + int(self._shift[owner])
+            of = self.processes[owner].pid, int(self._last[owner])
             name, unit = maps["name"][row], maps["unit"][row]
             below, above = mine["below"], mine["above"]
-            made.append(Heatmap(name, unit, edges, times, cells, below, above, pid))
+            made.append(Heatmap(name, unit, edges, times, cells, below, above, *of))
         return tuple(made)
 
     def _owners_of(self, rows: Columns) -> list[int]:

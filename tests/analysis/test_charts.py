@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -27,14 +29,24 @@ def test_of_many_points_the_extremes_of_each_stretch_stay() -> None:
 
 def test_columns_are_shares_as_powers_of_ten_until_the_next() -> None:
     counts = np.array([[99, 1, 0], [0, 0, 5]])
-    begin, end, shares = heat_columns(np.array([10, 30]), counts, 0, 100, 50)
+    begin, end, shares = heat_columns(np.array([10, 30]), counts, 0, 100, 50, until=100)
     assert (begin.tolist(), end.tolist()) == ([10, 30], [30, 100])
     assert shares[0, :2] == pytest.approx([np.log10(0.99), -2.0])
     assert np.isnan(shares[0, 2]) and shares[1, 2] == 0
 
 
+def test_last_column_ends_with_its_file() -> None:
+    counts = np.array([[1, 0], [0, 1]])
+    columns = partial(heat_columns, np.array([10, 30]), counts)
+    assert columns(0, 100, 50, until=45)[1].tolist() == [30, 45]
+    assert columns(0, 100, 50, until=20)[1].tolist() == [30, 31]
+    assert [len(part) for part in columns(50, 100, 50, until=45)] == [0, 0, 0]
+
+
 def test_columns_of_one_stretch_are_added_up() -> None:
-    begin, end, shares = heat_columns(np.arange(100), np.eye(100, 4, dtype=int) + 1, 0, 100, 1)
+    begin, end, shares = heat_columns(
+        np.arange(100), np.eye(100, 4, dtype=int) + 1, 0, 100, 1, until=100
+    )
     assert (begin.tolist(), end.tolist()) == ([0], [100])
     assert shares[0] == pytest.approx([np.log10(101 / 404)] * 4)
 
@@ -43,5 +55,5 @@ def test_columns_of_one_stretch_are_added_up() -> None:
 def test_windows_beside_the_points_are_calm(window: tuple[int, int]) -> None:
     nothing = np.zeros(0, dtype=np.int64)
     assert not len(line_points(nothing, np.zeros(0), *window, 10)[0])
-    assert not len(heat_columns(nothing, np.zeros((0, 3), dtype=int), *window, 10)[0])
+    assert not len(heat_columns(nothing, np.zeros((0, 3), dtype=int), *window, 10, until=0)[0])
     assert len(line_points(np.arange(5), np.ones(5), *window, 10)[0]) <= 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from dashboard.pages import start
 from dashboard.pages import trace as page
 from dashboard.store import Store
 from dashboard.timeline import endpoint
+from dashboard.timeline.charts import charts_in
 from pva.errors import NotFoundError
 from pvti.schema import insert_statement
 from tests.builders import write_report
@@ -71,6 +73,17 @@ def test_traces_are_not_offered_for_a_comparison_of_reports(
     assert "2 reports and 3 host traces under the paths given." in words(shown)
     offered = grid(shown, {"address": "before", "default": "before"}).data
     assert [each["value"] for each in offered] == ["before", "after"]
+
+
+def test_line_of_a_file_ends_with_it(three: list[Path]) -> None:
+    with closing(sqlite3.connect(three[0])) as file:
+        file.execute(insert_statement("series"), (1, "Power", "W", "die"))
+        file.execute(insert_statement("series_points"), (1, 2, 50.0))
+        file.commit()
+    trace = Store(three[:2]).trace()  # 16 ns long; the first of its files ends at 6
+    assert trace is not None
+    (line,) = charts_in(trace, 0, trace.duration_ns)["graph 1 Power"]
+    assert (trace.duration_ns, line["time"], line["end"]) == (16, [2], 6)
 
 
 def test_files_lie_by_the_clock_or_from_their_begin(three: list[Path]) -> None:
