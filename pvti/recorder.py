@@ -42,7 +42,9 @@ class Recorder:
     def __init__(self, options: Options) -> None:
         self.options = options
         self._directory = os.path.abspath(options.directory)
-        self.name = _free_name(self._directory, file_name(time.time(), os.getpid()))
+        self.name = self._first_name = file_name(time.time(), os.getpid())
+        self._names = 1  # tried
+        self._find_free_name()
         self._lock = threading.RLock()  # the list of tracks, the start: held for a moment only
         self._file_lock = threading.RLock()  # the file: held while a commit waits for a reader
         self.over = False  # nothing more is recorded; the last commit may still be due
@@ -102,8 +104,13 @@ class Recorder:
 
     def _free_path(self) -> str:
         os.makedirs(self._directory, exist_ok=True)
-        self.name = _free_name(self._directory, self.name)
+        self._find_free_name()
         return os.path.join(self._directory, self.name)
+
+    def _find_free_name(self) -> None:
+        while os.path.exists(os.path.join(self._directory, self.name)):
+            self._names += 1
+            self.name = f"{self._first_name.removesuffix('.pvti')}_{self._names}.pvti"
 
     def _start_writer(self) -> None:
         writer = threading.Thread(target=self._write, name="pvti writer", daemon=True)
@@ -269,16 +276,6 @@ def file_name(seconds: float, pid: int) -> str:
     local = time.localtime(seconds)
     name = f"{time.asctime(local)} {local.tm_zone} {pid}.pvti".replace(" ", "_").replace("/", "_")
     return name.replace(":", "-") if os.name == "nt" else name
-
-
-def _free_name(directory: str, name: str) -> str:
-    """Give `name`, with a number when a trace of that name is there."""
-    stem = name.removesuffix(".pvti")
-    number = 1
-    while os.path.exists(os.path.join(directory, name)):
-        number += 1
-        name = f"{stem}_{number}.pvti"
-    return name
 
 
 _current: Recorder | None = None  # the last that was started

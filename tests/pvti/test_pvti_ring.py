@@ -70,6 +70,15 @@ def test_each_time_it_is_asked_for_the_last_seconds_go_into_a_file(
     assert inner == [["first"], ["first", "second"], ["second"]]
 
 
+def test_files_of_a_trace_are_numbered(folder: Path, channel: pvti.TraceChannel) -> None:
+    with pvti.Tracepoint(channel, "x"):
+        pass
+    paths = [pvti.writeTrace() for _ in range(130)]
+    stem = paths[0].removesuffix(".pvti")
+    assert paths[1:] == [f"{stem}_{number}.pvti" for number in range(2, 131)]
+    assert len(list(folder.iterdir())) == 130
+
+
 def test_closing_writes_what_is_new(folder: Path, channel: pvti.TraceChannel) -> None:
     with pvti.Tracepoint(channel, "x"):
         pass
