@@ -65,12 +65,13 @@ def _name(report: Report, program: int) -> str:
 def _figures(report: Report, kind: str, row: dict[str, Any]) -> Pairs:
     clock = float(report.dataset.value("target", "clock_frequency"))
     known = row["cycles_from"] >= 0
+    clocks = f"{row['cycles_from']:,} before, {row['cycles_to']:,} after"
     return [
         ("Type", step_words(kind)),
-        *_known("Cycles", row["cycles"], lambda value: units.cycles(value, clock)),
-        *([("Clock", f"{row['cycles_from']:,} to {row['cycles_to']:,}")] if known else []),
+        *_known("Cycles of its longest tile", row["cycles"], lambda n: units.cycles(n, clock)),
+        *([("Latest clock of any tile", clocks)] if known else []),
         ("Run", f"{row['run']:,}"),
-        *_known("Hidden behind earlier steps", row["cycles_overlapped"], units.count),
+        *_known("Hidden behind earlier steps", row["cycles_overlapped"], units.cycles_or_time),
         *_known("Active tiles", row["active_tiles"], units.count),
         *_known("Tile balance", row["tile_balance"], units.share),
         *_known("Balance of active tiles", row["active_tile_balance"], units.share),

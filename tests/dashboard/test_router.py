@@ -144,7 +144,15 @@ def test_details_of_what_is_not_there_are_refused(store: Store) -> None:
 def test_step_shows_its_cycles_with_the_time_beside(store: Store) -> None:
     shown = words(step_details.details(store, Address(steps=(2,)), "light"))
     assert "multiply/ExchangePre" in shown
-    assert "49 (49 ns)" in shown  # the longest tile of the exchange, at 1 GHz
+    assert "Cycles of its longest tile 49 (49 ns)" in shown  # of the exchange, at 1 GHz
+
+
+def test_step_that_is_hidden_in_part_says_what_its_clocks_are(store: Store) -> None:
+    # The sync lasts 190 cycles on its longest tile, 156 of them behind the step before.
+    shown = words(step_details.details(store, Address(steps=(8,)), "light"))
+    assert "Cycles of its longest tile 190 (190 ns)" in shown
+    assert "Latest clock of any tile 413 before, 447 after" in shown
+    assert "Hidden behind earlier steps 156" in shown
 
 
 def test_shares_in_view_add_up_to_the_window(store: Store) -> None:
