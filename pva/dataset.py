@@ -98,10 +98,10 @@ class Dataset:
 
     def column(self, table: str, column: str) -> Values:
         """Give one column, one value a row; raises NotRecordedError."""
-        try:
-            return self._wide[table, column]
-        except KeyError:
-            stored = self.stored(table, column)
+        wide = self._wide.get((table, column))  # asked once: another thread may let go of it
+        if wide is not None:
+            return wide
+        stored = self.stored(table, column)
         with self.room.spending() as spend:
             place = f"table {table}, column {column}"
             values = self._widened(stored, schema.TABLE[table].column(column).kind, place, spend)
@@ -109,10 +109,10 @@ class Dataset:
 
     def stored(self, table: str, column: str) -> Values:
         """Give the same in the type that it has in the file, which may be a narrower one."""
-        try:
-            return self._stored[table, column]
-        except KeyError:
-            self._require(table, self._source.tables())
+        held = self._stored.get((table, column))
+        if held is not None:
+            return held
+        self._require(table, self._source.tables())
         declared = schema.TABLE[table].column(column)
         with self.room.spending() as spend:
             values: Values = self._source.column(table, column, spend)
@@ -207,10 +207,9 @@ class Dataset:
 
     def kept(self, key: object, make: Callable[[Dataset], T]) -> T:
         """Give what `make` finds in this dataset; it is called once for a key."""
-        try:
-            found: T = self._kept[key]
-        except KeyError:
-            found = self._kept[key] = make(self)
+        if key not in self._kept:
+            self._kept[key] = make(self)
+        found: T = self._kept[key]
         return found
 
     def length(self, table: str) -> int:

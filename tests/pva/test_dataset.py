@@ -1,5 +1,8 @@
 """Datasets: columns by name, in declared types, checked as they are made and read."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -20,6 +23,20 @@ def test_columns_and_arrays_cannot_be_changed() -> None:
     for values in (data.column("programs", "count"), data.array("exchange_cycles")):
         with pytest.raises(ValueError, match="read-only"):
             values[0] = 1
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda data: data.column("steps", "type"),
+        lambda data: data.stored("steps", "type"),
+        lambda data: data.rows_where("steps", "program", 1),
+    ],
+)
+def test_what_was_not_recorded_is_told_by_one_error_alone(read: Callable[[Dataset], Any]) -> None:
+    with pytest.raises(NotRecordedError) as caught:
+        read(small_report(steps=None))
+    assert caught.value.__context__ is None
 
 
 def test_optional_columns_are_filled_in() -> None:
