@@ -13,7 +13,8 @@ from dashboard.figures.insights import memory_histogram
 from dashboard.pages import PAGES, insights
 from dashboard.store import Store
 from pva.analysis import CATALOGUE
-from tests.analysis.test_insights import LITTLE_ALWAYS
+from pva.analysis.insights import RULES
+from tests.analysis.test_insights import CASES, LITTLE_ALWAYS, found
 from tests.builders import small_report, write_report
 from tests.dashboard.layouts import parts, words
 
@@ -48,6 +49,12 @@ def test_answer_says_what_is_spare_and_what_is_lacking(store: Store) -> None:
     assert "1,008 B are spare on the fullest tile. The mean tile needs 640 B." in fits
     full = text(insights.layout(store, Address(report="full")))
     assert "2 tiles out of memory" in full and "40 B must be saved on the fullest tile." in full
+
+
+@pytest.mark.parametrize("rule", [rule.__name__ for rule in RULES["time"]])
+def test_finding_about_time_leads_to_a_page_that_tells_cycles(rule: str) -> None:
+    (show,) = found(rule, **CASES[rule][0])["show"]
+    assert insights.VIEWS[show][0] in ("/execution", "/operations")
 
 
 def test_finding_says_what_where_what_to_try_and_what_it_saves(store: Store) -> None:

@@ -112,7 +112,7 @@ def bound_by_exchange(report: Report) -> list[Finding]:
             amount=spent,
             advice="Let operations read their operands where they lie; the saving is that of "
             "exchanges in which every tile moves as much as the mean.",
-            show="largest_exchanges",
+            show="tile_balance",
         )
     ]
 
