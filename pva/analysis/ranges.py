@@ -20,7 +20,6 @@ Integers = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
 _FARTHEST = 2**62  # cycle of any report: differences of two are in int64
-MOST_ROWS = 1 << 24  # of a table of which each row has a place
 FAR = 1.5  # times the distance between the quartiles, from the nearer one: an outlier (Tukey)
 
 
@@ -81,6 +80,7 @@ def range_by_program(
 
     data = report.dataset
     window = _window(report, begin, end)
+    data.column("programs", "name")  # without programs, those of steps may be any numbers
     first, last = (data.column("steps", name) for name in ("cycles_from", "cycles_to"))
     here = np.flatnonzero((last > window[0]) & (first < window[1]))
     programs, place, first_place = _numbered(data.column("steps", "program")[here])
@@ -108,12 +108,9 @@ def range_by_program(
 def _numbered(values: Integers) -> tuple[Integers, Integers, Integers]:
     """Give the different values, ascending; the place of each among them; and where it is first.
 
-    As np.unique does, without sorting where they are rows of a table, of which there are few.
+    As np.unique does, without sorting; for rows of a table, of which there are few.
     """
     least = int(values.min(initial=0))
-    if int(values.max(initial=0)) - least > MOST_ROWS:  # those of a report that tells nonsense
-        known, first, places = np.unique(values, return_index=True, return_inverse=True)
-        return known, places, first
     known = np.flatnonzero(np.bincount(values - least))
     place = np.zeros(int(known.max(initial=0)) + 1, dtype=np.int64)
     place[known] = np.arange(len(known))

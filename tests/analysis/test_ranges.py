@@ -13,6 +13,7 @@ from pva.analysis.ranges import (
     tile_cycles_of_step,
 )
 from pva.analysis.selection import SelectionError
+from pva.errors import NotRecordedError
 from pva.report import Report
 from tests.builders import TRACE, small_report
 
@@ -69,11 +70,12 @@ def test_a_copy_behind_an_internal_sync_is_with_a_remote_buffer(sync: str, kind:
     assert frame[["stream_bytes_out", "remote_bytes_out"]].to_numpy().sum() == moved
 
 
-def test_a_program_of_any_number_costs_nothing() -> None:
-    programs = DATA.column("steps", "program")
-    steps = dict(DATA.table("steps")) | {"program": np.where(programs == 13, 1 << 50, programs)}
-    found = range_by_program(Report.of(small_report(steps=steps))).set_index("program")
-    assert found["executions"].loc[[1 << 50, 1]].tolist() == [2, 2]
+def test_programs_that_were_not_recorded_are_told_before_their_numbers_are_looked_at() -> None:
+    steps = dict(DATA.table("steps"))
+    steps["program"] = np.full(len(steps["program"]), 1 << 50)
+    report = Report.of(small_report(steps=steps, programs=None))
+    with pytest.raises(NotRecordedError, match="programs not recorded"):
+        range_by_program(report)
 
 
 def test_a_range_without_steps_is_waiting() -> None:
