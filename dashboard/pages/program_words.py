@@ -143,7 +143,7 @@ def more_words(tree: Frame) -> str:
 
 
 def stage_shares(stages: Frame, chosen: Address) -> Element:
-    """Draw the stages in order as one bar, each a link to its line."""
+    """Draw the stages in order as one bar, each with its share of all cycles and a link."""
     parts = stages[(stages["role"] == PART) & (stages["cycles"] > 0)]
     most = parts.nlargest(MOST_IN_BAR, "cycles").sort_values("line")
     if len(most) < 2:
@@ -158,7 +158,7 @@ def stage_shares(stages: Frame, chosen: Address) -> Element:
             [
                 html.Span(className="swatch", style={"background": colours[row["line"]]}),
                 dcc.Link(_stage(row), href=_to(chosen, row)),
-                html.Span(units.share(row["cycles"] / whole), className="key-value"),
+                html.Span(units.share(row["share"]), className="key-value"),
             ]
         )
         for row in rows
@@ -175,7 +175,7 @@ def _bar_part(
     """Draw a part of the bar; many would be as many stops of the tab key, and are no links."""
     looks = {
         "className": "bar-part",
-        "title": f"{_stage(row)}: {units.share(row['cycles'] / whole)}",
+        "title": f"{_stage(row)}: {units.share(row['share'])} of all cycles",
         "style": {"width": f"{100 * row['cycles'] / whole:.4f}%", "background": colour},
     }
     return dcc.Link("", href=_to(chosen, row), **looks) if linked else html.Span(**looks)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from dash import Dash
 
 from dashboard import tables
 from dashboard.address import AddressError, parse
-from dashboard.pages import program_details, programs, written_details
+from dashboard.pages import program_details, program_words, programs, written_details
 from dashboard.store import Store
 from pva.analysis.program_stages import program_stages
 from pva.analysis.program_tree import program_tree
@@ -27,8 +28,27 @@ def store(tmp_path: Path) -> Store:
     return Store([write_report(tmp_path / "small")])
 
 
+def stages(**cycles: int) -> pd.DataFrame:
+    """Make the stages of what takes 900 of 1,000 cycles."""
+    names, taken = ["", "batch", *cycles], [1000, 900, *cycles.values()]
+    return pd.DataFrame(
+        {"role": ["around"] * 2 + ["part"] * len(cycles), "line": range(len(names)),
+         "program": range(len(names)), "type": "Call", "name": names, "executions": 1,
+         "cycles": taken, "share": [each / 1000 for each in taken]}
+    )  # fmt: skip
+
+
 def shown(store: Store, search: str) -> Any:
     return programs.shown_lines(store, parse(programs.PATH, search))
+
+
+def test_bar_of_the_stages_tells_the_shares_of_the_sentence() -> None:
+    found = stages(load=90, solve=810)
+    sentence = program_words.stages_sentence(found, recorded=True)
+    assert sentence == "batch takes 90.0 % of all 1,000 cycles: load 9.0 %, solve 81.0 %."
+    bar = program_words.stage_shares(found, parse(programs.PATH, ""))
+    assert words(bar).strip() == "load 9.0 % solve 81.0 %"
+    assert find(bar, "title").title == "load: 9.0 % of all cycles"
 
 
 def rows(element: Any) -> list[dict[str, Any]]:
