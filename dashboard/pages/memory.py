@@ -39,6 +39,7 @@ EVERYTHING = "all"
 PLOT_KEYS = (
     "graph", "breakdown", "per", "order", "gaps", "limit", "variable", "category", "scale", "range",
 )  # fmt: skip
+ALWAYS_DRAWN = "Out of memory: the line of what a tile has is always drawn"
 REGION_WORDS = {
     "non_interleaved": "Non-interleaved",
     "interleaved": "Interleaved",
@@ -105,6 +106,7 @@ def _limit_switch(chosen: Address) -> Element:
 def _total_tools(report: Report, chosen: Address) -> list[Element]:
     gaps = chosen.option("breakdown", tile_series.BREAKDOWNS) != "liveness"
     per_tile = chosen.option("per", tile_series.UNITS) == "tile"
+    lacking = analysis.memory_overview(report).tiles_out_of_memory > 0
     several = int(report.dataset.of_replica("num_ipus")) > 1
     return [
         controls.select("breakdown", BREAKDOWNS, chosen, label="Breakdown"),
@@ -112,7 +114,7 @@ def _total_tools(report: Report, chosen: Address) -> list[Element]:
           if several else []),
         *([controls.select("order", ORDERS, chosen, label="Order of tiles")] if per_tile else []),
         *([controls.switch("gaps", "Gaps", chosen, on=True)] if gaps else []),
-        _limit_switch(chosen),
+        controls.fixed_switch("Maximum", ALWAYS_DRAWN) if lacking else _limit_switch(chosen),
     ]  # fmt: skip
 
 
@@ -169,8 +171,9 @@ def figure(store: Store, chosen: Address, theme: Theme) -> Figure:
     """Draw the plot that the address asks for."""
     report, frame = store.report(chosen.report), frame_of(store, chosen)
     graph = chosen.option("graph", [value for value, _ in GRAPHS])
-    bounded = chosen.option("limit", ("off", "on")) == "on"
     memory = analysis.memory_overview(report)
+    bounded = chosen.option("limit", ("off", "on")) == "on"
+    bounded |= graph == TOTAL and memory.tiles_out_of_memory > 0
     if graph == MAP:
         category = chosen_category(report, chosen)
         words = analysis.category_label(category) if category else ""

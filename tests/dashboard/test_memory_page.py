@@ -23,7 +23,7 @@ from pva.analysis.memory import memory_by_tile
 from pva.analysis.on_tiles import compute_sets_on_tiles
 from pva.analysis.tile_series import address_map, floor_plan
 from tests.builders import small_report, write_report
-from tests.dashboard.layouts import words
+from tests.dashboard.layouts import parts, words
 
 LIMIT = Limit(3000, "A tile")
 
@@ -212,5 +212,10 @@ def test_out_of_memory_report_says_by_how_much_and_marks_the_tiles(tmp_path: Pat
     store = Store([write_report(tmp_path / "full", small_report(target=target))])
     assert "Does not fit" in words(memory.layout(store, at("")))
     figure = memory.figure(store, at(""), "light")
+    shown = memory.tools(store, at(""), "light")
+    (switch,) = (part for part in parts(shown) if getattr(part, "label", "") == "Maximum")
+    assert switch.checked and switch.disabled
+    without = memory.figure(store, at("gaps=off"), "light")
+    assert [shape.y0 for shape in without.layout.shapes] == [600]
     free = memory_by_tile(store.report())["free"]
     assert figure.data[-1].x.tolist() == [tile for tile, left in enumerate(free) if left < 0]
