@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,7 +37,8 @@ class Heatmap:
     def add(self, values: Any) -> None:
         """Record how many of `values` fall into each bin.
 
-        Any sequence or buffer, of any shape, or one number. What is no number counts as below.
+        Any sequence or buffer, of any shape, or one number. What is no number, or is masked,
+        counts as below.
         """
         buffers = recording()
         if buffers is None:
@@ -75,7 +77,9 @@ def count_bins(edges: list[float], values: Iterable[Any]) -> tuple[int, list[int
 
 def _count_sorted(edges: list[float], values: Any) -> tuple[int, list[int], int] | None:
     """Count the values of a NumPy array by its own methods; None for anything else."""
-    if not hasattr(values, "searchsorted") or getattr(values.dtype, "kind", "") not in "iuf":
+    # Kinds of arrays of its own or of other libraries have these methods and mean others by them.
+    kind = getattr(sys.modules.get("numpy"), "ndarray", None)
+    if type(values) is not kind or values.dtype.kind not in "iuf":
         return None
     ordered = values.ravel().copy()
     ordered.sort()  # what is not a number comes last

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -82,6 +83,11 @@ def test_without_a_trace_nothing_is_recorded(tmp_path: Path) -> None:
         np.array([[1, 2], [3, 4]], np.float32),
         np.array([1, 2, 3, 4], ">i4"),
         np.array([1, 2, 3, 4])[::-1],
+        np.array([[1.0, 2.0], [3.0, 4.0]]).view(np.matrix),
+        np.ma.array([1, 2, 3, 4]),
+        pd.Series([1, 2, 3, 4]),
+        pd.Index([1.0, 2.0, 3.0, 4.0]),
+        pd.array([1, 2, 3, 4], "Int64"),
     ],
 )
 def test_a_heatmap_takes_any_sequence_or_buffer(finish: Finish, values: Any) -> None:
@@ -89,6 +95,16 @@ def test_a_heatmap_takes_any_sequence_or_buffer(finish: Finish, values: Any) -> 
     (heatmap,) = finish().heatmaps
     assert heatmap.counts.tolist() == [[1, 3]]
     assert (heatmap.below.tolist(), heatmap.above.tolist()) == ([0], [0])
+
+
+@pytest.mark.parametrize(
+    "values", [np.ma.array([1, 3, 3, 9], mask=[0, 1, 0, 1]), pd.array([1, None, 3, None], "Int64")]
+)
+def test_what_an_array_masks_is_no_number(finish: Finish, values: Any) -> None:
+    pvti.HeatmapInt("h", [0, 2, 4]).add(values)
+    (heatmap,) = finish().heatmaps
+    assert heatmap.counts.tolist() == [[1, 1]]
+    assert (heatmap.below.tolist(), heatmap.above.tolist()) == ([2], [0])
 
 
 @settings(max_examples=50, deadline=None)
