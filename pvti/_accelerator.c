@@ -303,7 +303,8 @@ static inline Spans *track_of(PyObject *buffers)
     return find_track(buffers);
 }
 
-/* Tell of a fault: the traced program must not meet it. Ctrl-C in the middle of it, it must. */
+/* Tell of a fault: the traced program must not meet it. Ctrl-C in the middle of it, it must, and
+   what its own signal handlers raise: that `lost` raises on. */
 static int forgive(void)
 {
     if (!PyErr_Occurred())
@@ -313,14 +314,19 @@ static int forgive(void)
     PyObject *kind, *error, *traceback, *told = NULL;
     PyErr_Fetch(&kind, &error, &traceback);
     PyErr_NormalizeException(&kind, &error, &traceback);
+    if (traceback != NULL)
+        PyException_SetTraceback(error, traceback);
     PyObject *spans = PyImport_ImportModule("pvti.spans");
     if (spans != NULL)
         told = PyObject_CallMethod(spans, "lost", "O", error);
+    int failed = spans != NULL && told == NULL;
     Py_XDECREF(spans);
     Py_XDECREF(told);
     Py_XDECREF(kind);
     Py_XDECREF(error);
     Py_XDECREF(traceback);
+    if (failed)
+        return -1;
     PyErr_Clear();
     return 0;
 }

@@ -12,7 +12,7 @@ from typing import Any
 from pvti.buffers import catalogue, next_number
 from pvti.channel import recording
 from pvti.schema import little_endian
-from pvti.spans import writable
+from pvti.spans import raise_if_signalled, writable
 
 
 class Heatmap:
@@ -69,7 +69,8 @@ def count_bins(edges: list[float], values: Iterable[Any]) -> tuple[int, list[int
     for value in values:
         try:
             place = final if value == last else bisect_right(edges, value) if value == value else 0
-        except Exception:  # what cannot be compared; a fault of tracing is none of the program
+        except Exception as error:  # what cannot be compared breaks nothing
+            raise_if_signalled(error)
             place = 0
         slots[place] += 1
     return slots[0], slots[1:-1], slots[-1]

@@ -20,7 +20,7 @@ from pvti import channel
 from pvti.buffers import HURRY_NANOSECONDS, Track, Unstarted
 from pvti.options import RING, Options
 from pvti.schema import TASK_TID
-from pvti.spans import warn, writable
+from pvti.spans import raise_if_signalled, warn, writable
 from pvti.tasks import ThreadBuffers
 
 if TYPE_CHECKING:
@@ -98,7 +98,11 @@ class Recorder:
             else:
                 self._file = TraceFile(self._free_path(), process)
         except FAULTS as error:
+            raise_if_signalled(error)
             self._give_up(str(error))
+        finally:
+            if self._file is None and not self.over:  # interrupted: the next event tries again
+                self._buffers = None
         if self.over:  # a signal handler has closed it meanwhile
             self._commit()
 
@@ -171,6 +175,7 @@ class Recorder:
                 if self.over:
                     self._write_last(self._file)
             except Exception as error:  # whatever it is, the traced program must not meet it
+                raise_if_signalled(error)
                 if self._file is not None:
                     self._give_up(str(error))
             finally:

@@ -7,7 +7,7 @@ from typing import SupportsFloat
 
 from pvti.buffers import catalogue, next_number
 from pvti.channel import recording
-from pvti.spans import writable
+from pvti.spans import raise_if_signalled, writable
 
 
 class Series:
@@ -45,5 +45,6 @@ class Graph:
 def _number(value: SupportsFloat) -> float | None:
     try:
         return float(value)
-    except Exception:  # whatever the program gave: a fault of tracing is none of the program
+    except Exception as error:  # whatever it gave: a fault of tracing is none of the program
+        raise_if_signalled(error)
         return None

@@ -243,9 +243,30 @@ def _finish(buffers: Any, key: int, end: int, metadata: Any, count: bool = False
 def lost(error: Exception) -> None:
     """Tell of a fault that cost an event: the traced program must not meet it."""
     global _told
+    raise_if_signalled(error)
     if not _told:
         _told = True
         warn(f"an event was lost: {type(error).__name__}: {error}")
+
+
+def raise_if_signalled(error: Exception) -> None:
+    """Raise on what a signal handler of the program raised in the middle of tracing.
+
+    It is told from faults by the frame of the handler in its traceback, wherever it was raised.
+    """
+    signal = _modules.get("signal")
+    traceback = error.__traceback__ and error.__traceback__.tb_next  # the first is pvti's own
+    if traceback is None or signal is None:
+        return
+    codes = {
+        getattr(called, "__code__", None)
+        for handler in map(signal.getsignal, signal.valid_signals())
+        for called in (handler, getattr(handler, "__func__", None), type(handler).__call__)
+    } - {None}
+    while traceback is not None:
+        if traceback.tb_frame.f_code in codes:
+            raise error
+        traceback = traceback.tb_next
 
 
 def warn(text: str) -> None:
@@ -264,7 +285,8 @@ def writable(text: object) -> str:
     """Give the text of anything, and spell out what UTF-8 cannot hold (lone surrogates)."""
     try:
         return str(text).encode("utf-8", "backslashreplace").decode("utf-8")
-    except Exception:  # a fault in the program's own __str__ is no reason to break the program
+    except Exception as error:  # one in the program's own __str__ is no reason to break it
+        raise_if_signalled(error)
         return f"<{type(text).__name__}>"
 
 

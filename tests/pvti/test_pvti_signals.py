@@ -65,3 +65,51 @@ for number in range(30):
     pvti.startTrace(mode={mode!r}, seconds=1)
 """
     assert run(body, tmp_path)[1] == ""
+
+
+RAISING = """
+import signal
+class Timeout(Exception): pass
+class Alarm:
+    def raise_timeout(self, *_): raise Timeout
+    __call__ = raise_timeout
+def handler(*_): Alarm().raise_timeout()
+signal.signal(signal.SIGALRM, {handler})
+def signalled(original):
+    def replaced(*arguments):
+        signal.raise_signal(signal.SIGALRM)
+        return original(*arguments)
+    return replaced
+class Value:
+    __eq__ = __float__ = __str__ = signalled(None)
+weights, loss = pvti.HeatmapInt("w", [0, 1]), pvti.Graph("g").addSeries("s")
+with pvti.Tracepoint(channel, "x"): pass
+"""
+PLACES = {
+    "an end": "with pvti.Tracepoint(channel, 'x', {}): buffers.Track.finish = signalled(finish)",
+    "a commit": "writer.TraceFile._insert = signalled(insert); pvti.writeTrace()",
+    "a heatmap": "weights.add([Value()])",
+    "a series": "loss.add(Value())",
+    "a label": "pvti.Tracepoint.begin(channel, Value())",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("handler", ["handler", "Alarm().raise_timeout", "Alarm()"])
+def test_what_a_handler_raises_reaches_the_program(
+    tmp_path: Path, place: str, handler: str
+) -> None:
+    body = (
+        RAISING.format(handler=handler)
+        + f"""
+from pvti import buffers, writer
+finish, insert = buffers.Track.finish, writer.TraceFile._insert
+try:
+    {PLACES[place]}
+except Timeout: print("raised")
+buffers.Track.finish, writer.TraceFile._insert = finish, insert
+with pvti.Tracepoint(channel, "later"): pass
+"""
+    )
+    assert run(body, tmp_path) == ("raised\n", "")
+    assert recorded(tmp_path)[0][-1] == "later"
