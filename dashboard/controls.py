@@ -91,11 +91,6 @@ def switch(key: str, words: str, chosen: Address, *, on: bool = False) -> Elemen
     return _hinted(made, chosen, key)
 
 
-def fixed_switch(words: str, why: str) -> Element:
-    """Show a switch that is on and stays so, and say why on hover."""
-    return html.Div(dmc.Switch(label=words, checked=True, disabled=True, size="xs"), title=why)
-
-
 def box(key: str, words: str, chosen: Address, *, width: int = 210, column: str = "") -> Element:
     """Type the value of a key; it is taken on Enter and when the box is left."""
     made = dmc.TextInput(

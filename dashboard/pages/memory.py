@@ -39,7 +39,6 @@ EVERYTHING = "all"
 PLOT_KEYS = (
     "graph", "breakdown", "per", "order", "gaps", "limit", "variable", "category", "scale", "range",
 )  # fmt: skip
-ALWAYS_DRAWN = "Out of memory: the line of what a tile has is always drawn"
 REGION_WORDS = {
     "non_interleaved": "Non-interleaved",
     "interleaved": "Interleaved",
@@ -114,7 +113,7 @@ def _total_tools(report: Report, chosen: Address) -> list[Element]:
           if several else []),
         *([controls.select("order", ORDERS, chosen, label="Order of tiles")] if per_tile else []),
         *([controls.switch("gaps", "Gaps", chosen, on=True)] if gaps else []),
-        controls.fixed_switch("Maximum", ALWAYS_DRAWN) if lacking else _limit_switch(chosen),
+        *([] if lacking else [_limit_switch(chosen)]),  # its line is drawn anyhow
     ]  # fmt: skip
 
 
