@@ -16,7 +16,7 @@
 #error "records are little-endian"
 #endif
 
-#define INTERFACE 2                         /* as in core.py */
+#define INTERFACE 3                         /* as in core.py */
 #define LABEL_BITS 28                       /* as in schema.py */
 #define OVERLAPPING (1u << LABEL_BITS)
 #define CHUNK_RECORDS 65536
@@ -144,6 +144,27 @@ static PyObject *spans_push(Spans *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* Take off the outermost span of this key and begin. */
+static int drop(Spans *self, uint32_t key, int64_t begin)
+{
+    for (Py_ssize_t place = 0; place < self->opened; place++)
+        if (self->open[place].key == key && self->open[place].begin == begin) {
+            Open *at = self->open + place;
+            memmove(at, at + 1, (--self->opened - place) * sizeof(Open));
+            return 1;
+        }
+    return 0;
+}
+
+static PyObject *spans_drop(Spans *self, PyObject *args)
+{
+    unsigned int key;
+    long long begin;
+    if (!PyArg_ParseTuple(args, "IL", &key, &begin))
+        return NULL;
+    return PyBool_FromLong(drop(self, key, begin));
+}
+
 static PyObject *spans_end(Spans *self, PyObject *args)
 {
     unsigned int key;
@@ -157,8 +178,10 @@ static PyObject *spans_end(Spans *self, PyObject *args)
     if (place < 0)
         Py_RETURN_NONE;
     begin = self->open[place].begin;
-    memmove(self->open + place, self->open + place + 1, (last - place) * sizeof(Open));
-    self->opened--;
+    if (place == last)
+        self->opened--;
+    else
+        drop(self, key, begin);
     if (record(self, place == last ? key : key | OVERLAPPING, begin, end) < 0)
         return NULL;
     return PyLong_FromLongLong(begin);
@@ -232,6 +255,7 @@ static PyObject *spans_take(Spans *self, PyObject *unused)
 static PyMethodDef spans_methods[] = {
     {"push", (PyCFunction)spans_push, METH_VARARGS, "Begin a span."},
     {"end", (PyCFunction)spans_end, METH_VARARGS, "End the innermost span of this key (and begin)."},
+    {"drop", (PyCFunction)spans_drop, METH_VARARGS, "Take what is open off the list."},
     {"spans", (PyCFunction)spans_spans, METH_NOARGS, "Copy what is open."},
     {"take", (PyCFunction)spans_take, METH_NOARGS, "Take what has ended."},
     {NULL},

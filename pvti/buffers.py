@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from pvti.core import Spans
-from pvti.schema import LABEL_MASK, Cell
+from pvti.schema import LABEL_MASK, OVERLAPPING, Cell
 from pvti.spans import LongEvent, writable
 
 # Rows that each file of the process holds: tables that grow and never shrink.
@@ -162,6 +162,12 @@ class Track(Spans):
                 return True
         self.unmatched_ends += count
         return False
+
+    def end_elsewhere(self, key: int, end: int, begin: int) -> None:
+        """End a span in another thread: records are in the order in which the owner ended them."""
+        if self.drop(key, begin):
+            row = (self.number, begin, end - begin, OVERLAPPING, key & LABEL_MASK)
+            self.rows.append(("long_events", row))
 
     def attach(self, begin: int, key: int, metadata: Any) -> None:
         """Record what goes with an event."""

@@ -24,8 +24,9 @@ already, `_2` is added. A child process writes a file of its own.
 * **Events** that ended are records of {schema.RECORD.size} bytes in `event_chunks`, in the order of
   their end, up to {schema.CHUNK_RECORDS:,} of one thread in a chunk: begin (u64), duration (u32),
   and in one u32 the label ({schema.LABEL_BITS} bits) and above it the kind; all little-endian.
-  An event of {schema.DURATION_LIMIT:,} ns or more is a row of `long_events`. With all tables, a
-  file of many events takes {schema.RECORD.size + 1} bytes an event at most.
+  An event of {schema.DURATION_LIMIT:,} ns or more is a row of `long_events`, and so is one that
+  another thread ended, as that of a generator. With all tables, a file of many events takes
+  {schema.RECORD.size + 1} bytes an event at most.
 * **Kinds**: {schema.NESTED}, {schema.KINDS[schema.NESTED]}: the event ended as the innermost of its
   thread. {schema.OVERLAPPING}, {schema.KINDS[schema.OVERLAPPING]}: it ended while events begun
   later were open. Depth and self time are not in the file: a reader finds them by one sweep a

@@ -195,8 +195,9 @@ class Recorder:
         with self._lock:
             tracks = list(self._tracks)
         now = perf_counter_ns()
-        # Before anything is taken: a thread that is gone by then records no more.
-        gone = {track.number for track in tracks if track.retired}
+        # Before anything is taken: a thread that is gone by then records no more, and what it left
+        # open another may end.
+        gone = {track.number for track in tracks if track.retired and not track.spans()}
         taken = [take(track, now) for track in tracks]
         if self.over or asked or self._is_due(taken, file.opened):
             progress = self._progress(tracks)
@@ -223,7 +224,6 @@ class Recorder:
 
     def _forget(self, gone: set[int]) -> None:
         with self._lock:
-            gone = {t.number for t in self._tracks if t.number in gone and not t.spans()}
             self._lost_unmatched += sum(
                 track.unmatched_ends for track in self._tracks if track.number in gone
             )

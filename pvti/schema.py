@@ -110,7 +110,7 @@ TABLES = (
     ),
     _table(
         "long_events",
-        "ended events of 2**32 ns and more, which records cannot hold",
+        "ended events of 2**32 ns and more, which records cannot hold, or ended by another thread",
         ("thread", "INTEGER NOT NULL", "row of `threads`"),
         ("begin_ns", "INTEGER NOT NULL", "begin"),
         ("duration_ns", "INTEGER NOT NULL", "duration"),

@@ -49,7 +49,8 @@ class Spans:
     """What is open and what has ended in one thread or task; the writer takes what has ended.
 
     A key is a label's number. Only the owner begins and ends; the writer may take at any moment,
-    since each list is changed by one call of the interpreter, which no other thread comes between.
+    and others may drop, since each list is changed by one call of the interpreter, which no other
+    thread comes between.
     An end after `due` calls `hurry`: the writer did not come.
     """
 
@@ -66,16 +67,27 @@ class Spans:
 
     def end(self, key: int, end: int, begin: int = -1) -> int | None:
         """End the innermost span of this key (and begin); give its begin, None without one."""
-        spans = self.open
-        place = len(spans) - 1
-        while place >= 0 and (spans[place][0] != key or begin not in (-1, spans[place][1])):
-            place -= 1
-        if place < 0:
+        for span in reversed(self.open):  # however many are open, most often the last
+            if span[0] == key and begin in (-1, span[1]):
+                break
+        else:
             return None
-        kind = 0 if place == len(spans) - 1 else OVERLAPPING << LABEL_BITS
-        began = spans.pop(place)[1]
+        kind, began = 0, span[1]
+        if self.open[-1] is span:
+            self.open.pop()
+        else:
+            kind = OVERLAPPING << LABEL_BITS
+            self.drop(key, began)
         self.words.extend((began, end, key | kind))
         return began
+
+    def drop(self, key: int, begin: int) -> bool:
+        """Take a span off the list, in any thread; False where it is not there."""
+        try:
+            self.open.remove((key, begin))
+        except ValueError:
+            return False
+        return True
 
     def spans(self) -> list[tuple[int, int]]:
         """Copy what is open."""

@@ -37,7 +37,7 @@ class Tracepoint(Span):
 
 
 class Activity:
-    """A span that may end in another task than it began in, as those of generators do."""
+    """A span that may end in another task or thread than it began in, as those of generators do."""
 
     __slots__ = ("_channel", "_label", "_begun")
 
@@ -58,6 +58,7 @@ class Activity:
         if buffers is not None and self._begun is not None:
             end = perf_counter_ns()
             track, key, begin = self._begun
-            # A thread's spans are its own: what the garbage collector ends elsewhere stays open.
             if buffers.track.siblings is track.siblings:
                 track.end(key, end, begin)
+            else:
+                track.end_elsewhere(key, end, begin)

@@ -100,6 +100,7 @@ OPERATIONS = st.lists(
     st.tuples(st.just("push"), KEYS, TIMES)
     | st.tuples(st.just("end"), KEYS, TIMES)
     | st.tuples(st.just("end"), KEYS, TIMES, TIMES | st.just(-1))
+    | st.tuples(st.just("drop"), KEYS, TIMES)
     | st.tuples(st.just("spans"))
     | st.tuples(st.just("take")),
     max_size=60,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -267,3 +268,17 @@ def test_trace_is_a_block_and_a_decorator(finish: Finish, channel: pvti.TraceCha
         ("named", channel.name), ("two", "Program"),
     ]  # fmt: skip
     assert [event.label for event in trace.threads[1].events] == ["awaited"]
+
+
+def test_generators_that_another_thread_finishes_end(finish: Finish, clock: Any) -> None:
+    @pvti.instrument_fn(CHANNEL)
+    def rows() -> Iterator[int]:
+        yield from range(3)
+
+    generators = [rows() for _ in range(3)]
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
+        one.submit(lambda: [next(generator) for generator in generators]).result()
+        other.submit(lambda: [list(generator) for generator in generators]).result()
+    (thread,) = finish().threads
+    assert not thread.columns.is_open.any()
+    assert thread.columns.duration_ns.tolist() == [3000, 3000, 3000]  # on the clock
