@@ -23,6 +23,7 @@ Frame = Any  # a pandas DataFrame
 Tone = Literal["plain", "good", "bad"]
 Kind = Literal[
     "text",
+    "figure",
     "name",
     "number",
     "bytes",
@@ -247,6 +248,9 @@ def column_definition(column: Column) -> dict[str, Any]:
             "cellStyle": {"function": _STYLES[column.kind]} if column.kind in _STYLES else None,
             "sortingOrder": ["desc", "asc", None],
         }
+    if column.kind == "figure":  # a number that was written before
+        right = {"type": "rightAligned", "cellClass": "ag-right-aligned-cell"}
+        return definition | right | {"width": column.width}
     size = {"flex": 1, "minWidth": 160} if column.kind == "name" else {"width": column.width}
     return definition | size | {"tooltipField": column.field, "cellClass": column.kind}
 

@@ -24,7 +24,7 @@ ROUND = 0.09
 SWEEPS = 6
 BENDS = 14  # points of the line of an edge
 TWO_LINES = 9  # places in a layer up to which a box has room for two lines of text
-LETTERS = 108  # in a row of boxes across the plot
+LETTERS = 76  # in a row of boxes across the plot, in DejaVu Sans in a window of 1024 pixels
 REACH = 90  # pixels from the middle of a box at which the pointer still means it
 
 
@@ -46,7 +46,7 @@ def neighbourhood(nodes: pd.DataFrame, edges: pd.DataFrame, *, theme: Theme) -> 
         y=y,
         mode="markers+text",
         marker={"size": 24, "opacity": 0},
-        text=_texts(nodes, max(LETTERS // layers, 10), two_lines=two),
+        text=_texts(nodes, max(LETTERS // max(layers, 2), 9), two_lines=two),
         textfont={"size": 12 if two else 11, "color": _ink(nodes, theme)},
         customdata=nodes["key"].tolist(),
         hovertext=_hover(nodes),

@@ -75,7 +75,7 @@ def columns(unit: Unit) -> tuple[Column, ...]:
         Column("before", "Before", unit, 100, "In the first report"),
         Column("after", "After", unit, 100, "In the second report"),
         Column("change", "Change", change, 125, "The second less the first"),
-        Column("percent", "Relative", "text", 95, "The change as a part of what was before"),
+        Column("percent", "Relative", "figure", 95, "The change as a part of what was before"),
         Column("where", "Found", "text", 105, "Which report has it alone"),
     )
 

@@ -26,6 +26,7 @@ from pva.errors import NotRecordedError
 from pva.summary import profile_summary
 
 PATH, TITLE = "/summary", "Summary"
+QUESTION = "Does it fit, and how long does it take?"
 
 FILE_MEANINGS = {
     "profile.pop": "graph and execution profile",
@@ -66,7 +67,7 @@ def layout(store: Store, chosen: Address) -> Element:
     report = store.report(chosen.report)
     return html.Div(
         [
-            components.title("Does it fit, and how long does it take?"),
+            components.title(QUESTION),
             _fit(report),
             components.cards(*_memory_cards(report), *_execution_cards(report), name="cards four"),
             html.Div(
@@ -188,13 +189,11 @@ _TABS = {"overview": _overview, "options": _options, "documents": _documents,
 def _trace_alone(chosen: Address) -> Element:
     """Point to the page of the host trace, when there is nothing else."""
     link = address.write(Address("/trace", chosen.report))
-    return html.Div(
-        [
-            components.message("This is a host trace without a report."),
-            html.P(dcc.Link("Open the host trace", href=link, className="button")),
-        ],
-        className="alone",
-    )
+    parts = [
+        components.message("This is a host trace without a report."),
+        html.P(dcc.Link("Open the host trace", href=link, className="button")),
+    ]
+    return html.Div([components.title(QUESTION), html.Div(parts, className="alone")])
 
 
 def register(app: Dash, store: Store) -> None:

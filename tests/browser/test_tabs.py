@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.names import LABEL, PROGRAM, VARIABLE, Opener
-from tests.browser.waiting import settled
+from tests.browser.waiting import box_of, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -49,6 +49,12 @@ TABS = {
         "Call tree": "batch", "Bottom up": "batch", "By label": LABEL,
     }),
 }  # fmt: skip
+GRAPH_TEXTS = """() => {
+  const plot = document.querySelector("#graph-plot .js-plotly-plot"), { xaxis } = plot._fullLayout;
+  const box = 0.76 * xaxis._length / (xaxis.range[1] - xaxis.range[0]);
+  const widths = [...plot.querySelectorAll(".textpoint text")].map((text) => text.getBBox().width);
+  return [widths.length, Math.max(...widths) <= box];
+}"""
 # link: what it must show, as selector and words
 LINKS = {
     "/summary?tab=options&find=autoReport": ("#summary-details", "autoReport"),
@@ -87,3 +93,18 @@ def test_copied_link_opens_the_same_view(open_page: Opener, link: str) -> None:
     expect(page.locator(".fault")).to_have_count(0)
     settled(page)
     expect(page).to_have_url(re.compile(re.escape(link) + "$"))
+
+
+@pytest.mark.parametrize("link", ["/trace?report=unrun", "/summary?report=trace.pvti"])
+def test_help_does_not_lie_on_what_is_below(open_page: Opener, link: str) -> None:
+    page = open_page(link)
+    link_box, below = box_of(page.locator(".page-help")), box_of(page.locator("h1 + *").first)
+    assert link_box["y"] + link_box["height"] < below["y"]
+
+
+@pytest.mark.parametrize("node", ["", "&node=v10,p30"])
+def test_names_of_the_graph_stay_in_their_boxes(open_page: Opener, node: str) -> None:
+    page = open_page(f"/graph?report=demo{node}", width=1024)
+    expect(page.locator("#graph-plot .textpoint text").first).to_be_visible()
+    count, fits = page.evaluate(GRAPH_TEXTS)
+    assert count > 1 and fits

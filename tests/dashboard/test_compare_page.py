@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard import downloads, view
+from dashboard import components, downloads, view
 from dashboard.address import Address, parse
 from dashboard.app import create_app
 from dashboard.figures import compare as figures
@@ -155,6 +155,12 @@ def test_change_of_each_tile_is_drawn_above_and_below_the_line(store: Store) -> 
     grew, shrank = compare.memory_figure(store, chosen("&show=change"), "dark").data
     assert grew.y.tolist() == [0, 0, 0, 0, 100, *[0] * 7]
     assert shrank.y.tolist() == [-50, -50, *[0] * 10]
+
+
+def test_numbers_stand_at_the_right_of_their_columns() -> None:
+    defined = map(components.column_definition, compare_tables.columns("bytes"))
+    right = [each["headerName"] for each in defined if each.get("type") == "rightAligned"]
+    assert right == ["Before", "After", "Change", "Relative"]
 
 
 def test_names_of_reports_and_steps_are_no_markup() -> None:
