@@ -98,10 +98,15 @@ def completions(roots: Sequence[Path], typed: str) -> list[str]:
     before = typed[: len(typed) - len(begun)]
     found: list[str] = []
     for root in roots:
-        here = (root / (folder or ("/" if before else "."))).resolve()
-        if is_within(here, [root]) and here.is_dir():
+        for here in filter(Path.is_dir, within(root, folder or ("/" if before else "."))):
             found += (before + name for name in _named(here, begun, root))
     return list(dict.fromkeys(found))[:MOST_COMPLETED]
+
+
+def within(root: Path, text: str) -> list[Path]:
+    """Give what a path may name in a root: from there, or from the working directory, as typed."""
+    named = [(start / text).resolve() for start in (root, Path())]
+    return [path for path in named if is_within(path, [root])]
 
 
 def is_within(path: Path, roots: Sequence[Path]) -> bool:

@@ -106,11 +106,12 @@ class Store:
     def find(self, text: str) -> str:
         """Give the key of the report at a path below those given; raises NotFoundError.
 
-        The path is absolute or starts from one of those given.
+        The path is absolute, or starts from one of those given or from the working directory.
         """
-        for given, root in zip(self._given, self._roots, strict=True):
-            path = (root / text.strip()).resolve()
-            if not sources.is_within(path, [root]) or not path.exists():
+        both = zip(self._given, self._roots, strict=True)
+        named = ((*each, path) for each in both for path in sources.within(each[1], text.strip()))
+        for given, root, path in named:
+            if not path.exists():
                 continue
             below = sources.sources(path) if path.is_dir() else [path]
             found = [one for one in below if sources.is_source(one) or one.is_file()]

@@ -82,6 +82,17 @@ def test_path_below_those_given_opens_the_summary(store: Store) -> None:
             start.opened(store, text)
 
 
+def test_path_opens_as_it_was_typed_on_the_command_line(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path.parent / "other").mkdir()
+    monkeypatch.chdir(tmp_path.parent)
+    assert start.opened(store, f"{tmp_path.name}/good")[2] == "?report=good"
+    assert start.go_on(store, f"{tmp_path.name}/g")[0] == [f"{tmp_path.name}/good/"]
+    with pytest.raises(NotFoundError, match="no report there"):
+        start.opened(store, "other")
+
+
 def test_path_that_only_begins_is_told_how_it_goes_on(store: Store) -> None:
     said, *nowhere = start.open_path(store, None, 1, "g")
     assert (words(said), nowhere) == ("Go on: good/", [no_update, no_update])
