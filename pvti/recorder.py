@@ -41,7 +41,7 @@ class Recorder:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self._directory = os.path.abspath(options.directory)
+        self._directory = _absolute(options.directory)
         self.name = self._first_name = file_name(time.time(), os.getpid())
         self._names = 1  # tried
         self._find_free_name()
@@ -281,6 +281,13 @@ def file_name(seconds: float, pid: int) -> str:
     local = time.localtime(seconds)
     name = f"{time.asctime(local)} {local.tm_zone} {pid}.pvti".replace(" ", "_").replace("/", "_")
     return name.replace(":", "-") if os.name == "nt" else name
+
+
+def _absolute(directory: str) -> str:
+    try:
+        return os.path.abspath(directory)
+    except OSError:  # the working directory is gone: what is to be made in it will fail, and say so
+        return directory or os.curdir
 
 
 _current: Recorder | None = None  # the last that was started

@@ -350,3 +350,15 @@ for thread in threads: thread.join()
     assert all(trace.is_finished and trace.problems == () for trace in traces)
     for trace in traces:
         trace.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a working directory cannot be removed")
+def test_a_working_directory_that_is_gone_is_one_warning(tmp_path: Path) -> None:
+    body = """
+os.mkdir("gone"); os.chdir("gone"); os.rmdir("../gone")
+pvti.startTrace()
+with pvti.Tracepoint(channel, "x"): print("went on")
+"""
+    out, err = run(body, tmp_path, None)
+    assert out == "went on\n"
+    assert err.count("pvti: tracing stopped") == err.count("\n") == 1
