@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
-from types import ModuleType
+from types import ModuleType, coroutine
 from typing import Any, TypeVar, overload
 
 from pvti.channel import TraceChannel, createTraceChannel
@@ -13,7 +13,7 @@ from pvti.tracepoint import Activity, Tracepoint
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Of a code object's flags (module `inspect`, which is dear to import).
-_GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200
+_GENERATOR, _COROUTINE, _ITERABLE_COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x100, 0x200
 
 OWN_CHANNEL = "Program"  # of `trace`, when none is given
 
@@ -36,7 +36,8 @@ def instrument(obj: Any, methods: Iterable[str], channel: TraceChannel) -> None:
     """Record calls of the methods named, of one object, of all objects of a class, or of a module.
 
     Names with two underscores are looked up on the class by Python itself, so that these are
-    recorded for all objects of the class. Raises AttributeError for a method that is not there.
+    recorded for all objects of the class. Raises AttributeError for a method that is not there,
+    TypeError for what is no method, such as a property.
     """
     kind = obj if isinstance(obj, type) else type(obj)
     prefix = f"{kind.__module__}.{kind.__qualname__}"
@@ -72,7 +73,7 @@ def trace(
     """
     if channel is None:
         channel = createTraceChannel(OWN_CHANNEL)
-    if callable(label):
+    if callable(label) or isinstance(label, classmethod):
         traced: Callable[..., Any] = instrument_fn(channel)(label)
         return traced
     return Block(channel, label, metadata)
@@ -89,7 +90,12 @@ def _replace(target: Any, name: str, tracepoint: Tracepoint) -> None:
     if hasattr(method, "__pvti__"):
         return
     if isinstance(target, type):
-        found = next(vars(base)[name] for base in target.__mro__ if name in vars(base))
+        owners = [base for base in target.__mro__ if name in vars(base)]
+        # What `type` or another metaclass has is called otherwise; `object.__new__` takes arguments
+        # only where no class has one of its own.
+        if not owners or (name == "__new__" and owners[0] is object):
+            raise AttributeError(f"{target.__qualname__} has no method {name} of its own")
+        found = vars(owners[0])[name]
         method = found if isinstance(found, staticmethod | classmethod) else method
     setattr(target, name, _wrapped(method, tracepoint))
 
@@ -97,6 +103,9 @@ def _replace(target: Any, name: str, tracepoint: Tracepoint) -> None:
 def _wrapped(function: Any, tracepoint: Tracepoint) -> Any:
     if isinstance(function, staticmethod | classmethod):
         return type(function)(_wrapped(function.__func__, tracepoint))
+    if not callable(function):
+        kind = type(function).__qualname__
+        raise TypeError(f"{tracepoint.label}: a function or method was expected, not {kind}")
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     flags = code.co_flags if code is not None else 0
     ways = (
@@ -106,6 +115,8 @@ def _wrapped(function: Any, tracepoint: Tracepoint) -> Any:
     )
     way = next((way for flag, way in ways if flags & flag), _call)
     inner: Any = functools.update_wrapper(way(function, tracepoint), function)
+    if flags & _ITERABLE_COROUTINE:  # a generator that may be awaited
+        inner = coroutine(inner)
     inner.__pvti__ = tracepoint  # marks what is wrapped already
     return inner
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import enum
+import functools
 import inspect
+import types
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -282,3 +285,61 @@ def test_generators_that_another_thread_finishes_end(finish: Finish, clock: Any)
     (thread,) = finish().threads
     assert not thread.columns.is_open.any()
     assert thread.columns.duration_ns.tolist() == [3000, 3000, 3000]  # on the clock
+
+
+def test_a_class_method_is_traced_by_any_decorator(finish: Finish) -> None:
+    class Model:
+        @pvti.trace
+        @classmethod
+        def one(cls) -> str:
+            return cls.__name__
+
+        @pvti.trace("two")
+        @classmethod
+        def two(cls) -> str:
+            return cls.__name__
+
+    assert (Model.one(), Model().two()) == ("Model", "Model")
+    assert [event.label[-3:] for event in finish().threads[0].events] == ["one", "two"]
+
+
+def test_a_generator_that_may_be_awaited_still_may(finish: Finish) -> None:
+    @pvti.instrument_fn(CHANNEL)
+    @types.coroutine
+    def turn() -> Iterator[None]:
+        yield
+
+    async def wait() -> str:
+        await turn()
+        return "waited"
+
+    assert asyncio.run(wait()) == "waited"
+    assert [len(thread.columns) for thread in finish().threads] == [1]
+
+
+class Odd:
+    attribute = 5
+
+    @property
+    def rate(self) -> int:
+        return 1
+
+    @functools.cached_property
+    def cached(self) -> int:
+        return 2
+
+
+@pytest.mark.parametrize("target", [Odd, Odd()])
+@pytest.mark.parametrize("name", ["attribute", "rate", "cached"])
+def test_what_is_no_method_is_refused_and_stays_as_it_is(target: Any, name: str) -> None:
+    with pytest.raises(TypeError, match=rf"\.Odd\.{name}: a function or method was expected"):
+        pvti.instrument(target, [name], CHANNEL)
+    assert (Odd.attribute, Odd().rate, Odd().cached) == (5, 1, 2)
+    with pytest.raises(TypeError, match="not property"):
+        pvti.instrument_fn(CHANNEL)(Odd.__dict__["rate"])
+
+
+@pytest.mark.parametrize(("kind", "name"), [(enum.Enum, "__len__"), (Odd, "__new__")])
+def test_what_a_class_has_from_elsewhere_is_no_method_of_it(kind: type, name: str) -> None:
+    with pytest.raises(AttributeError, match=f"{kind.__name__} has no method {name} of its own"):
+        pvti.instrument(kind, [name], CHANNEL)
