@@ -43,11 +43,12 @@ class Heatmap:
         buffers = recording()
         if buffers is None:
             return
+        track = buffers.track  # a trace that starts with these values starts before them
         now = perf_counter_ns()
         counted = _count_sorted(self._edges, values)
         below, counts, above = counted or count_bins(self._edges, _flat(values))
         row = (self._number, now, below, above, little_endian(array("Q", counts)))
-        buffers.track.rows.append(("heatmap_columns", row))
+        track.rows.append(("heatmap_columns", row))
 
 
 class HeatmapDouble(Heatmap):

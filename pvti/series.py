@@ -24,8 +24,9 @@ class Series:
         """Record a value at this moment; what is no number is recorded as not a number."""
         buffers = recording()
         if buffers is not None:
+            track = buffers.track  # a trace that starts with this value starts before it
             row = (self._number, perf_counter_ns(), _number(value))
-            buffers.track.rows.append(("series_points", row))
+            track.rows.append(("series_points", row))
 
 
 class Graph:

@@ -105,7 +105,7 @@ def test_series_and_bins_are_counters(finish: Finish, clock: Any) -> None:
     loss.add(float("nan"))
     pvti.HeatmapDouble("w", [-1, 0, 1]).add([-0.5, 0.5, 0.75])
     assert read(finish()).points == {
-        "Loss: train": [(0, 2.5)], "w: -1 to 0": [(2000, 1.0)], "w: 0 to 1": [(2000, 2.0)],
+        "Loss: train": [(1000, 2.5)], "w: -1 to 0": [(3000, 1.0)], "w: 0 to 1": [(3000, 2.0)],
     }  # fmt: skip
 
 

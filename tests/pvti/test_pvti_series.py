@@ -28,7 +28,7 @@ def test_a_series_keeps_values_and_times(finish: Finish, clock: Any) -> None:
     (series,) = finish().series
     assert (series.graph, series.unit, series.name) == ("Loss", "nats", "train")
     assert np.array_equal(series.value, [2.5, 1, np.nan, np.inf], equal_nan=True)
-    assert series.time_ns.tolist() == [0, 1000, 2000, 3000]
+    assert series.time_ns.tolist() == [1000, 2000, 3000, 4000]
 
 
 def test_a_heatmap_bins_what_it_is_given(finish: Finish) -> None:
@@ -129,3 +129,13 @@ def test_what_is_no_number_breaks_nothing_and_is_kept_as_that(finish: Finish) ->
     assert np.array_equal(trace.series[0].value, [np.nan, np.nan, 2], equal_nan=True)
     assert trace.heatmaps[0].counts.tolist() == [[1], [1], [0]]
     assert trace.heatmaps[0].below.tolist() == [2, 0, 1]
+
+
+@pytest.mark.parametrize("first", ["series", "heatmaps"])
+def test_what_a_trace_starts_with_is_not_before_it(finish: Finish, first: str) -> None:
+    if first == "series":
+        pvti.Graph("g").addSeries("s").add(1)
+    else:
+        pvti.HeatmapInt("h", [0, 2]).add([1])
+    (found,) = getattr(finish(), first)
+    assert found.time_ns[0] >= 0

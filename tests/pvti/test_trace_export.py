@@ -93,4 +93,4 @@ def test_chrome_counts_the_bins_of_heatmaps(finish: Finish, clock: Any) -> None:
     pvti.HeatmapInt("weights", [0, 1, 2], "2^x").add([0, 0, 1, 9])
     (counter,) = [e for e in chrome(finish())["traceEvents"] if e["ph"] == "C"]
     assert counter["args"] == {"0 to 1 2^x": 2, "1 to 2 2^x": 1, "above 2 2^x": 1}
-    assert (counter["name"], counter["ts"]) == ("weights", 0)
+    assert (counter["name"], counter["ts"]) == ("weights", 1)  # microseconds
