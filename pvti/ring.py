@@ -79,7 +79,7 @@ class Ring:
         buffers.label_room = math.inf
 
     def _forget(self, now: int) -> None:
-        horizon = now - int(self._seconds * 1e9)
+        horizon = now - self._seconds * 1e9
         batches = self._batches
         while batches and (batches[0].time_ns < horizon or self._bytes > BYTES_LIMIT):
             self._bytes -= batches.popleft().bytes
@@ -112,7 +112,8 @@ def catch_exceptions(write: Callable[[], object]) -> None:
         main(kind, value, traceback)
 
     def in_thread(arguments: threading.ExceptHookArgs) -> None:
-        write()
+        if arguments.exc_type is not SystemExit:  # that ends a thread as it should
+            write()
         thread(arguments)
 
     sys.excepthook, threading.excepthook = in_main, in_thread

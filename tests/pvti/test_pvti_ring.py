@@ -196,6 +196,25 @@ os._exit(0)
     assert written(tmp_path) == ["in the thread"]
 
 
+def test_a_thread_that_ends_itself_writes_nothing(tmp_path: Path) -> None:
+    body = """
+def work():
+    with pvti.Tracepoint(channel, "x"): sys.exit()
+for _ in range(3):
+    thread = threading.Thread(target=work)
+    thread.start(); thread.join()
+print(len(os.listdir(".")))
+"""
+    assert run(body, tmp_path, OPTIONS) == ("0\n", "")
+    assert written(tmp_path) == ["x"] * 3
+
+
+def test_a_ring_may_be_longer_than_any_clock(tmp_path: Path) -> None:
+    body = "with pvti.Tracepoint(channel, 'x'): pass"
+    assert run(body, tmp_path, '{"mode": "ring", "seconds": 1e300}') == ("", "")
+    assert written(tmp_path) == ["x"]
+
+
 def test_hooks_of_the_program_for_exceptions_are_called(tmp_path: Path) -> None:
     body = """
 def hook(*raised): print("mine", raised[0].__name__, flush=True)
