@@ -66,7 +66,7 @@ __all__ = [
 def startTrace(
     directory: str | os.PathLike[str] = "",
     *,
-    channels: Iterable[str] = (),
+    channels: str | Iterable[str] = (),
     duration: float = Options().duration,
     mode: str = FILE,
     seconds: float = Options().seconds,
@@ -80,7 +80,8 @@ def startTrace(
     """
     if mode not in MODES:
         raise ValueError(f"mode {mode!r}: one of {', '.join(MODES)}")
-    return start(Options(os.fspath(directory), tuple(channels), duration, mode, seconds)).path
+    wanted = (channels,) if isinstance(channels, str) else tuple(channels)
+    return start(Options(os.fspath(directory), wanted, duration, mode, seconds)).path
 
 
 _options = from_environment(os.environ)

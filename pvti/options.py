@@ -60,6 +60,8 @@ def _channels(value: object) -> tuple[str, ...]:
 
 
 def _seconds(value: object, default: float) -> float:
+    if isinstance(value, bool):
+        return default
     try:
         seconds = float(value)  # type: ignore[arg-type]  # whatever it is, float says
     except (TypeError, ValueError, OverflowError):

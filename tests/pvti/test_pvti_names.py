@@ -108,3 +108,14 @@ class Loader:
 
     def __iter__(self) -> Iterator[int]:
         return iter([1])
+
+
+def test_one_channel_may_be_asked_for_by_its_name(tmp_path: Path) -> None:
+    pvti.closeTrace()
+    wanted, other = pvti.createTraceChannel("wanted"), pvti.createTraceChannel("another")
+    pvti.startTrace(tmp_path, channels="wanted")
+    enabled = pvti.checkTraceChannel(wanted), pvti.checkTraceChannel(other)
+    pvti.closeTrace()
+    pvti.startTrace(tmp_path)  # all channels
+    pvti.closeTrace()
+    assert enabled == (True, False)

@@ -41,7 +41,9 @@ def test_a_ring_has_a_length() -> None:
     assert ring == Options("", (), 0.0, "ring", 30.0)
 
 
-@pytest.mark.parametrize("seconds", ["0", "-1", "null", '"long"', "NaN", "Infinity", "1e999"])
+@pytest.mark.parametrize(
+    "seconds", ["0", "-1", "null", "true", '"long"', "NaN", "Infinity", "1e999"]
+)
 def test_other_modes_and_lengths_leave_the_default(seconds: str) -> None:
     text = f'{{"mode": "circle", "seconds": {seconds}, "duration": {seconds}}}'
     assert from_environment({"PVTI_OPTIONS": text}) == Options("", (), 0.0, "file", 30.0)
