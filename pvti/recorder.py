@@ -117,13 +117,13 @@ class Recorder:
             self.name = f"{self._first_name.removesuffix('.pvti')}_{self._names}.pvti"
 
     def _start_writer(self) -> None:
-        writer = threading.Thread(target=self._write, name="pvti writer", daemon=True)
         try:
+            writer = threading.Thread(target=self._write, name="pvti writer", daemon=True)
             writer.start()
             self._writer = writer
-        except RuntimeError:  # the interpreter is ending: the last commit takes it all
-            pass
-        _close_with_process()
+        except RuntimeError:  # the interpreter is ending, or has no such threads
+            pass  # those that record commit, and the last commit takes it all
+        _close_with_child()
 
     def _register(self, name: str, siblings: list[Track]) -> Track:
         """Make a track: the first of a thread, or one of a task beside its `siblings`."""
@@ -302,7 +302,7 @@ def start(options: Options) -> Recorder:
     global _current
     recorder = _running()
     if recorder is None:
-        _hook_forks()
+        _hook()
         closeTrace()  # one that is over may have its last commit before it
         channel.choose(options.channels)
         recorder = _current = Recorder(options)
@@ -335,13 +335,11 @@ def closeTrace() -> None:
         _current.close()
 
 
-def _close_with_process() -> None:
-    """Have the trace closed when the process ends, as a child of `multiprocessing` too."""
-    atexit.unregister(closeTrace)
-    atexit.register(closeTrace)
-    pool = sys.modules.get("multiprocessing.util")
-    if pool is not None:
-        pool.Finalize(None, closeTrace, exitpriority=0)
+def _close_with_child() -> None:
+    """Have the trace closed when a child of `multiprocessing` ends, which calls no `atexit`."""
+    process = sys.modules.get("multiprocessing.process")
+    if process is not None and process.parent_process() is not None:
+        sys.modules["multiprocessing.util"].Finalize(None, closeTrace, exitpriority=0)
 
 
 def _catch_exceptions_once(catch: Callable[[Callable[[], object]], None]) -> None:
@@ -357,10 +355,13 @@ def _write_ring() -> None:
         recorder.write_now()
 
 
-def _hook_forks() -> None:
+def _hook() -> None:
     global _hooked
-    if not _hooked and hasattr(os, "register_at_fork"):
-        _hooked = True
+    if _hooked:
+        return
+    _hooked = True
+    atexit.register(closeTrace)  # after all that the program registers once pvti is there
+    if hasattr(os, "register_at_fork"):
         os.register_at_fork(
             before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child
         )

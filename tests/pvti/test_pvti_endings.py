@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_pvti_processes import labels
+from test_pvti_processes import labels, run
 
 import pvti
 from pva.trace import openTrace
@@ -47,4 +47,28 @@ def test_after_its_end_no_trace_runs_and_another_can_be_started(
     pvti.closeTrace()
     trace = openTrace(path)
     assert (labels(trace), trace.is_finished) == (["later"], True)
+    trace.close()
+
+
+def test_what_runs_at_the_exit_of_the_program_is_recorded(tmp_path: Path) -> None:
+    body = """
+import atexit
+atexit.register(lambda: pvti.Tracepoint(channel, "bye").__enter__().__exit__(None, None, None))
+with pvti.Tracepoint(channel, "main"): pass
+"""
+    assert run(body, tmp_path) == ("", "")
+    trace = openTrace(tmp_path)
+    assert (labels(trace), trace.is_finished) == (["main", "bye"], True)
+    trace.close()
+
+
+def test_without_a_thread_that_writes_the_end_takes_it_all(tmp_path: Path) -> None:
+    body = """
+def refuse(*_, **named): raise RuntimeError("daemon threads are disabled in this interpreter")
+threading.Thread = refuse
+with pvti.Tracepoint(channel, "x"): pass
+"""
+    assert run(body, tmp_path) == ("", "")
+    trace = openTrace(tmp_path)
+    assert (labels(trace), trace.is_finished) == (["x"], True)
     trace.close()
