@@ -155,7 +155,8 @@ class Span:
         else:
             try:
                 self._key = self._plain = channel.keys[label]
-            except TypeError:  # no key of a dictionary
+            except Exception as error:  # no key of a dictionary
+                raise_if_signalled(error)
                 self._key = self._plain = find_key(channel, label)
 
     def _find_key(self) -> int:
@@ -213,10 +214,8 @@ class Span:
             if "asyncio" in _modules and (loop := running_loop()) is not None:
                 track = buffers.tasks.of(loop)
             track.open.append((channel.keys[label], perf_counter_ns()))
-        except TypeError:  # the label is no key of a dictionary
-            buffers.current.push(find_key(channel, label), perf_counter_ns())
         except Exception as error:
-            lost(error)
+            _begin(buffers, channel, label, error)
 
     @staticmethod
     def end(channel: Channel, label: str) -> None:
@@ -237,12 +236,26 @@ class Span:
                 track.words.extend((begin, end, key))
                 return
             track.open.append((found, begin))
-        except (IndexError, TypeError):  # nothing is open; the label is no key of a dictionary
+        except IndexError:  # nothing is open
             pass
         except Exception as error:
-            lost(error)
+            if type(label) is str:
+                lost(error)
+            else:  # it may be no key of a dictionary
+                raise_if_signalled(error)
         # While a channel is disabled its begins are dropped, and so their ends are no mistake.
         _finish(buffers, find_key(channel, label), end, None, channel.begins is not None)
+
+
+def _begin(buffers: Any, channel: Channel, label: object, error: Exception) -> None:
+    """Begin an event whose label is no key of a dictionary; any other fault has lost it."""
+    raise_if_signalled(error)
+    try:
+        if type(label) is str:
+            raise error
+        buffers.current.push(find_key(channel, label), perf_counter_ns())
+    except Exception as fault:
+        lost(fault)
 
 
 def _finish(buffers: Any, key: int, end: int, metadata: Any, count: bool = False) -> None:
@@ -290,7 +303,12 @@ def warn(text: str) -> None:
 
 def find_key(channel: Channel, label: object) -> int:
     """Give the number of a label; what is no text goes by its text."""
-    return channel.keys[label if isinstance(label, str) else writable(label)]
+    if isinstance(label, str):
+        try:
+            return channel.keys[label]
+        except Exception as error:  # the program's own __hash__ or __eq__
+            raise_if_signalled(error)
+    return channel.keys[writable(label)]
 
 
 def writable(text: object) -> str:

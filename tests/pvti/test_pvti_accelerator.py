@@ -81,6 +81,21 @@ def test_a_label_may_be_anything(finish: Finish, channel: pvti.TraceChannel) -> 
     assert trace.problems == ()
 
 
+@pytest.mark.parametrize("method", ["__hash__", "__eq__"])
+def test_a_label_may_be_a_text_that_is_no_key(
+    finish: Finish, channel: pvti.TraceChannel, method: str
+) -> None:
+    def fail(*_: object) -> Any:
+        raise RuntimeError("no key")
+
+    odd = type("Odd", (str,), {"__hash__": str.__hash__, method: fail})
+    for label in ("x", odd("x")):
+        with pvti.Tracepoint(channel, label):
+            pvti.Tracepoint.begin(channel, label)
+            pvti.Tracepoint.end(channel, label)
+    assert [event.label for event in finish().threads[0].events] == ["x", "x"]
+
+
 def test_metadata_may_be_anything(finish: Finish, channel: pvti.TraceChannel) -> None:
     circular: dict[str, Any] = {}
     circular["self"] = circular
