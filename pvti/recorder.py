@@ -201,6 +201,7 @@ class Recorder:
         taken = [take(track, now) for track in tracks]
         if self.over or asked or self._is_due(taken, file.opened):
             progress = self._progress(tracks)
+            self._was_busy = True  # unless it comes to its end: a signal handler may raise
             self._was_busy = not file.write(taken, progress, patience)
             self._forget(gone)
             self._last_commit = time.monotonic()

@@ -77,7 +77,8 @@ def handler(*_): Alarm().raise_timeout()
 signal.signal(signal.SIGALRM, {handler})
 def signalled(original):
     def replaced(*arguments):
-        signal.raise_signal(signal.SIGALRM)
+        if threading.current_thread() is threading.main_thread():
+            signal.raise_signal(signal.SIGALRM)
         return original(*arguments)
     return replaced
 class Value:
@@ -113,3 +114,21 @@ with pvti.Tracepoint(channel, "later"): pass
     )
     assert run(body, tmp_path) == ("raised\n", "")
     assert recorded(tmp_path)[0][-1] == "later"
+
+
+def test_a_commit_that_a_handler_cut_short_is_made_again(tmp_path: Path) -> None:
+    body = (
+        RAISING.format(handler="handler")
+        + """
+from pvti import writer
+insert = writer.TraceFile._insert
+with pvti.Tracepoint(channel, "y"): pass
+writer.TraceFile._insert = signalled(insert)
+try: pvti.writeTrace()
+except Timeout: pass
+wait_for_commits(1)  # nothing else is recorded
+os._exit(0)
+"""
+    )
+    assert run(body, tmp_path) == ("", "")
+    assert recorded(tmp_path) == (["x", "y"], False)
