@@ -113,7 +113,7 @@ def test_node_is_put_in_the_middle_by_a_click_and_opened_by_shift(open_page: Ope
     expect(page).to_have_url(re.compile("node=v3$"))
     click_node(settled(page), "280 B", "Shift")
     expect(headline).to_contain_text("multiply reads 3 variables")
-    expect(page.locator("#graph-plot .textpoint", has_text=VARIABLE[:6]).first).to_be_attached()
+    expect(page.locator("#graph-plot .textpoint", has_text=VARIABLE[-7:]).first).to_be_attached()
     expect(page).to_have_url(re.compile("node=v3(,|%2C)p6$"))
     settled(page).keyboard.press("p")
     page.keyboard.press("ArrowRight")
