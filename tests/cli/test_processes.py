@@ -54,20 +54,27 @@ def test_missing_report_is_one_line_that_begins_with_the_command(name: str, tmp_
 
 ENDLESS = "with recursive t(x) as (select 1 union all select 1 - x from t) select count(*) from t"
 BY_SQLITE = "import pva.query as query; query.select = query.by_sqlite; "
+# Where the tests run in the background of a shell, their children would not hear Ctrl-C.
+HEARS_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
 
 
 def test_a_query_ends_with_ctrl_c(report: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    program, *rest = command("tilescope", "sql", report, ENDLESS)
-    rest[1] = BY_SQLITE + "print('begun', flush=True); " + rest[1]
+    program, option, code, *rest = command("tilescope", "sql", report, ENDLESS)
+    code = HEARS_CTRL_C + BY_SQLITE + "print('begun', flush=True); " + code
     with subprocess.Popen(
-        [program, *rest], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        assert process.stdout is not None and process.stderr is not None
+        [program, option, code, *rest],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
         process.stdout.readline()
         time.sleep(2)
         process.send_signal(signal.SIGINT)
-        assert (process.wait(60), "Traceback" in process.stderr.read()) == (130, False)
+        try:
+            told = process.communicate(timeout=60)[1]
+        finally:
+            process.kill()
+    assert (process.returncode, "Traceback" in told) == (130, False)
 
 
 def test_what_an_encoding_cannot_write_is_spelled_out(
@@ -114,8 +121,9 @@ def test_help_does_not_load_what_only_commands_need() -> None:
 def test_serve_prints_its_url_answers_and_ends_at_an_interrupt(report: Path) -> None:
     pytest.importorskip("dash")
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    program, option, code, *rest = command("tilescope", "serve", report, "--port", "0")
     with subprocess.Popen(
-        command("tilescope", "serve", report, "--port", "0"),
+        [program, option, HEARS_CTRL_C + code, *rest],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
     ) as process:  # fmt: skip
         assert process.stdout is not None and process.stderr is not None
