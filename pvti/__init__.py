@@ -81,7 +81,7 @@ def startTrace(
     if mode not in MODES:
         raise ValueError(f"mode {mode!r}: one of {', '.join(MODES)}")
     wanted = (channels,) if isinstance(channels, str) else tuple(channels)
-    return start(Options(os.fspath(directory), wanted, duration, mode, seconds)).path
+    return start(Options(os.fspath(directory), wanted, duration, mode, seconds)).place.path
 
 
 _options = from_environment(os.environ)

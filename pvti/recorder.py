@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from pvti import channel
 from pvti.buffers import HURRY_NANOSECONDS, Track, Unstarted
 from pvti.options import RING, Options
+from pvti.place import Place
 from pvti.schema import TASK_TID
 from pvti.spans import raise_if_signalled, warn, writable
 from pvti.tasks import ThreadBuffers
@@ -41,10 +42,7 @@ class Recorder:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self._directory = _absolute(options.directory)
-        self.name = self._first_name = file_name(time.time(), os.getpid())
-        self._names = 1  # tried
-        self._find_free_name()
+        self.place = Place(options.directory)
         self._lock = threading.RLock()  # the list of tracks, the start: held for a moment only
         self._file_lock = threading.RLock()  # the file: held while a commit waits for a reader
         self.over = False  # nothing more is recorded; the last commit may still be due
@@ -59,11 +57,6 @@ class Recorder:
         self._was_busy = False
         self._is_committing = False
         self._lost_unmatched = 0
-
-    @property
-    def path(self) -> str:
-        """Where the file is, or will be when something is written."""
-        return os.path.join(self.options.directory, self.name)
 
     def listen(self) -> None:
         """Let the first event start the trace."""
@@ -93,10 +86,10 @@ class Recorder:
             if self.options.mode == RING:
                 from pvti.ring import Ring, catch_exceptions
 
-                self._file = Ring(self.options.seconds, process, self._free_path)
+                self._file = Ring(self.options.seconds, process, self.place.free)
                 _catch_exceptions_once(catch_exceptions)
             else:
-                self._file = TraceFile(self._free_path(), process)
+                self._file = TraceFile(self.place.free(), process)
         except FAULTS as error:
             raise_if_signalled(error)
             self._give_up(str(error))
@@ -105,16 +98,6 @@ class Recorder:
                 self._buffers = None
         if self.over:  # a signal handler has closed it meanwhile
             self._commit()
-
-    def _free_path(self) -> str:
-        os.makedirs(self._directory, exist_ok=True)
-        self._find_free_name()
-        return os.path.join(self._directory, self.name)
-
-    def _find_free_name(self) -> None:
-        while os.path.exists(os.path.join(self._directory, self.name)):
-            self._names += 1
-            self.name = f"{self._first_name.removesuffix('.pvti')}_{self._names}.pvti"
 
     def _start_writer(self) -> None:
         try:
@@ -234,7 +217,7 @@ class Recorder:
         """Write what is recorded; give the path of the file."""
         with self._file_lock:
             self._commit(asked=True)
-            return "" if self.over else self.path
+            return "" if self.over else self.place.path
 
     def _end(self) -> None:
         """Record nothing more."""
@@ -250,7 +233,7 @@ class Recorder:
         file, self._file = self._file, None
         if file is not None:
             file.close()
-        warn(f"tracing stopped: {os.path.join(self._directory, self.name)}: {reason}")
+        warn(f"tracing stopped: {self.place}: {reason}")
 
     def close(self) -> None:
         """Commit what is left and close the file."""
@@ -277,22 +260,9 @@ class Recorder:
         self._lock, self._file_lock = threading.RLock(), threading.RLock()
 
 
-def file_name(seconds: float, pid: int) -> str:
-    """Name a trace after its local time, time zone and process, as libpvti does."""
-    local = time.localtime(seconds)
-    name = f"{time.asctime(local)} {local.tm_zone} {pid}.pvti".replace(" ", "_").replace("/", "_")
-    return name.replace(":", "-") if os.name == "nt" else name
-
-
-def _absolute(directory: str) -> str:
-    try:
-        return os.path.abspath(directory)
-    except OSError:  # the working directory is gone: what is to be made in it will fail, and say so
-        return directory or os.curdir
-
-
 _current: Recorder | None = None  # the last that was started
 _abandoned: list[object] = []  # files of the parent, in a forked child: never closed here
+_starting = threading.RLock()  # two threads that start one at once: one trace
 _held: dict[int, Recorder] = {}  # by the thread that forks
 _hooked = False
 _catching = False
@@ -301,14 +271,15 @@ _catching = False
 def start(options: Options) -> Recorder:
     """Start a trace unless one runs; give the one that runs."""
     global _current
-    recorder = _running()
-    if recorder is None:
-        _hook()
-        closeTrace()  # one that is over may have its last commit before it
-        channel.choose(options.channels)
-        recorder = _current = Recorder(options)
-        recorder.listen()
-    return recorder
+    with _starting:
+        recorder = _running()
+        if recorder is None:
+            _hook()
+            closeTrace()  # one that is over may have its last commit before it
+            channel.choose(options.channels)
+            recorder = _current = Recorder(options)
+            recorder.listen()
+        return recorder
 
 
 def _running() -> Recorder | None:
@@ -318,7 +289,7 @@ def _running() -> Recorder | None:
 def getCurrentTraceFilename() -> str:
     """Name the file of the running trace; empty when none runs."""
     recorder = _running()
-    return recorder.path if recorder is not None else ""
+    return recorder.place.path if recorder is not None else ""
 
 
 def writeTrace() -> str:
@@ -385,7 +356,8 @@ def _after_in_parent() -> None:
 
 def _after_in_child() -> None:
     """Leave the parent's file alone; record into one of the child's own."""
-    global _current
+    global _current, _starting
+    _starting = threading.RLock()  # another thread may have held it
     _held.clear()
     parents, _current = _current, None
     # Another thread may have been starting or ending the trace: no channel may go on as it is.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import struct
+import time
 import zlib
 from contextlib import closing
 from pathlib import Path
@@ -166,3 +167,24 @@ def test_threads_that_record_at_once_lose_and_tear_nothing(
     }
     for times in found.values():
         assert all(a[1] <= b[0] for a, b in zip(times, times[1:], strict=False))
+
+
+def test_two_threads_that_start_a_trace_at_once_start_one(
+    tmp_path: Path, channel: pvti.TraceChannel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    pvti.closeTrace()
+    seconds = iter([0.1, 0.4])  # the second to come begins before the first is done
+    monkeypatch.setattr("pvti.channel.choose", lambda channels: time.sleep(next(seconds)))
+
+    def work(number: int) -> None:
+        pvti.startTrace(tmp_path)
+        with pvti.Tracepoint(channel, f"of {number}"):
+            pass
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(work, range(2)))
+    pvti.closeTrace()
+    (path,) = tmp_path.iterdir()
+    assert rows(str(path), "SELECT sum(records) FROM event_chunks") == [(2,)]
