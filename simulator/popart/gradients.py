@@ -21,7 +21,7 @@ ALL_OUTPUTS = ("LSTM", "Split")  # whose gradients take those of all outputs
 PREFIX = "Gradient___"  # PopART's names of gradients begin so
 # What does not change when its input does a little.
 FLAT = {(ONNX, name) for name in ("ArgMax", "ArgMin", "Ceil", "Equal", "Floor", "Greater", "IsInf",
-        "IsNaN", "Less", "Not", "OneHot", "Sign")}  # fmt: skip
+        "IsNaN", "Less", "Not", "OneHot", "Round", "Sign", "Xor")}  # fmt: skip
 
 
 def dependent(ir: Ir, weights: Iterable[str]) -> set[str]:

@@ -16,6 +16,7 @@ from onnx.shape_inference import InferenceError, infer_node_outputs
 from simulator.graph.types import Array
 from simulator.popart import folding
 from simulator.popart.errors import popart_exception
+from simulator.popart.functions import body_of, function_of
 from simulator.popart.ir import GRAPHCORE, ONNX, Ir, Node
 from simulator.popart.model_file import (
     attributes_of,
@@ -141,7 +142,7 @@ def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
     if domain not in state.opsets:
         raise popart_exception(f"{what}: the model imports no operator set of {domain}")
     attributes = attributes_of(proto, what)
-    proto = _without_annotations(proto)
+    noted, proto = proto, _without_annotations(proto)
     known = [ir.constants.get(i) if i else None for i in proto.input]
     found = _known(state, ir, proto, attributes, known, what)
     if found is not None:
@@ -155,6 +156,8 @@ def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
         raise popart_exception(f"{what}: reads {unknown[0]!r}, whose shape is not known")
     if unknown:
         return  # made by a node that is refused
+    if _added_by_function(state, ir, noted, name, version):
+        return
     node = Node(
         name, domain, proto.op_type, version, tuple(proto.input), tuple(proto.output), attributes
     )
@@ -167,6 +170,23 @@ def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
     # Older versions leave the shape of some optional outputs open, such as a Dropout's mask.
     made = tuple(name if name in ir.infos else "" for name in node.outputs)
     ir.nodes.append(replace(node, outputs=made))
+
+
+def _added_by_function(
+    state: Import, ir: Ir, proto: onnx.NodeProto, name: str, version: int
+) -> bool:
+    """Add what ONNX defines an operator by, if it has no lowering of its own; tell whether so."""
+    row = OPERATORS.get((proto.domain or ONNX, proto.op_type))
+    if row is not None and version in row.versions:
+        return False
+    types = [_type_proto(ir.infos[i]) if i else onnx.TypeProto() for i in proto.input]
+    function = function_of(proto, state.opsets[proto.domain or ONNX], types)
+    if function is None:
+        return False
+    opsets = {entry.domain or ONNX: entry.version for entry in function.opset_import}
+    for label, node in body_of(function, proto, name):
+        _add_node(replace(state, opsets=opsets), ir, node, label)
+    return True
 
 
 def _without_annotations(proto: onnx.NodeProto) -> onnx.NodeProto:

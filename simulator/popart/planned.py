@@ -6,12 +6,13 @@ from math import prod
 
 from simulator.codelets.costs import ceil_div
 from simulator.graph.types import FLOAT, HALF
+from simulator.popart.operators import transposed
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.fields import conv_params
 from simulator.popart.operators.table import OPERATORS
 from simulator.poplibs.poplin.joint_plan import plan_of
 from simulator.poplibs.poplin.options import CONVOLUTION, MATMUL, settings_of
-from simulator.poplibs.poplin.params import ConvParams
+from simulator.poplibs.poplin.params import ConvParams, getGradientParams
 from simulator.poplibs.poplin.problem import compact, flattened, problem_of
 
 STEP = 200  # cycles of the exchange and the syncs of a step, whatever it computes
@@ -25,6 +26,8 @@ def planned_cycles(call: Call) -> int:
         return 0  # a view
     if call.node.operator == "Conv":
         return _of_plan(call, conv_params(call))
+    if call.node.operator == "ConvTranspose":
+        return _of_plan(call, getGradientParams(transposed.params_of(call)))
     if call.node.operator in ("MatMul", "Gemm") and call.info().device in (FLOAT, HALF):
         return _of_product(call)
     given = [info.nbytes() for info in call.infos if info is not None]
@@ -33,7 +36,7 @@ def planned_cycles(call: Call) -> int:
 
 
 def _of_plan(call: Call, params: ConvParams) -> int:
-    table = CONVOLUTION if call.node.operator == "Conv" else MATMUL
+    table = CONVOLUTION if call.node.operator.startswith("Conv") else MATMUL
     settings = settings_of(call.graph.target, table, call.options, call.name)
     plan = plan_of(call.graph.target, flattened(compact(problem_of(params))), settings)
     return STEP + plan.total_cycles

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from node_cases import REASONS, markdown, outcomes
+from node_cases import DEFINED, REASONS, markdown, outcomes
 
 from simulator.popart import backend
 from simulator.popart.operators.table import OPERATORS
@@ -15,7 +15,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "onnx-coverage.md"
 pytestmark = pytest.mark.xdist_group("onnx node tests")  # they are run once, not in each process
 
 
-@pytest.mark.parametrize("operator", sorted(name for d, name in OPERATORS if d == "ai.onnx"))
+NAMES = sorted({*(name for domain, name in OPERATORS if domain == "ai.onnx"), *DEFINED})
+
+
+@pytest.mark.parametrize("operator", NAMES)
 def test_node_tests_of_an_operator_pass(operator: str) -> None:
     tests = [outcome for outcome in outcomes() if operator in outcome.operators]
     failed = {outcome.name: outcome.fault for outcome in tests if outcome.fault}

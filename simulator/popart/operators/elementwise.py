@@ -7,9 +7,11 @@ from functools import reduce
 
 import numpy as np
 
+from simulator.codelets.operations import TERNARY
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import BOOL, FLOAT, INT, UNSIGNED_INT
-from simulator.popart.operators.call import Call, broadcast
+from simulator.popart.operators.activations import exact_gelu
+from simulator.popart.operators.call import Call, broadcast, wider
 from simulator.poplibs import popnn, popops
 from simulator.poplibs.popnn import NonLinearityType
 from simulator.poplibs.popops import expr
@@ -54,8 +56,7 @@ ARC_TANGENT = expression(lambda x: expr.Atan2(x, expr.Const(1)))
 
 def gelu(call: Call) -> Tensor:
     """Give x/2 (1 + erf(x / sqrt 2)), or its approximation by a tangent."""
-    exact = call.attribute("approximate", "none") == "none"
-    kind = NonLinearityType.GELU_ERF if exact else NonLinearityType.GELU
+    kind = NonLinearityType.GELU_ERF if exact_gelu(call) else NonLinearityType.GELU
     return popnn.nonLinearity(call.graph, kind, call[0], call.prog, call.name)
 
 
@@ -115,6 +116,15 @@ def power(call: Call) -> Tensor:
     wide = base.dtype if base.dtype.numpy.kind == "f" else FLOAT
     raised = call.apply("POWER", call.cast(base, wide), call.cast(exponent, wide))
     return call.cast(raised, base.dtype)
+
+
+def where(call: Call) -> Tensor:
+    """Take elements of one tensor where a condition is true, else of another."""
+    shape, dtype = call.outputs[0].dims, call[1].dtype
+    wide = wider(dtype, TERNARY["SELECT"].types)
+    chosen = [broadcast(call.cast(call[place], wide), shape) for place in (1, 2)]
+    made = call.map(expr.Select(_1, _2, _3), *chosen, broadcast(call[0], shape))
+    return call.cast(made, dtype)
 
 
 def several(operation: str) -> Lower:

@@ -8,11 +8,12 @@ from functools import reduce
 from simulator.graph.tensor import Tensor, broadcast_to
 from simulator.graph.types import element_count
 from simulator.popart.ir import GRAPHCORE, ONNX
-from simulator.popart.operators import fields
+from simulator.popart.operators import fields, norms, transposed
 from simulator.popart.operators.backward import Gradient, summed_to
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.placed_gradients import (
     of_dilated_average,
+    of_gathered_elements,
     of_placed_maximum,
     of_scatter,
     of_top_k,
@@ -192,6 +193,22 @@ def of_group_norm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     return [data, *(_by_group(call, tensor, groups) for tensor in (scale, shift))]
 
 
+def of_layer_norm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Give the gradients through the statistics of each row."""
+    whitened, deviation, gamma = call.saved
+    given = (call.graph, whitened, norms.rows_of(call, grads[0]))
+    data = popnn.ln.layerNormGradients(
+        *given, deviation, gamma, call.prog, debugContext=f"{call.name}/Bwd"
+    )
+    parameters = popnn.ln.layerNormParamGradients(*given, call.prog, debugContext=f"{call.name}/Wu")
+    row = norms.row_shape(call)
+    wide = (tensor.reshape(row) for tensor in parameters)
+    found: Grads = [data.reshape(call[0].shape)]
+    for place, tensor in enumerate(wide, 1):
+        found.append(summed_to(call, tensor, call.info(place).dims) if call.has(place) else None)
+    return found
+
+
 def _by_group(call: Call, tensor: Tensor, groups: int) -> Tensor:
     if tensor.numElements() == groups:
         return tensor
@@ -230,16 +247,20 @@ GRADIENTS: dict[tuple[str, str], Gradient] = {
     (ONNX, "AveragePool"): of_average_pool,
     (ONNX, "BatchNormalization"): of_batch_norm,
     (ONNX, "Conv"): of_convolution,
+    (ONNX, "ConvTranspose"): transposed.of_convolution,
     (ONNX, "Dropout"): of_dropout,
+    (ONNX, "GatherElements"): of_gathered_elements,
     (ONNX, "Gemm"): of_gemm,
     (ONNX, "GroupNormalization"): of_group_norm,
     (ONNX, "InstanceNormalization"): of_group_norm,
     (ONNX, "LRN"): of_local_response,
+    (ONNX, "LayerNormalization"): of_layer_norm,
     (ONNX, "LSTM"): of_lstm,
     (ONNX, "LogSoftmax"): of_log_softmax,
     (ONNX, "MatMul"): of_mat_mul,
     (ONNX, "MaxPool"): of_max_pool,
     (ONNX, "Scatter"): of_scatter,
+    (ONNX, "ScatterElements"): of_scatter,
     (ONNX, "Softmax"): of_softmax,
     (ONNX, "TopK"): of_top_k,
     (GRAPHCORE, "GroupNormalization"): of_group_norm,

@@ -9,7 +9,7 @@ import numpy as np
 from simulator.graph.program import Copy
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import BOOL, element_count
-from simulator.popart.operators.call import Call
+from simulator.popart.operators.call import Call, broadcast
 from simulator.poplibs import poplin, popnn, popops, poprand
 from simulator.poplibs.popops.expr import _1, _2, _3
 
@@ -118,6 +118,38 @@ def group_norm(call: Call) -> list[Tensor]:
     )
     call.saved = (whitened, deviation)
     return [out, mean, deviation]
+
+
+def layer_norm(call: Call) -> list[Tensor]:
+    """Normalise each row, which goes from an axis to the last; give mean and deviation, too."""
+    data, shape = rows_of(call, call[0]), row_shape(call)
+    mean, deviation = popnn.ln.layerNormStatistics(
+        call.graph, data, call.attribute("epsilon", 1e-5), call.prog, False, True,
+        debugContext=call.name,
+    )  # fmt: skip
+    bias = call[2] if call.has(2) else call.constant(0.0, data.dtype, "bias")
+    scale, bias = (broadcast(tensor, shape).flatten() for tensor in (call[1], bias))
+    out, whitened = popnn.ln.layerNormalise(
+        call.graph, data, scale, bias, mean, deviation, call.prog, call.name
+    )
+    call.saved = (whitened, deviation, scale)
+    found = [out.reshape(call[0].shape)]
+    for place, tensor in ((1, mean), (2, deviation)):
+        if call.wants(place):
+            info = call.outputs[place]
+            found.append(call.cast(tensor, info.device).reshape(info.dims))
+    return found
+
+
+def row_shape(call: Call) -> tuple[int, ...]:
+    """Give the sizes of what a LayerNormalization takes the statistics of."""
+    return call.info().dims[call.axis(-1) :]
+
+
+def rows_of(call: Call, tensor: Tensor) -> Tensor:
+    """View a tensor of the input's shape as [rows, elements of each]."""
+    row = element_count(row_shape(call))
+    return tensor.reshape((tensor.numElements() // max(row, 1), row))
 
 
 def _by_channel(parameter: Tensor, channels: int) -> Tensor:

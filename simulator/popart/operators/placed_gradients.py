@@ -9,6 +9,7 @@ import numpy as np
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT
 from simulator.popart.operators import fields
+from simulator.popart.operators.backward import zeros
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.pointwise_gradients import Grads
 from simulator.popart.operators.windows import in_images, positions
@@ -60,6 +61,15 @@ def of_scatter(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
         debugContext=f"{call.name}/UpdatesGrad",
     )  # fmt: skip
     return [kept, None, taken.reshape(call[2].shape)]
+
+
+def of_gathered_elements(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Add the gradient of each element to the place that it was taken from."""
+    if not call.saved:
+        return [zeros(call, call[0]), None]
+    (places,) = call.saved
+    found = added_at(call, places, grads[0].flatten(), call[0].numElements())
+    return [found.reshape(call[0].shape), None]
 
 
 def of_placed_maximum(call: Call, grads: Tensors) -> Grads:

@@ -11,6 +11,7 @@ from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import UNSIGNED_INT, element_count
 from simulator.popart.ir import GRAPHCORE, ONNX
 from simulator.popart.operators import shapes
+from simulator.popart.operators.activations import FUNCTIONS, of_gelu
 from simulator.popart.operators.backward import Gradient, of_one, summed_to, zeros
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.elementwise import operands
@@ -89,6 +90,26 @@ def of_chosen(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
         chosen = call.map(expr.Select(_3, _3 * 0.0, expr.Equal(_1, _2)), wide, outputs[0], grads[0])
         found.append(summed_to(call, chosen, call[place].shape))
     return found
+
+
+def of_where(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Give the gradient to the tensor that each element was taken of."""
+    condition = broadcast(call[0], outputs[0].shape)
+    found: Grads = [None]
+    for place, kept in ((1, expr.Select(_1, _1 * 0.0, _2)), (2, expr.Select(_1 * 0.0, _1, _2))):
+        made = call.map(kept, grads[0], condition)
+        found.append(summed_to(call, made, call.info(place).dims))
+    return found
+
+
+def of_expand(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Add up the gradients of the repeats along each axis."""
+    return [summed_to(call, grads[0], call.info().dims), None]
+
+
+def of_blocks(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """View the gradient as the input."""
+    return [shapes.blocked_back(call, grads[0])]
 
 
 def of_sum(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
@@ -247,8 +268,11 @@ _MOVED: dict[str, Gradient] = {
     "Cast": of_cast,
     "Clip": of_clip,
     "Concat": of_concat,
+    "DepthToSpace": of_blocks,
+    "Expand": of_expand,
     "Flatten": of_view,
     "Gather": of_gather,
+    "Gelu": of_gelu,
     "GlobalAveragePool": of_global_pool,
     "GlobalMaxPool": of_global_pool,
     "Max": of_chosen,
@@ -260,6 +284,7 @@ _MOVED: dict[str, Gradient] = {
     "Sigmoid": of_non_linearity(_SIGMOID),
     "Shrink": of_shrink,
     "Slice": of_taken,
+    "SpaceToDepth": of_blocks,
     "Split": of_split,
     "Squeeze": of_view,
     "Sum": of_sum,
@@ -267,10 +292,12 @@ _MOVED: dict[str, Gradient] = {
     "Tile": of_tile,
     "Transpose": of_transpose,
     "Unsqueeze": of_view,
+    "Where": of_where,
 }
 POINTWISE: dict[tuple[str, str], Gradient] = {
     **{(ONNX, name): gradient for name, gradient in {**_TWO, **_ONE, **_MOVED}.items()},
     **{(ONNX, name): of_reduction for name in _REDUCED},
+    **{(ONNX, name): function.of_function for name, function in FUNCTIONS.items()},
     (GRAPHCORE, "Gelu"): of_non_linearity(_GELU, by_input=True),
     (GRAPHCORE, "Scale"): of_scale,
     (GRAPHCORE, "Square"): of_one(lambda x, y, g: x * g * 2.0),

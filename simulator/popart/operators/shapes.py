@@ -7,7 +7,7 @@ import numpy as np
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import INT, UNSIGNED_INT, IntArray, element_count
 from simulator.popart.errors import popart_exception
-from simulator.popart.operators.call import Call
+from simulator.popart.operators.call import Call, broadcast
 from simulator.poplibs import popops
 from simulator.poplibs.popops import expr
 from simulator.poplibs.popops.expr import _1, _2
@@ -42,6 +42,40 @@ def transposed(call: Call) -> Tensor:
 def transposed_back(call: Call, made: Tensor) -> Tensor:
     """View a tensor that lies as the output should with the axes of the input."""
     return made.dimShuffle(np.argsort(order_of(call)).tolist())
+
+
+def expanded(call: Call) -> Tensor:
+    """View the elements repeated along the axes that the output has longer."""
+    return broadcast(call[0], call.outputs[0].dims)
+
+
+def _blocks(call: Call) -> tuple[list[int], list[int]]:
+    """Give the input's sizes with blocks of channels, or squares of the image, apart; their order.
+
+    In the order is what the output joins to its dimensions.
+    """
+    batch, channels, height, width = call.info().dims
+    size = int(call.attribute("blocksize"))
+    if call.node.operator == "SpaceToDepth":
+        apart = [batch, channels, height // size, size, width // size, size]
+        return apart, [0, 3, 5, 1, 2, 4]
+    left = channels // size**2
+    if call.attribute("mode", "DCR") == "DCR":
+        return [batch, size, size, left, height, width], [0, 3, 4, 1, 5, 2]
+    return [batch, left, size, size, height, width], [0, 1, 4, 2, 5, 3]
+
+
+def blocked(call: Call) -> Tensor:
+    """View blocks of channels as squares of the image, or the other way."""
+    apart, order = _blocks(call)
+    return call[0].reshape(apart).dimShuffle(order).reshape(call.outputs[0].dims)
+
+
+def blocked_back(call: Call, made: Tensor) -> Tensor:
+    """View a tensor that lies as the output should as the input."""
+    apart, order = _blocks(call)
+    shuffled = made.reshape([apart[axis] for axis in order])
+    return shuffled.dimShuffle(np.argsort(order).tolist()).reshape(call.info().dims)
 
 
 def joined(call: Call) -> Tensor:
@@ -175,14 +209,10 @@ def from_front(call: Call, indices: Tensor, size: int) -> Tensor:
     return call.cast(wrapped, UNSIGNED_INT)
 
 
-def scattered(call: Call) -> Tensor:
-    """Replace elements of a copy: element i of the updates goes to index i of the axis."""
-    axis, shape = call.axis(), call.info().dims
-    if not call.info(1).nelms():
-        return call[0]
-    out = call.copy(call[0], "scattered")
-    inner, picked = element_count(shape[axis + 1 :]), call.info(1).dims
-    places = np.indices(picked)
+def element_places(call: Call) -> Tensor:
+    """Give where each element of input 1 points: its own place, but for the index of the axis."""
+    axis, shape, picked = call.axis(), call.info().dims, call.info(1).dims
+    inner, places = element_count(shape[axis + 1 :]), np.indices(picked)
     strides = [element_count(shape[place + 1 :]) for place in range(len(shape))]
     base = sum(
         (places[place] * stride for place, stride in enumerate(strides) if place != axis),
@@ -190,7 +220,28 @@ def scattered(call: Call) -> Tensor:
     ).reshape(-1)
     along = from_front(call, call[1].flatten(), shape[axis])
     offsets = call.constant(base.astype(np.uint32), UNSIGNED_INT, "offsets")
-    flat = call.map(_1 * inner + _2, along, offsets)
+    return call.map(_1 * inner + _2, along, offsets)
+
+
+def gathered_elements(call: Call) -> Tensor:
+    """Take an element for each index along the axis."""
+    if not call.info(1).nelms():
+        return call[0].flatten().slice(0, 0).reshape(call.info(1).dims)
+    flat = element_places(call)
+    call.saved = (flat,)
+    rows = call[0].flatten().expand([1])
+    taken = popops.multiSlice(
+        call.graph, rows, flat.expand([1]), [0], [1], call.prog, debugContext=call.name
+    )
+    return taken.reshape(call.info(1).dims)
+
+
+def scattered(call: Call) -> Tensor:
+    """Replace elements of a copy: element i of the updates goes to index i of the axis."""
+    if not call.info(1).nelms():
+        return call[0]
+    out = call.copy(call[0], "scattered")
+    flat = element_places(call)
     call.saved = (flat,)
     popops.multiUpdate(
         call.graph,

@@ -17,7 +17,9 @@ from simulator.popart.operators import (
     recurrent,
     reductions,
     shapes,
+    transposed,
 )
+from simulator.popart.operators.activations import FUNCTIONS
 from simulator.popart.operators.call import Call
 from simulator.popart.tensor_info import TensorInfo
 from simulator.poplibs.popnn import NonLinearityType
@@ -64,6 +66,24 @@ def _whole_numbers(node: Node, ir: Ir) -> str:
     return f"input {node.inputs[0]!r} is {info}; a logarithm is of FLOAT or FLOAT16"
 
 
+def _wide_scale(node: Node, ir: Ir) -> str:
+    """Say which parameter of a LayerNormalization differs between rows."""
+    axis = int(node.attributes.get("axis", -1))
+    dims = ir.infos[node.inputs[0]].dims
+    row = dims[axis:] if axis < 0 else dims[axis - len(dims) :]
+    for name in filter(None, node.inputs[1:3]):
+        info = ir.infos[name]
+        if any(size != 1 for size in info.dims[: max(len(info.dims) - len(row), 0)]):
+            return f"input {name!r} is {info}; at most {list(row)}, for all rows, would be needed"
+    return ""
+
+
+def _reduced_updates(node: Node, ir: Ir) -> str:
+    """Say how a scatter joins updates with what is there, where they do not replace it."""
+    kind = node.attributes.get("reduction", "none")
+    return "" if kind == "none" else f"reduction {kind!r}; 'none' would be needed"
+
+
 _U = elementwise.unary
 _VIEW = "21 23 24 25"  # versions that only added types
 _RELU, _TANH = NonLinearityType.RELU, NonLinearityType.TANH
@@ -99,6 +119,7 @@ _ELEMENTWISE = {
     "OneHot": _row("9 11 28", elementwise.one_hot, 1),
     "Or": _row("1 7", elementwise.binary("LOGICAL_OR")),
     "Pow": _row("1 7 12 13 15", elementwise.power),
+    "Round": _row("11 22", _U("NEARBY_INT")),
     "Reciprocal": _row("6 13", _U("INVERSE")),
     "Relu": _row("6 13 14", elementwise.non_linearity(_RELU)),
     "Shrink": _row("9", elementwise.shrink),
@@ -111,6 +132,9 @@ _ELEMENTWISE = {
     "Sum": _row("6 8 13", elementwise.several("ADD")),
     "Tan": _row("7 22", _U("TAN")),
     "Tanh": _row("6 13", elementwise.non_linearity(_TANH)),
+    "Where": _row("9 16", elementwise.where),
+    "Xor": _row("1 7", elementwise.binary("NOT_EQUAL")),
+    **{name: _row(function.versions, function.lower) for name, function in FUNCTIONS.items()},
 }
 _REDUCED = {
     "ReduceL1": "1 11 13 18",
@@ -146,15 +170,21 @@ def _view(versions: str, *static: int) -> Operator:
     return replace(_row(versions, shapes.reshaped, *static), back=shapes.reshaped_back)
 
 
+_BLOCKED = replace(_row("1 11 13", shapes.blocked), back=shapes.blocked_back)
 _SHAPES = {
     "Concat": _row("1 4 11 13", shapes.joined),
+    "DepthToSpace": _BLOCKED,
+    "Expand": _row("8 13", shapes.expanded, 1),
     "Flatten": _view(f"1 9 11 13 {_VIEW}"),
     "Gather": replace(_row("1 11 13", shapes.gathered), layouts={0: shapes.gather_input}),
+    "GatherElements": _row("11 13", shapes.gathered_elements),
     "Identity": replace(_row(f"1 13 14 16 19 {_VIEW}", shapes.same), back=shapes.reshaped_back),
     "Pad": _row(f"2 11 13 18 19 {_VIEW}", shapes.padded, 1, 3),
     "Reshape": _view(f"5 13 14 19 {_VIEW}", 1),
     "Scatter": _row("9 11", shapes.scattered),
+    "ScatterElements": replace(_row("11 13 16 18", shapes.scattered), lacks=_reduced_updates),
     "Slice": _row("1 10 11 13", shapes.sliced, 1, 2, 3, 4),
+    "SpaceToDepth": replace(_BLOCKED, versions=(1, 13)),
     "Split": _row("2 11 13 18", shapes.split, 1),
     "Squeeze": _view(f"1 11 13 {_VIEW}", 1),
     "Tile": _row("1 6 13", shapes.tiled, 1, 2),
@@ -169,6 +199,9 @@ _LAYERS = {
         _row("1 11 22", fields.convolution),
         layouts={0: fields.conv_input, 1: fields.conv_weights},
     ),
+    "ConvTranspose": replace(
+        _row("1 11 22", transposed.convolution), layouts={1: transposed.weights}
+    ),
     "Dropout": _row("6 7 10 12 13 22", norms.dropout, 1, 2),
     "Gemm": replace(
         _row("6 7 9 11 13", products.gemm),
@@ -179,6 +212,7 @@ _LAYERS = {
     "InstanceNormalization": _row("6 22", norms.instance_norm),
     "LRN": _row("1 13", fields.local_response),
     "LSTM": replace(_row("1 7 14 22", recurrent.onnx_lstm), lacks=_unknown_activation),
+    "LayerNormalization": replace(_row("17", norms.layer_norm), lacks=_wide_scale),
     "MatMul": replace(
         _row("1 9 13", products.mat_mul),
         layouts={0: products.mat_mul_input(0), 1: products.mat_mul_input(1)},

@@ -1,0 +1,94 @@
+"""What ONNX defines an operator by: the nodes of its function, where it has no lowering."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import onnx
+
+from simulator.popart.ir import ONNX
+
+GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
+
+
+def function_of(
+    proto: onnx.NodeProto, opset: int, types: Sequence[onnx.TypeProto]
+) -> onnx.FunctionProto | None:
+    """Give the function that defines a node of ai.onnx; None when it has none.
+
+    `types` are those of its inputs, empty for one that is not given. A function whose nodes have
+    graphs of their own is left out.
+    """
+    if proto.domain not in ("", ONNX) or not onnx.defs.has(proto.op_type, opset, ""):
+        return None
+    schema = onnx.defs.get_schema(proto.op_type, opset, "")
+    made = onnx.FunctionProto()
+    versions = schema.function_opset_versions or schema.context_dependent_function_opset_versions
+    if not versions:
+        return None
+    version = max((v for v in versions if v <= opset), default=min(versions))
+    if schema.function_opset_versions:
+        made.ParseFromString(schema.get_function_with_opset_version(version))
+    else:
+        given = [kind.SerializeToString() for kind in types]
+        found = schema.get_context_dependent_function_with_opset_version(
+            version, proto.SerializeToString(), given
+        )
+        made.ParseFromString(found)
+    inner = [attribute for node in made.node for attribute in node.attribute]
+    if not made.node or any(attribute.type in GRAPHS for attribute in inner):
+        return None
+    _give_defaults(made, schema)
+    return made
+
+
+def _give_defaults(function: onnx.FunctionProto, schema: onnx.defs.OpSchema) -> None:
+    """Add the defaults of attributes, which the operator has and its function does not."""
+    for name in function.attribute:
+        default = schema.attributes[name].default_value
+        if default.type:
+            function.attribute_proto.append(default)
+
+
+def body_of(
+    function: onnx.FunctionProto, call: onnx.NodeProto, name: str
+) -> list[tuple[str, onnx.NodeProto]]:
+    """Give the nodes that stand for a call of a function, with names: those that outputs need.
+
+    Their own tensors are called NAME:TENSOR. What PopART's builder noted of the call, all have.
+    """
+    renamed = dict.fromkeys(function.input, "") | dict(
+        zip(function.input, call.input, strict=False)
+    )
+    renamed |= {i: o for i, o in zip(function.output, call.output, strict=False) if o}
+    given = {a.name: a for a in [*function.attribute_proto, *call.attribute]}
+    notes = [a for a in call.attribute if a.name.startswith("__")]
+    needed = {i for i, o in zip(function.output, call.output, strict=False) if o}
+    found = []
+    for node in reversed(function.node):
+        if not needed.intersection(node.output):
+            continue
+        needed.update(node.input)
+        label = f"{name}/{next(filter(None, node.output))}"
+        found.append((label, _renamed(node, renamed, given, notes, name)))
+    return found[::-1]
+
+
+def _renamed(
+    node: onnx.NodeProto,
+    renamed: Mapping[str, str],
+    given: Mapping[str, onnx.AttributeProto],
+    notes: Sequence[onnx.AttributeProto],
+    name: str,
+) -> onnx.NodeProto:
+    """Give a node of a function with the tensors and attributes of a call."""
+    made = onnx.NodeProto(op_type=node.op_type, domain=node.domain)
+    for side, names in ((made.input, node.input), (made.output, node.output)):
+        side.extend(renamed.get(tensor, f"{name}:{tensor}") if tensor else "" for tensor in names)
+    for attribute in node.attribute:
+        value = given.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+        if value is not None:
+            made.attribute.add().CopyFrom(value)
+            made.attribute[-1].name = attribute.name
+    made.attribute.extend(notes)
+    return made
