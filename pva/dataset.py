@@ -8,7 +8,7 @@ into the `values` of their column.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -272,6 +272,13 @@ class Dataset:
             raise InconsistentDataError(self.name, f"no row {row}", wanted, place=array)
         first: Values = found[0]
         return first
+
+    def __deepcopy__(self, memo: object) -> Dataset:
+        return self  # what it holds never changes
+
+    def __reduce__(self) -> Never:
+        wanted = "pickle the report, which is opened anew from its path, or a frame"
+        raise TypeError(f"{self.name}: what shows a report cannot be pickled; {wanted}")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Dataset):

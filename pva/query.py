@@ -63,6 +63,7 @@ TYPES = {
 DTYPES = {"BIGINT": "int64", "DOUBLE": "float64", "BOOLEAN": "bool", "VARCHAR": "str"}
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 
+SHOW_TABLES = re.compile(r"\s*show\s+(all\s+)?tables\s*;?\s*", re.IGNORECASE)
 NO_COLUMN = (
     re.compile(r'column "([^"]+)" (?:was )?not found', re.IGNORECASE),
     re.compile(r'does not have a column named "([^"]+)"'),
@@ -82,15 +83,26 @@ class _Column:
 
 
 def select(data: Dataset, query: str) -> pd.DataFrame:
-    """Answer one SELECT, by DuckDB when it is installed, else by SQLite.
+    """Answer one SELECT, by DuckDB when it is installed, else by SQLite; or name the tables.
 
     Raises QueryError, NotRecordedError, and MissingPackageError where SQLite is not enough.
     """
+    if not isinstance(query, str):
+        raise QueryError(data.name, f"the query is {query!r}", "give one SELECT, as a text")
+    if SHOW_TABLES.fullmatch(query):
+        return _tables(data)
     try:
         import duckdb  # noqa: F401
     except ImportError:
         return by_sqlite(data, query)
     return by_duckdb(data, query)
+
+
+def _tables(data: Dataset) -> pd.DataFrame:
+    """Name what this report has; a connection has only what its query speaks of."""
+    import pandas as pd
+
+    return pd.DataFrame({"name": pd.array([name for name in NAMES if data.has(name)], dtype="str")})
 
 
 def by_duckdb(data: Dataset, query: str) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -110,6 +110,12 @@ class Report(Shown):
             return cls(graph)
         return cls.of(registry.of_profiles(graph, execution))
 
+    def __reduce__(self) -> tuple[Callable[..., Report], tuple[Any, ...]]:
+        """Be pickled as a path: who unpickles it opens the file anew."""
+        if self._held is not None:
+            return Report.of, (self._held,)
+        return Report, (self.path, self._debug_path)
+
     def _read(self) -> Dataset:
         if self._held is not None:
             return self._held
@@ -178,6 +184,7 @@ class Report(Shown):
         """Answer one SELECT over the tables and arrays that `frames` has.
 
         A table also has a column `row`, from 0, that others refer to: steps.program = programs.row.
+        `show tables` names those that this report has.
         Whole numbers divide to whole numbers; what is missing or divided by zero is null. By DuckDB
         when it is installed, else by SQLite over tables that are not large.
         Raises QueryError, NotRecordedError and MissingPackageError.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -53,6 +53,7 @@ class Trace(Shown):
         if align not in ("wall", "start"):
             raise PvaError(f"align={align!r}", "no such way", "wall or start")
         given = [path] if isinstance(path, str | PathLike) else list(path)
+        self._align = align
         self.paths = tuple(_file(Path(fspath(one))) for one in given)
         self._file = trace_files.open_files(self.paths, by_wall_clock=align == "wall")
         self.path = self._file.path
@@ -61,6 +62,10 @@ class Trace(Shown):
         except BaseException:
             self._file.close()
             raise
+
+    def __reduce__(self) -> tuple[Callable[..., Trace], tuple[tuple[Path, ...]]]:
+        """Be pickled as its paths: who unpickles it opens the files anew."""
+        return partial(Trace, align=self._align), (self.paths,)
 
     def reload(self) -> bool:
         """Take in what was written since; tell whether there was something."""

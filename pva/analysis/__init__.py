@@ -1,13 +1,11 @@
 """Questions to a report or a host trace; each function gives a DataFrame or a dataclass.
 
-`CATALOGUE` names them all; `tilescope show NAME REPORT` and `docs/analyses.md` come from it.
+`CATALOGUE` names them all, and each may be imported from here; `tilescope show NAME REPORT` and
+`docs/analyses.md` come from it.
 `COMPARISONS` names those of two reports, for `tilescope compare A B`.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 from pva.analysis import (
     balance,
@@ -40,11 +38,11 @@ from pva.analysis import (
     timing,
     written_programs,
 )
+from pva.analysis.catalogue import Analysis, Catalogue
+from pva.errors import nearest
 
-Analysis = Callable[..., Any]
-
-CATALOGUE: dict[str, Analysis] = {
-    analysis.__name__: analysis
+CATALOGUE = Catalogue(
+    (analysis.__name__, analysis)
     for analysis in (
         insights.insights,
         insights.unchecked_rules,
@@ -151,11 +149,11 @@ CATALOGUE: dict[str, Analysis] = {
         host.channel_statistics,
         host.longest_events,
     )
-}
+)
 
 # Questions to two reports, before and after.
-COMPARISONS: dict[str, Analysis] = {
-    comparison.__name__: comparison
+COMPARISONS = Catalogue(
+    (comparison.__name__, comparison)
     for comparison in (
         compare.compare_figures,
         compare.compare_categories,
@@ -171,4 +169,18 @@ COMPARISONS: dict[str, Analysis] = {
         compare.compare_operation_memory,
         compare.compare_programs,
     )
-}
+)
+
+
+def __getattr__(name: str) -> Analysis:
+    found = CATALOGUE.get(name) or COMPARISONS.get(name)
+    if found is None:
+        hint = (
+            "" if name.startswith("_") else nearest(name, [*CATALOGUE, *COMPARISONS], "CATALOGUE")
+        )
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; {hint}")
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *CATALOGUE, *COMPARISONS})

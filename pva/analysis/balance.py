@@ -17,7 +17,7 @@ from pva.analysis.programs import (
     labels,
     phases,
 )
-from pva.analysis.selection import chosen, tile_count
+from pva.analysis.selection import chosen, rows_wanted, tile_count
 from pva.errors import NotRecordedError
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def tile_balance(report: Report) -> pd.DataFrame:
 
     `cycles` are those of the slowest tile in one execution, `mean_cycles` those of the mean tile,
     and `tile_balance` their ratio; `active_tiles` did something at all. `lost_cycles` is what all
-    `executions` would save at most if every tile had the mean. Compute sets and exchanges of the
-    recorded runs, the largest loss first. Raises NotRecordedError.
+    `executions` would save at most if every tile had the mean. Compute sets and exchanges (those
+    with the host, too) of the recorded runs, the largest loss first. Raises NotRecordedError.
     """
     import pandas as pd
 
@@ -179,7 +179,7 @@ def slowest_tiles(report: Report, *, step: int | None = None, count: int = 10) -
     step = chosen("step", step, data.length("steps"))
     values = _cycles_of_step(report, step)
     cycles = values["cycles"]
-    tiles = np.argsort(-cycles, kind="stable")[:count]
+    tiles = np.argsort(-cycles, kind="stable")[: rows_wanted(count)]
     program = data.column("steps", "program")[step : step + 1]
     return pd.DataFrame(
         {

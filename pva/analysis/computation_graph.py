@@ -45,11 +45,12 @@ class Neighbourhood:
 def graph_nodes(report: Report, *, ipu: int | None = None, tile: int | None = None) -> pd.DataFrame:
     """Give the nodes of the computation graph: what reads and writes variables, and variables.
 
-    `key` names a node in `graph_edges`; `kind` is variable, or the type of the program; `bytes`
-    those of the variable, or of all variables that the program touches; `reads` and `writes` count
-    its neighbours: those that it reads and writes, or that read and write it. Most bytes first. Of
-    a `tile` or an `ipu`, the variables that lie there, with their bytes on it. Raises
-    SelectionError, NotRecordedError.
+    `key` names a node in `graph_edges`; `kind` is variable, or the type of the program; programs
+    that run the same compute set or exchange are one node, that of the first. `bytes` are those of
+    the variable, or of all variables that the program touches; `reads` and `writes` count its
+    neighbours: those that it reads and writes, or that read and write it. Most bytes first. Of a
+    `tile` or an `ipu`, the variables that lie there, with their bytes on it. Raises SelectionError,
+    NotRecordedError.
     """
     import pandas as pd
 

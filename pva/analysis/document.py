@@ -5,13 +5,16 @@ from __future__ import annotations
 import inspect
 import textwrap
 
-from pva.analysis import CATALOGUE, Analysis
+from pva.analysis import CATALOGUE
+from pva.analysis.catalogue import Analysis, told
 from pva.analysis.columns import COLUMNS
 
 _HEAD = """# Analyses
 
-Each is a function of `pva.analysis` that takes a report (or a host trace) and gives a DataFrame or
-a small frozen dataclass. They are in `pva.analysis.CATALOGUE` by name, and on the command line:
+Each is a function that takes a report (or a host trace) and gives a DataFrame or a small frozen
+dataclass: `pva.analysis.CATALOGUE["cycles_by_program"](report)`. They are imported from the module
+that stands with each, or from `pva.analysis` where no module there has the name, and run on the
+command line:
 
     tilescope show NAME REPORT [OPTIONS] [--where 'COLUMN OP VALUE'] [--sort COLUMN] [--limit N]
                                [--format table|json|csv|parquet]
@@ -25,13 +28,9 @@ _ENTRIES = tuple(CATALOGUE.items())
 
 def markdown() -> str:
     """Write the page."""
-    contents = [f"| [{name}](#{name}) | {_first_line(analysis)} |" for name, analysis in _ENTRIES]
+    contents = [f"| [{name}](#{name}) | {told(analysis)} |" for name, analysis in _ENTRIES]
     table = "\n".join(["| analysis | what it tells |", "| --- | --- |", *contents, ""])
     return "\n".join([_HEAD, table, *(_section(*entry) for entry in _ENTRIES)])
-
-
-def _first_line(analysis: Analysis) -> str:
-    return (inspect.getdoc(analysis) or "").partition("\n")[0]
 
 
 def _section(name: str, analysis: Analysis) -> str:

@@ -152,8 +152,8 @@ def vertices_by_compute_set(report: Report, *, compute_set: int | None = None) -
     names = ("compute_set", "vertex_type", "count")
     rows, types, counts = (data.column("compute_set_vertices", name) for name in names)
     if compute_set is not None:
-        chosen("compute set", compute_set, len(data.column("compute_sets", "name")))
-        here = rows == compute_set
+        wanted = chosen("compute set", compute_set, len(data.column("compute_sets", "name")))
+        here = rows == wanted
         rows, types, counts = rows[here], types[here], counts[here]
     frame = pd.DataFrame(
         {

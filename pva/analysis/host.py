@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pva.analysis.selection import rows_wanted
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -49,13 +51,14 @@ def longest_events(trace: Trace, *, count: int = 20) -> pd.DataFrame:
     """
     import pandas as pd
 
-    parts = [_longest(trace, thread, count) for thread in trace.threads]
+    wanted = rows_wanted(count)
+    parts = [_longest(trace, thread, wanted) for thread in trace.threads]
     if not parts:
         return pd.DataFrame(columns=list(_EVENT_COLUMNS))
     frame = pd.concat(parts, ignore_index=True)
     return frame.sort_values(
         ["self_ns", "begin_ns"], ascending=[False, True], ignore_index=True
-    ).head(count)
+    ).head(wanted)
 
 
 _EVENT_COLUMNS = ("label", "channel", "pid", "tid", "begin_ns", "duration_ns", "self_ns")

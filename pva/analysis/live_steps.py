@@ -9,7 +9,7 @@ import numpy as np
 
 from pva.analysis.liveness import Rows, depths, sizes_on
 from pva.analysis.programs import OPERANDS, labels
-from pva.analysis.selection import chosen, program_texts, tile_count
+from pva.analysis.selection import program_texts, several, tile_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +63,7 @@ def live_over_tiles(
     data = report.dataset
     steps = chosen_steps(report, steps)
     count = tile_count(report)
-    rows = np.array([chosen("tile", tile, count) for tile in tiles] or range(count), dtype=np.int64)
+    rows = np.array(several("tile", tiles, count) or range(count), dtype=np.int64)
     names = ("variable", "tile", "bytes")
     variables, places, sizes = (data.column("variable_pieces", name) for name in names)
     always = np.asarray(data.array("always_live_bytes"))[rows]
@@ -148,17 +148,16 @@ def lifetime_intervals(report: Report, *, variables: Sequence[int] = ()) -> pd.D
     sizes = data.column("variables", "bytes")
     names = ("variable", "begin", "end")
     rows, begin, end = (data.column("variable_intervals", name) for name in names)
+    variables = several("variable", variables, len(sizes))
     if not variables:
         known = np.unique(rows)
         variables = known[np.argsort(-sizes[known], kind="stable")][:10].tolist()
-    for variable in variables:
-        chosen("variable", variable, len(sizes))
     steps = data.length("liveness_steps")
     always = [row for row in variables if data.column("variables", "always_live")[row]]
     rows = np.concatenate((rows, np.array(always, dtype=rows.dtype)))
     begin = np.concatenate((begin, np.zeros(len(always), dtype=begin.dtype)))
     end = np.concatenate((end, np.full(len(always), steps, dtype=end.dtype)))
-    place = {row: number for number, row in enumerate(dict.fromkeys(variables))}
+    place = {row: number for number, row in enumerate(variables)}
     mine = np.flatnonzero(np.isin(rows, list(place)))
     places = np.array([place[row] for row in rows[mine].tolist()], dtype=np.int64)
     order = np.lexsort((begin[mine], places))
@@ -177,9 +176,7 @@ def lifetime_intervals(report: Report, *, variables: Sequence[int] = ()) -> pd.D
 def chosen_steps(report: Report, steps: Sequence[int]) -> list[int]:
     """Give the steps that are there, each once; without any the peak. Raises SelectionError."""
     live = report.dataset.column("liveness_steps", "bytes")
-    if not steps:
-        return [int(live.argmax())] if len(live) else []
-    return [chosen("step", step, len(live)) for step in dict.fromkeys(steps)]
+    return several("step", steps, len(live)) or ([int(live.argmax())] if len(live) else [])
 
 
 def _alive(report: Report, step: int) -> Rows:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.selection import chosen, tile_count, tiles_of
+from pva.analysis.selection import chosen, rows_wanted, tile_count, tiles_of
 from pva.units import KILOBYTE
 
 if TYPE_CHECKING:
@@ -203,7 +203,8 @@ def fullest_tiles(
     frame = frame.rename(columns={"total_including_gaps": "bytes"})[
         ["tile", "ipu", "bytes", "free"]
     ]
-    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True).head(count)
+    frame = frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+    return frame.head(rows_wanted(count))
 
 
 @dataclass(frozen=True, slots=True)

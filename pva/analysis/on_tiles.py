@@ -15,7 +15,7 @@ from pva.analysis.exchanges import KINDS, exchange_names
 from pva.analysis.memory import CATEGORY_LABELS, VERTEX_PARTS
 from pva.analysis.programs import EXCHANGES, OPERANDS, Integers, moved_bytes, summed
 from pva.analysis.regions import REGIONS
-from pva.analysis.selection import chosen, tile_count
+from pva.analysis.selection import several, tile_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,17 +26,17 @@ Tiles = tuple[int, ...]
 MOST_COLUMNS = 12  # tiles that get a column of their own
 
 
-def _rows(report: Report, tiles: Tiles) -> npt.NDArray[np.int64]:
-    """Give the tiles to add up: those chosen, or all."""
+def _chosen(report: Report, tiles: Tiles) -> tuple[Tiles, npt.NDArray[np.int64]]:
+    """Give the tiles that were chosen, and those to add up: the same, or all."""
     count = tile_count(report)
-    if not tiles:
-        return np.arange(count)
-    return np.array([chosen("tile", tile, count) for tile in tiles], dtype=np.int64)
+    own = tuple(several("tile", tiles, count))
+    return own, np.array(own or range(count), dtype=np.int64)
 
 
 def own_columns(tiles: Tiles) -> dict[str, int]:
     """Name the column of each tile that has one, with its place among the tiles."""
-    named = tiles[:MOST_COLUMNS] if len(tiles) > 1 else ()
+    own = tuple(dict.fromkeys(tiles))
+    named = own[:MOST_COLUMNS] if len(own) > 1 else ()
     return {f"tile_{tile}": place for place, tile in enumerate(named)}
 
 
@@ -55,7 +55,8 @@ def tile_details(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     """
     import pandas as pd
 
-    data, rows = report.dataset, _rows(report, tiles)
+    data = report.dataset
+    tiles, rows = _chosen(report, tiles)
     single = 0 < len(tiles) <= MOST_COLUMNS
     whole = "chosen_tiles" if tiles else "all_tiles"
     names = [f"tile_{tile}" for tile in tiles] if single else [whole]
@@ -124,12 +125,14 @@ def _live(report: Report, wanted: Any) -> list[tuple[str, str, Integers]]:
 def vertices_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     """Tell what each vertex type takes on the chosen tiles, or on all, the most first.
 
-    `vertices` in all compute sets, `code` once a tile, `state` of all of them; `total` is the sum
-    of both. Raises SelectionError, NotRecordedError.
+    `vertices` in all compute sets (-1 where it was not recorded on which tiles they lie), `code`
+    once a tile, `state` of all of them; `total` is the sum of both. Raises SelectionError,
+    NotRecordedError.
     """
     import pandas as pd
 
-    data, rows = report.dataset, _rows(report, tiles)
+    data = report.dataset
+    tiles, rows = _chosen(report, tiles)
     name = "memory_by_vertex_type"
     code = data.array(f"{name}_code")[:, rows]
     total = data.array(f"{name}_total")[:, rows]
@@ -148,23 +151,27 @@ def vertices_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
 
 
 def _vertices(report: Report, owner: str, count: int, rows: npt.NDArray[np.int64]) -> Integers:
-    """Count the vertices on these tiles by vertex type or by compute set."""
+    """Count the vertices on these tiles by vertex type or by compute set; -1 is not recorded."""
     data = report.dataset
     owners = data.column("compute_set_vertices", owner)
-    if len(rows) == tile_count(report) or not data.has("vertex_count_by_tile"):
+    if len(rows) == tile_count(report):
         return summed(owners, data.column("compute_set_vertices", "count"), count)
+    if not data.has("vertex_count_by_tile"):
+        return np.full(count, -1)
     return summed(owners, data.array("vertex_count_by_tile")[:, rows].sum(axis=1), count)
 
 
 def compute_sets_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     """Tell what each compute set takes on the chosen tiles, or on all, the most first.
 
-    `state` of its `vertices`, and `code`, which other compute sets share; `instances` are the
-    programs that run it. Raises SelectionError, NotRecordedError.
+    `state` of its `vertices` (-1 where it was not recorded on which tiles they lie), and `code`,
+    which other compute sets share; `instances` are the programs that run it. Raises SelectionError,
+    NotRecordedError.
     """
     import pandas as pd
 
-    data, rows = report.dataset, _rows(report, tiles)
+    data = report.dataset
+    tiles, rows = _chosen(report, tiles)
     name = "memory_by_compute_set"
     parts = [data.array(f"{name}_{part}")[:, rows] for part in VERTEX_PARTS]
     state: Integers = np.sum(parts, axis=0)
@@ -195,7 +202,7 @@ def exchanges_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     """
     import pandas as pd
 
-    rows = _rows(report, tiles)
+    tiles, rows = _chosen(report, tiles)
     parts = [_exchanges(report, tag, rows, tiles) for tag in EXCHANGES]
     frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
     idle = (frame[["code_bytes", "bytes_received", "bytes_sent"]] <= 0).all(axis=1)
@@ -236,7 +243,8 @@ def variables_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     """
     import pandas as pd
 
-    data, rows = report.dataset, _rows(report, tiles)
+    data = report.dataset
+    tiles, rows = _chosen(report, tiles)
     count = len(data.column("variables", "name"))
     if tiles:
         values = _pieces_on(report, rows, count)

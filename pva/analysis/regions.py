@@ -22,8 +22,9 @@ def memory_by_region(
 ) -> pd.DataFrame:
     """Give the bytes in each region of the tiles' memory, and which tile has the most there.
 
-    `gaps` are what alignment and fragmentation leave unused inside the region. Overflowed is what
-    does not fit. Raises SelectionError, NotRecordedError.
+    `gaps` are what alignment and fragmentation leave unused inside the region: `fullest_bytes`, of
+    `fullest_tile`, are with them, `bytes` without. Overflowed is what does not fit. Raises
+    SelectionError, NotRecordedError.
     """
     import pandas as pd
 

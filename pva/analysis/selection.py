@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +20,32 @@ class SelectionError(PvaError):
 
 
 def chosen(what: str, number: int, count: int) -> int:
-    """Give `number` back when it is one of 0 to `count` - 1; raises SelectionError."""
-    if 0 <= number < count:
-        return number
+    """Give `number` back when it is one of 0 to `count` - 1; raises SelectionError.
+
+    A row of a frame may have it as a float: 3.0 is 3, and 3.5 is not there.
+    """
+    with suppress(TypeError, ValueError):  # a text, an array
+        if 0 <= number < count and int(number) == number:
+            return int(number)
     known = f"the report has {what}s 0 to {count - 1:,}" if count else f"the report has no {what}s"
-    raise SelectionError(f"{what} {number}", "not there", known)
+    shown = repr(number) if isinstance(number, str) else number
+    raise SelectionError(f"{what} {shown}", "not there", known)
+
+
+def several(what: str, numbers: int | Iterable[int], count: int) -> list[int]:
+    """Give the numbers chosen, each once: of a list, of an array, or one by itself.
+
+    Raises SelectionError.
+    """
+    given: Any = [numbers] if isinstance(numbers, str) else np.ravel(np.asarray(numbers)).tolist()
+    return list(dict.fromkeys(chosen(what, number, count) for number in given))
+
+
+def rows_wanted(count: int) -> int:
+    """Give `count` back when so many rows can be given; raises SelectionError."""
+    if count < 0:
+        raise SelectionError(f"count {count}", "less than 0", "give how many rows")
+    return count
 
 
 def tile_count(report: Report) -> int:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pva.analysis.memory import CATEGORY_LABELS, category_by_tile
 from pva.analysis.programs import summed
 from pva.analysis.regions import REGIONS
-from pva.analysis.selection import SelectionError, chosen, tile_count
+from pva.analysis.selection import SelectionError, several, tile_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,7 +125,7 @@ def variables_by_tile(report: Report, *, variables: tuple[int, ...] = ()) -> pd.
 
     data = report.dataset
     sizes = data.column("variables", "bytes")
-    wanted = [chosen("variable", number, len(sizes)) for number in variables]
+    wanted = several("variable", variables, len(sizes))
     wanted = wanted or np.argsort(-sizes, kind="stable")[:4].tolist()
     count = tile_count(report)
     columns = {}

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pva.analysis.execution import device_microseconds
 from pva.analysis.programs import PHASES, Integers, elapsed, executions_of_rows, labels, phases
-from pva.analysis.selection import chosen, program_texts
+from pva.analysis.selection import chosen, program_texts, rows_wanted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +34,7 @@ def longest_steps(report: Report, *, run: int | None = None, count: int = 20) ->
         row = chosen("run", run, len(data.column("runs", "name")))
         first, end = (int(data.column("runs", name)[row]) for name in ("first_step", "end_step"))
         of_run = of_run[first:end]
-    steps = of_run[np.argsort(-cycles[of_run], kind="stable")][:count]
+    steps = of_run[np.argsort(-cycles[of_run], kind="stable")][: rows_wanted(count)]
     programs = data.column("steps", "program")[steps]
     return pd.DataFrame(
         {

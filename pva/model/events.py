@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, Never, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from pva.errors import PvaError
 from pva.model.nesting import Check, Nesting, nest, self_times
 from pva.model.show import Shown, table
+from pva.model.views import Listed
 
 Integers = npt.NDArray[np.int64]
 
@@ -194,7 +195,7 @@ class Event(Shown):
         return (repr(self.label),)
 
 
-class Events(Sequence[Event]):
+class Events(Listed[Event]):
     """Events of one thread, made when asked for."""
 
     __slots__ = ("_rows", "_thread")
@@ -213,7 +214,11 @@ class Events(Sequence[Event]):
     def __getitem__(self, index: int | slice) -> Event | Events:
         if isinstance(index, slice):
             return Events(self._thread, self._rows[index])
-        return Event(self._thread, int(self._rows[index]))
+        try:
+            row = int(self._rows[index])
+        except IndexError:
+            raise self._outside(index) from None
+        return Event(self._thread, row)
 
     def __repr__(self) -> str:
         return f"<{len(self)} events of thread {self._thread.tid}>"
@@ -238,6 +243,13 @@ class Thread(Shown):
         self.count = count  # of its events, known without reading them
         self.names = names
         self._load = load
+
+    def __deepcopy__(self, memo: object) -> Thread:
+        return self  # what it shows never changes
+
+    def __reduce__(self) -> Never:
+        wanted = "pickle the trace, which is opened anew from its path, or a frame"
+        raise TypeError(f"what shows a trace cannot be pickled; {wanted}")
 
     @cached_property
     def columns(self) -> ThreadColumns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, overload
 
@@ -48,7 +49,36 @@ class Item(Shown):
         return str(self._data.stored(table, column)[self._row])
 
 
-class Items(Sequence[T]):
+class Listed(Sequence[T]):
+    """What is compared, added and pickled like a list, which libpva has in its place."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, list | Listed):
+            return NotImplemented
+        return len(self) == len(other) and all(map(operator.eq, self, other))
+
+    def __add__(self, other: list[T] | Listed[T]) -> list[T]:
+        return [*self, *other] if isinstance(other, list | Listed) else NotImplemented
+
+    def __radd__(self, other: list[T]) -> list[T]:
+        return [*other, *self] if isinstance(other, list) else NotImplemented
+
+    def __reduce__(self) -> tuple[type, tuple[list[T]]]:
+        return list, (list(self),)
+
+    def __repr__(self) -> str:
+        first = [repr(item) for item in self[: _printed["items"]]]
+        more = [] if len(first) == len(self) else [f"... {len(self)} in all"]
+        return f"[{', '.join(first + more)}]"
+
+    def _outside(self, place: object) -> IndexError:
+        return IndexError(f"index {place} is not there; there are {len(self):,}")
+
+
+class Items(Listed[T]):
     """A sequence that makes its items when they are asked for."""
 
     __slots__ = ("_make", "_rows")
@@ -69,20 +99,21 @@ class Items(Sequence[T]):
     def __getitem__(self, place: int | slice) -> T | Items[T]:
         if isinstance(place, slice):
             return Items(self._rows[place], self._make)
-        return self._make(self._rows[place])
+        try:
+            row = self._rows[place]
+        except IndexError:
+            raise self._outside(place) from None
+        return self._make(row)
 
     def __iter__(self) -> Iterator[T]:
         return map(self._make, self._rows)
-
-    def __repr__(self) -> str:
-        return _shown(self)
 
     def _repr_html_(self) -> str:
         first = [item for item in self[: _printed["items"]] if isinstance(item, Shown)]
         return table(first, len(self) - len(first))
 
 
-class Numbers(Sequence[int]):
+class Numbers(Listed[int]):
     """A row of an array as a sequence of plain whole numbers; NumPy takes it without a copy."""
 
     __slots__ = ("_values",)
@@ -100,7 +131,10 @@ class Numbers(Sequence[int]):
     def __getitem__(self, place: slice) -> Numbers: ...
 
     def __getitem__(self, place: int | slice) -> int | Numbers:
-        found = self._values[place]
+        try:
+            found = self._values[place]
+        except IndexError:
+            raise self._outside(place) from None
         return Numbers(found) if isinstance(place, slice) else int(found)
 
     def __iter__(self) -> Iterator[int]:
@@ -112,23 +146,12 @@ class Numbers(Sequence[int]):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Numbers):
             return bool(np.array_equal(self._values, other._values))
-        return list(self) == other if isinstance(other, list) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return _shown(self)
+        return super().__eq__(other)
 
 
 def print_length(items: int) -> None:
     """Set how many items a list shows when printed."""
     _printed["items"] = max(items, 0)
-
-
-def _shown(items: Items[Any] | Numbers) -> str:
-    first = [repr(item) for item in items[: _printed["items"]]]
-    more = [] if len(first) == len(items) else [f"... {len(items)} in all"]
-    return f"[{', '.join(first + more)}]"
 
 
 def chosen(what: str, index: int, count: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -198,3 +199,34 @@ def test_every_analysis_says_what_it_gives(name: str) -> None:
 
 def test_page_is_what_the_catalogue_says() -> None:
     assert PAGE.read_text(encoding="utf-8") == markdown(), "write it again: make documents"
+
+
+def test_each_analysis_is_imported_from_pva_analysis_where_no_module_has_its_name() -> None:
+    from pva import analysis
+
+    modules = {file.stem for file in Path(analysis.__file__).parent.iterdir()}
+    assert sorted(modules & set(CATALOGUE)) == [
+        "blocks",
+        "insights",
+        "program_stages",
+        "program_tree",
+    ]
+    for name, function in {**CATALOGUE, **analysis.COMPARISONS}.items():
+        assert name in dir(analysis)
+        assert name in modules or getattr(analysis, name) is function
+
+
+def test_a_name_that_no_analysis_has_tells_the_nearest() -> None:
+    from pva import analysis
+
+    with pytest.raises(KeyError, match="no analysis cycle_by_program; did you mean cycles_by_pro"):
+        CATALOGUE["cycle_by_program"]
+    with pytest.raises(AttributeError, match="'cycle_by_program'; did you mean cycles_by_program"):
+        _ = analysis.cycle_by_program
+
+
+def test_the_catalogue_is_shown_with_what_each_analysis_tells() -> None:
+    line = "Give by how many cycles each program made the recorded runs longer, most first."
+    assert re.search(rf"^cycles_by_program +{line}$", repr(CATALOGUE), re.MULTILINE)
+    assert f"<th>cycles_by_program</th><td>{line}</td>" in CATALOGUE._repr_html_()
+    assert len(repr(CATALOGUE).splitlines()) == len(CATALOGUE)

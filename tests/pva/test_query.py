@@ -257,3 +257,15 @@ def test_rows_of_a_large_table_are_numbered_in_order() -> None:
     data = Dataset.of({"memory_by_tile": columns})
     frame = query.by_duckdb(data, "select count(*) as n from memory_by_tile where row <> total")
     assert frame["n"].tolist() == [0]
+
+
+@pytest.mark.parametrize("asked", ["show tables", " SHOW ALL TABLES ;\n"])
+def test_tables_of_the_report_are_named(asked: str) -> None:
+    report = Report.of(DATA)
+    assert report.sql(asked)["name"].tolist() == [name for name in NAMES if DATA.has(name)]
+    assert report.sql("select 1 as show").shape == (1, 1)
+
+
+def test_a_query_that_is_no_text_is_refused_in_one_line() -> None:
+    with pytest.raises(QueryError, match="the query is None; give one SELECT, as a text"):
+        Report.of(DATA).sql(None)  # type: ignore[arg-type]
