@@ -13,11 +13,12 @@ from cli.output import (
     counted,
     format_option,
     limit_option,
+    printable,
     write,
     write_object,
     write_rows,
 )
-from cli.source import open_report
+from cli.source import open_report, told
 from pva import units
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ Any number of an analysis of `tilescope show` can be one, too:
 """
 BROKEN = 1
 COLUMNS = ("law", "place", "found", "wanted", "places")
+WHOLE = 1e6  # numbers from here on are written without decimals
+SHOWN = 0.0005, 10  # by which part of its limit a number misses it, written as a share
 
 
 @click.command(cls=Command, epilog=EXAMPLES)
@@ -83,7 +86,7 @@ def check(
     elif rows or form != "table":
         write_rows(Rows(COLUMNS, rows, len(rows)), form, limit)
     else:
-        write(_kept(report, len(held), len(LAWS) - len(held), budgets))
+        write(_kept(told(str(opened.path)), len(held), len(LAWS) - len(held), budgets))
     ctx.exit(BROKEN if rows else 0)
 
 
@@ -97,29 +100,35 @@ def _over(budgets: pd.DataFrame) -> list[tuple[Any, ...]]:
     """Give the budgets that are not kept as rows of COLUMNS."""
     return [
         ("budget", name, _number(found), _wanted(found, least, most), 1)
-        for name, found, least, most, kept in budgets.itertuples(index=False)
+        for name, found, least, most, kept, _ in budgets.itertuples(index=False)
         if not kept
     ]
 
 
 def _number(value: float) -> str:
-    return f"{value:,.6g}" if abs(value) < 1 else f"{value:,.0f}"
+    if value != value:
+        return "no row"
+    whole = float(value).is_integer() or abs(value) >= WHOLE
+    return f"{value:,.0f}" if whole else f"{value:,.6g}"
 
 
 def _wanted(found: float, least: float, most: float) -> str:
     if found != found:
         return "a row that the filter lets through"
     limit, word = (most, "at most") if found > most else (least, "at least")
-    by = f", by {units.share(abs(found - limit) / limit)}" if limit else ""
-    return f"{word} {_number(limit)}{by}"
+    apart = abs(found - limit)
+    part = apart / abs(limit) if limit else 0.0
+    by = units.share(part) if SHOWN[0] <= part < SHOWN[1] else _number(apart)
+    return f"{word} {_number(limit)}, by {by}"
 
 
 def _kept(report: str, held: int, left_out: int, budgets: pd.DataFrame | None) -> list[str]:
+    report = printable(report)
     more = f"; {left_out} need what this report does not hold" if left_out else ""
     lines = [f"{report}: keeps all {held} laws that apply{more}"]
     if budgets is not None:
         tightest = max(
-            ((found / most, name) for name, found, _, most, _ in budgets.itertuples(index=False)
+            ((found / most, name) for name, found, _, most, *_ in budgets.itertuples(index=False)
              if most > 0), default=None,
         )  # fmt: skip
         nearest = (
@@ -128,4 +137,6 @@ def _kept(report: str, held: int, left_out: int, budgets: pd.DataFrame | None) -
             else ""
         )
         lines.append(f"{report}: keeps {counted(len(budgets), 'budget')}{nearest}")
+        empty = budgets.loc[budgets["rows"] == 0, "budget"]
+        lines += [f"{report}: no row is let through by the filter of {name}" for name in empty]
     return lines

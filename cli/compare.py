@@ -10,9 +10,11 @@ import click
 from cli.faults import Command
 from cli.output import (
     OBJECT,
+    counted,
     format_option,
     limit_option,
     of_frame,
+    printable,
     signed,
     table_lines,
     write_object,
@@ -50,26 +52,31 @@ TABLES = {
     "operation-memory": ("compare_operation_memory", "bytes", "Memory by operation"),
     "programs": ("compare_programs", "cycles", "Cycles by program"),
 }
-FIRST, ROWS = ("categories", "operations"), 10
+SETTINGS = "settings"
+FIRST, ROWS = ("categories", "operations", SETTINGS), 10
+SETTINGS_TITLE = "Target, graph, version and options"
 
 
 @click.command(cls=Command, epilog=EXAMPLES)
 @click.argument("before", metavar="A", type=click.Path())
 @click.argument("after", metavar="B", type=click.Path())
-@click.option("--by", type=click.Choice([*TABLES]), help="All rows of this table alone.")
+@click.option(
+    "--by", type=click.Choice([*TABLES, SETTINGS]), help="This table alone, all rows that differ."
+)
 @format_option
 @limit_option
 def compare(before: str, after: str, by: str | None, form: str, limit: int | None) -> None:
     """Show what changed from report A to report B: memory, cycles, and where.
 
     Rows are matched by name, changes are signed, and the rows of a table add up to its total. Of
-    cycles those of the recorded runs count, as far as these were recorded step by step.
+    cycles those of the recorded runs count, as far as these were recorded step by step. --json has
+    the rows that are the same, too.
     """
     if form in ("json", "csv") and by is None:
         raise click.UsageError(f"--format {form} writes one table; add --by or use --json")
     reports = open_report(before), open_report(after)
     if form == OBJECT:
-        _write_object(reports, by, limit)
+        _write_object(reports, [before, after], by, limit)
     elif form == "table":
         write_paged(list(_lines(reports, by, ROWS if limit is None and by is None else limit)))
     else:
@@ -83,38 +90,59 @@ def _comparison(reports: tuple[Report, Report], name: str) -> pd.DataFrame:
     return found
 
 
+def _settings(reports: tuple[Report, Report]) -> pd.DataFrame:
+    from pva.analysis.compare import compare_settings
+
+    return compare_settings(*reports)
+
+
 def _changed(reports: tuple[Report, Report], by: str) -> pd.DataFrame:
+    if by == SETTINGS:
+        return _differing(_settings(reports))
     frame = _comparison(reports, TABLES[by][0])
     return frame[frame["change"] != 0]
 
 
+def _differing(settings: pd.DataFrame) -> pd.DataFrame:
+    return settings[settings["differs"]].drop(columns="differs")
+
+
 def _lines(reports: tuple[Report, Report], by: str | None, limit: int | None) -> Iterator[str]:
-    if by is None:
-        yield f"A: {told(str(reports[0].path))}"
-        yield f"B: {told(str(reports[1].path))}"
+    if by is not None:
+        yield from _part(reports, by, limit)
+        return
+    for side, report in zip("AB", reports, strict=True):
+        yield f"{side}: {printable(told(str(report.path)))}"
+    yield ""
+    yield from _figure_lines(_comparison(reports, "compare_figures"))
+    for name in FIRST:
         yield ""
-        yield from _figure_lines(_comparison(reports, "compare_figures"))
-    for name in FIRST if by is None else [by]:
-        if by is None:
-            yield ""
         try:
-            yield from _table(reports, name, limit)
+            yield from _part(reports, name, limit)
         except NotRecordedError as error:
-            if by is not None:
-                raise
             yield f"{TABLES[name][2]}: {error}"
+
+
+def _part(reports: tuple[Report, Report], name: str, limit: int | None) -> Iterator[str]:
+    if name == SETTINGS:
+        return _setting_lines(_settings(reports), limit)
+    return _table(reports, name, limit)
 
 
 def _figure_lines(figures: pd.DataFrame) -> Iterator[str]:
     rows = [
-        (name.replace("_", " "), *(_value(value, unit) for value in values), _percent(*values[:2]))
-        for name, unit, *values in figures[
+        (name.replace("_", " "), _value(before, unit), _value(after, unit), _change(change, unit),
+         "" if unit == "fraction" else _percent(before, after))
+        for name, unit, before, after, change in figures[
             ["figure", "unit", "before", "after", "change"]
         ].itertuples(index=False)
-    ]
-    rows = [(name, a, b, c if c.startswith("-") or a == b else f"+{c}", p)
-            for name, a, b, c, p in rows]  # fmt: skip
+    ]  # fmt: skip
     yield from table_lines(("figure", "A", "B", "change", ""), rows, right=(1, 2, 3, 4))
+    runs = figures.loc[figures["figure"] == "recorded_runs", ["before", "after"]]
+    for counts in runs.to_numpy().tolist():
+        first, second = (counted(int(count), "recorded run") for count in counts)
+        if first != second:
+            yield f"cycles and steps of A are those of {first}, of B those of {second}"
 
 
 def _value(value: float, unit: str) -> str:
@@ -123,8 +151,15 @@ def _value(value: float, unit: str) -> str:
     return f"{value:,.0f} {unit}".rstrip()
 
 
+def _change(value: float, unit: str) -> str:
+    """Write a change with its sign, that of a share in points of percentage."""
+    if not value:
+        return "0"
+    return f"{100 * value:+.1f} points" if unit == "fraction" else f"{value:+,.0f} {unit}".rstrip()
+
+
 def _percent(before: float, after: float) -> str:
-    return f"{100 * (after - before) / before:+.1f} %" if before and before != after else ""
+    return f"{100 * (after - before) / before:+,.1f} %" if before and before != after else ""
 
 
 def _table(reports: tuple[Report, Report], name: str, limit: int | None) -> Iterator[str]:
@@ -134,33 +169,49 @@ def _table(reports: tuple[Report, Report], name: str, limit: int | None) -> Iter
     frame = _comparison(reports, comparison)
     before, after, change = total_of(frame)
     changed = frame[frame["change"] != 0]
-    shown = changed.head(limit) if limit else changed
     yield f"{title}: {before:,} {unit} -> {after:,} {unit}, {signed(change)}"
-    if len(shown):
-        rows = of_frame(shown.drop(columns="ratio"))
-        yield from table_lines(rows.columns, list(rows.rows))
-    rest = changed.iloc[len(shown) :]
-    if len(rest):
-        more = int(rest["change"].sum())
-        yield f"... {len(rest):,} more rows, {signed(more)} together; --by {name} shows all"
+    yield from _rows(changed.drop(columns="ratio"), name, limit)
     same = len(frame) - len(changed)
     yield f"{same:,} of {len(frame):,} rows are the same in both"
 
 
-def _write_object(reports: tuple[Report, Report], by: str | None, limit: int | None) -> None:
+def _setting_lines(settings: pd.DataFrame, limit: int | None) -> Iterator[str]:
+    differing = _differing(settings)
+    yield f"{SETTINGS_TITLE}: {len(differing):,} of {len(settings):,} differ"
+    yield from _rows(differing, SETTINGS, limit)
+
+
+def _rows(frame: pd.DataFrame, name: str, limit: int | None) -> Iterator[str]:
+    """Write the first rows, and what those left out come to."""
+    shown = frame.head(limit) if limit else frame
+    if len(shown):
+        rows = of_frame(shown)
+        yield from table_lines(rows.columns, list(rows.rows))
+    rest = frame.iloc[len(shown) :]
+    if len(rest):
+        sum_of = f", {signed(int(rest['change'].sum()))} together" if "change" in rest else ""
+        yield f"... {counted(len(rest), 'more row')}{sum_of}; --by {name} --limit 0 shows all"
+
+
+def _write_object(
+    reports: tuple[Report, Report], of: list[str], by: str | None, limit: int | None
+) -> None:
+    names = [*TABLES, SETTINGS] if by is None else [by]
+    tables = {name: _object(reports, name, limit) for name in names}
+    figures = _comparison(reports, "compare_figures").to_dict("records")
+    write_object("compare", of, figures=figures, **tables)
+
+
+def _object(reports: tuple[Report, Report], name: str, limit: int | None) -> Any:
     from pva.analysis.compare import total_of
 
-    tables: dict[str, Any] = {}
-    for name in TABLES if by is None else [by]:
-        try:
-            frame = _comparison(reports, TABLES[name][0])
-        except NotRecordedError:
-            tables[name] = None
-            continue
-        rows = frame.head(limit) if limit else frame
-        total = dict(zip(("before", "after", "change"), total_of(frame), strict=True))
-        found = rows.to_dict("records")
-        tables[name] = {"unit": TABLES[name][1], "total": total, "rows": found}
-    figures = _comparison(reports, "compare_figures").to_dict("records")
-    of = [told(str(report.path)) for report in reports]
-    write_object("compare", of, figures=figures, **tables)
+    if name == SETTINGS:
+        settings = _settings(reports)
+        return (settings.head(limit) if limit else settings).to_dict("records")
+    try:
+        frame = _comparison(reports, TABLES[name][0])
+    except NotRecordedError:
+        return None
+    rows = frame.head(limit) if limit else frame
+    total = dict(zip(("before", "after", "change"), total_of(frame), strict=True))
+    return {"unit": TABLES[name][1], "total": total, "rows": rows.to_dict("records")}

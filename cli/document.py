@@ -50,7 +50,7 @@ command:
 | `tables` | `show` alone: name, of, meaning, columns |
 | `target`, `graph`; analyses by name | `summary`: what it is written from; null: not recorded |
 | `kind`, `files`, `facts`, `recorded`, `missing` | `info`: the last two by engine option |
-| `figures`; `categories` to `programs` | `compare`: before, after, change; null: not recorded |
+| `figures`; `categories` to `settings` | `compare`: before, after, change; null: not recorded |
 | `ok`, `laws`, `budgets`, `broken` | `check` |
 | `query` | `sql` |
 | `threads`, `labels` | `trace show`; `trace info` has its facts by name |

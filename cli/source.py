@@ -40,7 +40,7 @@ def source(path: str) -> str:
     """Give a path to read from: of `-` that of a copy, which goes when the command ends."""
     if path != STANDARD_INPUT:
         return path
-    data = sys.stdin.buffer.read()
+    data = sys.stdin.buffer.read() if sys.stdin else b""  # None where it was closed
     if not data:
         raise DamagedFileError("standard input", "empty", "send a report to it")
     folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix=_FOLDER))

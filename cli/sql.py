@@ -42,7 +42,7 @@ def sql(report: str, query: str, form: str, limit: int | None) -> None:
     column "end". DuckDB answers when it is installed (pip install 'tilescope[sql]'), else SQLite,
     for tables that are not large.
     """
-    text = sys.stdin.read() if query == "-" else query
+    text = query if query != "-" else sys.stdin.read() if sys.stdin else ""
     found = open_report(report).sql(text)
     if form == OBJECT:
         write_rows_object("sql", report, of_frame(found), limit, query=text)

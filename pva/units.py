@@ -23,7 +23,10 @@ BYTE_STEPS: dict[str, ByteSteps] = {
     "B": ((1, "B"),),
 }
 # Of these the longer unit first: every one ends in B or %.
-_READ_STEPS = {"GB": GIGABYTE, "MB": MEGABYTE, "kB": KILOBYTE, "B": 1, "%": 0.01}
+_READ_STEPS = {
+    "GiB": GIGABYTE, "MiB": MEGABYTE, "KiB": KILOBYTE,
+    "GB": GIGABYTE, "MB": MEGABYTE, "kB": KILOBYTE, "B": 1, "%": 0.01,
+}  # fmt: skip
 TIME_STEPS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))  # in seconds
 
 
@@ -102,7 +105,7 @@ def frequency(hertz: float) -> str:
 
 
 def number(text: str) -> float:
-    """Read a number with or without commas, underscores and a unit: B, kB, MB, GB or %.
+    """Read a number with or without commas, underscores and a unit: B, kB (KiB), MB, GB or %.
 
     Raises ValueError.
     """

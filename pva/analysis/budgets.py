@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from pva import units
 from pva.analysis.figures import FIGURES
 from pva.analysis.filters import column_of, matching, parse_filter
-from pva.errors import NotFoundError, PvaError, nearest
+from pva.errors import NotFoundError, NotRecordedError, PvaError, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +39,12 @@ if TYPE_CHECKING:
 TAKES = ("max", "min", "sum", "mean")
 KEYS = ("analysis", "column", "where", "take", "options", "max", "min", "name")
 SECTION = "budget"
+SUFFIXES = {"bytes": "B", "fraction": "%"}  # of limits of figures, by the figure's unit
+# What an option of an analysis takes, by the first word of its type; others take a list.
+_OPTIONS: dict[str, tuple[type, str]] = {
+    "int": (int, "a whole number"), "str": (str, "a text in quotes"),
+}  # fmt: skip
+_LIST: tuple[type, str] = (list, "a list of whole numbers")
 _SHOWN = 'a number, a text such as "64 kB" or "25 %", or {min = ..., max = ...}'
 
 
@@ -56,15 +62,15 @@ class Budget:
     analysis: str = ""
     column: str = ""
     where: tuple[str, ...] = ()
-    take: str = "max"
-    options: Mapping[str, int] = field(default_factory=dict)
+    take: str = ""  # the first of TAKES, unless told
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_budgets(path: str | PathLike[str]) -> list[Budget]:
     """Read a file of budgets; raises NotFoundError, BudgetError and PvaError."""
     file = Path(path)
     try:
-        found = tomllib.loads(file.read_text(encoding="utf-8"))
+        found = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise NotFoundError(file, "no such file", "give a file of budgets") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -80,19 +86,25 @@ def read_budgets(path: str | PathLike[str]) -> list[Budget]:
 
 
 def check_budgets(report: Report, budgets: list[Budget]) -> pd.DataFrame:
-    """Hold a report against budgets: budget, found, least, most, kept; limits may be missing.
+    """Hold a report against budgets: budget, found, least, most, kept, rows.
 
-    Raises NotRecordedError where the report lacks a figure, BudgetError where there is none.
+    Limits may be missing; `rows` are those that the number was taken of. Raises NotRecordedError
+    where the report lacks a figure, BudgetError where there is none.
     """
     import pandas as pd
 
     rows = []
     for budget in budgets:
-        found = _found(report, budget)
+        try:
+            found, count = _found(report, budget)
+        except (BudgetError, NotRecordedError):
+            raise
+        except PvaError as error:
+            raise BudgetError(budget.name, str(error)) from None
         least = -math.inf if budget.least is None else budget.least
         most = math.inf if budget.most is None else budget.most
-        rows.append((budget.name, found, budget.least, budget.most, least <= found <= most))
-    frame = pd.DataFrame(rows, columns=["budget", "found", "least", "most", "kept"])
+        rows.append((budget.name, found, budget.least, budget.most, least <= found <= most, count))
+    frame = pd.DataFrame(rows, columns=["budget", "found", "least", "most", "kept", "rows"])
     return frame.astype({"found": float, "least": float, "most": float, "kept": bool})
 
 
@@ -103,7 +115,8 @@ def _budgets(file: Path, found: Mapping[str, Any]) -> Iterator[Budget]:
         if name not in FIGURES:
             raise BudgetError(file, f"no figure {name!r}", nearest(name, FIGURES))
         limits = value if isinstance(value, dict) else {"max": value}
-        yield Budget(name, *_limits(file, name, limits, ("max", "min")))
+        unit = FIGURES[name].unit
+        yield Budget(name, *_limits(file, name, limits, ("max", "min"), unit))
     sections = found.get(SECTION, [])
     if not isinstance(sections, list) or not all(isinstance(one, dict) for one in sections):
         raise BudgetError(file, f"{SECTION} is no list of tables", f"write [[{SECTION}]]")
@@ -115,21 +128,24 @@ def _of_section(file: Path, place: str, section: Mapping[str, Any]) -> Budget:
     from pva.analysis import CATALOGUE
 
     analysis, column = (_text(file, place, section, key) for key in ("analysis", "column"))
-    subject = next(iter(inspect.signature(CATALOGUE[analysis]).parameters)) if (
-        analysis in CATALOGUE) else "report"  # fmt: skip
-    if analysis not in CATALOGUE or subject != "report":
+    known = [
+        name for name, one in CATALOGUE.items() if "report" in inspect.signature(one).parameters
+    ]
+    if analysis not in known:
         found = f"no analysis {analysis!r} of a report"
-        raise BudgetError(file, found, nearest(analysis, CATALOGUE), place=place)
-    take, where = section.get("take", "max"), section.get("where", [])
-    if take not in TAKES:
+        raise BudgetError(file, found, nearest(analysis, known), place=place)
+    take, where = section.get("take", ""), section.get("where", [])
+    if "take" in section and take not in TAKES:
         raise BudgetError(file, f"take = {take!r}", f"one of {', '.join(TAKES)}", place=place)
     filters = [where] if isinstance(where, str) else where
     if not isinstance(filters, list) or not all(isinstance(one, str) for one in filters):
         raise BudgetError(file, f"where = {where!r}", "a list of filters", place=place)
     options = section.get("options", {})
+    if not isinstance(options, dict):
+        raise BudgetError(file, f"options = {options!r}", "{ name = value }", place=place)
     named = f"{analysis}.{column}" + "".join(f" where {one}" for one in filters)
     name = str(section.get("name", named))
-    limits = _limits(file, place, section, KEYS)
+    limits = _limits(file, place, section, KEYS, None)
     return Budget(name, *limits, analysis, column, tuple(filters), take, options)
 
 
@@ -141,27 +157,36 @@ def _text(file: Path, place: str, section: Mapping[str, Any], key: str) -> str:
 
 
 def _limits(
-    file: Path, place: str, section: Mapping[str, Any], known: tuple[str, ...]
+    file: Path, place: str, section: Mapping[str, Any], known: tuple[str, ...], unit: str | None
 ) -> tuple[float | None, float | None]:
-    """Read the limits `max` and `min`, at least one of them."""
+    """Read the limits `max` and `min`, at least one of them; `unit` is the figure's, if known."""
     unknown = [key for key in section if key not in known]
     if unknown:
         raise BudgetError(file, f"no key {unknown[0]!r}", nearest(unknown[0], known), place=place)
     if not {"max", "min"} & set(section):
         raise BudgetError(file, "no limit", "give max or min", place=place)
-    most, least = (_number(file, place, section.get(key)) for key in ("max", "min"))
+    most, least = (_number(file, place, section.get(key), unit) for key in ("max", "min"))
+    if most is not None and least is not None and most < least:
+        raise BudgetError(file, "max is less than min", "no number keeps both", place=place)
     return most, least
 
 
-def _number(file: Path, place: str, value: object) -> float | None:
+def _number(file: Path, place: str, value: object, unit: str | None) -> float | None:
     if value is None:
         return None
+    suffix = str(value).strip()[-1:] if isinstance(value, str) else ""
+    if unit is not None and suffix in SUFFIXES.values() and suffix != SUFFIXES.get(unit):
+        kind = f"it is in {unit}" if unit not in ("", "fraction") else f"it is a {unit or 'count'}"
+        raise BudgetError(file, f"{value!r} is no limit", kind, place=place)
     try:
         number = math.nan
         if isinstance(value, str):
             number = units.number(value)
         elif isinstance(value, int | float) and not isinstance(value, bool):
             number = float(value)
+        if unit == "fraction" and number > 1:
+            wanted = 'it is a fraction of 1: write 0.25 or "25 %"'
+            raise BudgetError(file, f"{value!r} is no limit", wanted, place=place)
         if not math.isnan(number):
             return number
     except ValueError:
@@ -169,33 +194,44 @@ def _number(file: Path, place: str, value: object) -> float | None:
     raise BudgetError(file, f"{value!r} is no limit", f"write {_SHOWN}", place=place)
 
 
-def _found(report: Report, budget: Budget) -> float:
+def _found(report: Report, budget: Budget) -> tuple[float, int]:
+    """Give the number of a budget, and of how many rows it was taken."""
     if not budget.analysis:
-        return float(FIGURES[budget.name].of(report))
+        return float(FIGURES[budget.name].of(report)), 1
     from pva.analysis import CATALOGUE
 
     analysis = CATALOGUE[budget.analysis]
-    known = dict(list(inspect.signature(analysis).parameters.items())[1:])
-    wrong = [option for option in budget.options if option not in known]
-    if wrong:
-        raise BudgetError(budget.name, f"no option {wrong[0]!r}", nearest(wrong[0], known))
+    _check_options(budget, dict(list(inspect.signature(analysis).parameters.items())[1:]))
+    result = analysis(report, **budget.options)
+    if dataclasses.is_dataclass(result):
+        if budget.where or budget.take:
+            found = f"{budget.analysis} has no rows"
+            raise BudgetError(budget.name, found, "leave out where and take")
+        return _field(dataclasses.asdict(result), budget), 1  # type: ignore[arg-type]
+    frame = matching(result.reset_index() if result.index.name else result,
+                     map(parse_filter, budget.where))  # fmt: skip
+    values = column_of(frame, budget.column)
+    if not len(values):
+        return (0.0 if budget.take == "sum" else math.nan), 0
+    try:
+        return float(getattr(values, budget.take or TAKES[0])()), len(values)
+    except (TypeError, ValueError):
+        raise BudgetError(budget.name, "holds no numbers", "name a column of numbers") from None
+
+
+def _check_options(budget: Budget, known: Mapping[str, inspect.Parameter]) -> None:
+    """Refuse options that an analysis has not, does not take so, or cannot do without."""
+    for name, value in budget.options.items():
+        if name not in known:
+            raise BudgetError(budget.name, f"no option {name!r}", nearest(name, known))
+        kind, words = _OPTIONS.get(str(known[name].annotation).partition(" ")[0], _LIST)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise BudgetError(budget.name, f"option {name} = {value!r}", words)
     missing = [key for key, one in known.items()
                if one.default is one.empty and key not in budget.options]  # fmt: skip
     if missing:
         found = f"{budget.analysis} needs the option {missing[0]!r}"
         raise BudgetError(budget.name, found, f"write options = {{ {missing[0]} = ... }}")
-    result = analysis(report, **budget.options)
-    if dataclasses.is_dataclass(result):
-        return _field(dataclasses.asdict(result), budget)  # type: ignore[arg-type]
-    frame = matching(result.reset_index() if result.index.name else result,
-                     map(parse_filter, budget.where))  # fmt: skip
-    values = column_of(frame, budget.column)
-    if not len(values):
-        return 0.0 if budget.take == "sum" else math.nan
-    try:
-        return float(getattr(values, budget.take)())
-    except (TypeError, ValueError):
-        raise BudgetError(budget.name, "holds no numbers", "name a column of numbers") from None
 
 
 def _field(values: Mapping[str, Any], budget: Budget) -> float:

@@ -8,13 +8,14 @@ says so.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pva.analysis.code import memory_by_operation
 from pva.analysis.execution import cycles_by_program
-from pva.analysis.figures import FIGURES, figures
+from pva.analysis.figures import FIGURES, figures, no_run
 from pva.analysis.liveness import always_live_variables, live_variables
 from pva.analysis.memory import (
     category_by_tile,
@@ -45,31 +46,31 @@ def compare_figures(before: Report, after: Report) -> pd.DataFrame:
 
 def compare_categories(before: Report, after: Report) -> pd.DataFrame:
     """Compare the bytes of all tiles by category; the changes add up to that of `total_memory`."""
-    return _matched(_categories(before), _categories(after), ["category"], "bytes")
+    return _matched(map(_categories, (before, after)), ["category"], "bytes")
 
 
 def compare_tiles(before: Report, after: Report) -> pd.DataFrame:
     """Compare the bytes that each tile needs, with its gaps, by the number of the tile."""
-    parts = (memory_by_tile(before), memory_by_tile(after))
-    return _matched(*parts, ["tile"], "total_including_gaps")
+    parts = map(memory_by_tile, (before, after))
+    return _matched(parts, ["tile"], "total_including_gaps")
 
 
 def compare_vertex_types(before: Report, after: Report) -> pd.DataFrame:
     """Compare the bytes of vertices by type: their code once a tile, and their data."""
-    parts = (memory_by_vertex_type(before), memory_by_vertex_type(after))
-    return _matched(*parts, ["vertex_type"], "total")
+    parts = map(memory_by_vertex_type, (before, after))
+    return _matched(parts, ["vertex_type"], "total")
 
 
 def compare_compute_sets(before: Report, after: Report) -> pd.DataFrame:
     """Compare the bytes that the vertices of each compute set hold for it alone, by name."""
-    parts = (memory_by_compute_set(before), memory_by_compute_set(after))
-    return _matched(*parts, ["name"], "state")
+    parts = map(memory_by_compute_set, (before, after))
+    return _matched(parts, ["name"], "state")
 
 
 def compare_always_live(before: Report, after: Report) -> pd.DataFrame:
     """Compare what is never dead, by name; the changes add up to that of `always_live`."""
-    parts = (always_live_variables(before), always_live_variables(after))
-    return _matched(*parts, ["name"], "bytes")
+    parts = map(always_live_variables, (before, after))
+    return _matched(parts, ["name"], "bytes")
 
 
 def compare_live_at_peak(before: Report, after: Report) -> pd.DataFrame:
@@ -77,12 +78,12 @@ def compare_live_at_peak(before: Report, after: Report) -> pd.DataFrame:
 
     The changes add up to that of `max_live` less that of `always_live`. Raises NotRecordedError.
     """
-    return _matched(_at_peak(before), _at_peak(after), ["name"], "bytes")
+    return _matched(map(_at_peak, (before, after)), ["name"], "bytes")
 
 
 def compare_variables(before: Report, after: Report) -> pd.DataFrame:
     """Compare the bytes of variables by name; variables may share memory, so their sum is more."""
-    return _matched(_variables(before), _variables(after), ["name"], "bytes")
+    return _matched(map(_variables, (before, after)), ["name"], "bytes")
 
 
 def compare_phases(before: Report, after: Report) -> pd.DataFrame:
@@ -90,7 +91,7 @@ def compare_phases(before: Report, after: Report) -> pd.DataFrame:
 
     The changes add up to that of `total_cycles`. Raises NotRecordedError.
     """
-    return _matched(cycles_by_phase(before), cycles_by_phase(after), ["phase"], "cycles")
+    return _matched(map(cycles_by_phase, _run(before, after)), ["phase"], "cycles")
 
 
 def compare_operation_memory(before: Report, after: Report) -> pd.DataFrame:
@@ -98,8 +99,8 @@ def compare_operation_memory(before: Report, after: Report) -> pd.DataFrame:
 
     Raises NotRecordedError.
     """
-    parts = (memory_by_operation(before), memory_by_operation(after))
-    return _matched(*parts, ["operation"], "bytes")
+    parts = map(memory_by_operation, _named_alike(before, after))
+    return _matched(parts, ["operation"], "bytes")
 
 
 def compare_layers(before: Report, after: Report) -> pd.DataFrame:
@@ -107,7 +108,8 @@ def compare_layers(before: Report, after: Report) -> pd.DataFrame:
 
     The changes add up to that of `total_cycles`. Raises NotRecordedError.
     """
-    return _matched(cycles_by_layer(before), cycles_by_layer(after), ["layer"], "cycles")
+    parts = map(cycles_by_layer, _named_alike(*_run(before, after)))
+    return _matched(parts, ["layer"], "cycles")
 
 
 def compare_operations(before: Report, after: Report) -> pd.DataFrame:
@@ -115,8 +117,8 @@ def compare_operations(before: Report, after: Report) -> pd.DataFrame:
 
     The changes add up to that of `total_cycles`. Raises NotRecordedError.
     """
-    parts = (cycles_by_operation(before), cycles_by_operation(after))
-    return _matched(*parts, ["operation"], "cycles")
+    parts = map(cycles_by_operation, _named_alike(*_run(before, after)))
+    return _matched(parts, ["operation"], "cycles")
 
 
 def compare_programs(before: Report, after: Report) -> pd.DataFrame:
@@ -124,8 +126,8 @@ def compare_programs(before: Report, after: Report) -> pd.DataFrame:
 
     The changes add up to that of `total_cycles`. Raises NotRecordedError.
     """
-    parts = (cycles_by_program(before), cycles_by_program(after))
-    return _matched(*parts, ["type", "name"], "cycles")
+    parts = map(cycles_by_program, _run(before, after))
+    return _matched(parts, ["type", "name"], "cycles")
 
 
 def compare_settings(before: Report, after: Report) -> pd.DataFrame:
@@ -169,6 +171,25 @@ def total_of(frame: pd.DataFrame) -> tuple[int, int, int]:
     return tuple(int(frame[column].sum()) for column in (BEFORE, AFTER, "change"))  # type: ignore[return-value]
 
 
+def _run(before: Report, after: Report) -> tuple[Report, Report]:
+    """Refuse to compare cycles where no run of one was recorded; raises NotRecordedError."""
+    for report in (before, after):
+        if not len(report.dataset.column("steps", "program")):
+            raise no_run(report)
+    return before, after
+
+
+def _named_alike(before: Report, after: Report) -> tuple[Report, Report]:
+    """Let operations go by names alone in both, where one report lacks debug contexts."""
+    told = [report.dataset.has("debug_contexts") for report in (before, after)]
+    if all(told) or not any(told):
+        return before, after
+    first, second = (
+        report.of(report.dataset.select("graph", "execution")) for report in (before, after)
+    )
+    return first, second
+
+
 def _categories(report: Report) -> pd.DataFrame:
     import pandas as pd
 
@@ -194,11 +215,9 @@ def _variables(report: Report) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _matched(
-    before: pd.DataFrame, after: pd.DataFrame, names: list[str], value: str
-) -> pd.DataFrame:
+def _matched(parts: Iterable[pd.DataFrame], names: list[str], value: str) -> pd.DataFrame:
     """Match sums by name, nothing counting as 0; rows in both that are 0 in both are left out."""
-    sums = [frame.groupby(names, observed=True)[value].sum() for frame in (before, after)]
+    sums = [frame.groupby(names, observed=True)[value].sum() for frame in parts]
     joined = sums[0].to_frame(BEFORE).join(sums[1].to_frame(AFTER), how="outer")
     where = np.select([joined[BEFORE].isna(), joined[AFTER].isna()], [AFTER, BEFORE], BOTH)
     frame = joined.fillna(0).astype("int64").assign(**{"in": where}).reset_index()

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from pva.report import Report
 
 
+NO_RUN = "no run was recorded"
+RUN_IT = "run the program, with autoReport.executionProfileProgramRunCount above 0"
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """One number of a report: the field of an analysis, and its unit."""
@@ -24,13 +28,22 @@ class Figure:
     unit: str
     analysis: Callable[..., Any]
     field: str
+    of_runs: bool = False  # nothing, rather than 0, where no run was recorded
 
     def of(self, report: Report) -> float:
         """Give the number; raises NotRecordedError, also where it is held as unknown."""
-        value: float = getattr(self.analysis(report), self.field)
+        found = self.analysis(report)
+        if self.of_runs and not (found.recorded_runs or found.cycles):
+            raise no_run(report)
+        value: float = getattr(found, self.field)
         if value < 0:
             raise NotRecordedError(report.path, f"no {self.field} in this report")
         return value
+
+
+def no_run(report: Report) -> NotRecordedError:
+    """Make the error for what only a recorded run can tell."""
+    return NotRecordedError(report.path, NO_RUN, RUN_IT)
 
 
 FIGURES: dict[str, Figure] = {
@@ -41,8 +54,8 @@ FIGURES: dict[str, Figure] = {
     "max_live": Figure("bytes", liveness_overview, "max_live"),
     "recorded_runs": Figure("", execution_overview, "recorded_runs"),
     "steps": Figure("", execution_overview, "steps"),
-    "total_cycles": Figure("cycles", execution_overview, "cycles"),
-    "tile_balance": Figure("fraction", execution_overview, "tile_balance"),
+    "total_cycles": Figure("cycles", execution_overview, "cycles", of_runs=True),
+    "tile_balance": Figure("fraction", execution_overview, "tile_balance", of_runs=True),
 }
 
 

@@ -35,6 +35,16 @@ def small(**changes: Any) -> Any:
     return Report.of(small_report(**changes))
 
 
+def never_run() -> Report:
+    """Make the small report of a program that was compiled, and never run."""
+    empty = {
+        name: {column: values[:0] for column, values in small_report().table(name).items()}
+        for name in ("runs", "steps", "steps_by_ipu")
+    }
+    execution = dict(small_report().table("execution")) | {"cycles": [0]}
+    return Report.of(small_report(**empty, execution=execution))
+
+
 def rows(report: Report, table: str) -> list[dict[str, Any]]:
     """Give the rows of a table one by one, codes as texts."""
     data = report.dataset

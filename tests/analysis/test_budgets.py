@@ -10,7 +10,7 @@ import pytest
 from pva.analysis.budgets import BudgetError, check_budgets, read_budgets
 from pva.errors import NotRecordedError, PvaError
 from pva.report import Report
-from tests.analysis.samples import small
+from tests.analysis.samples import never_run, small
 from tests.builders import small_report
 
 
@@ -64,11 +64,47 @@ def test_any_number_of_the_catalogue_can_be_one(tmp_path: Path) -> None:
         ('[[budget]]\nanalysis = "live_variables"\ncolumn = "bytes"\nmax = 1',
          "needs the option 'step'; write options = { step = ... }"),
         ("largest_tile = nan", "largest_tile: nan is no limit"),
+        ('[[budget]]\nanalysis = "steps"\ncolumn = "cycles"\nmax = 1\noptions = {run = "x"}',
+         "steps.cycles: option run = 'x'; a whole number"),
+        ('[[budget]]\nanalysis = "steps"\ncolumn = "cycles"\nmax = 1\noptions = {run = 7}',
+         "steps.cycles: run 7: not there"),
+        ('[[budget]]\nanalysis = "steps"\ncolumn = "cycles"\nmax = 1\noptions = 3',
+         "budget 1: options = 3; { name = value }"),
+        ('[[budget]]\nanalysis = "memory_overview"\ncolumn = "total"\nmax = 1\nwhere = "total = 5"',
+         "memory_overview has no rows; leave out where and take"),
+        ('[[budget]]\nanalysis = "label_statistics"\ncolumn = "count"\nmax = 1',
+         "no analysis 'label_statistics' of a report; there are insights, "),
+        ('largest_tile = "25 %"', "'25 %' is no limit; it is in bytes"),
+        ('steps = "64 B"', "'64 B' is no limit; it is a count"),
+        ("tile_balance = {min = 10}", "10 is no limit; it is a fraction of 1"),
+        ("total_cycles = {min = 6, max = 5}", "max is less than min; no number keeps both"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_held_against_a_report_is_told(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(BudgetError, match=re.escape(told)):
         held(tmp_path, text)
+
+
+def test_cycles_of_a_program_that_never_ran_keep_no_limit(tmp_path: Path) -> None:
+    for limit in ("total_cycles = 5", 'tile_balance = "10 %"'):
+        with pytest.raises(NotRecordedError, match="no run was recorded; run the program"):
+            held(tmp_path, limit, never_run())
+    assert held(tmp_path, "recorded_runs = {min = 1}", never_run())["recorded_runs"] == (0, False)
+
+
+def test_file_of_windows_and_units_of_1024_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "budgets.toml"
+    file.write_bytes(b'\xef\xbb\xbflargest_tile = "1.1 KiB"\r\n')
+    assert [budget.most for budget in read_budgets(file)] == [1.1 * 1024]
+
+
+def test_budget_tells_of_how_many_rows_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "budgets.toml"
+    of = 'column = "bytes"\ntake = "sum"\nmax = 9999\nwhere'
+    section = f'[[budget]]\nanalysis = "fullest_tiles"\n{of}'
+    file.write_text(f'{section} = "ipu = 1"\n{section} = "ipu = 7"\n')
+    frame = check_budgets(small(), read_budgets(file))
+    assert frame["rows"].tolist() == [5, 0] and frame["kept"].all()
 
 
 def test_rows_that_are_not_there_keep_no_limit_but_a_sum(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ import pytest
 
 from pva.analysis import COMPARISONS, compare
 from pva.analysis.compare import total_of
+from pva.errors import NotRecordedError
 from pva.report import Report
-from tests.analysis.samples import opened, small
+from tests.analysis.samples import never_run, opened, small
 from tests.builders import small_report
 
 SAMPLES = ("matmul_chain_tiny", "matmul_chain_mk2", "mlp_digits_tiny", "newton_pipeline_replicas")
@@ -74,6 +75,23 @@ def test_figures_that_one_report_lacks_are_left_out() -> None:
         "always_live",
         "max_live",
     ]
+
+
+@pytest.mark.parametrize("of", ["phases", "layers", "operations", "programs"])
+def test_cycles_of_a_program_that_never_ran_are_not_compared(of: str) -> None:
+    comparison = COMPARISONS[f"compare_{of}"]
+    for pair in ((small(), never_run()), (never_run(), small())):
+        with pytest.raises(NotRecordedError, match="no run was recorded"):
+            comparison(*pair)
+        assert "total_cycles" not in compare.compare_figures(*pair)["figure"].tolist()
+
+
+@pytest.mark.parametrize("of", ["layers", "operations", "operation_memory"])
+def test_report_without_debug_contexts_has_the_operations_of_the_same_with_them(of: str) -> None:
+    report = opened("mlp_digits_tiny")
+    bare = Report.of(report.dataset.select("graph", "execution"))
+    assert (COMPARISONS[f"compare_{of}"](report, bare)["change"] == 0).all()
+    assert (COMPARISONS[f"compare_{of}"](bare, report)["change"] == 0).all()
 
 
 @pytest.mark.parametrize("after", SAMPLES)

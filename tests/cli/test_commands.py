@@ -334,6 +334,36 @@ def test_check_holds_a_report_against_budgets(report: Path, tmp_path: Path) -> N
     assert result.stdout.endswith("keeps 1 budget; nearest its limit is largest_tile, at 100.0 %\n")
 
 
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ("total_cycles = 1023.9", "1,024  at most 1,023.9, by 0.1"),
+        ("total_cycles = 100", "1,024  at most 100, by 924.0 %"),
+        ("total_cycles = 3", "1,024  at most 3, by 1,021"),
+        ("total_cycles = -5", "1,024  at most -5, by 1,029"),
+        ("largest_tile = {min = 1_040.1}", "1,040  at least 1,040.1, by 0.1"),
+    ],
+)
+def test_budget_that_is_not_kept_tells_by_how_much(
+    report: Path, tmp_path: Path, limit: str, words: str
+) -> None:
+    file = tmp_path / "budgets.toml"
+    file.write_text(limit)
+    assert words in run("check", report, "--budget", file).stdout
+
+
+def test_budget_of_no_row_is_told(report: Path, tmp_path: Path) -> None:
+    file = tmp_path / "budgets.toml"
+    section = '[[budget]]\nname = "far"\nanalysis = "fullest_tiles"\ncolumn = "bytes"\nmax = 1\n'
+    file.write_text(f'{section}where = "ipu = 7"\n')
+    result = run("check", report, "--budget", file)
+    assert result.exit_code == 1 and "far    no row  a row" in result.stdout
+    file.write_text(f'{section}where = "ipu = 7"\ntake = "sum"\n')
+    result = run("check", report, "--budget", file)
+    assert result.exit_code == 0
+    assert result.stdout.endswith("no row is let through by the filter of far\n")
+
+
 @pytest.mark.parametrize("form", ["json", "cbor", "pop"])
 def test_convert_writes_to_standard_output_and_reads_from_standard_input(
     report: Path, form: str

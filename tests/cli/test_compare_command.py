@@ -37,7 +37,7 @@ def test_what_changed_is_signed_and_the_rest_counted(pair: tuple[Path, Path]) ->
 
 def test_rows_left_out_are_added_up(pair: tuple[Path, Path]) -> None:
     lines = run(*pair, "--by", "variables", "--limit", "1").stdout.splitlines()
-    assert lines[-2] == "... 1 more rows, -40 together; --by variables shows all"
+    assert lines[-2] == "... 1 more row, -40 together; --by variables --limit 0 shows all"
 
 
 def test_json_has_figures_totals_and_rows(pair: tuple[Path, Path]) -> None:
@@ -56,6 +56,41 @@ def test_a_report_without_execution_is_compared_as_far_as_it_goes(
     assert "Memory by category" in result.stdout
     assert "Cycles by operation: " in result.stdout and "autoReport" in result.stdout
     assert run(pair[0], graph, "--by", "programs").exit_code == 2
+
+
+def test_shares_change_by_points_and_runs_that_differ_in_number_are_told(
+    pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    runs = dict(small_report().table("runs"))
+    spent = dict(small_report().table("tile_cycles"))
+    # of 10 tiles in 1,024 cycles 1,024 tile cycles more: 10 %
+    spent["compute"] = spent["compute"] + 1024
+    one = small_report(runs=runs | {"end_step": [12, 12]}, tile_cycles=spent)
+    lines = run(pair[0], write_report(tmp_path / "one", one)).stdout.splitlines()
+    figures = {line[:13].strip(): line.split() for line in lines[4:13]}
+    assert figures["tile balance"][-2:] == ["+10.0", "points"]
+    assert (
+        "cycles and steps of A are those of 2 recorded runs, of B those of 1 recorded run" in lines
+    )
+
+
+def test_settings_that_differ_are_told(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    target = dict(small_report().table("target")) | {"bytes_per_tile": [4096]}
+    other = write_report(tmp_path / "more", small_report(target=target))
+    rows = ["about   name            before  after", "target  bytes per tile  2,048   4,096"]
+    assert run(pair[0], other, "--by", "settings").stdout.splitlines()[1:] == rows
+    assert run(pair[0], other).stdout.splitlines()[-2:] == rows
+    text = run(pair[0], other, "--by", "settings", "--format", "csv").stdout
+    assert text == 'about,name,before,after\r\ntarget,bytes per tile,"2,048","4,096"\r\n'.replace(
+        "\r", ""
+    )
+    found = json.loads(run(pair[0], other, "--json").stdout)["settings"]
+    assert [row["name"] for row in found if row["differs"]] == ["bytes per tile"]
+
+
+def test_name_of_a_report_is_one_line(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    odd = write_report(tmp_path / "new\nline")
+    assert run(odd, pair[1]).stdout.splitlines()[0] == f"A: {tmp_path}/new\\nline"
 
 
 def test_csv_is_of_one_table(pair: tuple[Path, Path]) -> None:

@@ -52,6 +52,17 @@ def test_missing_report_is_one_line_that_begins_with_the_command(name: str, tmp_
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("arguments", [("info", "-"), ("sql", "{report}", "-")])
+def test_standard_input_that_is_closed_is_empty(report: Path, arguments: tuple[str, ...]) -> None:
+    words = [argument.format(report=report) for argument in arguments]
+    script = 'exec "$@" <&-'
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", *command("tilescope", *words)], capture_output=True, text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)}, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+
+
 ENDLESS = "with recursive t(x) as (select 1 union all select 1 - x from t) select count(*) from t"
 BY_SQLITE = "import pva.query as query; query.select = query.by_sqlite; "
 # Where the tests run in the background of a shell, their children would not hear Ctrl-C.
