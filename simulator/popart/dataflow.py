@@ -17,12 +17,16 @@ KINDS = ("ALL", "EVERYN", "FINAL")
 
 @dataclass(frozen=True, slots=True)
 class AnchorReturnType:
-    """Which batches of a step give a tensor back: ALL, every n-th (EVERYN, n), or the FINAL one."""
+    """Which batches of a step give a tensor back: ALL, every n-th (EVERYN, n), or the FINAL one.
+
+    Newer versions of PopART write them All, EveryN and Final.
+    """
 
     kind: str
     period: int = 1
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", str(self.kind).upper())
         if self.kind not in KINDS:
             raise popart_exception(
                 f"AnchorReturnType: {self.kind!r}; it must be one of {', '.join(KINDS)}"

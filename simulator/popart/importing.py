@@ -102,6 +102,7 @@ def _add_inputs(state: Import, ir: Ir, graph: onnx.GraphProto) -> None:
             continue
         if state.shapes.has(value.name):
             ir.infos[value.name] = state.shapes.get(value.name)
+            _check_given(value, ir.infos[value.name], what)
         else:
             kind, sizes = value_info(value, what)
             if not value.type.tensor_type.HasField("shape") or None in sizes:
@@ -111,6 +112,17 @@ def _add_inputs(state: Import, ir: Ir, graph: onnx.GraphProto) -> None:
                 )
             ir.infos[value.name] = TensorInfo(kind, [size for size in sizes if size is not None])
         ir.inputs.append(value.name)
+
+
+def _check_given(value: onnx.ValueInfoProto, info: TensorInfo, what: str) -> None:
+    """Raise popart_exception if InputShapeInfo gives another type or rank than the model has."""
+    if not value.type.WhichOneof("value"):
+        return
+    kind, sizes = value_info(value, what)
+    ranked = value.type.tensor_type.HasField("shape")
+    if kind != info.type or (ranked and len(sizes) != len(info.dims)):
+        shown = f"{kind} of {len(sizes)} dimensions" if ranked else kind
+        raise popart_exception(f"{what}: is {shown}; InputShapeInfo (--shape) gives {info}")
 
 
 def _check_stored(value: onnx.ValueInfoProto, info: TensorInfo, what: str) -> None:
@@ -312,7 +324,11 @@ def import_model(
     Raises popart_exception for what is wrong with the model.
     """
     if model.functions:
-        model = onnx.inliner.inline_local_functions(model)
+        try:
+            model = onnx.inliner.inline_local_functions(model)
+        except (onnx.checker.ValidationError, ValueError, RuntimeError) as error:
+            shown = " ".join(str(error).split())
+            raise popart_exception(f"{what}: its functions cannot be inlined: {shown}") from None
     found = _imported(model, what, folder, shapes, values)
     if not found[1]:
         return found

@@ -22,18 +22,12 @@ from simulator.popart.stash import Delayed, Stash, each_tensor
 from simulator.poplibs import poputil
 
 
-def check_pipeline(
-    ir: Ir, placed: Mapping[str, int], batches: int, what: str, *, training: bool
-) -> int:
+def check_pipeline(ir: Ir, placed: Mapping[str, int], what: str, *, training: bool) -> int:
     """Give the number of stages; raises popart_exception for what makes no pipeline."""
     ipus = max(placed.values(), default=0) + 1
     if ipus < 2:
         raise popart_exception(f"{what}: pipelining needs nodes on at least 2 IPUs")
     stages = 2 * ipus - 1 if training else ipus
-    if batches < stages:
-        raise popart_exception(
-            f"{what}: a pipeline of {stages} stages needs as many batches; there are {batches}"
-        )
     made: dict[str, int] = {}
     for node in ir.nodes:
         late = [name for name in node.reads if made.get(name, 0) > placed[node.name]]

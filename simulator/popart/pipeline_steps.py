@@ -79,8 +79,17 @@ class Cycles:
         )
 
     def of_batches(self, batches: int) -> list[Program]:
-        """Give the program of so many batches, at least as many as stages: fill, repeat, drain."""
+        """Give the program of so many batches: fill, repeat, drain.
+
+        Fewer batches than stages pass through the pipeline, which is never full.
+        """
         count = len(self.work)
+        if batches < count:
+            passing = [
+                (t, range(max(t + 1 - batches, 0), min(t + 1, count)))
+                for t in range(batches + count - 1)
+            ]
+            return [self.steps(on, f"pass {t}", self.fired(t, on)) for t, on in passing]
         full = range(count)
         made: dict[Fired, Program] = {}
 

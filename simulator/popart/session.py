@@ -35,7 +35,7 @@ from simulator.popart.placement import place_nodes
 from simulator.popart.planned import planned_cycles
 from simulator.popart.programs import Programs
 from simulator.popart.session_options import SessionOptions
-from simulator.popart.tensor_info import InputShapeInfo, TensorInfo, to_device
+from simulator.popart.tensor_info import InputShapeInfo, TensorInfo, to_device, to_host
 from simulator.popart.tile_map import write_tile_map
 from simulator.runtime.without_values import OPTION as VALUES_OPTION
 
@@ -124,6 +124,11 @@ class InferenceSession:
             raise popart_exception(f"{self._what}: only a training session accumulates gradients")
 
     @property
+    def _accumulates(self) -> bool:
+        """Tell whether a pipeline runs empty between changes of the weights, also with factor 1."""
+        return self.training and self._options.enableGradientAccumulation
+
+    @property
     def _micro_batches(self) -> int:
         """Count the micro-batches of a step, on all replicas."""
         return self._flow.batchesPerStep() * self._options.factor * self._options.replicas
@@ -154,7 +159,7 @@ class InferenceSession:
             cycles, last = cycles_of(made, graph, lowering, compute, (inputs, anchors), self._flow)
             steps = (
                 cycles.of_batches(batches)
-                if factor == 1
+                if not self._accumulates
                 else cycles.accumulated(batches, factor, *self._around)
             )
             made.programs[parts.RUN] = Program(begin, steps, last, name=parts.RUN)
@@ -175,10 +180,7 @@ class InferenceSession:
         """Give a lowering by stages, if the options ask for it."""
         if not self._options.enablePipelining:
             return None
-        # Between changes of the weights the pipeline runs empty: also where 1 batch makes each.
-        accumulates = self.training and self._options.enableGradientAccumulation
-        batches = self._options.factor if accumulates else self._flow.batchesPerStep()
-        stages = check_pipeline(self._ir, plain.placed, batches, self._what, training=self.training)
+        stages = check_pipeline(self._ir, plain.placed, self._what, training=self.training)
         return pipeline_of(plain, stages)
 
     def _placed(self, lowering: Lowering) -> dict[str, int]:
@@ -332,7 +334,8 @@ class InferenceSession:
                 raise popart_exception(
                     f"run: input {name!r} has {given.size} elements; {batches} of {info} are needed"
                 )
-            held = to_device(_typed(given, info), info, f"input {name!r}")
+            typed = to_host(given, info, f"run: input {name!r}")
+            held = to_device(typed, info, f"input {name!r}")
             engine.connectStream(handle, _flat(held))
         outputs = {}
         for name, handle in self._programs.anchors.items():
@@ -378,13 +381,6 @@ def _found(lowering: Lowering, more: Mapping[str, Tensor], name: str) -> Tensor:
 
 def _flat(values: Array) -> Array:
     return np.ascontiguousarray(values).reshape(-1)
-
-
-def _typed(values: Array, info: TensorInfo) -> Array:
-    """Take 64-bit numbers for what the model holds in 32, as Python's own numbers come."""
-    if values.dtype == info.host or values.dtype.kind != info.host.kind:
-        return values
-    return values.astype(info.host)
 
 
 def _check_anchors(what: str, anchors: Iterable[str], infos: dict[str, TensorInfo]) -> None:

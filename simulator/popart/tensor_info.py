@@ -126,6 +126,20 @@ def array_type(array: Array, what: str) -> str:
     return _BY_HOST[plain]
 
 
+def to_host(values: Array, info: TensorInfo, what: str) -> Array:
+    """Take 64-bit numbers for what the model holds in less, as Python's own numbers come.
+
+    Raises popart_exception for a whole number that the type of the model does not hold.
+    """
+    if values.dtype == info.host or not {values.dtype.kind, info.host.kind} <= set("iu"):
+        return values.astype(info.host) if values.dtype.kind == info.host.kind else values
+    limits = np.iinfo(info.host)
+    for found in (int(values.min()), int(values.max())) if values.size else ():
+        if not limits.min <= found <= limits.max:
+            raise popart_exception(f"{what}: value {found}; {info.type} is needed")
+    return values.astype(info.host)
+
+
 def to_device(values: Array, info: TensorInfo, what: str) -> Array:
     """Give values as the device holds them; raises popart_exception for what it cannot hold."""
     wanted = info.device.numpy

@@ -99,7 +99,8 @@ class TrainingSession(InferenceSession):
         graph, weight = lowering.graph, lowering.stored[name]
         ipu = next(i for i in range(len(lowering.graphs)) if lies_on(graph, weight, i))
         prog = lowering.program(ipu, prog)
-        with graph.debug_scope(name, "popart", weight=name):
+        kind = type(self._optimizer).__name__
+        with graph.debug_scope(name, "popart", weight=name, operator=kind):
             near = lowering.carried(gradient, ipu, prog, f"{name}/Grad")
             graph, near = lowering.graphs[ipu], near.reshape(weight.shape)
             near, prog = self._reduced(graph, weight, near, prog, name)

@@ -342,6 +342,13 @@ def test_every_gradient_of_onnx_has_a_case_here() -> None:
     assert {name for domain, name in GRADIENTS if domain == "ai.onnx"} - tried <= apart
 
 
+def test_a_length_of_zero_gives_no_gradient() -> None:
+    nodes = [node("ReduceL2", "w", "y", axes=[1])]
+    stored = {"w": np.float32([[3, 4], [0, 0]])}
+    found = trained(nodes, stored, popart.IdentityLoss("y", "loss"), "Gradient___w")
+    np.testing.assert_allclose(found["Gradient___w"], [[0.6, 0.8], [0, 0]], rtol=1e-6)
+
+
 def test_a_product_of_no_rows_has_a_gradient_of_zero() -> None:
     stored = {"a": np.ones((0, 4), np.float32), "w": np.ones((4, 3), np.float32)}
     loss = popart.IdentityLoss("y", "loss")

@@ -75,6 +75,23 @@ def test_an_open_shape_needs_input_shape_info() -> None:
     assert session.getInfo("b") == popart.TensorInfo("FLOAT", [3, 2])
 
 
+@pytest.mark.parametrize("given", [("INT32", [2, 2]), ("FLOAT", [4])])
+def test_input_shape_info_that_is_not_of_the_input_is_refused(given: tuple[str, list[int]]) -> None:
+    proto = model([node("Neg", "a", "b")], {"a": ["N", 2]}, ["b"])
+    shapes = popart.InputShapeInfo().add("a", popart.TensorInfo(*given))
+    with pytest.raises(popart.popart_exception, match="input 'a': is FLOAT of 2 dimensions; Input"):
+        popart.InferenceSession(proto, FLOW, tiny(), inputShapeInfo=shapes)
+
+
+def test_a_function_that_calls_itself_is_refused() -> None:
+    calls = node("Again", "a", "b", domain="my")
+    proto = model([calls], {"a": [2]}, ["b"])
+    proto.opset_import.append(onnx.helper.make_opsetid("my", 1))
+    sets = [onnx.helper.make_opsetid("my", 1)]
+    proto.functions.append(onnx.helper.make_function("my", "Again", ["a"], ["b"], [calls], sets))
+    assert "its functions cannot be inlined: Cycle detected" in refused(proto)
+
+
 def test_a_cycle_names_its_nodes() -> None:
     proto = model([node("Add", "a c", "b"), node("Relu", "b", "c")], {"a": [2]}, ["c"])
     assert "a cycle of nodes, among them 'b' (Add), 'c' (Relu)" in refused(proto)

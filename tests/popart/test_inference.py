@@ -14,6 +14,7 @@ from models import model, node, outcome, prepared
 from pva.analysis.operations import cycles_by_operation
 from pva.report import openReport
 from simulator import popart
+from simulator.graph.types import Array
 from simulator.popart import AnchorReturnType
 from simulator.popart.tensor_info import ELEMENT_TYPES
 
@@ -31,6 +32,7 @@ def test_a_sum_is_that_of_numpy() -> None:
     [
         (AnchorReturnType("ALL"), [[0, 2], [4, 6], [8, 10], [12, 14], [16, 18]]),
         (AnchorReturnType("EVERYN", 2), [[4, 6], [12, 14]]),
+        (AnchorReturnType("EveryN", 3), [[8, 10]]),
         (AnchorReturnType("FINAL"), [16, 18]),
     ],
 )
@@ -129,6 +131,19 @@ def test_numbers_beyond_32_bits_are_refused() -> None:
     session = prepared(proto, ["c"])
     with pytest.raises(popart.popart_exception, match="input 'a': value 4294967296"):
         session.run(popart.PyStepIO({"a": np.int64([1 << 32])}, session.initAnchorArrays()))
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"), [("INT8", np.int64([300])), ("INT32", np.int64([1 << 40])),
+                        ("UINT8", np.uint16([256])), ("UINT8", np.int64([-1]))],
+)  # fmt: skip
+def test_a_whole_number_that_its_type_does_not_hold_is_refused(kind: str, given: Array) -> None:
+    proto = model([node("Identity", "a", "c")], {"a": [1]}, ["c"])
+    for value in (*proto.graph.input, *proto.graph.output):
+        value.type.tensor_type.elem_type = ELEMENT_TYPES[kind].onnx
+    session = prepared(proto, ["c"])
+    with pytest.raises(popart.popart_exception, match=f"value {given[0]}; {kind} is needed"):
+        session.run(popart.PyStepIO({"a": given}, session.initAnchorArrays()))
 
 
 def test_without_values_weights_need_not_exist() -> None:

@@ -76,16 +76,19 @@ def test_batches_overlap(tmp_path: Path) -> None:
     assert report.frames.programs()["name"].isin(["fill 0", "pipeline", "drain 0"]).any()
 
 
-@pytest.mark.parametrize(
-    ("ipus", "batches", "kind", "text"),
-    [
-        (1, 4, "ALL", "needs nodes on at least 2 IPUs"),
-        (2, 1, "ALL", "2 stages needs as many batches; there are 1"),
-    ],
-)
-def test_what_makes_no_pipeline_is_refused(ipus: int, batches: int, kind: str, text: str) -> None:
-    with pytest.raises(popart.popart_exception, match=text):
-        session_of(CHAIN, {"x4": popart.AnchorReturnType(kind)}, batches, ipus=ipus)
+def test_nodes_on_one_ipu_make_no_pipeline() -> None:
+    with pytest.raises(popart.popart_exception, match="needs nodes on at least 2 IPUs"):
+        session_of(CHAIN, {"x4": popart.AnchorReturnType("ALL")}, 4, ipus=1)
+
+
+@pytest.mark.parametrize("batches", [1, 2, 3])
+def test_fewer_batches_than_stages_pass_through_a_pipeline(batches: int) -> None:
+    given = RANDOM.normal(size=(batches, 8, SIZE)).astype(np.float32)
+    kinds = {"x1": popart.AnchorReturnType("FINAL"), "x4": popart.AnchorReturnType("ALL")}
+    found = values_of(session_of(CHAIN, kinds, batches, ipus=4), {"x0": given})
+    expected = given @ WEIGHTS["w0"] @ WEIGHTS["w1"] @ WEIGHTS["w2"] @ WEIGHTS["w3"]
+    np.testing.assert_allclose(found["x4"].reshape(given.shape), expected, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(found["x1"], given[-1] @ WEIGHTS["w0"], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("period", "batches"), [(2, 7), (3, 9), (4, 4)])
@@ -227,16 +230,25 @@ def test_a_branch_meets_its_own_activations_on_the_way_back() -> None:
         np.testing.assert_allclose(piped[name], plain[name], rtol=1e-3, atol=1e-5, err_msg=name)
 
 
-def test_one_micro_batch_for_each_change_makes_no_pipeline() -> None:
-    options = popart.SessionOptions(
-        autoVirtualGraph=True, enablePipelining=True, enableGradientAccumulation=True
-    )
-    session = popart.TrainingSession(
-        CHAIN, popart.DataFlow(8, ["x4"]), [popart.IdentityLoss("x4", "loss")], popart.SGD(0.1),
-        tiny(2), userOptions=options,
-    )  # fmt: skip
-    with pytest.raises(popart.popart_exception, match="3 stages needs as many batches; there are"):
+@pytest.mark.parametrize("factor", [1, 2])
+def test_few_micro_batches_change_the_weights_as_without_a_pipeline(factor: int) -> None:
+    given = RANDOM.normal(size=(3 * factor, 8, SIZE)).astype(np.float32)
+    found = []
+    for pipelined in (False, True):
+        options = popart.SessionOptions(
+            autoVirtualGraph=True, enablePipelining=pipelined, enableGradientAccumulation=True,
+            accumulationFactor=factor,
+        )  # fmt: skip
+        session = popart.TrainingSession(
+            CHAIN, popart.DataFlow(3, ["x4"]), [popart.IdentityLoss("x4", "loss")],
+            popart.SGD(1e-3), tiny(2), userOptions=options,
+        )  # fmt: skip
         session.prepareDevice()
+        session.weightsFromHost()
+        found.append(values_of(session, {"x0": given})["x4"])
+    untrained = given @ WEIGHTS["w0"] @ WEIGHTS["w1"] @ WEIGHTS["w2"] @ WEIGHTS["w3"]
+    assert np.abs(found[0].reshape(given.shape)[-1] - untrained[-1]).max() > 0.1
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-3, atol=1e-4)
 
 
 def test_a_way_back_is_refused() -> None:

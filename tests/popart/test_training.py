@@ -10,6 +10,8 @@ import onnx
 import pytest
 from models import model, node, tiny
 
+from pva.analysis.costs import operation_costs
+from pva.report import openReport
 from simulator import popart
 from simulator.graph.types import Array
 
@@ -138,6 +140,33 @@ def test_batch_norm_is_trained_by_the_statistics_of_the_batch() -> None:
     session.readWeights(running)
     np.testing.assert_allclose(running["m"], 0.1 * mean, rtol=1e-3, atol=1e-5)
     np.testing.assert_allclose(running["v"], 0.9 + 0.1 * variance, rtol=1e-3)
+
+
+def test_batch_norm_without_spatial_is_trained_element_by_element() -> None:
+    x, mix = (RANDOM.normal(size=(4, 2, 3)).astype(np.float32) for _ in range(2))
+    filled = {"s": 2, "b": 1, "m": 0, "v": 1}
+    weights = {name: np.full((2, 3), value, np.float32) for name, value in filled.items()}
+    nodes = [node("BatchNormalization", "x s b m v", "y", spatial=0), node("Mul", "y mix", "z")]
+    proto = model(nodes, {"x": x.shape}, ["y"], {**weights, "mix": mix}, opset=8)
+    loss = popart.IdentityLoss("z", "loss")
+    session = session_of(popart.ConstSGD(0.0), "y", "Gradient___s", loss=loss, proto=proto)
+    found, white = step(session, x=x), (x - x.mean(axis=0)) / np.sqrt(x.var(axis=0) + 1e-5)
+    np.testing.assert_allclose(found["y"], 2 * white + 1, rtol=1e-3, atol=1e-4)
+    expected = (mix * white).sum(axis=0)
+    np.testing.assert_allclose(found["Gradient___s"], expected, rtol=1e-3, atol=1e-4)
+
+
+def test_the_change_of_a_weight_is_an_operation_of_the_optimiser(tmp_path: Path) -> None:
+    engine = {"autoReport.all": True, "autoReport.directory": str(tmp_path)}
+    session = popart.TrainingSession(
+        LAYER, popart.DataFlow(1, []), [popart.IdentityLoss("p", "loss")], popart.SGD(0.1), tiny(),
+        userOptions=popart.SessionOptions(engineOptions=engine),
+    )  # fmt: skip
+    session.prepareDevice()
+    session.weightsFromHost()
+    step(session, x=DATA)
+    found = operation_costs(openReport(tmp_path)).set_index("operation")["kind"]
+    assert found["w"] == "SGD"
 
 
 def test_dropout_drops_the_same_elements_of_the_gradient() -> None:

@@ -167,14 +167,13 @@ def of_gemm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 def of_batch_norm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     """Give the gradients through the statistics of the batch."""
     whitened, deviation = call.saved
-    given = (call.graph, whitened, grads[0])
-    scale, shift = popnn.bn.batchNormParamGradients(
-        *given, call.prog, debugContext=f"{call.name}/Wu"
-    )
+    given = (call.graph, whitened, norms.channels_of(call, grads[0]))
+    parameters = popnn.bn.batchNormParamGradients(*given, call.prog, debugContext=f"{call.name}/Wu")
     data = popnn.bn.batchNormGradients(
-        *given, deviation, call[1], call.prog, debugContext=f"{call.name}/Bwd"
+        *given, deviation, call[1].flatten(), call.prog, debugContext=f"{call.name}/Bwd"
     )
-    return [data, scale, shift, None, None]
+    scale, shift = (tensor.reshape(call.info(1).dims) for tensor in parameters)
+    return [data.reshape(call.info().dims), scale, shift, None, None]
 
 
 def of_group_norm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:

@@ -18,7 +18,7 @@ def batch_norm(call: Call) -> Tensor | list[Tensor]:
     """Normalise by the statistics given, or in training by those of the batch."""
     if in_training(call):
         return _batch_norm_training(call)
-    data, epsilon = _channels(call, call[0]), call.attribute("epsilon", 1e-5)
+    data, epsilon = channels_of(call, call[0]), call.attribute("epsilon", 1e-5)
     scale, bias, mean, variance = (call[place].flatten() for place in range(1, 5))
     deviation = popops.varianceToInvStdDev(
         call.graph, variance, call.constant(epsilon, variance.dtype, "epsilon"), call.prog,
@@ -41,7 +41,7 @@ def in_training(call: Call) -> bool:
     return call.training or bool(call.attribute("training_mode", 0))
 
 
-def _channels(call: Call, data: Tensor) -> Tensor:
+def channels_of(call: Call, data: Tensor) -> Tensor:
     """View activations with their channels second; without `spatial` each element is one."""
     if call.attribute("spatial", 1):
         return data
@@ -50,8 +50,8 @@ def _channels(call: Call, data: Tensor) -> Tensor:
 
 def _batch_norm_training(call: Call) -> list[Tensor]:
     """Normalise by the batch's statistics; give running ones beside the result."""
-    data, epsilon = call[0], call.attribute("epsilon", 1e-5)
-    scale, bias, old_mean, old_variance = (call[place] for place in range(1, 5))
+    data, epsilon = channels_of(call, call[0]), call.attribute("epsilon", 1e-5)
+    scale, bias, old_mean, old_variance = (call[place].flatten() for place in range(1, 5))
     mean, deviation = popnn.bn.batchNormStatistics(
         call.graph, data, epsilon, call.prog, False, True, debugContext=call.name
     )
@@ -59,6 +59,7 @@ def _batch_norm_training(call: Call) -> list[Tensor]:
         call.graph, data, scale, bias, mean, deviation, call.prog, call.name
     )
     call.saved = (whitened, deviation)
+    out = out.reshape(call[0].shape)
     variance = popops.invStdDevToVariance(
         call.graph, deviation, call.constant(epsilon, deviation.dtype, "epsilon"), call.prog,
         call.name,
@@ -72,7 +73,8 @@ def _batch_norm_training(call: Call) -> list[Tensor]:
     if call.training:
         for new, old in zip(kept, (old_mean, old_variance), strict=True):
             call.prog.add(Copy(new, old, name=f"{call.name}/Running"))
-    return [out, *kept]
+    shape = call.info(1).dims
+    return [out, *(tensor.reshape(shape) for tensor in kept)]
 
 
 def norm_parameter(place: int) -> Callable[[Call], Tensor | None]:

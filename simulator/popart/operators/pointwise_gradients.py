@@ -134,7 +134,7 @@ def of_cast(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 # Reductions
 _REDUCED = {
     "ReduceL1": expr.Signum(_1) * _3,
-    "ReduceL2": _1 * _3 / _2,
+    "ReduceL2": expr.Select(_3 * 0.0, _1 * _3 / _2, expr.Equal(_2, 0.0)),  # a corner at 0
     "ReduceLogSum": _3 / expr.Exp(_2),
     "ReduceLogSumExp": _3 * expr.Exp(_1 - _2),
     "ReduceMax": expr.Select(_3, _3 * 0.0, expr.Equal(_1, _2)),

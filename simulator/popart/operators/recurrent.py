@@ -42,7 +42,7 @@ ACTIVATIONS: dict[str, tuple[Activation, float, float]] = {
     "HardSigmoid": (lambda x, a, b: expr.Max(expr.Min(x * a + b, 1), 0), 0.2, 0.5),
     "Elu": (lambda x, a, b: expr.Select(x, expr.Expm1(x) * a, x >= 0), 1, 0),
     "Softsign": (lambda x, a, b: x / (expr.Abs(x) + 1), 0, 0),
-    "Softplus": (lambda x, a, b: expr.Log1p(expr.Exp(x)), 0, 0),
+    "Softplus": (lambda x, a, b: expr.Max(x, 0.0) + expr.Log1p(expr.Exp(-expr.Abs(x))), 0, 0),
 }
 
 
