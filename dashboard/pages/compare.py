@@ -124,8 +124,12 @@ def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
 def sentence(frame: Frame, after: str) -> str:
     """Say what changed most: cycles, the fullest tile, the peak; of what both reports hold."""
     rows = {row["figure"]: row for row in frame.to_dict("records")}
-    told = [_told(rows[name], more, less) for name, more, less in ANSWERS if name in rows]
-    changed = [text for text in told if text]
+    told = {name: _told(rows[name], more, less) for name, more, less in ANSWERS if name in rows}
+    runs = rows.get("recorded_runs", {"change": 0})
+    if told.get("total_cycles") and runs["change"]:
+        recorded = f"{runs['after']:,.0f} recorded run{'' if runs['after'] == 1 else 's'}"
+        told["total_cycles"] += f" in {recorded} instead of {runs['before']:,.0f}"
+    changed = [text for text in told.values() if text]
     if changed:
         return f"{after} {_joined(changed)}."
     same = [words for name, words in SAME.items() if name in rows]
@@ -151,7 +155,7 @@ def _joined(parts: list[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def figures_of_both(store: Store, chosen: Address, _theme: Theme) -> Element:
+def figures_of_both(store: Store, chosen: Address, _theme: Theme) -> list[Element]:
     """Show the few figures that stand for a report, of both, with the change."""
     frame = compared(store, chosen, "compare_figures")
     head = html.Tr([html.Th(words, scope="col") for words in
@@ -168,7 +172,18 @@ def figures_of_both(store: Store, chosen: Address, _theme: Theme) -> Element:
         )
         for row in frame.to_dict("records")
     ]
-    return html.Table([html.Thead(head), html.Tbody(body)], className="compare-figures")
+    table = html.Table([html.Thead(head), html.Tbody(body)], className="compare-figures")
+    return [table, *_clocks(store, chosen)]
+
+
+def _clocks(store: Store, chosen: Address) -> list[Element]:
+    """Tell that equal cycles take different times, where the clocks differ."""
+    found = known.clocks(both(store, chosen))
+    if len(set(found)) < 2:
+        return []
+    before, after = map(units.frequency, found)
+    text = f"Their clocks differ, {before} before and {after} after: cycles are not told as time."
+    return [html.P(components.unbroken(text), className="note")]
 
 
 def _written(value: float, unit: str) -> str:
@@ -203,7 +218,8 @@ def rows_of_tab(store: Store, chosen: Address, _theme: Theme) -> Element:
     try:
         frame = compared(store, chosen, table.name)
     except NotRecordedError as error:
-        return html.Div([_by(chosen, name), components.message(f"{error.found}; {error.wanted}")])
+        why = known.why_not(store, chosen, name) or f"{error.found}; {error.wanted}"
+        return html.Div([_by(chosen, name), components.message(why)])
     parts = [_by(chosen, name), _summary(frame, table)]
     shown = known.frame_of(store, chosen)
     if not len(shown):

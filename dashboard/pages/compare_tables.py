@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from dashboard import components
@@ -10,7 +10,9 @@ from dashboard.address import Address
 from dashboard.components import Column, Frame, Kind
 from dashboard.store import Report, Store
 from dashboard.theme import step_words
+from pva import units
 from pva.analysis import COMPARISONS
+from pva.analysis.figures import NO_RUN, RUN_IT
 from pva.errors import NotFoundError
 
 Unit = Literal["bytes", "cycles"]
@@ -81,10 +83,23 @@ def columns(unit: Unit) -> tuple[Column, ...]:
 
 
 def both(store: Store, chosen: Address) -> tuple[Report, Report]:
-    """Open the two reports; raises NotFoundError when the second was not chosen."""
+    """Open the two reports; raises NotFoundError when the second was not chosen.
+
+    Where their clocks differ, cycles are written as cycles in this request: one clock would give
+    the other report wrong times.
+    """
     if not chosen.against:
         raise NotFoundError("compare", "one report", "choose the one to compare it with")
-    return store.report(chosen.report), store.report(chosen.against)
+    reports = store.report(chosen.report), store.report(chosen.against)
+    if len(set(clocks(reports))) > 1:
+        units.write_as(replace(units.manner(), clock=0.0))
+    return reports
+
+
+def clocks(reports: tuple[Report, Report]) -> list[float]:
+    """Give the clocks of two reports in Hz, as far as these are told."""
+    data = [report.dataset for report in reports]
+    return [float(one.value("target", "clock_frequency")) for one in data if one.has("target")]
 
 
 def compared(store: Store, chosen: Address, name: str) -> Frame:
@@ -141,15 +156,16 @@ def percent(before: float, after: float) -> str:
     if not after:
         return "gone"
     if after >= MANY_TIMES * before:
-        return f"{after / before:,.0f} times"
+        return f"{after / before:,.0f}×"
     return f"{100 * (after - before) / before:+,.1f} %".replace("-", "−")
 
 
+_STEPS = "steps"
 _NEEDS = {
     "memory": "memory_by_category",
     "liveness": "always_live_variables",
-    "operations": "steps",
-    "execution": "steps",
+    "operations": _STEPS,
+    "execution": _STEPS,
 }
 
 
@@ -157,7 +173,11 @@ def why_not(store: Store, chosen: Address, tab: str) -> str:
     """Tell why a tab cannot be shown; nothing when both reports have what it compares."""
     if tab not in _NEEDS:
         return ""
-    for report in both(store, chosen):
-        if not report.dataset.has(_NEEDS[tab]):
-            return f"{_NEEDS[tab]} not recorded; {report.dataset.why_absent(_NEEDS[tab])}"
+    needed = _NEEDS[tab]
+    keys = chosen.report or store.keys[0], chosen.against
+    for key, report in zip(keys, both(store, chosen), strict=True):
+        if not report.dataset.has(needed):
+            return f"{key}: {needed} not recorded; {report.dataset.why_absent(needed)}"
+        if needed == _STEPS and not report.dataset.length(needed):
+            return f"{key}: {NO_RUN}; {RUN_IT}"
     return ""

@@ -39,7 +39,7 @@ def never_run() -> Report:
     """Make the small report of a program that was compiled, and never run."""
     empty = {
         name: {column: values[:0] for column, values in small_report().table(name).items()}
-        for name in ("runs", "steps", "steps_by_ipu")
+        for name in ("runs", "steps", "steps_by_ipu", "blocks")
     }
     execution = dict(small_report().table("execution")) | {"cycles": [0]}
     return Report.of(small_report(**empty, execution=execution))

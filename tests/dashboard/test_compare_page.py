@@ -16,6 +16,8 @@ from dashboard.figures.compare import Curve
 from dashboard.pages import compare, compare_tables
 from dashboard.store import Store
 from pva.analysis import COMPARISONS
+from pva.units import Writing, write_as
+from tests.analysis.samples import never_run
 from tests.builders import small_report, write_report
 from tests.dashboard.layouts import grid, parts, words
 
@@ -33,6 +35,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     tiles = dict(DATA.table("memory_by_tile"))
     needed = tiles["total_including_gaps"].copy()
     needed[0], needed[3] = 990, 640
+    fast = dict(DATA.table("target")) | {"clock_frequency": [2e9]}
     gone: dict[str, Any] = dict.fromkeys(("steps", "steps_by_ipu", "runs", "tile_cycles"))
     changed = small_report(
         variables=variables | {"name": names, "bytes": sizes},
@@ -43,6 +46,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
             write_report(folder / "first"),
             write_report(folder / "second", changed),
             write_report(folder / "compiled", small_report(**gone)),
+            write_report(folder / "never", never_run().dataset),
+            write_report(folder / "fast", small_report(target=fast)),
         ]
     )
 
@@ -77,7 +82,7 @@ def test_answer_says_what_changed_most(store: Store) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [(100, 150, "+50.0 %"), (100, 75, "−25.0 %"), (0, 5, "new"), (5, 0, "gone"), (7, 7, ""),
-     (10, 4000, "400 times")],
+     (10, 4000, "400×")],
 )  # fmt: skip
 def test_part_of_a_change_is_told_in_words(before: int, after: int, told: str) -> None:
     assert compare_tables.percent(before, after) == told
@@ -130,7 +135,40 @@ def test_what_one_report_lacks_is_greyed_with_the_reason(store: Store) -> None:
     )
     assert compare_tables.why_not(store, chosen(against="compiled"), "memory") == ""
     shown = text(compare.rows_of_tab(store, chosen("&tab=execution", "compiled"), "light"))
-    assert "steps not recorded" in shown
+    assert "compiled: steps not recorded" in shown
+
+
+def test_cycles_of_a_program_that_never_ran_are_not_compared(store: Store) -> None:
+    asked = chosen("&tab=execution", "never")
+    assert text(compare.answer(store, asked, "light")).strip() == (
+        "never has the same memory on its fullest tile and peak of liveness."
+    )
+    assert "never: no run was recorded" in text(compare.rows_of_tab(store, asked, "light"))
+
+
+def test_runs_that_differ_in_number_are_told_with_the_cycles() -> None:
+    frame = pd.DataFrame(
+        {
+            "figure": ["recorded_runs", "total_cycles"],
+            "unit": ["", "cycles"],
+            "before": [1.0, 1000.0],
+            "after": [2.0, 2000.0],
+            "change": [1.0, 1000.0],
+        }
+    )
+    told = "b takes 1,000 cycles more (+100.0 %) in 2 recorded runs instead of 1."
+    assert compare.sentence(frame, "b") == told
+
+
+def test_cycles_of_two_clocks_are_not_told_as_times_of_one(store: Store) -> None:
+    shown = {}
+    for against in ("second", "fast"):
+        write_as(Writing(clock=1e9))
+        shown[against] = text(compare.figures_of_both(store, chosen(against=against), "light"))
+        write_as(Writing())
+    assert "Cycles of the recorded runs 1.0 µs 1.0 µs" in shown["second"]
+    assert "Cycles of the recorded runs 1,024 1,024" in shown["fast"]
+    assert "Their clocks differ, 1,000.0 MHz before and 2,000.0 MHz after" in shown["fast"]
 
 
 def test_settings_that_differ_are_listed(store: Store) -> None:
