@@ -273,6 +273,9 @@ class Dataset:
         first: Values = found[0]
         return first
 
+    def __repr__(self) -> str:
+        return f"<Dataset {self.name}: {len(self.tables)} tables, {len(self.arrays)} arrays>"
+
     def __deepcopy__(self, memo: object) -> Dataset:
         return self  # what it holds never changes
 

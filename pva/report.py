@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
+from os.path import expanduser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,8 +66,8 @@ def openReport(
 ) -> Report:
     """Open a report directory, or a profile in a `.pop`, `.json` or `.cbor` file.
 
-    `filename` is libpva's other name of the first argument. Raises PvaError: NotFoundError,
-    UnknownFormatError, DamagedFileError or NewerVersionError.
+    `~` is the home directory; `filename` is libpva's other name of the first argument. Raises
+    PvaError: NotFoundError, UnknownFormatError, DamagedFileError or NewerVersionError.
     """
     path = filename if profileFilename is None else profileFilename
     if path is None:
@@ -86,8 +87,8 @@ class Report(Shown):
     def __init__(
         self, path: str | PathLike[str], debug_path: str | PathLike[str] | None = None
     ) -> None:
-        self.path = Path(path)
-        self._debug_path = None if debug_path is None else Path(debug_path)
+        self.path = Path(expanduser(path))
+        self._debug_path = None if debug_path is None else Path(expanduser(debug_path))
         self._held: Dataset | None = None
         self.dataset = self._read()
 
@@ -232,7 +233,7 @@ class Report(Shown):
         return self._write(directory, "parquet", overwrite=overwrite)
 
     def _write(self, path: str | PathLike[str], form: str, *, overwrite: bool) -> Path:
-        target = Path(path)
+        target = Path(expanduser(path))
         if not overwrite and (target.exists() or target.is_symlink()):
             wanted = "give another name, or overwrite=True to replace it"
             raise OverwriteError(target, "already there", wanted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from os import PathLike, fspath
+from os.path import expanduser
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -54,7 +55,7 @@ class Trace(Shown):
             raise PvaError(f"align={align!r}", "no such way", "wall or start")
         given = [path] if isinstance(path, str | PathLike) else list(path)
         self._align = align
-        self.paths = tuple(_file(Path(fspath(one))) for one in given)
+        self.paths = tuple(_file(Path(expanduser(one))) for one in given)
         self._file = trace_files.open_files(self.paths, by_wall_clock=align == "wall")
         self.path = self._file.path
         try:

@@ -9,16 +9,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pva.model.show import Shown
+
 Integers = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Instants:
+@dataclass(frozen=True, slots=True, repr=False)
+class Instants(Shown):
     """Instant events, in order of time; one row each.
 
     `label` and `channel` are indexes into `Trace.labels` and `Trace.channels`, `thread` into
     `Trace.threads`; `metadata` is JSON or None.
     """
+
+    _figures = ("instants=time_ns",)
 
     time_ns: Integers
     label: npt.NDArray[np.int32]
@@ -30,9 +34,11 @@ class Instants:
         return len(self.time_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+@dataclass(frozen=True, slots=True, repr=False)
+class Series(Shown):
     """One line of a line graph; a value that was not a number is NaN."""
+
+    _figures = ("graph", "unit", "values=value")
 
     graph: str
     unit: str
@@ -43,9 +49,11 @@ class Series:
     end_ns: int = 0  # until when its process was traced
 
 
-@dataclass(frozen=True, slots=True)
-class Heatmap:
+@dataclass(frozen=True, slots=True, repr=False)
+class Heatmap(Shown):
     """A histogram over time: `counts[i]` are the values in each bin that were added at time i."""
+
+    _figures = ("unit", "edges", "times=time_ns")
 
     name: str
     unit: str

@@ -43,7 +43,9 @@ class Shown:
 def table(objects: Iterable[Shown], more: int = 0) -> str:
     """Write objects of one kind as an HTML table; `more` are not shown."""
     rows = list(objects)
-    figures = rows[0]._figures if rows else ()
+    if not rows:
+        return "<table><tr><td>none</td></tr></table>"
+    figures = rows[0]._figures
     heads = [type(rows[0]).__name__ if len(rows) == 1 else "", *map(_label, figures)]
     lines = [_row("th", heads)]
     for item in rows:
@@ -77,7 +79,7 @@ def _value(item: Any, figure: str) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Write a figure: of a list how many items it has."""
+    """Write a figure: of a list or an array how many items it has."""
     match value:
         case bool() | None:
             return str(value)
@@ -89,9 +91,7 @@ def _text(value: Any) -> str:
             return value.name
         case str():
             return _shortened(repr(value))
-        case Sequence():
-            return f"{len(value):,}"
-    return str(value)
+    return f"{len(value):,}" if hasattr(value, "__len__") else str(value)
 
 
 def _shortened(text: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pva
-from pva.errors import NotRecordedError
+from pva.errors import NotRecordedError, PvaError
 from pva.formats import pop
 from pva.report import Report, openReport
 from tests import builders
@@ -297,3 +297,14 @@ def test_reading_changes_no_file(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "app.json", "debug.cbor", "framework.json", "profile.pop",
     ]  # fmt: skip
+
+
+def test_a_tilde_is_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    Report.of(small_report()).to_json("~/report.json")
+    assert openReport("~/report.json").path == tmp_path / "report.json"
+    assert openReport("~/report.json", Path("~/report.json")).dataset.has("debug_contexts")
+    with pytest.raises(PvaError, match=f"^{tmp_path}/none.pvti: no such file"):
+        pva.openTrace("~/none.pvti")
+    assert not (tmp_path / "~").exists()

@@ -5,9 +5,11 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pva
+from pva.model.series import Heatmap, Instants, Series
 from pva.model.views import Items
 from pva.report import Report
 from tests.builders import small_report
@@ -89,7 +91,7 @@ def test_a_list_in_a_notebook_is_a_table_that_says_how_many_more(report: Report)
     table = cells(report.compilation.programs._repr_html_())
     assert (len(table), table[0], table[-1]) == (12, ["", "type", "children"], ["… and 4 more"])
     assert table[6] == ["5 'multiply/ExchangePre'", "DoExchange", "0"]
-    assert cells(report.compilation.programs[:0]._repr_html_()) == [[""]]
+    assert cells(report.compilation.programs[:0]._repr_html_()) == [["none"]]
 
 
 def test_what_was_not_recorded_is_left_out() -> None:
@@ -116,3 +118,19 @@ def test_objects_of_a_trace_are_shown_too() -> None:
     assert repr(thread.events[0]).startswith(f"<Event {thread.events[0].label!r}: channel ")
     for item in (trace, trace.processes[0], thread, thread.events[0], thread.events):
         assert len(cells(item._repr_html_())) >= 2
+
+
+def test_what_a_trace_holds_beside_events_is_a_line_each() -> None:
+    numbers = np.arange(3)
+    series = Series("Loss", "nats", "train", numbers, numbers / 2)
+    assert repr(series) == "<Series 'train': graph 'Loss', unit 'nats', values 3>"
+    heatmap = Heatmap("weights", "", numbers / 2, numbers, np.zeros((3, 2), "u8"), numbers, numbers)
+    assert repr(heatmap) == "<Heatmap 'weights': unit '', edges 3, times 3>"
+    assert repr(Instants(numbers, numbers, numbers, numbers, None)) == "<Instants: instants 3>"
+    assert cells(series._repr_html_())[1] == ["'train'", "'Loss'", "'nats'", "3"]
+
+
+def test_a_dataset_tells_what_it_holds() -> None:
+    data = small_report()
+    line = f"<Dataset report: {len(data.tables)} tables, {len(data.arrays)} arrays>"
+    assert repr(data) == line
