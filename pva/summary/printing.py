@@ -73,11 +73,15 @@ def _print(
     taken: Mapping[str, str],
 ) -> None:
     """Print a summary with those of the options that it takes."""
-    out = stream or sys.stdout
+    out = sys.stdout if stream is None else stream
+    if not hasattr(out, "write"):
+        wanted = "give one with a method write, such as sys.stdout, or None"
+        raise TypeError(f"profile summary: the stream is {out!r}; {wanted}")
     chosen = {name: _switch(name, value) for name, value in (options or {}).items()}
     colours = use_colours(chosen.get(COLOURS), is_terminal(out))
     keywords = {taken[name]: value for name, value in chosen.items() if name in taken}
-    out.writelines(texts(report, colours=colours, **keywords))
+    for text in texts(report, colours=colours, **keywords):
+        out.write(text)
 
 
 def _switch(name: str, value: object) -> bool:

@@ -121,3 +121,19 @@ def test_colours_follow_the_precedence_of_the_guide(
     text = printed(pva.printGraphSummary, run, options, stream=stream())
     assert ("\x1b[" in text) is coloured
     assert re.sub(r"\x1b\[[\d;]*m", "", text) == graph_summary(pva.openReport(run))
+
+
+def test_whatever_can_write_is_a_stream(run: Path) -> None:
+    parts: list[str] = []
+
+    class Tee:
+        def write(self, text: str) -> None:
+            parts.append(text)
+
+    pva.printProfileSummary(Tee(), run)  # type: ignore[arg-type]
+    assert "".join(parts) == printed(pva.printProfileSummary, run)
+
+
+def test_a_path_in_place_of_the_stream_is_refused_in_one_line(run: Path) -> None:
+    with pytest.raises(TypeError, match="the stream is 'out.txt'; give one with a method write"):
+        pva.printProfileSummary("out.txt", run)  # type: ignore[arg-type]
