@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -49,6 +50,11 @@ def opened(path: Path, what: str) -> Iterator[BinaryIO]:
         raise PvaError(path, found, f"{what} that can be read") from error
 
 
+def beside(path: Path, kind: str) -> Path:
+    """Name a file or directory beside another that no other writer takes: `out.json.1f2e.part`."""
+    return path.with_name(f"{path.name}.{secrets.token_hex(4)}.{kind}")
+
+
 @contextmanager
 def replacing(path: Path, what: str) -> Iterator[BinaryIO]:
     """Write a file; one that was there stays until the new one is whole. Raises PvaError.
@@ -57,7 +63,7 @@ def replacing(path: Path, what: str) -> Iterator[BinaryIO]:
     """
     is_file = path.is_file() or not path.exists()
     whole = Path(os.path.realpath(path)) if is_file else path
-    part = whole.with_name(f"{whole.name}.part") if is_file else whole
+    part = beside(whole, "part") if is_file else whole
     try:
         with part.open("wb") as stream:
             yield stream

@@ -31,6 +31,7 @@ from pva.errors import (
     UnknownFormatError,
 )
 from pva.formats.budget import POINTER, TEXT, reading_limit
+from pva.formats.files import beside
 from pva.formats.values import column_of
 from pva.sources import Room, Spend
 
@@ -45,6 +46,7 @@ SUFFIX = ".parquet"
 INSTALL = "pip install 'tilescope[parquet]'"
 PREFIX = "tilescope."  # of the keys of our metadata
 BATCH = 1 << 20  # values of an array that are turned into rows at once
+ATTEMPTS = 10  # to be the one whose directory is there
 AT_ONCE = 1 << 18  # rows that are read at once
 
 
@@ -60,10 +62,9 @@ def write(dataset: Dataset, path: str | PathLike[str]) -> None:
     Raises MissingPackageError, OverwriteError and PvaError.
     """
     target = Path(path)
-    part = target.with_name(f"{target.name}.part")
+    part = beside(target, "part")
     with _writing(target):
         _check_replaceable(target)
-        _remove(part)
         part.mkdir()
         try:
             for name in dataset.tables:
@@ -121,19 +122,23 @@ def _check_replaceable(target: Path) -> None:
         raise OverwriteError(target, f"holds something else: {others[0].name}", "give another name")
 
 
-def _remove(directory: Path) -> None:
-    if directory.exists():
-        _check_replaceable(directory)
-        shutil.rmtree(directory)
-
-
 def _swap(part: Path, target: Path) -> None:
-    old = target.with_name(f"{target.name}.old")
-    if target.exists():
-        _remove(old)
-        os.replace(target, old)
-    os.replace(part, target)
-    shutil.rmtree(old, ignore_errors=True)
+    """Put a directory in the place of another, again where another writer was quicker."""
+    for left in reversed(range(ATTEMPTS)):
+        old = beside(target, "old")
+        with suppress(FileNotFoundError):
+            os.replace(target, old)
+        try:
+            os.replace(part, target)
+        except OSError:
+            with suppress(OSError):
+                os.replace(old, target)
+            if not left:
+                raise
+            continue
+        finally:
+            shutil.rmtree(old, ignore_errors=True)
+        return
 
 
 def _metadata(declared: schema.Table | schema.Array, **more: str) -> dict[str, str]:

@@ -25,7 +25,7 @@ from pva.errors import DamagedFileError, PvaError
 from pva.formats.budget import reading_limit
 from pva.formats.chunk_reader import ChunkReader
 from pva.formats.chunks import chunks_of
-from pva.formats.files import collector_paused
+from pva.formats.files import beside, collector_paused
 from pva.formats.sqlite_file import (
     APPLICATIONS,
     BATCH,
@@ -85,7 +85,7 @@ def write(dataset: Dataset, path: str | PathLike[str]) -> None:
     file = Path(os.path.realpath(path))
     if file.exists() and not file.is_file():
         raise PvaError(path, "no regular file", "a name for profile.pop, which is a database")
-    part = file.with_name(f"{file.name}.part")
+    part = beside(file, "part")
     try:
         ReportWriter(part, dataset).close()
         with faults(file, WHAT):

@@ -1,0 +1,65 @@
+"""Two writers of one place, as the jobs of a CI system may be: each file is whole."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pva.dataset import Dataset
+from pva.errors import PvaError
+from pva.formats import registry
+from pva.formats.files import replacing
+from pva.report import openReport
+from tests.builders import small_report
+
+
+@pytest.mark.parametrize("form", ["pop", "parquet"])
+def test_report_that_another_writes_meanwhile_is_whole(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if form == "parquet":
+        pytest.importorskip("pyarrow")
+    out, names = tmp_path / f"out.{form}", Dataset.tables.fget
+
+    def tables(self: Dataset) -> tuple[str, ...]:
+        monkeypatch.undo()  # the other writer is not disturbed
+        registry.write(small_report(), out)
+        return names(self)
+
+    monkeypatch.setattr(Dataset, "tables", property(tables))
+    registry.write(small_report(), out)
+    assert openReport(out).check()["holds"].all()
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_file_that_another_writes_meanwhile_is_of_one_writer(tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    with replacing(out, "a text") as first:
+        first.write(b"first")
+        with replacing(out, "a text") as second:
+            second.write(b"2nd")
+        assert out.read_bytes() == b"2nd"
+        first.write(b" and more")
+    assert out.read_bytes() == b"first and more"
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_tables_that_cannot_be_put_in_place_leave_those_that_were_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    out, replace = tmp_path / "out.parquet", os.replace
+    registry.write(small_report(), out)
+
+    def refused(source: Path, target: Path) -> None:
+        if source.suffix == ".part":
+            raise PermissionError(13, "Permission denied")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", refused)
+    with pytest.raises(PvaError, match="Permission denied"):
+        registry.write(small_report(), out)
+    assert openReport(out).check()["holds"].all()
+    assert list(tmp_path.iterdir()) == [out]
