@@ -141,7 +141,9 @@ def _runs(report: Report, labels: Labels) -> Row:
         return nothing, nothing, nothing
     names = data.column("runs", "name")
     begin, cycles = (data.column("runs", name) for name in ("cycles_from", "cycles"))
-    known = np.flatnonzero((begin >= 0) & (cycles >= 0) & (_in_full(report) | ~data.has("steps")))
+    known = np.flatnonzero(
+        (begin >= 0) & (cycles >= 0) & (_in_full(report) | (not data.has("steps")))
+    )
     begins, ends = without_overlap(begin[known], begin[known] + cycles[known])
     texts = [f"Engine::run #{run}: {names[run]}".removesuffix(": ") for run in known.tolist()]
     numbers = [labels.number(text, RUN) for text in texts]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import weakref
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from os import PathLike
@@ -179,7 +178,6 @@ class _Pop:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        weakref.finalize(self, database.close)
         self.room = Room(reading_limit(_check_size(database)), database.path)
         with database.snapshot(), self.room.spending() as spend:
             self._lengths: dict[str, int] = {}

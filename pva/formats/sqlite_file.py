@@ -48,17 +48,32 @@ class Declaration:
     optional: frozenset[str] = frozenset()
 
 
+class _Deadline:
+    """When what is asked has taken too long, by the processor's time of the thread that asks."""
+
+    def __init__(self) -> None:
+        self.seconds = float("inf")
+
+    def is_over(self) -> int:
+        return int(time.thread_time() > self.seconds)
+
+
 class Database:
-    """A file open for reading. Holds no lock between calls; safe to share among threads."""
+    """A file open for reading. Holds no lock between calls; safe to share among threads.
+
+    It is closed when nobody refers to it: reports and traces need no `close`.
+    """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, declaration: Declaration):
         self.path = path
         self.declaration = declaration
         self._connection = connection
         self._lock = threading.RLock()
-        self._deadline = float("inf")
+        self._deadline = _Deadline()
         self._times = max(path.stat().st_size / QUERY_BYTES, 1)
-        connection.set_progress_handler(self._out_of_time, _PROGRESS_STEPS)
+        # What the connection refers to must not refer to `self`, or nothing would close it.
+        connection.set_progress_handler(self._deadline.is_over, _PROGRESS_STEPS)
+        self._close = weakref.finalize(self, connection.close)
 
     def rows(
         self, statement: str, parameters: Sequence[Any] = (), *, place: str = ""
@@ -84,7 +99,7 @@ class Database:
             while rows := cursor.fetchmany(size):
                 given = time.thread_time()
                 yield rows
-                self._deadline += time.thread_time() - given
+                self._deadline.seconds += time.thread_time() - given
 
     def blob(self, table: str, column: str, rowid: int, *, place: str = "") -> bytes:
         """Read one blob whole, without the rest of its row."""
@@ -113,15 +128,12 @@ class Database:
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:
-            self._connection.close()
-
-    def _out_of_time(self) -> int:
-        return int(time.thread_time() > self._deadline)
+            self._close()
 
     @contextmanager
     def _guarded(self, place: str) -> Iterator[None]:
         with self._lock:
-            self._deadline = time.thread_time() + QUERY_SECONDS * self._times
+            self._deadline.seconds = time.thread_time() + QUERY_SECONDS * self._times
             with faults(self.path, self.declaration.what, place):
                 yield
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import weakref
@@ -63,8 +64,7 @@ class ReportFiles:
         if tables:
             dataset = Dataset.of(tables, arrays, str(directory / PROFILE))
             self._writer = registry.ReportWriter(directory / PROFILE, dataset)
-            if not self._streamed:
-                weakref.finalize(self, _append, self._writer, self._kept)
+            self._finish = weakref.finalize(self, _finish, self._writer, self._kept, os.getpid())
         if options[schema.DEBUG_OPTION]:
             debug = Dataset.of(debug_tables(executable.graph))
             registry.write(debug, directory / DEBUG)
@@ -87,15 +87,23 @@ class ReportFiles:
 
     def close(self) -> None:
         """Write what has been kept back and let go of the files."""
-        self.flush()
         if self._writer is not None:
-            self._writer.close()
+            self._finish()
 
 
 def _append(writer: registry.ReportWriter, kept: list[_Rows]) -> None:
     while kept:
         writer.append_run(*kept[0])
         del kept[0]
+
+
+def _finish(writer: registry.ReportWriter, kept: list[_Rows], process: int) -> None:
+    if os.getpid() != process:  # a forked child ends: the report is its parent's
+        return
+    try:
+        _append(writer, kept)
+    finally:
+        writer.close()
 
 
 def _make(directory: Path) -> None:

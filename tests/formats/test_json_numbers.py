@@ -65,4 +65,4 @@ def test_a_fault_is_told_by_its_place_in_the_whole_text(tail: bytes) -> None:
 
 def test_nesting_without_end_is_refused() -> None:
     with pytest.raises(RecursionError):
-        decoded(b'{"a":' * 200_000)
+        decoded(b'{"a":' * 200_000 + b"1" + b"}" * 200_000)

@@ -41,6 +41,11 @@ def line(error: pytest.ExceptionInfo[PvaError]) -> str:
     return text
 
 
+def open_files() -> set[str]:
+    folder = Path("/proc/self/fd")
+    return {os.readlink(link) for link in folder.iterdir() if link.is_symlink()}
+
+
 def test_what_was_written_is_read(tmp_path: Path) -> None:
     database = open_read_only(make(tmp_path / "a file?#%.pop"), DECLARATION)
     assert database.rows("SELECT id, length(data) FROM rows") == [(1, 5000), (2, 5000), (3, 5000)]
@@ -58,6 +63,15 @@ def test_reading_writes_nothing(tmp_path: Path) -> None:
     database.close()
     assert path.read_bytes() == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_file_is_let_go_when_nobody_refers_to_it(tmp_path: Path) -> None:
+    path = str(make(tmp_path / "file"))
+    database = open_read_only(path, DECLARATION)
+    assert database.rows("SELECT count(*) FROM rows") == [(3,)]
+    assert path in open_files()
+    del database
+    assert path not in open_files()
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -96,7 +96,16 @@ def test_runs_may_be_kept_back_until_the_engine_goes(tmp_path: Path) -> None:
     assert registry.read(tmp_path).length("runs") == 2
 
 
-def test_runs_that_are_kept_back_are_written_when_the_process_ends(tmp_path: Path) -> None:
+CHILD = """
+import os
+if os.fork(): os.wait()
+"""
+
+
+@pytest.mark.parametrize("more", ["", CHILD], ids=["alone", "after a forked child"])
+def test_runs_that_are_kept_back_are_written_when_the_process_ends(
+    tmp_path: Path, more: str
+) -> None:
     script = """
 import sys
 sys.path.insert(0, sys.argv[2])
@@ -106,7 +115,7 @@ kept = engine(Path(sys.argv[1]), **{"autoReport.streamAtEachRun": False})
 kept.run()
 """
     here = str(Path(__file__).parent)
-    command = [sys.executable, "-c", script, str(tmp_path), here]
+    command = [sys.executable, "-c", script + more, str(tmp_path), here]
     subprocess.run(command, check=True, cwd=ROOT, env={"PYTHONPATH": str(ROOT)})
     assert registry.read(tmp_path).length("runs") == 1
 

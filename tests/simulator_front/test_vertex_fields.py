@@ -391,7 +391,11 @@ def test_a_vertex_that_fails_ends_its_run_and_nothing_else(tmp_path: Path) -> No
     found = np.zeros(1, dtype=np.float32)
     for given, wanted in ((4, 2), (-1, 2), (9, 3)):
         engine.writeTensor("number", np.float32([given]))
-        with pytest.raises(PoplarError, match="math domain") if given < 0 else nullcontext():
+        with (
+            pytest.raises(PoplarError, match="math domain|nonnegative")
+            if given < 0
+            else nullcontext()
+        ):
             engine.run()
         engine.readTensor("root", found)
         assert found[0] == wanted
