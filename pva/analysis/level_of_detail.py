@@ -156,18 +156,23 @@ def summed_pairs(
 ) -> tuple[tuple[Integers, Integers], Integers]:
     """Add up times by group and label; give the pairs in order, and their times."""
     bits = int(label.max(initial=0)).bit_length()
-    key = group.astype(np.int64) << bits
-    key |= label
+    size = int(group.max(initial=0)).bit_length() + bits
+    # Of four bytes where they suffice: getting memory takes longer than the sums.
+    key: Integers = group.astype(np.uint32 if size <= 32 else np.int64)
+    key = (key << bits) + label.astype(key.dtype, copy=False)
     order = np.argsort(key, kind="stable")
     key = key[order]
     starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
-    pairs = key[starts]
-    return (pairs >> bits, pairs & ((1 << bits) - 1)), np.add.reduceat(time[order], starts)
+    pairs, sums = key[starts], np.add.reduceat(time[order], starts, dtype=np.int64)
+    labels = (pairs & ((1 << bits) - 1)).astype(label.dtype, copy=False)
+    return ((pairs >> bits).astype(group.dtype, copy=False), labels), sums
 
 
 def largest(group: Integers, time: Integers) -> Integers:
     """Give the place of the largest time of each group, the first of those alike."""
     starts = np.flatnonzero(np.append(True, group[1:] != group[:-1])[: len(group)])
     count = np.diff(np.append(starts, len(group)))
-    most = np.repeat(np.maximum.reduceat(time, starts), count)
-    return np.minimum.reduceat(np.where(time == most, np.arange(len(time)), len(time)), starts)
+    most = np.flatnonzero(time == np.repeat(np.maximum.reduceat(time, starts), count))
+    of_group = group[most]
+    places: Integers = most[np.append(True, of_group[1:] != of_group[:-1])[: len(most)]]
+    return places

@@ -37,7 +37,7 @@ class _Items:
 
 @dataclass(slots=True)
 class _Shares:
-    """How long each label is in each known rectangle, by rectangle and label."""
+    """How long each label, or kind, is in each known rectangle: by rectangle, then label."""
 
     group: Integers
     label: Integers
@@ -81,7 +81,8 @@ def _narrow(values: Integers) -> Integers:
 
 def _short(times: Integers) -> Integers:
     """Hold times in four bytes where they fit."""
-    return times.astype(np.uint32) if int(times.max(initial=0)) < 1 << 32 else times
+    fit = int(times.min(initial=0)) >= 0 and int(times.max(initial=0)) < 1 << 32
+    return times.astype(np.uint32) if fit else times
 
 
 def _levels(
@@ -92,11 +93,11 @@ def _levels(
     row = np.repeat(np.arange(len(offset) - 1, dtype=np.int32), np.diff(offset))
     top = int((begin + length).max(initial=0)).bit_length()
     number = np.arange(size, dtype=np.uint32)
+    length = _short(length)
     items = _Items(row, number, number + 1, length, np.zeros(size, dtype=np.bool_))
-    none = np.zeros(0, dtype=np.int64)
-    shares = _Shares(none, none, none)
-    nothing = np.zeros(0, dtype=np.uint32)
-    last = Level(nothing, np.zeros(1, dtype=np.uint32), nothing, none, nothing)
+    nothing = number[:0]
+    shares = tuple(_Shares(nothing, of[:0], length[:0]) for of in (label, kind))
+    last = Level(nothing, np.zeros(1, dtype=np.uint32), nothing, nothing, nothing)
     lowest = min(_lowest(begin, row), top)
     levels = [last] * lowest
     for level in range(lowest, top + 1):
@@ -105,8 +106,8 @@ def _levels(
         big = items.stop[stops - 1] - items.first[starts] > SMALL
         starts, stops = starts[big], stops[big]
         if len(starts) != len(last.first) or int((stops - starts).sum()) != len(starts):
-            items, shares = _risen(items, shares, (starts, stops), (length, label))
-            last = _level(items, shares, kind)
+            items, shares = _risen(items, shares, (starts, stops), (length, label, kind))
+            last = _level(items, *shares)
         levels.append(last)
     return tuple(levels)
 
@@ -120,10 +121,10 @@ def _lowest(begin: Integers, row: Integers) -> int:
 
 def _risen(
     items: _Items,
-    shares: _Shares,
+    shares: tuple[_Shares, ...],
     groups: tuple[Integers, Integers],
-    events: tuple[Integers, Integers],
-) -> tuple[_Items, _Shares]:
+    events: tuple[Integers, Integers, Integers],
+) -> tuple[_Items, tuple[_Shares, ...]]:
     """Make rectangles of groups of items; give the items of the next level, and the shares."""
     starts, stops = groups
     size = len(items.first)
@@ -131,32 +132,39 @@ def _risen(
     np.add.at(change, starts, 1)
     np.add.at(change, stops, -1)
     inside = np.cumsum(change[:size], dtype=np.int8).astype(np.bool_)
-    group = np.repeat(np.arange(len(starts)), stops - starts)
+    group = np.repeat(np.arange(len(starts), dtype=np.uint32), stops - starts)
     was_known = items.known[inside]
-    length, label = events
+    length, label, kind = events
     new = items.first[inside][~was_known]
-    old = group[was_known]
-    pairs, time = summed_pairs(
-        np.concatenate((old[shares.group], group[~was_known])),
-        np.concatenate((shares.label, label[new])),
-        np.concatenate((shares.time, length[new])),
-    )
+    old, group = group[was_known], group[~was_known]
+    label = label[new]
+    pairs = zip(shares, (label, kind[label]), strict=True)
+    risen = tuple(_joined(was, old, _Shares(group, of, length[new])) for was, of in pairs)
     kept = ~inside
     kept[starts] = True
     stop, known, alone = items.stop.copy(), items.known.copy(), items.length.copy()
     stop[starts], known[starts], alone[starts] = items.stop[stops - 1], True, 0
-    risen = _Items(items.row[kept], items.first[kept], stop[kept], alone[kept], known[kept])
-    return risen, _Shares(*pairs, time)
+    above = _Items(items.row[kept], items.first[kept], stop[kept], alone[kept], known[kept])
+    return above, risen
 
 
-def _level(items: _Items, shares: _Shares, kind: Integers) -> Level:
+def _joined(shares: _Shares, places: Integers, more: _Shares) -> _Shares:
+    """Add up shares whose rectangles are now those at some places, and more of the same."""
+    pairs, time = summed_pairs(
+        np.concatenate((places[shares.group], more.group)),
+        np.concatenate((shares.label, more.label)),
+        np.concatenate((shares.time, more.time)),
+    )
+    return _Shares(*pairs, _short(time))
+
+
+def _level(items: _Items, shares: _Shares, kinds: _Shares) -> Level:
     first, stop = items.first[items.known], items.stop[items.known]
-    (group, kinds), time = summed_pairs(shares.group, kind[shares.label], shares.time)
     best = largest(shares.group, shares.time)
     return Level(
         first=first,
         covered=np.append(0, np.cumsum(stop - first, dtype=np.int64)).astype(np.uint32),
         label=_narrow(shares.label[best]),
         label_time=_short(shares.time[best]),
-        kind=kinds[largest(group, time)].astype(np.uint16),
+        kind=kinds.label[largest(kinds.group, kinds.time)],
     )
