@@ -287,13 +287,13 @@
         dragged(plot, key, event.range.x, shift);
         window.Plotly.relayout(plot, { selections: [] });
       },
-      plotly_afterplot: () => mark(plot, key),
+      plotly_afterplot: () => (mark(plot, key), window.tilescope.fitNames(plot)),
     };
     const zooms = place.dataset.zooms !== undefined;
     acts.plotly_relayout = zooms ? zoomed : (changes) => window.tilescope.moved(plot, changes);
     bound.set(plot, acts);
     for (const [kind, act] of Object.entries(acts)) plot.on(kind, act);
-    mark(plot, key);
+    acts.plotly_afterplot();
   }
 
   /** Dash draws a plot again whenever it is told of a click or the pointer, which no page needs. */

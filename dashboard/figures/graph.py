@@ -24,7 +24,6 @@ ROUND = 0.09
 SWEEPS = 6
 BENDS = 14  # points of the line of an edge
 TWO_LINES = 9  # places in a layer up to which a box has room for two lines of text
-LETTERS = 76  # in a row of boxes across the plot, in DejaVu Sans in a window of 1024 pixels
 REACH = 90  # pixels from the middle of a box at which the pointer still means it
 
 
@@ -39,21 +38,24 @@ def neighbourhood(nodes: pd.DataFrame, edges: pd.DataFrame, *, theme: Theme) -> 
     _draw_edges(figure, nodes, edges, x, y, theme)
     _draw_boxes(figure, nodes, x, y, theme)
     tallest = int(nodes["layer"].value_counts().max()) if len(nodes) else 1
-    layers = len(np.unique(x)) or 1
     two = tallest <= TWO_LINES
     figure.add_scatter(
         x=x,
         y=y,
         mode="markers+text",
         marker={"size": 24, "opacity": 0},
-        text=_texts(nodes, max(LETTERS // max(layers, 2), 9), two_lines=two),
+        # assets/graph.js writes what the boxes have room for; Plotly makes no room for "".
+        text=["…"] * len(nodes),
         textfont={"size": 12 if two else 11, "color": _ink(nodes, theme)},
         customdata=nodes["key"].tolist(),
         hovertext=_hover(nodes),
         hovertemplate="%{hovertext}<extra></extra>",
         meta="numbers",
     )
-    return figure.update_layout(_layout(x, y, theme, nodes["key"].tolist()))
+    figure.update_layout(_layout(x, y, theme, nodes["key"].tolist()))
+    size = {"width": 2 * HALF_WIDTH, "height": 2 * HALF_HEIGHT}
+    boxes = {"names": nodes["name"].tolist(), "rests": _rests(nodes, two_lines=two), **size}
+    return figure.update_layout(meta=figure.layout.meta | {"boxes": boxes})
 
 
 def places(nodes: pd.DataFrame, edges: pd.DataFrame) -> tuple[Numbers, Numbers]:
@@ -122,25 +124,15 @@ def _draw_edges(
     )  # fmt: skip
 
 
-def _texts(nodes: pd.DataFrame, letters: int, *, two_lines: bool) -> list[str]:
-    """Write the name of each node, its size, and how many neighbours are not drawn."""
-    texts = []
-    for name, size, hidden in nodes[["name", "bytes", "hidden"]].itertuples(index=False):
-        more = f" · +{hidden:,} more" if hidden else ""
-        if two_lines:
-            texts.append(f"{escaped(ending(name, letters))}<br>{units.size(size)}{more}")
-        else:
-            texts.append(f"{escaped(ending(name, letters - 6))}{' +' if hidden else ''}")
-    return texts
-
-
-def ending(path: str, most: int) -> str:
-    """Give as many of the last parts of a path as fit: they tell boxes of one operation apart."""
-    if len(path) <= most:
-        return path
-    parts = path.split("/")
-    fitting = ["/".join(parts[-count:]) for count in range(len(parts) - 1, 0, -1)]
-    return next((f"…/{end}" for end in fitting if len(end) + 2 <= most), shortened(parts[-1], most))
+def _rests(nodes: pd.DataFrame, *, two_lines: bool) -> list[dict[str, str]]:
+    """Write what stands below the name of each node or beside it: size, neighbours not drawn."""
+    pairs = nodes[["bytes", "hidden"]].itertuples(index=False)
+    if not two_lines:
+        return [{"below": "", "beside": " +" if hidden else ""} for _, hidden in pairs]
+    return [
+        {"below": units.size(size) + (f" · +{hidden:,} more" if hidden else ""), "beside": ""}
+        for size, hidden in pairs
+    ]
 
 
 def _hover(nodes: pd.DataFrame) -> list[str]:

@@ -88,21 +88,13 @@ def test_edge_against_the_flow_passes_below_the_boxes() -> None:
 
 def test_names_are_no_markup_and_what_is_left_out_is_counted() -> None:
     frame = nodes(0, 1, name=["<b>", "poplin::Reduce<float,float>"], hidden=[0, 5])
-    boxes = figures.neighbourhood(frame, edges((0, 1)), theme="light").data[-1]
-    assert list(boxes.text) == [
-        "&lt;b&gt;<br>8 B", "poplin::Reduce&lt;float,float&gt;<br>8 B · +5 more",
-    ]  # fmt: skip
+    figure = figures.neighbourhood(frame, edges((0, 1)), theme="light")
+    boxes, told = figure.data[-1], figure.layout.meta["boxes"]
+    assert told["names"] == ["<b>", "poplin::Reduce<float,float>"]
+    assert [rest["below"] for rest in told["rests"]] == ["8 B", "8 B · +5 more"]
+    assert boxes.hovertext[0].startswith("&lt;b&gt;<br>")
     assert list(boxes.customdata) == ["v0", "v1"] and boxes.meta == "numbers"
     assert "5 not drawn" in boxes.hovertext[1]
-
-
-@pytest.mark.parametrize(
-    ("most", "shown"),
-    [(30, "Layer1/Fwd/Conv_1/ExchangePre"), (22, "…/Conv_1/ExchangePre"), (13, "…/ExchangePre"),
-     (7, "Exc…Pre")],
-)  # fmt: skip
-def test_end_of_a_long_path_is_kept(most: int, shown: str) -> None:
-    assert figures.ending("Layer1/Fwd/Conv_1/ExchangePre", most) == shown
 
 
 def test_opened_nodes_and_kinds_differ_by_more_than_colour() -> None:
@@ -158,7 +150,7 @@ def test_filter_keeps_nodes_by_name(store: Store) -> None:
 def test_figure_draws_what_the_link_opens(store: Store) -> None:
     figure = graph.graph_figure(store, at("?node=p6,v2"), "light")
     assert set(figure.data[-1].customdata) == {"p6", "v0", "v1", "v2", "v3", "p8", "p12"}
-    assert figure.layout.meta == {
+    assert {key: figure.layout.meta[key] for key in ("picks", "marks", "whole")} == {
         "picks": list(figure.data[-1].customdata),
         "marks": False,
         "whole": {"x": list(figure.layout.xaxis.range), "y": list(figure.layout.yaxis.range)},
