@@ -46,6 +46,9 @@
 
   const text = (value) => value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
 
+  /** Write a value at the edge of a graph, where there is room for few digits. */
+  const brief = (value) => (Math.abs(value) < 1e6 ? text(value) : value.toLocaleString("en-US", { notation: "compact", maximumSignificantDigits: 4 }));
+
   function drawChart(context, timeline, entry, y, box) {
     const found = timeline.charts && timeline.charts.data[entry.key];
     if (!found || entry.folded) return;
@@ -177,12 +180,12 @@
     const { GUTTER } = window.tilescope.paint;
     const heat = entry.chart.kind === "heat";
     const [low, high] = (heat ? [entry.chart.edges[0], entry.chart.edges[entry.chart.edges.length - 1]] : extremes(found, timeline.view))
-      .map((value) => (heat ? edge(value, entry.chart.unit) : text(value)));
+      .map((value) => (heat ? edge(value, entry.chart.unit) : brief(value)));
     context.font = "11px " + timeline.colours.font;
     context.fillStyle = timeline.colours.tokens.quiet;
     context.textBaseline = "middle";
     context.textAlign = "right";
-    context.fillText(high, GUTTER - 8, y + above(entry) + 4);
+    context.fillText(high, GUTTER - 8, y + above(entry) + (entry.legend ? 4 : 16)); // not on its name
     context.fillText(low, GUTTER - 8, y + entry.height - PAD - 4);
     context.textAlign = "left";
     context.fillText(heat ? "share 10⁻⁴ to 1" : entry.chart.unit, 12, y + 30);

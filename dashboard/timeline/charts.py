@@ -19,12 +19,12 @@ def chart_list(trace: Trace) -> list[dict[str, Any]]:
     for series in trace.series:
         graphs.setdefault((series.graph, series.unit, series.pid), []).append(series.name)
     lines: list[dict[str, Any]] = [
-        {"kind": "line", "key": _key(trace, "graph", name, pid),
+        {"kind": "line", "key": _key(trace, "graph", name, unit, pid),
          "name": _named(trace, name, pid), "unit": unit, "series": names}
         for (name, unit, pid), names in graphs.items()
     ]  # fmt: skip
     heat: list[dict[str, Any]] = [
-        {"kind": "heat", "key": _key(trace, "heatmap", one.name, one.pid),
+        {"kind": "heat", "key": _key(trace, "heatmap", one.name, one.unit, one.pid),
          "name": _named(trace, one.name, one.pid), "unit": one.unit,
          "edges": [_edge(edge) for edge in one.edges.tolist()]}
         for one in trace.heatmaps
@@ -32,8 +32,10 @@ def chart_list(trace: Trace) -> list[dict[str, Any]]:
     return [*lines, *heat][:MOST_CHARTS]
 
 
-def _key(trace: Trace, kind: str, name: str, pid: int) -> str:
-    return f"{kind} {name}" if len(trace.processes) == 1 else f"{kind} {pid} {name}"
+def _key(trace: Trace, kind: str, name: str, unit: str, pid: int) -> str:
+    """Tell a chart from others: those of one name may be of several units, or processes."""
+    own = f"{name} [{unit}]"
+    return f"{kind} {own}" if len(trace.processes) == 1 else f"{kind} {pid} {own}"
 
 
 def _named(trace: Trace, name: str, pid: int) -> str:
@@ -51,13 +53,15 @@ def charts_in(trace: Trace, begin: int, end: int) -> dict[str, Any]:
         times, values = line_points(series.time_ns, series.value, begin, end, POINTS)
         part = {"name": series.name, "time": times.tolist(), "value": _plain(values),
                 "end": held_until(series.time_ns, series.end_ns)}  # fmt: skip
-        found.setdefault(_key(trace, "graph", series.graph, series.pid), []).append(part)
+        found.setdefault(_key(trace, "graph", series.graph, series.unit, series.pid), []).append(
+            part
+        )
     for one in trace.heatmaps:
         first, last, shares = heat_columns(
             one.time_ns, one.counts, begin, end, COLUMNS, until=one.end_ns
         )
         known = np.where(np.isnan(shares), 0, np.rint(16 + 59.75 * (shares + 4)))
-        found[_key(trace, "heatmap", one.name, one.pid)] = {
+        found[_key(trace, "heatmap", one.name, one.unit, one.pid)] = {
             "begin": first.tolist(),
             "end": last.tolist(),
             "level": known.astype(np.int64).tolist(),

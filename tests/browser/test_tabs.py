@@ -111,7 +111,8 @@ def test_names_of_the_graph_stay_in_their_boxes(open_page: Opener, node: str) ->
 
 
 @pytest.mark.parametrize(
-    ("seen", "name"), [("-1,1,-1,1", "Layer2/Fwd/Nonlinearity"), ("-2.5,2.5,-1,1", "…/Nonlinearity")]
+    ("seen", "name"),
+    [("-1,1,-1,1", "Layer2/Fwd/Nonlinearity"), ("-2.5,2.5,-1,1", "…/Nonlinearity")],
 )
 def test_names_of_the_graph_are_as_long_as_their_boxes(
     open_page: Opener, seen: str, name: str

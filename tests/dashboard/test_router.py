@@ -63,6 +63,13 @@ def test_watch_lays_the_page_out_when_a_file_changed(store: Store) -> None:
     assert after != shown
 
 
+def test_a_page_on_its_way_is_no_change_of_its_files(store: Store) -> None:
+    assert show(store, "/summary", "", None, "watch")[-2] is None  # the first is not there yet
+    before = show(store, "/memory", "", None)[-1]
+    with pytest.raises(PreventUpdate):
+        show(store, "/summary", "", before | {"report": "other", "stamp": "other"}, "watch")
+
+
 def test_page_of_a_trace_follows_it_without_being_laid_out_anew(tmp_path: Path) -> None:
     store = Store([write(tmp_path / "t.pvti", [(0, 1, 2, 0)], ["x"])])
     shown = show(store, "/trace", "", None)[-1]

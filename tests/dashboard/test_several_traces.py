@@ -16,7 +16,7 @@ from dashboard.pages import start
 from dashboard.pages import trace as page
 from dashboard.store import Store
 from dashboard.timeline import endpoint
-from dashboard.timeline.charts import charts_in
+from dashboard.timeline.charts import chart_list, charts_in
 from pva.errors import NotFoundError
 from pvti.schema import insert_statement
 from tests.builders import write_report
@@ -82,8 +82,22 @@ def test_line_of_a_file_ends_with_it(three: list[Path]) -> None:
         file.commit()
     trace = Store(three[:2]).trace()  # 16 ns long; the first of its files ends at 6
     assert trace is not None
-    (line,) = charts_in(trace, 0, trace.duration_ns)["graph 1 Power"]
+    (line,) = charts_in(trace, 0, trace.duration_ns)["graph 1 Power [W]"]
     assert (trace.duration_ns, line["time"], line["end"]) == (16, [2], 6)
+
+
+def test_graphs_of_one_name_and_several_units_have_lines_of_their_own(three: list[Path]) -> None:
+    with closing(sqlite3.connect(three[0])) as file:
+        for number, unit in enumerate(("W", "mV")):
+            file.execute(insert_statement("series"), (number, "Board", unit, f"in {unit}"))
+            file.execute(insert_statement("series_points"), (number, 2, 50.0))
+        file.commit()
+    trace = Store(three[:1]).trace()
+    assert trace is not None
+    found = charts_in(trace, 0, trace.duration_ns)
+    shown = [(c["unit"], c["series"], [line["name"] for line in found[c["key"]]])
+             for c in chart_list(trace)]  # fmt: skip
+    assert shown == [("W", ["in W"], ["in W"]), ("mV", ["in mV"], ["in mV"])]
 
 
 def test_files_lie_by_the_clock_or_from_their_begin(three: list[Path]) -> None:
