@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import dash_ag_grid as dag
@@ -38,6 +38,8 @@ Kind = Literal[
 NO_BREAK_SPACE = "\u00a0"
 MAX_ROWS = 500  # of a table; the filter reaches the others, and `tables.paged` has them all
 ROW_PIXELS, HEADER_PIXELS, SHOWN_ROWS = 32, 36, 12
+NAME_PIXELS = 160  # at least
+DIGIT_PIXELS, CELL_PIXELS = 7.5, 34  # of a number with its commas, and what a cell keeps free
 PLOT_CONFIG = {
     "displaylogo": False,
     "displayModeBar": "hover",
@@ -195,7 +197,7 @@ def table(
     grid = dag.AgGrid(
         id=identifier,
         rowData=rows,
-        columnDefs=[column_definition(column) for column in columns],
+        columnDefs=[column_definition(column) for column in widened(columns, [*rows, *pinned])],
         defaultColDef={"resizable": True, "sortable": True, "suppressMovable": True},
         dashGridOptions={
             "rowHeight": ROW_PIXELS,
@@ -235,6 +237,20 @@ def formatted(frame: Frame, columns: Sequence[Column]) -> list[dict[str, Any]]:
     return rows
 
 
+def widened(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> list[Column]:
+    """Make columns of numbers so wide that none of formatted rows is cut."""
+    longest = {
+        column.field: max((len(row.get(f"{column.field}_text", "")) for row in rows), default=0)
+        for column in columns
+        if column.kind in FORMATS
+    }
+    pixels = {field: round(DIGIT_PIXELS * letters) + CELL_PIXELS
+              for field, letters in longest.items()}  # fmt: skip
+    return [
+        replace(column, width=max(column.width, pixels.get(column.field, 0))) for column in columns
+    ]
+
+
 def column_definition(column: Column) -> dict[str, Any]:
     """Describe a column for AG Grid."""
     definition: dict[str, Any] = {"field": column.field, "headerName": column.title}
@@ -251,7 +267,8 @@ def column_definition(column: Column) -> dict[str, Any]:
     if column.kind == "figure":  # a number that was written before
         right = {"type": "rightAligned", "cellClass": "ag-right-aligned-cell"}
         return definition | right | {"width": column.width}
-    size = {"flex": 1, "minWidth": 160} if column.kind == "name" else {"width": column.width}
+    least = max(column.width, NAME_PIXELS)
+    size = {"flex": 1, "minWidth": least} if column.kind == "name" else {"width": column.width}
     return definition | size | {"tooltipField": column.field, "cellClass": column.kind}
 
 

@@ -42,6 +42,7 @@ from dashboard.components import (
     Frame,
     column_definition,
     formatted,
+    widened,
 )
 from dashboard.store import Store
 
@@ -65,13 +66,14 @@ def paged(
     """Make room for a long table of `rows` visible rows; `serve` sends what is shown.
 
     `sort` is the field that is sorted by at first, the largest on top. `total` is a frame of one
-    row that stays on top. A row whose field `mark` is "chosen" stands out.
+    row that stays on top; columns are wide enough for it. A row whose field `mark` is "chosen"
+    stands out.
     """
-    definitions = [column_definition(column) for column in columns]
+    pinned = [] if total is None else formatted(total, columns)
+    definitions = [column_definition(column) for column in widened(columns, pinned)]
     for definition in definitions:
         if definition["field"] == sort:
             definition["sort"] = "desc"
-    pinned = [] if total is None else formatted(total, columns)
     grid = dag.AgGrid(
         id=identifier,
         rowModelType="infinite",

@@ -47,7 +47,11 @@
   const text = (value) => value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
 
   /** Write a value at the edge of a graph, where there is room for few digits. */
-  const brief = (value) => (Math.abs(value) < 1e6 ? text(value) : value.toLocaleString("en-US", { notation: "compact", maximumSignificantDigits: 4 }));
+  const LARGE = [[1e18, ""], [1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"]];
+  function brief(value) {
+    const [unit, letter] = LARGE.find(([least]) => Math.abs(value) >= least) || [1, ""];
+    return unit === 1e18 ? value.toExponential(2) : text(value / unit) + letter;
+  }
 
   function drawChart(context, timeline, entry, y, box) {
     const found = timeline.charts && timeline.charts.data[entry.key];

@@ -1,4 +1,4 @@
-"""How the cycles of a step are spread over the tiles: a histogram."""
+"""How the cycles of a step, or their time, are spread over the tiles: a histogram."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.figures.axes import cycle_axis
 from dashboard.theme import Theme, plot_layout, step_colour
 from pva import units
 
@@ -22,8 +23,10 @@ def tile_histogram(cycles: npt.NDArray[np.int64], kind: str, theme: Theme) -> go
     bars = min(MOST_BARS, max(most, 1))
     edges = np.linspace(0, most + 1, bars + 1)
     counts, _ = np.histogram(cycles, edges)
+    write = units.cycles_or_time
     hovers = [
-        f"{count:,} tiles take {units.count(np.ceil(low))} to {units.count(np.ceil(high) - 1)}"
+        f"{count:,} tile{' takes' if count == 1 else 's take'} {write(np.ceil(low))} to "
+        f"{write(np.ceil(high) - 1)}"
         for count, low, high in zip(counts.tolist(), edges[:-1], edges[1:], strict=True)
     ]
     figure = go.Figure(
@@ -39,6 +42,6 @@ def tile_histogram(cycles: npt.NDArray[np.int64], kind: str, theme: Theme) -> go
     layout: dict[str, Any] = plot_layout(theme)
     figure.update_layout(layout)
     figure.update_layout(hovermode="closest", margin={"l": 8, "r": 12, "t": 8, "b": 8})
-    figure.update_xaxes(title_text="Cycles", rangemode="tozero", tickformat=",")
+    figure.update_xaxes(cycle_axis(most + 1))
     figure.update_yaxes(title_text="Tiles")
     return figure

@@ -61,8 +61,9 @@ def known_stages(report: Report) -> list[str]:
 
 
 def stage_of(report: Report, chosen: Address) -> str:
-    """Give the stage in the address; raises AddressError."""
-    return chosen.option("stage", known_stages(report))
+    """Give the stage in the address, or the one that the report has; raises AddressError."""
+    stage = chosen.option("stage", tuple(WORDS))
+    return stage if stage in known_stages(report) else COMPILED
 
 
 def selector(report: Report, chosen: Address) -> Element:

@@ -75,11 +75,11 @@ def layout(store: Store, chosen: Address) -> Element:
     """Lay the page out; raises PvaError."""
     report = store.report(chosen.report)
     data = report.dataset
-    stage_of(report, chosen)
+    tree = stage_tree(store, chosen).lines
     above = html.Div(
         [
             _tools(store, report, chosen),
-            html.Div(_grid(executed=data.has("steps")), className="grow"),
+            html.Div(_grid(tree, executed=data.has("steps")), className="grow"),
             html.Div(id=f"{GRID}-note", className="hidden"),
         ],
         className="grow column",
@@ -184,12 +184,14 @@ def _parts(tree: Frame) -> list[tuple[str, str]]:
     return [(ALL, "All programs"), *choices]
 
 
-def _grid(*, executed: bool) -> Element:
+def _grid(tree: Frame, *, executed: bool) -> Element:
     shown = ("name", *_FIGURES) if executed else ("name", "estimated_cycles")
+    columns = [column for column in SENT if column.field in shown]
+    figures = [column for column in columns[1:] if column.field in tree]
+    largest = components.formatted(tree[[column.field for column in figures]].agg(["max"]), figures)
     definitions = [
         components.column_definition(column) | {"sortable": False}
-        for column in SENT
-        if column.field in shown
+        for column in components.widened(columns, largest)
     ]
     definitions[0] |= {"cellRenderer": "ProgramLine", "minWidth": 280, "tooltipField": "name"}
     return dag.AgGrid(

@@ -184,12 +184,12 @@ def reports(store: Store, chosen: Address, theme: Theme) -> Element:
 def _row(store: Store, key: str) -> Element:
     link = html.Th(dcc.Link(key, href=summary_link(key)), scope="row")
     try:
-        size = units.size(store.size(key))
+        size = components.unbroken(units.size(store.size(key)))
         if not store.has_report(key):
             return html.Tr([link, *map(html.Td, ("", "", size, "", "", "host trace"))])
         found, names = _at_a_glance(store, key)
         cells = _cells(found)
-        cells[2] = components.unbroken(size)
+        cells[2] = size
         return html.Tr([link, *map(html.Td, [*cells, ", ".join(names)])])
     except PvaError as problem:
         return html.Tr([link, html.Td(str(problem), colSpan=len(HEADINGS) - 1, className="bad")])

@@ -132,7 +132,7 @@ def _tiles(report: Report, chosen: Address, kind: str, theme: Theme) -> list[Ele
         named += [", " if named else "", link, f": {units.cycles_or_time(cycles)}"]
     figure = tile_histogram(frame["cycles"].to_numpy(), kind, theme)
     return [
-        html.H3("Cycles of its tiles"),
+        html.H3("Time of its tiles" if units.manner().clock else "Cycles of its tiles"),
         components.drawn(figure, "execution-step-tiles", 170),
         html.P(["Slowest: ", *named, "."], className="note"),
     ]

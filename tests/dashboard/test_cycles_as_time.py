@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dashboard.address import parse
 from dashboard.figures.axes import cycle_axis
+from dashboard.figures.steps import tile_histogram
 from dashboard.pages import liveness, operation_details, operations, program_details
 from dashboard.store import Store
 from pva.units import Writing, write_as
@@ -54,3 +56,10 @@ def test_axis_of_cycles_says_its_unit(clock: float, title: str, marks: Any) -> N
     write_as(Writing())
     assert axis.get("title", {}).get("text") == title
     assert axis.get("ticktext") == (marks and list(marks))
+
+
+def test_tiles_of_a_step_are_spread_over_time(store: Store) -> None:
+    del store
+    figure = tile_histogram(np.array([2000, 0, 4000]), "OnTileExecute", "light")
+    assert figure.layout.xaxis.ticktext[-1] == "5 µs"
+    assert figure.data[0].customdata[-1] == "1 tile takes 3.9 µs to 4.0 µs"

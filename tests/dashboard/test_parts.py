@@ -41,6 +41,15 @@ def test_filter_keeps_the_rows_that_it_says(chosen: Filter | None, names: list[s
     assert components.filtered(FRAME, chosen)["name"].tolist() == names
 
 
+def test_columns_of_numbers_are_as_wide_as_their_widest() -> None:
+    column = Column("cycles", "Cycles", "number", 100)
+    rows = [components.formatted(pd.DataFrame({"cycles": [of]}), [column])
+            for of in (7, 12_266_241_446)]  # fmt: skip
+    widths = [components.widened([column], some)[0].width for some in (rows[0], sum(rows, []))]
+    assert widths[0] == 100
+    assert widths[1] > 11 * 8.27 + 3 * 4.13  # digits and commas of DejaVu Sans of 13 pixels
+
+
 @pytest.mark.parametrize(
     ("chosen", "words"),
     [
