@@ -104,8 +104,8 @@ _HOME = {
     "trace": "Trace openTrace",
 }
 _MODULES = {name: module for module, names in _HOME.items() for name in names.split()}
-# What is named without being imported: libpva's extension module, and the analyses.
-_SUBMODULES = ("pva_core", "analysis")
+# What is named without being imported: libpva's extension module, the analyses, the errors.
+_SUBMODULES = ("pva_core", "analysis", "errors")
 
 __all__ = sorted(_MODULES)  # noqa: PLE0605
 
@@ -120,4 +120,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_MODULES, *_SUBMODULES]
+    return [*__all__, *_SUBMODULES, *(name for name in globals() if name.startswith("__"))]

@@ -183,4 +183,4 @@ def __getattr__(name: str) -> Analysis:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *CATALOGUE, *COMPARISONS})
+    return sorted({*globals(), *CATALOGUE, *COMPARISONS} - {"annotations", "nearest"})

@@ -7,6 +7,8 @@ A type is one of: a class, a tuple (list of the class), or `method`.
 from __future__ import annotations
 
 import enum
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -297,6 +299,16 @@ def test_a_visitor_has_a_method_for_every_type(kind: str) -> None:
 def test_public_names_are_these() -> None:
     assert pva.__all__ == PUBLIC
     assert [name for name in PUBLIC if getattr(pva, name, None) is None] == []
+
+
+def test_a_fresh_process_completes_public_names_alone() -> None:
+    script = (
+        "import pva; print(*(name for name in dir(pva) if name[0] != '_')); pva.errors.PvaError"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, text=True
+    )
+    assert sorted(done.stdout.split()) == sorted([*pva.__all__, "analysis", "errors", "pva_core"])
 
 
 def test_names_of_the_trace_are_there() -> None:
