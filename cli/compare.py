@@ -78,7 +78,7 @@ def compare(before: str, after: str, by: str | None, form: str, limit: int | Non
     if form == OBJECT:
         _write_object(reports, [before, after], by, limit)
     elif form == "table":
-        write_paged(list(_lines(reports, by, ROWS if limit is None and by is None else limit)))
+        write_paged(list(_lines(reports, by, limit)))
     else:
         write_rows(of_frame(_changed(reports, str(by))), form, limit)
 
@@ -117,8 +117,9 @@ def _lines(reports: tuple[Report, Report], by: str | None, limit: int | None) ->
     yield from _figure_lines(_comparison(reports, "compare_figures"))
     for name in FIRST:
         yield ""
+        most = ROWS if limit is None and name in TABLES else limit
         try:
-            yield from _part(reports, name, limit)
+            yield from _part(reports, name, most)
         except NotRecordedError as error:
             yield f"{TABLES[name][2]}: {error}"
 

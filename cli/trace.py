@@ -22,7 +22,7 @@ from cli.output import (
     write_result,
     write_rows_object,
 )
-from cli.source import open_trace
+from cli.source import open_trace, told
 from pva import units
 from pva.errors import OverwriteError, PvaError, nearest
 
@@ -114,7 +114,7 @@ def trace_facts(opened: Trace) -> dict[str, Any]:
 
     began = datetime.fromtimestamp(opened.anchor.wall_ns // 10**9, UTC)
     return {
-        "path": str(opened.path),
+        "path": told(str(opened.path)),
         "finished": opened.is_finished,
         "duration_ns": opened.duration_ns,
         "began": began.isoformat().replace("+00:00", "Z") if opened.anchor.wall_ns else "",
@@ -179,10 +179,9 @@ def headline(opened: Trace) -> str:
     """Say in a line how much a trace holds, and whether it was closed."""
     events = sum(thread.count for thread in opened.threads)
     state = "" if opened.is_finished else "; not closed: still growing, or its program was killed"
-    return (
-        f"{opened.path}: {counted(events, 'event')} on {counted(len(opened.threads), 'thread')}"
-        f" in {units.duration(opened.duration_ns / 1e9)}{state}"
-    )
+    size = f"{counted(events, 'event')} on {counted(len(opened.threads), 'thread')}"
+    took = units.duration(opened.duration_ns / 1e9)
+    return f"{printable(told(str(opened.path)))}: {size} in {took}{state}"
 
 
 @trace.command("convert", cls=Command, epilog=CONVERT_EXAMPLES)
@@ -205,7 +204,7 @@ def convert(files: tuple[str, ...], align: Align, out: str, form: str | None, fo
         raise OverwriteError(target, "already there", "give another name, or --force to replace it")
     opened = open_trace(*files, align=align)
     for problem in opened.problems:
-        click.echo(f"tilescope: {printable(f'{opened.path}: {problem}')}", err=True)
+        click.echo(f"tilescope: {printable(told(f'{opened.path}: {problem}'))}", err=True)
     if out == "-":
         if form == "perfetto" and sys.stdout.isatty():
             raise click.UsageError("Perfetto's format is not for a terminal; give -o FILE")

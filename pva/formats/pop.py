@@ -86,6 +86,11 @@ def write(dataset: Dataset, path: str | PathLike[str]) -> None:
         raise PvaError(path, "no regular file", "a name for profile.pop, which is a database")
     part = beside(file, "part")
     try:
+        part.touch(exist_ok=False)
+    except OSError as error:
+        wanted = f"a place where {WHAT} can be written"
+        raise PvaError(path, error.strerror or str(error), wanted) from error
+    try:
         ReportWriter(part, dataset).close()
         with faults(file, WHAT):
             _journal(file).unlink(missing_ok=True)

@@ -47,6 +47,12 @@ def test_a_trace_comes_from_stdin_in_any_format(folder: Path, name: str) -> None
     assert "step" in shown.stdout
 
 
+def test_trace_of_stdin_is_called_so(folder: Path) -> None:
+    data = (folder / "host.pvti").read_bytes()
+    assert run("show", "-", data=data).stdout.startswith("standard input: 7 events on ")
+    assert json.loads(run("info", "-", "--json", data=data).stdout)["path"] == "standard input"
+
+
 @pytest.mark.parametrize(
     "table", ["processes", "channels", "events", "instants", "series", "heatmaps"]
 )

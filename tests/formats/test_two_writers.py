@@ -63,3 +63,15 @@ def test_tables_that_cannot_be_put_in_place_leave_those_that_were_there(
         registry.write(small_report(), out)
     assert openReport(out).check()["holds"].all()
     assert list(tmp_path.iterdir()) == [out]
+
+
+@pytest.mark.parametrize("name", ["x.pop", "x.json", "x.parquet"])
+def test_place_that_cannot_be_written_to_is_named_as_it_was_given(
+    name: str, tmp_path: Path
+) -> None:
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    out = tmp_path / "none" / name
+    with pytest.raises(PvaError) as raised:
+        registry.write(small_report(), out)
+    assert str(raised.value).startswith(f"{out}: No such file or directory; a place where ")
