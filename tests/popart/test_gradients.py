@@ -139,6 +139,9 @@ NEWER = [
         for inputs, w, other in (("w c d", values(2, 2), values(1, 2)),
                                  ("d c w", values(1, 2), values(2, 3)))
     ),
+    one("Trilu", values(2, 3, 4), upper=0),
+    more("CumSum", "w c", values(2, 3), {"c": np.int64(1)}, exclusive=1),
+    more("CumSum", "w c", values(2, 3), {"c": np.int64(0)}, "CumSum from the end", reverse=1),
     *(
         more("LayerNormalization", " ".join("w" if p == q else n for q, n in enumerate("cde")),
              NORMAL[p], {n: v for q, (n, v) in enumerate(zip("cde", NORMAL, strict=True))
@@ -152,6 +155,11 @@ NEWER = [
                                  ("c w d", values(2, 3, 3, 2), IMAGE))
     ),
     more("ConvTranspose", "c d w", values(3), {"c": IMAGE, "d": values(2, 3, 2, 2)}),
+    *(
+        pytest.param([onnx.helper.make_node("Resize", ["w", "", "c"], ["y"], mode=mode)],
+                     values(1, 2, 3, 4), {"c": np.float32([1, 1, 2, 0.75])}, id=f"{mode} Resize")
+        for mode in ("nearest", "linear", "cubic")
+    ),
     more("RMSNormalization", "w c", values(2, 4), {"c": values(4)}),
     *(one(name, values(2, 3)) for name in ("Celu", "HardSwish", "Mish")),
     more("PRelu", "c w", positive(3, 1), {"c": values(2, 3, 4)}),
@@ -338,7 +346,8 @@ def test_operators_of_graphcore_have_the_gradients_of_their_formulas() -> None:
 
 def test_every_gradient_of_onnx_has_a_case_here() -> None:
     tried = {n.op_type for case in [*CASES, *NEWER] for n in case.values[0]}
-    apart = {"BatchNormalization", "Dropout", "LRN", "GroupNormalization", "Split", "Scatter"}
+    apart = {"BatchNormalization", "Dropout", "LRN", "GroupNormalization", "Split", "Scatter",
+             "Upsample"}  # fmt: skip
     assert {name for domain, name in GRADIENTS if domain == "ai.onnx"} - tried <= apart
 
 

@@ -50,7 +50,8 @@ def test_what_no_output_needs_of_a_function_is_left_out() -> None:
 
 
 def test_a_node_of_a_function_that_cannot_run_is_named_with_its_place() -> None:
-    proto = model([node("DynamicQuantizeLinear", "x", "y s z")], {"x": [4]}, ["y"], opset=11)
-    place = r"node 'DynamicQuantizeLinear/y/y' \(ai.onnx.QuantizeLinear-10\)"
+    draw = node("Bernoulli", "x", "y", seed=1.0)
+    proto = model([draw], {"x": [4]}, ["y"], opset=15)
+    place = r"node 'Bernoulli/y/X_random' \(ai.onnx.RandomUniformLike-1\)"
     with pytest.raises(popart.popart_exception, match=place):
         popart.InferenceSession(proto, popart.DataFlow(1, ["y"]), tiny())

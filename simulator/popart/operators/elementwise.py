@@ -118,6 +118,30 @@ def power(call: Call) -> Tensor:
     return call.cast(raised, base.dtype)
 
 
+def modulo(call: Call) -> Tensor:
+    """Give what is left of a division: with the sign of the divisor, or as C has it (fmod)."""
+    a, b = operands(call)
+    rest = call.apply("REMAINDER", a, b)
+    if call.attribute("fmod", 0) or call.info().host.kind == "u":
+        return rest
+    wide = wider(a.dtype, ("float", "half", "int"))
+    given = call.cast(rest, wide), broadcast(call.cast(b, wide), rest.shape)
+    other = expr.Signum(_1) * expr.Signum(_2) < 0
+    return call.cast(call.map(expr.Select(_1 + _2, _1, other), *given), a.dtype)
+
+
+def triangle(call: Call) -> Tensor:
+    """Keep the upper or lower triangle of matrices, and set the rest to zero."""
+    rows, columns = call.info().dims[-2:]
+    keep = np.triu if call.attribute("upper", 1) else np.tril
+    first = (call.numbers(1) or [0])[0]
+    kept = keep(np.ones((rows, columns), np.bool_), first)
+    mask = broadcast(call.constant(kept, BOOL, "triangle"), call[0].shape)
+    wide = wider(call[0].dtype, TERNARY["SELECT"].types)
+    made = call.map(expr.Select(_1, _1 - _1, _2), call.cast(call[0], wide), mask)
+    return call.cast(made, call[0].dtype)
+
+
 def where(call: Call) -> Tensor:
     """Take elements of one tensor where a condition is true, else of another."""
     shape, dtype = call.outputs[0].dims, call[1].dtype

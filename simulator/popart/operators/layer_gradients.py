@@ -8,7 +8,7 @@ from functools import reduce
 from simulator.graph.tensor import Tensor, broadcast_to
 from simulator.graph.types import element_count
 from simulator.popart.ir import GRAPHCORE, ONNX
-from simulator.popart.operators import fields, norms, transposed
+from simulator.popart.operators import fields, norms, resize, transposed
 from simulator.popart.operators.backward import Gradient, summed_to
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.placed_gradients import (
@@ -258,9 +258,11 @@ GRADIENTS: dict[tuple[str, str], Gradient] = {
     (ONNX, "LogSoftmax"): of_log_softmax,
     (ONNX, "MatMul"): of_mat_mul,
     (ONNX, "MaxPool"): of_max_pool,
+    (ONNX, "Resize"): resize.of_resized,
     (ONNX, "Scatter"): of_scatter,
     (ONNX, "ScatterElements"): of_scatter,
     (ONNX, "Softmax"): of_softmax,
     (ONNX, "TopK"): of_top_k,
+    (ONNX, "Upsample"): resize.of_resized,
     (GRAPHCORE, "GroupNormalization"): of_group_norm,
 }

@@ -10,7 +10,7 @@ from simulator.graph.program import Copy
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import UNSIGNED_INT, element_count
 from simulator.popart.ir import GRAPHCORE, ONNX
-from simulator.popart.operators import shapes
+from simulator.popart.operators import elementwise, reductions, shapes
 from simulator.popart.operators.activations import FUNCTIONS, of_gelu
 from simulator.popart.operators.backward import Gradient, of_one, summed_to, zeros
 from simulator.popart.operators.call import Call, broadcast
@@ -110,6 +110,18 @@ def of_expand(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 def of_blocks(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     """View the gradient as the input."""
     return [shapes.blocked_back(call, grads[0])]
+
+
+def of_triangle(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Keep the triangle of the gradient, too."""
+    call.inputs[0] = grads[0]
+    return [elementwise.triangle(call), None]
+
+
+def of_running_sum(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Add up the gradients of all sums that an element is in: the other way along the axis."""
+    forward = bool(call.attribute("reverse", 0))
+    return [reductions.running(call, grads[0], backward=not forward), None]
 
 
 def of_sum(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
@@ -268,6 +280,7 @@ _MOVED: dict[str, Gradient] = {
     "Cast": of_cast,
     "Clip": of_clip,
     "Concat": of_concat,
+    "CumSum": of_running_sum,
     "DepthToSpace": of_blocks,
     "Expand": of_expand,
     "Flatten": of_view,
@@ -291,6 +304,7 @@ _MOVED: dict[str, Gradient] = {
     "Tanh": of_non_linearity(_TANH),
     "Tile": of_tile,
     "Transpose": of_transpose,
+    "Trilu": of_triangle,
     "Unsqueeze": of_view,
     "Where": of_where,
 }

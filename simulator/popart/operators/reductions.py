@@ -157,3 +157,17 @@ def global_pool(call: Call) -> Tensor:
         count = int(np.prod(tensor.shape[2:]))
         out = call.map(_1 * (1.0 / count), total)
     return out.reshape(call.outputs[0].dims)
+
+
+def running_sum(call: Call) -> Tensor:
+    """Add up the elements of an axis as far as each, or from each on."""
+    return running(call, call[0], backward=bool(call.attribute("reverse", 0)))
+
+
+def running(call: Call, tensor: Tensor, *, backward: bool) -> Tensor:
+    """Add up a tensor along the axis of a CumSum; integers of 8 and 16 bits in 32."""
+    (axis,) = call.numbers(1) or [0]
+    given = {"exclusive": bool(call.attribute("exclusive", 0)), "reverse": backward}
+    wide = call.cast(tensor, wider(tensor.dtype, ("float", "half", "int", "unsigned int")))
+    made = popops.cumSum(call.graph, wide, axis % tensor.rank(), call.prog, call.name, **given)
+    return call.cast(made, tensor.dtype)

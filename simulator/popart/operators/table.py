@@ -12,10 +12,13 @@ from simulator.popart.operators import (
     control,
     elementwise,
     fields,
+    gru,
     norms,
     products,
+    quantised,
     recurrent,
     reductions,
+    resize,
     shapes,
     transposed,
 )
@@ -113,6 +116,7 @@ _ELEMENTWISE = {
     "Max": _row("6 8 12 13", elementwise.several("MAXIMUM")),
     "Mean": _row("6 8 13", elementwise.mean),
     "Min": _row("6 8 12 13", elementwise.several("MINIMUM")),
+    "Mod": _row("10 13 28", elementwise.modulo),
     "Mul": _row("6 7 13 14", elementwise.binary("MULTIPLY")),
     "Neg": _row("6 13", _U("NEGATE")),
     "Not": _row("1", _U("LOGICAL_NOT")),
@@ -132,6 +136,7 @@ _ELEMENTWISE = {
     "Sum": _row("6 8 13", elementwise.several("ADD")),
     "Tan": _row("7 22", _U("TAN")),
     "Tanh": _row("6 13", elementwise.non_linearity(_TANH)),
+    "Trilu": _row("14", elementwise.triangle, 1),
     "Where": _row("9 16", elementwise.where),
     "Xor": _row("1 7", elementwise.binary("NOT_EQUAL")),
     **{name: _row(function.versions, function.lower) for name, function in FUNCTIONS.items()},
@@ -173,6 +178,7 @@ def _view(versions: str, *static: int) -> Operator:
 _BLOCKED = replace(_row("1 11 13", shapes.blocked), back=shapes.blocked_back)
 _SHAPES = {
     "Concat": _row("1 4 11 13", shapes.joined),
+    "CumSum": _row("11 14", reductions.running_sum, 1),
     "DepthToSpace": _BLOCKED,
     "Expand": _row("8 13", shapes.expanded, 1),
     "Flatten": _view(f"1 9 11 13 {_VIEW}"),
@@ -181,6 +187,8 @@ _SHAPES = {
     "Identity": replace(_row(f"1 13 14 16 19 {_VIEW}", shapes.same), back=shapes.reshaped_back),
     "Pad": _row(f"2 11 13 18 19 {_VIEW}", shapes.padded, 1, 3),
     "Reshape": _view(f"5 13 14 19 {_VIEW}", 1),
+    "QuantizeLinear": _row("10 13 19 21 23 24 25 28", quantised.quantised),
+    "Resize": replace(_row("10 11 13 18 19", resize.resized, 1, 2, 3), lacks=resize.lacks),
     "Scatter": _row("9 11", shapes.scattered),
     "ScatterElements": replace(_row("11 13 16 18", shapes.scattered), lacks=_reduced_updates),
     "Slice": _row("1 10 11 13", shapes.sliced, 1, 2, 3, 4),
@@ -189,6 +197,7 @@ _SHAPES = {
     "Squeeze": _view(f"1 11 13 {_VIEW}", 1),
     "Tile": _row("1 6 13", shapes.tiled, 1, 2),
     "Transpose": replace(_row(f"1 13 {_VIEW}", shapes.transposed), back=shapes.transposed_back),
+    "Upsample": replace(_row("7 9", resize.resized, 1), lacks=resize.lacks),
     "Unsqueeze": _view(f"1 11 13 {_VIEW}", 1),
 }
 _PARAMETERS = {place: norms.norm_parameter(place) for place in (1, 2, 3, 4)}
@@ -207,6 +216,8 @@ _LAYERS = {
         _row("6 7 9 11 13", products.gemm),
         layouts={0: products.gemm_input(0), 1: products.gemm_input(1)},
     ),
+    "DequantizeLinear": _row("10 13 19 21 23 24 25 28", quantised.dequantised),
+    "GRU": replace(_row("7 14 22", gru.onnx_gru), lacks=gru.lacks),
     "GroupNormalization": _row("18 21", norms.group_norm),
     "If": _row(f"1 11 13 16 19 {_VIEW}", control.conditional),
     "InstanceNormalization": _row("6 22", norms.instance_norm),
