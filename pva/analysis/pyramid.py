@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,8 @@ from pva.analysis.level_of_detail import (
 )
 
 Integers = npt.NDArray[Any]
+
+PART = 1 << 18  # events
 
 
 @dataclass(slots=True)
@@ -88,12 +91,61 @@ def _short(times: Integers) -> Integers:
 def _levels(
     begin: Integers, length: Integers, labels: tuple[Integers, Integers], offset: Integers
 ) -> tuple[Level, ...]:
-    """Work out the rectangles of more than SMALL events at every level."""
+    """Work out the rectangles of more than SMALL events at every level, by parts of the rows.
+
+    What is made on the way is much more than what is left; that of a part is soon used again.
+    """
+    top = int((begin + length).max(initial=0)).bit_length()
+    label, kind = labels
+    parts = []
+    for rows in _parts(offset):
+        first, stop = int(offset[rows[0]]), int(offset[rows[-1]])
+        here = slice(first, stop)
+        of_part = begin[here], _short(length[here]), (label[here], kind), offset[rows] - first
+        parts.append((first, _levels_of(*of_part, top)))
+    levels: list[Level] = []
+    for level in range(top + 1):
+        alike = level > 0 and all(of[level] is of[level - 1] for _, of in parts)
+        levels.append(levels[-1] if alike else _beside([(at, of[level]) for at, of in parts]))
+    return tuple(levels)
+
+
+def _parts(offset: Integers) -> list[Integers]:
+    """Cut rows into parts of about PART events: the numbers of their rows and of the next one."""
+    number = (offset[:-1] + np.diff(offset) // 2) // PART
+    cuts = np.flatnonzero(np.diff(number)) + 1
+    edges = [0, *cuts.tolist(), len(number)]
+    return [np.arange(low, high + 1) for low, high in itertools.pairwise(edges) if high > low]
+
+
+def _beside(parts: list[tuple[int, Level]]) -> Level:
+    """Put the rectangles of parts of the rows together, each with the first of its events."""
+    nothing = np.zeros(0, dtype=np.uint32)
+
+    def of_all(name: str) -> Integers:
+        return np.concatenate([*(getattr(level, name) for _, level in parts)] or [nothing])
+
+    sizes = np.concatenate([nothing, *(np.diff(level.covered) for _, level in parts)])
+    return Level(
+        first=np.concatenate([nothing, *(level.first + np.uint32(at) for at, level in parts)]),
+        covered=np.append(0, np.cumsum(sizes, dtype=np.int64)).astype(np.uint32),
+        label=of_all("label"),
+        label_time=of_all("label_time"),
+        kind=of_all("kind"),
+    )
+
+
+def _levels_of(
+    begin: Integers,
+    length: Integers,
+    labels: tuple[Integers, Integers],
+    offset: Integers,
+    top: int,
+) -> list[Level]:
+    """Work out the rectangles of some rows, up to a level."""
     size, (label, kind) = len(begin), labels
     row = np.repeat(np.arange(len(offset) - 1, dtype=np.int32), np.diff(offset))
-    top = int((begin + length).max(initial=0)).bit_length()
     number = np.arange(size, dtype=np.uint32)
-    length = _short(length)
     items = _Items(row, number, number + 1, length, np.zeros(size, dtype=np.bool_))
     nothing = number[:0]
     shares = tuple(_Shares(nothing, of[:0], length[:0]) for of in (label, kind))
@@ -109,7 +161,7 @@ def _levels(
             items, shares = _risen(items, shares, (starts, stops), (length, label, kind))
             last = _level(items, *shares)
         levels.append(last)
-    return tuple(levels)
+    return levels
 
 
 def _lowest(begin: Integers, row: Integers) -> int:

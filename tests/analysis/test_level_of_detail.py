@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pva.analysis import pyramid
 from pva.analysis.growth import joined
 from pva.analysis.level_of_detail import SMALL, Tracks
 from pva.analysis.pyramid import build
@@ -173,6 +174,19 @@ def test_an_event_of_a_cell_stands_alone_between_those_that_stand_together() -> 
     found = viewport(build([one]), 0, 26, pixels=3)  # a pixel is 8 wide, as is a cell
     assert found.count.tolist() == [2, 1, 2]
     assert list(zip(found.begin, found.end, strict=True)) == [(0, 2), (2, 24), (24, 26)]
+
+
+def test_levels_made_by_parts_of_the_rows_are_those_of_the_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [bursts(seed, size, 0.5) for seed, size in enumerate((900, 1, 40, 1500, 3))]
+    whole = build(rows, lambda: np.arange(1000) % 5).levels
+    monkeypatch.setattr(pyramid, "PART", 500)
+    parts = build(rows, lambda: np.arange(1000) % 5).levels
+    assert len(whole) == len(parts) and sum(len(level.first) for level in whole) > 100
+    for one, other in zip(whole, parts, strict=True):
+        for name in ("first", "covered", "label", "label_time", "kind"):
+            assert getattr(one, name).tolist() == getattr(other, name).tolist()
 
 
 def test_more_events_than_are_put_together_on_demand_are_one_rectangle() -> None:
