@@ -72,13 +72,18 @@ def check(
     data = opened.dataset
     held = [law for law in LAWS if all(data.has(name) for name in law.needs)]
     broken = [violation for law in held for violation in law.broken_by(data)]
+    failed = len({violation.law for violation in broken})
     budgets = None if budget is None else _budgets(opened, budget)
     over = [] if budgets is None else _over(budgets)
     rows = [(one.law, one.place, one.found, one.wanted, one.count) for one in broken] + over
     if form == OBJECT:
         found: dict[str, Any] = {
             "ok": not rows,
-            "laws": {"held": len(held), "not_applicable": len(LAWS) - len(held)},
+            "laws": {
+                "held": len(held) - failed,
+                "broken": failed,
+                "not_applicable": len(LAWS) - len(held),
+            },
             "budgets": [] if budgets is None else budgets.to_dict("records"),
             "broken": [dict(zip(COLUMNS, row, strict=True)) for row in rows],
         }

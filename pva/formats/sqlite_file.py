@@ -197,6 +197,9 @@ def _translate(path: Path, what: str, place: str, error: sqlite3.Error) -> PvaEr
         return DamagedFileError(path, found, f"{what} as its program wrote it", place=place)
     if code == sqlite3.SQLITE_CANTOPEN:
         return PvaError(path, "cannot be opened", f"{what} that can be read", place=place)
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_READONLY_DBMOVED:
+        found = "taken away or replaced while it was written"
+        return PvaError(path, found, "give each program a directory of its own", place=place)
     wanted = f"{what} as its program wrote it: make or copy it again"
     return DamagedFileError(path, _damage(path, error), wanted, place=place)
 

@@ -14,6 +14,7 @@ from cli.main import COMMANDS, tilescope
 from cli.output import FORMATS
 from cli.summary import _print_profile_summary
 from pva.analysis import CATALOGUE
+from pva.check import LAWS
 from pva.formats import registry
 from pva.report import openReport
 from pva.summary import profile_summary
@@ -316,6 +317,10 @@ def test_check_of_a_report_that_does_not_add_up_names_the_law(tmp_path: Path) ->
     broken = json.loads(result.stdout)
     assert "regions_sum_to_the_total" in {row["law"] for row in broken}
     assert "tile 3" in broken[0]["place"]
+    found = json.loads(run("check", file, "--json").stdout)
+    names = {row["law"] for row in found["broken"]}
+    assert found["laws"]["broken"] == len(names) > 0
+    assert sum(found["laws"].values()) == len(LAWS)
 
 
 def test_check_holds_a_report_against_budgets(report: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pva.dataset import Dataset
 from pva.errors import PvaError
 from pva.formats import registry
 from pva.formats.files import replacing
+from pva.formats.pop import ReportWriter
 from pva.report import openReport
 from tests.builders import small_report
 
@@ -75,3 +76,12 @@ def test_place_that_cannot_be_written_to_is_named_as_it_was_given(
     with pytest.raises(PvaError) as raised:
         registry.write(small_report(), out)
     assert str(raised.value).startswith(f"{out}: No such file or directory; a place where ")
+
+
+def test_report_that_another_program_replaces_while_it_is_written_is_told(tmp_path: Path) -> None:
+    writer = ReportWriter(tmp_path / "profile.pop", small_report())
+    ReportWriter(tmp_path / "profile.pop", small_report()).close()
+    with pytest.raises(PvaError, match="replaced while it was written; give each program a dir"):
+        writer.append_run({"runs": small_report().table("runs")})
+    writer.close()
+    assert openReport(tmp_path / "profile.pop").check()["holds"].all()
