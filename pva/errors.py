@@ -18,6 +18,8 @@ PvaError                    all that `pva` raises on purpose (a RuntimeError, as
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
+from typing import Any
 
 
 class PvaError(RuntimeError):
@@ -30,6 +32,11 @@ class PvaError(RuntimeError):
         self.wanted = wanted
         head = ": ".join(part for part in (self.subject, place, found) if part)
         super().__init__(" ".join(f"{head}; {wanted}".split()) if wanted else head)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be raised in another process with what it says: one that cannot ends the whole pool."""
+        told = (self.subject, self.found, self.wanted)
+        return partial(type(self), place=self.place), told, self.__dict__
 
 
 class NotFoundError(PvaError):
