@@ -15,6 +15,7 @@ from dashboard.figures.axes import Figure
 from dashboard.figures.compare import Curve
 from dashboard.pages import compare_tables as known
 from dashboard.pages.compare_tables import both, compared, percent
+from dashboard.pages.words import counted
 from dashboard.store import Store
 from dashboard.theme import Theme
 from pva import units
@@ -45,7 +46,7 @@ FIGURE_WORDS = {
 }
 # What the answer tells, in this order: figure, words for more and for less.
 ANSWERS = (
-    ("tiles_out_of_memory", "has {} more tiles out of memory", "has {} fewer tiles out of memory"),
+    ("tiles_out_of_memory", "has {} more out of memory", "has {} fewer out of memory"),
     ("total_cycles", "takes {} more", "takes {} less"),
     ("largest_tile", "needs {} more on its fullest tile", "needs {} less on its fullest tile"),
     ("max_live", "has {} more live at the peak", "has {} less live at the peak"),
@@ -127,7 +128,7 @@ def sentence(frame: Frame, after: str) -> str:
     told = {name: _told(rows[name], more, less) for name, more, less in ANSWERS if name in rows}
     runs = rows.get("recorded_runs", {"change": 0})
     if told.get("total_cycles") and runs["change"]:
-        recorded = f"{runs['after']:,.0f} recorded run{'' if runs['after'] == 1 else 's'}"
+        recorded = counted(int(runs["after"]), "recorded run")
         told["total_cycles"] += f" in {recorded} instead of {runs['before']:,.0f}"
     changed = [text for text in told.values() if text]
     if changed:
@@ -145,8 +146,9 @@ def _told(row: dict[Any, Any], more: str, less: str) -> str:
 
 
 def _amount(value: float, unit: str) -> str:
-    write = {"bytes": units.size, "cycles": units.cycles_in_words}.get(unit, units.count)
-    return write(value)
+    if not unit:
+        return counted(int(value), "tile")
+    return units.size(value) if unit == "bytes" else units.cycles_in_words(value)
 
 
 def _joined(parts: list[str]) -> str:

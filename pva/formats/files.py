@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import BinaryIO
 
 from pva.errors import DamagedFileError, NotFoundError, PvaError, UnknownFormatError
 
+ATTEMPTS = 10  # to be the one whose directory is there
 SIZE_LIMIT = 8 << 30  # bytes; profile.pop has no such limit
 
 
@@ -53,6 +55,25 @@ def opened(path: Path, what: str) -> Iterator[BinaryIO]:
 def beside(path: Path, kind: str) -> Path:
     """Name a file or directory beside another that no other writer takes: `out.json.1f2e.part`."""
     return path.with_name(f"{path.name}.{secrets.token_hex(4)}.{kind}")
+
+
+def put_in_place(part: Path, target: Path) -> None:
+    """Put a directory in the place of another, again where another writer was quicker."""
+    for left in reversed(range(ATTEMPTS)):
+        old = beside(target, "old")
+        with suppress(FileNotFoundError):
+            os.replace(target, old)
+        try:
+            os.replace(part, target)
+        except OSError:
+            with suppress(OSError):
+                os.replace(old, target)
+            if not left:
+                raise
+            continue
+        finally:
+            shutil.rmtree(old, ignore_errors=True)
+        return
 
 
 @contextmanager

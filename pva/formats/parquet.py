@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -31,7 +30,7 @@ from pva.errors import (
     UnknownFormatError,
 )
 from pva.formats.budget import POINTER, TEXT, reading_limit
-from pva.formats.files import beside
+from pva.formats.files import beside, put_in_place
 from pva.formats.values import column_of
 from pva.sources import Room, Spend
 
@@ -46,7 +45,6 @@ SUFFIX = ".parquet"
 INSTALL = "pip install 'tilescope[parquet]'"
 PREFIX = "tilescope."  # of the keys of our metadata
 BATCH = 1 << 20  # values of an array that are turned into rows at once
-ATTEMPTS = 10  # to be the one whose directory is there
 AT_ONCE = 1 << 18  # rows that are read at once
 
 
@@ -71,7 +69,7 @@ def write(dataset: Dataset, path: str | PathLike[str]) -> None:
                 _write_table(part, dataset, schema.TABLE[name])
             for name in dataset.arrays:
                 _write_array(part, dataset, schema.ARRAY[name])
-            _swap(part, target)
+            put_in_place(part, target)
         except BaseException:
             shutil.rmtree(part, ignore_errors=True)
             raise
@@ -120,25 +118,6 @@ def _check_replaceable(target: Path) -> None:
     )
     if others:
         raise OverwriteError(target, f"holds something else: {others[0].name}", "give another name")
-
-
-def _swap(part: Path, target: Path) -> None:
-    """Put a directory in the place of another, again where another writer was quicker."""
-    for left in reversed(range(ATTEMPTS)):
-        old = beside(target, "old")
-        with suppress(FileNotFoundError):
-            os.replace(target, old)
-        try:
-            os.replace(part, target)
-        except OSError:
-            with suppress(OSError):
-                os.replace(old, target)
-            if not left:
-                raise
-            continue
-        finally:
-            shutil.rmtree(old, ignore_errors=True)
-        return
 
 
 def _metadata(declared: schema.Table | schema.Array, **more: str) -> dict[str, str]:

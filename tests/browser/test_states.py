@@ -28,7 +28,7 @@ OUT_OF_MEMORY = {
     "/summary": FULL,
     "/memory": "Out of memory",
     "/insights": "Out of memory: 2 tiles have too little",
-    "/compare?against=small": "small has 2 fewer tiles out of memory.",
+    "/compare?against=small": "small has 2 tiles fewer out of memory.",
 }
 # where names stand in headlines, tables, trees, drop-downs, axes and texts of plots
 MARKED = {

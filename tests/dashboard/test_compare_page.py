@@ -146,6 +146,16 @@ def test_cycles_of_a_program_that_never_ran_are_not_compared(store: Store) -> No
     assert "never: no run was recorded" in text(compare.rows_of_tab(store, asked, "light"))
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [(0, 1, "has 1 tile more out of memory"), (3, 1, "has 2 tiles fewer out of memory (−66.7 %)")],
+)
+def test_tiles_out_of_memory_are_told_in_number(before: int, after: int, told: str) -> None:
+    row = {"figure": "tiles_out_of_memory", "unit": "", "before": before, "after": after}
+    frame = pd.DataFrame([row | {"change": after - before}])
+    assert compare.sentence(frame, "b") == f"b {told}."
+
+
 def test_runs_that_differ_in_number_are_told_with_the_cycles() -> None:
     frame = pd.DataFrame(
         {
