@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pva.analysis.programs import PHASES, elapsed, executions_of_rows, phases, summed
 from pva.analysis.selection import chosen, program_texts, tile_count
+from pva.analysis.told import Told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +26,7 @@ ACTIVITIES = (
 
 
 @dataclass(frozen=True, slots=True)
-class ExecutionOverview:
+class ExecutionOverview(Told):
     """How the recorded runs spent their cycles. Shares and balances are fractions of 1.
 
     `time_shares` are of `cycles`, by the kind of step that was being run; the other shares are of

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pva.analysis.programs import Integers, elapsed, executions_of_rows, phases
 from pva.analysis.selection import tile_count
+from pva.analysis.told import Told
 from pva.errors import NotRecordedError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ PEAKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class FlopUtilisation:
+class FlopUtilisation(Told):
     """The arithmetic of the recorded runs, of one replica; shares are fractions of 1.
 
     `flops` are floating-point operations executed, `cycles` those of all steps, of which

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from pva.analysis.memory import CATEGORY_LABELS
 from pva.analysis.programs import summed
 from pva.analysis.selection import chosen, program_texts, tiles_of
+from pva.analysis.told import Told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +23,7 @@ Names = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class LivenessOverview:
+class LivenessOverview(Told):
     """The peak of liveness; sizes in bytes on all tiles. `peak_step` is -1 without steps."""
 
     always_live: int

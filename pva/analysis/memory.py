@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.selection import chosen, rows_wanted, tile_count, tiles_of
+from pva.analysis.told import Told
 from pva.units import KILOBYTE
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ _OVERLAPPED_LABEL = "Shared by data not live together"
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryOverview:
+class MemoryOverview(Told):
     """How full the tiles are. Sizes in bytes, shares as fractions of one tile's memory."""
 
     bytes_per_tile: int
@@ -208,7 +209,7 @@ def fullest_tiles(
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryUsage:
+class MemoryUsage(Told):
     """The bytes on a set of tiles, taken apart. `*_by_category` holds the categories in use."""
 
     including_gaps: int

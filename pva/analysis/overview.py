@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pva.analysis.execution import execution_overview
 from pva.analysis.memory import memory_overview
+from pva.analysis.told import Told
 from pva.errors import NotRecordedError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ PARTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class ReportOverview:
+class ReportOverview(Told):
     """A report at a glance. Bytes include gaps; -1 stands for what was not recorded."""
 
     type: str

@@ -13,6 +13,7 @@ from pva.analysis.memory import VERTEX_PARTS
 from pva.analysis.program_tree import sync_estimate
 from pva.analysis.programs import EXCHANGES, OPERANDS, elapsed, labels
 from pva.analysis.selection import chosen, tile_count
+from pva.analysis.told import Told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +25,7 @@ _COMPUTE = "OnTileExecute"
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramFigures:
+class ProgramFigures(Told):
     """What one program is and costs by itself, without its parts; -1 for what is not told.
 
     `operand` is the row of its compute set or exchange. `cycles` are by how many it made the

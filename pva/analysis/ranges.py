@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pva.analysis.programs import OPERANDS, STEP_WORDS
 from pva.analysis.selection import SelectionError, chosen, program_texts
+from pva.analysis.told import Told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -212,7 +213,7 @@ _OF_STEP = {"from": "cycles_from", "to": "cycles_to", "bytes_in": "total_data",
 
 
 @dataclass(frozen=True, slots=True)
-class StepExecutions:
+class StepExecutions(Told):
     """How long the executions of one program took: cycles of each of its recorded steps.
 
     `outliers` are steps that took more or less than the rest by 1.5 times the distance between the

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from pva.analysis.program_layout import CONTROL, FUNCTION, UNKNOWN, Roots, laid_out, roots_of
 from pva.analysis.programs import Integers, Texts
 from pva.analysis.selection import chosen
+from pva.analysis.told import Told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,7 @@ _NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenFigures:
+class WrittenFigures(Told):
     """What a program says as it was written; -1 and the empty text for what it does not.
 
     `role` is the branch that it is of the one around it. A Copy moves `bytes` from `source` to

@@ -230,3 +230,23 @@ def test_the_catalogue_is_shown_with_what_each_analysis_tells() -> None:
     assert re.search(rf"^cycles_by_program +{line}$", repr(CATALOGUE), re.MULTILINE)
     assert f"<th>cycles_by_program</th><td>{line}</td>" in CATALOGUE._repr_html_()
     assert len(repr(CATALOGUE).splitlines()) == len(CATALOGUE)
+
+
+def test_figures_are_shown_one_a_row_with_their_units() -> None:
+    report = openReport(Path(__file__).parents[2] / "sample_reports" / "mlp_digits_tiny")
+    options: dict[str, dict[str, int]] = {"step_executions": {"step": 16}}
+    options |= dict.fromkeys(("program_figures", "written_figures"), {"program": 0})
+    shown = {}
+    for name, analysis in CATALOGUE.items():
+        if (
+            OF_REPORTS.count(name)
+            and inspect.signature(analysis).return_annotation != "pd.DataFrame"
+        ):
+            shown[name] = analysis(report, **options.get(name, {}))._repr_html_()
+    assert len(shown) == 9
+    assert (
+        "<tr><td>cycles</td><td>2,889,153</td><td>cycles</td></tr>" in shown["execution_overview"]
+    )
+    part = "<td>tile_cycles: stream_copy</td><td>358,159</td><td>tile cycles</td>"
+    assert part in shown["execution_overview"]
+    assert "<td>fullest_share</td><td>0.336338</td><td>fraction</td>" in shown["memory_overview"]
