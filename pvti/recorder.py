@@ -32,7 +32,7 @@ COMMIT_SECONDS = 0.08  # and the commit itself: what is killed loses under 0.1 s
 HEARTBEAT_SECONDS = 1.0  # between commits that only tell that the open spans still are
 PATIENCE_SECONDS = 0.5  # how long a commit waits for a reader before the next takes it along
 CLOSING_SECONDS = 30.0  # and the last one
-JOINING_SECONDS = 1.0  # how long closing waits for the writer, once there is nothing to write
+JOINING_SECONDS = 1.0  # how long closing and forking wait for the writer
 LATE_SECONDS = 0.25  # without a commit, then the threads that record make one
 HELP_SECONDS = 0.02  # how long a thread that records waits for the writer to get on
 
@@ -46,7 +46,7 @@ class Recorder:
         self._lock = threading.RLock()  # the list of tracks, the start: held for a moment only
         self._file_lock = threading.RLock()  # the file: held while a commit waits for a reader
         self.over = False  # nothing more is recorded; the last commit may still be due
-        self._stop = threading.Event()
+        self._stop = threading.Event()  # of the writer that runs
         self._tracks: list[Track] = []
         self._numbers = itertools.count(1)
         self._buffers: ThreadBuffers | None = None
@@ -72,6 +72,7 @@ class Recorder:
                 if not self.over:
                     channel.send_to(self._buffers)
                     self._start_writer()
+                    _close_with_child()
             return self._buffers
 
     def _open_file(self) -> None:
@@ -100,13 +101,20 @@ class Recorder:
             self._commit()
 
     def _start_writer(self) -> None:
+        self._stop = stop = threading.Event()
         try:
-            writer = threading.Thread(target=self._write, name="pvti writer", daemon=True)
+            writer = threading.Thread(
+                target=self._write, args=[stop], name="pvti writer", daemon=True
+            )
             writer.start()
             self._writer = writer
         except RuntimeError:  # the interpreter is ending, or has no such threads
             pass  # those that record commit, and the last commit takes it all
-        _close_with_child()
+
+    def _await_writer(self) -> None:
+        # A signal handler may wait here while its own thread holds what the writer waits for.
+        if self._writer is not None and self._writer is not threading.current_thread():
+            self._writer.join(JOINING_SECONDS)
 
     def _register(self, name: str, siblings: list[Track]) -> Track:
         """Make a track: the first of a thread, or one of a task beside its `siblings`."""
@@ -123,10 +131,10 @@ class Recorder:
             self._tracks.append(track)
             return track
 
-    def _write(self) -> None:
+    def _write(self, stop: threading.Event) -> None:
         duration = self.options.duration * 1e9
         due = time.monotonic() + COMMIT_SECONDS
-        while not self._stop.wait(max(due - time.monotonic(), 0)):
+        while not stop.wait(max(due - time.monotonic(), 0)) and not self.over:
             due = time.monotonic() + COMMIT_SECONDS
             if duration and perf_counter_ns() - self._began > duration:
                 self._end()
@@ -239,17 +247,22 @@ class Recorder:
         """Commit what is left and close the file."""
         self._end()
         self._commit()
-        # A signal handler may close while its own thread holds what the writer waits for.
-        if self._writer is not None and self._writer is not threading.current_thread():
-            self._writer.join(JOINING_SECONDS)
+        self._await_writer()
 
     def hold(self) -> None:
-        """Keep the file whole while the process forks."""
+        """Keep the file whole while the process forks, and the process without our thread.
+
+        Python 3.12 warns of forks while threads run, and the program may have none.
+        """
+        self._stop.set()
+        self._await_writer()
         self._file_lock.acquire()
 
     def release(self) -> None:
         """End `hold`."""
         self._file_lock.release()
+        if self._writer is not None and not self.over:
+            self._start_writer()
 
     def abandon(self) -> None:
         """Leave the file to the parent; what the child still ends here is dropped."""

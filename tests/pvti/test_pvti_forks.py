@@ -110,3 +110,19 @@ if child: os.waitpid(child, 0)
 """
     run(body, tmp_path)
     assert list(recorded(tmp_path).values()) == [["x"]]
+
+
+def test_the_process_has_no_thread_of_pvti_while_it_forks(tmp_path: Path) -> None:
+    # Python 3.12 would warn, on the standard error of a program that has no thread of its own.
+    body = """
+seen = []
+os.register_at_fork(before=lambda: seen.append(threading.active_count()))  # the last to be called
+pvti.startTrace()
+for label in "xy":
+    with pvti.Tracepoint(channel, label): pass
+    if os.fork() == 0: os._exit(0)
+    seen.append(threading.active_count())
+print(seen)
+"""
+    assert run(body, tmp_path, options=None) == ("[1, 2, 1, 2]\n", "")
+    assert list(recorded(tmp_path).values()) == [["x", "y"]]
