@@ -148,7 +148,8 @@ def _add_limit(figure: go.Figure, limit: Limit, top: float, height: float, theme
         return
     y = limit.bytes / scale_of(height)[0]
     figure.add_hline(y=y, line={"color": token("limit", theme), "width": 1.5, "dash": "dash"})
-    figure.add_annotation(note | {"text": text, "y": y, "yanchor": "bottom"})
+    ground = {"bgcolor": token("surface", theme), "opacity": 0.9}  # bars may go on above the line
+    figure.add_annotation(note | ground | {"text": text, "y": y, "yanchor": "bottom"})
 
 
 def _add_lacking(figure: go.Figure, lacking: Numbers | None, height: float, theme: Theme) -> None:

@@ -81,7 +81,9 @@ def layout(store: Store, chosen: Address) -> Element:
         components.headline(answer, more=_other_sentence(store, chosen)),
         section(
             "Device timeline",
-            legend(timeline(store, "device", chosen.report, _options(chosen))),
+            view.panel(
+                "execution-legend", PATH, ()
+            ),  # the timeline of a large report takes a while
             canvas("device", "Device timeline", tiles=_tiles(report)),
             note=note,
             badge=badge(report, "steps"),
@@ -140,8 +142,10 @@ def _tiles(report: Report) -> int:
     return report.dataset.of_replica("num_tiles") if report.dataset.has("tile_clock") else 0
 
 
-def legend(whole: Timeline) -> Element:
-    """List what the colours of the timeline stand for, of those that it has."""
+def legend(store: Store, chosen: Address, theme: Theme) -> Element:
+    """List what the colours of the timeline stand for, of those that it has; raises PvaError."""
+    del theme
+    whole = timeline(store, "device", chosen.report, _options(chosen))
     tracks = whole.tracks
     used = {int(kind) for kind in tracks.kind[: len(whole.labels)].tolist()}
     items = [
@@ -336,6 +340,7 @@ def program_table(store: Store, chosen: Address, _theme: Theme) -> Element:
 
 def register(app: Dash, store: Store) -> None:
     """Add the callbacks of the page."""
+    view.fill(app, store, "execution-legend", legend)
     view.fill(app, store, "execution-range", range_details)
     view.fill(app, store, "execution-step", step_details.details)
     view.fill(app, store, "execution-programs", program_table)

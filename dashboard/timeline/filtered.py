@@ -67,7 +67,7 @@ def filtered_timeline(whole: Timeline, chosen: Filter) -> Timeline:
     if sum(map(len, kept)) == len(tracks.begin):
         return replace(whole, found=found)
     rows = ((tracks.begin[events], tracks.ends(events), tracks.label[events]) for events in kept)
-    items = tuple(_numbers(whole.item(events)) for events in kept)
+    items = tuple(_numbers(whole.item_in(row, events)) for row, events in enumerate(kept))
     left = build(rows, lambda: tracks.kind)
     return replace(whole, tracks=left, items=items, found=found, bounds=whole.extent)
 
@@ -97,7 +97,7 @@ def _edges(whole: Timeline, events: Integers) -> tuple[Integers, Integers]:
 def _count(whole: Timeline, kept: list[Integers]) -> int:
     """Count the steps, those of several IPUs once, and the blocks of all rows."""
     filtered = whole.of_kinds(FILTERED)
-    numbers = [whole.item(kept[row]) for row in np.flatnonzero(filtered).tolist()]
+    numbers = [whole.item_in(row, kept[row]) for row in np.flatnonzero(filtered).tolist()]
     number = np.concatenate([np.zeros(0, dtype=np.int64), *numbers])
     named = number[number >= 0]
     return int(np.count_nonzero(np.bincount(named))) + len(number) - len(named)

@@ -127,8 +127,14 @@ class Timeline:
         found = np.full(len(events), -1)
         for row in np.unique(rows).tolist():
             here = rows == row
-            found[here] = self.items[row].at(events[here] - self.tracks.offset[row])
+            found[here] = self.item_in(row, events[here])
         return found
+
+    def item_in(self, row: int, events: Integers) -> Integers:
+        """Give the numbers by which addresses name events of a row, as `item` does."""
+        if self.items is None:
+            return events
+        return self.items[row].at(events - self.tracks.offset[row])
 
     def layout(self) -> dict[str, Any]:
         """Give what a view has to know before it asks for windows, as plain data."""

@@ -70,6 +70,15 @@ def test_a_page_on_its_way_is_no_change_of_its_files(store: Store) -> None:
         show(store, "/summary", "", before | {"report": "other", "stamp": "other"}, "watch")
 
 
+def test_execution_is_laid_out_before_its_timeline(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "timeline", None)
+    page = show(store, "/execution", "", None)[0]
+    assert "Device timeline" in words(page)
+    assert "'execution-legend'" in str(page)
+
+
 def test_page_of_a_trace_follows_it_without_being_laid_out_anew(tmp_path: Path) -> None:
     store = Store([write(tmp_path / "t.pvti", [(0, 1, 2, 0)], ["x"])])
     shown = show(store, "/trace", "", None)[-1]
