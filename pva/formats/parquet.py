@@ -97,14 +97,14 @@ def _writing(target: Path) -> Iterator[None]:
         yield
     except OSError as error:
         found = error.strerror or str(error)
-        raise PvaError(target, found, f"a place where {WHAT} can be written") from error
+        raise PvaError(target, found, f"a place where {WHAT} can be written") from None
 
 
 def _pyarrow(path: Path) -> None:
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError as error:
-        raise MissingPackageError(path, "Parquet needs the package pyarrow", INSTALL) from error
+        raise MissingPackageError(path, "Parquet needs the package pyarrow", INSTALL) from None
 
 
 def _check_replaceable(target: Path) -> None:

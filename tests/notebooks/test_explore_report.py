@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import os
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,19 @@ def test_the_notebook_is_kept_without_outputs() -> None:
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(not cell.outputs and cell.execution_count is None for cell in cells)
     nbformat.validate(notebook)
+
+
+def test_the_extra_named_on_top_brings_what_the_cells_use() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extra = re.search(r"pip install 'tilescope\[(\w+)\]'", NOTEBOOK.read_text())
+    assert extra
+    wanted, brought = [extra[1]], set()
+    while wanted:
+        for package in project["optional-dependencies"][wanted.pop()]:
+            parts = re.fullmatch(r"tilescope\[([\w,]+)\]", package)
+            wanted += parts[1].split(",") if parts else []
+            brought.add(re.split(r"[^\w-]", package)[0])
+    assert brought >= {"duckdb", "ipykernel", "nbformat", "plotly", "pyarrow"}
 
 
 def test_every_cell_runs_without_a_word_on_stderr(ran: Any) -> None:
