@@ -5,6 +5,7 @@ builder.aiOnnx.conv([x, w], strides=[1, 1], debugPrefix="first")
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -27,11 +28,13 @@ class Domain:
 
     def __init__(self, builder: Builder, domain: str) -> None:
         self._builder, self._domain = builder, domain
-        self._methods = signatures(domain, OPSETS[domain])
+        self._methods = signatures(domain, builder.opset(domain))
 
     def __getattr__(self, method: str) -> Any:
         if method.startswith("_") or method not in self._methods:
-            raise AttributeError(f"{self._domain} has no operator {method!r}; see dir()")
+            near = difflib.get_close_matches(method, self._methods, n=1)
+            hint = f"did you mean {near[0]}?" if near else "see dir()"
+            raise AttributeError(f"{self._domain} has no operator {method!r}; {hint}")
         signature = self._methods[method]
 
         def add(
@@ -75,6 +78,10 @@ class Builder:
         self.aiGraphcore = Domain(self, GRAPHCORE)
         self.aiOnnxOpset11 = self.aiOnnx
         self.aiGraphcoreOpset1 = self.aiGraphcore
+
+    def opset(self, domain: str) -> int:
+        """Give the version of a domain's operator set."""
+        return self._opsets[domain]
 
     # Tensors
     def addInputTensor(

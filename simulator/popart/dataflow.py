@@ -61,6 +61,8 @@ class DataFlow:
             raise popart_exception(
                 f"DataFlow: {batchesPerStep!r} batches a step; at least 1 is needed"
             )
+        if isinstance(anchorTensors, str):
+            raise popart_exception(f"DataFlow: anchors are {anchorTensors!r}; a list is needed")
         given: Mapping[str, AnchorReturnType]
         if isinstance(anchorTensors, Mapping):
             given = anchorTensors
@@ -110,3 +112,9 @@ class PyStepIO:
 
     def __init__(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         self.inputs, self.outputs = _arrays(inputs, "inputs"), _arrays(outputs, "outputs")
+        copied = [name for name in outputs if not isinstance(outputs[name], np.ndarray)]
+        if copied:
+            raise popart_exception(
+                f"PyStepIO: output {copied[0]!r} is a {type(outputs[copied[0]]).__name__}, which "
+                "cannot be filled; initAnchorArrays gives arrays"
+            )

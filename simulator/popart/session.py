@@ -264,7 +264,7 @@ class InferenceSession:
             values = self._weights.get(name)
             if values is None or out.size != values.size:
                 raise popart_exception(f"readWeights: {name!r} is no weight of {out.size} elements")
-            out.reshape(-1)[:] = values.reshape(-1)
+            out[...] = values.reshape(out.shape)
 
     def modelToHost(self, path: str | Path) -> None:
         """Write the model with the weights of the device to a file."""
@@ -317,7 +317,7 @@ class InferenceSession:
         engine.run(self._programs.number(parts.RUN), debugName or parts.RUN)
         for name, values in outputs.items():
             out = stepio.outputs[name]
-            out.reshape(-1)[:] = values.astype(out.dtype)
+            out[...] = values.astype(out.dtype).reshape(out.shape)  # whatever its strides
 
     def _connect(self, engine: Engine, stepio: PyStepIO) -> dict[str, Array]:
         """Connect the step's arrays; give those that the device writes anchors to."""

@@ -110,6 +110,17 @@ def test_an_unknown_operator_is_no_method() -> None:
         popart.Builder().aiOnnx.einsum([])
 
 
+def test_the_methods_are_those_of_the_operator_set_asked_for() -> None:
+    builder = popart.Builder(opsets={"ai.onnx": 17})
+    x = builder.addInputTensor(popart.TensorInfo("FLOAT", [1, 2]))
+    axes = builder.addInitializedInputTensor(np.int64([0]))
+    scale = builder.addInitializedInputTensor(np.ones(2, np.float32))
+    y = builder.aiOnnx.layernormalization([builder.aiOnnx.squeeze([x, axes]), scale], epsilon=0.0)
+    (found,) = outcome(builder.getModelProto(), {x: np.float32([[1, 3]])}, y)
+    assert found.tolist() == [-1, 1]
+    assert not hasattr(popart.Builder().aiOnnx, "layernormalization")  # of operator set 11
+
+
 def test_a_model_is_saved_as_a_file(tmp_path: Path) -> None:
     builder = popart.Builder()
     x = builder.addInputTensor(popart.TensorInfo("FLOAT", [2]))

@@ -88,6 +88,17 @@ def test_a_reduction_of_whole_numbers_is_the_references(operator: str, kind: int
     assert outcome(proto, {"x": data}, "y")[0].tolist() == expected.tolist()
 
 
+def test_arrays_of_any_strides_are_filled() -> None:
+    weights = np.arange(6, dtype=np.float32).reshape(2, 3)
+    session = prepared(model([node("Add", "w w", "c")], {}, ["c"], {"w": weights}), ["c"])
+    out, read = (np.zeros((3, 2), np.float32).T for _ in range(2))
+    session.run(popart.PyStepIO({}, {"c": out}))
+    session.weightsToHost()
+    session.readWeights({"w": read})
+    assert out.tolist() == (2 * weights).tolist()
+    assert read.tolist() == weights.tolist()
+
+
 def test_an_inference_session_has_no_optimiser() -> None:
     with pytest.raises(popart.popart_exception, match="only a training session has an optimiser"):
         prepared(DOUBLE, ["c"]).updateOptimizer(popart.SGD(0.1))

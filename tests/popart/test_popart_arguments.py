@@ -75,6 +75,8 @@ def test_infos_of_arrays_and_names_agree() -> None:
             lambda: popart.DataFlow(2, {"a": popart.AnchorReturnType("EVERYN", 3)}),
             "anchor 'a' is given every 3 batches; a step has 2",
         ),
+        (lambda: popart.DataFlow(1, "abc"), "anchors are 'abc'; a list is needed"),
+        (lambda: popart.PyStepIO({}, {"c": [0.0]}), "output 'c' is a list, which cannot be filled"),
         (lambda: popart.PyStepIO([1], {}), r"inputs are \[1\]; a dictionary is needed"),
         (lambda: popart.SessionOptions(engineOption={}), "did you mean engineOptions"),
         (lambda: popart.SessionOptions(engineOptions=3), "engineOptions is 3; a dictionary"),
