@@ -67,9 +67,21 @@ def _check_nodes(ir: Ir, wanted: set[str], moving: set[str], what: str) -> None:
             raise popart_exception(
                 f"{what}: {node} has no gradient; without one what is before it has none"
             )
+        _check_outputs(ir, node, wanted, what)
         for branch in node.branches:
             _check_nodes(branch, set(branch.outputs), dependent(branch, moving), what)
         wanted.update(node.reads)
+
+
+def _check_outputs(ir: Ir, node: Node, wanted: set[str], what: str) -> None:
+    """Raise popart_exception if a loss depends on an output whose gradient its node leaves out."""
+    if node.branches or node.operator in ALL_OUTPUTS:
+        return
+    for name in wanted.intersection(filter(None, node.outputs[1:])):
+        if ir.infos[name].device.numpy.kind == "f":
+            raise popart_exception(
+                f"{what}: {node} has no gradient of its output {name!r}, on which a loss depends"
+            )
 
 
 def lower_losses(
@@ -173,7 +185,10 @@ def lower_backward(
 def _of_node(
     lowering: Lowering, call: Call, node: Node, found: dict[str, Tensor]
 ) -> list[tuple[str, Tensor]]:
-    """Give the gradients of a node's inputs; an output that nobody uses has one of zeros."""
+    """Give the gradients of a node's inputs; an output that nobody uses has one of zeros.
+
+    Only the first output of most operators has one.
+    """
     names = [name for name in node.outputs if name]
     ipu = lowering.ipu_of(node)
     outputs = lowering.held(ipu, [lowering.tensor(name) for name in names])
@@ -181,8 +196,8 @@ def _of_node(
         lowering.carried(found[name], ipu, call.prog, f"{call.name}/In")
         if name in found
         else zeros(call, lowering.tensor(name), "NoGrad")
-        for name in names
-        if name in found or node.operator in ALL_OUTPUTS
+        for place, name in enumerate(names)
+        if place == 0 or node.operator in ALL_OUTPUTS
     ]
     made = GRADIENTS[node.key](call, outputs, grads)
     rows = zip(node.inputs, call.needed, made, strict=False)

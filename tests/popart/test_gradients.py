@@ -358,6 +358,23 @@ def test_a_length_of_zero_gives_no_gradient() -> None:
     np.testing.assert_allclose(found["Gradient___w"], [[0.6, 0.8], [0, 0]], rtol=1e-6)
 
 
+def test_the_places_of_chosen_elements_give_no_gradient() -> None:
+    nodes = [
+        node("TopK", "w k", "top places"), node("Cast", "places", "floats", to=1),
+        node("ReduceSum", "floats", "a"), node("ReduceSum", "w", "b"), node("Add", "a b", "y"),
+    ]  # fmt: skip
+    stored = {"w": values(5), "k": np.int64([2])}
+    found = trained(nodes, stored, popart.IdentityLoss("y", "loss"), "Gradient___w")
+    assert found["Gradient___w"].tolist() == [1, 1, 1, 1, 1]
+
+
+def test_an_output_whose_gradient_is_left_out_is_refused_where_a_loss_depends_on_it() -> None:
+    nodes = [node("LayerNormalization", "w s", "n mean"), node("Mul", "n mean", "y")]
+    stored = {"w": values(2, 3), "s": values(3)}
+    with pytest.raises(popart.popart_exception, match="no gradient of its output 'mean', on which"):
+        trained(nodes, stored, popart.IdentityLoss("y", "loss"), opset=17)
+
+
 def test_a_product_of_no_rows_has_a_gradient_of_zero() -> None:
     stored = {"a": np.ones((0, 4), np.float32), "w": np.ones((4, 3), np.float32)}
     loss = popart.IdentityLoss("y", "loss")

@@ -139,7 +139,9 @@ def of_clip(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 
 def of_cast(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Cast the gradient back."""
+    """Cast the gradient back; what is no float has none."""
+    if call[0].dtype.numpy.kind != "f":
+        return [None]
     return [call.cast(grads[0], call[0].dtype)]
 
 
