@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
@@ -28,7 +29,7 @@ class SGD:
     ) -> None:
         rate = learning_rate if learningRate is None else learningRate
         for name, value in (("learning rate", rate), ("weight decay", weight_decay)):
-            if not isinstance(value, int | float) or isinstance(value, bool):
+            if not isinstance(value, int | float) or isinstance(value, bool) or not isfinite(value):
                 raise popart_exception(
                     f"{type(self).__name__}: {name} is {value!r}; a number is needed"
                 )

@@ -351,6 +351,13 @@ def test_every_gradient_of_onnx_has_a_case_here() -> None:
     assert {name for domain, name in GRADIENTS if domain == "ai.onnx"} - tried <= apart
 
 
+def test_a_product_with_zeros_gives_each_element_the_product_of_the_others() -> None:
+    nodes = [node("ReduceProd", "w", "y", axes=[1])]
+    stored = {"w": np.float32([[2, 3, 4], [2, 0, 4], [0, 0, 4]])}
+    found = trained(nodes, stored, popart.IdentityLoss("y", "loss"), "Gradient___w")
+    assert found["Gradient___w"].tolist() == [[12, 8, 6], [0, 8, 0], [0, 0, 0]]
+
+
 def test_a_length_of_zero_gives_no_gradient() -> None:
     nodes = [node("ReduceL2", "w", "y", axes=[1])]
     stored = {"w": np.float32([[3, 4], [0, 0]])}

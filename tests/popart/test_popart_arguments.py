@@ -82,6 +82,7 @@ def test_infos_of_arrays_and_names_agree() -> None:
         (lambda: popart.SessionOptions(engineOptions=3), "engineOptions is 3; a dictionary"),
         (lambda: popart.InputShapeInfo().get("x"), "no input 'x'; there are none"),
         (lambda: popart.InferenceSession(SMALL), "a DataFlow and a device are needed"),
+        (lambda: popart.SGD(float("nan")), "learning rate is nan; a number is needed"),
         (lambda: popart.SGD("fast"), "learning rate is 'fast'; a number is needed"),
     ],
 )

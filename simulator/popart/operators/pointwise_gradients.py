@@ -18,7 +18,7 @@ from simulator.popart.operators.elementwise import operands
 from simulator.popart.operators.reductions import reduced_axes
 from simulator.poplibs import popnn, popops
 from simulator.poplibs.popnn import NonLinearityType
-from simulator.poplibs.popops import expr
+from simulator.poplibs.popops import Operation, expr
 from simulator.poplibs.popops.expr import Expr, _1, _2, _3
 
 Tensors = Sequence[Tensor]
@@ -154,7 +154,6 @@ _REDUCED = {
     "ReduceMax": expr.Select(_3, _3 * 0.0, expr.Equal(_1, _2)),
     "ReduceMean": _3,
     "ReduceMin": expr.Select(_3, _3 * 0.0, expr.Equal(_1, _2)),
-    "ReduceProd": _3 * _2 / _1,
     "ReduceSum": _3,
     "ReduceSumSquare": _1 * _3 * 2.0,
 }
@@ -170,6 +169,22 @@ def of_reduction(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
         expression = _3 * (1.0 / max(element_count(tuple(shape[axis] for axis in axes)), 1))
     found = call.map(expression, call[0], output, grad)
     return [found, *[None] * (len(call.inputs) - 1)]
+
+
+def of_product(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Give each element the product of the others, also where some are zero."""
+    shape, axes, name = call[0].shape, reduced_axes(call), f"{call.name}/ProdGrad"
+    kept = [1 if axis in axes else size for axis, size in enumerate(shape)]
+    zero = call.cast(call.map(expr.Equal(_1, 0.0), call[0]), call[0].dtype)
+    filled = call.map(_1 + _2, call[0], zero)
+    product, count = (
+        popops.reduce(call.graph, tensor, axes, operation, call.prog, name)
+        for tensor, operation in ((filled, Operation.MUL), (zero, Operation.ADD))
+    )
+    wide = [broadcast(t.reshape(kept), shape) for t in (grads[0], product, count)]
+    # No zero is among the others of an element if it is the only one, or there is none.
+    others = expr.Select(_1 * _2 / _4, _1 * 0.0, expr.Equal(_3, expr.PlaceHolder(5)))
+    return [call.map(others, *wide, filled, zero), *[None] * (len(call.inputs) - 1)]
 
 
 def of_global_pool(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
@@ -313,6 +328,7 @@ _MOVED: dict[str, Gradient] = {
 POINTWISE: dict[tuple[str, str], Gradient] = {
     **{(ONNX, name): gradient for name, gradient in {**_TWO, **_ONE, **_MOVED}.items()},
     **{(ONNX, name): of_reduction for name in _REDUCED},
+    (ONNX, "ReduceProd"): of_product,
     **{(ONNX, name): function.of_function for name, function in FUNCTIONS.items()},
     (GRAPHCORE, "Gelu"): of_non_linearity(_GELU, by_input=True),
     (GRAPHCORE, "Scale"): of_scale,
