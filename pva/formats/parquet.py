@@ -97,13 +97,13 @@ def _writing(target: Path) -> Iterator[None]:
         yield
     except OSError as error:
         found = error.strerror or str(error)
-        raise PvaError(target, found, f"a place where {WHAT} can be written") from None
+        raise PvaError(target, found, f"a place where {WHAT} can be written") from error
 
 
 def _pyarrow(path: Path) -> None:
     try:
         import pyarrow.parquet  # noqa: F401
-    except ImportError as error:
+    except ImportError:
         raise MissingPackageError(path, "Parquet needs the package pyarrow", INSTALL) from None
 
 
