@@ -121,7 +121,7 @@ class Import:
 @cache
 def modules() -> dict[str, Path]:
     """Name every source module."""
-    files = [ROOT / "libpvti.py", *(f for p in PACKAGES for f in (ROOT / p).rglob("*.py"))]
+    files = [f for p in PACKAGES for f in (ROOT / p).rglob("*.py")]
     return {
         ".".join(f.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): f
         for f in files

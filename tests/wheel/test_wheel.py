@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TOP_LEVEL = {"pva", "pvti", "simulator", "dashboard", "cli", "libpvti.py"}
+TOP_LEVEL = {"pva", "pvti", "simulator", "dashboard", "cli", "libpvti"}
 
 pytestmark = [pytest.mark.wheel, pytest.mark.xdist_group("wheel")]
 
@@ -44,6 +44,11 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_wheel_installs_the_packages_and_nothing_else(wheel: Path) -> None:
     tops = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
     assert {name for name in tops if not name.endswith(".dist-info")} == TOP_LEVEL
+
+
+def test_what_programs_import_says_that_it_is_typed(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {f"{package}/py.typed" for package in ("pva", "pvti", "libpvti", "simulator")} <= names
 
 
 def test_installed_wheel_trains_writes_a_report_and_prints_its_summary(
