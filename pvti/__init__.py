@@ -84,6 +84,10 @@ def startTrace(
     return start(Options(os.fspath(directory), wanted, duration, mode, seconds)).place.path
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 _options = from_environment(os.environ)
 if _options is not None:
     start(_options)

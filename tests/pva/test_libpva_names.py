@@ -7,6 +7,7 @@ A type is one of: a class, a tuple (list of the class), or `method`.
 from __future__ import annotations
 
 import enum
+import importlib
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -299,6 +300,12 @@ def test_a_visitor_has_a_method_for_every_type(kind: str) -> None:
 def test_public_names_are_these() -> None:
     assert pva.__all__ == PUBLIC
     assert [name for name in PUBLIC if getattr(pva, name, None) is None] == []
+
+
+@pytest.mark.parametrize("package", ["pvti", "libpvti", "simulator", "simulator.poplar"])
+def test_only_public_names_are_completed(package: str) -> None:
+    module = importlib.import_module(package)
+    assert dir(module) == sorted(module.__all__)
 
 
 def test_a_fresh_process_completes_public_names_alone() -> None:
