@@ -88,7 +88,11 @@ def number_axis(title: str, count: int, window: Window | None = None) -> dict[st
         "unifiedhovertitle": {"text": f"{title} %{{x:,d}}"},
         "range": [begin - 0.5, max(end, 1) - 0.5],
         "tickformat": ",d",
-        **({"dtick": 1} if end - begin <= TICKS else {"nticks": TICKS}),
+        **(
+            {"dtick": 1}
+            if end - begin <= TICKS
+            else {"nticks": TICKS if end < 10_000 else TICKS // 2}
+        ),
         "minallowed": -0.5,
         "maxallowed": max(count, 1) - 0.5,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ _ENDS = {  # from little to much: the colours of each scale in the light theme, 
     "blue": (["#eef3fb", "#7ba3d8", "#12346b"], ["#222a38", "#3f74bd", "#b8d4ff"]),
     "heat": (["#fdf3e7", "#f0a04b", "#a3231b"], ["#2b2422", "#b5532c", "#ffd28a"]),
 }
+NAME_HEIGHT = 0.045  # of the plot: a line of text
 MOST_PIECES = 1500  # of an address map, the largest; the table has them all
 
 
@@ -30,10 +32,11 @@ def tile_map(frame: pd.DataFrame, *, words: str, scale: str, top: float, theme: 
     """
     wide, high = (int(frame[name].max()) + 1 for name in ("row", "column"))
     ipus = int(frame["ipu"].max()) + 1
-    across = 1 if ipus == 1 else 2
+    across = 1 if ipus == 1 else max(2, 2 ** round(np.log2(ipus) / 2))
+    pitch = wide + 2, high + _room_for_names(-(-ipus // across), high)
     place = frame["ipu"].to_numpy()
-    x = (place % across) * (wide + 2) + frame["row"].to_numpy()
-    y = (place // across) * (high + 2) + frame["column"].to_numpy()
+    x = (place % across) * pitch[0] + frame["row"].to_numpy()
+    y = (place // across) * pitch[1] + frame["column"].to_numpy()
     shape = (int(y.max()) + 1, int(x.max()) + 1)
     unit, name = scale_of(top)
     figure = go.Figure(
@@ -46,22 +49,33 @@ def tile_map(frame: pd.DataFrame, *, words: str, scale: str, top: float, theme: 
             colorscale=_colours(scale, theme),
             zmin=0,
             zmax=max(top, 1) / unit,
-            xgap=1 if shape[1] < 200 else 0.5,
-            ygap=1 if shape[0] < 60 else 0.5,
+            xgap=_gap(shape[1], 200),
+            ygap=_gap(shape[0], 60),
             meta="numbers",
             colorbar={"thickness": 12, "ticksuffix": f" {name}", "outlinewidth": 0, "len": 0.9},
         )
     )
     _mark_lacking(figure, frame, x, y, theme)
-    _label_ipus(figure, ipus, across, (wide, high), theme)
+    _label_ipus(figure, ipus, across, pitch, theme)
     layout = plot_layout(theme)
     hidden = {"visible": False, "fixedrange": False}
     layout["xaxis"] = hidden | {"range": [-1, shape[1]]}
-    layout["yaxis"] = hidden | {"range": [shape[0], -1.6]}
+    layout["yaxis"] = hidden | {"range": [shape[0], high - pitch[1] + 0.4]}
     figure.update_layout(layout)
     return figure.update_layout(
         hovermode="closest", clickmode="event", dragmode="pan", showlegend=False
     )
+
+
+def _room_for_names(bands: int, high: int) -> int:
+    """Give the rows above each band of IPUs in which their names stand, of all bands alike."""
+    share = min(NAME_HEIGHT * bands, 0.5)
+    return max(2, ceil(high * share / (1 - share)))
+
+
+def _gap(cells: int, few: int) -> float:
+    """Give the pixels between cells, the fewer the more cells share the plot."""
+    return next((pixels for most, pixels in ((few, 1), (2 * few, 0.5)) if cells < most), 0)
 
 
 def _colours(scale: str, theme: Theme) -> Any:
@@ -96,15 +110,17 @@ def _mark_lacking(
 
 
 def _label_ipus(
-    figure: go.Figure, ipus: int, across: int, size: tuple[int, int], theme: Theme
+    figure: go.Figure, ipus: int, across: int, pitch: tuple[int, int], theme: Theme
 ) -> None:
     for ipu in range(ipus if ipus > 1 else 0):
         figure.add_annotation(
-            x=(ipu % across) * (size[0] + 2) - 0.5,
-            y=(ipu // across) * (size[1] + 2) - 1.1,
+            x=(ipu % across) * pitch[0] - 0.5,
+            y=(ipu // across) * pitch[1] - 0.5,
             text=f"IPU {ipu}",
             showarrow=False,
             xanchor="left",
+            yanchor="bottom",
+            borderpad=0,
             font={"size": 12, "color": token("quiet", theme)},
         )
 

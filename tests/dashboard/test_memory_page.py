@@ -132,6 +132,19 @@ def test_map_has_a_cell_for_each_tile(store: Store) -> None:
         assert colours[cells == tile] * 1024 == pytest.approx(size)
 
 
+def test_64_ipus_lie_eight_by_eight_with_room_for_their_names() -> None:
+    tile = np.arange(64 * 6)  # each IPU three tiles wide, two high
+    plan = pd.DataFrame({"tile": tile, "ipu": tile // 6, "row": tile % 3, "column": tile // 3 % 2,
+                         "bytes": tile, "free": tile})  # fmt: skip
+    figure = floor.tile_map(plan, words="", scale="blue", top=1024, theme="light")
+    names, cells = figure.layout.annotations, np.array(figure.data[0].customdata)
+    assert len({name.x for name in names}) == len({name.y for name in names}) == 8
+    (row,), (column,) = np.nonzero(cells == 63 * 6)
+    assert (names[63].text, names[63].x, names[63].y) == ("IPU 63", column - 0.5, row - 0.5)
+    low, high = figure.layout.yaxis.range  # each name has a line of 14 of 350 pixels above it
+    assert (names[8].y - names[0].y - 2) / (low - high) > 14 / 350
+
+
 def test_map_crosses_out_tiles_out_of_memory(store: Store) -> None:
     plan = floor_plan(store.report()).assign(free=lambda frame: frame["free"] - 10**6)
     figure = floor.tile_map(plan, words="", scale="blue", top=1024, theme="light")
