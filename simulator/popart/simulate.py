@@ -88,7 +88,8 @@ def simulate_model(
     session.prepareDevice()
     session.weightsFromHost()
     anchors = session.initAnchorArrays()
-    session.run(PyStepIO(random_inputs(session, losses) if request.values else {}, anchors))
+    inputs = random_inputs(session, losses, looked_up(ir)) if request.values else {}
+    session.run(PyStepIO(inputs, anchors))
     kinds = ", ".join(f"{type(loss).__name__} of {loss.inputs[0]!r}" for loss in losses)
     return Outcome(anchors if request.values else {}, kinds)
 
@@ -139,10 +140,23 @@ def loss_of(ir: Ir, shapes: InputShapeInfo) -> Loss:
     return IdentityLoss(floats[0], LOSS, ReductionType.Mean)
 
 
-def random_inputs(session: InferenceSession, losses: Sequence[Loss]) -> dict[str, Array]:
-    """Make inputs: normal numbers for floats, zeros for the rest, and labels of any class."""
+def looked_up(ir: Ir) -> dict[str, int]:
+    """Give how many rows each input of indices chooses from: those that a Gather takes."""
+    found: dict[str, int] = {}
+    for node in ir.nodes:
+        if node.key == (ONNX, "Gather"):
+            dims = ir.infos[node.inputs[0]].dims
+            rows = dims[int(node.attributes.get("axis", 0))]
+            found[node.inputs[1]] = min(rows, found.get(node.inputs[1], rows))
+    return found
+
+
+def random_inputs(
+    session: InferenceSession, losses: Sequence[Loss], rows: Mapping[str, int]
+) -> dict[str, Array]:
+    """Make inputs: normal numbers for floats, labels of any class, indices of any row; else 0."""
     random = np.random.default_rng(SEED)
-    classes = {
+    limits = dict(rows) | {
         loss.labels: session.getInfo(loss.probs).dims[-1]
         for loss in losses
         if isinstance(loss, NllLoss)
@@ -150,8 +164,9 @@ def random_inputs(session: InferenceSession, losses: Sequence[Loss]) -> dict[str
     made: dict[str, Array] = {}
     for name in session.inputs:
         info = session.getInfo(name)
-        if name in classes:
-            made[name] = random.integers(0, classes[name], info.dims).astype(info.host)
+        if limits.get(name):
+            most = min(limits[name], np.iinfo(info.host).max)
+            made[name] = random.integers(0, most, info.dims).astype(info.host)
         elif info.host.kind == "f":
             made[name] = random.normal(size=info.dims).astype(info.host)
         else:

@@ -41,6 +41,14 @@ def test_a_model_runs_on_random_inputs_and_leaves_a_report(tmp_path: Path) -> No
     assert [run.name for run in report.execution.runs] == ["weightsFromHost", "run"]
 
 
+def test_indices_are_of_any_row_of_their_table(tmp_path: Path) -> None:
+    table = np.arange(10, dtype=np.float32)
+    proto = model([node("Gather", "table ids", "y")], {"ids": [200]}, ["y"], {"table": table}, 13)
+    proto.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.INT64
+    done = simulated(saved(tmp_path, proto), tmp_path / "out")
+    assert "y: 200 of float32, 0 to 9" in done.stdout, done.output
+
+
 def test_batch_and_ipus_are_those_asked_for(tmp_path: Path) -> None:
     done = simulated(small(tmp_path), tmp_path / "out", "--batch", "5", "--ipus", "2")
     assert done.exit_code == 0, done.output
