@@ -179,6 +179,11 @@ def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
     if reason:
         state.wrong.append(f"{what.removesuffix(')')}-{version}): {reason}")
     ir.infos.update(_inferred(state, ir, proto, node, what))
+    first = next(filter(None, node.outputs), "")
+    if first not in ir.infos and not state.wrong:
+        raise popart_exception(
+            f"{what}: what shape {first!r} has cannot be found; an attribute is missing or wrong"
+        )
     # Older versions leave the shape of some optional outputs open, such as a Dropout's mask.
     made = tuple(name if name in ir.infos else "" for name in node.outputs)
     ir.nodes.append(replace(node, outputs=made))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from models import model, node, outcome, tiny
+from models import model, node, outcome, prepared, tiny
 
 from simulator import popart
 from simulator.popart.importing import import_model
@@ -55,3 +55,45 @@ def test_a_node_of_a_function_that_cannot_run_is_named_with_its_place() -> None:
     place = r"node 'Bernoulli/y/X_random' \(ai.onnx.RandomUniformLike-1\)"
     with pytest.raises(popart.popart_exception, match=place):
         popart.InferenceSession(proto, popart.DataFlow(1, ["y"]), tiny())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "weights", "text"),
+    [
+        (node("CumSum", "x w", "y"), np.int64(5), r"axis 5 of FLOAT \[2, 3\]"),
+        (node("GatherElements", "x w", "y", axis=2), np.int64([[0]]), r"axis 2 of FLOAT \[2, 3\]"),
+        (node("GatherElements", "x w", "y"), np.int64([0]), r"indices INT64 \[1\] for FLOAT"),
+        (node("LayerNormalization", "x w", "y", axis=3), np.ones(3, np.float32), "axis 3 of FLOAT"),
+        (
+            node("LayerNormalization", "x w", "y"),
+            np.ones((2, 3), np.float32),
+            r"at most \[3\], for",
+        ),
+        (node("Upsample", "x w", "y", mode="odd"), np.float32([1, 2]), "mode 'odd'; known are nea"),
+        (node("GRU", "x w w", "y"), np.ones((1, 3, 1), np.float32), "First input tensor must have"),
+    ],
+)
+def test_what_an_operator_cannot_do_is_said_in_one_line(
+    wrong: onnx.NodeProto, weights: object, text: str
+) -> None:
+    opset = 9 if wrong.op_type == "Upsample" else 17
+    with pytest.raises(popart.popart_exception, match=text) as found:
+        prepared(model([wrong], {"x": [2, 3]}, ["y"], {"w": weights}, opset), ["y"])
+    assert "\n" not in str(found.value)
+
+
+def test_a_node_whose_shape_cannot_be_found_says_so() -> None:
+    sideways = node("GRU", "x w r", "y", hidden_size=2, direction="sideways")
+    stored = {"w": np.ones((1, 6, 3), np.float32), "r": np.ones((1, 6, 2), np.float32)}
+    with pytest.raises(popart.popart_exception, match="what shape 'y' has cannot be found"):
+        prepared(model([sideways], {"x": [4, 1, 3]}, ["y"], stored, 14), ["y"])
+
+
+def test_the_triangle_of_truths_is_one() -> None:
+    nodes = [node("Greater", "x z", "t"), node("Trilu", "t", "y")]
+    (found,) = outcome(
+        model(nodes, {"x": [2, 2]}, ["y"], {"z": np.float32(0)}, 14),
+        {"x": np.ones((2, 2), "f")},
+        "y",
+    )
+    assert found.tolist() == [[True, True], [False, True]]

@@ -86,8 +86,15 @@ class Call:
         return self.node.attributes.get(name, default)
 
     def axis(self, default: int = 0, name: str = "axis") -> int:
-        """Give an axis of the first input, counted from the front."""
-        return int(self.attribute(name, default)) % max(len(self.info().dims), 1)
+        """Give an axis of the first input, counted from the front; raises popart_exception."""
+        return self.place_of(int(self.attribute(name, default)))
+
+    def place_of(self, axis: int) -> int:
+        """Count an axis of the first input from the front; raises popart_exception."""
+        rank = max(len(self.info().dims), 1)
+        if not -rank <= axis < rank:
+            raise popart_exception(f"{self.node}: axis {axis} of {self.info()}")
+        return axis % rank
 
     def wants(self, output: int) -> bool:
         """Tell whether an optional output is asked for."""

@@ -136,9 +136,10 @@ def triangle(call: Call) -> Tensor:
     keep = np.triu if call.attribute("upper", 1) else np.tril
     first = (call.numbers(1) or [0])[0]
     kept = keep(np.ones((rows, columns), np.bool_), first)
-    mask = broadcast(call.constant(kept, BOOL, "triangle"), call[0].shape)
     wide = wider(call[0].dtype, TERNARY["SELECT"].types)
-    made = call.map(expr.Select(_1, _1 - _1, _2), call.cast(call[0], wide), mask)
+    mask, zero = call.constant(kept, BOOL, "triangle"), call.constant(0, wide, "zero")
+    around = (broadcast(tensor, call[0].shape) for tensor in (zero, mask))
+    made = call.map(expr.Select(_1, _2, _3), call.cast(call[0], wide), *around)
     return call.cast(made, call[0].dtype)
 
 

@@ -79,6 +79,9 @@ def lacks(node: Node, ir: Ir) -> str:
     unknown = [name for name in names if name not in ACTIVATIONS]
     if unknown:
         return f"activation {unknown[0]!r}; known are {', '.join(ACTIVATIONS)}"
+    ways = ir.infos[node.inputs[1]].dims[0]
+    if names and len(names) != 2 * ways:
+        return f"{len(names)} activations; two for each of {ways} directions would be needed"
     if node.attributes.get("clip"):
         return "attribute 'clip'; sums of any size would be needed"
     if len(node.inputs) > 4 and node.inputs[4]:

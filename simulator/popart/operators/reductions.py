@@ -169,5 +169,6 @@ def running(call: Call, tensor: Tensor, *, backward: bool) -> Tensor:
     (axis,) = call.numbers(1) or [0]
     given = {"exclusive": bool(call.attribute("exclusive", 0)), "reverse": backward}
     wide = call.cast(tensor, wider(tensor.dtype, ("float", "half", "int", "unsigned int")))
-    made = popops.cumSum(call.graph, wide, axis % tensor.rank(), call.prog, call.name, **given)
+    place = call.place_of(axis)
+    made = popops.cumSum(call.graph, wide, place, call.prog, call.name, **given)
     return call.cast(made, tensor.dtype)

@@ -168,9 +168,15 @@ def _times(call: Call, tensor: Tensor, axis: int, matrix: Numbers) -> Tensor:
 def lacks(node: Node, ir: Ir) -> str:
     """Say which attribute of a node is not known, or which type cannot be weighed."""
     mode, info = node.attributes.get("mode", "nearest"), ir.infos[node.inputs[0]]
-    points = node.attributes.get("coordinate_transformation_mode", "half_pixel")
-    if _has_region(node) and points not in _POINTS:
-        return f"coordinate_transformation_mode {points!r}; known are {', '.join(_POINTS)}"
+    known = {
+        "mode": ("nearest", "linear", "cubic"),
+        "coordinate_transformation_mode": _POINTS,
+        "nearest_mode": _ROUNDED,
+    }
+    for name, choices in known.items():
+        found = node.attributes.get(name)
+        if found is not None and found not in choices:
+            return f"{name} {found!r}; known are {', '.join(choices)}"
     if mode != "nearest" and info.device.numpy.kind != "f":
         return f"input {node.inputs[0]!r} is {info}; mode {mode!r} is of FLOAT or FLOAT16"
     return ""

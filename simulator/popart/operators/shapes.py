@@ -212,6 +212,8 @@ def from_front(call: Call, indices: Tensor, size: int) -> Tensor:
 def element_places(call: Call) -> Tensor:
     """Give where each element of input 1 points: its own place, but for the index of the axis."""
     axis, shape, picked = call.axis(), call.info().dims, call.info(1).dims
+    if len(picked) != len(shape):
+        raise popart_exception(f"{call.node}: indices {call.info(1)} for {call.info()}")
     inner, places = element_count(shape[axis + 1 :]), np.indices(picked)
     strides = [element_count(shape[place + 1 :]) for place in range(len(shape))]
     base = sum(

@@ -71,9 +71,10 @@ def _whole_numbers(node: Node, ir: Ir) -> str:
 
 def _wide_scale(node: Node, ir: Ir) -> str:
     """Say which parameter of a LayerNormalization differs between rows."""
-    axis = int(node.attributes.get("axis", -1))
-    dims = ir.infos[node.inputs[0]].dims
-    row = dims[axis:] if axis < 0 else dims[axis - len(dims) :]
+    axis, info = int(node.attributes.get("axis", -1)), ir.infos[node.inputs[0]]
+    if not -len(info.dims) <= axis < len(info.dims):
+        return f"axis {axis} of {info}"
+    row = info.dims[axis:]
     for name in filter(None, node.inputs[1:3]):
         info = ir.infos[name]
         if any(size != 1 for size in info.dims[: max(len(info.dims) - len(row), 0)]):
