@@ -36,7 +36,7 @@ when it makes no Engine.
 
 Data goes to stdout, messages to stderr. A report is a directory or a file in any encoding; `-`
 reads one from stdin. What is wider or longer than the terminal goes through its pager (`PAGER`;
-`less` does not wrap); to a pipe or a file everything is written at once.
+`less` does not wrap); to a pipe or a file, and where `CI` is set, everything is written at once.
 
 `--format json` writes a list of rows, one object each; `--json` writes one object, whatever the
 command:

@@ -158,8 +158,11 @@ def write_rows(rows: Rows, form: str = "table", limit: int | None = None) -> Non
 
 
 def write_paged(lines: Sequence[str]) -> None:
-    """Write lines, on a terminal that they are too wide or too long for through its pager."""
-    if not sys.stdout.isatty() or _fits(lines):
+    """Write lines, on a terminal that they are too wide or too long for through its pager.
+
+    The terminals of CI systems, which set CI, have nobody to leave a pager.
+    """
+    if not sys.stdout.isatty() or os.environ.get("CI") or _fits(lines):
         write(lines)
         return
     # For `less`: do not wrap, keep colours, leave the text on the screen.

@@ -140,8 +140,20 @@ def test_what_does_not_fit_on_a_terminal_is_paged(
     monkeypatch.setenv("COLUMNS", "20")
     monkeypatch.setenv("LINES", "5")
     monkeypatch.delenv("LESS", raising=False)
+    monkeypatch.delenv("CI", raising=False)
     output.write_paged(["short"] * 4)
     assert paged == [] and capsys.readouterr().out == "short\n" * 4
     output.write_paged(["short"] * 5)
     output.write_paged(["x" * 21])
     assert paged == ["\n".join(["short"] * 5), "x" * 21]
+
+
+def test_terminal_of_a_ci_system_has_no_pager(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output.click, "echo_via_pager", lambda _: pytest.fail("waits for a key"))
+    monkeypatch.setattr(output.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("LINES", "5")
+    monkeypatch.setenv("CI", "true")
+    output.write_paged(["short"] * 9)
+    assert capsys.readouterr().out == "short\n" * 9
