@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import onnx
 
+from simulator.popart.einsum import einsum_function
 from simulator.popart.ir import ONNX
 
 GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
@@ -21,6 +22,10 @@ def function_of(
     """
     if proto.domain not in ("", ONNX) or not onnx.defs.has(proto.op_type, opset, ""):
         return None
+    if proto.op_type == "Einsum":  # ONNX has none; its shapes make one
+        shapes = [[d.dim_value for d in kind.tensor_type.shape.dim] for kind in types]
+        own = einsum_function(proto, shapes)
+        return own if own.node else None
     schema = onnx.defs.get_schema(proto.op_type, opset, "")
     made = onnx.FunctionProto()
     versions = schema.function_opset_versions or schema.context_dependent_function_opset_versions

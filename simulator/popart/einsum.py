@@ -1,0 +1,86 @@
+"""Einsum as the nodes that compute it: sums over lone letters, one product, a transpose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+OPSET = 13  # of the nodes
+
+
+def einsum_function(proto: onnx.NodeProto, shapes: Sequence[Sequence[int]]) -> onnx.FunctionProto:
+    """Give the function of an Einsum of one or two tensors; without nodes if there is none.
+
+    There is none for dots (...), for a letter that a term has twice, and for more tensors.
+    """
+    inputs = [f"x{place}" for place in range(len(shapes))]
+    opsets = [helper.make_opsetid("", OPSET)]
+    equation = next((a.s.decode() for a in proto.attribute if a.name == "equation"), "")
+    left, arrow, out = "".join(equation.split()).partition("->")
+    terms = left.split(",")
+    if not arrow:  # letters that stand once, in the order of the alphabet
+        out = "".join(sorted(c for c in {*left} - {","} if left.count(c) == 1))
+    twice = any(len(set(term)) < len(term) for term in (*terms, out))
+    known = len(terms) == len(shapes) <= 2 and all(
+        len(term) == len(shape) for term, shape in zip(terms, shapes, strict=True)
+    )
+    nodes: list[onnx.NodeProto] = []
+    if known and not twice and "." not in equation and {*out} <= {*left}:
+        sizes = {c: n for term, shape in zip(terms, shapes, strict=True)
+                 for c, n in zip(term, shape, strict=True)}  # fmt: skip
+        nodes = _nodes(terms, out, sizes, inputs)
+    return helper.make_function("", "Einsum", inputs, ["y"], nodes, opsets)
+
+
+def _nodes(
+    terms: Sequence[str], out: str, sizes: Mapping[str, int], inputs: Sequence[str]
+) -> list[onnx.NodeProto]:
+    nodes: list[onnx.NodeProto] = []
+
+    def add(operator: str, name: str, given: Sequence[str], **attributes: object) -> str:
+        nodes.append(helper.make_node(operator, list(given), [name], **attributes))
+        return name
+
+    def numbers(values: Sequence[int], name: str) -> str:
+        value = numpy_helper.from_array(np.asarray(values, dtype=np.int64))
+        return add("Constant", name, [], value=value)
+
+    def alone(place: int) -> tuple[str, str]:
+        """Add up a tensor over letters that nothing else has; give it with its letters."""
+        term, others = terms[place], {*out}.union(*(t for n, t in enumerate(terms) if n != place))
+        axes = [axis for axis, letter in enumerate(term) if letter not in others]
+        if not axes:
+            return inputs[place], term
+        given = [inputs[place], numbers(axes, f"axes{place}")]
+        kept = "".join(letter for letter in term if letter in others)
+        return add("ReduceSum", f"sum{place}", given, keepdims=0), kept
+
+    def ordered(tensor: str, letters: str, wanted: str, name: str) -> str:
+        if letters == wanted:
+            return add("Identity", name, [tensor])
+        return add("Transpose", name, [tensor], perm=[letters.index(c) for c in wanted])
+
+    first, letters = alone(0)
+    if len(terms) > 1:
+        second, others = alone(1)
+        both = [c for c in letters if c in others]
+        batch, inner = ("".join(c for c in both if (c in out) is kept) for kept in (True, False))
+        rows, columns = ("".join(c for c in part if c not in both) for part in (letters, others))
+        parts = []
+        for name, tensor, had, groups in (
+            ("a", first, letters, (batch, rows, inner)),
+            ("b", second, others, (batch, inner, columns)),
+        ):
+            turned = ordered(tensor, had, "".join(groups), f"{name}_ordered")
+            shape = [prod(sizes[c] for c in group) for group in groups]
+            parts.append(add("Reshape", name, [turned, numbers(shape, f"{name}_shape")]))
+        product = add("MatMul", "product", parts)
+        letters = batch + rows + columns
+        apart = numbers([sizes[c] for c in letters], "shape")
+        first = add("Reshape", "apart", [product, apart])
+    ordered(first, letters, out, "y")
+    return nodes
