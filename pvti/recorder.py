@@ -54,6 +54,7 @@ class Recorder:
         self._writer: threading.Thread | None = None
         self._began = perf_counter_ns()
         self._last_commit = 0.0
+        self._due = 0.0  # when the writer looks next, also one that was started after a fork
         self._was_busy = False
         self._is_committing = False
         self._lost_unmatched = 0
@@ -66,6 +67,7 @@ class Recorder:
         with self._lock:
             if self._buffers is None:
                 self._began = perf_counter_ns()
+                self._due = time.monotonic() + COMMIT_SECONDS
                 self._buffers = ThreadBuffers(self._register)
                 with self._file_lock:  # no fork meanwhile
                     self._open_file()
@@ -133,9 +135,8 @@ class Recorder:
 
     def _write(self, stop: threading.Event) -> None:
         duration = self.options.duration * 1e9
-        due = time.monotonic() + COMMIT_SECONDS
-        while not stop.wait(max(due - time.monotonic(), 0)) and not self.over:
-            due = time.monotonic() + COMMIT_SECONDS
+        while not stop.wait(max(self._due - time.monotonic(), 0)) and not self.over:
+            self._due = time.monotonic() + COMMIT_SECONDS
             if duration and perf_counter_ns() - self._began > duration:
                 self._end()
             self._commit()

@@ -126,3 +126,20 @@ print(seen)
 """
     assert run(body, tmp_path, options=None) == ("[1, 2, 1, 2]\n", "")
     assert list(recorded(tmp_path).values()) == [["x", "y"]]
+
+
+def test_a_program_that_forks_often_is_committed_as_often_as_others(tmp_path: Path) -> None:
+    body = """
+from pvti import recorder
+recorder.Recorder._help = lambda self: None  # the writer alone commits
+pvti.startTrace()
+until = time.monotonic() + 1
+while time.monotonic() < until:
+    with pvti.Tracepoint(channel, "x"): pass
+    if os.fork() == 0: os._exit(0)
+    os.wait()
+os._exit(0)
+"""
+    run(body, tmp_path, options=None)
+    (names,) = recorded(tmp_path).values()
+    assert len(names) > 10
