@@ -135,8 +135,8 @@
 
   const fold = (entry) => (entry.folded ? "▸" : "▾");
 
-  /** Draw names at the left: heads of files and processes, lanes, rows. */
-  function drawName(context, entry, y, colours) {
+  /** Draw names at the left: lanes, rows, and heads of files and processes, which have all the width. */
+  function drawName(context, entry, y, colours, width) {
     const middle = y + (entry.kind === "head" ? entry.height : Math.min(entry.height, ROW)) / 2;
     context.textBaseline = "middle";
     context.textAlign = "left";
@@ -147,7 +147,7 @@
       context.fillStyle = entry.kind === "head" ? colours.tokens.quiet : colours.tokens.text;
       const sign = entry.plain || (entry.kind === "row" && !entry.foldable) ? "" : fold(entry) + " ";
       const name = entry.kind === "row" ? entry.laneName : entry.name;
-      const room = GUTTER - indent - 34 - (entry.kind === "row" && entry.name ? 46 : 0);
+      const room = (entry.kind === "head" ? width : GUTTER) - indent - 34 - (entry.kind === "row" && entry.name ? 46 : 0);
       context.fillText(sign + (shortened(context, name, room - 12) || name.slice(0, 3)), indent, middle);
     }
     if (entry.kind !== "row") return;
@@ -320,11 +320,11 @@
     context.restore();
     context.save();
     context.beginPath();
-    context.rect(0, RULER, GUTTER, height - RULER);
+    context.rect(0, RULER, width, height - RULER);
     context.clip();
     for (const entry of entries) {
       const y = RULER + entry.top - from;
-      drawName(context, entry, y, colours);
+      drawName(context, entry, y, colours, width);
       if (entry.kind === "chart") window.tilescope.nameChart(context, timeline, entry, y);
     }
     context.restore();

@@ -115,11 +115,19 @@ NAMES_DRAWN = """name => {
 }"""
 
 
-def test_long_name_of_a_process_keeps_both_ends(open_page: Opener) -> None:
+NAME = "stage 3/python train.py of the first host/rank 12"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [(NAME, re.escape(NAME)), (5 * NAME, r"stage 3/.*….*/rank 12")]
+)
+def test_name_of_a_process_has_the_width_and_keeps_both_ends(
+    open_page: Opener, name: str, shown: str
+) -> None:
     page = open_page("/trace?report=one.pvti")
     drawn(page)
-    texts = page.evaluate(NAMES_DRAWN, "stage 3/python train.py of the first host/rank 12")
-    assert any(re.fullmatch(r"▾ stage 3/.*….*/rank 12", text) for text in texts)
+    texts = page.evaluate(NAMES_DRAWN, name)
+    assert any(re.fullmatch(f"▾ {shown}", text) for text in texts)
 
 
 def test_large_magnification_is_not_cut(open_page: Opener) -> None:
