@@ -81,7 +81,7 @@ def _fault(path: Path) -> PvaError | None:
         openReport(path)
     except (NotFoundError, UnknownFormatError) as error:
         try:
-            openTrace(path)
+            openTrace(sorted(path.glob("*.pvti")) or path)  # several are on one timeline
         except PvaError:
             return error
     except PvaError as error:

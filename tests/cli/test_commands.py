@@ -19,6 +19,7 @@ from pva.formats import registry
 from pva.report import openReport
 from pva.summary import profile_summary
 from tests.builders import small_report, write_report
+from tests.cli.golden_calls import write_trace
 
 
 @pytest.fixture(scope="module")
@@ -291,6 +292,17 @@ def test_serve_without_a_path_takes_what_is_in_the_directory(
     monkeypatch.chdir(tmp_path / "b")
     assert run("serve").exit_code == 0
     assert served == [[Path("a"), Path("b")], [Path()]]
+
+
+def test_serve_shows_a_directory_of_several_traces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: list[object] = []
+    monkeypatch.setattr("cli.serve.serve_paths", lambda paths, *more: served.append(list(paths)))
+    for name in ("a.pvti", "b.pvti"):
+        write_trace(tmp_path / name)
+    assert run("serve", tmp_path).stderr == ""
+    assert served == [[tmp_path]]
 
 
 def test_a_run_leaves_a_directory_of_other_things_alone(tmp_path: Path) -> None:
