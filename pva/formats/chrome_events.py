@@ -12,6 +12,7 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import compress, islice
 from sys import getsizeof
@@ -43,8 +44,8 @@ NOT_SHOWN = {
 }  # fmt: skip
 PHASES |= {letter: number for number, letter in enumerate(NOT_SHOWN, METADATA + 1)}
 OF_IDENTITIES = (ASYNC_BEGIN, ASYNC_END, ASYNC_INSTANT)
-NANOSECONDS = 1000.0  # of a microsecond
-TIME_LIMIT = float(1 << 61)  # nanoseconds
+NANOSECONDS = 1000  # of a microsecond
+TIME_LIMIT = (1 << 61) / NANOSECONDS  # microseconds
 UNKNOWN_LIMIT = 1 << 19  # events; each takes as long as many others
 NO_CATEGORY = "no category"
 KEY = "traceEvents"
@@ -82,7 +83,7 @@ _DECODER = msgspec.json.Decoder(list[Event])
 _ONE = msgspec.json.Decoder(Event)
 
 
-Points = tuple["array[float]", "array[float]"]  # times and values
+Points = tuple["array[int]", "array[float]"]  # times and values
 
 
 @dataclass
@@ -181,8 +182,7 @@ def _add(found: Read, events: list[Event]) -> None:
         return
     fields = zip(*map(msgspec.structs.astuple, events), strict=True)
     _, ts, dur, pid, tid, name, cat, args, *_ = fields
-    time = _times(found, ts, phase < METADATA, "have no time that can be")
-    timed = np.isfinite(time)
+    time, timed = _times(found, ts, phase < METADATA, "have no time that can be")
     rows = np.flatnonzero(timed & (phase < COUNTER))
     kept = phase[rows]
     found.budget.spend(int(BYTES[kept].sum()), KEY)
@@ -221,7 +221,7 @@ def _pairs(
     """Give two fields of these rows, as what can be looked up."""
     both = [_simple(column) for column in (first, second)]
     if text and set(map(type, both[0])) | set(map(type, both[1])) != {str}:
-        both = [[value if isinstance(value, str) else str(value) for value in c] for c in both]
+        both = [["" if value is None else str(value) for value in column] for column in both]
     if text:
         both[0] = [found.categories[category or NO_CATEGORY] for category in both[0]]
     pairs = zip(*both, strict=True)
@@ -255,22 +255,23 @@ def _known(found: Read, events: list[Event]) -> list[Event]:
 
 def _times(
     found: Read, values: Sequence[Any], wanted: npt.NDArray[np.bool_], problem: str
-) -> npt.NDArray[np.float64]:
-    """Give times in nanoseconds; NaN, and counted where wanted, for what is none."""
+) -> tuple[Integers, npt.NDArray[np.bool_]]:
+    """Give times in nanoseconds, and which can be; the others are 0, and counted where wanted."""
     try:
         times = np.array(values, np.float64)
         if times.ndim != 1:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         times = np.array([_number(value) for value in values])
-    with np.errstate(over="ignore"):  # what is too large is beyond the limit all the more
-        times *= NANOSECONDS
-    bad = ~(np.abs(times) < TIME_LIMIT)
-    times[bad] = np.nan
-    missed = int(np.count_nonzero(bad & wanted))
+    good = np.abs(times) < TIME_LIMIT
+    missed = int(np.count_nonzero(wanted & ~good))
     if missed:
         found.problems[problem] += missed
-    return np.rint(times, out=times)
+    times[~good] = 0
+    # Apart from the whole ones: no double holds the nanoseconds since 1970.
+    whole = np.floor(times)
+    fractions = np.rint((times - whole) * NANOSECONDS).astype(np.int64)
+    return whole.astype(np.int64) * NANOSECONDS + fractions, good
 
 
 def _number(value: Any) -> float:
@@ -280,18 +281,16 @@ def _number(value: Any) -> float:
         return float("nan")
 
 
-def _durations(
-    found: Read, values: Sequence[Any], phase: npt.NDArray[np.uint8]
-) -> npt.NDArray[np.float64]:
+def _durations(found: Read, values: Sequence[Any], phase: npt.NDArray[np.uint8]) -> Integers:
     complete = phase == COMPLETE
     if not complete.any():
-        return np.zeros(len(phase))
+        return np.zeros(len(phase), np.int64)
     missing = "have no duration that can be, and are shown with none"
-    durations = _times(found, values, complete, missing)
+    durations, _ = _times(found, values, complete, missing)
     negative = int(np.count_nonzero(durations[complete] < 0))
     if negative:
         found.problems["have a negative duration, and are shown with none"] += negative
-    return np.where(durations > 0, durations, 0.0)
+    return np.maximum(durations, 0)
 
 
 def _simple(values: Sequence[Any]) -> Sequence[Any]:
@@ -326,13 +325,16 @@ def _identities(found: Read, events: Sequence[Event], rows: Integers) -> None:
     found.identity.extend(_numbered(found, found.identities, texts, len(keys), IDENTITY))
 
 
-def _counters(
-    found: Read, events: Sequence[Event], time: npt.NDArray[np.float64], rows: Integers
-) -> None:
+def _counters(found: Read, events: Sequence[Event], time: Integers, rows: Integers) -> None:
     some = [events[row] for row in rows.tolist()]
     pids = _simple([event.pid for event in some])
-    names = [str(name) for name in _simple([event.name for event in some])]
+    # With an identity, name and identity together name a counter.
+    names = [event.name if event.id is None else f"{event.name} [{event.id}]" for event in some]
+    names = [str(name) for name in _simple(names)]
     told = _objects(some)
+    without = sum(not values for values in told)
+    if without:
+        found.problems["have no value of a counter"] += without
     found.budget.spend(POINT * sum(map(len, told)), KEY)
     for now, pid, name, values in zip(time[rows].tolist(), pids, names, told, strict=True):
         for key, value in values.items():
@@ -347,7 +349,7 @@ def _counters(
 def _line(found: Read, key: tuple[Any, str, str]) -> Points:
     """Begin a line of a counter."""
     found.budget.spend(LINE + _size(key), KEY)
-    line = found.points[key] = array("d"), array("d")
+    line = found.points[key] = array("q"), array("d")
     return line
 
 
@@ -372,12 +374,13 @@ def _objects(events: Sequence[Event]) -> list[dict[str, Any]]:
     try:
         told = msgspec.json.decode(b"[" + b",".join(texts) + b"]")
     except _FAULTS:
-        told = [_object(text) for text in texts]
+        told = [object_of(text) for text in texts]
     return [values if isinstance(values, dict) else {} for values in told]
 
 
-def _object(text: bytes) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except _FAULTS:
-        return {}
+def object_of(text: bytes) -> Any:
+    """Decode arguments; as Python writes them, NaN is a number."""
+    for decode in (msgspec.json.decode, json.loads):
+        with suppress(*_FAULTS):
+            return decode(text)
+    return {}

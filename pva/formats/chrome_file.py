@@ -18,6 +18,7 @@ import numpy.typing as npt
 from pva.errors import DamagedFileError
 from pva.formats import chrome_events as events
 from pva.formats.budget import SHORTER, Budget
+from pva.formats.chrome_arguments import of_begins
 from pva.formats.chrome_events import KEY, Read
 from pva.formats.chrome_threads import Threads
 from pva.formats.files import opened
@@ -118,7 +119,7 @@ class ChromeFile:
         lanes, labels = ([column[complete], column[begun]] for column in (read.lane, read.label))
         self._threads.see(lanes)
         crossed = self._threads.crossing(lanes[1][len(nested.begin) :])
-        self._open(read, unended, len(nested.unended))
+        waiting = self._open(read, unended, len(nested.unended))
         self._see(labels)
         first = len(read.duration)
         begin = _filled(read.time[complete], read.time[begun])
@@ -127,7 +128,10 @@ class ChromeFile:
         thread = _filled(*map(self._threads.of, lanes))
         thread[len(thread) - len(crossed) :] = crossed
         label = _filled(*map(self._label, labels))
-        self._metadata(read, complete, begun, (thread, begin, label))
+        read.told, read.texts = of_begins(read.told, read.texts, begun, ended, self.budget)
+        pairs = zip((thread, begin, label), waiting, strict=True)
+        told = tuple(np.concatenate(pair) for pair in pairs)
+        self._metadata(read, complete, np.concatenate((begun, unended)), told)
         self._end = max(self._end, int(end.max(initial=self._end)))
         return [label, end, begin, thread]
 
@@ -150,15 +154,17 @@ class ChromeFile:
         if alone:
             self._problems["end what had not begun, and are left out"] += alone
 
-    def _open(self, read: _Columns, rows: Integers, nested: int) -> None:
-        """Take in what has not ended, the outermost first."""
-        thread = self._threads.of(read.lane[rows])
-        thread[nested:] = self._threads.crossing(read.lane[rows[nested:]])
-        order = np.lexsort((read.time[rows], thread))
-        rows, thread = rows[order], thread[order]
+    def _open(self, read: _Columns, rows: Integers, nested: int) -> tuple[Any, ...]:
+        """Take in what has not ended, the outermost first; give thread, begin and label."""
+        lane, begin = self._threads.of(read.lane[rows]), read.time[rows]
+        lane[nested:] = self._threads.crossing(read.lane[rows[nested:]])
+        label = self._label(read.label[rows])
+        order = np.lexsort((begin, lane))
+        thread = lane[order]
         first = np.searchsorted(thread, thread)
         self._set("open_spans", thread=thread, position=np.arange(len(rows)) - first,
-                  begin_ns=read.time[rows], label=self._label(read.label[rows]))  # fmt: skip
+                  begin_ns=begin[order], label=label[order])  # fmt: skip
+        return lane, begin, label
 
     def _chunks(self, thread: Codes) -> None:
         """Cut the events of each thread, so that a window is a few of the parts."""
@@ -238,7 +244,7 @@ class ChromeFile:
         points = list(found.points.values())
         counts = [len(times) for times, _ in points]
         self._set("series_points", series=np.repeat(np.arange(1, len(lines) + 1), counts),
-                  time_ns=_joined([np.frombuffer(t) for t, _ in points], float).astype(np.int64),
+                  time_ns=_joined([np.frombuffer(t, np.int64) for t, _ in points], np.int64),
                   value=_joined([np.frombuffer(v) for _, v in points], float))  # fmt: skip
         self._set("heatmaps", **_empty("heatmaps"), process=np.zeros(0, np.int64))
 

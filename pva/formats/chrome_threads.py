@@ -13,7 +13,7 @@ PROCESS = 1  # number of the first row
 
 
 class Threads:
-    """Rows of `threads` and `processes`, made for what is used; texts get numbers below 0."""
+    """Rows of `threads` and `processes`, made for what is used; texts get the least numbers."""
 
     def __init__(self, lanes: Numbers, names: dict[tuple[str, Any], str]) -> None:
         self._lanes = list(lanes)
@@ -22,6 +22,8 @@ class Threads:
         self._row_of = np.zeros((2, len(self._lanes)), np.int32)  # [whether crossing][lane]
         self._pids = Numbers()
         self._substitutes = Numbers()
+        self._least = min((number for lane in self._lanes for number in lane if _fits(number)),
+                          default=0)  # fmt: skip
 
     def of(self, lane: Codes, crossing: bool = False) -> Codes:
         """Give the row of `threads` of each event."""
@@ -67,6 +69,8 @@ class Threads:
         return numbers, names
 
     def _number(self, name: Any) -> int:
-        if isinstance(name, int) and abs(name) < 1 << 62:
-            return int(name)
-        return -1 - self._substitutes[name]
+        return int(name) if _fits(name) else min(self._least, 0) - 1 - self._substitutes[name]
+
+
+def _fits(name: Any) -> bool:
+    return isinstance(name, int) and abs(name) < 1 << 61

@@ -18,7 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
+from pva.formats.identifiers import identifiers
+
 Integers = npt.NDArray[np.int64]
+
+Known = tuple[int, int]  # identifiers of process and thread
+Told = tuple[Known, dict[int, bytes]]  # these, and ends of events that have one of their own
 
 BATCH = 1 << 16  # events that are written at once
 _END = b"},\n"
@@ -33,49 +38,48 @@ def write(trace: Any, out: BinaryIO) -> None:
     }
     out.write(b'{"displayTimeUnit":"ns","otherData":' + orjson.dumps(other))
     out.write(b',"traceEvents":[\n')
-    for process in trace.processes:
-        out.write(_named("process_name", process.pid, 0, process.name))
-    for thread in trace.threads:
-        out.write(_named("thread_name", thread.pid, thread.tid, thread.name))
-        out.writelines(_events(trace, thread))
-    out.writelines(_instants(trace))
-    out.writelines(_counters(trace))
+    pids, threads = identifiers(trace)
+    for process, pid in zip(trace.processes, pids, strict=True):
+        out.write(_named("process_name", (pid, 0), process.name))
+    for thread, known in zip(trace.threads, threads, strict=True):
+        out.write(_named("thread_name", known, thread.name))
+        out.writelines(_events(trace, thread.columns, known))
+    out.writelines(_instants(trace, threads))
+    out.writelines(_counters(trace, pids))
     # What ends the list takes no comma: something that every viewer knows and nobody sees.
-    pid = trace.processes[0].pid if trace.processes else 0
-    last = {"ph": "M", "pid": pid, "tid": 0, "name": "process_sort_index"}
+    last = {"ph": "M", "pid": pids[0] if pids else 0, "tid": 0, "name": "process_sort_index"}
     out.write(orjson.dumps({**last, "args": {"sort_index": 0}}) + b"\n]}\n")
 
 
-def _named(kind: str, pid: int, tid: int, name: str) -> bytes:
-    event = {"ph": "M", "pid": pid, "tid": tid, "name": kind, "args": {"name": name}}
+def _named(kind: str, known: Known, name: str) -> bytes:
+    event = {"ph": "M", "pid": known[0], "tid": known[1], "name": kind, "args": {"name": name}}
     return _encoded(event) + b",\n"
 
 
-def _events(trace: Any, thread: Any) -> Iterator[bytes]:
-    columns = thread.columns
+def _events(trace: Any, columns: Any, known: Known) -> Iterator[bytes]:
     ends = _ends(columns)
     across = columns.overlapping
     for first in range(0, len(columns), BATCH):
         rows = np.arange(first, min(first + BATCH, len(columns)))
-        yield from _complete(trace, thread, rows[~across[rows]], ends)
-        yield from _pairs(trace, thread, rows[across[rows]], ends)
+        yield _complete(trace, columns, rows[~across[rows]], (known, ends))
+        yield from _pairs(trace, columns, rows[across[rows]], (known, ends))
 
 
-def _complete(trace: Any, thread: Any, rows: Integers, ends: dict[int, bytes]) -> Iterator[bytes]:
-    columns = thread.columns
-    heads = _heads(trace, columns.label[rows], f'{{"ph":"X","pid":{thread.pid},"tid":{thread.tid}')
+def _complete(trace: Any, columns: Any, rows: Integers, told: Told) -> bytes:
+    (pid, tid), ends = told
+    heads = _heads(trace, columns.label[rows], f'{{"ph":"X","pid":{pid},"tid":{tid}')
     begin, took = _microseconds(columns.begin_ns[rows]), _microseconds(columns.duration_ns[rows])
     tails = [ends.get(row, _END) for row in rows.tolist()] if ends else repeat(_END)
     parts = zip(heads, begin, repeat(b',"dur":'), took, tails, strict=False)
-    yield b"".join(chain.from_iterable(parts))
+    return b"".join(chain.from_iterable(parts))
 
 
-def _pairs(trace: Any, thread: Any, rows: Integers, ends: dict[int, bytes]) -> Iterator[bytes]:
-    columns = thread.columns
+def _pairs(trace: Any, columns: Any, rows: Integers, told: Told) -> Iterator[bytes]:
+    (pid, tid), ends = told
     for phase, times in (("b", columns.begin_ns), ("e", columns.end_ns)):
-        start = f'{{"ph":"{phase}","pid":{thread.pid},"tid":{thread.tid}'
+        start = f'{{"ph":"{phase}","pid":{pid},"tid":{tid}'
         heads = _heads(trace, columns.label[rows], start)
-        numbers = (b',"id":"%d.%d"' % (thread.tid, row) for row in rows.tolist())
+        numbers = (b',"id":"%d.%d.%d"' % (pid, tid, row) for row in rows.tolist())
         tails = (ends.get(row, _END) if phase == "b" else _END for row in rows.tolist())
         parts = zip(heads, _microseconds(times[rows]), numbers, tails, strict=True)
         yield b"".join(chain.from_iterable(parts))
@@ -118,14 +122,14 @@ def plain(text: str) -> Any:
         return text
 
 
-def _instants(trace: Any) -> Iterator[bytes]:
+def _instants(trace: Any, threads: list[Known]) -> Iterator[bytes]:
     instants = trace.instants
     columns = (instants.time_ns, instants.label, instants.channel, instants.thread)
     rows = zip(*(column.tolist() for column in columns), instants.metadata.tolist(), strict=True)
     for time, label, channel, thread, metadata in rows:
-        owner = trace.threads[thread]
+        pid, tid = threads[thread]
         event = {
-            "ph": "i", "s": "t", "pid": owner.pid, "tid": owner.tid, "name": trace.labels[label],
+            "ph": "i", "s": "t", "pid": pid, "tid": tid, "name": trace.labels[label],
             "cat": trace.channels[channel], "ts": time / 1000,
         }  # fmt: skip
         if metadata is not None:
@@ -133,10 +137,10 @@ def _instants(trace: Any) -> Iterator[bytes]:
         yield _encoded(event) + b",\n"
 
 
-def _counters(trace: Any) -> Iterator[bytes]:
+def _counters(trace: Any, pids: list[int]) -> Iterator[bytes]:
     for series in trace.series:
         known = np.isfinite(series.value)
-        head = _counter(series.graph, series.unit, series.pid)
+        head = _counter(series.graph, series.unit, pids[series.process])
         middle = b',"args":{' + _encoded(series.name) + b":"
         values = orjson.dumps(series.value[known], option=orjson.OPT_SERIALIZE_NUMPY)[1:-1]
         times = _microseconds(series.time_ns[known])
@@ -144,7 +148,7 @@ def _counters(trace: Any) -> Iterator[bytes]:
                     strict=False)  # fmt: skip
         yield b"".join(chain.from_iterable(parts))
     for heatmap in trace.heatmaps:
-        head = _counter(heatmap.name, "", heatmap.pid)
+        head = _counter(heatmap.name, "", pids[heatmap.process])
         names, counts = zip(*heatmap.bins(), strict=True)
         columns = zip(*(count.tolist() for count in counts), strict=True)
         for time, column in zip(_microseconds(heatmap.time_ns), columns, strict=True):

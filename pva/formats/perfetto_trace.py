@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.errors import MissingPackageError
+from pva.formats.identifiers import identifiers
 
 Integers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -43,17 +44,21 @@ def write(trace: Any, out: BinaryIO) -> None:
         raise MissingPackageError(WHAT, f"needs the package {error.name}", INSTALL) from None
     tracks = _Tracks(protos, out)
     tracks.names(trace)
-    processes = {id(t): process for process in trace.processes for t in process.threads}
-    owners = {process.pid: tracks.process(process) for process in trace.processes}
-    numbers = [tracks.thread(t, owners[processes[id(t)].pid]) for t in trace.threads]
+    pids, threads = identifiers(trace, range(TID_LIMIT))
+    owners = {
+        pid: tracks.process(pid, process.name)
+        for pid, process in zip(pids, trace.processes, strict=True)
+    }
+    numbers = [tracks.thread(known, thread.name, owners[known[0]])
+               for known, thread in zip(threads, trace.threads, strict=True)]  # fmt: skip
     packets = _Packets(trace)
     for thread, track in zip(trace.threads, numbers, strict=True):
         for part in _thread(thread, track, tracks, packets):
             out.write(part)
     for part in _instants(trace, np.array(numbers, np.int64), packets):
         out.write(part)
-    for name, unit, times, values in _counted(trace):
-        track = tracks.counter(name, unit)
+    for process, name, unit, times, values in _counted(trace):
+        track = tracks.counter(name, unit, owners[pids[process]])
         for first in range(0, len(times), BLOCK):
             block = slice(first, first + BLOCK)
             out.write(packets.counted(times[block], track, values[block]))
@@ -66,7 +71,6 @@ class _Tracks:
         self._protos = protos
         self._out = out
         self._count = 0
-        self._taken: set[tuple[int, int]] = set()  # process and thread
 
     def names(self, trace: Any) -> None:
         """Tell labels and channels, from number 1."""
@@ -80,23 +84,18 @@ class _Tracks:
                 told.add(iid=number, name=_text(name))
         self._packet(packet)
 
-    def process(self, process: Any) -> int:
+    def process(self, pid: int, name: str) -> int:
         """Describe a process; give the number of its track."""
         described = self._new()
-        described.track_descriptor.process.pid = process.pid % TID_LIMIT
-        described.track_descriptor.process.process_name = _text(process.name)
+        described.track_descriptor.process.pid = pid
+        described.track_descriptor.process.process_name = _text(name)
         return self._packet(described)
 
-    def thread(self, thread: Any, process: int) -> int:
+    def thread(self, known: tuple[int, int], name: str, process: int) -> int:
         """Describe a thread; give the number of its track."""
         described = self._new(parent=process)
-        pid, tid = thread.pid % TID_LIMIT, thread.tid % TID_LIMIT
-        while (pid, tid) in self._taken:  # another of the same 31 bits
-            tid = (tid + 1) % TID_LIMIT
-        self._taken.add((pid, tid))
-        described.track_descriptor.thread.pid = pid
-        described.track_descriptor.thread.tid = tid
-        described.track_descriptor.thread.thread_name = _text(thread.name)
+        described.track_descriptor.thread.pid, described.track_descriptor.thread.tid = known
+        described.track_descriptor.thread.thread_name = _text(name)
         return self._packet(described)
 
     def below(self, thread: Any, parent: int) -> int:
@@ -105,9 +104,9 @@ class _Tracks:
         described.track_descriptor.name = _text(f"{thread.name}, overlapping")
         return self._packet(described)
 
-    def counter(self, name: str, unit: str) -> int:
+    def counter(self, name: str, unit: str, process: int) -> int:
         """Describe a counter; give the number of its track."""
-        described = self._new()
+        described = self._new(parent=process)
         described.track_descriptor.name = _text(name)
         described.track_descriptor.counter.unit_name = _text(unit)
         return self._packet(described)
@@ -282,12 +281,13 @@ def _instants(trace: Any, tracks: Integers, packets: _Packets) -> Iterator[bytes
         yield from _with_metadata(rows, np.array(places, np.int64), told)
 
 
-def _counted(trace: Any) -> Iterator[tuple[str, str, Integers, npt.NDArray[np.float64]]]:
-    """Give name, unit, times and values of each series and of each bin of a heatmap."""
+def _counted(trace: Any) -> Iterator[tuple[int, str, str, Integers, npt.NDArray[np.float64]]]:
+    """Give process, name, unit, times and values of each series and of each bin of a heatmap."""
     for series in trace.series:
         known = np.isfinite(series.value)
         name = f"{series.graph}: {series.name}"
-        yield name, series.unit, series.time_ns[known], series.value[known]
+        yield series.process, name, series.unit, series.time_ns[known], series.value[known]
     for heatmap in trace.heatmaps:
         for name, counts in heatmap.bins():
-            yield f"{heatmap.name}: {name}", "", heatmap.time_ns, counts.astype(np.float64)
+            values = counts.astype(np.float64)
+            yield heatmap.process, f"{heatmap.name}: {name}", "", heatmap.time_ns, values

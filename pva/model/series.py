@@ -47,6 +47,7 @@ class Series(Shown):
     value: npt.NDArray[np.float64]
     pid: int = 0
     end_ns: int = 0  # until when its process was traced
+    process: int = 0  # its row in `Trace.processes`
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -64,6 +65,7 @@ class Heatmap(Shown):
     above: Integers
     pid: int = 0
     end_ns: int = 0  # until when its process was traced
+    process: int = 0  # its row in `Trace.processes`
 
     def bins(self) -> Iterator[tuple[str, Integers]]:
         """Give each bin, and those below and above where they hold a value: name and counts."""

@@ -155,7 +155,7 @@ class TraceContent:
             if len(mine["time_ns"]):
                 graph, unit, name = (lines[key][row] for key in ("graph", "unit", "name"))
                 times = mine["time_ns"] + int(self._shift[owner])
-                of = self.processes[owner].pid, int(self._last[owner])
+                of = self.processes[owner].pid, int(self._last[owner]), owner
                 made.append(Series(graph, unit, name, times, mine["value"], *of))
         return tuple(made)
 
@@ -180,7 +180,7 @@ class TraceContent:
                 raise self._damaged(found, f"{max(bins, 8)} bytes", "heatmap_columns")
             cells = np.frombuffer(mine["counts"].run(bins), "<u8").reshape(-1, bins // 8)
             times = mine["time_ns"] + int(self._shift[owner])
-            of = self.processes[owner].pid, int(self._last[owner])
+            of = self.processes[owner].pid, int(self._last[owner]), owner
             name, unit = maps["name"][row], maps["unit"][row]
             below, above = mine["below"], mine["above"]
             made.append(Heatmap(name, unit, edges, times, cells, below, above, *of))
