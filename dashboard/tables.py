@@ -174,8 +174,9 @@ def rows_asked(frame: Frame, columns: Sequence[Column], asked: dict[str, Any]) -
     part = frame.iloc[begin:end]
     shown = formatted(part, columns)
     rest = [name for name in frame.columns if name not in known]
-    for row, more in zip(shown, part[rest].to_dict("records"), strict=True):
-        row.update(more)
+    if rest:  # of no columns pandas 3.0 gives no records
+        for row, more in zip(shown, part[rest].to_dict("records"), strict=True):
+            row.update(more)
     return {"rowData": shown, "rowCount": len(frame)}
 
 
