@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
+from numbers import Real
 from os import PathLike, fspath
 from os.path import expanduser
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -174,6 +175,8 @@ class Trace(Shown):
         """
         from pva.trace_frames import window
 
+        if _moment("begin_ns", begin_ns) > _moment("end_ns", end_ns):
+            raise PvaError(f"window({begin_ns}, {end_ns})", "ends before it begins", "begin first")
         return window(self._content, begin_ns, end_ns)
 
     def since(self, begin_ns: int) -> list[ThreadColumns]:
@@ -181,10 +184,18 @@ class Trace(Shown):
 
         Depth, parent and self time are those among these events. Raises PvaError.
         """
-        return self._content.lanes.window((begin_ns, 1 << 62), self._content.names)
+        moment = _moment("begin_ns", begin_ns)
+        return self._content.lanes.window((moment, 1 << 62), self._content.names)
 
     def _title(self) -> tuple[str, ...]:
         return (self.path.name,)
+
+
+def _moment(name: str, value: Any) -> Any:
+    """Give a time back; raises PvaError for what is none."""
+    if not isinstance(value, Real) or value != value:  # NaN
+        raise PvaError(f"{name}={value!r}", "no time", "nanoseconds since the trace began")
+    return value
 
 
 def _file(path: Path) -> Path:

@@ -43,6 +43,8 @@ def several(what: str, numbers: int | Iterable[int], count: int) -> list[int]:
 
 def rows_wanted(count: int) -> int:
     """Give `count` back when so many rows can be given; raises SelectionError."""
+    if isinstance(count, str):
+        raise SelectionError(f"count {count!r}", "no number", "give how many rows")
     if count < 0:
         raise SelectionError(f"count {count}", "less than 0", "give how many rows")
     return count

@@ -126,7 +126,7 @@ def _events(piece: Piece, found: Read) -> Iterator[list[Event]]:
     except _FAULTS:
         events = [_event(text, found) for text in piece.elements()]
         whole = [event for event in events if event is not None]
-        found.problems["are no JSON objects"] += len(events) - len(whole)
+        found.problems["without a JSON object, left out"] += len(events) - len(whole)
         yield whole
 
 
@@ -182,7 +182,7 @@ def _add(found: Read, events: list[Event]) -> None:
         return
     fields = zip(*map(msgspec.structs.astuple, events), strict=True)
     _, ts, dur, pid, tid, name, cat, args, *_ = fields
-    time, timed = _times(found, ts, phase < METADATA, "have no time that can be")
+    time, timed = _times(found, ts, phase < METADATA, "without a time that can be, left out")
     rows = np.flatnonzero(timed & (phase < COUNTER))
     kept = phase[rows]
     found.budget.spend(int(BYTES[kept].sum()), KEY)
@@ -236,7 +236,7 @@ def _count_not_shown(found: Read, phase: npt.NDArray[np.uint8]) -> None:
     counts = np.bincount(phase, minlength=len(PHASES) + 1)[METADATA + 1 :]
     for (letter, what), count in zip(NOT_SHOWN.items(), counts.tolist(), strict=False):
         if count:
-            found.problems[f"are of phase {letter}, {what}, which is not shown"] += count
+            found.problems[f"of phase {letter}, {what}, not shown"] += count
 
 
 def _known(found: Read, events: list[Event]) -> list[Event]:
@@ -245,11 +245,11 @@ def _known(found: Read, events: list[Event]) -> list[Event]:
     _count_unknown(found, len(events) - len(known), "events of no phase that is known")
     for event in events:
         if not isinstance(event.ph, str):
-            found.problems["have no phase"] += 1
+            found.problems["without a phase, left out"] += 1
         elif event.ph not in PHASES:
-            problem = f"are of phase {event.ph[:20]!r}, which is not known"
+            problem = f"of the unknown phase {event.ph[:20]!r}, left out"
             few = problem in found.problems or len(found.problems) < PROBLEMS
-            found.problems[problem if few else "are of other phases, which are not known"] += 1
+            found.problems[problem if few else "of other unknown phases, left out"] += 1
     return known
 
 
@@ -285,11 +285,11 @@ def _durations(found: Read, values: Sequence[Any], phase: npt.NDArray[np.uint8])
     complete = phase == COMPLETE
     if not complete.any():
         return np.zeros(len(phase), np.int64)
-    missing = "have no duration that can be, and are shown with none"
+    missing = "without a duration that can be, shown with none"
     durations, _ = _times(found, values, complete, missing)
     negative = int(np.count_nonzero(durations[complete] < 0))
     if negative:
-        found.problems["have a negative duration, and are shown with none"] += negative
+        found.problems["of negative duration, shown with none"] += negative
     return np.maximum(durations, 0)
 
 
@@ -334,12 +334,12 @@ def _counters(found: Read, events: Sequence[Event], time: Integers, rows: Intege
     told = _objects(some)
     without = sum(not values for values in told)
     if without:
-        found.problems["have no value of a counter"] += without
+        found.problems["of a counter without values, left out"] += without
     found.budget.spend(POINT * sum(map(len, told)), KEY)
     for now, pid, name, values in zip(time[rows].tolist(), pids, names, told, strict=True):
         for key, value in values.items():
             if type(value) is not float and type(value) is not int:
-                found.problems["have a value of a counter that is no number"] += 1
+                found.problems["of a counter with a value that is no number, left out"] += 1
                 continue
             line = found.points.get((pid, name, key)) or _line(found, (pid, name, key))
             line[0].append(now)

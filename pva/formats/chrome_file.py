@@ -152,7 +152,7 @@ class ChromeFile:
     def _count_unmatched(self, *pairs: Any) -> None:
         alone = sum(len(pair.unbegun) for pair in pairs)
         if alone:
-            self._problems["end what had not begun, and are left out"] += alone
+            self._problems["without an open begin to end, left out"] += alone
 
     def _open(self, read: _Columns, rows: Integers, nested: int) -> tuple[Any, ...]:
         """Take in what has not ended, the outermost first; give thread, begin and label."""
@@ -337,7 +337,7 @@ def _cut(array: Array) -> Iterable[str]:
 def _counted(problems: dict[str, int]) -> Iterable[str]:
     for problem, count in problems.items():
         if count:
-            yield f"{count} {'event' if count == 1 else 'events'}: {problem}"
+            yield f"{count} {'event' if count == 1 else 'events'} {problem}"
 
 
 def _empty(table: str) -> Columns:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from os import fspath
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pva.errors import PvaError
+from pva.errors import PvaError, UnknownFormatError
 from pva.formats import chrome_trace, perfetto_trace
 from pva.formats.chrome_file import ChromeFile
 from pva.formats.files import opened
@@ -18,6 +19,14 @@ from pva.formats.sqlite_outside import MAGIC
 from pvti.schema import APPLICATION_ID
 
 _HEAD_BYTES = 64
+WANTED = "a .pvti file, or Chrome trace JSON, packed by gzip or not"
+# What is brought instead, by how it begins, and what can be done.
+OTHERS = (
+    (rb"\xff\xfe|\xfe\xff|\x00[\[{]|[\[{]\x00", "text in UTF-16", "write it as UTF-8"),
+    (rb"PK\x03\x04|\x28\xb5\x2f\xfd|\xfd7zXZ|BZh", "packed in another way", "unpack it or use gzip"),
+    (rb'\n(?!\s*[\[{]\s*[\[\]{}"])(?s:.)*[\x00-\x08]',
+     "protocol buffers, as those of Perfetto", "export it as Chrome trace JSON"),
+)  # fmt: skip
 
 
 def open_files(paths: Sequence[Path], *, by_wall_clock: bool = True) -> TraceFile:
@@ -35,10 +44,17 @@ def open_files(paths: Sequence[Path], *, by_wall_clock: bool = True) -> TraceFil
 
 
 def _open(path: Path) -> TraceFile:
-    """Open a file by what it begins with; what begins in no known way is taken for a `.pvti`."""
+    """Open a file by what it begins with; raises PvaError."""
     with opened(path, "a host trace") as stream:
         head = stream.read(_HEAD_BYTES)
-    return ChromeFile(path) if is_chrome(head) else PvtiFile(path)
+    for begin, found, way in OTHERS:
+        if re.match(begin, head):
+            raise UnknownFormatError(path, found, way)
+    if is_chrome(head):
+        return ChromeFile(path)
+    if not MAGIC.startswith(head[: len(MAGIC)]):
+        raise UnknownFormatError(path, f"begins with {head[: len(MAGIC)]!r}", WANTED)
+    return PvtiFile(path)
 
 
 def is_chrome(head: bytes) -> bool:

@@ -57,3 +57,5 @@ def test_fewer_than_no_rows_are_not_given(name: str) -> None:
         CATALOGUE[name](REPORT, count=-1)
     with pytest.raises(SelectionError, match="count -1: less than 0"):
         CATALOGUE["longest_events"](TRACE, count=-1)
+    with pytest.raises(SelectionError, match="count '5': no number; give how many rows"):
+        CATALOGUE[name](REPORT, count="5")

@@ -68,7 +68,7 @@ def test_what_does_not_match_is_open_or_counted(tmp_path: Path) -> None:
     )
     assert trace.frames.events()["open"].tolist() == [True, False]
     assert trace.frames.events()["duration_ns"].tolist() == [5000, 4000]
-    assert trace.problems == ("1 event: end what had not begun, and are left out",)
+    assert trace.problems == ("1 event without an open begin to end, left out",)
 
 
 def test_an_empty_category_is_none(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_asynchronous_events_match_by_identity(tmp_path: Path) -> None:
         ("mine", 7000, 1000, 0),
     ]  # fmt: skip
     assert {thread.name for thread in trace.threads} == {"2, asynchronous", ""}
-    assert trace.problems == ("1 event: end what had not begun, and are left out",)
+    assert trace.problems == ("1 event without an open begin to end, left out",)
     assert [trace.labels[label] for label in trace.instants.label] == ["between"]
 
 
@@ -114,7 +114,7 @@ def test_counters_are_series(tmp_path: Path) -> None:
     assert [(s.name, s.time_ns.tolist(), s.value.tolist()) for s in trace.series] == [
         ("used", [0, 1000], [1, 3]), ("free", [0], [2.5]),
     ]  # fmt: skip
-    assert trace.problems == ("1 event: have a value of a counter that is no number",)
+    assert trace.problems == ("1 event of a counter with a value that is no number, left out",)
 
 
 def test_names_of_processes_and_threads_are_told(tmp_path: Path) -> None:
@@ -133,15 +133,15 @@ def test_what_is_not_shown_is_counted(tmp_path: Path) -> None:
     events = [{"ph": ph, "ts": 1, "id": 1} for ph in ("s", "t", "f", "s", "O", "?", 5, ["X"])]
     trace = trace_of(tmp_path, {"ph": "X", "ts": 1, "dur": -3}, {"ph": "X", "ts": "soon"}, *events)
     assert sorted(trace.problems) == [
-        "1 event: are of phase '?', which is not known",
-        "1 event: are of phase O, object, which is not shown",
-        "1 event: are of phase f, flow, which is not shown",
-        "1 event: are of phase t, flow, which is not shown",
-        "1 event: have a negative duration, and are shown with none",
-        "1 event: have no duration that can be, and are shown with none",
-        "1 event: have no time that can be",
-        "2 events: are of phase s, flow, which is not shown",
-        "2 events: have no phase",
+        "1 event of negative duration, shown with none",
+        "1 event of phase O, object, not shown",
+        "1 event of phase f, flow, not shown",
+        "1 event of phase t, flow, not shown",
+        "1 event of the unknown phase '?', left out",
+        "1 event without a duration that can be, shown with none",
+        "1 event without a time that can be, left out",
+        "2 events of phase s, flow, not shown",
+        "2 events without a phase, left out",
     ]
     assert rows(trace) == [("a", 0, 0, 0)]
 
@@ -203,7 +203,7 @@ def test_a_profile_of_pytorch_opens(tmp_path: Path) -> None:
     assert [row[0] for row in rows(trace)] == ["aten::mm", "gemm", "PyTorch Profiler (0)"]
     assert trace.anchor.wall_ns == 1_700_000_000_002_000_000
     assert {(p.pid, p.name) for p in trace.processes} >= {(7, "python"), (-1, "Spans")}
-    assert trace.problems == ("1 event: are of phase s, flow, which is not shown",)
+    assert trace.problems == ("1 event of phase s, flow, not shown",)
 
 
 def test_a_trace_of_viztracer_opens(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_halves_of_characters_and_numbers_that_are_none_are_kept(tmp_path: Path)
     )
     trace = openTrace(path)
     assert [row[0] for row in rows(trace)] == ["\\ud800", "\\udcff\\udcfe"]
-    assert trace.problems == ("2 events: are no JSON objects",)
+    assert trace.problems == ("2 events without a JSON object, left out",)
 
 
 @pytest.mark.parametrize("text", [b"{}", b'{"a":{"traceEvents":[{}]}}', b'{"traceEvents":7}',

@@ -33,7 +33,7 @@ def test_a_counter_with_a_value_that_is_nan_keeps_all_its_values(tmp_path: Path)
 
 def test_a_counter_without_values_is_told(tmp_path: Path) -> None:
     trace = trace_of(tmp_path, {"ph": "C", "ts": 1}, {"ph": "X", "ts": 1, "dur": 1})
-    assert trace.problems == ("1 event: have no value of a counter",)
+    assert trace.problems == ("1 event of a counter without values, left out",)
 
 
 def test_counters_of_one_name_with_identities_are_several(tmp_path: Path) -> None:

@@ -265,3 +265,25 @@ def test_small_threads_read_together_are_as_read_alone(
         pd.testing.assert_frame_equal(one, two)
     assert sum(thread.count for thread in together.threads) == 2 * sum(range(12)) + 12
     pd.testing.assert_frame_equal(together.window(0, 10**12), alone.window(0, 10**12))
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "told"),
+    [
+        (10, 0, "window(10, 0): ends before it begins; begin first"),
+        ("a", 5, "begin_ns='a': no time; nanoseconds since the trace began"),
+        (0, None, "end_ns=None: no time; nanoseconds since the trace began"),
+        (0, float("nan"), "end_ns=nan: no time; nanoseconds since the trace began"),
+    ],
+)
+def test_a_window_that_is_none_is_told_in_a_line(
+    finish: Finish, channel: Any, begin: Any, end: Any, told: str
+) -> None:
+    with pvti.Tracepoint(channel, "a"):
+        pass
+    trace = finish()
+    with pytest.raises(PvaError) as fault:
+        trace.window(begin, end)
+    assert str(fault.value) == told
+    with pytest.raises(PvaError, match="begin_ns='a': no time"):
+        trace.since("a")  # type: ignore[arg-type]
