@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
+from inspect import signature
 from itertools import repeat
 from operator import is_not
 from typing import Any
@@ -23,6 +24,7 @@ from simulator.graph.vertex import (
     Codelet,
     Edge,
     Field,
+    MultiVertex,
     Operands,
     Vector,
     Vertex,
@@ -72,7 +74,14 @@ def _pieces(operands: Operands, field: Field) -> list[Any]:
     if field.rows is None:
         return pieces
     first = offsets_of(field.edges).tolist()
-    return [pieces[a:b] for a, b in zip(first[:-1], first[1:], strict=True)]
+    return [_Rows(pieces[a:b]) for a, b in zip(first[:-1], first[1:], strict=True)]
+
+
+class _Rows(list[Array]):
+    """The rows of a VectorList: what is assigned to one is copied into its memory."""
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        _copy(value, self[place])
 
 
 def run_user_vertices(vertex: type[Vertex], operands: Operands, where: str) -> dict[str, Array]:
@@ -86,13 +95,15 @@ def run_user_vertices(vertex: type[Vertex], operands: Operands, where: str) -> d
     columns = [_pieces(operands, item) for item in group.fields.values()]
     columns += [column.tolist() for column in values.values()]
     rows = zip(*columns, strict=True) if columns else repeat((), len(group))
+    workers = _workers(vertex, group)
     index = 0
     try:
         for index, given in enumerate(rows):  # noqa: B007 - names the vertex that fails
             instance = vertex()
             state = vars(instance)
             state.update(zip(names, given, strict=True))
-            instance.compute()
+            for worker in workers:
+                instance.compute(*worker)
             if any(map(is_not, map(state.get, names), given)):
                 _take_back(group, attributes, state, given)
     except Exception as error:
@@ -101,6 +112,15 @@ def run_user_vertices(vertex: type[Vertex], operands: Operands, where: str) -> d
     for array, former in zip(outputs, before, strict=True):
         restore_unwritten(array, former)
     return {n: operands.arrays[n] for n, item in group.fields.items() if item.direction != "input"}
+
+
+def _workers(vertex: type[Vertex], group: VertexGroup) -> list[tuple[int, ...]]:
+    """Give the arguments of each call of `compute`: none, or a MultiVertex's numbers of workers."""
+    takes_number = issubclass(vertex, MultiVertex) and len(signature(vertex.compute).parameters) > 1
+    if not takes_number:
+        return [()]
+    graphs = [field.graph for field in group.fields.values()]
+    return [(worker,) for worker in range(graphs[0].target.workers if graphs else 0)]
 
 
 class _FieldError(PoplarError):
@@ -127,10 +147,13 @@ def _take_back(
 def _copy(value: Any, array: Any) -> None:
     """Copy a value into an array, or values into a list of arrays."""
     if not isinstance(array, list):
-        array[...] = value
+        given = np.asarray(value)
+        if given.dtype.kind not in "biuf":
+            raise TypeError(f"{given.dtype}, where numbers are needed")
+        array[...] = given
         return
     for target, source in zip(array, value, strict=True):
-        target[...] = source
+        _copy(source, target)
 
 
 def _reason(error: Exception, operands: Operands, attributes: dict[str, str]) -> str:
@@ -144,7 +167,8 @@ def _reason(error: Exception, operands: Operands, attributes: dict[str, str]) ->
         return f", field {read[0]!r}: {error}"
     if isinstance(error, ValueError) and "read-only" in str(error):
         inputs = {n: attributes[n] for n, item in fields.items() if item.direction == "input"}
-        line = traceback.extract_tb(error.__traceback__)[-1].line or ""
+        frames = traceback.extract_tb(error.__traceback__)
+        line = next((f.line for f in reversed(frames) if f.filename != __file__), None) or ""
         meant = [n for n, a in inputs.items() if re.search(rf"\b{a}\b", line)] or list(inputs)
         return f", field {' or '.join(map(repr, meant))}: an Input cannot be written"
     return f": compute() raised {type(error).__name__}: {error}"

@@ -33,6 +33,7 @@ Connectable: TypeAlias = Tensor | Sequence[Tensor] | Number | Sequence[Number] |
 # The edges of one field of one vertex: one, or those of a list.
 Connection: TypeAlias = Sequence[Tensor]
 NUMBER = (int, float, np.number, np.bool_)
+MOST_ESTIMATED = 1 << 40  # of a vertex, so that the sums of a program fit into 64 bits
 
 
 @dataclass(slots=True)
@@ -94,7 +95,7 @@ class VertexRef:
 
 def new_batch(graph: Graph, compute_set: ComputeSet, vertex: type[Vertex]) -> Batch:
     """Start a batch, reading the fields of the class."""
-    if compute_set not in graph.compute_sets:
+    if graph.compute_sets[compute_set.id : compute_set.id + 1] != [compute_set]:
         raise GraphConnectionError(f"compute set {compute_set.name!r}: is not of this graph")
     edges, values = declared(vertex)
     codelet = codelet_of(vertex, compute_set.name)
@@ -164,7 +165,7 @@ def connect(graph: Graph, reference: FieldRef, what: Connectable) -> None:
     several = reference.element is None and isinstance(edge.shape, VectorList)
     if several and isinstance(what, Tensor):
         tensors = tuple(what)
-    if not tensors or (len(tensors) > 1 and not several):
+    if len(tensors) != 1 and not several:
         raise GraphConnectionError(
             f"{reference}: connected to {len(tensors)} tensors; it takes one"
         )
@@ -289,8 +290,10 @@ def set_value(reference: FieldRef, value: Number | Sequence[Number] | Array) -> 
 def set_estimate(vertex: VertexRef, cycles: int, flops: int) -> None:
     """Say how long a vertex takes, and how many floating-point operations it makes."""
     for number, what in ((cycles, "cycles"), (flops, "operations")):
-        if not isinstance(number, int | np.integer) or number < 0:
-            raise PoplarError(f"{vertex}: estimate of {number!r} {what}; 0 or more are needed")
+        if not isinstance(number, int | np.integer) or not 0 <= number <= MOST_ESTIMATED:
+            raise PoplarError(
+                f"{vertex}: estimate of {number!r} {what}; 0 to {MOST_ESTIMATED:,} can be counted"
+            )
     vertex.batch.cycles[vertex.index] = int(cycles)
     vertex.batch.flops[vertex.index] = int(flops)
 

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from simulator.graph.errors import PoplarError
 from simulator.graph.intervals import as_int64, cut, offsets_of, spread
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import Array, IntArray, Type
+from simulator.graph.types import Array, IntArray, Type, checked_type
 
 if TYPE_CHECKING:
     from simulator.graph.graph import Graph
@@ -39,12 +40,20 @@ class Vector:
     dtype: Type
     length: int | None = None
 
+    def __post_init__(self) -> None:
+        checked_type(self.dtype, "Vector")
+        if self.length is not None and (not isinstance(self.length, int) or self.length < 0):
+            raise PoplarError(f"Vector: length is {self.length!r}; 0 or more is needed")
+
 
 @dataclass(frozen=True, slots=True)
 class VectorList:
     """A field of any number of vectors."""
 
     dtype: Type
+
+    def __post_init__(self) -> None:
+        checked_type(self.dtype, "VectorList")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +62,10 @@ class Edge:
 
     shape: Type | Vector | VectorList
     direction: ClassVar[Direction] = "input"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.shape, Vector | VectorList):
+            checked_type(self.shape, type(self).__name__)
 
     @property
     def dtype(self) -> Type:
@@ -103,7 +116,10 @@ class SupervisorVertex(Vertex):
 
 
 class MultiVertex(SupervisorVertex):
-    """Poplar's later name for the same."""
+    """Poplar's later name for the same; a `compute(self, workerId)` is called for each worker."""
+
+    if TYPE_CHECKING:
+        compute: Any
 
 
 @dataclass(frozen=True, slots=True, eq=False)

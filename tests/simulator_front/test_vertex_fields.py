@@ -21,7 +21,7 @@ from simulator.graph.errors import GraphConnectionError, PoplarError
 from simulator.graph.program import Execute
 from simulator.graph.types import CHAR, FLOAT, HALF, INT, Type
 from simulator.graph.user_vertices import VertexRef
-from simulator.graph.vertex import InOut, Input, Output, Vector, VectorList, Vertex
+from simulator.graph.vertex import InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex
 
 
 class Sum(Vertex):
@@ -400,3 +400,86 @@ def test_a_vertex_that_fails_ends_its_run_and_nothing_else(tmp_path: Path) -> No
         engine.readTensor("root", found)
         assert found[0] == wanted
     assert pva.openReport(tmp_path / "profile.pop").execution.runs
+
+
+class Steps(Vertex):
+    rows: Any = Output(VectorList(FLOAT))
+
+    def compute(self) -> bool:
+        for number in range(len(self.rows)):
+            self.rows[number] = np.full(len(self.rows[number]), number + 1)
+        return True
+
+
+class Given(Vertex):
+    out: Any = Output(FLOAT)
+    value: Any = None
+
+    def compute(self) -> bool:
+        self.out = self.value
+        return True
+
+
+class Shared(MultiVertex):
+    out: Any = InOut(Vector(FLOAT))
+
+    def compute(self, workerId: int) -> bool:
+        self.out[workerId::6] += workerId
+        return True
+
+
+def test_what_is_assigned_to_a_row_of_a_vector_list_reaches_its_memory() -> None:
+    values = Values()
+    data = values.tensor([0, 0, 0, 0, 0])
+    values.graph.connect(vertex_of(values, Steps)["rows"], [data[0:1], data[1:3], data[4:5]])
+    assert values.run().read(data).tolist() == [1, 2, 2, 0, 3]
+
+
+def test_a_vector_list_may_have_no_rows() -> None:
+    values = Values()
+    data = values.tensor([7, 7])
+    vertex = vertex_of(values, Rows)
+    values.graph.connect(vertex["rows"], [])
+    values.graph.connect(vertex["out"], data[0:0])
+    assert values.run().read(data).tolist() == [7, 7]
+
+
+@pytest.mark.parametrize("value", [None, 1j, "1"])
+def test_what_is_no_number_is_not_taken_for_an_output(value: object) -> None:
+    values = Values()
+    data = values.tensor([0])
+    codelet = type("Given", (Given,), {"value": value})
+    values.graph.connect(vertex_of(values, codelet)["out"], data)
+    with pytest.raises(PoplarError, match=r"tile 1, field 'out': .* where numbers are needed"):
+        values.run()
+
+
+def test_compute_of_a_multi_vertex_is_called_with_the_number_of_each_worker() -> None:
+    values = Values()
+    data = values.tensor([10.0] * 8)
+    values.graph.connect(vertex_of(values, Shared)["out"], data)
+    assert values.run().read(data).tolist() == [10, 11, 12, 13, 14, 15, 10, 11]
+
+
+@pytest.mark.parametrize(
+    ("declare", "said"),
+    [
+        (lambda: Input("float"), "Input: type is 'float'"),  # type: ignore[arg-type]
+        (lambda: Vector(FLOAT, -3), "Vector: length is -3"),
+        (lambda: Vector(Vector(FLOAT)), "Vector: type is Vector"),  # type: ignore[arg-type]
+        (lambda: VectorList("float"), "VectorList: type is 'float'"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_field_of_no_element_type_is_refused_where_it_is_declared(
+    declare: Callable[[], object], said: str
+) -> None:
+    with pytest.raises(PoplarError, match=said):
+        declare()
+
+
+def test_an_estimate_that_no_count_of_cycles_holds_names_its_vertex() -> None:
+    vertex = vertex_of(Values(), Sum)
+    with pytest.raises(
+        PoplarError, match=r"vertex Sum\[0\] on tile 1: estimate of 1000000000000000"
+    ):
+        Values().graph.setPerfEstimate(vertex, 10**20)
