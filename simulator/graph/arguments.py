@@ -20,6 +20,7 @@ from simulator.graph.errors import PoplarError, one_line
 WRONG = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, MemoryError)
 SHOWN = 60  # characters of an argument in a message
 OWN = {"simulator", "pva", "pvti", "numpy", *sys.stdlib_module_names}
+UNNAMED = ("Graph", "Sequence", "ComputeSet")  # what all functions take goes without saying
 # What may be given besides an object of the class that an annotation names.
 TAKEN_FOR: dict[str, tuple[type, ...]] = {
     "int": (np.integer,),
@@ -101,7 +102,8 @@ def _fault(
             if not _fits(one, str(parameter.annotation)):
                 wanted = str(parameter.annotation).replace(" | ", " or ")
                 return f"{name} is {_shown(one)}; {wanted} is needed"
-    shown = [f"{name}={_shown(value)}" for name, value in given.items() if name != "self"]
+    named = {name: value for name, value in given.items() if name != "self"}
+    shown = [f"{n}={_shown(v)}" for n, v in named.items() if type(v).__name__ not in UNNAMED]
     if isinstance(error, MemoryError):
         return f"the host has not enough memory. {error}".rstrip(". ")
     taken = f"cannot take {', '.join(shown)}: " if shown else ""

@@ -43,9 +43,9 @@ TileIntervals = Sequence[Sequence[tuple[int, int]]]
 _BatchKey = tuple["ComputeSet", type[Vertex], int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ComputeSet:
-    """A set of vertices that run together."""
+    """A set of vertices that run together; `id` is its place in the graph's list of them."""
 
     id: int
     name: str

@@ -31,7 +31,16 @@ CALLS: list[tuple[Callable[[Any, Any], object], str]] = [
         "popops.add: b is None; Tensor or float is",
     ),
     (lambda g, t: popops.neg(g, t, [2]), "popops.neg: prog is [2]; Sequence is needed"),
+    (
+        lambda g, t: popops.add(g, t, t, program.Sequence(), {"x": 1}),
+        "Op/Add: its debug context is {'x': 1}; a text",
+    ),
+    (
+        lambda g, t: popops.reduce(g, t, [0.5], popops.Operation.ADD, program.Sequence()),
+        "popops.reduce: cannot take A=Tensor(data: float[2, 3]), dims=[0.5], params=",
+    ),
     (lambda g, t: poplar.Engine([1], []), "Engine: graph is [1]; Graph is needed"),
+    (lambda g, t: poplar.Engine(g, None), "Engine: cannot take programs=None: TypeError"),
     (lambda g, t: poplar.IPUModel({}), "IPUModel: no part {}; known are mk1"),
     (lambda g, t: poplar.OptionFlags(3), "OptionFlags: cannot take given=3: TypeError"),
     (lambda g, t: g.getTarget().getTypeSize("x"), "Target.getTypeSize: type_ is 'x'; Type is"),
@@ -124,6 +133,12 @@ PROGRAMS: list[tuple[Callable[[Any, Any], Any], str]] = [
     (
         lambda g, t: program.WriteUndef(g.addVariable(t.dtype, [2], "lost")),
         "variable 'lost': element 0 of 2 is not mapped",
+    ),
+    (
+        lambda g, t: (g.addComputeSet("sum"), program.Execute(setting()[0].addComputeSet("sum")))[
+            1
+        ],
+        "Execute: compute set 'sum' is not of this graph",
     ),
     (lambda g, t: program.WriteUndef(setting()[1]), "Engine: Tensor(data: float[2, 3]) is not of"),
     (lambda g, t: program.Repeat(2, program.Sequence(), 7), "Repeat: its name is 7; a text"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -104,6 +106,16 @@ def test_partial_results_ask_for_interleaved_memory() -> None:
     poplin.matMul(values.graph, *tensors, values.program)
     fields = [field for group in values.graph.vertex_groups() for field in group.fields.values()]
     assert [f.name for f in fields if f.interleaved] == ["out"]
+
+
+def test_options_follow_the_debug_context_as_in_poplibs() -> None:
+    values = Values()
+    a, b = values.tensor(numbers(2, 3)), values.tensor(numbers(3, 4))
+    call: Any = poplin.matMul
+    with pytest.raises(PoplarError, match="first/Conv_1: no option 'partialsTyp'"):
+        call(values.graph, a, b, values.program, "first", {"partialsTyp": "half"})
+    with pytest.raises(PoplarError, match="first: outputType is 'half'"):
+        call(values.graph, a, b, values.program, "half", "first")
 
 
 def test_operands_that_cannot_be_multiplied_are_refused() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Sequence as List
+from typing import Any
 
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
@@ -61,12 +62,12 @@ def matMul(
     B: Tensor,
     prog: Sequence,
     outputType: Type | str | None = None,
-    debugContext: str = "",
+    debugContext: str | Options = "",
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
     """Multiply [m, k] by [k, n]; as in PopLibs the output's type may be left out."""
-    out_type, context = _sorted(outputType, debugContext)
+    out_type, context, options = _sorted(outputType, debugContext, options)
     name = debug_name(context, "Conv_1")
     for tensor in (A, B):
         if tensor.rank() != 2:
@@ -81,18 +82,26 @@ def matMulGrouped(
     B: Tensor,
     prog: Sequence,
     outputType: Type | str | None = None,
-    debugContext: str = "",
+    debugContext: str | Options = "",
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
     """Multiply [g, m, k] by [g, k, n], group by group."""
-    out_type, context = _sorted(outputType, debugContext)
+    out_type, context, options = _sorted(outputType, debugContext, options)
     return _product(graph, A, B, prog, out_type, debug_name(context, "Conv_1"), options)
 
 
-def _sorted(output_type: Type | str | None, context: str) -> tuple[Type | None, str]:
-    """Tell an output's type from a debug context in its place."""
-    return (None, output_type) if isinstance(output_type, str) else (output_type, context)
+def _sorted(
+    output_type: Type | str | None, context: Any, options: Options
+) -> tuple[Type | None, str, Options]:
+    """Tell an output's type from a debug context in its place, after which the options come."""
+    if not isinstance(output_type, str):
+        return output_type, context, options
+    if isinstance(context, Mapping):
+        return None, output_type, context
+    if context:
+        raise poplibs_error(f"{context}: outputType is {output_type!r}; poplar.FLOAT or HALF")
+    return None, output_type, options
 
 
 def _product(

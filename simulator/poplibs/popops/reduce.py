@@ -7,6 +7,7 @@ from collections.abc import Sequence as Many
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import update_wrapper
+from operator import index
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -189,7 +190,7 @@ def _task(
     name: str,
 ) -> _Task:
     """Check what was asked for."""
-    reduced = list(dims)
+    reduced = [index(dim) for dim in dims]
     wrong = [dim for dim in reduced if not 0 <= dim < tensor.rank()]
     if wrong or len(set(reduced)) < len(reduced):
         raise PoplarError(

@@ -8,7 +8,7 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div, sum_by_vertex
 from simulator.codelets.elementwise import ElementwiseVertices
-from simulator.graph.errors import PoplarError, TileMappingError
+from simulator.graph.errors import PoplarError, TileMappingError, poplibs_error
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.intervals import offsets_of, spread
 from simulator.graph.target import Target
@@ -29,7 +29,9 @@ class Regions:
 
 
 def debug_name(context: str, name: str) -> str:
-    """Join a debug context and a name."""
+    """Join a debug context and a name; poplibs_error for what is no text, as options are not."""
+    if context and not isinstance(context, str):
+        raise poplibs_error(f"{name}: its debug context is {context!r}; a text is needed")
     return f"{context}/{name}" if context else name
 
 
