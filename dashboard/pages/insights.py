@@ -18,6 +18,7 @@ from pva import units
 from pva.analysis import insights as analysis
 from pva.analysis import liveness, memory
 from pva.analysis.exchanges import largest_exchanges
+from pva.analysis.filters import Filter
 from pva.analysis.memory import CATEGORY_LABELS, category_label
 from pva.errors import NotRecordedError
 
@@ -173,6 +174,7 @@ def _link(store: Store, chosen: Address, row: dict[str, Any]) -> Element:
         chosen.report,
         tiles=(row["tile"],) if row["tile"] >= 0 and path == "/memory" else (),
         steps=(row["step"],) if row["step"] >= 0 else (),
+        filter=Filter("name", "==", row["name"]) if row["name"] else None,
         options=tuple(sorted(options.items())),
     )
     command = f"tilescope show {row['show']} REPORT"

@@ -15,7 +15,7 @@ def _column(word: str) -> tuple[str, str]:
 _TEXTS: dict[str, str] = {
     "insights": (
         "rule about severity what where amount unit advice saving of saving_share:fraction show "
-        "tile step variable"
+        "tile step variable name"
     ),
     "unchecked_rules": "rule about tells why",
     "report_overview": (

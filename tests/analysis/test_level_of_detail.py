@@ -54,6 +54,7 @@ def grown(many: list[Row], seam: int | None, kinds: Any = None) -> Tracks:
     """Build rows at once, or what ended by `seam` first and the rest, of one row more, later."""
     if seam is None:
         return build(many, kinds)
+    kinds = kinds or (lambda: [0] * 7)  # of all labels, also of those in one part alone
     cuts = [int(((end <= seam) & (begin < seam)).sum()) for begin, end, _ in many]
     old = [tuple(column[:cut] for column in one) for one, cut in zip(many, cuts, strict=True)]
     new = [tuple(column[cut:] for column in one) for one, cut in zip(many, cuts, strict=True)]

@@ -13,6 +13,7 @@ from dashboard.figures.insights import memory_histogram
 from dashboard.pages import PAGES, insights
 from dashboard.store import Store
 from pva.analysis import CATALOGUE
+from pva.analysis.filters import Filter
 from pva.analysis.insights import RULES
 from tests.analysis.test_insights import CASES, LITTLE_ALWAYS, found
 from tests.builders import small_report, write_report
@@ -73,6 +74,12 @@ def test_links_lead_to_the_view_with_what_was_found(store: Store) -> None:
     assert "/liveness?report=light&step=6" in found
     tiles = links(insights.layout(store, Address(report="full")))
     assert "/memory?report=full&tile=5" in tiles
+
+
+def test_the_link_of_uneven_work_shows_the_program_that_waits_most(store: Store) -> None:
+    found = links(insights.findings(store, Address(report="small"), "light"))
+    (link,) = [link for link in found if link.startswith("/execution")]
+    assert parse(*link.split("?")).filter == Filter("name", "==", "multiply")
 
 
 def test_every_analysis_that_a_finding_names_has_a_view() -> None:

@@ -48,7 +48,7 @@ LITTLE = 0.005  # of what a saving is a part of: what saves less is told as a no
 _ORDER = {"problem": 0, "cost": 1, "note": 2}
 _COLUMNS = (
     "rule", "about", "severity", "what", "where", "amount", "unit", "advice", "saving", "of",
-    "saving_share", "show", "tile", "step", "variable",
+    "saving_share", "show", "tile", "step", "variable", "name",
 )  # fmt: skip
 
 
@@ -58,7 +58,8 @@ def insights(report: Report) -> pd.DataFrame:
     A row is a finding: `what`, `where`, how much (`amount`), what to try (`advice`) and the most
     that this could save: `saving`, of what `of` says (one tile, all tiles, the peak of liveness,
     the recorded runs), of which `saving_share` is a part. Savings do not add up. `unit` is bytes
-    or cycles; `show` is the analysis that has the details, with tile, step and variable (-1: none).
+    or cycles; `show` is the analysis that has the details, with tile, step and variable (-1: none),
+    and `name` that of the programs to look at there.
     `severity` is problem, cost or note (what saves less than 0.5 % is one); problems come first,
     then what could save most. What was not recorded is not looked at; `unchecked_rules` lists it.
     """

@@ -20,7 +20,8 @@ class Finding:
 
     `amount` and `saving` are of `of`, in bytes or cycles as UNITS says; `whole` is all of it. A
     saving is an upper bound, worked out for the change in `advice` alone. `show` is the analysis
-    that has the details; tile, step and variable are what to choose there, -1 for none.
+    that has the details; tile, step and variable are what to choose there, -1 for none, and name
+    that of the programs to look at, empty for none.
     """
 
     severity: Severity
@@ -35,6 +36,7 @@ class Finding:
     tile: int = NOWHERE
     step: int = NOWHERE
     variable: int = NOWHERE
+    name: str = ""
 
 
 def part(value: float, whole: float) -> float:

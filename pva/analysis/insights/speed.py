@@ -67,6 +67,7 @@ def uneven_work(report: Report) -> list[Finding]:
             amount=min(lost, total),
             advice="Spread its vertices over all tiles, in pieces of equal size.",
             show="tile_balance",
+            name=str(worst["name"]),
         )
     ]
 
@@ -113,6 +114,7 @@ def bound_by_exchange(report: Report) -> list[Finding]:
             advice="Let operations read their operands where they lie; the saving is that of "
             "exchanges in which every tile moves as much as the mean.",
             show="tile_balance",
+            name=str(worst["name"]),
         )
     ]
 
