@@ -23,6 +23,7 @@ from pva.model.nesting import begin_order
 from pva.model.series import Instants
 from pva.model.trace_content import Anchor
 
+NANOSECONDS = 1e9  # a second
 MOST_EVENTS = 2_000_000  # of a file; a larger window is refused
 
 
@@ -63,12 +64,14 @@ def _as_trace(whole: Timeline, frame: Any, wall_ns: int) -> Any:
     used = whole.tracks.kind[: len(whole.labels)].astype(np.int32)
     channels = tuple(words for _, words in whole.colours)
     names = Names(tuple(whole.labels), channels, used)
-    scale = 1e9 / whole.clock
+    slowest = min((lane.clock or whole.clock for lane in whole.lanes), default=NANOSECONDS)
     lanes, rows = whole.lane_of_row, frame["row"].to_numpy()
     of_lane = lanes[rows] if len(rows) else rows
     paths: dict[tuple[str, ...], list[Thread]] = {}
     for number, lane in enumerate(whole.lanes):
-        columns = _columns(frame[of_lane == number], scale, names)
+        columns = _columns(
+            frame[of_lane == number], NANOSECONDS / (lane.clock or whole.clock), names
+        )
         pid = list(paths).index(lane.path) + 1 if lane.path in paths else len(paths) + 1
         identity = (pid, number + 1, lane.name)
         thread = Thread(identity, len(columns), names, partial(_same, columns))
@@ -86,7 +89,7 @@ def _as_trace(whole: Timeline, frame: Any, wall_ns: int) -> Any:
         channels=names.channels,
         label_channels=names.label_channels,
         anchor=Anchor(0, wall_ns),
-        duration_ns=int((whole.extent[1] - whole.extent[0]) * scale),
+        duration_ns=int((whole.extent[1] - whole.extent[0]) * NANOSECONDS / slowest),
         is_finished=True,
         instants=Instants(nothing, none, none, nothing, np.zeros(0, dtype=object)),
         series=(),

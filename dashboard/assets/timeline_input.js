@@ -79,17 +79,18 @@
   }
 
   function describe(timeline, i) {
-    const { amount, NO_LABEL, wallClock } = window.tilescope.paint;
+    const { amount, clocked, NO_LABEL, wallClock } = window.tilescope.paint;
     const { data, layout } = timeline;
+    const by = clocked(timeline, i);
     const name = data.label[i] === NO_LABEL ? "Zoom in to see the name" : data.labels[data.label[i]];
     const words = layout.colours[data.colour[i]].words;
-    const begin = timeline.state.absolute && layout.wall_ms ? wallClock(data.begin[i], layout, 1e-7) : amount(data.begin[i], layout);
+    const begin = timeline.state.absolute && layout.wall_ms ? wallClock(data.begin[i], layout, 1e-7) : amount(data.begin[i], by);
     if (data.count[i] > 1) {
       const share = Math.round((100 * data.share[i]) / 255);
-      return [data.count[i].toLocaleString("en-US") + " together", amount(data.time[i], layout) + " within " + amount(data.length[i], layout),
+      return [data.count[i].toLocaleString("en-US") + " together", amount(data.time[i], by) + " within " + amount(data.length[i], by),
         share + " % " + name + " (" + words + ")", "begins at " + begin, "Click to zoom in"];
     }
-    const length = data.length[i] ? (layout.unit === "ns" && data.length[i] < 1000 ? Math.round(data.length[i]) + " ns (<1 µs)" : amount(data.length[i], layout)) : "an instant";
+    const length = data.length[i] ? (layout.unit === "ns" && data.length[i] < 1000 ? Math.round(data.length[i]) + " ns (<1 µs)" : amount(data.length[i], by)) : "an instant";
     return [name, words, length, "begins at " + begin];
   }
 

@@ -29,12 +29,13 @@
   /** Give the cells of the rectangles of a row in view. */
   function* rectangles(timeline, entry) {
     const { data, view, layout, state } = timeline;
-    const { amount } = window.tilescope.paint;
+    const { amount, clocked } = window.tilescope.paint;
     const [first, stop] = data.places.get(entry.row) || [0, 0];
+    const by = first < stop ? clocked(timeline, first) : layout;
     for (let i = first; i < stop; i += 1) {
       const kind = layout.colours[data.colour[i]].words;
       if (data.begin[i] >= view.end || data.begin[i] + data.length[i] < view.begin || state.hidden.has(kind)) continue;
-      yield [`${entry.laneName} ${entry.name}`, named(timeline, i), kind, amount(data.begin[i], layout), amount(data.length[i], layout), String(data.count[i])];
+      yield [`${entry.laneName} ${entry.name}`, named(timeline, i), kind, amount(data.begin[i], by), amount(data.length[i], by), String(data.count[i])];
     }
   }
 

@@ -92,9 +92,18 @@
 
   /** Write a place or a length of the timeline in its unit. */
   function amount(value, data) {
+    if (!data.clock) return Math.round(value).toLocaleString("en-US") + " cycles"; // of several clocks
     const time = seconds(value / data.clock, value / data.clock);
     if (data.unit === "ns") return time;
     return Math.round(value).toLocaleString("en-US") + " cycles (" + time + ")";
+  }
+
+  /** Give unit and clock of the lane that a rectangle stands in. */
+  function clocked({ layout, data }, i) {
+    if (layout.clock) return layout;
+    const [row] = [...data.places].find(([, [first, stop]]) => first <= i && i < stop);
+    const lane = layout.lanes.find((each) => each.first <= row && row < each.stop);
+    return { unit: layout.unit, clock: lane.clock };
   }
 
   /** Write a moment of the wall clock, with the digits that `step` seconds need. */
@@ -129,7 +138,7 @@
       if (x + 4 + context.measureText(text).width > box.left + box.width) continue;
       context.fillStyle = colours.tokens.quiet;
       context.fillText(text, x + 4, 13);
-      if (layout.unit === "cycles") context.fillText(seconds(tick / layout.clock, view.end / layout.clock), x + 4, 26);
+      if (layout.unit === "cycles" && layout.clock) context.fillText(seconds(tick / layout.clock, view.end / layout.clock), x + 4, 26);
     }
   }
 
@@ -383,6 +392,6 @@
   }
 
   window.tilescope = Object.assign(window.tilescope || {}, {
-    paint: { GUTTER, ROW, RULER, NO_LABEL, palette, elided, seconds, niceStep, drawMain, drawInto, drawOverview, amount, wallClock },
+    paint: { GUTTER, ROW, RULER, NO_LABEL, palette, elided, seconds, niceStep, drawMain, drawInto, drawOverview, amount, clocked, wallClock },
   });
 })();

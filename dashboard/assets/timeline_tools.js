@@ -94,9 +94,11 @@
     const found = timeline.percent.value.replace(/,/g, "").match(/^\s*([\d.]+)\s*(%|x|ns|µs|us|ms|s|cycles)?\s*$/);
     if (!found || !timeline.layout || !(Number(found[1]) > 0)) return;
     const [begin, end] = timeline.layout.extent;
-    const units = { ns: 1e-9, "µs": 1e-6, us: 1e-6, ms: 1e-3, s: 1, cycles: 1 / timeline.layout.clock };
+    const { clock } = timeline.layout;
+    const units = { ns: 1e-9 * clock, "µs": 1e-6 * clock, us: 1e-6 * clock, ms: 1e-3 * clock, s: clock, cycles: 1 };
     const unit = units[found[2]];
-    const span = unit ? Number(found[1]) * unit * timeline.layout.clock : (end - begin) / (Number(found[1]) / (found[2] === "x" ? 1 : 100));
+    if (unit === 0) return; // lanes of several clocks: no time is one window
+    const span = unit ? Number(found[1]) * unit : (end - begin) / (Number(found[1]) / (found[2] === "x" ? 1 : 100));
     timeline.zoom(span / (timeline.view.end - timeline.view.begin));
   }
 

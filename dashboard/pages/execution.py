@@ -171,7 +171,6 @@ def range_details(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Say what the IPUs did in a part of the execution, of both reports when there are two."""
     window, words = window_of(store, chosen)
     cycles = window.end - window.begin
-    whole = timeline(store, "device", chosen.report)
     by = name_filter(chosen)
     parts = _of_report(store, chosen.report, (window, by), "")
     if chosen.against:
@@ -183,9 +182,19 @@ def range_details(store: Store, chosen: Address, _theme: Theme) -> Element:
     if by:
         programs = components.filtered(_named(programs), by)
         note = [html.P(_filtered_words(programs, by, cycles), className="note")]
-    text = f"{units.count(cycles)} cycles ({units.duration(cycles / whole.clock)})"
+    text = f"{units.count(cycles)} cycles{_time(store, chosen, cycles)}"
     top = _top(chosen, programs.head(5))
     return section(words, *note, *parts, html.H3("What took most"), top, note=text)
+
+
+def _time(store: Store, chosen: Address, cycles: int) -> str:
+    """Write how long cycles take, by the clock of each report where these differ."""
+    keys = (chosen.report or store.keys[0], *filter(None, [chosen.against]))
+    clocks = {key: timeline(store, "device", key).clock for key in keys}
+    times = {key: units.duration(cycles / clock) for key, clock in clocks.items() if clock}
+    if len(set(clocks.values())) > 1:
+        times = {key: f"{time} in {key}" for key, time in times.items()}
+    return f" ({', '.join(dict.fromkeys(times.values()))})" if times else ""
 
 
 def name_filter(chosen: Address) -> Filter | None:

@@ -1,4 +1,8 @@
-"""The device timelines of two reports on one axis, each by its own clock."""
+"""The device timelines of two reports on one axis, each by its own clock.
+
+They begin together and lie by cycles. Where a second has another number of these in each, the lanes
+tell their clock, and the axis is not told as time.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +24,13 @@ def compared_timeline(one: Timeline, other: Timeline, names: tuple[str, str]) ->
     first, shift = one.tracks.rows, len(one.labels)
     own = one.items or tuple(RowItems() for _ in range(first))
     kinds = np.concatenate((one.tracks.kind[:shift], other.tracks.kind[: len(other.labels)], [0]))
-    lanes = [replace(lane, path=(names[0],)) for lane in one.lanes]
+    clocks = (0.0, 0.0) if one.clock == other.clock else (one.clock, other.clock)
+    lanes = [replace(lane, path=(names[0],), clock=clocks[0]) for lane in one.lanes]
+    lower = (replace(_lower(lane, first, names[1]), clock=clocks[1]) for lane in other.lanes)
     return replace(
         one,
-        lanes=(*lanes, *(_lower(lane, first, names[1]) for lane in other.lanes)),
+        clock=0.0 if any(clocks) else one.clock,
+        lanes=(*lanes, *lower),
         tracks=build(_rows(one, other), lambda: kinds),
         labels=[*one.labels, *other.labels],
         items=(*own, *(RowItems() for _ in range(other.tracks.rows))),

@@ -20,7 +20,8 @@ class Lane:
 
     `path` are the headings above it, the outermost first; `names` are those of its rows. `kinds`
     say what each row is: `run`, `layer`, `step`, `block`, `io`, `event`, `flag` or `derived`;
-    `overview` is the row that stands for the lane where there is room for one.
+    `overview` is the row that stands for the lane where there is room for one. `clock` is its own,
+    where lanes of one timeline have several.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Lane:
     names: tuple[str, ...]
     kinds: tuple[str, ...]
     overview: int
+    clock: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class RowItems:
 @dataclass(frozen=True, slots=True)
 class Timeline:
     """All lanes in one unit of `clock` a second, with the texts and colours that they index.
+
+    Lanes of several clocks tell their own, and `clock` is 0.
 
     colours   (token, words) of each kind of the tracks
     items     [row] how addresses name its events; None when they are numbered through

@@ -23,7 +23,8 @@ WANTED = "a .pvti file, or Chrome trace JSON, packed by gzip or not"
 # What is brought instead, by how it begins, and what can be done.
 OTHERS = (
     (rb"\xff\xfe|\xfe\xff|\x00[\[{]|[\[{]\x00", "text in UTF-16", "write it as UTF-8"),
-    (rb"PK\x03\x04|\x28\xb5\x2f\xfd|\xfd7zXZ|BZh", "packed in another way", "unpack it or use gzip"),
+    (rb"PK\x03\x04|\x28\xb5\x2f\xfd|\xfd7zXZ|BZh", "packed in another way",
+     "unpack it or use gzip"),
     (rb'\n(?!\s*[\[{]\s*[\[\]{}"])(?s:.)*[\x00-\x08]',
      "protocol buffers, as those of Perfetto", "export it as Chrome trace JSON"),
 )  # fmt: skip

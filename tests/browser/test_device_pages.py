@@ -105,6 +105,21 @@ def test_a_filter_of_the_timeline_is_that_of_figures_table_and_list(open_page: O
     expect(listed.get_by_role("button", name="Sync").first).to_be_visible()
 
 
+def test_steps_of_a_second_report_take_time_by_its_own_clock(open_page: Opener) -> None:
+    page = open_page("/execution?report=small&against=demo")
+    expect(page.locator(".timeline-bar")).to_contain_text(re.compile(r"[\d,]+ cycles in view"))
+    page.locator(".timeline .exports > summary").click()
+    page.get_by_role("button", name="List what is in view as a table").click()
+    expect(page.locator(".timeline-list")).to_contain_text("cycles (")
+    told = re.compile(r"([\d,]+) cycles \(([\d.,]+) ([mµn]?s)\)")
+    clocks = set()
+    for cycles, time, unit in told.findall(page.locator(".timeline-list").inner_text()):
+        seconds = float(time.replace(",", "")) * {"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}[unit]
+        if len(cycles) > 3 and seconds:
+            clocks.add(round(int(cycles.replace(",", "")) / seconds / 1e9, 2))
+    assert clocks == {1.0, 1.33}  # GHz
+
+
 def test_node_is_put_in_the_middle_by_a_click_and_opened_by_shift(open_page: Opener) -> None:
     page = open_page("/graph")
     headline = page.locator(".headline")

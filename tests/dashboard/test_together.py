@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dashboard.address import parse
+from dashboard.exports import exported
+from dashboard.pages import execution
+from dashboard.store import Store
 from dashboard.timeline.compared import compared_timeline
 from dashboard.timeline.lanes import Lane, RowItems, Timeline
 from dashboard.timeline.together import together_timeline
 from pva.analysis.alignment import Alignment
 from pva.analysis.pyramid import build
+from tests.builders import small_report, write_report
+from tests.dashboard.layouts import words
 
 FOUND = Alignment(
     run=np.arange(3),
@@ -96,6 +105,31 @@ def test_two_reports_stand_below_each_other_by_their_own_clocks() -> None:
     assert [row[:3] for row in shown(whole, 1)] == [row[:3] for row in shown(whole, 3)] == steps
     assert [row[3] for row in shown(whole, 1)] == [0, 1, 2, 3]
     assert [row[3] for row in shown(whole, 3)] == [-1] * 4
+
+
+def test_lanes_of_two_clocks_tell_their_own_and_the_axis_none() -> None:
+    alike = compared_timeline(device(), device(), ("one", "other"))
+    assert (alike.clock, [lane.clock for lane in alike.lanes]) == (1e9, [0.0, 0.0])
+    two = compared_timeline(device(), replace(device(), clock=5e9), ("one", "other"))
+    assert (two.clock, [lane.clock for lane in two.lanes]) == (0.0, [1e9, 5e9])
+    document = json.loads(exported(two, "json", 0, 150))
+    took = [event["dur"] for event in document["traceEvents"] if event["name"] == "b"]
+    # 25 and 50 cycles, in microseconds by each clock.
+    assert took == [0.025, 0.05, 0.005, 0.01]
+
+
+@pytest.mark.parametrize(
+    ("against", "told"), [("alike", "1,024 cycles (1.0 µs)"),
+                          ("fast", "1,024 cycles (1.0 µs in one, 512 ns in fast)")],
+)  # fmt: skip
+def test_a_range_of_two_reports_is_told_as_time_by_the_clock_of_each(
+    tmp_path: Path, against: str, told: str
+) -> None:
+    fast = small_report(target=dict(small_report().table("target")) | {"clock_frequency": [2e9]})
+    store = Store([write_report(tmp_path / "one"), write_report(tmp_path / "alike"),
+                   write_report(tmp_path / "fast", fast)])  # fmt: skip
+    chosen = parse("/execution", f"?report=one&against={against}")
+    assert told in words(execution.range_details(store, chosen, "light"))
 
 
 @pytest.mark.parametrize("axis", ["device", "simulated"])
