@@ -161,7 +161,10 @@ def _missing_from_duckdb(connection: duckdb.DuckDBPyConnection, query: str) -> s
 def _known(data: Dataset, found: str, lent: Iterable[str]) -> str:
     """Give the name of a table that is not lent yet; raises QueryError."""
     name = found.lower()
-    if name not in NAMES or name in lent:
+    if name in lent:  # DuckDB before 2.0 does not tell where it looked
+        wanted = "tables are in no schema: write the name alone"
+        raise QueryError(data.name, f"no table {found} where the query looks for it", wanted)
+    if name not in NAMES:
         raise QueryError(data.name, f"no table {found}", nearest(name, NAMES, LISTED))
     return name
 
