@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -85,14 +85,11 @@ def write(dataset: Dataset, path: str | PathLike[str]) -> None:
     if file.exists() and not file.is_file():
         raise PvaError(path, "no regular file", "a name for profile.pop, which is a database")
     part = beside(file, "part")
-    try:
+    with _written(file):
         part.touch(exist_ok=False)
-    except OSError as error:
-        wanted = f"a place where {WHAT} can be written"
-        raise PvaError(path, error.strerror or str(error), wanted) from error
     try:
         ReportWriter(part, dataset).close()
-        with faults(file, WHAT):
+        with _written(file):
             _journal(file).unlink(missing_ok=True)
             os.replace(part, file)
     except BaseException:
@@ -105,18 +102,29 @@ class ReportWriter:
     """A report that grows run by run. What has been appended survives a kill of the process."""
 
     def __init__(self, path: str | PathLike[str], dataset: Dataset) -> None:
-        """Write all that `dataset` holds in one commit; a report that was there is replaced."""
+        """Write all that `dataset` holds in one commit; a report that was there is replaced.
+
+        Where that fails no file is left, which would be read as a report of nothing.
+        """
         self._path = Path(path)
-        with faults(self._path, WHAT):
+        with _written(self._path):
             for old in (self._path, _journal(self._path)):
                 old.unlink(missing_ok=True)
+            self._path.touch()
+            own = self._path.stat().st_ino
         self._rows: dict[str, int] = {}
-        self._connection = open_writer(path, DECLARATION, CREATE_CHUNKS)
         try:
-            tables = {name: dataset.table(name) for name in dataset.tables}
-            self.append_run(tables, {name: dataset.array(name) for name in dataset.arrays})
+            self._connection = open_writer(path, DECLARATION, CREATE_CHUNKS)
+            try:
+                tables = {name: dataset.table(name) for name in dataset.tables}
+                self.append_run(tables, {name: dataset.array(name) for name in dataset.arrays})
+            except BaseException:
+                self.close()
+                raise
         except BaseException:
-            self.close()
+            with suppress(OSError):
+                if self._path.stat().st_ino == own:  # no other writer has put its file there
+                    self._path.unlink()
             raise
 
     def append_run(
@@ -153,6 +161,16 @@ class ReportWriter:
             chunks_of(name, values, first),
         )
         rows[name] = first + len(values)
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[None]:
+    """Say in one line that a place cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        wanted = f"a place where {WHAT} can be written"
+        raise PvaError(path, error.strerror or str(error), wanted) from error
 
 
 def _journal(path: Path) -> Path:

@@ -192,6 +192,8 @@ def _translate(path: Path, what: str, place: str, error: sqlite3.Error) -> PvaEr
     if code == sqlite3.SQLITE_BUSY:
         found = f"locked by its writer for {BUSY_SECONDS:.0f} s"
         return PvaError(path, found, "try again", place=place)
+    if code == sqlite3.SQLITE_FULL:
+        return PvaError(path, str(error), f"a place with room for {what}", place=place)
     if code == sqlite3.SQLITE_INTERRUPT:
         found = f"a query took over {QUERY_SECONDS:.0f} s"
         return DamagedFileError(path, found, f"{what} as its program wrote it", place=place)

@@ -87,6 +87,7 @@ class ReportFiles:
 
     def close(self) -> None:
         """Write what has been kept back and let go of the files."""
+        self.flush()
         if self._writer is not None:
             self._finish()
 
@@ -98,21 +99,35 @@ def _append(writer: registry.ReportWriter, kept: list[_Rows]) -> None:
 
 
 def _finish(writer: registry.ReportWriter, kept: list[_Rows], process: int) -> None:
+    """Write what has been kept back; nobody is there who could be told but by a line."""
     if os.getpid() != process:  # a forked child ends: the report is its parent's
         return
     try:
         _append(writer, kept)
+    except RuntimeError as error:  # a PvaError is one
+        print(f"autoReport: {len(kept)} run(s) not written: {error}", file=sys.stderr)
     finally:
         writer.close()
 
 
 def _make(directory: Path) -> None:
+    if not _is_text(str(directory)):
+        raise PoplarError(f"autoReport.directory: {str(directory)!r} is no UTF-8")
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise PoplarError(
             f"autoReport.directory: cannot make {directory}: {error.strerror}"
         ) from None
+
+
+def _is_text(name: str) -> bool:
+    """Tell whether a name can stand in a file; one of other bytes has surrogates in their place."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def application(given: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -188,3 +189,23 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     options = {"autoReport.all": True, "autoReport.directory": str(tmp_path / "file" / "report")}
     with pytest.raises(PoplarError, match="autoReport.directory: cannot make .*report: Not a dir"):
         made(options)
+
+
+def test_a_directory_whose_name_is_no_text_is_refused_in_one_line(tmp_path: Path) -> None:
+    options = {"autoReport.all": True, "autoReport.directory": str(tmp_path / "report\udcff")}
+    with pytest.raises(PoplarError, match=r"^autoReport.directory: '.*report.udcff' is no UTF-8$"):
+        made(options)
+
+
+def test_runs_that_cannot_be_written_at_the_end_are_told_in_one_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    options = {"autoReport.all": True, "autoReport.streamAtEachRun": False}
+    engine = made(options | {"autoReport.directory": str(tmp_path)})
+    engine.run()
+    (tmp_path / "profile.pop").unlink()
+    del engine
+    assert re.fullmatch(
+        r"autoReport: 1 run\(s\) not written: .*profile.pop: taken away .*\n",
+        capfd.readouterr().err,
+    )
