@@ -8,14 +8,17 @@ answered in a line; the log has the details.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import logging
 import re
 import socket
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from contextlib import suppress
 from ipaddress import ip_address
 from urllib.parse import urlencode, urlsplit
 
+from dash.exceptions import DependencyException
 from flask import Flask, Response, redirect, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as AnyResponse
@@ -44,7 +47,8 @@ _HEADERS = {
 
 
 TOKEN = "token"  # the key in the link that the command prints
-_COOKIE = "tilescope-token"
+CALLBACKS = "/_dash-update-component"
+_FOREIGN = ("cross-site", "same-site")  # the second: another port of this machine
 _ANY = ("0.0.0.0", "::")
 MOST_BYTES = 4_000_000  # of a request
 
@@ -104,7 +108,7 @@ def protect(server: Flask, script_hashes: Sequence[str], *, host: str, token: st
         if not is_served(request.host or "", host):
             served = "127.0.0.1 and localhost" if is_loopback(host) else host
             return _line(f"This dashboard answers to {served} only.", 403)
-        if request.method != "GET" and request.headers.get("Sec-Fetch-Site") == "cross-site":
+        if request.method != "GET" and request.headers.get("Sec-Fetch-Site") in _FOREIGN:
             return _line("This request comes from another site.", 403)
         return _without_token(token) if token else None
 
@@ -119,15 +123,43 @@ def protect(server: Flask, script_hashes: Sequence[str], *, host: str, token: st
     server.register_error_handler(Exception, _failed)
 
 
+def only_callbacks(server: Flask, known: Container[str]) -> None:
+    """Refuse what no page asks of Dash, which would fail on it; `known` are the outputs."""
+
+    def refuse() -> Response | None:
+        if request.path != CALLBACKS or request.method != "POST":
+            return None
+        with suppress(RecursionError):  # of lists in lists in lists
+            if _is_call(request.get_json(silent=True), known):
+                return None
+        return _line("This is no request of a page.", 400)
+
+    server.before_request(refuse)
+
+
+def _is_call(asked: object, known: Container[str]) -> bool:
+    if not isinstance(asked, dict) or not isinstance(asked.get("output"), str):
+        return False
+    inputs, *rest = (asked.get(key, []) for key in ("inputs", "state", "changedPropIds"))
+    if not (isinstance(inputs, list) and inputs and all(isinstance(part, list) for part in rest)):
+        return False
+    return asked["output"] in known and all(isinstance(each, dict | list) for each in inputs)
+
+
+def _cookie(token: str) -> str:
+    """Name the cookie after its token: cookies do not tell ports, and each server has its own."""
+    return f"tilescope-{hashlib.sha256(token.encode()).hexdigest()[:8]}"
+
+
 def _without_token(token: str) -> AnyResponse | None:
     """Refuse who does not know the token; who brings it in the link gets it as a cookie."""
     brought = request.args.get(TOKEN, "")
     if request.method == "GET" and hmac.compare_digest(brought.encode(), token.encode()):
         rest = urlencode([pair for pair in request.args.items(multi=True) if pair[0] != TOKEN])
         answer = redirect("/" + request.path.lstrip("/") + (f"?{rest}" if rest else ""))
-        answer.set_cookie(_COOKIE, token, httponly=True, samesite="Strict")
+        answer.set_cookie(_cookie(token), token, httponly=True, samesite="Strict")
         return answer
-    known = request.cookies.get(_COOKIE, "")
+    known = request.cookies.get(_cookie(token), "")
     if hmac.compare_digest(known.encode(), token.encode()):
         return None
     return _line("Open the address that `tilescope serve` printed, with its token.", 401)
@@ -137,5 +169,7 @@ def _failed(problem: Exception) -> Response:
     """Answer what nobody expected with a line, never with a stack trace."""
     if isinstance(problem, HTTPException):
         return _line(f"{problem.code} {problem.name}", problem.code or 500)
+    if isinstance(problem, DependencyException):  # Dash's word for a file that it does not have
+        return _line("404 Not Found", 404)
     logging.getLogger("tilescope").error("the dashboard failed", exc_info=problem)
     return _line("the dashboard failed here; its log has the details", 500)

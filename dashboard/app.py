@@ -85,6 +85,7 @@ def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Da
     endpoint.register(app.server, store)
     downloads.register(app.server, store)
     tables.register(app.server)
+    access.only_callbacks(app.server, app.callback_map)
     access.protect(app.server, app.csp_hashes(), host=host, token=token)
     return app
 

@@ -18,6 +18,8 @@ from dashboard.store import Store
 
 PORTS_TRIED = 100
 THREADS = 8
+# Who opens connections and sends nothing keeps others out for at most the seconds of both.
+CONNECTIONS = {"connection_limit": 500, "channel_timeout": 30, "cleanup_interval": 10}
 
 
 def free_socket(host: str, port: int) -> socket.socket:
@@ -68,7 +70,8 @@ def serve(
     bound = free_socket(host, port)
     # A browser asks for more at once than there are threads; that it waits is no news.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-    server = waitress.create_server(app.server, sockets=[bound], threads=THREADS, ident=None)
+    settings = {"threads": THREADS, "ident": None, **CONNECTIONS}
+    server = waitress.create_server(app.server, sockets=[bound], **settings)
     early.start(app, store)
     name = f"[{host}]" if ":" in host else host
     link = f"http://{name}:{bound.getsockname()[1]}/"

@@ -144,7 +144,7 @@ def columns_of(chosen: Address) -> tuple[Column, ...]:
         Column(name, name.replace("_", " ").capitalize(), "bytes", 105)
         for name in on_tiles.own_columns(chosen.tiles)
     )
-    return (*COLUMNS[tab], *own)
+    return (*COLUMNS.get(tab, ()), *own)
 
 
 def _table(chosen: Address, tab: str) -> Element:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
+import queue
 import re
+import socket
+import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +52,9 @@ def test_foreign_name_for_this_machine_is_refused(client: Any, host: str) -> Non
     assert "127.0.0.1" in answer.text
 
 
-def test_request_from_another_site_is_refused(client: Any) -> None:
-    answer = client.post(
-        "/_dash-update-component", json={}, headers={"Sec-Fetch-Site": "cross-site"}
-    )
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_request_from_another_site_or_port_is_refused(client: Any, site: str) -> None:
+    answer = client.post("/_dash-update-component", json={}, headers={"Sec-Fetch-Site": site})
     assert answer.status_code == 403
 
 
@@ -130,6 +134,26 @@ def test_server_listens_on_this_machine_unless_told(monkeypatch: pytest.MonkeyPa
     bound["sockets"][0].close()
 
 
+def test_connections_that_send_nothing_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    create, made = server.waitress.create_server, queue.Queue[Any]()
+
+    def noted(*given: Any, **settings: Any) -> Any:
+        made.put(found := create(*given, **settings))
+        return found
+
+    monkeypatch.setattr(server.waitress, "create_server", noted)
+    threading.Thread(target=server.serve, args=([],), kwargs={"port": 0}, daemon=True).start()
+    running = made.get(timeout=60)
+    place = ("127.0.0.1", running.effective_port)
+    idle = [socket.create_connection(place, timeout=5) for _ in range(120)]
+    with closing(http.client.HTTPConnection(*place, timeout=10)) as asked:
+        asked.request("GET", "/vendor/nothing")
+        assert asked.getresponse().status == 404
+    for each in idle:
+        each.close()
+    running.close()
+
+
 def test_link_of_another_host_has_a_new_token_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server.waitress, "create_server", lambda _, **k: Idle(k["sockets"]))
     told: list[str] = []
@@ -171,12 +195,54 @@ def test_report_is_named_by_its_key_never_by_a_path(client: Any, link: str, repo
     assert "not there; known: small" in answer.text
 
 
+def test_rows_of_a_tab_that_has_none_are_none(client: Any) -> None:
+    answer = client.post("/rows/memory-rows", json={"search": "?tab=details&tile=0"})
+    assert "failed" not in answer.json["note"]
+
+
 def test_failure_is_answered_without_a_stack_trace(client: Any) -> None:
     for body in ("{", "[]", '{"output":"x.y","inputs":[]}', '{"output":{}}'):
         answer = client.post("/_dash-update-component", data=body, content_type="application/json")
         assert "Traceback" not in answer.text
         assert ".py" not in answer.text
         assert len(answer.text) < 200
+
+
+BODIES = (
+    "", "{", "[]", "1", "[" * 100_000, '{"output":"page.children"}', '{"output":["x"]}',
+    '{"output":"x.y","inputs":[{}]}', '{"output":"start-recent.children","inputs":[]}',
+    '{"output":"start-recent.children","inputs":[5]}',
+    '{"output":"start-recent.children","inputs":[{}],"state":1}',
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("body", BODIES, ids=range(len(BODIES)))
+def test_body_that_no_page_sends_is_refused_and_not_in_the_log(
+    client: Any, body: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = client.post("/_dash-update-component", data=body, content_type="application/json")
+    assert (answer.status_code, answer.text) == (400, "This is no request of a page.\n")
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("path", ["os/path.py", "dash/dash.py", "dash/%2e%2e/flask/app.py"])
+def test_file_that_dash_does_not_have_is_not_found(client: Any, path: str) -> None:
+    assert client.get(f"/_dash-component-suites/{path}").status_code == 404
+
+
+def test_servers_of_two_tokens_let_one_browser_in_to_both(tmp_path: Path) -> None:
+    browser: dict[str, str] = {}  # its cookies, which do not tell ports
+    for token in ("first", "second"):
+        site = create_app([tmp_path], host="machine.example", token=token).server.test_client()
+        name, _, rest = (
+            site.get(f"/?token={token}", headers=HOST).headers["Set-Cookie"].partition("=")
+        )
+        browser[name] = rest.partition(";")[0]
+    cookies = "; ".join(f"{name}={value}" for name, value in browser.items())
+    for token in ("first", "second"):
+        server = create_app([tmp_path], host="machine.example", token=token).server
+        site = server.test_client(use_cookies=False)
+        assert site.get("/", headers=HOST | {"Cookie": cookies}).status_code == 200
 
 
 def test_no_debug_mode_and_no_pickle() -> None:
