@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.errors import PvaError
-from pva.model.nesting import Check, Nesting, nest, self_times
+from pva.model.nesting import Check, Nesting, lying_across, nest, self_times
 from pva.model.show import Shown, table
 from pva.model.views import Listed
 
@@ -86,17 +86,11 @@ class ThreadColumns:
 
     @property
     def overlapping(self) -> npt.NDArray[np.bool_]:
-        """Whether an event, or one that is open at some time with it, lies across another's end.
+        """Whether an event lies across the end of one that was open when it began.
 
         The others hold each other, or lie apart; of these there is no two at once at a depth.
         """
-        around = np.maximum(self.parent, 0)
-        across = (self.parent >= 0) & (self.end_ns > self.end_ns[around])
-        component = np.cumsum(self.depth == 0)
-        found = np.zeros(len(self) + 1, np.bool_)
-        found[component[across]] = True
-        mixed: npt.NDArray[np.bool_] = found[component]
-        return mixed
+        return lying_across(self.begin_ns, self.end_ns, self.parent)
 
     @property
     def duration_ns(self) -> Integers:

@@ -221,7 +221,7 @@ def test_a_truncated_trace_says_how_much_is_missing(copy: Path) -> None:
         ("UPDATE event_chunks SET records = 4611686018427387904", "bytes for"),
         ("UPDATE event_chunks SET thread = 9", "table threads: no row 9"),
         ("UPDATE event_chunks SET data = 'text'", "bytes for"),
-        ("UPDATE labels SET id = id + 100", "table labels: no row"),
+        ("UPDATE labels SET id = id + 100000", "table labels: no row"),
         ("UPDATE labels SET channel = 77", "table channels: no row 77"),
         ("UPDATE labels SET text = x'00'", "labels.text: values of type bytes"),
         ("UPDATE threads SET tid = 'x'", "threads.tid: values of type str"),

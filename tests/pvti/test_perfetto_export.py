@@ -96,7 +96,9 @@ def test_what_overlaps_stands_on_tracks_of_its_own(finish: Finish, clock: Any) -
         ("first", 1000, 3000), ("second", 2000, 4000),
     ]  # fmt: skip
     assert len({track.uuid for _, track in told.spans}) == 2
-    assert all("overlapping" in track.name for _, track in told.spans)
+    assert {span[0]: track.name for span, track in told.spans} == {
+        "first": "", "second": "MainThread, overlapping",
+    }  # fmt: skip
 
 
 def test_series_and_bins_are_counters(finish: Finish, clock: Any) -> None:
