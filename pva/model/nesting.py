@@ -24,7 +24,7 @@ Check = Callable[[int], None]  # raises PvaError when so many bytes are too many
 BLOCK = 1 << 15  # events that are looked at at once: what they take stays in the processor's cache
 OPEN = 480  # bytes that each event takes that is open from one part to the next, and those beside
 FOREVER = np.iinfo(np.int64).max
-ROUNDS = 64  # events around one that are looked at
+ROUNDS = 64  # events around each that are looked at, on the average
 
 
 class Nesting(NamedTuple):
@@ -87,22 +87,22 @@ def self_times(begin: Integers, end: Integers, check: Check) -> Integers:
 def lying_across(begin: Integers, end: Integers, parent: Rows) -> npt.NDArray[np.bool_]:
     """Tell which events end later than one that was open when they began.
 
-    What was open is around it, the innermost first. Where more than ROUNDS are, some that do not
-    are told to.
+    What was open is around it, the innermost first. Where more than ROUNDS of an event would have
+    to be looked at, some that do not are told to.
     """
     across: npt.NDArray[np.bool_] = (parent >= 0) & (end > end[np.maximum(parent, 0)])
     # An earlier end is further out only where an event around lies across it.
     inside, up = _below(across, parent), parent.copy()
     rows = np.flatnonzero(inside & ~across)
-    for _ in range(ROUNDS):
+    left = ROUNDS * len(begin)
+    while len(rows) and left >= 0:
+        left -= len(rows)
         above = up[rows]
         is_open = end[above] > begin[rows]
         across[rows] = is_open & (end[above] < end[rows])
         up[rows] = parent[above]
         further = (inside[above] | ~is_open) & (parent[above] >= 0)
         rows = rows[~across[rows] & further]
-        if not len(rows):
-            return across
     across[rows] = True
     return across
 

@@ -41,12 +41,12 @@ def test_random_events_lie_across_as_counted_one_by_one(seed: int) -> None:
 def test_what_is_left_in_place_holds_each_other_at_any_depth(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(nesting, "ROUNDS", 2)
+    monkeypatch.setattr(nesting, "ROUNDS", 0)
     random = np.random.default_rng(1)
     begin = np.sort(random.integers(0, 500, 300))
     spans = list(zip(begin.tolist(), (begin + random.integers(0, 12, 300)).tolist(), strict=True))
     spans.sort(key=lambda span: (span[0], -span[1]))
     left = [span for span, across in zip(spans, found(spans), strict=True) if not across]
-    assert 100 < len(left) < 300
+    assert 0 < len(left) < 250
     for row, (first, last) in enumerate(left):
         assert not any(first < other < last for _, other in left[:row])
