@@ -36,6 +36,11 @@ Values = np.ndarray[Any, Any]
 
 ROW = "row"  # the column of a table that a frame has as its index
 SQLITE_ROWS = 200_000  # of one table; DuckDB has no such limit
+# Values of an answer: two GB of memory, as numbers or, from SQLite, as Python's objects. A join
+# without a condition has more, and would fill the memory of the machine.
+MOST_VALUES, SQLITE_VALUES = 250_000_000, 20_000_000
+FEWER = "join by a condition, choose rows with WHERE, or add LIMIT"
+OUT_OF_MEMORY = "Out of Memory Error"  # DuckDB's words
 STEPS_UNTIL_CTRL_C = 1_000_000  # of SQLite's machine: some 10 ms
 INSTALL = "pip install 'tilescope[sql]' brings DuckDB, which has no such limit"
 LISTED = "frames.schema()"
@@ -117,7 +122,9 @@ def by_duckdb(data: Dataset, query: str) -> pd.DataFrame:
             while (missing := _missing_from_duckdb(connection, query)) is not None:
                 names.append(_known(data, missing, names))
                 _lend_to_duckdb(connection, data, names[-1])
-            return _frame(_answer(connection.sql(query)))
+            relation = connection.sql(query)
+            rows = MOST_VALUES // len(relation.columns)
+            return _frame(_bounded(data, _answer(relation.limit(rows + 1)), rows))
         except duckdb.Error as error:
             raise _fault(data, names, str(error)) from None
         except RuntimeError as error:  # DuckDB's word for Ctrl-C
@@ -247,7 +254,9 @@ def by_sqlite(data: Dataset, query: str) -> pd.DataFrame:
             connection.execute("PRAGMA query_only = ON")
             cursor = connection.execute(query)
             heads = [str(column[0]) for column in cursor.description]
-            return _frame(_columns(heads, told, cursor.fetchall()))
+            rows = SQLITE_VALUES // len(heads)
+            found = _columns(heads, told, cursor.fetchmany(rows + 1))
+            return _frame(_bounded(data, found, rows))
         except (sqlite3.Error, sqlite3.Warning) as error:
             if str(error) == "interrupted":  # the program raised in `_go_on`
                 raise KeyboardInterrupt from None
@@ -310,6 +319,14 @@ def _dtype_of(types: set[type]) -> str:
     return "int64" if types == {int} else "float64"
 
 
+def _bounded(data: Dataset, columns: list[_Column], rows: int) -> list[_Column]:
+    """Give columns of at most so many rows; raises QueryError."""
+    if len(columns[0].values) > rows:
+        found = f"the answer has more than {rows:,} rows of {len(columns)} columns"
+        raise QueryError(data.name, found, FEWER)
+    return columns
+
+
 def _frame(columns: Sequence[_Column]) -> pd.DataFrame:
     import pandas as pd
 
@@ -345,6 +362,8 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 def _fault(data: Dataset, names: Iterable[str], text: str) -> QueryError:
     """Say in one line what is wrong with a query over the tables named."""
+    if text.startswith(OUT_OF_MEMORY):
+        return QueryError(data.name, "the query takes more memory than there is", FEWER)
     for pattern in NO_COLUMN:
         found = pattern.search(text)
         if found:

@@ -166,6 +166,18 @@ def test_a_wrong_query_is_told_in_one_line(ask: Engine, text: str, message: str)
     assert "\n" not in str(caught.value) and str(caught.value).startswith("report: ")
 
 
+@pytest.mark.parametrize("ask", ENGINES)
+def test_an_answer_that_would_fill_the_memory_is_refused(
+    ask: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for engine in ("MOST_VALUES", "SQLITE_VALUES"):
+        monkeypatch.setattr(query, engine, 96)
+    text = "select s.type, r.name from steps s, runs r"  # 24 steps, 2 runs
+    assert len(ask(DATA, text)) == 48
+    with pytest.raises(QueryError, match="more than 48 rows of 2 columns; join by a condition"):
+        ask(DATA, f"{text}, runs q")
+
+
 @pytest.mark.parametrize(
     "source", ["read_csv('{0}')", "read_text('{0}')", "'{0}'", "glob('{0}*')", "sniff_csv('{0}')"]
 )
