@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from pva.formats.budget import Budget
 from pva.formats.chrome_events import KEY, object_of
-from pva.formats.growing import GrowingTexts, Texts
+from pva.formats.growing import BLOCK, GrowingTexts, Texts
 
 Integers = npt.NDArray[np.int64]
+
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def of_begins(
@@ -33,8 +37,10 @@ def of_begins(
     moved = told.copy()
     moved[of_end] = begin
     more = GrowingTexts()
-    for one, other in zip(texts[first], texts[second], strict=True):
-        more.extend([_merged(one or "", other or "")])
+    for low in range(0, len(first), BLOCK):
+        rows = slice(low, low + BLOCK)
+        pairs = zip(texts[first[rows]], texts[second[rows]], strict=True)
+        more.extend([_merged(one or "", other or "") for one, other in pairs])
     merged = more.taken()
     budget.spend(merged.nbytes, f"{KEY}.args")
     kept = np.ones(len(told), np.bool_)
@@ -45,8 +51,10 @@ def of_begins(
     )
 
 
-def _merged(one: str, other: str) -> str:
+def _merged(one: str, other: str) -> bytes | str:
     """Put two objects of JSON together; where one is none, both stand in a list."""
+    with suppress(msgspec.MsgspecError, UnicodeError, RecursionError):
+        return msgspec.json.encode(_FIELDS.decode(one) | _FIELDS.decode(other))
     told = [object_of(text.encode()) for text in (one, other)]
     if not all(isinstance(values, dict) for values in told):
         return f"[{one},{other}]"

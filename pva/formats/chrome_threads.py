@@ -50,7 +50,7 @@ class Threads:
         owners, tids, names = [], [], []
         for pid, tid, crossing in self._rows:
             told = self._names.get(("thread_name", (pid, tid)))
-            name = told or ("" if isinstance(tid, int | float) else str(tid))
+            name = told or _text(tid)
             owners.append(self.process(pid))
             tids.append(self._number(tid))
             names.append(f"{name or tid}, asynchronous" if crossing else name)
@@ -62,10 +62,7 @@ class Threads:
             self.process(pid)
         numbers = [self._number(pid) for pid in self._pids]
         told = [self._names.get(("process_name", pid)) for pid in self._pids]
-        names = [
-            name or ("" if isinstance(pid, int | float) else str(pid))
-            for name, pid in zip(told, self._pids, strict=True)
-        ]
+        names = [name or _text(pid) for name, pid in zip(told, self._pids, strict=True)]
         return numbers, names
 
     def _number(self, name: Any) -> int:
@@ -74,3 +71,8 @@ class Threads:
 
 def _fits(name: Any) -> bool:
     return isinstance(name, int) and abs(name) < 1 << 61
+
+
+def _text(identifier: Any) -> str:
+    """Give an identifier that is a text."""
+    return "" if identifier is None or isinstance(identifier, int | float) else str(identifier)

@@ -61,6 +61,21 @@ def test_arguments_of_ends_join_those_of_their_begins(tmp_path: Path) -> None:
     assert told == [{"x": 1, "k": "end", "y": "ä"}, {"inner": 2}, {"z": 3}]
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        ([1], {"x": 2}, [[1], {"x": 2}]),
+        ({"x": float("inf")}, {"y": 2}, {"x": float("inf"), "y": 2}),
+    ],
+)
+def test_arguments_that_are_not_plain_join_too(
+    tmp_path: Path, first: Any, second: Any, told: Any
+) -> None:
+    events = {"ph": "B", "ts": 1, "args": first}, {"ph": "E", "ts": 2, "args": second}
+    (found,) = trace_of(tmp_path, *events).frames.events()["metadata"]
+    assert json.loads(found) == told
+
+
 def test_an_open_event_keeps_its_arguments(tmp_path: Path) -> None:
     trace = trace_of(tmp_path, {"ph": "B", "ts": 1, "args": {"x": 1}}, {"ph": "i", "ts": 2})
     assert trace.frames.events()[["open", "metadata"]].to_numpy().tolist() == [[True, '{"x": 1}']]
@@ -94,6 +109,8 @@ def test_a_text_and_a_number_below_0_are_two_processes(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_null_is_no_name(tmp_path: Path) -> None:
-    trace = trace_of(tmp_path, {"ph": "X", "ts": 1, "dur": 1, "name": None, "cat": None})
+    event = {"ph": "X", "ts": 1, "dur": 1, "name": None, "cat": None, "pid": None, "tid": None}
+    trace = trace_of(tmp_path, event)
+    assert [(one.name, one.threads[0].name) for one in trace.processes] == [("", "")]
     assert trace.labels == ("",)
     assert trace.channels == ("no category",)
