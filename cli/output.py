@@ -150,7 +150,8 @@ def write_rows(rows: Rows, form: str = "table", limit: int | None = None) -> Non
     if form == "json":
         write(_json_lines(rows.columns, shown))
     elif form == "csv":
-        write(_csv_lines(rows.columns, shown))
+        texts = _csv_lines(rows.columns, shown)
+        write(map(printable, texts) if sys.stdout.isatty() else texts)
     else:
         lines = list(table_lines(rows.columns, list(shown)))
         more = [f"... {left_out:,} more rows; --limit 0 shows all"] if left_out else []
@@ -227,7 +228,7 @@ def table_lines(
     else:
         cells = [[_cell(value, name) for value, name in zip(row, columns, strict=True)]
                  for row in rows]  # fmt: skip
-    heads = [name.removesuffix(_NANOSECONDS) for name in columns]
+    heads = [printable(name.removesuffix(_NANOSECONDS)) for name in columns]
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
     numeric = [bool(rows) and all(_is_number(row[at]) for row in rows) for at in range(len(widths))]
     for at in (1,) if tuple(columns) == RECORD_COLUMNS else right:
@@ -298,7 +299,10 @@ def _json_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterat
 def _json(value: Any) -> str:
     import json
 
-    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, default=_listed)
+    plain = _plain(value)
+    text = json.dumps(plain, ensure_ascii=False, allow_nan=False, default=_listed)
+    # What could steer a terminal is written in escapes: the value is the same.
+    return text if text.isprintable() else json.dumps(plain, allow_nan=False, default=_listed)
 
 
 def _listed(value: Any) -> Any:

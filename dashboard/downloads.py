@@ -22,6 +22,7 @@ from dashboard.components import EXPECTED, FAILED, Frame
 from dashboard.store import Store
 
 MakeFrame = Callable[[Store, Address], Frame]
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 _OFFERED = "tilescope-downloads"
 
 
@@ -36,9 +37,22 @@ def offered(server: Flask) -> dict[str, MakeFrame]:
     return found
 
 
-def _csv(frame: Frame) -> bytes:
+def csv(frame: Frame) -> bytes:
+    """Write a frame as CSV that spreadsheets take for data.
+
+    They calculate what begins as a formula: names of a report that do so get an apostrophe before.
+    Parquet, and `tilescope show` with --format csv, have every name as it is.
+    """
+    frame = frame.reset_index(drop=True)
+    for name in frame.select_dtypes(["object", "string", "category"]):
+        column = frame[name].astype(object)
+        texts = column[column.map(type).eq(str)]
+        formulas = texts[texts.str.startswith(FORMULAS).astype(bool)]
+        if len(formulas):
+            column.loc[formulas.index] = "'" + formulas
+            frame = frame.assign(**{name: column})
     text: str = frame.to_csv(index=False)
-    return text.encode()
+    return text.encode(errors="replace")
 
 
 def _parquet(frame: Frame) -> bytes:
@@ -48,7 +62,7 @@ def _parquet(frame: Frame) -> bytes:
 
 
 KINDS: dict[str, tuple[Callable[[Frame], bytes], str]] = {
-    "csv": (_csv, "text/csv; charset=utf-8"),
+    "csv": (csv, "text/csv; charset=utf-8"),
     "parquet": (_parquet, "application/vnd.apache.parquet"),
 }
 

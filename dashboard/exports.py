@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dashboard.downloads import csv
 from dashboard.timeline.lanes import Timeline
 from pva.analysis.host_events import events_in_window
 from pva.errors import NotFoundError, PvaError
@@ -55,8 +56,7 @@ def _csv(whole: Timeline, frame: Any, _wall_ns: int) -> bytes:
     )
     columns = ["lane", "row", "label", "kind", "begin", "length", "item"]
     unit = {"begin": f"begin_{whole.unit}", "length": f"length_{whole.unit}"}
-    text: str = table[columns].rename(columns=unit).to_csv(index=False)
-    return text.encode()
+    return csv(table[columns].rename(columns=unit))
 
 
 def _as_trace(whole: Timeline, frame: Any, wall_ns: int) -> Any:

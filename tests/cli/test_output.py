@@ -120,6 +120,18 @@ def test_control_characters_of_names_are_spelt_out(capsys: pytest.CaptureFixture
     assert printed(capsys, frame, "table")[1] == r"\x1b[31mred\n"
 
 
+def test_json_and_csv_on_a_terminal_cannot_steer_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pd.DataFrame({"na\u202eme": ["\x9b31mred\x07"]})
+    assert json.loads("".join(told := printed(capsys, frame, "json"))) == frame.to_dict("records")
+    piped = printed(capsys, frame, "csv")
+    monkeypatch.setattr(output.sys.stdout, "isatty", lambda: True, raising=False)
+    told += [*printed(capsys, frame, "csv"), *printed(capsys, frame, "table")]
+    assert all(line.isprintable() for line in told)
+    assert piped == ["na\u202eme", "\x9b31mred\x07"]  # as it is for a program
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=8), st.integers()), min_size=1, max_size=8))
 def test_csv_and_json_give_every_value_back(rows: list[tuple[str, int]]) -> None:

@@ -8,8 +8,10 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from dashboard import downloads
 from dashboard.exports import exported
 from dashboard.timeline.lanes import Lane, Timeline
 from pva.analysis.pyramid import build
@@ -72,3 +74,10 @@ def test_an_empty_window_gives_an_empty_file(kind: str) -> None:
 def test_unknown_kinds_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PvaError, match="known: csv, json, pftrace"):
         exported(whole(), "exe", 0, 1)
+
+
+def test_names_are_no_formulas_to_a_spreadsheet() -> None:
+    names = ["=1+1", "ok", None, "-x", "@m", -2.5]
+    frame = pd.DataFrame({"name": names, "n": -1}, index=[0, 0, 1, 1, 2, 2])
+    lines = downloads.csv(frame).decode().splitlines()
+    assert lines == ["name,n", "'=1+1,-1", "ok,-1", ",-1", "'-x,-1", "'@m,-1", "-2.5,-1"]
