@@ -158,6 +158,19 @@ def _rows_of(item: Field) -> IntArray:
     return np.searchsorted(bounds, first, side="right") - 1
 
 
+def repeats(remote: Touch) -> BoolArray:
+    """Tell the pieces of edges that take in a byte several times, as of a broadcast tensor.
+
+    Such an edge has a row of its own, which holds the byte as often.
+    """
+    edge = np.cumsum(remote.breaks)
+    stride = int(remote.high.max(initial=0)) + 1
+    order = np.argsort(edge * stride + remote.low, kind="stable")
+    begin, end = (edge * stride + remote.low)[order], (edge * stride + remote.high)[order]
+    again = edge[order][1:][begin[1:] < np.maximum.accumulate(end)[:-1]]
+    return np.isin(edge, again)
+
+
 def union_by_tile(tile: IntArray, low: IntArray, high: IntArray) -> tuple[IntArray, ...]:
     """Join the byte ranges that a tile needs, so that each byte counts once; by tile and begin."""
     if len(tile) == 0:

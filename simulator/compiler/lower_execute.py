@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.compiler.building import NONE, Building, Part, with_access
-from simulator.compiler.edges import Touch, join_touches, touch, union_by_tile
+from simulator.compiler.edges import Touch, join_touches, repeats, touch, union_by_tile
 from simulator.compiler.executable import BoolArray, LoweredProgram
 from simulator.graph.intervals import kinds, present
 from simulator.graph.types import IntArray
@@ -54,7 +54,11 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
     held = [np.zeros(0, dtype=np.int64)]
     remote = reads.where(reads.remote)
     if len(remote.low):
-        user, low, high = union_by_tile(remote.user, remote.low, remote.high)
+        again = repeats(remote)
+        shared, own = remote.where(~again), remote.where(again)
+        joined = union_by_tile(shared.user, shared.low, shared.high)
+        columns = zip(joined, (own.user, own.low, own.high), strict=True)
+        user, low, high = map(np.concatenate, columns)
         which, low, high, owner = building.owners(low, high)
         user, variable = user[which], building.variables_at(low)
         crossing = building.crossing(owner, user)

@@ -162,3 +162,15 @@ def test_undefining_a_part_of_a_variable_keeps_the_rest_alive(graph):
     ):
         alive |= set(range(begin, end))
     assert rows.index("WriteUndef") in alive
+
+
+def test_a_broadcast_from_elsewhere_arrives_as_often_as_the_vertex_reads_it(graph):
+    # Two vertices of tile 3 read a float of tile 0 three times, a third one reads it once.
+    source = variable(graph, "a", 0)
+    node = add_twice(graph, source.broadcast(3, 0), 3)
+    once = {"in": source, "out": variable(graph, "third", 3)}
+    graph.setPerfEstimate(graph.addVertex(node.compute_set, Add, once, tile=3), 20)
+    executable, _ = compiled(graph, node)
+    assert executable.lowered.exchanges[-1].received.tolist() == [0, 0, 0, 3 * 4 + 3 * 4 + 4]
+    sizes = {v.name: v.bytes.tolist() for v in executable.lowered.variables}
+    assert sizes["<message:a>"] == [28]
