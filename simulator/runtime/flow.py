@@ -6,7 +6,7 @@ that deep programs meet no limit. A walk stops where replicas have to meet.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,18 +50,31 @@ class Flow:
         Yields every copy between replicas of the whole graph, for all of them to be there.
         """
         trace: list[IntArray] = []
-        waiting: list[Iterator[int]] = [iter([0])]
+        taken = 0
+        waiting: list[tuple[int, Iterator[int]]] = [(0, iter([0]))]
         while waiting:
-            row = next(waiting[-1], None)
+            row = next(waiting[-1][1], None)
             if row is None:
                 waiting.pop()
             elif self._decides[row]:
-                waiting.append(self._below(row, chosen, values))
+                waiting.append((row, self._below(row, chosen, values)))
             else:
                 order = self._order(row, chosen)
                 trace.append(order.steps)
+                taken += len(order.steps)
+                if taken > MOST_ROWS:
+                    raise self._endless(above for above, _ in waiting)
                 yield from self._run(order.values, values, replicas)
         return np.concatenate(trace) if trace else NOTHING
+
+    def _endless(self, above: Iterable[int]) -> PoplarError:
+        """Name the outermost loop of those that a run of too many programs is in."""
+        loops = [p for p in map(self._programs.__getitem__, above) if p.type.startswith("Repeat")]
+        program = loops[0] if loops else self._programs[0]
+        return PoplarError(
+            f"{program.type} {program.name!r}: its turns are more than the {MOST_ROWS:,} programs "
+            "that a run of the simulator can have; a loop in it may have no end"
+        )
 
     def _run(
         self, rows: IntArray, values: ValueRunner, replicas: int

@@ -195,3 +195,12 @@ def test_a_function_that_calls_itself_is_refused(session):
     body.add(program.Call(session.graph.addFunction(body, "again")))
     with pytest.raises(poplar.PoplarError, match="contains itself"):
         poplar.Engine(session.graph, body)
+
+
+def test_a_loop_without_end_is_refused_by_its_name(session, monkeypatch):
+    monkeypatch.setattr("simulator.runtime.flow.MOST_ROWS", 1000)
+    endless = program.RepeatWhileTrue(
+        program.Sequence(), session.constant(poplar.INT, 1), program.Sequence(), name="spin"
+    )
+    with pytest.raises(poplar.PoplarError, match="RepeatWhile 'spin': .* may have no end"):
+        session.run(endless)
