@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
@@ -57,13 +58,14 @@ CONVERT_EXAMPLES = """
 \b
 Examples:
   tilescope trace convert run.pvti -o run.json         Trace Event JSON, for chrome://tracing
+  tilescope trace convert run.pvti -o run.json.gz      the same, packed by gzip
   tilescope trace convert run/ -o run.pftrace          for ui.perfetto.dev
-  tilescope trace convert run.pvti --to chrome -o - | gzip > run.json.gz
   tilescope trace convert rank*.pvti -o all.pftrace    several files, by their wall clocks
 """
 TABLES = ("threads", "labels")
 MORE_TABLES = ("processes", "channels", "events", "instants", "series", "heatmaps")
 SUFFIXES = {".json": "chrome", ".pftrace": "perfetto", ".perfetto-trace": "perfetto"}
+PACKED = ".gz"
 ALIGN = "How several files lie: by the wall clock of each, or all from one start."
 _FILES = click.argument("files", metavar="FILE...", type=click.Path(), nargs=-1, required=True)
 _ALIGN = click.option(
@@ -193,8 +195,9 @@ def headline(opened: Trace) -> str:
 def convert(files: tuple[str, ...], align: Align, out: str, form: str | None, force: bool) -> None:
     """Write a trace for chrome://tracing (JSON) or for Perfetto.
 
-    Series are counters, and so is each bin of a heatmap. What a file has and cannot be shown is
-    told on stderr. Perfetto's format needs the package perfetto: pip install 'tilescope[perfetto]'.
+    An OUT that ends in .gz is packed. Series are counters, and so is each bin of a heatmap. What
+    a file has and cannot be shown is told on stderr. Perfetto's format needs the package perfetto:
+    pip install 'tilescope[perfetto]'.
     """
     from pva.formats.trace_files import write as written
 
@@ -215,14 +218,18 @@ def convert(files: tuple[str, ...], align: Align, out: str, form: str | None, fo
     from pva.formats.files import replacing
 
     with replacing(target, "a trace") as stream:
-        written(opened, stream, form)
+        if target.suffix.lower() == PACKED:
+            with gzip.GzipFile("", "wb", 6, stream, mtime=0) as packed:
+                written(opened, cast("BinaryIO", packed), form)
+        else:
+            written(opened, stream, form)
     click.echo(f"{target}: {units.size(target.stat().st_size)}", err=True)
 
 
 def _form(out: str, form: str | None) -> str:
     known = sorted(set(SUFFIXES.values()))
     if form is None:
-        form = SUFFIXES.get(Path(out).suffix.lower())
+        form = SUFFIXES.get(Path(out.lower().removesuffix(PACKED)).suffix)
         if form is None:
             raise click.UsageError(
                 f"-o {out}: no form has this suffix; add --to chrome or perfetto"

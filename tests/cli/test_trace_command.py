@@ -71,6 +71,14 @@ def test_several_files_are_converted_into_one(folder: Path) -> None:
     assert not list(folder.glob("*.part"))
 
 
+def test_what_ends_in_gz_is_packed(folder: Path) -> None:
+    run("convert", folder / "host.pvti", "-o", folder / "out.json")
+    run("convert", folder / "host.pvti", "-o", folder / "out.JSON.gz")
+    assert (
+        gzip.decompress((folder / "out.JSON.gz").read_bytes()) == (folder / "out.json").read_bytes()
+    )
+
+
 def test_a_conversion_that_fails_leaves_what_was_there(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
