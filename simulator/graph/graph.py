@@ -15,7 +15,7 @@ import numpy as np
 from simulator.graph import placement, streams, user_vertices, validate, variables, views
 from simulator.graph.arguments import refuse_in
 from simulator.graph.debug import DebugContext, users_location
-from simulator.graph.errors import HostAccessError, PoplarError, TileMappingError
+from simulator.graph.errors import PoplarError, TileMappingError
 from simulator.graph.intervals import as_int64
 from simulator.graph.mapping import Mapping, MappingTable
 from simulator.graph.streams import HostAccess, RemoteBuffer, ReplicatedStreamMode, Stream
@@ -388,6 +388,5 @@ class Graph:
     def _access(self, handle: str, access: HostAccess) -> None:
         if access.direction == "write":
             validate.check_writable(access.tensor, f"host write {handle!r}")
-        if handle in self.host_accesses:
-            raise HostAccessError(f"host access {handle!r}: there is one of this name already")
+        streams.checked_handle("host access", handle, self.host_accesses)
         self.host_accesses[handle] = access

@@ -16,7 +16,7 @@ from simulator.graph.copy_ends import End, check_ends, check_same, moved_rows
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import ComputeSet, Function
 from simulator.graph.tensor import Tensor, concat
-from simulator.graph.types import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, Type
+from simulator.graph.types import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, Type, checked_values
 from simulator.graph.validate import check_writable
 from simulator.graph.views import everywhere
 
@@ -143,6 +143,7 @@ class Switch(Program):
         """Add a case; gives the Switch, so that calls can be chained."""
         if not isinstance(value, int | np.integer):
             raise PoplarError(f"Switch: case {value!r}; a whole number is needed")
+        checked_values(int(value), self.control.dtype, "Switch: case")
         if any(value == known for known, _ in self.cases):
             raise PoplarError(f"Switch: case {value} stands there twice")
         self.cases.append((int(value), checked_program(body)))

@@ -6,7 +6,7 @@ Source: programming guide, 2.6 "Data streams and remote buffers".
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from operator import index
@@ -148,7 +148,7 @@ def new_stream(
     Options, as numbers or texts: `bufferingDepth`, how many transfers the host may prepare ahead
     (1), and `splitLimit`, the bytes above which a copy is split (the target's limit).
     """
-    what = _checked_handle("stream", handle, [stream.handle for stream in graph.streams])
+    what = checked_handle("stream", handle, [stream.handle for stream in graph.streams])
     checked_type(dtype, what)
     if not isinstance(mode, ReplicatedStreamMode):
         known = " or ".join(f"ReplicatedStreamMode.{one.name}" for one in ReplicatedStreamMode)
@@ -180,7 +180,7 @@ def new_remote_buffer(
 ) -> RemoteBuffer:
     """Check a remote buffer and add it; raises HostAccessError naming it and what is wrong."""
     known = [buffer.handle for buffer in graph.remote_buffers]
-    what = _checked_handle("remote buffer", handle, known)
+    what = checked_handle("remote buffer", handle, known)
     buffer = RemoteBuffer(
         len(known),
         handle,
@@ -223,7 +223,7 @@ def check_remote_buffers(
             )
 
 
-def _checked_handle(kind: str, handle: object, known: list[str]) -> str:
+def checked_handle(kind: str, handle: object, known: Container[str]) -> str:
     """Give how messages name a new stream or buffer; its handle must be a text not used yet."""
     if not isinstance(handle, str) or not handle:
         raise HostAccessError(f"{kind} {handle!r}: a name is needed")

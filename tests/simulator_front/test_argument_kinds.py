@@ -39,6 +39,11 @@ CALLS: list[tuple[Callable[[Any, Any], object], str]] = [
         lambda g, t: popops.reduce(g, t, [0.5], popops.Operation.ADD, program.Sequence()),
         "popops.reduce: cannot take A=Tensor(data: float[2, 3]), dims=[0.5], params=",
     ),
+    (lambda g, t: g.createHostRead(3, t), "host access 3: a name is needed"),
+    (
+        lambda g, t: program.Switch(t[0, 0].reinterpret(poplar.INT), [(2**31, program.Sequence())]),
+        "Switch: case: value 2147483648 at element 0; int holds whole numbers",
+    ),
     (lambda g, t: poplar.Engine([1], []), "Engine: graph is [1]; Graph is needed"),
     (lambda g, t: poplar.Engine(g, None), "Engine: cannot take programs=None: TypeError"),
     (lambda g, t: poplar.IPUModel({}), "IPUModel: no part {}; known are mk1"),
