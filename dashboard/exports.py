@@ -28,7 +28,7 @@ NANOSECONDS = 1e9  # a second
 MOST_EVENTS = 2_000_000  # of a file; a larger window is refused
 
 
-def exported(whole: Timeline, kind: str, begin: int, end: int, wall_ns: int = 0) -> bytes:
+def exported(whole: Timeline, kind: str, begin: int, end: int) -> bytes:
     """Write the events of all rows that touch a window; raises PvaError."""
     if kind not in KINDS:
         raise NotFoundError(f"export.{kind}", "not there", f"known: {', '.join(KINDS)}")
@@ -36,10 +36,10 @@ def exported(whole: Timeline, kind: str, begin: int, end: int, wall_ns: int = 0)
     if len(frame) > MOST_EVENTS:
         found = f"{len(frame):,} events in the window"
         raise PvaError(f"export.{kind}", found, f"choose one of at most {MOST_EVENTS:,}")
-    return KINDS[kind][0](whole, frame, wall_ns)
+    return KINDS[kind][0](whole, frame)
 
 
-def _csv(whole: Timeline, frame: Any, _wall_ns: int) -> bytes:
+def _csv(whole: Timeline, frame: Any) -> bytes:
     rows, lanes = frame["row"].to_numpy(), whole.lane_of_row
     names = np.array(["/".join((*lane.path, lane.name)) for lane in whole.lanes], dtype=object)
     plain = [text.encode(errors="replace").decode() for text in whole.labels]
@@ -59,7 +59,7 @@ def _csv(whole: Timeline, frame: Any, _wall_ns: int) -> bytes:
     return csv(table[columns].rename(columns=unit))
 
 
-def _as_trace(whole: Timeline, frame: Any, wall_ns: int) -> Any:
+def _as_trace(whole: Timeline, frame: Any) -> Any:
     """Give the window as what the writers of traces take."""
     used = whole.tracks.kind[: len(whole.labels)].astype(np.int32)
     channels = tuple(words for _, words in whole.colours)
@@ -67,10 +67,13 @@ def _as_trace(whole: Timeline, frame: Any, wall_ns: int) -> Any:
     slowest = min((lane.clock or whole.clock for lane in whole.lanes), default=NANOSECONDS)
     lanes, rows = whole.lane_of_row, frame["row"].to_numpy()
     of_lane = lanes[rows] if len(rows) else rows
+    is_flag = whole.of_kinds(("flag",))[rows]
     paths: dict[tuple[str, ...], list[Thread]] = {}
     for number, lane in enumerate(whole.lanes):
         columns = _columns(
-            frame[of_lane == number], NANOSECONDS / (lane.clock or whole.clock), names
+            frame[(of_lane == number) & ~is_flag],
+            NANOSECONDS / (lane.clock or whole.clock),
+            names,
         )
         pid = list(paths).index(lane.path) + 1 if lane.path in paths else len(paths) + 1
         identity = (pid, number + 1, lane.name)
@@ -80,21 +83,30 @@ def _as_trace(whole: Timeline, frame: Any, wall_ns: int) -> Any:
         Process(number, "/".join(path) or "device", tuple(threads))
         for number, (path, threads) in enumerate(paths.items(), 1)
     )
-    nothing = np.zeros(0, dtype=np.int64)
-    none = nothing.astype(np.int32)
+    threads = tuple(thread for process in processes for thread in process.threads)
+    place = np.argsort([thread.tid for thread in threads])  # of the thread of each lane
     return SimpleNamespace(
         processes=processes,
-        threads=tuple(thread for process in processes for thread in process.threads),
+        threads=threads,
         labels=names.labels,
         channels=names.channels,
         label_channels=names.label_channels,
-        anchor=Anchor(0, wall_ns),
-        duration_ns=int((whole.extent[1] - whole.extent[0]) * NANOSECONDS / slowest),
+        anchor=Anchor(0, whole.wall_ns),
+        duration_ns=int(whole.extent[1] * NANOSECONDS / slowest),
         is_finished=True,
-        instants=Instants(nothing, none, none, nothing, np.zeros(0, dtype=object)),
+        instants=_instants(frame[is_flag], place[of_lane[is_flag]], names),
         series=(),
         heatmaps=(),
     )
+
+
+def _instants(frame: Any, thread: Any, names: Names) -> Instants:
+    """Give flags, which only the host has, in the order of their time."""
+    order = np.argsort(frame["begin"].to_numpy(), kind="stable")
+    label = frame["label"].to_numpy()[order].astype(np.int32)
+    nothing = np.full(len(order), None, dtype=object)
+    times = frame["begin"].to_numpy()[order]
+    return Instants(times, label, names.label_channels[label], thread[order], nothing)
 
 
 def _same(columns: ThreadColumns) -> ThreadColumns:
@@ -119,16 +131,16 @@ def _columns(frame: Any, scale: float, names: Names) -> ThreadColumns:
     )
 
 
-def _written(write: Callable[[Any, Any], None]) -> Callable[[Timeline, Any, int], bytes]:
-    def make(whole: Timeline, frame: Any, wall_ns: int) -> bytes:
+def _written(write: Callable[[Any, Any], None]) -> Callable[[Timeline, Any], bytes]:
+    def make(whole: Timeline, frame: Any) -> bytes:
         out = io.BytesIO()
-        write(_as_trace(whole, frame, wall_ns), out)
+        write(_as_trace(whole, frame), out)
         return out.getvalue()
 
     return make
 
 
-KINDS: dict[str, tuple[Callable[[Timeline, Any, int], bytes], str]] = {
+KINDS: dict[str, tuple[Callable[[Timeline, Any], bytes], str]] = {
     "csv": (_csv, "text/csv; charset=utf-8"),
     "json": (_written(chrome_trace.write), "application/json"),
     "pftrace": (_written(perfetto_trace.write), "application/octet-stream"),

@@ -152,7 +152,7 @@ class ChromeFile:
     def _count_unmatched(self, *pairs: Any) -> None:
         alone = sum(len(pair.unbegun) for pair in pairs)
         if alone:
-            self._problems["without an open begin to end, left out"] += alone
+            self._problems["of phase E, e or F without a begin, left out"] += alone
 
     def _open(self, read: _Columns, rows: Integers, nested: int) -> tuple[Any, ...]:
         """Take in what has not ended, the outermost first; give thread, begin and label."""

@@ -56,6 +56,22 @@ def test_chrome_json_has_the_events_in_microseconds() -> None:
     assert names == ["file/p 1", "other", "main"]
 
 
+def test_flags_of_the_host_are_instants_and_its_wall_clock_is_told() -> None:
+    rows = [
+        (np.array([50, 70]), np.array([50, 70]), np.array([0, 1])),
+        (np.array([20]), np.array([80]), np.array([0])),
+    ]
+    lane = Lane("main", ("file", "p 1"), 0, 2, (), ("flag", "event"), 1)
+    tracks = build(rows, lambda: [0, 0])
+    host = Timeline("ns", 1e9, (lane,), tracks, ["a", "b"], [("c", "C")], wall_ns=1_790_000_000)
+    document = json.loads(exported(host, "json", 0, 100))
+    shown = [(event["ph"], event["name"], event["ts"]) for event in document["traceEvents"]
+             if event["ph"] != "M"]  # fmt: skip
+    assert shown == [("X", "a", 0.02), ("i", "a", 0.05), ("i", "b", 0.07)]
+    told = {"wall_clock_ns": 1_790_000_000, "duration_ns": 80, "finished": True}
+    assert document["otherData"] == told
+
+
 def test_perfetto_gets_a_track_a_lane() -> None:
     protos = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
     trace = protos.Trace()

@@ -68,7 +68,7 @@ def test_what_does_not_match_is_open_or_counted(tmp_path: Path) -> None:
     )
     assert trace.frames.events()["open"].tolist() == [True, False]
     assert trace.frames.events()["duration_ns"].tolist() == [5000, 4000]
-    assert trace.problems == ("1 event without an open begin to end, left out",)
+    assert trace.problems == ("1 event of phase E, e or F without a begin, left out",)
 
 
 def test_an_empty_category_is_none(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_asynchronous_events_match_by_identity(tmp_path: Path) -> None:
         ("mine", 7000, 1000, 0),
     ]  # fmt: skip
     assert {thread.name for thread in trace.threads} == {"2, asynchronous", ""}
-    assert trace.problems == ("1 event without an open begin to end, left out",)
+    assert trace.problems == ("1 event of phase E, e or F without a begin, left out",)
     assert [trace.labels[label] for label in trace.instants.label] == ["between"]
 
 
