@@ -100,7 +100,8 @@ def completions(roots: Sequence[Path], typed: str) -> list[str]:
     for root in roots:
         for here in filter(Path.is_dir, within(root, folder or ("/" if before else "."))):
             found += (before + name for name in _named(here, begun, root))
-    return list(dict.fromkeys(found))[:MOST_COMPLETED]
+    typed_so = (name for name in dict.fromkeys(found) if as_text(name) == name)
+    return list(islice(typed_so, MOST_COMPLETED))
 
 
 def within(root: Path, text: str) -> list[Path]:
@@ -130,9 +131,14 @@ def _named(folder: Path, begun: str, root: Path) -> Iterator[str]:
                 yield name
 
 
+def as_text(name: str) -> str:
+    r"""Give the name of a file as a page may show it: bytes that are no UTF-8 become `\xff`."""
+    return os.fsencode(name).decode(errors="backslashreplace")
+
+
 def free_key(path: Path, root: Path, taken: dict[str, Path]) -> str:
     """Name a source after its directory or file; when that is taken, by its place, or numbered."""
-    name = path.resolve().name or "report"
-    place = path.relative_to(root).as_posix() if path != root else name
+    name = as_text(path.resolve().name) or "report"
+    place = as_text(path.relative_to(root).as_posix()) if path != root else name
     numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
     return next(key for key in (name, place, *numbered) if key not in taken)

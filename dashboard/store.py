@@ -259,7 +259,7 @@ class Store:
                 state = file.stat()
             except OSError:  # it went away since it was listed
                 continue
-            found.append((file.name, state.st_size, state.st_mtime_ns))
+            found.append((sources.as_text(file.name), state.st_size, state.st_mtime_ns))
         return tuple(found)
 
     def shown(self, key: str = "") -> Stamp:

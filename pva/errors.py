@@ -22,16 +22,21 @@ from functools import partial
 from typing import Any
 
 
+def _text(said: object) -> str:
+    """Give what can be written everywhere: the name of a file may be no UTF-8."""
+    return str(said).encode(errors="backslashreplace").decode()
+
+
 class PvaError(RuntimeError):
     """Say in one line: file or object, place, what was found, what would be right."""
 
     def __init__(self, subject: object, found: str, wanted: str = "", *, place: str = "") -> None:
-        self.subject = str(subject)
-        self.place = place
-        self.found = found
-        self.wanted = wanted
-        head = ": ".join(part for part in (self.subject, place, found) if part)
-        super().__init__(" ".join(f"{head}; {wanted}".split()) if wanted else head)
+        self.subject = _text(subject)
+        self.place = _text(place)
+        self.found = _text(found)
+        self.wanted = _text(wanted)
+        head = ": ".join(part for part in (self.subject, self.place, self.found) if part)
+        super().__init__(" ".join(f"{head}; {self.wanted}".split()) if wanted else head)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be raised in another process with what it says: one that cannot ends the whole pool."""

@@ -14,7 +14,7 @@ from dashboard.pages.documents import dotted, flat_pairs, leaves, tree
 from dashboard.pages.provenance import trust_section
 from dashboard.pages.targets import architecture_words, kind_words
 from dashboard.pages.words import counted, execution_sentence, fit_sentence, fit_tone
-from dashboard.sources import REPORT_FILES
+from dashboard.sources import REPORT_FILES, as_text
 from dashboard.store import Report, Store
 from dashboard.theme import Theme
 from pva import units
@@ -330,10 +330,10 @@ def _files(store: Store, key: str) -> Element:
             [html.Span(name, className="file"), html.Span(FILE_MEANINGS.get(name, "host trace"))],
             className="present" if name in present or path.is_file() else "absent",
         )
-        for name in (names if path.is_dir() else [path.name])
+        for name in (names if path.is_dir() else [as_text(path.name)])
     ]
     found = html.Ul(items, className="files")
-    return section("Files of the report", found, note=path.name, folds="files")
+    return section("Files of the report", found, note=as_text(path.name), folds="files")
 
 
 def _written(report: Report) -> Element:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dashboard.sources import as_text
 from dashboard.store import Trace
 from dashboard.theme import SERIES
 from dashboard.timeline.lanes import Lane, Timeline
@@ -202,7 +203,7 @@ def rows_of(
     if making.runs:
         making.is_derived = True
         yield _activity(making.runs)
-        above = (trace.path.name,) if len(trace.paths) == 1 else ()
+        above = (as_text(trace.path.name),) if len(trace.paths) == 1 else ()
         row = making.rows
         lane = Lane("IPU activity", (*above, "Derived"), row, row + 1, ("from runs",),
                     ("derived",), row)  # fmt: skip
@@ -284,4 +285,5 @@ def threads_in_order(trace: Trace) -> Iterator[tuple[int, tuple[str, str], str]]
 def _told_apart(files: Sequence[Path]) -> list[str]:
     """Name files, those of one name with their directory."""
     alike = Counter(file.name for file in set(files))
-    return [f"{one.parent.name}/{one.name}" if alike[one.name] > 1 else one.name for one in files]
+    named = (f"{one.parent.name}/{one.name}" if alike[one.name] > 1 else one.name for one in files)
+    return list(map(as_text, named))

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 from dash import no_update
 from dash.exceptions import PreventUpdate
+from plotly.io.json import to_json_plotly
 
 from dashboard import components
 from dashboard.address import Address
 from dashboard.app import show
 from dashboard.pages import PAGES, execution, memory, memory_tabs, provenance, step_details, summary
 from dashboard.store import Store
+from dashboard.timeline.endpoint import host
 from pva import schema
 from pva.analysis.selection import SelectionError
 from pva.formats import registry
 from tests.builders import small_report, write_report
 from tests.dashboard.layouts import parts, words
 from tests.dashboard.test_bad_timelines import write
+from tests.fuzz.seeds import write_trace
 
 
 @pytest.fixture
@@ -31,6 +35,17 @@ def store(tmp_path: Path) -> Store:
 def menu_without(*titles: str) -> str:
     """Give the titles of all pages but these."""
     return " ".join(page.TITLE for page in PAGES if page.TITLE not in titles)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")
+def test_files_whose_names_are_no_text_are_on_every_page(tmp_path: Path) -> None:
+    folder = write_report(tmp_path / os.fsdecode(b"small\xff"))
+    write_trace(folder / os.fsdecode(b"run\xfe.pvti"))
+    store = Store([tmp_path])
+    assert store.keys == [r"small\xff"] and store.completions("sm") == []
+    for page in PAGES:
+        assert to_json_plotly(show(store, page.PATH, "", None)[0], engine="orjson")
+    assert host(store, "").timeline.lanes[0].path[0] == r"run\xfe.pvti"
 
 
 def test_first_visit_lays_the_page_out(store: Store) -> None:
