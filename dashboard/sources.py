@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
+from os.path import isdir, isfile  # false, too, of what may not be looked at
 from pathlib import Path
 
 from pva.errors import PvaError
@@ -27,7 +28,7 @@ def is_trace(path: Path) -> bool:
     if path.suffix == TRACE_SUFFIX:
         return True
     named = path.name.endswith(CHROME_SUFFIXES) and path.name not in REPORT_FILES
-    if not named or not path.is_file():
+    if not named or not isfile(path):
         return False
     state = path.stat()
     return _begins_as_trace(path, state.st_size, state.st_mtime_ns)
@@ -43,34 +44,36 @@ def _begins_as_trace(path: Path, _size: int, _time: int) -> bool:
 
 def files_of(path: Path) -> list[Path]:
     """List the files of a source that there are, its traces last."""
-    if not path.is_dir():
-        return [path] if path.is_file() else []
+    if not isdir(path):
+        return [path] if isfile(path) else []
     known = (path / name for name in REPORT_FILES)
-    return [*(file for file in known if file.is_file()), *traces_in(path)]
+    return [*(file for file in known if isfile(file)), *traces_in(path)]
 
 
 def traces_in(folder: Path) -> list[Path]:
     """List the traces of a directory: `.pvti`, or without any those of other formats."""
-    files = sorted(folder.iterdir()) if folder.is_dir() else []
-    named = [file for file in files if file.suffix == TRACE_SUFFIX and file.is_file()]
+    files: list[Path] = []
+    with suppress(OSError):  # one that may not be listed
+        files = sorted(folder.iterdir()) if isdir(folder) else []
+    named = [file for file in files if file.suffix == TRACE_SUFFIX and isfile(file)]
     return named or [file for file in files if is_trace(file)]
 
 
 def has_report(path: Path) -> bool:
     """Tell whether a source is more than a host trace."""
-    if path.is_dir():
-        return any((path / name).is_file() for name in REPORT_FILES)
+    if isdir(path):
+        return any(isfile(path / name) for name in REPORT_FILES)
     return not is_trace(path)
 
 
 def is_source(path: Path) -> bool:
     """Tell whether a directory holds a report or a trace."""
-    return any((path / name).is_file() for name in REPORT_FILES[:5]) or bool(traces_in(path))
+    return any(isfile(path / name) for name in REPORT_FILES[:5]) or bool(traces_in(path))
 
 
 def sources(path: Path) -> list[Path]:
     """List the reports at a path: itself, and in a directory those below it."""
-    if not path.is_dir():
+    if not isdir(path):
         return [path]
     own = [path] if is_source(path) else []
     return [*own, *_below(path)] or [path]
@@ -98,7 +101,7 @@ def completions(roots: Sequence[Path], typed: str) -> list[str]:
     before = typed[: len(typed) - len(begun)]
     found: list[str] = []
     for root in roots:
-        for here in filter(Path.is_dir, within(root, folder or ("/" if before else "."))):
+        for here in filter(isdir, within(root, folder or ("/" if before else "."))):
             found += (before + name for name in _named(here, begun, root))
     typed_so = (name for name in dict.fromkeys(found) if as_text(name) == name)
     return list(islice(typed_so, MOST_COMPLETED))
@@ -125,7 +128,7 @@ def _named(folder: Path, begun: str, root: Path) -> Iterator[str]:
             fits = name.lower().startswith(begun.lower()) and name.startswith(".") <= hidden
             if not fits or not is_within(path.resolve(), [root]):
                 continue
-            if path.is_dir():
+            if isdir(path):
                 yield f"{name}/"
             elif name in REPORT_FILES[:5] or path.suffix == ".pop" or is_trace(path):
                 yield name

@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from os.path import exists, isfile  # false, too, of what may not be looked at
 from pathlib import Path
 from typing import TypeVar
 
@@ -83,7 +84,7 @@ class Store:
         self._answers: OrderedDict[Hashable, object] = OrderedDict()
         self._lock = threading.RLock()
         self.scan()
-        alone = [key for key, path in self._paths.items() if path.is_file()]
+        alone = [key for key, path in self._paths.items() if isfile(path)]
         alone = [key for key in alone if sources.is_trace(self._paths[key])]
         if 1 < len(alone) <= MOST_JOINED:
             self._joined.append(JOIN.join(alone))
@@ -111,10 +112,10 @@ class Store:
         both = zip(self._given, self._roots, strict=True)
         named = ((*each, path) for each in both for path in sources.within(each[1], text.strip()))
         for given, root, path in named:
-            if not path.exists():
+            if not exists(path):
                 continue
-            below = sources.sources(path) if path.is_dir() else [path]
-            found = [one for one in below if sources.is_source(one) or one.is_file()]
+            below = sources.sources(path)
+            found = [one for one in below if sources.is_source(one) or isfile(one)]
             if text.strip() and found:
                 with self._lock:
                     return self._add(_as_given(found[0], given, root), given)

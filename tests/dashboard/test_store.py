@@ -163,3 +163,23 @@ def test_reports_below_a_directory_with_a_trace_are_found(tmp_path: Path) -> Non
     (tmp_path / "run" / "host.pvti").write_bytes(b"")
     write_report(tmp_path / "run" / "training")
     assert Store([tmp_path / "run"]).keys == ["run", "training"]
+
+
+def test_directory_that_may_not_be_looked_into_keeps_no_other_from_being_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report, closed = write_report(tmp_path / "report"), write_report(tmp_path / "closed")
+    stat = os.stat
+
+    def refused(path: Path, **options: bool) -> os.stat_result:
+        """Look at a file as who may list a directory and not enter it."""
+        if closed in Path(path).parents:
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(os, "stat", refused)
+    store = Store([tmp_path])
+    assert store.keys == [report.name]
+    assert store.completions("closed/run/") == []
+    with pytest.raises(NotFoundError, match="no report there"):
+        store.find("closed/profile.pop")
