@@ -22,7 +22,7 @@ from pva.analysis.layers import software_layers
 PATH, TITLE = "/operations", "Operations"
 
 TABLE = "operations-table"
-NAME = Column("operation", "Operation", "name", 280, note="As the layer names it")
+NAME = Column("operation", "Operation", "name", 220, note="As the layer names it")
 # Columns to choose from, and whether each is shown at first.
 CHOICES: tuple[tuple[Column, bool], ...] = (
     (Column("programs", "Programs", "number", 100, "Programs that it was compiled into"), False),
