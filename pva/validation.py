@@ -20,7 +20,15 @@ Values = npt.NDArray[Any]
 NUMBER_LIMIT = 1 << 62  # sums of two numbers stay within 64 bits
 SIZE_LIMIT = 1 << 56  # of bytes and cycles: sums of a hundred stay within 64 bits
 TILE_LIMIT = 1 << 21  # of a machine; what is held by tile is of this length even when it is empty
-LIMITS = {"bytes": SIZE_LIMIT, "cycles": SIZE_LIMIT}
+# By unit, or by column: of what is added up over executions or compute sets, and of tiles.
+LIMITS = {
+    "bytes": SIZE_LIMIT,
+    "cycles": SIZE_LIMIT,
+    "compute_sets.flops": SIZE_LIMIT,
+    "compute_set_vertices.count": SIZE_LIMIT,
+    "control_code.tile": TILE_LIMIT,
+    "control_code.end_tile": TILE_LIMIT,
+}
 # What goes below zero, beside what says -1 for not known.
 SIGNED = {
     "steps.cycles_overlapped", "debug_contexts.id", "debug_contexts.parent",
@@ -97,7 +105,7 @@ def limits(data: Data, table: str, column: schema.Column) -> tuple[int, int]:
     refers = ROWS.get(key) or referred_table(column)
     if refers and data.has(refers):
         return -1 if column.optional or key in UNTOLD else 0, data.length(refers) - 1
-    most = LIMITS.get(column.unit, NUMBER_LIMIT)
+    most = LIMITS.get(key, LIMITS.get(column.unit, NUMBER_LIMIT))
     return -most if key in SIGNED else -1, most
 
 

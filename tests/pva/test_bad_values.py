@@ -51,6 +51,9 @@ def refused(action: Any) -> str:
         ("liveness_steps", "parent", 0, "liveness_steps.parent: row 0 contains itself"),
         ("written_programs", "parent", 3, "written_programs.parent: row 0 contains itself"),
         ("written_programs", "compute_set", 3, "found 3; rows of compute_sets are -1 to 2"),
+        ("compute_sets", "flops", 2**62, "compute_sets.flops are -1 to 72057594037927936"),
+        ("compute_set_vertices", "count", 2**62, "count are -1 to 72057594037927936"),
+        ("control_code", "tile", 2**62, "control_code.tile are -1 to 2097152"),
         ("written_results", "program", 14, "found 14; rows of programs are 0 to 13"),
     ],
 )
