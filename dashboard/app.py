@@ -176,11 +176,10 @@ def show(
     if shown == now and asked_by != "reload":
         return no_update, links, no_update, no_update, None, no_update
     stays = shown is not None and shown | {"stamp": now["stamp"]} == now
-    if shown and not stays and asked_by == "watch":  # another page is on its way
-        raise PreventUpdate
     if stays and asked_by != "reload" and _follows(path):
         return no_update, links, no_update, no_update, None, now
-    note = _notice(key, asked_by, changed=shown is not None and shown["stamp"] != now["stamp"])
+    # Where the watch asks while another page is on its way, the browser drops that answer for this.
+    note = _notice(key, asked_by, changed=stays and shown != now)
     return _page(store, chosen), links, key, _target(store, key), note, now
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -100,3 +101,29 @@ def test_view_is_saved(open_page: Opener, tmp_path: Path, link: str, menu: str, 
     assert saved.value.suggested_filename.endswith(name)
     saved.value.save_as(tmp_path / "saved")
     assert (tmp_path / "saved").read_bytes().startswith(head)
+
+
+def test_a_page_is_shown_though_the_files_are_looked_at_while_it_is_made(
+    open_page: Opener,
+) -> None:
+    page = open_page("/summary?report=small")
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        """Keep the first answer to a click until another request has asked for the same."""
+        asked = route.request.post_data or ""
+        mine = "page.children" in asked
+        if mine and not held:
+            held.append(route)
+            return
+        route.continue_()
+        if mine and len(held) == 1:
+            held.append(route)
+
+    page.route("**/_dash-update-component*", hold)
+    page.locator(".nav-link[href^='/liveness']").click()
+    while len(held) < 2:
+        page.wait_for_timeout(100)
+    held[0].continue_()
+    expect(page.locator(".headlines").first).to_contain_text("live")
+    expect(page.locator(".nav-link[href^='/liveness']")).to_have_class("nav-link active")
