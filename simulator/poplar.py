@@ -76,6 +76,8 @@ if TYPE_CHECKING:
     from simulator.engine_report import printProfileSummary as printProfileSummary
     from simulator.poplibs.poprand import getHwSeeds as getHwSeeds
     from simulator.poplibs.poprand import setHwSeeds as setHwSeeds
+    from simulator.poplibs.popsys import cycleCount as cycleCount
+    from simulator.poplibs.popsys import cycleStamp as cycleStamp
     from simulator.profile.serialize import serializeToCBOR as serializeToCBOR
     from simulator.profile.serialize import serializeToJSON as serializeToJSON
 
@@ -88,6 +90,8 @@ stream_connection_error = HostAccessError
 
 # What loads the libraries, the formats or the viewers, from where when it is asked for.
 _LAZY = {
+    "cycleCount": "simulator.poplibs.popsys",
+    "cycleStamp": "simulator.poplibs.popsys",
     "getHwSeeds": "simulator.poplibs.poprand",
     "printExecutionSummary": "simulator.engine_report",
     "printGraphSummary": "simulator.engine_report",
@@ -165,6 +169,8 @@ __all__ = [
     "Vertex",
     "append",
     "concat",
+    "cycleCount",
+    "cycleStamp",
     "getHwSeeds",
     "graph_connection_error",
     "graph_memory_allocation_error",

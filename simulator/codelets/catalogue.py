@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 from simulator.codelets.catalogue_data import DATA
-from simulator.codelets.catalogue_others import POPLIN, POPRAND, RUN_TIME
+from simulator.codelets.catalogue_others import POPLIN, POPRAND, POPSYS, RUN_TIME
 from simulator.codelets.catalogue_pooling import NORMS, POOLING
 from simulator.codelets.catalogue_popnn import POPNN
 from simulator.codelets.catalogue_popops import POPOPS
 from simulator.codelets.vertex_cost import VertexCost
 
 CATALOGUE: tuple[VertexCost, ...] = (
-    POPOPS + POPLIN + POPNN + POOLING + NORMS + POPRAND + RUN_TIME + DATA
+    POPOPS + POPLIN + POPNN + POOLING + NORMS + POPRAND + POPSYS + RUN_TIME + DATA
 )
 
 

@@ -1,7 +1,8 @@
-"""Rows of the catalogue: vertex types of poplin, poprand and Poplar's run-time library."""
+"""Rows of the catalogue: vertex types of poplin, poprand, popsys and Poplar's run-time library."""
 
 from __future__ import annotations
 
+from simulator.codelets import clock
 from simulator.codelets import convolution_cycles as convolution
 from simulator.codelets import copy_cycles as copies
 from simulator.codelets import random_cycles as random
@@ -11,6 +12,7 @@ from simulator.codelets.vertex_cost import VertexCost, row, supervisor
 
 _POPLIN = "PopLibs lib/poplin/PerformanceEstimation.hpp"
 _POPRAND = "PopLibs lib/poprand/poprandCycleEstimators.cpp"
+_POPSYS = "PopLibs lib/popsys/popsysCycleEstimators.cpp of 2019"
 _GUIDE = "closed source; cycles observed in the user guide's sample"
 _CLOSED = "closed source; our estimate after means in the user guide's sample"
 _LAYERS = "in weights out"
@@ -118,6 +120,11 @@ POPRAND: tuple[VertexCost, ...] = (
         (12, 28),
     ),
     supervisor("poprand::SetSeedSupervisor", "seed", random.set_seed, _POPRAND, (12, 28)),
+)
+
+POPSYS: tuple[VertexCost, ...] = (
+    supervisor("popsys::TimeItStart", "out", clock.start_cycles, _POPSYS, (4, 40)),
+    supervisor("popsys::TimeItEnd", "startCount out", clock.end_cycles, _POPSYS, (8, 76)),
 )
 
 RUN_TIME: tuple[VertexCost, ...] = (

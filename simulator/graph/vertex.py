@@ -154,7 +154,10 @@ class Field:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Codelet:
-    """A vertex type: its name, cost in bytes, and how a whole group of its vertices computes."""
+    """A vertex type: its name, cost in bytes, and how a whole group of its vertices computes.
+
+    One that `reads_clock` finds the clocks of the tiles among the registers.
+    """
 
     name: str
     compute: Callable[[Operands], dict[str, Array]]
@@ -163,6 +166,7 @@ class Codelet:
     code_bytes: int = 100
     flops: Callable[[VertexGroup], IntArray] | None = None
     kind: Literal["user", "library", "copy"] = "library"
+    reads_clock: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,6 +9,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from simulator.codelets.clock import CLOCKS
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
 from simulator.graph.program import (
@@ -23,7 +24,7 @@ from simulator.graph.program import (
 )
 from simulator.graph.streams import RemoteBuffer, Stream
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import Array
+from simulator.graph.types import Array, IntArray
 from simulator.graph.vertex import Operands, VertexGroup
 from simulator.runtime.host_streams import HostStreams
 from simulator.runtime.remote_buffers import RemoteBuffers
@@ -91,6 +92,10 @@ class ValueRunner:
     def print_to(self, text: TextIO) -> None:
         """Send what PrintTensor prints to this stream."""
         self._text = text
+
+    def tell_clocks(self, clocks: tuple[IntArray, IntArray]) -> None:
+        """Say what the clocks of all tiles are before and after what runs next."""
+        self._registers[CLOCKS] = clocks
 
     def run(self, action: Program) -> None:
         """Execute one node that has nothing below it."""

@@ -6,7 +6,7 @@ that deep programs meet no limit. A walk stops where replicas have to meet.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,9 @@ from simulator.runtime.execute import ValueRunner
 
 MOST_ROWS = 1 << 26  # programs that a run executes one after another; they take about 1 GB
 NOTHING = np.zeros(0, dtype=np.int64)
+# Of all steps of a run until now: the clocks of the tiles before and after the last of them.
+Clocks = tuple[IntArray, IntArray]
+Watch = Callable[[Sequence[IntArray]], Clocks]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +40,19 @@ class Flow:
     def __init__(self, lowered: Lowered) -> None:
         self._programs = lowered.programs
         self._functions = lowered.functions
-        self._decides = _decides(lowered)
+        self._reads_clock = _reads_clock(lowered)
+        self._decides = _decides(lowered, self._reads_clock)
         self._is_step = np.array([p.type in STEP_TYPES for p in lowered.programs])
         self._has_values = np.array([p.action is not None for p in lowered.programs])
         self._orders: dict[tuple[int, int], _Order] = {}
 
     def walk(
-        self, chosen: int, values: ValueRunner, replicas: int
+        self, chosen: int, values: ValueRunner, replicas: int, watch: Watch
     ) -> Generator[CrossReplicaCopy, None, IntArray]:
         """Run the user's program at row `chosen`; give the rows of its steps in their order.
 
-        Yields every copy between replicas of the whole graph, for all of them to be there.
+        Yields every copy between replicas of the whole graph, for all of them to be there. Vertices
+        that read a clock are told what `watch` says of the steps until then.
         """
         trace: list[IntArray] = []
         taken = 0
@@ -64,6 +69,8 @@ class Flow:
                 taken += len(order.steps)
                 if taken > MOST_ROWS:
                     raise self._endless(above for above, _ in waiting)
+                if self._reads_clock[row]:
+                    values.tell_clocks(watch(trace))
                 yield from self._run(order.values, values, replicas)
         return np.concatenate(trace) if trace else NOTHING
 
@@ -129,10 +136,19 @@ def _case(switch: Switch, compiled: int, values: ValueRunner) -> int:
     return cases.index(value) if value in cases else len(cases)
 
 
-def _decides(lowered: Lowered) -> list[bool]:
-    """Tell of every program whether what it runs depends on the values of tensors."""
+def _reads_clock(lowered: Lowered) -> list[bool]:
+    """Tell of every program whether its vertices read their tile's clock."""
+    reading = {group.compute_set for group in lowered.groups if group.codelet.reads_clock}
+    return [program.compute_set in reading for program in lowered.programs]
+
+
+def _decides(lowered: Lowered, apart: Sequence[bool]) -> list[bool]:
+    """Tell of every program whether what it runs depends on the values of tensors.
+
+    So do those around what is to run apart, at a time that is known.
+    """
     programs = lowered.programs
-    decides = [program.control is not None for program in programs]
+    decides = [program.control is not None or apart[row] for row, program in enumerate(programs)]
     above: list[list[int]] = [[] for _ in programs]
     for row in range(len(programs)):
         for child in children_of(programs, lowered.functions, row, -1):
@@ -143,7 +159,7 @@ def _decides(lowered: Lowered) -> list[bool]:
             if not decides[row]:
                 decides[row] = True
                 waiting.append(row)
-    return decides
+    return [found and not apart[row] for row, found in enumerate(decides)]
 
 
 def children_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns, time_ns
 
@@ -15,7 +16,7 @@ from simulator.compiler.executable import Executable, LoweredProgram
 from simulator.graph.types import IntArray
 from simulator.runtime.blocks import BlockRecorder, BlockRows
 from simulator.runtime.execute import ValueRunner
-from simulator.runtime.flow import Flow, meet
+from simulator.runtime.flow import Clocks, Flow, Watch, meet
 from simulator.runtime.timeline import Delays, Phase, Replay, replay, watch
 
 NO_TRACE = -1
@@ -92,7 +93,8 @@ class Runner:
     def _run_values(self, row: int) -> IntArray:
         """Run a program in every replica; give the steps of the profiled one."""
         count = len(self._values)
-        meetings = meet([self._flow.walk(row, values, count) for values in self._values])
+        walks = [self._flow.walk(row, v, count, self._lap()) for v in self._values]
+        meetings = meet(walks)
         while True:
             try:
                 copy = next(meetings)
@@ -102,6 +104,21 @@ class Runner:
             sent = [values.read(copy.src) for values in self._values]
             for sender, receiver in copy.replicaMap.items():
                 self._values[receiver].write(copy.dst, sent[sender])
+
+    def _lap(self) -> Watch:
+        """Give what follows the clocks of one replica through a run, as far as it has come."""
+        clock, taken = self._clock, 0
+
+        def watched(trace: Sequence[IntArray]) -> Clocks:
+            nonlocal clock, taken
+            *until, last = (part.tolist() for part in trace[taken:])
+            order = [step for part in until for step in part]
+            before, _, _ = watch(clock, self._phases, order, self._delays)
+            clock, _, _ = watch(before, self._phases, last, self._delays)
+            taken = len(trace)
+            return before, clock
+
+        return watched
 
     def _tick(
         self, steps: IntArray, before: int, record: bool

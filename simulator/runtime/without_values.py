@@ -9,7 +9,7 @@ import numpy as np
 from simulator.graph.errors import PoplarError
 from simulator.graph.program import Program
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import Array
+from simulator.graph.types import Array, IntArray
 from simulator.runtime.execute import ValueRunner
 
 OPTION = "simulator.computeValues"
@@ -23,6 +23,9 @@ class NoValues(ValueRunner):
 
     def print_to(self, text: TextIO) -> None:
         """Print nothing."""
+
+    def tell_clocks(self, clocks: tuple[IntArray, IntArray]) -> None:
+        """Keep no clocks."""
 
     def run(self, action: Program) -> None:
         """Compute nothing."""
