@@ -201,13 +201,16 @@ class Lowering:
         return self.stored[name]
 
     def added(self, name: str) -> Tensor:
-        """Add an input, weight or constant where its readers want it."""
+        """Add an input, weight or constant where its readers want it, on the lowest of their IPUs.
+
+        That is where the gradients of a pipeline's readers come together.
+        """
         info, values = self.ir.infos[name], self.ir.constants.get(name)
-        laid_out = self.laid_out(name, name, DEEPEST)
-        readers = self.consumers.get(name, ())
-        graph = self.graphs[self.ipu_of(readers[0][0]) if readers else self.maker_ipu(name)]
+        readers = [self.ipu_of(node) for node, _ in self.consumers.get(name, ())]
+        ipu = min(readers, default=self.maker_ipu(name))
+        laid_out, graph = self.laid_out(name, name, ipu, DEEPEST), self.graphs[ipu]
         if values is None:
-            return laid_out or spread(graph, info, name)
+            return spread(graph, info, name) if laid_out is None else laid_out
         held = to_device(values, info, f"constant {name!r}")
         if laid_out is None:
             return constant(graph, info, held, name)
@@ -215,9 +218,11 @@ class Lowering:
             self.graph.setInitialValue(laid_out, held)
         return laid_out
 
-    def laid_out(self, name: str, called: str, depth: int) -> Tensor | None:
-        """Add a tensor as the first reader that cares wants it; None when none does."""
+    def laid_out(self, name: str, called: str, ipu: int, depth: int) -> Tensor | None:
+        """Add a tensor as the first reader on an IPU that cares wants it; None when none does."""
         for node, place in self.consumers.get(name, ()):
+            if self.ipu_of(node) != ipu:
+                continue
             operator = OPERATORS[node.key]
             call = self.call(replace(node, name=called), Program(), node.name)
             for before, given in enumerate(node.inputs[:place]):
@@ -226,7 +231,7 @@ class Lowering:
             if place in operator.layouts:
                 made = operator.layouts[place](call)
             elif operator.back is not None and place == 0 and depth:
-                behind = self.laid_out(node.outputs[0], called, depth - 1)
+                behind = self.laid_out(node.outputs[0], called, ipu, depth - 1)
                 made = None if behind is None else operator.back(call, behind)
             if made is not None:
                 return made

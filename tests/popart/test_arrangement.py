@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from models import model, node, prepared, tiny
+from models import model, node, outcome, prepared, tiny
 
 from simulator.graph.graph import Graph
 from simulator.graph.types import FLOAT
@@ -27,3 +27,10 @@ def test_weights_of_a_convolution_return_as_they_were() -> None:
     session.weightsToHost()
     session.readWeights({"w": found})
     np.testing.assert_array_equal(found, weights)
+
+
+def test_a_single_number_lies_as_its_reader_behind_a_view_wants_it() -> None:
+    nodes = [node("Unsqueeze", "w", "row", axes=[0]), node("Gather", "row places", "y")]
+    weights = {"w": np.float32(3), "places": np.int64([0, 0])}
+    (found,) = outcome(model(nodes, {}, ["y"], weights), {}, "y")
+    assert found.tolist() == [3, 3]

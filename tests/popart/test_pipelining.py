@@ -251,6 +251,18 @@ def test_few_micro_batches_change_the_weights_as_without_a_pipeline(factor: int)
     np.testing.assert_allclose(found[1], found[0], rtol=1e-3, atol=1e-4)
 
 
+def test_a_weight_of_two_stages_has_the_gradients_of_both() -> None:
+    x, w = (RANDOM.normal(size=(4, 4)).astype(np.float32) for _ in "xw")
+    nodes = [node("Add", "x w", "a"), node("MatMul", "a w", "y")]  # the later one lays w out
+    proto = model(nodes, {"x": [4, 4]}, ["y"], {"w": w})
+    loss = popart.IdentityLoss("y", "loss")
+    session = training(proto, ["Gradient___w"], 1, loss, ipus=2, pipelined=True)
+    ones = np.ones((4, 4))
+    expected = ones @ w.T + (x + w).T @ ones
+    found = values_of(session, {"x": x[None]})["Gradient___w"]
+    np.testing.assert_allclose(found.reshape(4, 4), expected, rtol=1e-4, atol=1e-5)
+
+
 def test_a_way_back_is_refused() -> None:
     builder = popart.Builder()
     x = builder.addInputTensor(popart.TensorInfo("FLOAT", [2]))
