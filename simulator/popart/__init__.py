@@ -18,7 +18,20 @@ from simulator.popart.devices import DeviceInfo, DeviceManager
 from simulator.popart.errors import popart_exception
 from simulator.popart.logging import Logger, getLogger
 from simulator.popart.losses import IdentityLoss, L1Loss, NllLoss, ReductionType
-from simulator.popart.optimizers import SGD, ConstSGD
+from simulator.popart.optimizers import (
+    SGD,
+    Adam,
+    AdamMode,
+    Adaptive,
+    AdaptiveMode,
+    ClipNormSettings,
+    ConstSGD,
+    DataType,
+    Optimizer,
+    OptimizerValue,
+    SGDAccumulatorAndMomentum,
+    WeightDecayMode,
+)
 from simulator.popart.patterns import Patterns, PatternsLevel
 from simulator.popart.session import InferenceSession
 from simulator.popart.session_options import SessionOptions
@@ -27,10 +40,16 @@ from simulator.popart.training import TrainingSession
 
 __all__ = [
     "SGD",
+    "Adam",
+    "AdamMode",
+    "Adaptive",
+    "AdaptiveMode",
     "AnchorReturnType",
     "Builder",
+    "ClipNormSettings",
     "ConstSGD",
     "DataFlow",
+    "DataType",
     "DeviceInfo",
     "DeviceManager",
     "IdentityLoss",
@@ -39,13 +58,17 @@ __all__ = [
     "L1Loss",
     "Logger",
     "NllLoss",
+    "Optimizer",
+    "OptimizerValue",
     "Patterns",
     "PatternsLevel",
     "PyStepIO",
     "ReductionType",
+    "SGDAccumulatorAndMomentum",
     "SessionOptions",
     "TensorInfo",
     "TrainingSession",
+    "WeightDecayMode",
     "getLogger",
     "popart_exception",
 ]

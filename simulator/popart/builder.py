@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ from simulator.popart.ir import GRAPHCORE, IPU_ATTRIBUTE, ONNX
 from simulator.popart.operators.signatures import Signature, signatures
 from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, array_type
 
-OPSETS = {ONNX: 11, GRAPHCORE: 1}  # the newest that the user guide lists
+OPSETS = {ONNX: 10, GRAPHCORE: 1}  # those that PopART's builder begins with
+NEWEST = 11  # the last that the user guide lists
 IR_VERSION = 7
 
 
@@ -41,7 +43,7 @@ class Domain:
             args: Sequence[str],
             *positional: Any,
             debugPrefix: str = "",
-            num_outputs: int = 1,
+            debugContext: str = "",
             **attributes: Any,
         ) -> str | list[str]:
             names = [*signature.positional, "debugPrefix"]
@@ -49,9 +51,12 @@ class Domain:
                 found = f"{len(positional)} arguments after the inputs"
                 raise popart_exception(f"{method}: {found}; by position it takes {names}")
             given = dict(zip(names, positional, strict=False)) | attributes
-            name = str(given.pop("debugPrefix", "") or debugPrefix)
-            count = int(given.pop("num_outputs", num_outputs))
-            return self._builder.add(self._domain, signature, list(args), given, name, count)
+            name = str(given.pop("debugPrefix", "") or debugPrefix or debugContext)
+            asked = given.pop("num_outputs", None)  # then there is a list, also of one
+            made = self._builder.add(
+                self._domain, signature, list(args), given, name, _count(asked, method)
+            )
+            return [made] if asked is not None and isinstance(made, str) else made
 
         return add
 
@@ -76,12 +81,29 @@ class Builder:
         self._where: list[dict[str, int]] = []
         self.aiOnnx = Domain(self, ONNX)
         self.aiGraphcore = Domain(self, GRAPHCORE)
-        self.aiOnnxOpset11 = self.aiOnnx
         self.aiGraphcoreOpset1 = self.aiGraphcore
 
     def opset(self, domain: str) -> int:
         """Give the version of a domain's operator set."""
         return self._opsets[domain]
+
+    def __getattr__(self, name: str) -> Domain:
+        """Give the operators of an operator set of ONNX, the model's from then on: aiOnnxOpset9.
+
+        Raises popart_exception where nodes of another one are there already.
+        """
+        version = name.removeprefix("aiOnnxOpset")
+        if version == name or not version.isdecimal() or not 6 <= int(version) <= NEWEST:
+            raise AttributeError(f"Builder has no {name!r}")
+        if int(version) != self._opsets[ONNX]:
+            if any(not node.domain for node in self._graph.node):
+                raise popart_exception(
+                    f"{name}: the model has nodes of operator set {self._opsets[ONNX]}; one is "
+                    "needed for all"
+                )
+            self._opsets[ONNX] = int(version)
+            self.aiOnnx = Domain(self, ONNX)
+        return self.aiOnnx
 
     # Tensors
     def addInputTensor(
@@ -234,6 +256,15 @@ class Builder:
             file.write(self.getModelProto())
 
 
+def _count(asked: Any, method: str) -> int:
+    """Give the number of outputs that are asked for; 1 where none is."""
+    if asked is None:
+        return 1
+    if not isinstance(asked, int) or isinstance(asked, bool) or asked < 1:
+        raise popart_exception(f"{method}: num_outputs is {asked!r}; at least 1 is needed")
+    return asked
+
+
 def _value(name: str, info: TensorInfo) -> onnx.ValueInfoProto:
     number = ELEMENT_TYPES[info.type].onnx
     return helper.make_tensor_value_info(name, number, info.dims)
@@ -250,6 +281,8 @@ def _type_number(name: Any) -> int:
 
 def _attribute(value: Any) -> Any:
     """Give an attribute's value as ONNX takes it."""
+    if isinstance(value, Enum):
+        return value.value
     if isinstance(value, np.ndarray):
         return onnx.numpy_helper.from_array(value)
     if isinstance(value, str | bytes):

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from simulator.graph.program import Copy, If
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import ONNX, Ir, Node
-from simulator.popart.losses import Loss, NllLoss, lower_loss, node_of
+from simulator.popart.ir import GRAPHCORE, ONNX, Ir, Node
 from simulator.popart.lowering import Lowering
 from simulator.popart.operators.backward import zeros
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.layer_gradients import GRADIENTS
+from simulator.popart.operators.losses import through_softmax
 from simulator.poplibs import popops
 
 ALL_OUTPUTS = ("LSTM", "Split")  # whose gradients take those of all outputs
@@ -29,8 +30,12 @@ def dependent(ir: Ir, weights: Iterable[str]) -> set[str]:
     found = set(weights)
     for node in ir.nodes:
         if node.key not in FLAT and any(name in found for name in node.reads):
-            found.update(filter(None, node.outputs))
+            found.update(name for name in node.outputs if name and _is_float(ir, name))
     return found
+
+
+def _is_float(ir: Ir, name: str) -> bool:
+    return ir.infos[name].device.numpy.kind == "f"
 
 
 def asked_for(anchors: Iterable[str]) -> list[str]:
@@ -38,20 +43,20 @@ def asked_for(anchors: Iterable[str]) -> list[str]:
     return [name.removeprefix(PREFIX) for name in anchors if name.startswith(PREFIX)]
 
 
-def check_trainable(ir: Ir, losses: Sequence[Loss], asked: Iterable[str], what: str) -> None:
+def check_trainable(ir: Ir, losses: Sequence[str], asked: Sequence[str], what: str) -> None:
     """Raise popart_exception for a node between weights and losses that has no gradient.
 
     So it is between losses and the tensors whose gradients are asked for, each of which needs one.
     """
-    wanted = {loss.inputs[0] for loss in losses}
-    if not wanted & dependent(ir, ir.weights):
+    wanted = set(losses)
+    if not wanted & dependent(ir, ir.weights) and not asked:
         raise popart_exception(f"{what}: no loss depends on a weight; there is nothing to train")
     _check_nodes(ir, set(wanted), dependent(ir, {*ir.weights, *asked}), what)
     made = {name for node in backward_nodes(ir, losses, asked) for name in node.outputs}
     for name in asked:
         if name not in wanted and f"{PREFIX}{name}" not in made:
             raise popart_exception(f"{what}: anchor {PREFIX + name!r}: no loss depends on {name!r}")
-        if ir.infos[name].device.numpy.kind != "f":
+        if not _is_float(ir, name):
             raise popart_exception(
                 f"{what}: anchor {PREFIX + name!r}: {name!r} is {ir.infos[name]}; only floats have "
                 "a gradient"
@@ -78,62 +83,51 @@ def _check_outputs(ir: Ir, node: Node, wanted: set[str], what: str) -> None:
     if node.branches or node.operator in ALL_OUTPUTS:
         return
     for name in wanted.intersection(filter(None, node.outputs[1:])):
-        if ir.infos[name].device.numpy.kind == "f":
+        if _is_float(ir, name):
             raise popart_exception(
                 f"{what}: {node} has no gradient of its output {name!r}, on which a loss depends"
             )
 
 
-def lower_losses(
-    lowering: Lowering,
-    losses: Sequence[Loss],
-    prog: Program,
-    *,
-    direct: bool = True,
-    asked: Container[str] = (),
-) -> list[tuple[Call, str, Tensor]]:
-    """Add the losses to a program; give the gradient of what each reads, with its call.
-
-    Where a softmax alone makes the probabilities, the gradient is that of its input, when `direct`:
-    nothing is divided by small probabilities, unless their gradient is asked for.
-    """
-    found = []
-    for loss in losses:
-        node = node_of(loss)
-        with lowering.scope(node):
-            call = lowering.loss_call(node, prog)
-            total, gradient, below = lower_loss(call, loss)
-        lowering.made[loss.name] = total.reshape([])
-        short = direct and loss.inputs[0] not in asked
-        softmax = _softmax_alone(lowering.ir, loss) if short else None
-        if softmax is not None and below is not None:
-            found.append((call, softmax.inputs[0], below))
-        else:
-            found.append((call, loss.inputs[0], gradient))
-    return found
-
-
-def joined_gradients(
-    lowering: Lowering, parts: Iterable[tuple[Call, str, Tensor]]
+def seeded(
+    lowering: Lowering, losses: Iterable[str], scales: Sequence[Tensor | float], prog: Program
 ) -> dict[str, Tensor]:
-    """Give the gradient of each tensor that losses read, once the way back has begun."""
+    """Give the gradient of each loss: the loss scaling, on the IPU where the loss is."""
     found: dict[str, Tensor] = {}
-    for call, name, gradient in parts:
-        _add(lowering, call, found, name, gradient)
+    for name in losses:
+        info, ipu = lowering.ir.infos[name], lowering.maker_ipu(name)
+        graph, scale, label = lowering.graphs[ipu], scales[ipu], f"{PREFIX}{name}"
+        if isinstance(scale, Tensor):
+            at = lowering.program(ipu, prog)
+            if scale.dtype != info.device:
+                scale = popops.cast(graph, scale, info.device, at, label)
+            found[name] = scale.reshape(info.dims)
+        else:
+            found[name] = graph.addConstant(info.device, info.dims, scale, label)
+            graph.setTileMapping(found[name], 0)
     return found
 
 
-def _softmax_alone(ir: Ir, loss: Loss) -> Node | None:
-    """Give the softmax whose output a likelihood, and nothing else, reads; of whole rows."""
-    if not isinstance(loss, NllLoss) or loss.probs in {name for n in ir.nodes for name in n.inputs}:
-        return None
+def direct_ways(ir: Ir, asked: Container[str]) -> dict[str, str]:
+    """Give, by the likelihoods that alone read what a softmax makes, the input of the softmax.
+
+    Their gradients go there at once: nothing is divided by small probabilities. Not those of
+    probabilities whose own gradient is asked for.
+    """
+    readers = Counter(name for node in ir.nodes for name in node.reads)
+    makers = {name: node for node in ir.nodes for name in node.outputs}
+    found = {}
     for node in ir.nodes:
-        if loss.probs in node.outputs and node.key == (ONNX, "Softmax"):
-            rank = len(ir.infos[loss.probs].dims)
-            default = 1 if node.version < 13 else -1
-            axis = int(node.attributes.get("axis", default)) % rank
-            return node if axis == rank - 1 else None
-    return None
+        if node.key != (GRAPHCORE, "Nll") or node.attributes.get("inputIsLogProbability", 0):
+            continue
+        probs = node.inputs[0]
+        maker = makers.get(probs)
+        if maker is None or maker.key != (ONNX, "Softmax") or readers[probs] > 1 or probs in asked:
+            continue
+        rank, default = len(ir.infos[probs].dims), 1 if maker.version < 13 else -1
+        if int(maker.attributes.get("axis", default)) % rank == rank - 1:  # of whole rows
+            found[node.name] = maker.inputs[0]
+    return found
 
 
 def _add(
@@ -154,11 +148,16 @@ def _add(
 
 
 def lower_backward(
-    lowering: Lowering, found: dict[str, Tensor], prog: Program, changed: Iterable[str]
+    lowering: Lowering,
+    found: dict[str, Tensor],
+    prog: Program,
+    changed: Iterable[str],
+    direct: Mapping[str, str] | None = None,
 ) -> None:
     """Add the gradients of all nodes to a program; `found` grows by those of all tensors.
 
-    `changed` are the tensors, weights above all, that can change and whose gradients are wanted.
+    `changed` are the tensors, weights above all, that can change and whose gradients are wanted;
+    `direct` is what `direct_ways` gives.
     """
     moving = dependent(lowering.ir, changed)
     for node in reversed(lowering.ir.nodes):
@@ -174,7 +173,11 @@ def lower_backward(
         )
         call.needed = [name in moving for name in node.inputs]
         with lowering.scope(node):
-            if node.branches:
+            way = (direct or {}).get(node.name)
+            if way is not None:
+                grad = lowering.carried(found[node.outputs[0]], ipu, call.prog, f"{call.name}/In")
+                gradients = [(way, through_softmax(call, grad))]
+            elif node.branches:
                 gradients = of_branches(lowering, call, node, found, moving)
             else:
                 gradients = _of_node(lowering, call, node, found)
@@ -251,11 +254,11 @@ def _of_branch(
     return {name: inside[name] for name in branch.captured() if name in inside and name in moving}
 
 
-def backward_nodes(ir: Ir, losses: Sequence[Loss], asked: Iterable[str]) -> list[Node]:
+def backward_nodes(ir: Ir, losses: Sequence[str], asked: Iterable[str]) -> list[Node]:
     """Give the nodes of the backward pass as a graph would show them, the last layer's first."""
     moving = dependent(ir, {*ir.weights, *asked})
-    found = [node_of(loss) for loss in losses]
-    wanted = {loss.inputs[0] for loss in losses}
+    found: list[Node] = []
+    wanted = set(losses)
     for node in reversed(ir.nodes):
         inputs = [name for name in dict.fromkeys(node.reads) if name in moving]
         if not wanted.intersection(node.outputs) or not inputs:

@@ -132,22 +132,6 @@ class Lowering:
             except PoplarError as error:
                 raise popart_exception(f"{node}: {error}") from error
 
-    def loss_call(self, node: Node, prog: Program) -> Call:
-        """Give the call of a loss, which is no node of the model, with its inputs."""
-        infos: list[TensorInfo | None] = [self.ir.infos[name] for name in node.inputs]
-        outputs = [self.ir.infos[name] for name in node.outputs]
-        ipu = self.maker_ipu(node.inputs[0])
-        prog = self.program(ipu, prog)
-        # An input that no node reads comes to where the loss is.
-        alone = [
-            name for name in node.inputs if name in self.ir.inputs and name not in self.consumers
-        ]
-        self.makers |= dict.fromkeys((*node.outputs, *alone), ipu)
-        inputs: list[Tensor | None] = [self.on_ipu(name, ipu, prog) for name in node.inputs]
-        nothing: list[Array | None] = [None] * len(infos)
-        given = (self.graphs[ipu], prog, node, inputs, infos, outputs, nothing)
-        return Call(*given, self.options, partial(self.branch, ipu), self.training)
-
     def maker_ipu(self, name: str) -> int:
         """Give the IPU of the node that makes a tensor."""
         return self.makers.get(name, self.home)

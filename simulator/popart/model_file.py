@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableSequence, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -177,15 +177,23 @@ def weights_of(model: onnx.ModelProto, what: str, folder: Path | None) -> dict[s
 
 
 def write_model(
-    model: onnx.ModelProto, weights: Mapping[str, Array | None], path: str | Path
+    model: onnx.ModelProto,
+    weights: Mapping[str, Array | None],
+    path: str | Path,
+    more: Iterable[str] = (),
 ) -> None:
-    """Write a model with other values of its weights; raises popart_exception."""
+    """Write a model with other values of its weights, and `more`; raises popart_exception."""
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     for tensor in changed.graph.initializer:
         values = weights.get(tensor.name)
         if values is not None:
             tensor.CopyFrom(onnx.numpy_helper.from_array(values, tensor.name))
+    stored = {tensor.name for tensor in changed.graph.initializer}
+    for name in more:
+        values = weights[name]
+        if name not in stored and values is not None:
+            changed.graph.initializer.append(onnx.numpy_helper.from_array(values, name))
     try:
         Path(path).write_bytes(changed.SerializeToString())
     except OSError as error:

@@ -20,15 +20,15 @@ from simulator.popart.arrangement import arranged, restored
 from simulator.popart.dataflow import DataFlow, PyStepIO
 from simulator.popart.devices import DeviceInfo
 from simulator.popart.errors import popart_exception
-from simulator.popart.gradients import PREFIX, lower_losses
+from simulator.popart.gradients import PREFIX
 from simulator.popart.importing import import_model
 from simulator.popart.ir import Node
 from simulator.popart.logging import log
-from simulator.popart.losses import Loss, add_losses
+from simulator.popart.losses import Loss, add_losses, losses_of
 from simulator.popart.lowering import Lowering, Progress
 from simulator.popart.model_file import Model, read_model, weights_of, write_model
-from simulator.popart.optimizers import SGD
-from simulator.popart.patterns import SOFTMAX, Patterns, apply
+from simulator.popart.optimizers import Optimizer
+from simulator.popart.patterns import Patterns, apply
 from simulator.popart.pipeline import Pipeline, check_pipeline, pipeline_of
 from simulator.popart.pipeline_steps import cycles_of
 from simulator.popart.placement import place_nodes
@@ -64,7 +64,7 @@ class InferenceSession:
         deviceInfo: DeviceInfo | None = None,
         inputShapeInfo: InputShapeInfo | None = None,
         userOptions: SessionOptions | None = None,
-        losses: Sequence[Loss] = (),
+        losses: Loss | str | Sequence[Loss | str] = (),
         patterns: Patterns | None = None,
         *,
         dataFeed: DataFlow | None = None,
@@ -86,9 +86,11 @@ class InferenceSession:
         if wrong:
             more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
             raise popart_exception(f"{wrong[0]}{more}")
-        self._what, self._losses = what, list(losses)
+        self._what, given_losses = what, losses_of(losses, what)
         self._patterns = patterns or Patterns()
-        kept = {*flow.anchors(), *(name for loss in self._losses for name in loss.inputs)}
+        kept = set(flow.anchors())
+        for loss in given_losses:
+            kept.update((loss,) if isinstance(loss, str) else loss.inputs)
         self._stages = dot.wanted(self._options.dotChecks)
         log(
             "session",
@@ -101,7 +103,7 @@ class InferenceSession:
         dot.dump_ir(self._ir)
         given = inputShapeInfo or InputShapeInfo()
         named = {name: given.get(name) for name in given.getAllTensorIds()}
-        add_losses(self._ir, self._losses, named, what)
+        self._losses = add_losses(self._ir, given_losses, named, what)
         if self.training:
             self._ir.infos |= {f"{PREFIX}{name}": i for name, i in self._ir.infos.items()}
         _check_anchors(what, self._flow.anchors(), self._ir.infos)
@@ -110,6 +112,7 @@ class InferenceSession:
         self._programs = Programs()
         self._uploaded = False
         self._around = Program(name="begin"), Program(name="end")  # of accumulated micro-batches
+        self._kept: dict[str, Tensor] = {}  # what an optimiser keeps between batches
         self._check_copies()
 
     def _check_copies(self) -> None:
@@ -153,7 +156,7 @@ class InferenceSession:
         weights = {
             name: lowering.stored[name] for name in self._ir.weights if name in lowering.stored
         }
-        parts.add_weights(made, graph, weights)
+        parts.add_weights(made, graph, {**weights, **self._kept})
         if isinstance(lowering, Pipeline) or factor > 1:
             lowering.finish(begin)
             cycles, last = cycles_of(made, graph, lowering, compute, (inputs, anchors), self._flow)
@@ -196,8 +199,6 @@ class InferenceSession:
     def _lower(self, lowering: Lowering, prog: Program) -> Mapping[str, Tensor]:
         """Add what a batch computes; give tensors beside those of the model."""
         lowering.lower(prog, self._progress)
-        direct = self._patterns.isPatternEnabled(SOFTMAX)
-        lower_losses(lowering, self._losses, prog, direct=direct)
         return {}
 
     def _write_dot(self, stage: str) -> None:
@@ -269,12 +270,14 @@ class InferenceSession:
     def modelToHost(self, path: str | Path) -> None:
         """Write the model with the weights of the device to a file."""
         self.weightsToHost()
-        write_model(self._model, self._weights, path)
+        write_model(self._model, self._weights, path, more=self._kept)
 
     def resetHostWeights(self, model: Model) -> None:
         """Take the weights of another model for the next `weightsFromHost`."""
         stored = weights_of(*read_model(model))
         for name, values in self._weights.items():
+            if name in self._kept and name not in stored:
+                continue  # the optimiser goes on with what it has
             found = stored.get(name)
             wanted = self._ir.infos[name].dims
             if found is None or found.shape != wanted:
@@ -285,9 +288,11 @@ class InferenceSession:
             self._weights[name] = found if values is None else found.astype(values.dtype)
 
     # Running
-    def updateOptimizer(self, optimizer: SGD) -> None:
+    def updateOptimizer(self, optimizer: Optimizer) -> None:
         """Refuse: without training there is no optimiser."""
         raise popart_exception("updateOptimizer: only a training session has an optimiser")
+
+    updateOptimizerFromHost = updateOptimizer
 
     def initAnchorArrays(self) -> dict[str, Array]:
         """Make an array for each anchor: [batches, micro-batches, replicas, *shape].

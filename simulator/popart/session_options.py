@@ -63,6 +63,12 @@ class SessionOptions:
         """Count the micro-batches of a change of the weights."""
         return int(self.accumulationFactor) if self.enableGradientAccumulation else 1
 
+    @property
+    def share(self) -> float:
+        """Give how much a sum of gradients counts: all, or what makes it their mean."""
+        mean = self.accumulationAndReplicationReductionType == "Mean"
+        return 1 / (self.factor * self.replicas) if mean else 1.0
+
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"SessionOptions has no option {name!r}; known: {', '.join(OPTIONS)}")
 

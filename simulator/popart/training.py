@@ -7,39 +7,35 @@ from typing import Any
 
 import numpy as np
 
-from simulator.graph.graph import Graph
+from simulator.graph.program import Copy
 from simulator.graph.program import Sequence as Program
+from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import FLOAT
-from simulator.popart import programs as parts
 from simulator.popart.errors import popart_exception
 from simulator.popart.gradients import (
     PREFIX,
     asked_for,
     backward_nodes,
     check_trainable,
-    joined_gradients,
+    direct_ways,
     lower_backward,
-    lower_losses,
+    seeded,
 )
 from simulator.popart.ir import Node
 from simulator.popart.losses import Loss
 from simulator.popart.lowering import Lowering
-from simulator.popart.optimizers import SGD, update
+from simulator.popart.optimizers import Optimizer
 from simulator.popart.patterns import SOFTMAX
-from simulator.popart.placement import brought, lies_on
-from simulator.popart.replicas import summed
 from simulator.popart.session import InferenceSession
-from simulator.poplibs import popops
-from simulator.poplibs.popops.expr import _1
-
-RATE, OPTIMIZER_FROM_HOST = "learningRate", "optimizerFromHost"
+from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo
+from simulator.popart.updates import OPTIMIZER_FROM_HOST, Updates, numbers_of
 
 
 class TrainingSession(InferenceSession):
     """A model whose weights a loss and an optimiser change in every batch.
 
-    TrainingSession(fnModel, dataFlow, losses, optimizer, deviceInfo, inputShapeInfo, userOptions)
+    TrainingSession(fnModel, dataFlow, loss, optimizer, deviceInfo, inputShapeInfo, userOptions). A
+    loss is the name of a scalar, or losses=[NllLoss(...)] are added to the model.
     """
 
     training = True
@@ -49,24 +45,50 @@ class TrainingSession(InferenceSession):
         self,
         fnModel: Any,
         dataFlow: Any = None,
-        losses: Sequence[Loss] = (),
-        optimizer: SGD | None = None,
+        loss: Loss | str | Sequence[Loss | str] = (),
+        optimizer: Optimizer | None = None,
         deviceInfo: Any = None,
         inputShapeInfo: Any = None,
         userOptions: Any = None,
+        patterns: Any = None,
+        *,
+        losses: Sequence[Loss | str] = (),
         **named: Any,
     ) -> None:
-        if not isinstance(optimizer, SGD):
-            raise popart_exception(f"TrainingSession: optimizer is {optimizer!r}; SGD is needed")
-        if not losses:
+        if not isinstance(optimizer, Optimizer):
+            raise popart_exception(
+                f"TrainingSession: optimizer is {optimizer!r}; SGD, Adam or Adaptive is needed"
+            )
+        if not loss and not losses:
             raise popart_exception("TrainingSession: without losses there is nothing to train")
-        self._optimizer, self._rate = optimizer, np.zeros(1, dtype=np.float32)
+        self._optimizer = optimizer
+        self._streams: dict[str, str] = {}  # number of the optimiser that can change -> handle
         options = {"inputShapeInfo": inputShapeInfo, "userOptions": userOptions, **named}
-        super().__init__(fnModel, dataFlow, deviceInfo, losses=losses, **options)
+        super().__init__(
+            fnModel, dataFlow, deviceInfo, losses=loss or losses, patterns=patterns, **options
+        )
         self._asked = asked_for(self._flow.anchors())
         check_trainable(self._ir, self._losses, self._asked, self._what)
+        self._check_optimizer(optimizer)
         self._trained = True
         self._write_dot("BWD0")
+
+    def _check_optimizer(self, optimizer: Optimizer) -> None:
+        """Raise popart_exception for weights that are not there, and norms that cannot be."""
+        named = [
+            *optimizer.specific(),
+            *(w for clip in optimizer.clips for w in clip.getWeightIds()),
+        ]
+        unknown = [name for name in named if name not in self._ir.weights]
+        if unknown:
+            raise popart_exception(
+                f"{self._what}: {type(optimizer).__name__}: {unknown[0]!r} is no weight"
+            )
+        if optimizer.clips and self._options.enablePipelining and self._options.factor == 1:
+            raise popart_exception(
+                f"{self._what}: ClipNormSettings in a pipeline whose weights change at different "
+                "times; gradient accumulation, by 2 at least, would be needed"
+            )
 
     def _backward(self) -> list[Node]:
         """Give the nodes of the backward pass, once they are known."""
@@ -76,90 +98,78 @@ class TrainingSession(InferenceSession):
     def _lower(self, lowering: Lowering, prog: Program) -> Mapping[str, Tensor]:
         """Add forward and backward pass, and the changes of the weights."""
         lowering.lower(prog, self._progress)
-        direct = self._patterns.isPatternEnabled(SOFTMAX)
-        losses = lower_losses(lowering, self._losses, prog, direct=direct, asked=self._asked)
+        self._keep_anchors(lowering, prog)
         lowering.turn()
-        found = joined_gradients(lowering, losses)
-        lower_backward(lowering, found, prog, {*self._ir.weights, *self._asked})
-        rate = self._add_rate(lowering)
-        for name in self._ir.weights:
-            if name in found:
-                self._change(lowering, name, found[name], rate, prog)
+        updates = Updates(self._optimizer, lowering, self._options, self._around)
+        found = seeded(lowering, self._losses, updates.loss_scaling(), prog)
+        direct = self._patterns.isPatternEnabled(SOFTMAX)
+        ways = direct_ways(self._ir, self._asked) if direct else {}
+        lower_backward(lowering, found, prog, {*self._ir.weights, *self._asked}, ways)
+        updates.add(found, self._ir.weights, prog)
+        self._streams = updates.handles
+        self._programs.programs[OPTIMIZER_FROM_HOST] = updates.from_host
+        self._begin_kept(updates)
         return {f"{PREFIX}{name}": gradient for name, gradient in found.items()}
 
-    def _change(
-        self,
-        lowering: Lowering,
-        name: str,
-        gradient: Tensor,
-        rates: Sequence[Tensor | float],
-        prog: Program,
-    ) -> None:
-        """Add the change of a weight, on the IPU where it is."""
-        graph, weight = lowering.graph, lowering.stored[name]
-        ipu = next(i for i in range(len(lowering.graphs)) if lies_on(graph, weight, i))
-        prog = lowering.program(ipu, prog)
-        kind = type(self._optimizer).__name__
-        with graph.debug_scope(name, "popart", weight=name, operator=kind):
-            near = lowering.carried(gradient, ipu, prog, f"{name}/Grad")
-            graph, near = lowering.graphs[ipu], near.reshape(weight.shape)
-            near, prog = self._reduced(graph, weight, near, prog, name)
-            update(graph, weight, near, rates[ipu], self._optimizer.decay, prog, name)
+    def _keep_anchors(self, lowering: Lowering, prog: Program) -> None:
+        """Copy the anchors that view weights, before these change."""
+        stored = [lowering.stored[name] for name in self._ir.weights if name in lowering.stored]
+        weights = {number for tensor in stored for number in variables_of(tensor)}
+        for name in self._flow.anchors():
+            tensor = lowering.made.get(name)
+            if tensor is not None and weights.intersection(variables_of(tensor)):
+                copy = lowering.graph.clone(tensor, f"{name}/Anchor")
+                at = lowering.program(lowering.maker_ipu(name), prog)
+                at.add(Copy(tensor, copy, name=f"{name}/Anchor"))
+                lowering.made[name] = copy
 
-    def _reduced(
-        self, graph: Graph, weight: Tensor, gradient: Tensor, prog: Program, name: str
-    ) -> tuple[Tensor, Program]:
-        """Give the gradient of all micro-batches and replicas, and where the weight changes."""
-        factor, replicas = self._options.factor, self._options.replicas
-        if factor > 1:
-            begin, end = self._around
-            total = graph.clone(weight, f"{name}/Accumulated")
-            popops.zero(graph, total, begin, f"{name}/Accumulated")
-            popops.addInPlace(graph, total, gradient, prog, f"{name}/Accumulate")
-            gradient, prog = total, end
-        if replicas > 1:
-            gradient = summed(graph, gradient, replicas, prog, name)
-        if (
-            factor * replicas > 1
-            and self._options.accumulationAndReplicationReductionType == "Mean"
-        ):
-            share = 1 / (factor * replicas)
-            gradient = popops.map(graph, _1 * share, [gradient], prog, f"{name}/Mean")
-        return gradient, prog
-
-    def _add_rate(self, lowering: Lowering) -> Sequence[Tensor | float]:
-        """Give the learning rate on each IPU: a number, or a tensor that the host can write."""
-        if self._optimizer.constant:
-            return [self._optimizer.rate] * len(lowering.graphs)
-        graph = lowering.graph
-        rate = graph.addVariable(FLOAT, [1], RATE)
-        graph.setTileMapping(rate, 0)
-        handle, copy = parts.host_to_device(graph, "optimizer", RATE, rate)
-        prog = Program(copy, name=OPTIMIZER_FROM_HOST)
-        self._programs.programs[OPTIMIZER_FROM_HOST] = prog
-        self._programs.rates = {RATE: handle}
-        return [brought(graph, rate, ipu, prog, RATE) for ipu in range(len(lowering.graphs))]
+    def _begin_kept(self, updates: Updates) -> None:
+        """Give what the optimiser keeps its first values, but for what the model has of it."""
+        self._kept = {}
+        for label, (key, name, tensor) in updates.kept.items():
+            kind = next(k for k, row in ELEMENT_TYPES.items() if row.device == tensor.dtype)
+            info = TensorInfo(kind, tensor.shape)
+            stored = self._weights.get(label)
+            if stored is not None and stored.shape != info.dims:
+                raise popart_exception(
+                    f"{self._what}: {label!r} is of shape {list(stored.shape)}; "
+                    f"{list(info.dims)} is needed"
+                )
+            self._ir.infos[label], self._kept[label] = info, tensor
+            weight = self._weights[name]
+            if stored is None and weight is not None:
+                first = self._optimizer.at_first(name, weight, key)
+                self._weights[label] = np.full(info.dims, first, dtype=info.host)
+            else:
+                self._weights[label] = stored
 
     # Running
-    def updateOptimizer(self, optimizer: SGD) -> None:
-        """Set another learning rate; `optimizerFromHost` copies it to the device."""
-        if not isinstance(optimizer, SGD) or optimizer.constant or self._optimizer.constant:
-            raise popart_exception("updateOptimizer: only the rate of an SGD can be changed")
-        if optimizer.decay != self._optimizer.decay:
-            raise popart_exception("updateOptimizer: the weight decay is part of the program")
+    def updateOptimizer(self, optimizer: Optimizer) -> None:
+        """Set other values of what may change; `optimizerFromHost` copies them to the device."""
+        if not isinstance(optimizer, Optimizer):
+            raise popart_exception(f"updateOptimizer: {optimizer!r} is no optimiser")
+        reason = optimizer.cannot_follow(self._optimizer)
+        if reason:
+            raise popart_exception(f"updateOptimizer: {reason}")
         self._optimizer = optimizer
 
     def optimizerFromHost(self) -> None:
-        """Copy the learning rate to the device."""
+        """Copy what may change of the optimiser to the device."""
         engine = self._loaded("optimizerFromHost")
-        if self._optimizer.constant:
+        if not self._streams:
             return
         if self._values:
-            self._rate[:] = self._optimizer.rate
-            engine.connectStream(self._programs.rates[RATE], self._rate)
+            numbers = numbers_of(self._optimizer, self._ir.weights, self._options)
+            for name, handle in self._streams.items():
+                engine.connectStream(handle, np.array([numbers[name]], dtype=np.float32))
         engine.run(self._programs.number(OPTIMIZER_FROM_HOST), OPTIMIZER_FROM_HOST)
 
+    def updateOptimizerFromHost(self, optimizer: Optimizer) -> None:
+        """Set other values of what may change, and copy them to the device."""
+        self.updateOptimizer(optimizer)
+        self.optimizerFromHost()
+
     def prepareDevice(self) -> None:
-        """Compile the model and load it, with the optimiser's learning rate."""
+        """Compile the model and load it, with the optimiser's values."""
         super().prepareDevice()
         self.optimizerFromHost()

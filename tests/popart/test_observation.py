@@ -120,7 +120,7 @@ def test_the_backward_pass_is_drawn_too(tmp_path: Path) -> None:
     flow = popart.DataFlow(1, [])
     popart.TrainingSession(SMALL, flow, deviceInfo=tiny(), userOptions=options, **given)
     text = (tmp_path / "bwd0.dot").read_text()
-    assert 'label="MulGrad\\nscale/Grad"' in text and 'label="L1Loss\\nloss"' in text
+    assert 'label="MulGrad\\nscale/Grad"' in text and 'label="L1\\nloss"' in text
 
 
 def test_the_tile_map_has_each_element_once(

@@ -217,7 +217,7 @@ def test_the_gradient_of_probabilities_divides_by_them() -> None:
 
 @pytest.mark.parametrize(
     ("anchor", "text"),
-    [("labels", "no loss depends on 'labels'"), ("i", r"'i' is INT32 \[1\]; only floats")],
+    [("x", "no loss depends on 'x'"), ("i", r"'i' is INT32 \[1\]; only floats")],
 )
 def test_an_anchor_that_has_no_gradient_is_refused_at_once(anchor: str, text: str) -> None:
     nodes = [node("Cast", "x", "i", to=onnx.TensorProto.INT32), node("Gather", "w i", "y"),

@@ -35,11 +35,18 @@ def summed_to(call: Call, tensor: Tensor, shape: Sequence[int]) -> Tensor:
         for axis, (have, want) in enumerate(zip(tensor.shape, padded, strict=True))
         if have != want
     ]
+    return (total(call, tensor, axes) if axes else tensor).reshape(shape)
+
+
+def total(call: Call, tensor: Tensor, axes: Sequence[int]) -> Tensor:
+    """Add up a gradient along axes, which go."""
     name = f"{call.name}/SumGrad"
-    total = tensor
-    if axes:
-        total = popops.reduce(call.graph, tensor, axes, Operation.ADD, call.prog, name)
-    return total.reshape(shape)
+    return popops.reduce(call.graph, tensor, list(axes), Operation.ADD, call.prog, name)
+
+
+def of_bias(call: Call, gradient: Tensor) -> Tensor:
+    """Give the gradient of the bias of each channel, which is axis 1."""
+    return total(call, gradient, [axis for axis in range(gradient.rank()) if axis != 1])
 
 
 def zeros(call: Call, like: Tensor, what: str = "zeros") -> Tensor:

@@ -8,8 +8,8 @@ from functools import reduce
 from simulator.graph.tensor import Tensor, broadcast_to
 from simulator.graph.types import element_count
 from simulator.popart.ir import GRAPHCORE, ONNX
-from simulator.popart.operators import fields, norms, resize, transposed
-from simulator.popart.operators.backward import Gradient, summed_to
+from simulator.popart.operators import fields, losses, norms, resize, transposed
+from simulator.popart.operators.backward import Gradient, of_bias, summed_to, total
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.placed_gradients import (
     of_dilated_average,
@@ -46,14 +46,8 @@ def of_convolution(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
         )
         found[1] = deltas.reshape(call[1].shape)
     if call.has(2):
-        axes = [axis for axis in range(grads[0].rank()) if axis != 1]
-        found[2] = _total(call, grads[0], axes)
+        found[2] = of_bias(call, grads[0])
     return found
-
-
-def _total(call: Call, tensor: Tensor, axes: list[int]) -> Tensor:
-    name = f"{call.name}/SumGrad"
-    return popops.reduce(call.graph, tensor, axes, Operation.ADD, call.prog, name)
 
 
 def of_max_pool(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
@@ -211,7 +205,7 @@ def of_layer_norm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 def _by_group(call: Call, tensor: Tensor, groups: int) -> Tensor:
     if tensor.numElements() == groups:
         return tensor
-    return _total(call, tensor.reshape((groups, tensor.numElements() // groups)), [1])
+    return total(call, tensor.reshape((groups, tensor.numElements() // groups)), [1])
 
 
 def of_dropout(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
@@ -265,4 +259,7 @@ GRADIENTS: dict[tuple[str, str], Gradient] = {
     (ONNX, "TopK"): of_top_k,
     (ONNX, "Upsample"): resize.of_resized,
     (GRAPHCORE, "GroupNormalization"): of_group_norm,
+    (GRAPHCORE, "IdentityLoss"): losses.of_identity,
+    (GRAPHCORE, "L1"): losses.of_absolute,
+    (GRAPHCORE, "Nll"): losses.of_likelihood,
 }

@@ -18,21 +18,20 @@ _GRAPHCORE: dict[str, tuple[tuple[str, ...], int]] = {
     "ConvFlipWeights": (("group",), 1),
     "Gelu": ((), 1),
     "GroupNormalization": (("num_groups", "epsilon"), 3),
+    "IdentityLoss": (("reduction",), 1),
+    "L1": (("lambda", "reduction"), 1),
     "LSTM": (("output_full_sequence",), 2),
+    "Nll": (("reduction", "ignoreIndex", "inputIsLogProbability"), 1),
     "PrintTensor": (("print_gradient", "title"), 1),
     "Scale": (("scale",), 1),
     "Square": ((), 1),
     "Subsample": (("strides",), 1),
 }
-# What may follow the inputs without a name, as PopART's methods have it.
-_POSITIONAL = {
-    "Cast": ("to",),
-    "Concat": ("axis",),
-    "Flatten": ("axis",),
-    "Gather": ("axis",),
-    "Split": ("num_outputs", "axis", "split"),
-    "Transpose": ("perm",),
-}
+# Methods whose names are not that of the operator in small letters.
+_METHODS = {
+    "And": "logical_and", "If": "logical_if", "L1": "l1loss", "Nll": "nllloss",
+    "Not": "logical_not", "Or": "logical_or", "Xor": "logical_xor",
+}  # fmt: skip
 _FEWEST = {"BatchNormalization": 1, "Dropout": 1, "MaxPool": 1, "LSTM": 3, "TopK": 2}
 
 
@@ -59,37 +58,35 @@ class Signature:
             )
 
 
-def method_of(operator: str) -> str:
-    """Give the builder's name of an operator: MaxPool is maxpool, LSTM lstm."""
-    return operator.lower()
-
-
 @cache
 def signatures(domain: str, opset: int) -> dict[str, Signature]:
-    """Give the methods of a domain by their names."""
+    """Give the methods of a domain by their names: MaxPool is maxpool, And logical_and."""
     made = {}
     for found, operator in OPERATORS:
         if found == domain:
             signature = _of_schema(operator, opset) if domain == ONNX else _of_table(operator)
             if signature is not None:
-                made[method_of(operator)] = signature
-    if domain == ONNX:
-        made["logical_and"], made["logical_or"] = made.pop("and"), made.pop("or")
-        made["logical_not"], made["logical_if"] = made.pop("not"), made.pop("if")
+                made[_METHODS.get(operator, operator.lower())] = signature
     return made
 
 
 def _of_table(operator: str) -> Signature:
     attributes, outputs = _GRAPHCORE[operator]
-    return Signature(operator, attributes, outputs)
+    return Signature(operator, attributes, outputs, positional=attributes)
 
 
 def _of_schema(operator: str, opset: int) -> Signature | None:
-    """Give an operator's method by ONNX's schema; None when the operator set has none."""
+    """Give an operator's method by ONNX's schema; None when the operator set has none.
+
+    By position it takes what has to be there first, else in the order of the alphabet, as PopART's
+    methods do; before them the number of outputs, where that is open.
+    """
     if not onnx.defs.has(operator, opset, ""):
         return None
     schema = onnx.defs.get_schema(operator, opset, "")
     outputs = _FEWEST.get(operator, max(schema.min_output, 1))
     attributes = tuple(schema.attributes)
+    ordered = sorted(attributes, key=lambda name: (not schema.attributes[name].required, name))
+    many = () if schema.min_output == schema.max_output else ("num_outputs",)
     counts = (schema.min_input, schema.max_input)
-    return Signature(operator, attributes, outputs, *counts, _POSITIONAL.get(operator, ()))
+    return Signature(operator, attributes, outputs, *counts, (*many, *ordered))

@@ -13,6 +13,7 @@ from simulator.popart.operators import (
     elementwise,
     fields,
     gru,
+    losses,
     norms,
     products,
     quantised,
@@ -235,7 +236,10 @@ _GRAPHCORE = {
     "ConvFlipWeights": _row("1", fields.flipped_weights),
     "Gelu": _row("1", elementwise.non_linearity(_GELU)),
     "GroupNormalization": _row("1", norms.group_norm),
+    "IdentityLoss": replace(_row("1", losses.identity), lacks=losses.lacks),
+    "L1": replace(_row("1", losses.absolute), lacks=losses.lacks),
     "LSTM": _row("1", recurrent.graphcore_lstm),
+    "Nll": replace(_row("1", losses.likelihood), lacks=losses.lacks),
     "PrintTensor": _row("1", control.printed),
     "Scale": _row("1", elementwise.scaled),
     "Square": _row("1", elementwise.expression(expr.Square)),
@@ -303,7 +307,10 @@ def _subsampled(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
 _INFERRED = {
     "ConvFlipWeights": _flipped,
     "GroupNormalization": _group_norm,
+    "IdentityLoss": losses.inferred,
+    "L1": losses.inferred,
     "LSTM": _lstm,
+    "Nll": losses.inferred,
     "Subsample": _subsampled,
 }
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simulator.graph.tensor import Tensor
+from simulator.popart.operators.backward import of_bias
 from simulator.popart.operators.call import Call, broadcast
 from simulator.poplibs import poplin, popops
-from simulator.poplibs.popops import Operation
 
 
 def params_of(call: Call) -> poplin.ConvParams:
@@ -86,8 +86,5 @@ def of_convolution(
         )
         made[1] = deltas.reshape(call[1].shape)
     if call.has(2):
-        axes = [axis for axis in range(grads[0].rank()) if axis != 1]
-        made[2] = popops.reduce(
-            call.graph, grads[0], axes, Operation.ADD, call.prog, f"{name}/SumGrad"
-        )
+        made[2] = of_bias(call, grads[0])
     return made

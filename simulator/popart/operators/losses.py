@@ -1,0 +1,173 @@
+"""Losses of ai.graphcore: what they are and what their gradients are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import INT, UNSIGNED_INT, element_count
+from simulator.popart.ir import Ir, Node
+from simulator.popart.operators.call import Call
+from simulator.popart.operators.reductions import reduced
+from simulator.popart.tensor_info import TensorInfo
+from simulator.poplibs import popnn, popops
+from simulator.poplibs.popops import Operation, expr
+from simulator.poplibs.popops.expr import Expr, _1, _2, _3
+
+REDUCTIONS = ("Sum", "Mean", "NoReduction")
+Share = Tensor | float
+
+
+def lacks(node: Node, ir: Ir) -> str:
+    """Say what of a loss does not fit."""
+    first = ir.infos[node.inputs[0]]
+    if first.device.numpy.kind != "f":
+        return f"{node.inputs[0]!r} is {first}; floats are needed"
+    reduction = node.attributes.get("reduction", "Mean")
+    if reduction not in REDUCTIONS:
+        return f"reduction {reduction!r}; known are {', '.join(REDUCTIONS)}"
+    if node.operator == "Nll":
+        labels = ir.infos[node.inputs[1]]
+        if labels.device not in (INT, UNSIGNED_INT) or labels.dims != first.dims[:-1]:
+            wanted = list(first.dims[:-1])
+            return f"labels are {labels}; integers {wanted} are needed for {first}"
+    return ""
+
+
+def inferred(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
+    """Give the type and shape of a loss."""
+    whole = node.attributes.get("reduction", "Mean") != "NoReduction"
+    dims = infos[0].dims[:-1] if node.operator == "Nll" else infos[0].dims
+    return [TensorInfo(infos[0].type, [] if whole else dims)]
+
+
+def _is_one(call: Call) -> bool:
+    """Tell whether the losses of samples become one."""
+    return str(call.attribute("reduction", "Mean")) != "NoReduction"
+
+
+def _share(call: Call, count: int) -> float:
+    mean = call.attribute("reduction", "Mean") == "Mean"
+    return 1 / max(count, 1) if mean else 1.0
+
+
+def _sum(call: Call, tensor: Tensor) -> Tensor:
+    if not tensor.rank():
+        return tensor
+    return reduced(call, tensor, list(range(tensor.rank())), Operation.ADD)
+
+
+def _times(one: Expr, factor: float) -> Expr:
+    return one if factor == 1 else one * factor
+
+
+# Likelihood
+def likelihood(call: Call) -> Tensor:
+    """Give minus the logarithm of what each sample's label has; of its logarithm, minus that.
+
+    popnn gives the gradient through a softmax with it: p - 1 at the label, p elsewhere.
+    """
+    data, labels = call[0], call[1].flatten()
+    samples = element_count(data.shape[:-1])
+    rows = data.reshape((samples, data.shape[-1]))
+    kept, ignored, share = None, call.attribute("ignoreIndex"), _share(call, samples)
+    if ignored is not None:
+        chosen = call.map(expr.NotEqual(_1, expr.Const(int(ignored), labels.dtype)), labels)
+        kept = call.cast(chosen, data.dtype)
+        nothing = -1 if labels.dtype == INT else popnn.MASKED_LABEL_CODE
+        masked = expr.Select(_1, expr.Const(nothing, labels.dtype), _2)
+        labels = call.map(masked, labels, chosen)
+    marks = call.graph.clone(rows, f"{call.name}/deltas")
+    if call.attribute("inputIsLogProbability", 0):
+        popops.encodeOneHot(call.graph, labels, marks, call.prog, f"{call.name}/OneHot")
+        each = reduced(call, call.map(-_1 * _2, rows, marks), [1], Operation.ADD)
+    else:
+        each = call.variable(data.dtype, [samples], "losses")
+        kind = popnn.CROSS_ENTROPY_LOSS
+        call.prog.add(popnn.calcLoss(call.graph, rows, labels, each, marks, kind, call.name))
+    whole: Share = share
+    if kept is not None and call.attribute("reduction", "Mean") == "Mean":
+        count = _sum(call, kept)
+        whole = call.map(1.0 / expr.Max(_1, expr.Const(1.0)), count)
+    if call.training:
+        call.saved = (marks, kept, whole)
+    if not _is_one(call):
+        return each.reshape(data.shape[:-1])
+    total = _sum(call, each)
+    if isinstance(whole, Tensor):
+        return call.map(_1 * _2, total, whole.reshape([])).reshape([])
+    return (total if whole == 1 else call.map(_1 * whole, total)).reshape([])
+
+
+def _reached(call: Call, grad: Tensor, share: Share) -> tuple[Tensor, float]:
+    """Give the gradient of each sample's loss, as a column or one for all, and a factor."""
+    if not _is_one(call):
+        return grad.reshape((grad.numElements(), 1)), 1.0
+    one = grad.reshape([1, 1])
+    if isinstance(share, Tensor):
+        return call.map(_1 * _2, one, share.reshape([1, 1])), 1.0
+    return one, share
+
+
+def of_likelihood(
+    call: Call, outputs: Sequence[Tensor], grads: Sequence[Tensor]
+) -> list[Tensor | None]:
+    """Give the gradient of the probabilities, or of their logarithms."""
+    marks, kept, share = call.saved
+    up, factor = _reached(call, grads[0], share)
+    rows = call[0].reshape(marks.shape)
+    if call.attribute("inputIsLogProbability", 0):
+        made = call.map(_times(-_1 * _2, factor), marks, up)
+    elif kept is None:
+        made = call.map(_times((_1 - _2) / _2 * _3, factor), marks, rows, up)
+    else:
+        valid = kept.reshape((marks.shape[0], 1))
+        _4 = expr.PlaceHolder(4)
+        made = call.map(_times((_1 - _2) / _2 * _3 * _4, factor), marks, rows, up, valid)
+    return [made.reshape(call[0].shape), None]
+
+
+def through_softmax(call: Call, grad: Tensor) -> Tensor:
+    """Give the gradient of what a softmax made the probabilities of: nothing is divided."""
+    marks, _, share = call.saved
+    up, factor = _reached(call, grad, share)
+    return call.map(_times(_1 * _2, factor), marks, up).reshape(call[0].shape)
+
+
+# Others
+def absolute(call: Call) -> Tensor:
+    """Give `lambda` times the absolute values."""
+    data, scale = call[0], float(call.attribute("lambda", 1.0))
+    each = call.map(_times(expr.Abs(_1), scale * _share(call, data.numElements())), data)
+    return _sum(call, each).reshape([]) if _is_one(call) else each
+
+
+def of_absolute(
+    call: Call, outputs: Sequence[Tensor], grads: Sequence[Tensor]
+) -> list[Tensor | None]:
+    """Give the gradient of absolute values: their sign."""
+    data = call[0]
+    factor = float(call.attribute("lambda", 1.0)) * _share(call, data.numElements())
+    grad = grads[0].reshape([1] * data.rank()) if _is_one(call) else grads[0]
+    return [call.map(_times(expr.Signum(_1) * _2, factor), data, grad)]
+
+
+def identity(call: Call) -> Tensor:
+    """Give the sum or the mean of what is a loss already."""
+    data = call[0]
+    if not _is_one(call):
+        return data
+    share, total = _share(call, data.numElements()), _sum(call, data)
+    return (total if share == 1 else call.map(_1 * share, total)).reshape([])
+
+
+def of_identity(
+    call: Call, outputs: Sequence[Tensor], grads: Sequence[Tensor]
+) -> list[Tensor | None]:
+    """Spread the gradient of the loss over what it was made of."""
+    data, grad = call[0], grads[0]
+    if not _is_one(call):
+        return [grad]
+    share = _share(call, data.numElements())
+    one = grad if share == 1 else call.map(_1 * share, grad)
+    return [one.reshape([1]).broadcast(data.numElements(), 0).reshape(data.shape)]

@@ -1,0 +1,31 @@
+"""The types that an optimiser keeps its tensors in."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from simulator.popart.errors import popart_exception
+
+
+class DataType(Enum):
+    """PopART's types; UNDEFINED is the type of the weight."""
+
+    FLOAT = "FLOAT"
+    FLOAT16 = "FLOAT16"
+    UNDEFINED = ""
+
+
+class WeightDecayMode(Enum):
+    """Whether the decay takes from the weight, or is added to its gradient."""
+
+    Decay = "Decay"
+    L2Regularization = "L2Regularization"
+
+
+def type_of(given: DataType | str) -> str:
+    """Give the name of a type of floats, "" for the weight's own; raises popart_exception."""
+    name = given.value if isinstance(given, DataType) else str(given)
+    known = [kind.value for kind in DataType]
+    if name not in known:
+        raise popart_exception(f"an optimiser keeps FLOAT or FLOAT16, not {given!r}")
+    return name

@@ -1,0 +1,241 @@
+"""What an optimiser is given: parameters of all weights and of some, which may change or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, ClassVar, NamedTuple
+
+from simulator.graph.types import Array
+from simulator.popart.errors import popart_exception
+from simulator.popart.optimizers.step import Step
+from simulator.popart.optimizers.types import DataType, type_of
+
+LOSS_SCALING = "lossScaling"
+REPLICAS = "replicas"  # whose gradients the velocity adds up, where it accumulates them
+PLAIN = (LOSS_SCALING, "nesterov")  # parameters whose keys are their names; others have "default"
+POSITIVE = ("eps", "lossScaling", "velocityScaling", "maxWeightNorm")
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizerValue:
+    """A parameter: its value, and whether it is part of the program."""
+
+    value: float
+    constant: bool = True
+
+    def val(self) -> float:
+        return self.value
+
+    def isConst(self) -> bool:
+        return self.constant
+
+
+Given = OptimizerValue | float | Sequence[Any]
+
+
+class Compound(NamedTuple):
+    """What a program computes with: a number made of parameters, on the host."""
+
+    name: str
+    parameters: str
+    make: Callable[..., float]
+
+
+class Scalar(NamedTuple):
+    """A compound of a weight: the name of its tensor, its number, whether that may change."""
+
+    tensor: str
+    number: float
+    constant: bool
+
+
+def key_of(parameter: str) -> str:
+    """Give the key of a parameter: learningRate is defaultLearningRate."""
+    return parameter if parameter in PLAIN else f"default{parameter[0].upper()}{parameter[1:]}"
+
+
+def value_of(given: Any, what: str, *, constant: bool = True) -> OptimizerValue:
+    """Give a parameter that comes as a number, as (number, constant) or as it is."""
+    if isinstance(given, OptimizerValue):
+        return given
+    if isinstance(given, tuple | list) and len(given) == 2:
+        given, constant = given[0], bool(given[1])
+    if not isinstance(given, int | float) or isinstance(given, bool) or not isfinite(given):
+        raise popart_exception(f"{what} is {given!r}; a number is needed")
+    return OptimizerValue(float(given), constant)
+
+
+class ClipNormSettings:
+    """A limit to the norm of the gradients of some weights together, or of all."""
+
+    def __init__(self, weightIds: Iterable[str] | None, maxNorm: float) -> None:
+        limit = value_of(maxNorm, "ClipNormSettings: maxNorm").value
+        if limit <= 0:
+            raise popart_exception(f"ClipNormSettings: maxNorm is {maxNorm}; more than 0 is needed")
+        self._weights = None if weightIds is None else tuple(weightIds)
+        self._limit = limit
+
+    @classmethod
+    def clipWeights(cls, weightIds: Iterable[str], maxNorm: float) -> ClipNormSettings:
+        """Limit the norm of the gradients of these weights."""
+        return cls(weightIds, maxNorm)
+
+    @classmethod
+    def clipAllWeights(cls, maxNorm: float) -> ClipNormSettings:
+        """Limit the norm of the gradients of all weights."""
+        return cls(None, maxNorm)
+
+    def getWeightIds(self) -> tuple[str, ...]:
+        return self._weights or ()
+
+    def getMaxNorm(self) -> float:
+        return self._limit
+
+    def covers(self, weight: str) -> bool:
+        """Tell whether a weight's gradient is limited."""
+        return self._weights is None or weight in self._weights
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ClipNormSettings) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self._weights, self._limit))
+
+
+class Optimizer:
+    """How gradients change weights: SGD({"defaultLearningRate": (0.1, False)}).
+
+    A value is a number and whether it is constant, so part of the program; those left out are the
+    defaults, which are constant. `insertSpecific` gives a weight values of its own.
+    """
+
+    DEFAULTS: ClassVar[Mapping[str, float]] = {}  # parameter -> value
+
+    def __init__(
+        self,
+        given: Mapping[str, Given],
+        types: Mapping[str, DataType | str],
+        clip_norm_settings: Iterable[ClipNormSettings] = (),
+    ) -> None:
+        kind = type(self).__name__
+        keys = {key_of(parameter): parameter for parameter in self.DEFAULTS}
+        if not isinstance(given, Mapping):
+            raise popart_exception(f"{kind}: {given!r}; a dictionary of parameters is needed")
+        unknown = [key for key in given if key not in keys]
+        if unknown:
+            raise popart_exception(f"{kind}: no parameter {unknown[0]!r}; known are {_list(keys)}")
+        self._values = {name: OptimizerValue(number) for name, number in self.DEFAULTS.items()}
+        self._values |= self._checked({keys[key]: value for key, value in given.items()})
+        self._specific: dict[str, dict[str, OptimizerValue]] = {}
+        self._types = {name: type_of(chosen) for name, chosen in types.items()}
+        self.clips = tuple(clip_norm_settings)
+        if not all(isinstance(clip, ClipNormSettings) for clip in self.clips):
+            raise popart_exception(f"{kind}: clip norms are {self.clips}; ClipNormSettings are")
+        self._check_together(self._values, kind)
+
+    def insertSpecific(self, tensor: str, values: Mapping[str, Given]) -> None:
+        """Give a weight values of its own: insertSpecific("w", {"learningRate": (0.2, False)})."""
+        kind = f"{type(self).__name__}.insertSpecific"
+        known = [name for name in self.DEFAULTS if name != LOSS_SCALING]
+        unknown = [name for name in values if name not in known]
+        if unknown:
+            raise popart_exception(f"{kind}: no parameter {unknown[0]!r}; known are {_list(known)}")
+        own = self._checked(values)
+        self._check_together({**self._values, **own}, kind)
+        self._specific[tensor] = own
+
+    def _checked(self, given: Mapping[str, Given]) -> dict[str, OptimizerValue]:
+        found = {}
+        for name, value in given.items():
+            what = f"{type(self).__name__}: {key_of(name)}"
+            found[name] = value_of(value, what)
+            number = found[name].value
+            if number < 0 or (number == 0 and name in POSITIVE):
+                least = "more than 0" if name in POSITIVE else "at least 0"
+                raise popart_exception(f"{what} is {number}; {least} is needed")
+        return found
+
+    def _check_together(self, values: Mapping[str, OptimizerValue], what: str) -> None:
+        """Raise popart_exception for values that exclude each other."""
+
+    # What programs are made of
+    def kept(self, weight: str) -> dict[str, str]:
+        """Give the type of each tensor that is kept for a weight; "" is the weight's own."""
+        return {}
+
+    def accumulator_type(self) -> str:
+        """Give the type that gradients of micro-batches are added up in, "" for the weight's."""
+        return self._types["Accum"]
+
+    def accumulates_in(self, weight: str) -> str:
+        """Name the kept tensor that gradients of micro-batches are added to, if there is one."""
+        return ""
+
+    def accumulate(self, step: Step) -> None:
+        """Add a gradient to the tensor that `accumulates_in` names."""
+        raise NotImplementedError
+
+    def at_first(self, weight: str, values: Array, name: str) -> Array | float:
+        """Give what a kept tensor holds before the first step, by the weight's values."""
+        return 0.0
+
+    def change(self, step: Step, weight: str) -> None:
+        """Add the change of a weight to a program."""
+        raise NotImplementedError
+
+    def of(self, weight: str) -> dict[str, OptimizerValue]:
+        """Give the values that hold for a weight."""
+        return {**self._values, **self._specific.get(weight, {})}
+
+    def specific(self) -> list[str]:
+        """Name the weights with values of their own."""
+        return list(self._specific)
+
+    def compounds(self, weight: str) -> tuple[Compound, ...]:
+        """Give what changes of a weight compute with."""
+        raise NotImplementedError
+
+    def scalars(self, weight: str, share: float, replicas: int = 1) -> dict[str, Scalar]:
+        """Give the compounds of a weight by name.
+
+        Of the sum of gradients a `share` counts; `replicas` is as REPLICAS says.
+        """
+        values = self.of(weight)
+        scaling = values[LOSS_SCALING]
+        values[LOSS_SCALING] = OptimizerValue(scaling.value / share, scaling.constant)
+        values[REPLICAS] = OptimizerValue(replicas)
+        whose = f"specific___{weight}" if weight in self._specific else "default"
+        found = {}
+        for name, parameters, make in self.compounds(weight):
+            taken = [values[parameter] for parameter in parameters.split()]
+            number = make(*(value.value for value in taken))
+            constant = all(value.constant for value in taken)
+            found[name] = Scalar(f"{name}___{whose}___FLOAT", number, constant)
+        return found
+
+    def traits(self) -> tuple[Any, ...]:
+        """Give what is part of the program beside the values."""
+        return tuple(self._types.items())
+
+    def cannot_follow(self, other: Optimizer) -> str:
+        """Say why this optimiser cannot take the place of another; "" when it can."""
+        kind = type(other).__name__
+        if type(self) is not type(other):
+            return f"{type(self).__name__} cannot take the place of {kind}"
+        if self.traits() != other.traits() or self.clips != other.clips:
+            return f"modes, types and clip norms of {kind} are part of the program"
+        if set(self._specific) != set(other._specific):
+            return f"which weights have values of their own is part of the program of {kind}"
+        for weight in ("", *self._specific):
+            new, old = self.of(weight), other.of(weight)
+            for name, value in old.items():
+                if value.constant != new[name].constant or (value.constant and value != new[name]):
+                    whose = f" of {weight!r}" if weight else ""
+                    return f"{key_of(name)}{whose} is part of the program: it was given as constant"
+        return ""
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,206 @@
+"""The changes of weights, by the gradients of all micro-batches and replicas, clipped or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from simulator.graph.graph import Graph
+from simulator.graph.program import Copy
+from simulator.graph.program import Sequence as Program
+from simulator.graph.tensor import Tensor, concat
+from simulator.graph.types import FLOAT
+from simulator.popart import programs as parts
+from simulator.popart.lowering import Lowering
+from simulator.popart.optimizers import ClipNormSettings, Optimizer
+from simulator.popart.optimizers.step import Number, Step, Terms
+from simulator.popart.optimizers.values import LOSS_SCALING, Scalar
+from simulator.popart.placement import brought, lies_on
+from simulator.popart.replicas import summed
+from simulator.popart.session_options import SessionOptions
+from simulator.popart.tensor_info import ELEMENT_TYPES
+from simulator.poplibs import popops
+from simulator.poplibs.popops import Operation, expr
+from simulator.poplibs.popops.expr import Expr, _1, _2
+
+OPTIMIZER_FROM_HOST = "optimizerFromHost"
+
+
+@dataclass(slots=True)
+class Change:
+    """A weight that is about to change: where, and by which gradient."""
+
+    name: str
+    ipu: int
+    step: Step
+
+
+class Kept(NamedTuple):
+    """What is kept of a weight between batches: what it is called, the weight, the tensor."""
+
+    key: str
+    weight: str
+    tensor: Tensor
+
+
+@dataclass(slots=True)
+class Updates:
+    """What an optimiser adds to a graph: its numbers, what it keeps, and the changes.
+
+    `around` are the programs before and after the micro-batches of a change.
+    """
+
+    optimizer: Optimizer
+    lowering: Lowering
+    options: SessionOptions
+    around: tuple[Program, Program]
+    from_host: Program = field(default_factory=lambda: Program(name=OPTIMIZER_FROM_HOST))
+    handles: dict[str, str] = field(default_factory=dict)  # number that can change -> stream
+    numbers: dict[str, list[Number]] = field(default_factory=dict)  # of each IPU
+    kept: dict[str, Kept] = field(default_factory=dict)
+
+    # Numbers
+    def number(self, scalar: Scalar) -> list[Number]:
+        """Give a number on each IPU: part of the program, or a tensor that the host can write."""
+        graphs = self.lowering.graphs
+        if scalar.constant:
+            return [scalar.number] * len(graphs)
+        if scalar.tensor not in self.numbers:
+            graph, name = self.lowering.graph, scalar.tensor
+            tensor = graph.addVariable(FLOAT, [1], name)
+            graph.setTileMapping(tensor, 0)
+            self.handles[name], copy = parts.host_to_device(graph, "optimizer", name, tensor)
+            self.from_host.add(copy)
+            self.numbers[name] = [
+                brought(graph, tensor, ipu, self.from_host, name) for ipu in range(len(graphs))
+            ]
+        return self.numbers[scalar.tensor]
+
+    # Changes
+    def add(self, found: Mapping[str, Tensor], weights: Iterable[str], prog: Program) -> None:
+        """Add the changes of all weights that have a gradient."""
+        names = [name for name in weights if name in found]
+        changes: Iterable[Change] = (self._begun(name, found[name], prog) for name in names)
+        if self.optimizer.clips:
+            changes = self._clipped(list(changes), prog)
+        for change in changes:
+            with self._scope(change.name):
+                self.optimizer.change(change.step, change.name)
+
+    def _scope(self, name: str) -> Any:
+        kind = type(self.optimizer).__name__
+        return self.lowering.graph.debug_scope(name, "popart", weight=name, operator=kind)
+
+    def _begun(self, name: str, gradient: Tensor, prog: Program) -> Change:
+        """Give the gradient of all micro-batches and replicas, on the IPU where the weight is."""
+        lowering, options = self.lowering, self.options
+        whole, weight = lowering.graph, lowering.stored[name]
+        ipu = next(i for i in range(len(lowering.graphs)) if lies_on(whole, weight, i))
+        prog, graph = lowering.program(ipu, prog), lowering.graphs[ipu]
+        inside = self.optimizer.accumulates_in(name) if options.factor > 1 else ""
+        replicas = options.replicas if inside else 1
+        scalars = self.optimizer.scalars(name, options.share, replicas)
+        numbers = {key: self.number(scalar)[ipu] for key, scalar in scalars.items()}
+        with self._scope(name):
+            near = lowering.carried(gradient, ipu, prog, f"{name}/Grad").reshape(weight.shape)
+            step = Step(graph, prog, name, weight, near, numbers, self._kept(graph, name, weight))
+            if inside:
+                self.optimizer.accumulate(step)
+                step.gradient, step.prog = step.kept[inside], self.around[1]
+            elif options.factor > 1:
+                self._accumulate(step)
+            if options.replicas > 1:
+                total = summed(graph, step.gradient, options.replicas, step.prog, name)
+                if inside:
+                    step.prog.add(Copy(total, step.gradient, name=f"{name}/AllReduce"))
+                else:
+                    step.gradient = total
+        return Change(name, ipu, step)
+
+    def _accumulate(self, step: Step) -> None:
+        begin, end = self.around
+        what, kind = f"{step.name}/Accumulate", self.optimizer.accumulator_type()
+        dtype = ELEMENT_TYPES[kind].device if kind else step.weight.dtype
+        total = step.graph.clone(step.weight, f"{what}d", dtype)
+        popops.zero(step.graph, total, begin, f"{what}d")
+        if dtype == step.gradient.dtype:
+            popops.addInPlace(step.graph, total, step.gradient, step.prog, what)
+        else:
+            popops.scaledAddTo(step.graph, total, step.gradient, 1.0, step.prog, what)
+        step.gradient, step.prog = total, end
+
+    def _kept(self, graph: Graph, name: str, weight: Tensor) -> dict[str, Tensor]:
+        """Add what the optimiser keeps for a weight, which lies like it; a count is one number."""
+        made = {}
+        for key, kind in self.optimizer.kept(name).items():
+            dtype = ELEMENT_TYPES[kind].device if kind else weight.dtype
+            label = f"{key}___{name}"
+            if key == "Step":
+                made[key] = graph.addVariable(dtype, [1], label)
+                graph.setTileMapping(made[key], int(graph.tile_ranges(weight)[2][0]))
+            else:
+                made[key] = graph.clone(weight, label, dtype)
+            self.kept[label] = Kept(key, name, made[key])
+        return made
+
+    # Clipping
+    def _clipped(self, changes: Sequence[Change], prog: Program) -> Iterator[Change]:
+        """Limit the norms of gradients, each of which one of the limits holds for."""
+        for clip in self.optimizer.clips:
+            chosen = [change for change in changes if clip.covers(change.name)]
+            if chosen:
+                self._clip(chosen, clip)
+        return iter(changes)
+
+    def _clip(self, chosen: Sequence[Change], clip: ClipNormSettings) -> None:
+        lowering, first = self.lowering, chosen[0]
+        home, prog = first.ipu, first.step.prog
+        graph, label = lowering.graphs[home], "ClipNorm"
+        with lowering.graph.debug_scope(label, "popart", operator=label):
+            squares = [self._square(change, home) for change in chosen]
+            total = popops.reduce(graph, concat(squares, 0), [0], Operation.ADD, prog, label)
+            scaling = self.loss_scaling(self.options.share)[home]
+            limit = clip.getMaxNorm()
+            terms = Terms()
+            norm, most = expr.Sqrt(terms(total.reshape([1]))), terms(scaling) * terms(limit)
+            factor = popops.map(graph, most / expr.Max(norm, most), terms.tensors, prog, label)
+            for change in chosen:
+                step = change.step
+                near = brought(lowering.graph, factor, change.ipu, step.prog, label)
+                cast: Expr = (
+                    _2 if step.gradient.dtype == FLOAT else expr.Cast(_2, step.gradient.dtype)
+                )
+                step.gradient = popops.map(
+                    step.graph, _1 * cast, [step.gradient, near], step.prog, f"{step.name}/{label}"
+                )
+
+    def _square(self, change: Change, home: int) -> Tensor:
+        """Give the sum of the squares of a gradient, where the sum of all is made."""
+        step, params = change.step, popops.ReduceParams(Operation.SQUARE_ADD)
+        name, flat = f"{step.name}/ClipNorm", step.gradient.flatten()
+        total = popops.reduce(step.graph, flat, FLOAT, [0], params, step.prog, name)
+        return brought(self.lowering.graph, total.reshape([1]), home, step.prog, name)
+
+    def loss_scaling(self, share: float = 1.0) -> list[Number]:
+        """Give what the gradient of a loss is on each IPU; what it is of gradients, by a share."""
+        return self.number(scaling_of(self.optimizer, share))
+
+
+def scaling_of(optimizer: Optimizer, share: float = 1.0) -> Scalar:
+    """Give the loss scaling; of what is a sum that only a share counts of, as much more."""
+    value = optimizer.of("")[LOSS_SCALING]
+    name = "lossScaling" if share == 1 else "lossScalingOfSums"
+    return Scalar(f"{name}___default___FLOAT", value.value / share, value.constant)
+
+
+def numbers_of(
+    optimizer: Optimizer, weights: Iterable[str], options: SessionOptions
+) -> dict[str, float]:
+    """Give the numbers that a program may read, by the names of their tensors."""
+    found = [scaling_of(optimizer), scaling_of(optimizer, options.share)]
+    for name in weights:
+        inside = options.factor > 1 and optimizer.accumulates_in(name)
+        replicas = options.replicas if inside else 1
+        found.extend(optimizer.scalars(name, options.share, replicas).values())
+    return {scalar.tensor: scalar.number for scalar in found}
