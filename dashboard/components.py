@@ -40,6 +40,17 @@ MAX_ROWS = 500  # of a table; the filter reaches the others, and `tables.paged` 
 ROW_PIXELS, HEADER_PIXELS, SHOWN_ROWS = 32, 36, 12
 NAME_PIXELS = 160  # at least
 DIGIT_PIXELS, CELL_PIXELS = 7.5, 34  # of a number with its commas, and what a cell keeps free
+# Of every table: the key Tab leads from the headings to the rows and out, the arrows from cell to
+# cell (assets/grid.js has Enter choose a row).
+GRID: dict[str, Any] = {
+    "rowHeight": ROW_PIXELS,
+    "headerHeight": HEADER_PIXELS,
+    "enableCellTextSelection": True,
+    "animateRows": False,
+    "tooltipShowDelay": 300,
+    "tabToNextCell": {"function": "false"},
+    "tabToNextHeader": {"function": "false"},
+}
 PLOT_CONFIG = {
     "displaylogo": False,
     "displayModeBar": "hover",
@@ -199,14 +210,10 @@ def table(
         rowData=rows,
         columnDefs=[column_definition(column) for column in widened(columns, [*rows, *pinned])],
         defaultColDef={"resizable": True, "sortable": True, "suppressMovable": True},
-        dashGridOptions={
-            "rowHeight": ROW_PIXELS,
-            "headerHeight": HEADER_PIXELS,
+        dashGridOptions=GRID
+        | {
             "pinnedTopRowData": pinned,
-            "enableCellTextSelection": True,
             "ensureDomOrder": True,
-            "animateRows": False,
-            "tooltipShowDelay": 300,
             "localeText": {"noRowsToShow": "Nothing to show"},
         },
         className="table",

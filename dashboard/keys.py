@@ -43,7 +43,7 @@ SHORTCUTS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "In a plot": (
         ("p", "Go to the plot"),
-        ("←  →", "Choose the previous or the next"),
+        ("←  →", "Choose the previous or the next; on a map also ↑  ↓"),
         ("Shift ←  →", "Add it to what is chosen"),
         ("Click, Shift click", "Choose one, add one"),
         ("Drag", "Choose a range; with Shift, add it"),
@@ -55,6 +55,11 @@ SHORTCUTS: dict[str, tuple[tuple[str, str], ...]] = {
     "On the strip above a plot": (
         ("←  →, +  −, 0", "Move what the plot shows, change it, show all"),
         ("Wheel, drag", "Change it; drag its ends or its middle"),
+    ),
+    "In a table": (
+        ("↑  ↓, ←  →", "Go from cell to cell, from a heading to its column"),
+        ("Enter", "Choose the row; on a heading, sort by it"),
+        ("Tab", "Leave the table"),
     ),
     "In the program tree": (
         ("↑  ↓", "Go to the previous or the next line"),

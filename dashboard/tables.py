@@ -35,6 +35,7 @@ from dashboard.address import Address
 from dashboard.components import (
     EXPECTED,
     FAILED,
+    GRID,
     HEADER_PIXELS,
     ROW_PIXELS,
     Column,
@@ -79,16 +80,12 @@ def paged(
         rowModelType="infinite",
         columnDefs=definitions,
         defaultColDef={"resizable": True, "sortable": True, "suppressMovable": True},
-        dashGridOptions={
-            "rowHeight": ROW_PIXELS,
-            "headerHeight": HEADER_PIXELS,
+        dashGridOptions=GRID
+        | {
             "cacheBlockSize": BLOCK,
             "maxBlocksInCache": 10,
             "maxConcurrentDatasourceRequests": 1,
             "infiniteInitialRowCount": 1,
-            "enableCellTextSelection": True,
-            "animateRows": False,
-            "tooltipShowDelay": 300,
             "pinnedTopRowData": pinned,
             "rowClassRules": {"chosen": "params.data && params.data.mark == 'chosen'"},
         },

@@ -42,6 +42,7 @@ Make = Callable[[Store, Address, Theme], Any]
 Value = TypeVar("Value")
 Inside = tuple[Address, Theme]
 ALWAYS = ("report", "against")
+PICKED_BY_KEYS = {"role": "group", "aria-label": "Plot; the arrow keys choose in it"}
 
 
 def plot(
@@ -56,7 +57,7 @@ def plot(
 ) -> Element:
     """Make room for a figure that follows these keys of the address; `draw` draws it."""
     graph = dcc.Graph(id=identifier, config=PLOT_CONFIG, responsive=True, className="plot-inner")
-    data = {"data-picks": picks, "tabIndex": "0"} if picks else {}
+    data = {"data-picks": picks, "tabIndex": "0", **PICKED_BY_KEYS} if picks else {}
     data |= {"data-zooms": ""} if zooms else {}
     place = html.Div(id=f"{identifier}-fault", className="plot-fault")
     return html.Div(

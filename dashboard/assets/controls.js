@@ -130,9 +130,13 @@
   function setHeight(split, height) {
     const pixels = Math.min(Math.max(height, 120), window.innerHeight * 2);
     split.style.setProperty("--above", pixels + "px");
-    split.querySelector(".grip").setAttribute("aria-valuenow", String(Math.round(pixels)));
+    tellHeight(split, pixels);
     localStorage.setItem("tilescope-split-" + split.dataset.split, String(Math.round(pixels)));
     window.dispatchEvent(new Event("resize"));
+  }
+
+  function tellHeight(split, pixels) {
+    split.querySelector(".grip").setAttribute("aria-valuenow", String(Math.round(pixels)));
   }
 
   const heightOf = (split) => split.querySelector(".pane-above").getBoundingClientRect().height;
@@ -157,6 +161,7 @@
       restored.add(split);
       const kept = Number(localStorage.getItem("tilescope-split-" + split.dataset.split));
       if (kept) setHeight(split, kept);
+      else tellHeight(split, heightOf(split));
     });
   }
 

@@ -121,9 +121,8 @@
       const row = focused && api.getDisplayedRowAtIndex(focused.rowIndex);
       if (!row || !row.data) return;
       const turns = { ArrowRight: "closed", ArrowLeft: "open" }[event.key];
-      if (turns && row.data.fold === turns) turn(row.data.program);
-      else if (event.key === "Enter" || event.key === " ") go({ program: row.data.program });
-      if (!turns && event.key !== "Enter" && event.key !== " ") return;
+      if (!turns) return;
+      if (row.data.fold === turns) turn(row.data.program);
       event.preventDefault();
       event.stopPropagation();
     },

@@ -12,7 +12,7 @@
     made.className = "button " + (name || "");
     made.textContent = text;
     made.title = title;
-    made.setAttribute("aria-label", title);
+    if (!/[a-z]/i.test(text)) made.setAttribute("aria-label", title); // words are their own name
     made.addEventListener("click", action);
     parent.appendChild(made);
     return made;

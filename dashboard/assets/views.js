@@ -327,23 +327,7 @@
   });
   onArrival(bindAll);
 
-  /** Move what is chosen by one with the arrow keys; Shift adds. */
-  document.addEventListener("keydown", (event) => {
-    const place = event.target.closest && event.target.closest(".plot[data-picks]");
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!place || !by || event.altKey || event.ctrlKey || event.metaKey) return;
-    const plot = place.querySelector(".js-plotly-plot");
-    if (!plot || !plot.layout) return;
-    const key = place.dataset.picks;
-    const order = plot.layout.meta && plot.layout.meta.picks;
-    const last = order ? order.length - 1 : Math.floor(plot.layout.xaxis.maxallowed);
-    const named = order && typeof order[0] === "string"; // keys of nodes, not numbers
-    const now = named ? (read(key) || order[0]).split(",").pop() : ranges(key).flat().pop();
-    const x = now === undefined ? (by > 0 ? -1 : last + 1) : order ? order.indexOf(now) : now;
-    const next = Math.min(Math.max(x + by, 0), last);
-    event.preventDefault();
-    picked(plot, key, order ? order[next] : next, event.shiftKey);
-  });
+  window.tilescope.picking = { cells, picked, ranges };
 
   /** A clicked row of a table sets a key of the address; the row's other fields come with it. */
   function pickRow(cell, id) {

@@ -161,7 +161,7 @@ def figures_of_both(store: Store, chosen: Address, _theme: Theme) -> list[Elemen
     """Show the few figures that stand for a report, of both, with the change."""
     frame = compared(store, chosen, "compare_figures")
     head = html.Tr([html.Th(words, scope="col") for words in
-                    ("", "Before", "After", "Change", "Relative")])  # fmt: skip
+                    ("Figure", "Before", "After", "Change", "Relative")])  # fmt: skip
     body = [
         html.Tr(
             [
@@ -343,7 +343,7 @@ def _settings(store: Store, chosen: Address) -> Element:
     shown = frame if chosen.text("same", "off") == "on" else differ
     if not len(shown):
         return html.Div([tools, components.message("Target, graph and options are the same.")])
-    head = html.Tr([html.Th(words, scope="col") for words in ("", "", "Before", "After")])
+    head = html.Tr([html.Th(words, scope="col") for words in ("About", "Name", "Before", "After")])
     body = [
         html.Tr(
             [html.Td(row["about"]), html.Th(row["name"], scope="row"), html.Td(row["before"]),

@@ -180,7 +180,7 @@ def side(store: Store, chosen: Address, theme: Theme) -> Element:
     groups = groupby(chapters(), key=lambda chapter: chapter.group)
     return html.Div(
         [
-            html.Div([html.H3(group), html.Ul([_entry(chosen, each, now) for each in several])])
+            html.Div([html.H2(group), html.Ul([_entry(chosen, each, now) for each in several])])
             for group, several in groups
         ]
     )

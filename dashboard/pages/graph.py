@@ -41,7 +41,7 @@ NODE_COLUMNS = (
     Column("writes", "Writes", "number", 100, "What it writes, or what writes it"),
 )
 NEIGHBOUR_COLUMNS = (
-    Column("does", "", "text", 120, "Whether the data come from there or go there"),
+    Column("does", "Access", "text", 120, "Whether the data come from there or go there"),
     Column("name", "Name", "name", note="The neighbour of what is in the middle"),
     Column("words", "Kind", "text", 180, "A variable, or the kind of program"),
     Column("bytes", "Bytes", "bytes", 120, "Of the variable that is read or written"),

@@ -179,7 +179,7 @@ def details_tree(report: Report, chosen: Address) -> Element:
     """Show the memory of each chosen tile, or of all, as a tree; raises SelectionError."""
     frame = on_tiles.tile_details(report, tiles=chosen.tiles)
     names = list(frame.columns[2:])
-    headings = ["", *(name.replace("_", " ").capitalize() for name in names)]
+    headings = ["Memory", *(name.replace("_", " ").capitalize() for name in names)]
     values = zip(frame["path"], frame["label"], *(frame[name] for name in names), strict=True)
     entries = [
         Row(path, label, tuple(units.size(value) for value in cells))

@@ -200,16 +200,15 @@ def _grid(tree: Frame, *, executed: bool) -> Element:
         columnDefs=definitions,
         defaultColDef={"resizable": True, "suppressMovable": True},
         getRowId="'' + params.data.program",
-        dashGridOptions={
+        dashGridOptions=components.GRID
+        | {
             "rowHeight": 26,
-            "headerHeight": components.HEADER_PIXELS,
             "cacheBlockSize": tables.BLOCK,
             "maxBlocksInCache": 4,
             "maxConcurrentDatasourceRequests": 1,  # as in `tables.paged`
             "blockLoadDebounceMillis": 40,
             "infiniteInitialRowCount": 1,
-            "animateRows": False,
-            "tooltipShowDelay": 500,
+            "enableCellTextSelection": False,
             "rowClassRules": {
                 mark: f"params.data && params.data.mark == '{mark}'"
                 for mark in ("chosen", "related")

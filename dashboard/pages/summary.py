@@ -143,7 +143,7 @@ def _documents(store: Store, chosen: Address) -> Element:
         ("Application", "app.json", report.app),
         ("Framework", "framework.json", report.framework),
     ):
-        parts += [html.H3(f"{heading} ({file})"), _document(heading, document, chosen)]
+        parts += [html.H2(f"{heading} ({file})"), _document(heading, document, chosen)]
     return html.Div(parts)
 
 

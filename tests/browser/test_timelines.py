@@ -187,7 +187,7 @@ def test_the_table_of_the_view_lists_and_chooses(open_page: Opener) -> None:
     page = open_page("/trace?report=one.pvti&range=0-60")
     drawn(page)
     page.locator(".timeline .exports > summary").click()
-    page.get_by_role("button", name="List what is in view as a table").click()
+    page.get_by_role("button", name="Table of what is in view").click()
     page.wait_for_selector(".timeline-list >> text=12 in view")
     page.locator(".timeline-list button").nth(1).click()
     in_address(page, "event=1")
@@ -251,7 +251,7 @@ def test_fields_keys_and_the_strip_move_the_window(open_page: Opener) -> None:
     in_address(page, "event=1")
     page.get_by_role("button", name="Previous match").click()
     expect(bar).to_contain_text("100 of 100")
-    page.get_by_role("button", name="Show all").click()
+    page.get_by_role("button", name="All", exact=True).click()
     not_in_address(page, "range=")
     box = box_of(page.locator(".timeline-overview"))
     right, middle = box["x"] + box["width"] - 1, box["y"] + box["height"] / 2
@@ -307,7 +307,7 @@ def test_a_graph_of_two_series_has_a_legend_with_the_values_at_the_pointer(
     hover(page, at(canvas, across, 80 / box["height"]), ".tip-line >> text=board: 6 W")
     written(page, "die", "5 W", "board", "6 W")
     page.locator(".timeline .exports > summary").click()
-    page.get_by_role("button", name="List what is in view as a table").click()
+    page.get_by_role("button", name="Table of what is in view").click()
     expect(page.locator(".timeline-list")).to_contain_text("PowerboardLine graph1 to 10 W")
 
 
