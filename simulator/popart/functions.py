@@ -10,6 +10,16 @@ from simulator.popart.einsum import einsum_function
 from simulator.popart.ir import ONNX
 
 GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
+# Where ONNX itself has a function of later versions alone, whose operators are not there yet.
+EARLIER = {
+    "PRelu": """<domain: "", opset_import: ["": 7]> PRelu (X, slope) => (Y) {
+        above = Relu (X)
+        turned = Neg (X)
+        below = Relu (turned)
+        scaled = Mul (slope, below)
+        Y = Sub (above, scaled)
+    }"""
+}
 
 
 def function_of(
@@ -30,7 +40,8 @@ def function_of(
     made = onnx.FunctionProto()
     versions = schema.function_opset_versions or schema.context_dependent_function_opset_versions
     if not versions:
-        return None
+        earlier = EARLIER.get(proto.op_type)
+        return None if earlier is None else onnx.parser.parse_function(earlier)
     version = max((v for v in versions if v <= opset), default=min(versions))
     if schema.function_opset_versions:
         made.ParseFromString(schema.get_function_with_opset_version(version))

@@ -31,6 +31,14 @@ def test_an_older_operator_has_its_function_though_that_is_newer() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("opset", [7, 9, 13])
+def test_a_rectifier_with_slopes_is_computed_in_versions_before_its_function(opset: int) -> None:
+    slope = np.float32([0.5, 2, 1, 3])
+    proto = model([node("PRelu", "x s", "y")], {"x": X.shape}, ["y"], {"s": slope}, opset=opset)
+    (found,) = outcome(proto, {"x": X}, "y")
+    assert found.tolist() == [[-1.5, -1.0, 0.0, 200.0]]
+
+
 def test_the_nodes_of_a_function_are_called_after_its_node_and_lie_where_it_was_put() -> None:
     swish = onnx.helper.make_node("Swish", ["x"], ["y"], name="act", __ipu_number=1)
     ir, wrong = import_model(model([swish], {"x": [4]}, ["y"], opset=24), "model", None)
