@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import sqlite3
@@ -193,6 +194,7 @@ print("went on")
     out, err = run(body, tmp_path, '{"directory": "/proc/self"}')
     assert out == "went on\n"
     assert err.count("pvti: tracing stopped: /proc/self/") == err.count("\n") == 1
+    assert err.count("/proc/self/") == 1 and re.search(r"\.pvti: [A-Z][a-z ]+$", err)
 
 
 @pytest.mark.parametrize("change", ["os.unlink(path)", "os.replace(path, 'moved.pvti')"])
@@ -215,6 +217,7 @@ print("went on")
 
 def test_a_directory_that_is_taken_away_is_one_warning(tmp_path: Path) -> None:
     body = """
+import re
 import shutil
 with pvti.Tracepoint(channel, "first"): pass
 wait_for_commits(1)
