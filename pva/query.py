@@ -72,7 +72,11 @@ SHOW_TABLES = re.compile(r"\s*show\s+(all\s+)?tables\s*;?\s*", re.IGNORECASE)
 NO_COLUMN = (
     re.compile(r'column "([^"]+)" (?:was )?not found', re.IGNORECASE),
     re.compile(r'does not have a column named "([^"]+)"'),
-    re.compile(r"no such column: (?:\w+\.)*(\w+)"),
+    re.compile(r"no such column: (?:\w+\.)*(.+)"),
+)
+# What SQL reads as a whole; the group is a name in double quotes.
+WHOLE_TOKEN = re.compile(
+    r"""'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/|`[^`]*`|\[[^\]]*\]|"((?:[^"]|"")*)\"""", re.DOTALL
 )
 NO_TABLE = re.compile(r"no such table: (?:main\.)?(.+)|Table with name (.+) does not exist!")
 
@@ -241,6 +245,7 @@ def by_sqlite(data: Dataset, query: str) -> pd.DataFrame:
     import sqlite3
 
     names: list[str] = []
+    query = WHOLE_TOKEN.sub(_named, query)
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         connection.set_progress_handler(_go_on, STEPS_UNTIL_CTRL_C)
         connection.execute("PRAGMA case_sensitive_like = ON")
@@ -253,7 +258,7 @@ def by_sqlite(data: Dataset, query: str) -> pd.DataFrame:
             told = [str(row[2]) for row in connection.execute("PRAGMA table_info(result)")]
             connection.execute("PRAGMA query_only = ON")
             cursor = connection.execute(query)
-            heads = [str(column[0]) for column in cursor.description]
+            heads = [str(column[0]).replace("`", '"') for column in cursor.description]
             rows = SQLITE_VALUES // len(heads)
             found = _columns(heads, told, cursor.fetchmany(rows + 1))
             return _frame(_bounded(data, found, rows))
@@ -261,6 +266,13 @@ def by_sqlite(data: Dataset, query: str) -> pd.DataFrame:
             if str(error) == "interrupted":  # the program raised in `_go_on`
                 raise KeyboardInterrupt from None
             raise _fault(data, names, str(error)) from None
+
+
+def _named(token: re.Match[str]) -> str:
+    """Quote a name so that SQLite takes it for nothing else: in double quotes it may be a text."""
+    if token[1] is None or "`" in token[1]:
+        return token[0]
+    return "`" + token[1].replace('""', '"') + "`"
 
 
 def _go_on() -> int:

@@ -150,6 +150,8 @@ def test_a_sum_of_whole_numbers_is_exact(ask: Engine) -> None:
         ("select * from qwertzuiop", r"no table qwertzuiop; frames.schema\(\) lists"),
         ("select * from other.steps", "other|the name alone"),
         ("select cycels from steps", "no column cycels; did you mean cycles"),
+        ('select "cycels" from steps', "no column cycels; did you mean cycles"),
+        ('select name from runs order by "xyzzy z"', "no column xyzzy z; there are row, name"),
         ("select r.xyzzy from runs r", "no column xyzzy; there are row, name, program, first_step"),
         ("select cycles frm steps where", "the query is wrong"),
         ("select nofunction(cycles) from steps", "nofunction"),
