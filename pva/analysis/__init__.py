@@ -41,9 +41,8 @@ from pva.analysis import (
 from pva.analysis.catalogue import Analysis, Catalogue
 from pva.errors import nearest
 
-CATALOGUE = Catalogue(
-    (analysis.__name__, analysis)
-    for analysis in (
+CATALOGUE = Catalogue.of(
+    (
         insights.insights,
         insights.unchecked_rules,
         overview.report_overview,
@@ -152,9 +151,8 @@ CATALOGUE = Catalogue(
 )
 
 # Questions to two reports, before and after.
-COMPARISONS = Catalogue(
-    (comparison.__name__, comparison)
-    for comparison in (
+COMPARISONS = Catalogue.of(
+    (
         compare.compare_figures,
         compare.compare_categories,
         compare.compare_tiles,

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from os import PathLike
 from typing import Any
 
-from pva.errors import nearest
+from pva.errors import PvaError, nearest
 
 Analysis = Callable[..., Any]
+
+# What analyses are asked of, by the name of the parameter.
+OPENED_BY = {
+    "report": "pva.openReport",
+    "before": "pva.openReport",
+    "after": "pva.openReport",
+    "trace": "pva.openTrace",
+}
 
 
 class Catalogue(dict[str, Analysis]):
     """Analyses by name, each with the first line of what it tells."""
+
+    @classmethod
+    def of(cls, analyses: Iterable[Analysis]) -> Catalogue:
+        """Make the catalogue of functions."""
+        return cls((analysis.__name__, _asked(analysis)) for analysis in analyses)
 
     def __missing__(self, name: object) -> Analysis:
         raise KeyError(f"no analysis {name}; {nearest(str(name), self, 'CATALOGUE')}")
@@ -34,3 +49,28 @@ class Catalogue(dict[str, Analysis]):
 def told(analysis: Analysis) -> str:
     """Give the first line of an analysis' docstring: the question that it answers."""
     return (inspect.getdoc(analysis) or "").partition("\n")[0]
+
+
+def _asked(analysis: Analysis) -> Analysis:
+    """Let an analysis say in a line that it was given something else than a report or a trace."""
+
+    @functools.wraps(analysis)
+    def answer(*given: Any, **named: Any) -> Any:
+        names = inspect.signature(analysis).parameters
+        for name, value in (*zip(names, given, strict=False), *named.items()):
+            if name in OPENED_BY:
+                _check(analysis.__name__, name, value)
+        return analysis(*given, **named)
+
+    return answer
+
+
+def _check(analysis: str, name: str, given: Any) -> None:
+    from pva.report import Report
+    from pva.trace import Trace
+
+    if isinstance(given, Trace if name == "trace" else Report):
+        return
+    kind = "path" if isinstance(given, str | bytes | PathLike) else type(given).__name__
+    wanted = f"give what {OPENED_BY[name]}(path) gives"
+    raise PvaError(analysis, f"a {kind}", wanted, place=name)

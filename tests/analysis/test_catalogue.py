@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 
 from pva import schema
-from pva.analysis import CATALOGUE
+from pva.analysis import CATALOGUE, COMPARISONS
 from pva.analysis.document import markdown
 from pva.dataset import Dataset
 from pva.errors import NotRecordedError, PvaError
@@ -223,6 +223,29 @@ def test_a_name_that_no_analysis_has_tells_the_nearest() -> None:
         CATALOGUE["cycle_by_program"]
     with pytest.raises(AttributeError, match="'cycle_by_program'; did you mean cycles_by_program"):
         _ = analysis.cycle_by_program
+
+
+@pytest.mark.parametrize("name", OF_REPORTS)
+def test_something_else_than_a_report_is_told_in_one_line(name: str) -> None:
+    analysis = CATALOGUE[name]
+    for kind, other in [("path", "r"), ("path", PAGE), ("path", b"r"), ("NoneType", None)]:
+        wanted = f"{name}: report: a {kind}; give what pva.openReport(path) gives"
+        assert refused(analysis, other, **required(analysis)) == wanted
+
+
+def test_what_is_given_by_name_or_is_no_trace_is_told_too() -> None:
+    report, traced = opened(NAMES[0]), CATALOGUE["longest_events"]
+    assert "a path; give what pva.openTrace" in refused(traced, "run.pvti")
+    assert "a Report; give what pva.openTrace" in refused(traced, trace=report)
+    compared = COMPARISONS["compare_figures"]
+    assert "after: a path; give what pva.openReport" in refused(compared, report, after="report")
+    assert "before: a path; give what pva.openReport" in refused(compared, "report", report)
+
+
+def refused(analysis: Any, *given: Any, **named: Any) -> str:
+    with pytest.raises(PvaError) as caught:
+        analysis(*given, **named)
+    return str(caught.value)
 
 
 def test_the_catalogue_is_shown_with_what_each_analysis_tells() -> None:
