@@ -46,6 +46,7 @@ TABLE = {
         (*MIDDLE, "pvti.schema", "cbor2", "orjson", "msgspec"), ("pyarrow", "perfetto")
     ),
     "pva.model": Row(MIDDLE, ("pandas", "duckdb")),
+    "pva.model.completion": Row(lazy=("IPython",), numpy=False),
     "pva.frames": Row(MIDDLE, ("pandas",)),
     "pva.check": Row(MIDDLE),
     "pva.query": Row((*MIDDLE, "pva.frames"), ("pandas", "duckdb")),

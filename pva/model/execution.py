@@ -14,18 +14,13 @@ import numpy.typing as npt
 from pva import schema
 from pva.dataset import Dataset
 from pva.model.blocks import Block, blocks
+from pva.model.graph import ComputeSet
 from pva.model.programs import Program, program
 from pva.model.show import Shown
+from pva.model.sync_cycles import CYCLES_BY_TILE, SYNCS, sync_cycles
 from pva.model.views import Item, Items, Numbers
 
 TABLE = "steps_by_ipu"
-# Where the cycles by tile of a step are, by its type: the column of its program, and the array.
-CYCLES_BY_TILE = {
-    "OnTileExecute": ("compute_set", "compute_set_cycles_by_tile"),
-    "DoExchange": ("exchange", "exchange_cycles"),
-    "GlobalExchange": ("exchange", "external_exchange_cycles"),
-    "StreamCopy": ("exchange", "host_exchange_cycles"),
-}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -109,14 +104,16 @@ class IpuStep(Item):
         return absent if row < 0 else self._data.stored(TABLE, column).item(row)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class ComputeSetStep(Shown):
+class ComputeSetStep(ComputeSet):
     """A compute set that was executed in a step."""
 
+    __slots__ = ()
     _figures = ("tiles=cyclesByTile",)
 
-    name: str
-    cyclesByTile: Numbers
+    @property
+    def cyclesByTile(self) -> Numbers:
+        """Cycles of each tile of the profiled replica."""
+        return self.estimatedCyclesByTile
 
 
 class ExecutionStep(Item):
@@ -145,14 +142,18 @@ class ExecutionStep(Item):
 
     @property
     def cyclesByTile(self) -> Numbers:
-        """Cycles of each tile of the profiled replica; empty for syncs."""
-        kind = schema.STEP_TYPES[self._value("steps", "type")]
-        table, array = CYCLES_BY_TILE.get(kind, ("", ""))
-        nothing = Numbers(np.zeros(0, dtype=np.int64))
-        if not array:
-            return nothing
-        row = int(self._data.column("programs", table)[self.program._id])
-        return Numbers(self._data.array(array)[row]) if row >= 0 else nothing
+        """Cycles of each tile of the profiled replica; of a sync what the tile waits, itself too.
+
+        Empty where that is not told.
+        """
+        code = self._value("steps", "type")
+        table, array = CYCLES_BY_TILE.get(schema.STEP_TYPES[code], ("", ""))
+        if code in SYNCS:
+            found = sync_cycles(self._data, self._row)
+        else:
+            row = int(self._data.column("programs", table)[self.program._id]) if array else -1
+            found = self._data.array(array)[row] if row >= 0 else None
+        return Numbers(np.zeros(0, np.int64) if found is None else found)
 
     @property
     def computeSets(self) -> Sequence[ComputeSetStep]:
@@ -160,8 +161,7 @@ class ExecutionStep(Item):
         row = int(self._data.column("programs", "compute_set")[self.program._id])
         if row < 0:
             return []
-        name = str(self._data.column("compute_sets", "name")[row])
-        return [ComputeSetStep(name, self.cyclesByTile)]
+        return [ComputeSetStep(self._data, row)]
 
 
 def _extremes(data: Dataset, row: int, what: str) -> Extremes:

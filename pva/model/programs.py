@@ -58,7 +58,7 @@ METHODS = [f"visit{kind.name}" for kind in TYPES]
 
 
 class Program(Item):
-    """One program; `name` of a sync without one tells its kind."""
+    """One program."""
 
     __slots__ = ()
     _figures = ("type", "children")
@@ -77,11 +77,12 @@ class Program(Item):
 
     @property
     def name(self) -> str:
-        """Debug name."""
+        """Debug name; of a sync without one its kind, "Internal" or "External"."""
         name = self._text("programs", "name")
         if name or self.type is not ProgramType.Sync:
             return name
-        return f"{schema.SYNC_TYPES[self._value('programs', 'sync_type')]} Sync"
+        code = self._value("programs", "sync_type")
+        return schema.SYNC_TYPES[code] if code else ""
 
     @property
     def children(self) -> Sequence[Program]:

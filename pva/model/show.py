@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from pva.errors import PvaError
+from pva.model.completion import complete
 
 NAME_LENGTH = 60  # of a name in a line
 NOTHING = object()
@@ -21,6 +22,9 @@ class Shown:
 
     __slots__ = ()
     _figures: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        complete(cls)
 
     def _title(self) -> tuple[str, ...]:
         """Tell which one it is: its number and its name, as far as it has them."""

@@ -6,10 +6,10 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, overload
 
-import numpy as np
 import numpy.typing as npt
 
 from pva.dataset import Dataset
+from pva.model.completion import complete, complete_behind_items
 from pva.model.show import Shown, table
 
 T = TypeVar("T")
@@ -55,6 +55,9 @@ class Listed(Sequence[T]):
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
 
+    def __init_subclass__(cls) -> None:
+        complete(cls, items=True)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, list | Listed):
             return NotImplemented
@@ -70,9 +73,7 @@ class Listed(Sequence[T]):
         return list, (list(self),)
 
     def __repr__(self) -> str:
-        first = [repr(item) for item in self[: _printed["items"]]]
-        more = [] if len(first) == len(self) else [f"... {len(self)} in all"]
-        return f"[{', '.join(first + more)}]"
+        return _listed(self)
 
     def _outside(self, place: object) -> IndexError:
         return IndexError(f"index {place} is not there; there are {len(self):,}")
@@ -113,40 +114,24 @@ class Items(Listed[T]):
         return table(first, len(self) - len(first))
 
 
-class Numbers(Listed[int]):
-    """A row of an array as a sequence of plain whole numbers; NumPy takes it without a copy."""
-
-    __slots__ = ("_values",)
+class Numbers(list[int]):
+    """A row of an array as a list, of which the first few are shown when it is printed."""
 
     def __init__(self, values: npt.NDArray[Any]) -> None:
-        self._values = values
+        super().__init__(values.tolist())
 
-    def __len__(self) -> int:
-        return len(self._values)
+    def __reduce__(self) -> tuple[type, tuple[list[int]]]:
+        return list, (self[:],)
 
-    @overload
-    def __getitem__(self, place: int) -> int: ...
+    def __repr__(self) -> str:
+        return _listed(self)
 
-    @overload
-    def __getitem__(self, place: slice) -> Numbers: ...
 
-    def __getitem__(self, place: int | slice) -> int | Numbers:
-        try:
-            found = self._values[place]
-        except IndexError:
-            raise self._outside(place) from None
-        return Numbers(found) if isinstance(place, slice) else int(found)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._values.tolist())
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        return np.array(self._values, dtype=dtype, copy=copy)
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, Numbers):
-            return bool(np.array_equal(self._values, other._values))
-        return super().__eq__(other)
+def _listed(items: Sequence[Any]) -> str:
+    """Write the first of some items, and how many there are."""
+    first = [repr(item) for item in items[: _printed["items"]]]
+    more = [] if len(first) == len(items) else [f"... {len(items)} in all"]
+    return f"[{', '.join(first + more)}]"
 
 
 def print_length(items: int) -> None:
@@ -159,3 +144,6 @@ def chosen(what: str, index: int, count: int) -> int:
     if not 0 <= index < count:
         raise IndexError(f"{what} {index} is not there; {what}s are 0 to {count - 1}")
     return index
+
+
+complete_behind_items()

@@ -170,7 +170,10 @@ NAMES: dict[str, dict[str, Any]] = {
         "program": pva.Program, "ipus": ListOf(pva.IpuStep), "computeSets": ListOf(object),
         "cyclesByTile": INTEGERS,
     },
-    "ComputeSetStep": {"name": str, "cyclesByTile": INTEGERS},
+    "ComputeSetStep": {
+        "name": str, "cyclesByTile": INTEGERS, "vertices": ListOf(pva.VertexInstances),
+        "estimatedCyclesByTile": INTEGERS,
+    },
     "IpuStep": {
         "cycles": int, "activeCycles": object, "allCycles": object, "tileBalance": float,
         "activeTileBalance": float, "dataIn": int, "dataOut": int,
