@@ -86,6 +86,15 @@ class Device:
         held = f"as device {holder.id}" if holder is not None else "elsewhere"
         raise PoplarError(f"{what}: device {self.id} is attached {held}; detach it first")
 
+    def createVirtualDevice(self, tilesPerIPU: int) -> Device:
+        """Give a device of the first tiles of each IPU, attached in the place of this one."""
+        target = self.target.createVirtualTarget(self.target.num_ipus, tilesPerIPU)
+        device, attached = Device(target, self.id, self.driver_ids), self._attached
+        if attached:
+            self.detach()
+            device.attach()
+        return device
+
     def supportsRemoteBuffers(self) -> bool:
         return self.target.target_type is not TargetType.CPU
 

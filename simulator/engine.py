@@ -6,27 +6,28 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TextIO
 
 import numpy as np
 
 import pvti
-from simulator import options as engine_options
-from simulator.compiler.compile import compile_graph
-from simulator.compiler.instrument import instrumentation_of
 from simulator.device import Device
-from simulator.engine_log import log_executable, log_run, overflow
+from simulator.engine_log import log_executable, log_run
+from simulator.executable import (
+    Executable,
+    Programs,
+    ProgressFunc,
+    check_memory,
+    compile_programs,
+    options_for,
+)
 from simulator.graph.arguments import refuse_in
-from simulator.graph.errors import HostAccessError, PoplarError, graph_memory_allocation_error
+from simulator.graph.errors import HostAccessError, PoplarError
 from simulator.graph.graph import Graph
-from simulator.graph.program import Program, Sequence
 from simulator.graph.streams import Stream
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
-from simulator.graph.validate_programs import check_programs
-from simulator.graph.validate_streams import check_outside_copies
-from simulator.graph.views import frozen
 from simulator.logging import enabled, log
 from simulator.runtime.execute import ValueRunner
 from simulator.runtime.host_data import copy_to_host, host_values
@@ -59,29 +60,21 @@ class Engine:
 
     def __init__(
         self,
-        graph: Graph,
-        programs: Program | list[Program] | list[Sequence],
+        graph: Graph | Executable,
+        programs: Programs | Mapping[str, object] | None = None,
         options: Mapping[str, object] | None = None,
+        progressFunc: ProgressFunc | None = None,
         *,
         name: str = "",
     ) -> None:
-        self._graph = graph = graph.getTopLevelGraph() if graph.replication == 1 else graph
-        self._programs = [programs] if isinstance(programs, Program) else list(programs)
-        self._options = engine_options.resolve(options)
-        self._directory = Path(str(self._options["autoReport.directory"])) / name
         self._called = f"engine {name!r}" if name else "engine"
         self._logged = enabled("PO", "INFO", "ENGINE")  # asked once, so that a run costs nothing
         with _attempted("Engine::compile"):
-            with _traced("validate"):
-                check_outside_copies(
-                    graph,
-                    check_programs(graph, self._programs),
-                    overlap=str(self._options["exchange.streamBufferOverlap"]),
-                    extended_memory=bool(self._options["target.extendedMemory"]),
-                )
-            self._graph = graph = frozen(graph)
-            instrumentation = instrumentation_of(self._options)
-            self._executable = compile_graph(graph, self._programs, instrumentation)
+            made, given = _compiled(graph, programs, options, progressFunc)
+            self._options = options_for(made, given)
+            self._directory = Path(str(self._options["autoReport.directory"])) / name
+            self._graph = graph = made.graph
+            self._programs, self._executable, self._made = made.programs, made.compiled, made
             self._report = self._open_report()
         log(
             "PO", "ENGINE", "INFO", f"{self._called} compiled for {_described(graph.device_target)}"
@@ -91,7 +84,8 @@ class Engine:
         self._ended = 0  # of them, those that raised nothing: rows of the report
         self._tell("compiled")
         self._write_graph_report()
-        self._check_memory()
+        path = "" if self._report is None else str(self._directory)
+        check_memory(made, self._options, self._called, path)
         self._streams = HostStreams(
             graph.streams,
             graph.replication,
@@ -105,6 +99,9 @@ class Engine:
         self._runner: Runner | None = None
         self._device: Device | None = None
         self._text: TextIO | None = None
+        self._recorded = 0  # runs step by step, since then too
+        self._profiling = graph.target.target_type != "CPU"  # which has no model to record
+        self._most = int(self._options["autoReport.executionProfileProgramRunCount"])
         self._records: list[RunRecord] = []  # since the execution profile was last reset
 
     def _open_report(self) -> ReportFiles | None:
@@ -134,26 +131,6 @@ class Engine:
 
             write_graph_report(destination, self.getGraphProfile())
 
-    def _check_memory(self) -> None:
-        """Raise graph_memory_allocation_error when tiles hold more than they can.
-
-        If `debug.allowOutOfMemory` says so, log it and go on: the report is marked with it.
-        """
-        needed = overflow(self._executable)
-        if not needed:
-            return
-        if self._options["debug.allowOutOfMemory"]:
-            log("PO", "ENGINE", "WARN", f"{self._called}: {needed}; debug.allowOutOfMemory is true")
-            return
-        path = "" if self._report is None else str(self._directory)
-        where = f"its report is in {path}" if path else "see autoReport.all for a report of it"
-        log("PO", "ENGINE", "ERR", f"{self._called}: {needed}")
-        raise graph_memory_allocation_error(
-            f"{needed}; {where}, debug.allowOutOfMemory to run it all the same",
-            path,
-            self.getGraphProfile,
-        )
-
     @property
     def reportDirectory(self) -> Path:
         """Give the folder of the report."""
@@ -174,6 +151,15 @@ class Engine:
             if self._text is not None:
                 self.setPrintStream(self._text)
         log("PO", "ENGINE", "INFO", f"{self._called} loaded onto device {device.getId()}")
+
+    def loadAndRun(self, device: Device, prog: int = 0) -> None:
+        """Load the program onto a device and run one of its programs."""
+        self.load(device)
+        self.run(prog)
+
+    def serializeExecutable(self, stream: BinaryIO) -> None:
+        """Write the executable to a binary file, as `Executable.serialize` does."""
+        self._made.serialize(stream)
 
     def _make_values(self) -> None:
         """Set all variables of all replicas to zero, or hold none of them."""
@@ -204,9 +190,7 @@ class Engine:
             raise PoplarError(
                 f"Engine: program {prog}; there are programs 0 to {len(self._programs) - 1}"
             )
-        most = int(self._options["autoReport.executionProfileProgramRunCount"])
-        # A CPU has no model whose steps could be recorded.
-        record = len(self._records) < most and self._graph.target.target_type != "CPU"
+        record = self._profiling and self._recorded < self._most
         self._runs += 1
         if self._logged:
             log("PO", "ENGINE", "INFO", f"{self._called} runs program {prog}")
@@ -216,6 +200,7 @@ class Engine:
         with _attempted("Engine::run", place):
             done = self._runner.run(prog, name, record=record)
         self._ended += 1
+        self._recorded += record
         if self._logged:
             log_run(self._executable, done)
         self._records.append(done)
@@ -310,6 +295,15 @@ class Engine:
     def resetExecutionProfile(self) -> None:
         """Begin the execution profile anew; what was written of earlier runs stays."""
         self._records.clear()
+        self._recorded = 0
+
+    def enableExecutionProfiling(self) -> None:
+        """Record the next runs step by step again, as many as the options say."""
+        self._profiling = self._graph.target.target_type != "CPU"
+
+    def disableExecutionProfiling(self) -> None:
+        """Record no steps of the next runs, and do not count them among those that are recorded."""
+        self._profiling = False
 
     def getReport(self) -> Report:
         """Open the report that has been written so far."""
@@ -335,6 +329,22 @@ class Engine:
     def getTimeStamp() -> int:
         """Give the time in nanoseconds, on the clock of the host trace."""
         return perf_counter_ns()
+
+
+def _compiled(
+    graph: Graph | Executable,
+    programs: Programs | Mapping[str, object] | None,
+    options: Mapping[str, object] | None,
+    progress: ProgressFunc | None,
+) -> tuple[Executable, Mapping[str, object] | None]:
+    """Give an executable, whose options may stand in the place of programs, or compile one."""
+    if not isinstance(graph, Executable):
+        if programs is None or isinstance(programs, Mapping):
+            raise PoplarError("Engine: a graph needs programs")
+        return compile_programs(graph, programs, options, progress), options
+    if programs is not None and not isinstance(programs, Mapping):
+        raise PoplarError("Engine: an executable has its programs; give it options alone")
+    return graph, programs if options is None else options
 
 
 def _described(target: Target) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from simulator.graph.errors import InvalidOptionError
+from simulator.graph.errors import InvalidOptionError, PoplarError
 from simulator.logging import write_lines
 
 if TYPE_CHECKING:
@@ -69,10 +70,18 @@ def printExecutionSummary(
     _print(printing.printExecutionSummary, stream, graphProfile, executionProfile, options)
 
 
-def _print(function: Callable[..., None], *arguments: object) -> None:
+def _print(
+    function: Callable[..., None], stream: TextIO | None, graphProfile: object, *others: object
+) -> None:
     from pva.errors import OptionError
+    from pva.report import Report
 
+    if not isinstance(graphProfile, Mapping | str | PathLike | Report):
+        raise PoplarError(
+            f"{function.__name__}: graphProfile is {type(graphProfile).__name__}; a graph profile "
+            "is needed, see Engine.getGraphProfile"
+        )
     try:
-        function(*arguments)
+        function(stream, graphProfile, *others)
     except OptionError as error:
         raise InvalidOptionError(str(error)) from error

@@ -96,6 +96,39 @@ OPTIONS: dict[str, Option] = {
     "target.extendedMemory": Option(False, "let remote buffers of an IPU hold more than 16 GB"),
 }
 
+# Poplar's other options, which are taken: each with what the simulator does instead.
+_FILES = "no file is written"
+_ONE_WAY = "it compiles in one way"
+_HOST = "the host's work takes no threads and no time in the model"
+_MACHINE = "it is a matter of hardware"
+NOT_MODELLED: dict[str, Option] = {
+    "debug.loweredVarDumpFile": Option("", f"{_FILES}; see autoReport.outputLoweredVars"),
+    "debug.outputAllSymbols": Option(False, "no object code has symbols"),
+    "debug.runtimeVerify": Option(False, "programs are checked before they run"),
+    "debug.verify": Option(False, "programs are checked before they run"),
+    "debug.trace": Option(False, f"{_FILES}; see POPLAR_LOG_LEVEL"),
+    "debug.traceFile": Option("", f"{_FILES}; see POPLAR_LOG_LEVEL"),
+    "debug.supervisorStackSizeInBytes": Option(0, "stacks have the model's size"),
+    "debug.workerStackSizeInBytes": Option(0, "stacks have the model's size"),
+    "debug.profilingTile": Option(0, "all tiles are profiled"),
+    "exchange.multicastPolicy": Option("", _ONE_WAY),
+    "opt.enableMultiAccessCopies": Option(True, _ONE_WAY),
+    "opt.internalExchangeOptimisationTarget": Option("", _ONE_WAY),
+    "opt.maxComputeSetsPerLoweredCopy": Option(0, _ONE_WAY),
+    "opt.maxCompilationThreads": Option(0, "one thread compiles"),
+    "opt.useAutoloader": Option(False, _MACHINE),
+    "profiler.format": Option("", "reports have one format"),
+    "streamCallbacks.maxLookahead": Option("", "see the stream's bufferingDepth"),
+    "streamCallbacks.multiThreadMode": Option("", _HOST),
+    "streamCallbacks.numWorkerThreads": Option("", _HOST),
+    "target.deterministicWorkers": Option("", "workers are always deterministic"),
+    "target.gatewayMode": Option("", "see Target.createIPUTarget"),
+    "target.hostSyncTimeout": Option("", _MACHINE),
+    "target.maxStreamCallbackThreadsPerNumaNode": Option("", _HOST),
+    "target.saveArchive": Option("", f"{_FILES}: a simulator makes no object code"),
+    "target.syncReplicasIndependently": Option(False, "all replicas sync together"),
+}
+
 # What is asked for by these values, and what happens instead.
 _NOT_DONE: dict[tuple[str, OptionValue], str] = {
     ("autoReport.outputArchive", True): "no archive is written: a simulator makes no object code",
@@ -109,7 +142,13 @@ _NOT_DONE: dict[tuple[str, OptionValue], str] = {
     ("profiler.includeFlopEstimates", False): "they are always in the graph profile",
     ("profiler.includeCycleEstimates", False): "they are always in the graph profile",
 }
-_PATHS = ("autoReport.directory", "debug.graphReportDestination")
+_PATHS = (
+    "autoReport.directory",
+    "debug.graphReportDestination",
+    "debug.loweredVarDumpFile",
+    "debug.traceFile",
+    "target.saveArchive",
+)
 
 
 def resolve(given: Mapping[str, object] | None) -> dict[str, OptionValue]:
@@ -118,23 +157,33 @@ def resolve(given: Mapping[str, object] | None) -> dict[str, OptionValue]:
     Raises InvalidOptionError for an option that is not known, with near names, or a value that it
     cannot have.
     """
-    chosen = {**checked(OPTIONS, given or {}, "engine options")}
+    table = OPTIONS | NOT_MODELLED
+    chosen = {**checked(table, given or {}, "engine options")}
     if os.environ.get(GRAPH_REPORT):
         chosen["debug.graphReportDestination"] = os.environ[GRAPH_REPORT]
-    chosen |= from_environment(OPTIONS, ENVIRONMENT)
+    chosen |= from_environment(table, ENVIRONMENT)
     for name, value in chosen.items():
-        if (name, value) in _NOT_DONE:
-            log("PO", "ENGINE", "WARN", f"{name} is {_text(value)}: {_NOT_DONE[name, value]}")
+        instead = _instead(name, value)
+        if instead:
+            log("PO", "ENGINE", "WARN", f"{name} is {_text(value)}: {instead}")
     if chosen and enabled("PO", "DEBUG", "ENGINE"):
         lines = [f"option {name}: {_text(value)}" for name, value in chosen.items()]
         log("PO", "ENGINE", "DEBUG", "\n".join(lines))
-    return defaults(OPTIONS, chosen)
+    return defaults(OPTIONS, chosen) | chosen
+
+
+def _instead(name: str, value: OptionValue) -> str:
+    """Say what happens in the place of what is asked for; nothing when it is done."""
+    if name in NOT_MODELLED:
+        default, meaning = NOT_MODELLED[name][:2]
+        return "" if value == default else meaning
+    return _NOT_DONE.get((name, value), "")
 
 
 def as_texts(options: Mapping[str, OptionValue]) -> dict[str, str]:
     """Give options as texts for a report; of a path only its name, so that no machine's is kept."""
     shown = {
-        name: PurePath(str(options[name])).name or OPTIONS[name].default
+        name: PurePath(str(options[name])).name or (OPTIONS | NOT_MODELLED)[name].default
         for name in _PATHS
         if name in options
     }

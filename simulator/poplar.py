@@ -16,7 +16,10 @@ from simulator.device import (
     RelativeSyncDelayType,
 )
 from simulator.engine import Engine
+from simulator.executable import Executable, compileGraph
 from simulator.graph import program
+from simulator.graph.debug import DebugInfo
+from simulator.graph.debug import DebugName as DebugContext
 from simulator.graph.errors import (
     GraphConnectionError,
     HostAccessError,
@@ -57,6 +60,7 @@ from simulator.graph.types import (
     UNSIGNED_SHORT,
     Type,
 )
+from simulator.graph.variables import VariableMappingMethod
 from simulator.graph.vertex import (
     InOut,
     Input,
@@ -69,11 +73,22 @@ from simulator.graph.vertex import (
 )
 from simulator.graph.views import replication_factor
 from simulator.runtime.callbacks import StreamCallback
+from simulator.runtime.host_halves import (
+    copyDeviceHalfToDouble,
+    copyDeviceHalfToFloat,
+    copyDoubleToDeviceHalf,
+    copyFloatToDeviceHalf,
+)
 
 if TYPE_CHECKING:
     from simulator.engine_report import printExecutionSummary as printExecutionSummary
     from simulator.engine_report import printGraphSummary as printGraphSummary
     from simulator.engine_report import printProfileSummary as printProfileSummary
+    from simulator.poplibs.float_control import FloatingPointBehaviour as FloatingPointBehaviour
+    from simulator.poplibs.float_control import (
+        setFloatingPointBehaviour as setFloatingPointBehaviour,
+    )
+    from simulator.poplibs.float_control import setStochasticRounding as setStochasticRounding
     from simulator.poplibs.poprand import getHwSeeds as getHwSeeds
     from simulator.poplibs.poprand import setHwSeeds as setHwSeeds
     from simulator.poplibs.popsys import cycleCount as cycleCount
@@ -81,6 +96,7 @@ if TYPE_CHECKING:
     from simulator.profile.serialize import serializeToCBOR as serializeToCBOR
     from simulator.profile.serialize import serializeToJSON as serializeToJSON
 
+DebugNameAndId = DebugContext
 # Poplar's own names of the errors.
 poplar_error = PoplarError
 graph_connection_error = GraphConnectionError
@@ -90,6 +106,7 @@ stream_connection_error = HostAccessError
 
 # What loads the libraries, the formats or the viewers, from where when it is asked for.
 _LAZY = {
+    "FloatingPointBehaviour": "simulator.poplibs.float_control",
     "cycleCount": "simulator.poplibs.popsys",
     "cycleStamp": "simulator.poplibs.popsys",
     "getHwSeeds": "simulator.poplibs.poprand",
@@ -98,7 +115,9 @@ _LAZY = {
     "printProfileSummary": "simulator.engine_report",
     "serializeToCBOR": "simulator.profile.serialize",
     "serializeToJSON": "simulator.profile.serialize",
+    "setFloatingPointBehaviour": "simulator.poplibs.float_control",
     "setHwSeeds": "simulator.poplibs.poprand",
+    "setStochasticRounding": "simulator.poplibs.float_control",
 }
 
 
@@ -130,9 +149,14 @@ __all__ = [
     "UNSIGNED_SHORT",
     "ComputeSet",
     "DataStream",
+    "DebugContext",
+    "DebugInfo",
+    "DebugNameAndId",
     "Device",
     "DeviceManager",
     "Engine",
+    "Executable",
+    "FloatingPointBehaviour",
     "Function",
     "GlobalExchangeConstraint",
     "GlobalExchangeFlow",
@@ -164,11 +188,17 @@ __all__ = [
     "TileMappingError",
     "Type",
     "UpsampleMethod",
+    "VariableMappingMethod",
     "Vector",
     "VectorList",
     "Vertex",
     "append",
+    "compileGraph",
     "concat",
+    "copyDeviceHalfToDouble",
+    "copyDeviceHalfToFloat",
+    "copyDoubleToDeviceHalf",
+    "copyFloatToDeviceHalf",
     "cycleCount",
     "cycleStamp",
     "getHwSeeds",
@@ -184,6 +214,8 @@ __all__ = [
     "replication_factor",
     "serializeToCBOR",
     "serializeToJSON",
+    "setFloatingPointBehaviour",
     "setHwSeeds",
+    "setStochasticRounding",
     "stream_connection_error",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.codelets import clock
+from simulator.codelets import clock, registers
 from simulator.codelets import convolution_cycles as convolution
 from simulator.codelets import copy_cycles as copies
 from simulator.codelets import random_cycles as random
@@ -13,6 +13,7 @@ from simulator.codelets.vertex_cost import VertexCost, row, supervisor
 _POPLIN = "PopLibs lib/poplin/PerformanceEstimation.hpp"
 _POPRAND = "PopLibs lib/poprand/poprandCycleEstimators.cpp"
 _POPSYS = "PopLibs lib/popsys/popsysCycleEstimators.cpp of 2019"
+_REGISTER = "our estimate, as how setting a seed begins"
 _GUIDE = "closed source; cycles observed in the user guide's sample"
 _CLOSED = "closed source; our estimate after means in the user guide's sample"
 _LAYERS = "in weights out"
@@ -125,6 +126,17 @@ POPRAND: tuple[VertexCost, ...] = (
 POPSYS: tuple[VertexCost, ...] = (
     supervisor("popsys::TimeItStart", "out", clock.start_cycles, _POPSYS, (4, 40)),
     supervisor("popsys::TimeItEnd", "startCount out", clock.end_cycles, _POPSYS, (8, 76)),
+    supervisor(
+        "popsys::PutSupervisorCSR", "setVal", registers.put_cycles, _REGISTER, (4, 20), exact=False
+    ),
+    supervisor(
+        "popsys::ModifySupervisorCSR",
+        "clearVal setVal",
+        registers.put_cycles,
+        _REGISTER,
+        (8, 28),
+        exact=False,
+    ),
 )
 
 RUN_TIME: tuple[VertexCost, ...] = (

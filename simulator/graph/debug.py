@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TypedDict
+from typing import Self, TypedDict
 
 
 class Location(TypedDict):
@@ -23,6 +23,24 @@ class DebugContext(TypedDict):
     layer: str
     arguments: dict[str, str]
     location: Location
+
+
+class DebugName(str):
+    """A debug name, below another one when two are given: DebugName("a", "b") is "a/b"."""
+
+    def __new__(cls, parent: str = "", name: str = "") -> Self:
+        return super().__new__(cls, "/".join(part for part in (parent, name) if part))
+
+    def getPathName(self) -> str:
+        return str(self)
+
+
+class DebugInfo(DebugName):
+    """The debug name that a function was given; the layer that it belongs to changes nothing."""
+
+    def __new__(cls, debugContext: str = "", layer: str = "") -> Self:
+        del layer
+        return super().__new__(cls, debugContext)
 
 
 def users_location() -> Location:

@@ -19,7 +19,7 @@ from simulator.graph.errors import PoplarError, TileMappingError
 from simulator.graph.intervals import as_int64
 from simulator.graph.mapping import Mapping, MappingTable
 from simulator.graph.streams import HostAccess, RemoteBuffer, ReplicatedStreamMode, Stream
-from simulator.graph.target import Target
+from simulator.graph.target import Target, checked_target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import (
     UNSIGNED_INT,
@@ -32,7 +32,7 @@ from simulator.graph.types import (
     element_count,
 )
 from simulator.graph.user_vertices import Connectable, FieldRef, VertexRef
-from simulator.graph.variables import Variable
+from simulator.graph.variables import Variable, VariableMappingMethod
 from simulator.graph.vertex import Vertex, VertexGroup
 from simulator.graph.views import Window, replication_factor
 
@@ -78,8 +78,7 @@ class Graph:
     """
 
     def __init__(self, target: Target, replication: replication_factor | int = 1) -> None:
-        if not isinstance(target, Target):
-            raise PoplarError(f"Graph: needs a target, not {target!r}; see Device.getTarget")
+        target = checked_target(target)
         self.replication = views.checked_factor(target, replication)
         self.device_target = target
         self.target = replace(target, num_ipus=target.num_ipus // self.replication)
@@ -142,12 +141,7 @@ class Graph:
 
     def getNonReplicatedTensor(self, tensor: Tensor) -> Tensor:
         """Give a tensor of a replicated graph with its replicas as the first dimension."""
-        if self.replication > 1:
-            raise PoplarError(
-                "getNonReplicatedTensor: a graph replicated from its start has no parent, in which "
-                "its tensors would be one; see createReplicatedGraph"
-            )
-        return views.everywhere(tensor)
+        return views.non_replicated(self.replication, tensor)
 
     # Functions
     def addFunction(self, program: Program, name: str = "") -> Function:
@@ -184,9 +178,21 @@ class Graph:
             self._scopes.pop()
 
     # Variables
-    def addVariable(self, type: Type, shape: Iterable[int], name: str = "") -> Tensor:
+    def addVariable(
+        self,
+        type: Type,
+        shape: Iterable[int],
+        mappingMethod: VariableMappingMethod | str = VariableMappingMethod.NONE,
+        name: str = "",
+    ) -> Tensor:
+        """Add a variable; its name may stand in the place of the mapping method."""
+        if not isinstance(mappingMethod, VariableMappingMethod):
+            name = mappingMethod
         what = f"variable {name!r}"
-        return self._add(checked_type(type, what), checked_shape(shape, what), None, name)
+        added = self._add(checked_type(type, what), checked_shape(shape, what), None, name)
+        if mappingMethod is VariableMappingMethod.LINEAR:
+            variables.map_linearly(self, added)
+        return added
 
     def addConstant(
         self, type: Type, shape: Iterable[int], values: Any, name: str = "<const>"

@@ -26,6 +26,7 @@ ROW_LIMIT = 256 * MEGABYTE  # bytes of one transfer of a remote buffer
 REMOTE_LIMIT = (16 << 30) - 256 * MEGABYTE
 
 Direction = Literal["in", "out"]
+_OPTION_DEFAULTS = {"bufferingDepth": 1, "splitLimit": 0}
 
 
 class ReplicatedStreamMode(Enum):
@@ -146,15 +147,16 @@ def new_stream(
     """Check a stream and add it; raises HostAccessError naming it and what is wrong.
 
     Options, as numbers or texts: `bufferingDepth`, how many transfers the host may prepare ahead
-    (1), and `splitLimit`, the bytes above which a copy is split (the target's limit).
+    (1), and `splitLimit`, the bytes above which a copy is split (0 and more than the target's
+    limit: at that).
     """
     what = checked_handle("stream", handle, [stream.handle for stream in graph.streams])
     checked_type(dtype, what)
     if not isinstance(mode, ReplicatedStreamMode):
         known = " or ".join(f"ReplicatedStreamMode.{one.name}" for one in ReplicatedStreamMode)
         raise HostAccessError(f"{what}: mode is {mode!r}; {known} is needed")
-    highest = graph.target.stream_copy_limit
-    limits = {"bufferingDepth": (1, None), "splitLimit": (dtype.size, highest)}
+    chosen = _stream_options(what, options or {}, {"bufferingDepth": 1, "splitLimit": dtype.size})
+    chosen["splitLimit"] = min(chosen["splitLimit"], graph.target.stream_copy_limit)
     stream = Stream(
         len(graph.streams),
         handle,
@@ -163,7 +165,7 @@ def new_stream(
         direction,
         mode,
         graph.window.replicas,
-        **_stream_options(what, options or {}, limits),
+        **chosen,
     )
     graph.streams.append(stream)
     return stream
@@ -243,21 +245,19 @@ def _count(what: str, name: str, value: object) -> int:
 
 
 def _stream_options(
-    what: str, given: Mapping[str, object], limits: Mapping[str, tuple[int, int | None]]
+    what: str, given: Mapping[str, object], lowest: Mapping[str, int]
 ) -> dict[str, int]:
-    """Read the options of a stream, each of which must lie within its limits."""
-    values = {}
+    """Give the options of a stream: each its default or a number from its lowest on."""
+    values = dict(_OPTION_DEFAULTS)
     for name, value in given.items():
-        if name not in limits:
-            near = difflib.get_close_matches(str(name), limits, n=1, cutoff=0.4)
-            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(limits)}"
+        if name not in values:
+            near = difflib.get_close_matches(str(name), values, n=1, cutoff=0.4)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(values)}"
             raise HostAccessError(f"{what}: no option {name!r}; {hint}")
-        lowest, highest = limits[name]
         number = _option_number(value)
-        if number is None or number < lowest or (highest is not None and number > highest):
-            until = "on" if highest is None else f"to {highest:,}"
+        if number is None or (number < lowest[name] and number != values[name]):
             raise HostAccessError(
-                f"{what}: {name} is {value!r}; a number from {lowest} {until} is needed"
+                f"{what}: {name} is {value!r}; a number from {lowest[name]} on is needed"
             )
         values[name] = number
     return values

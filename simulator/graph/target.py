@@ -309,6 +309,14 @@ def make_target(name: str, options: Mapping[str, object] | None = None, **change
     return made if "global_sync_cycles" in changes else with_ipus(made, made.num_ipus)
 
 
+def checked_target(given: Any) -> Target:
+    """Give a target, that of a device too; raises PoplarError for anything else."""
+    found = given.getTarget() if type(given).__name__ == "Device" else given
+    if not isinstance(found, Target):
+        raise PoplarError(f"Graph: needs a target or a device, not {type(given).__name__}")
+    return found
+
+
 def with_ipus(target: Target, num_ipus: int) -> Target:
     """Give the same target with so many IPUs, and the global sync of that many."""
     cycles = TARGETS[target.name].global_sync_cycles if target.name in TARGETS else 0

@@ -149,6 +149,9 @@ def connect(graph: Graph, reference: FieldRef, what: Connectable) -> None:
     """Join a field to a tensor, a VectorList to several or the rows of one, an Input to numbers."""
     batch, index = reference.vertex.batch, reference.vertex.index
     edge = batch.edges.get(reference.name)
+    if reference.name in batch.values and _are_numbers(what):
+        set_value(reference, what)  # type: ignore[arg-type]
+        return
     if edge is None:
         known = ", ".join(batch.edges) or "none"
         raise GraphConnectionError(f"{reference}: there is no such field; fields are {known}")
@@ -308,7 +311,9 @@ def to_group(graph: Graph, batch: Batch) -> VertexGroup:
         if tile < 0:
             raise TileMappingError(f"{batch.describe(index)}: is not mapped to a tile")
         if batch.cycles[index] < 0:
-            raise PoplarError(f"{batch.describe(index)}: has no cycle estimate")
+            raise PoplarError(
+                f"{batch.describe(index)}: has no cycle estimate; see setPerfEstimate"
+            )
     fields = {name: _field(graph, batch, name, edge) for name, edge in batch.edges.items()}
     parameters = {name: _column(batch, name, kind) for name, kind in batch.values.items()}
     parameters[FLOPS] = as_int64(batch.flops)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
 
 ALIGNMENT = 8  # bytes; one 64-bit word
 MOST_BYTES = 1 << 47  # of all variables: what a process can address
+
+
+class VariableMappingMethod(Enum):
+    """What a new variable's mapping is; LINEAR spreads it evenly, in the order of the tiles."""
+
+    NONE = "none"
+    LINEAR = "linear"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +76,15 @@ def new_variable(
         kind="constant" if constant else "variable",
         replicas=replicas,
     )
+
+
+def map_linearly(graph: Graph, tensor: Tensor) -> None:
+    """Give each tile as many elements as the others; the first have what is over, one each."""
+    tiles = np.arange(graph.target.num_tiles + 1)
+    each, over = divmod(tensor.numElements(), graph.target.num_tiles)
+    bounds = each * tiles + np.minimum(tiles, over)
+    used = tiles[: graph.target.num_tiles if each else over]
+    graph.map_ranges(tensor, bounds[used], bounds[used + 1], used)
 
 
 def clone(graph: Graph, tensor: Tensor, name: str, dtype: Type | None) -> Tensor:

@@ -154,6 +154,16 @@ def everywhere(tensor: Tensor, owner: Graph | None = None) -> Tensor:
     return Tensor(graph.top, tensor.dtype, shape, begins, lengths)
 
 
+def non_replicated(replication: int, tensor: Tensor) -> Tensor:
+    """Give a tensor of a replicated view with its replicas as the first dimension."""
+    if replication > 1:
+        raise PoplarError(
+            "getNonReplicatedTensor: a graph replicated from its start has no parent, in which "
+            "its tensors would be one; see createReplicatedGraph"
+        )
+    return everywhere(tensor)
+
+
 def _shifts(graph: Graph, begins: IntArray, size: int, replicas: int) -> IntArray:
     """Give the elements from an interval of replica 0 to the same one of the next replica."""
     bounds, _ = graph.variable_bounds()

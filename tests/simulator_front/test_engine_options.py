@@ -17,6 +17,10 @@ NOT_DONE: list[tuple[str, object]] = [
     ("debug.instrumentControlFlow", True),
     ("profiler.includeFlopEstimates", False),
     ("profiler.includeCycleEstimates", False),
+    ("debug.outputAllSymbols", True),
+    ("target.hostSyncTimeout", "60s"),
+    ("streamCallbacks.numWorkerThreads", "auto"),
+    ("opt.maxComputeSetsPerLoweredCopy", 6),
 ]
 
 
@@ -132,11 +136,14 @@ def test_a_report_keeps_no_path_of_a_machine() -> None:
             {
                 "autoReport.directory": "/home/somebody/report",
                 "debug.graphReportDestination": "/var/log/graph.txt",
+                "debug.loweredVarDumpFile": "/tmp/vars.txt",
             }
         )
     )
     assert texts["autoReport.directory"] == "report"
     assert texts["debug.graphReportDestination"] == "graph.txt"
+    assert texts["debug.loweredVarDumpFile"] == "vars.txt"
+    assert "target.saveArchive" not in texts
     assert as_texts(resolve({"autoReport.directory": "/"}))["autoReport.directory"] == "."
     assert texts["autoReport.all"] == "false"
 

@@ -74,7 +74,7 @@ WRONG: list[tuple[Wrong, str]] = [
         lambda s: s[0].setInitialValue(connected(s, s[2][0])["factor"], "abc"),
         r"SumVertex\[0\] on tile 1, field 'factor': values are of type <U3; numbers",
     ),
-    (lambda s: poplar.Graph(poplar.Device(s[0].target)), "Graph: needs a target, not Device"),
+    (lambda s: poplar.Graph(s[0]), "Graph: needs a target or a device, not Graph"),
     (
         lambda s: poplar.IPUModel("mk2", tilesPerIPU="many"),
         "tilesPerIPU is 'many'; a number from 1",

@@ -45,7 +45,9 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 }
 OF_INPUT = ("GELU", "GELU_ERF", "SWISH", "HARD_SIGMOID")
 POINTWISE = [kind for kind in FUNCTIONS if not kind.startswith("SOFTMAX")]
-TOLERANCE = {"float": {"rtol": 1e-5, "atol": 1e-5}, "half": {"rtol": 6e-3, "atol": 4e-3}}
+# The power of a half from -16 to -8, which is rounded by up to 2^-8, is off by as much; so is
+# half of that each of the sum, the quotient and the scaling.
+TOLERANCE = {"float": {"rtol": 1e-5, "atol": 1e-5}, "half": {"rtol": 8e-3, "atol": 4e-3}}
 
 
 @settings(max_examples=40, deadline=None)

@@ -43,7 +43,7 @@ def test_every_program_of_the_guide_is_there(name: str) -> None:
 
 # The names of arguments in Poplar's headers: a program may give them by keyword.
 ARGUMENTS = {
-    "Graph.addVariable": "type shape name",
+    "Graph.addVariable": "type shape mappingMethod name",
     "Graph.addConstant": "type shape values name",
     "Graph.addVertex": "cs vertexType connections",
     "Graph.addHostToDeviceFIFO": "handle elementType numElements replicatedMode options",

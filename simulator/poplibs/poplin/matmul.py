@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Sequence as List
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, cast
 
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
@@ -25,6 +26,20 @@ from simulator.poplibs.poputil import mapTensorLinearly
 
 Options = Mapping[str, object] | None
 Shape = List[int]
+_P = ParamSpec("_P")
+
+
+def _of_one_type(function: Callable[_P, Tensor]) -> Callable[_P, Tensor]:
+    """Let a function of an input's and an output's type take one that is both."""
+
+    @wraps(function)
+    def call(*given: _P.args, **named: _P.kwargs) -> Tensor:
+        several = "outputType" in named or isinstance((*given, None, None, None)[2], Type)
+        if several or not isinstance((*given, None)[1], Type):
+            return function(*given, **named)
+        return cast(Callable[..., Tensor], function)(*given[:2], given[1], *given[2:], **named)
+
+    return call
 
 
 def _check_product(name: str, a: Sizes, b: Sizes, dtype: Type, other: Type, out_type: Type) -> None:
@@ -204,6 +219,7 @@ def _check_output(context: str, out: Tensor, made: Tensor) -> None:
 
 
 @library_call("POPLIN")
+@_of_one_type
 def createMatMulInputLHS(
     graph: Graph,
     inputType: Type,
@@ -221,6 +237,7 @@ def createMatMulInputLHS(
 
 
 @library_call("POPLIN")
+@_of_one_type
 def createMatMulInputRHS(
     graph: Graph,
     inputType: Type,
@@ -238,6 +255,7 @@ def createMatMulInputRHS(
 
 
 @library_call("POPLIN")
+@_of_one_type
 def createMatMulGroupedInputLHS(
     graph: Graph,
     inputType: Type,
@@ -258,6 +276,7 @@ def createMatMulGroupedInputLHS(
 
 
 @library_call("POPLIN")
+@_of_one_type
 def createMatMulGroupedInputRHS(
     graph: Graph,
     inputType: Type,

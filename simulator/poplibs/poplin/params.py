@@ -56,8 +56,17 @@ T = TypeVar("T", InputTransform, OutputTransform)
 _NEUTRAL = {"dilation": 1, "stride": 1, "flip": False}
 
 
+class _TwoTypes(type):
+    """Lets ConvParams be made with an input's and an output's type before its sizes."""
+
+    def __call__(cls, dataType: Type, *sizes: Any, **named: Any) -> Any:
+        if sizes and isinstance(sizes[0], Type):
+            named, sizes = {"outputType": sizes[0], **named}, sizes[1:]
+        return super().__call__(dataType, *sizes, **named)
+
+
 @dataclass(frozen=True)
-class ConvParams:
+class ConvParams(metaclass=_TwoTypes):
     """A convolution of [batch, groups * inputs, *field].
 
     The weights are [groups, outputs, inputs, *kernel]. Raises poplibs_error for sizes that make

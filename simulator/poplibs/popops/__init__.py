@@ -54,6 +54,7 @@ from simulator.poplibs.popops.pad import pad as pad
 from simulator.poplibs.popops.reduce import Operation as Operation
 from simulator.poplibs.popops.reduce import ReduceParams as ReduceParams
 from simulator.poplibs.popops.reduce import SingleReduceOp as SingleReduceOp
+from simulator.poplibs.popops.reduce import allTrue as allTrue
 from simulator.poplibs.popops.reduce import reduce as reduce
 from simulator.poplibs.popops.reduce import reduceMany as reduceMany
 from simulator.poplibs.popops.reduce import reduceWithOutput as reduceWithOutput

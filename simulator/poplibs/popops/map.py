@@ -203,7 +203,7 @@ def _map(request: Request, options: Options) -> Tensor:
     chosen = checked(OPTIONS, options or {}, name)
     if not request.tensors:
         raise poplibs_error(f"{name}: no tensors are given; {expression!r} needs their shape")
-    node = _typed(expression, request, request.into.dtype if request.into else None)
+    node = _typed(expression, request, None if request.into is None else request.into.dtype)
     direct = all(not argument.arguments for argument in node.arguments)
     separate = direct or not chosen.get("enableGenerateCodelet", True)
     # A tensor that no operation reads still takes part in the shape of the result.

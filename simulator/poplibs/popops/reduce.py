@@ -13,12 +13,21 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from simulator.codelets.reduction import REAL, REDUCTIONS
-from simulator.graph.errors import PoplarError
+from simulator.graph.errors import PoplarError, poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import Option, checked, defaults
 from simulator.graph.program import Copy, Sequence
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type, checked_type, element_count
+from simulator.graph.types import (
+    BOOL,
+    FLOAT,
+    HALF,
+    Array,
+    IntArray,
+    Type,
+    checked_type,
+    element_count,
+)
 from simulator.logging import library_call
 from simulator.poplibs.popops.reduce_regions import Partials
 from simulator.poplibs.popops.reduce_stages import (
@@ -119,6 +128,15 @@ def reduce(graph: Graph, A: Tensor, *arguments: Any, **named: Any) -> Tensor:
     if arguments and isinstance(arguments[0], Type):
         named, arguments = {"outType": arguments[0], **named}, arguments[1:]
     return _reduce(graph, A, *arguments, **named)
+
+
+@library_call("POPOPS")
+def allTrue(graph: Graph, A: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
+    """Tell whether all elements of a tensor of bools are true: a bool of no dimensions."""
+    if A.dtype != BOOL:
+        raise poplibs_error(f"{debug_name(debugContext, 'allTrue')}: {A!r}; bools are needed")
+    name = debug_name(debugContext, "allTrue")
+    return reduce(graph, A.flatten(), [0], Operation.LOGICAL_AND, prog, name)
 
 
 def _named_reduce(

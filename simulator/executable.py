@@ -1,0 +1,153 @@
+"""What a compilation makes: `compileGraph` compiles, an engine runs it, a file keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import pvti
+from simulator import options as engine_options
+from simulator.compiler import executable as compiler
+from simulator.compiler.compile import compile_graph
+from simulator.compiler.instrument import instrumentation_of
+from simulator.engine_log import overflow
+from simulator.graph.arguments import refuse_in, refusing
+from simulator.graph.errors import PoplarError, graph_memory_allocation_error
+from simulator.graph.graph import Graph
+from simulator.graph.program import Program, Sequence
+from simulator.graph.validate_programs import check_programs
+from simulator.graph.validate_streams import check_outside_copies
+from simulator.graph.views import frozen
+from simulator.logging import log
+
+ProgressFunc = Callable[[int, int], object]
+Programs = Program | list[Program] | list[Sequence]
+STAGES = 2  # of which a compilation tells its progress: checked, compiled
+
+
+@refuse_in
+@dataclass(frozen=True, slots=True, eq=False)
+class Executable:
+    """A compiled graph; any number of engines may run it. See `compileGraph`.
+
+    It keeps the options it was compiled with, which engines have unless they are given others.
+    """
+
+    graph: Graph
+    programs: list[Program]
+    options: Mapping[str, object]
+    compiled: compiler.Executable
+
+    def serialize(self, stream: BinaryIO) -> None:
+        """Write the executable to a binary file; raises PoplarError when it cannot be kept."""
+        from simulator.executable_file import write
+
+        write(stream, self)
+
+    @staticmethod
+    def deserialize(stream: BinaryIO) -> Executable:
+        """Read an executable that this version wrote; raises PoplarError for anything else.
+
+        The codelets of its vertices must be known: import what defines them before. Read only
+        what you trust, as from any pickle.
+        """
+        from simulator.executable_file import read
+
+        found = read(stream)
+        if not isinstance(found, Executable):
+            raise PoplarError(f"executable: the file holds {type(found).__name__}")
+        return found
+
+
+@refusing
+def compileGraph(
+    graph: Graph,
+    programs: Programs,
+    options: Mapping[str, object] | None = None,
+    progressFunc: ProgressFunc | None = None,
+    debugName: str = "",
+) -> Executable:
+    """Compile programs, once for all engines that run them; what a graph gets later has no part.
+
+    `progressFunc` is called with what is done and what there is to do. Raises PoplarError, and
+    graph_memory_allocation_error where `debug.allowOutOfMemory` is false.
+    """
+    executable = compile_programs(graph, programs, options, progressFunc)
+    chosen = engine_options.resolve(options)
+    check_memory(executable, chosen, f"executable {debugName!r}" if debugName else "executable")
+    return executable
+
+
+def compile_programs(
+    graph: Graph,
+    programs: Programs,
+    options: Mapping[str, object] | None,
+    progress: ProgressFunc | None = None,
+) -> Executable:
+    """Check and compile programs, whether their tiles have room for them or not."""
+    if not isinstance(graph, Graph):
+        raise PoplarError(f"Engine: graph is {graph!r}; Graph or Executable is needed")
+    if progress is not None and not callable(progress):
+        raise PoplarError(f"Engine: progressFunc is {progress!r}; a function of two numbers needed")
+    tell = progress or (lambda done, all: None)
+    tell(0, STAGES)
+    chosen = engine_options.resolve(options)
+    graph = graph.getTopLevelGraph() if graph.replication == 1 else graph
+    listed = [programs] if isinstance(programs, Program) else list(programs)
+    with pvti.Tracepoint(pvti.tracePoplar, "validate"):
+        check_outside_copies(
+            graph,
+            check_programs(graph, listed),
+            overlap=str(chosen["exchange.streamBufferOverlap"]),
+            extended_memory=bool(chosen["target.extendedMemory"]),
+        )
+    tell(1, STAGES)
+    kept = frozen(graph)
+    compiled = compile_graph(kept, listed, instrumentation_of(chosen))
+    tell(STAGES, STAGES)
+    return Executable(kept, listed, dict(options or {}), compiled)
+
+
+def check_memory(
+    executable: Executable, options: Mapping[str, Any], called: str, path: str = ""
+) -> None:
+    """Raise graph_memory_allocation_error when tiles hold more than they can.
+
+    If `debug.allowOutOfMemory` says so, log it and go on: the report is marked with it.
+    """
+    needed = overflow(executable.compiled)
+    if not needed:
+        return
+    if options["debug.allowOutOfMemory"]:
+        log("PO", "ENGINE", "WARN", f"{called}: {needed}; debug.allowOutOfMemory is true")
+        return
+    where = f"its report is in {path}" if path else "see autoReport.all for a report of it"
+    log("PO", "ENGINE", "ERR", f"{called}: {needed}")
+
+    def profile() -> dict[str, Any]:
+        from simulator.profile.values import graph_profile_value
+
+        return graph_profile_value(executable.compiled, options)
+
+    raise graph_memory_allocation_error(
+        f"{needed}; {where}, debug.allowOutOfMemory to run it all the same", path, profile
+    )
+
+
+def options_for(
+    executable: Executable, given: Mapping[str, object] | None
+) -> dict[str, bool | int | str]:
+    """Give an engine's options: its own over those of the executable, which is not compiled anew.
+
+    What was compiled into it stays, and a line of the log says so.
+    """
+    chosen = engine_options.resolve({**executable.options, **(given or {})})
+    if given and instrumentation_of(chosen) != executable.compiled.instrumentation:
+        log(
+            "PO",
+            "ENGINE",
+            "WARN",
+            "the executable has the instrumentation that it was compiled with",
+        )
+    return chosen
