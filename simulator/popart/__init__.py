@@ -13,11 +13,27 @@ except ImportError:
     raise PoplarError("popart needs onnx: pip install 'tilescope[popart]'") from None
 
 from simulator.popart.builder import Builder
-from simulator.popart.dataflow import AnchorReturnType, DataFlow, PyStepIO
+from simulator.popart.dataflow import AnchorReturnType, DataFlow, PyStepIO, PyStepIOCallback
 from simulator.popart.devices import DeviceInfo, DeviceManager
 from simulator.popart.errors import popart_exception
 from simulator.popart.logging import Logger, getLogger
 from simulator.popart.losses import IdentityLoss, L1Loss, NllLoss, ReductionType
+from simulator.popart.names import (
+    DeviceConnectionType,
+    DeviceSelectionCriterion,
+    DotCheck,
+    MeanReductionStrategy,
+    SyncPattern,
+    SyntheticDataMode,
+    VirtualGraphMode,
+    reservedAccl1Prefix,
+    reservedAccl2Prefix,
+    reservedAccl3Prefix,
+    reservedAcclPrefix,
+    reservedAccumPrefix,
+    reservedGradientPrefix,
+    reservedStepPrefix,
+)
 from simulator.popart.optimizers import (
     SGD,
     Adam,
@@ -35,6 +51,7 @@ from simulator.popart.optimizers import (
 from simulator.popart.patterns import Patterns, PatternsLevel
 from simulator.popart.session import InferenceSession
 from simulator.popart.session_options import SessionOptions
+from simulator.popart.session_weights import PyWeightsIO
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
 from simulator.popart.training import TrainingSession
 
@@ -71,4 +88,20 @@ __all__ = [
     "WeightDecayMode",
     "getLogger",
     "popart_exception",
+    "PyStepIOCallback",
+    "PyWeightsIO",
+    "DeviceConnectionType",
+    "DeviceSelectionCriterion",
+    "DotCheck",
+    "MeanReductionStrategy",
+    "SyncPattern",
+    "SyntheticDataMode",
+    "VirtualGraphMode",
+    "reservedAccl1Prefix",
+    "reservedAccl2Prefix",
+    "reservedAccl3Prefix",
+    "reservedAcclPrefix",
+    "reservedAccumPrefix",
+    "reservedGradientPrefix",
+    "reservedStepPrefix",
 ]

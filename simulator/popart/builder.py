@@ -6,8 +6,7 @@ builder.aiOnnx.conv([x, w], strides=[1, 1], debugPrefix="first")
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -15,8 +14,11 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from simulator.popart.builder_notes import Notes, annotate
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import GRAPHCORE, IPU_ATTRIBUTE, ONNX
+from simulator.popart.importing import known_infos
+from simulator.popart.ir import GRAPHCORE, ONNX
+from simulator.popart.model_file import Model, opsets_of, read_model
 from simulator.popart.operators.signatures import Signature, signatures
 from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, array_type
 
@@ -70,15 +72,28 @@ class Domain:
         return sorted(self._methods)
 
 
-class Builder:
+class Builder(Notes):
     """A model that is being built; tensors are their names."""
 
-    def __init__(self, opsets: Mapping[str, int] | None = None) -> None:
-        self._opsets = {**OPSETS, **(opsets or {})}
+    def __init__(
+        self,
+        modelProtoOrFilename: Model | None = None,
+        opsets: Mapping[str, int] | None = None,
+        *,
+        parent: Builder | None = None,
+    ) -> None:
+        self._opsets: dict[str, int] = {**OPSETS, **(opsets or {})}
+        if parent is not None:
+            self._opsets = parent._opsets
         self._graph = onnx.GraphProto(name="graph")
         self._nodes: dict[str, onnx.NodeProto] = {}  # by what they make
-        self._names: set[str] = set()
+        self._names: set[str] = set() if parent is None else parent._names
         self._where: list[dict[str, int]] = []
+        self._scopes: list[str] = []
+        if isinstance(modelProtoOrFilename, Mapping):  # as Builder(opsets) could be called
+            self._opsets.update(modelProtoOrFilename)
+        elif modelProtoOrFilename is not None:
+            self._go_on(modelProtoOrFilename)
         self.aiOnnx = Domain(self, ONNX)
         self.aiGraphcore = Domain(self, GRAPHCORE)
         self.aiGraphcoreOpset1 = self.aiGraphcore
@@ -105,11 +120,35 @@ class Builder:
             self.aiOnnx = Domain(self, ONNX)
         return self.aiOnnx
 
+    def _go_on(self, given: Model) -> None:
+        """Begin with a model that is there."""
+        model, what, _ = read_model(given)
+        self._graph.CopyFrom(model.graph)
+        self._opsets.update(opsets_of(model))
+        for values in (self._graph.input, self._graph.initializer):
+            self._names.update(value.name for value in values)
+        for node in self._graph.node:
+            self._names.update(node.output)
+            self._nodes |= dict.fromkeys(node.output, node)
+
+    def createSubgraphBuilder(self) -> Builder:
+        """Give the builder of a branch, which can read the tensors of this one."""
+        return Builder(parent=self)
+
+    def setGraphName(self, name: str) -> None:
+        """Name the graph."""
+        self._graph.name = name
+
     # Tensors
     def addInputTensor(
-        self, info: TensorInfo | str, shape: Sequence[int] | str = (), debugPrefix: str = ""
+        self,
+        info: TensorInfo | str,
+        shape: Sequence[int] | str = (),
+        debugPrefix: str = "",
+        debugContext: str = "",
     ) -> str:
         """Add an input that comes with every batch; give its name."""
+        debugPrefix = debugPrefix or debugContext
         sizes: Sequence[int] = ()
         if isinstance(shape, str):
             debugPrefix = shape
@@ -123,17 +162,23 @@ class Builder:
         self._graph.input.append(_value(name, info))
         return name
 
-    def addUntypedInputTensor(self, debugPrefix: str = "") -> str:
+    def addUntypedInputTensor(self, debugPrefix: str = "", debugContext: str = "") -> str:
         """Add an input whose type InputShapeInfo gives; give its name."""
-        name = self._new(debugPrefix or "input")
+        name = self._new(debugPrefix or debugContext or "input")
         self._graph.input.append(helper.make_value_info(name, onnx.TypeProto()))
         return name
 
-    def addInitializedInputTensor(self, values: Any, debugPrefix: str = "") -> str:
+    def addInputTensorFromParentGraph(self, tensorId: str) -> None:
+        """Take a tensor of the graph around a branch, which can be read as it is."""
+        self._known(tensorId, "addInputTensorFromParentGraph")
+
+    def addInitializedInputTensor(
+        self, values: Any, debugPrefix: str = "", debugContext: str = ""
+    ) -> str:
         """Add a weight with its values; give its name."""
         array = np.asarray(values)
         array_type(array, "addInitializedInputTensor")
-        name = self._new(debugPrefix or "init_input")
+        name = self._new(debugPrefix or debugContext or "init_input")
         self._graph.initializer.append(onnx.numpy_helper.from_array(array, name))
         return name
 
@@ -149,8 +194,34 @@ class Builder:
     def getOutputTensorIds(self) -> list[str]:
         return [value.name for value in self._graph.output]
 
+    def getTrainableTensorIds(self) -> list[str]:
+        """Name the weights."""
+        return [tensor.name for tensor in self._graph.initializer]
+
+    def isInitializer(self, id: str) -> bool:
+        """Tell whether a tensor is a weight."""
+        return id in self.getTrainableTensorIds()
+
+    def getTensorShape(self, id: str) -> list[int]:
+        """Give the shape of a tensor; raises popart_exception where it cannot be known."""
+        return self._info(id, "getTensorShape").shape()
+
+    def getTensorDtypeString(self, id: str) -> str:
+        """Give the type of a tensor in NumPy's words: float32."""
+        return self._info(id, "getTensorDtypeString").data_type_lcase()
+
+    def _info(self, name: str, what: str) -> TensorInfo:
+        self._known(name, what)
+        model = onnx.ModelProto.FromString(self.getModelProto())
+        del model.graph.output[:]
+        found = known_infos(model)
+        if name not in found:
+            raise popart_exception(f"{what}: the type and shape of {name!r} are not known")
+        return found[name]
+
     def _new(self, wanted: str) -> str:
         """Give a name that no tensor has."""
+        wanted = self._scoped(wanted)
         name, count = wanted, 0
         while name in self._names:
             count += 1
@@ -186,13 +257,13 @@ class Builder:
             signature.operator,
             list(inputs),
             made,
-            name or made[0],
+            self._scoped(name) if name else made[0],
             domain="" if domain == ONNX else domain,
-            **{key: _attribute(value) for key, value in attributes.items() if value is not None},
+            **{key: _attribute(value) for key, value in attributes.items() if _is_given(value)},
         )
         for where in self._where:
             for key, value in where.items():
-                _annotate(node, key, value)
+                annotate(node, key, value)
         self._graph.node.append(node)
         for tensor in made:
             self._nodes[tensor] = self._graph.node[-1]
@@ -214,31 +285,13 @@ class Builder:
         made = self.add(domain, signature, inputs, attributes or {}, name, numOutputs)
         return [made] if isinstance(made, str) else made
 
-    # Annotations
-    def virtualGraph(self, *arguments: Any) -> Any:
-        """Place nodes on an IPU: virtualGraph(tensors, ipu), or `with virtualGraph(ipu):`."""
-        return self._placed(IPU_ATTRIBUTE, "virtualGraph", arguments)
-
-    def _placed(self, key: str, what: str, arguments: Sequence[Any]) -> Any:
-        number = arguments[-1] if len(arguments) in (1, 2) else None
-        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-            raise popart_exception(f"{what}: {arguments!r}; [tensors and] a number is needed")
-        if len(arguments) == 1:
-            return self._within({key: number})
-        tensors = arguments[0]
-        for tensor in [tensors] if isinstance(tensors, str) else tensors:
-            if tensor not in self._nodes:
-                raise popart_exception(f"{what}: {tensor!r} is made by no node of the builder")
-            _annotate(self._nodes[tensor], key, number)
-        return None
-
-    @contextmanager
-    def _within(self, annotations: Mapping[str, int]) -> Iterator[None]:
-        self._where.append(dict(annotations))
-        try:
-            yield
-        finally:
-            self._where.pop()
+    def reshape_const(
+        self, aiOnnx: Domain, args: Sequence[str], shape: Iterable[int], debugContext: str = ""
+    ) -> str | list[str]:
+        """Add a reshape to sizes that are known."""
+        sizes = aiOnnx.constant(np.array(list(shape), dtype=np.int64), f"{debugContext}_const")
+        made: str | list[str] = aiOnnx.reshape([args[0], sizes], debugContext=debugContext)
+        return made
 
     # The model
     def getModelProto(self) -> bytes:
@@ -279,10 +332,17 @@ def _type_number(name: Any) -> int:
     return ELEMENT_TYPES[name].onnx
 
 
+def _is_given(value: Any) -> bool:
+    """Tell whether an attribute has a value; None and an empty list stand for none."""
+    return value is not None and not (isinstance(value, list | tuple) and not value)
+
+
 def _attribute(value: Any) -> Any:
     """Give an attribute's value as ONNX takes it."""
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, Builder):
+        return value._graph
     if isinstance(value, np.ndarray):
         return onnx.numpy_helper.from_array(value)
     if isinstance(value, str | bytes):
@@ -290,9 +350,3 @@ def _attribute(value: Any) -> Any:
     if isinstance(value, Iterable):
         return list(value)
     return value
-
-
-def _annotate(node: onnx.NodeProto, key: str, value: int) -> None:
-    kept = [attribute for attribute in node.attribute if attribute.name != key]
-    del node.attribute[:]
-    node.attribute.extend([*kept, helper.make_attribute(key, value)])

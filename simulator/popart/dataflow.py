@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from operator import index
 from typing import Any
@@ -26,7 +26,8 @@ class AnchorReturnType:
     period: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", str(self.kind).upper())
+        kind = getattr(self.kind, "value", self.kind)
+        object.__setattr__(self, "kind", str(kind).upper())
         if self.kind not in KINDS:
             raise popart_exception(
                 f"AnchorReturnType: {self.kind!r}; it must be one of {', '.join(KINDS)}"
@@ -118,3 +119,39 @@ class PyStepIO:
                 f"PyStepIO: output {copied[0]!r} is a {type(outputs[copied[0]]).__name__}, which "
                 "cannot be filled; initAnchorArrays gives arrays"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class PyStepIOCallback:
+    """Functions that give and take the arrays of a step, one micro-batch at a time.
+
+    `input(name, is_prefetch)` gives an array, `output(name)` one to be filled; the others are told
+    when it has been read or filled. All inputs are read before the step, outputs filled after it.
+    """
+
+    input_callback: Callable[[str, bool], Any]
+    input_complete_callback: Callable[[str], None]
+    output_callback: Callable[[str], Any]
+    output_complete_callback: Callable[[str], None]
+
+    def taken(self, name: str, count: int) -> Array:
+        """Give an input of so many micro-batches."""
+        arrays = []
+        for _ in range(count):
+            array = self.input_callback(name, False)
+            if array is None:
+                raise popart_exception(f"PyStepIOCallback: the callback gave no array of {name!r}")
+            arrays.append(np.asarray(array))
+            self.input_complete_callback(name)
+        return np.stack(arrays)
+
+    def give(self, name: str, values: Array, shape: tuple[int, ...]) -> None:
+        """Fill the arrays of an anchor, one of a shape at a time."""
+        for part in values.reshape((-1, *shape)):
+            out = self.output_callback(name)
+            if not isinstance(out, np.ndarray) or out.size != part.size:
+                raise popart_exception(
+                    f"PyStepIOCallback: the callback gave no array of {list(shape)} for {name!r}"
+                )
+            out[...] = part.reshape(out.shape)
+            self.output_complete_callback(name)

@@ -45,6 +45,14 @@ class DeviceInfo:
     def getId(self) -> int:
         return self.device.getId()
 
+    def __enter__(self) -> DeviceInfo:
+        return self
+
+    def __exit__(self, *what: object) -> None:
+        """Free the device at the end of a block."""
+        if self.device.isAttached():
+            self.device.detach()
+
     def attach(self) -> bool:
         return self.device.attach()
 
@@ -59,6 +67,10 @@ class DeviceManager:
         """Give a device that computes values without a model."""
         return DeviceInfo(poplar_device.Device.createCPUDevice())
 
+    def createSimDevice(self, options: Mapping[str, Any] | None = None) -> DeviceInfo:
+        """Give a simulated device: here the IPU Model, too."""
+        return self.createIpuModelDevice(options)
+
     def createIpuModelDevice(self, options: Mapping[str, Any] | None = None) -> DeviceInfo:
         """Give an IPU Model: {"numIPUs": 1, "tilesPerIPU": 1216, "ipuVersion": "mk2"}."""
         members: dict[str, Any] = {}
@@ -71,7 +83,7 @@ class DeviceManager:
                 part = str(value)
             elif name == "compileIPUCode":
                 members[name] = str(value).lower() in ("true", "1")
-            else:
+            elif value is not None:
                 members[name] = _number(name, value)
         return DeviceInfo(poplar_device.IPUModel(part, **members).createDevice())
 
@@ -86,8 +98,25 @@ class DeviceManager:
             if tilesPerIPU in (None, device.getTarget().tiles_per_ipu)
         ]
 
-    def acquireAvailableDevice(self, numIpus: int = 1) -> DeviceInfo:
-        """Attach the first group of so many IPUs that is free; raises PoplarError."""
+    def setOnDemandAttachTimeout(self, attachTimeout: int) -> None:
+        """Take a time to wait for a device; here one is free or not."""
+
+    def acquireAvailableDevice(
+        self,
+        numIpus: int = 1,
+        tilesPerIpu: int | None = None,
+        pattern: object = None,
+        connectionType: object = None,
+        selectionCriterion: object = None,
+    ) -> DeviceInfo:
+        """Attach the first group of so many IPUs that is free; raises PoplarError.
+
+        The last three change nothing here: a device is attached at once, and all of its IPUs sync.
+        """
+        if tilesPerIpu and not self.enumerateDevices(numIpus, tilesPerIpu):
+            raise popart_exception(
+                f"acquireAvailableDevice: no device of {numIpus} IPUs has {tilesPerIpu} tiles each"
+            )
         return DeviceInfo(poplar_device.DeviceManager().acquireAvailableDevice(numIpus))
 
     def acquireDeviceById(self, id: int) -> DeviceInfo:

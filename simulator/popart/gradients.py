@@ -23,6 +23,7 @@ PREFIX = "Gradient___"  # PopART's names of gradients begin so
 # What does not change when its input does a little.
 FLAT = {(ONNX, name) for name in ("ArgMax", "ArgMin", "Ceil", "Equal", "Floor", "Greater", "IsInf",
         "IsNaN", "Less", "Not", "OneHot", "Round", "Sign", "Xor")}  # fmt: skip
+FLAT |= {(GRAPHCORE, "Detach"), (GRAPHCORE, "Round")}
 
 
 def dependent(ir: Ir, weights: Iterable[str]) -> set[str]:

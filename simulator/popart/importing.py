@@ -14,7 +14,7 @@ import onnx.version_converter
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from simulator.graph.types import Array
-from simulator.popart import folding
+from simulator.popart import folding, leniency
 from simulator.popart.errors import popart_exception
 from simulator.popart.functions import body_of, function_of
 from simulator.popart.ir import GRAPHCORE, ONNX, Ir, Node
@@ -278,7 +278,8 @@ def _inferred(
     schema = onnx.defs.get_schema(node.operator, state.opsets[node.domain], domain)
     if not schema.has_type_and_shape_inference_function and node.key in OPERATORS:
         return {node.outputs[0]: ir.infos[node.inputs[0]]}  # as GroupNormalization
-    types = {i: _type_proto(ir.infos[i]) for i in node.inputs if i}
+    types = {i: _type_proto(info) for i, info in leniency.types_of(node, ir).items()}
+    proto = leniency.with_size(proto, ir)
     values = {i: v for i in node.inputs if i and (v := _few(ir, i)) is not None}
     try:
         found = infer_node_outputs(
@@ -342,6 +343,11 @@ def import_model(
         return found
     again = _imported(converted, what, folder, shapes, values)
     return found if again[1] else again
+
+
+def known_infos(model: onnx.ModelProto) -> dict[str, TensorInfo]:
+    """Give type and shape of the tensors of a model, as far as its nodes can be run."""
+    return _imported(model, "model", None, None, False)[0].infos
 
 
 def _imported(

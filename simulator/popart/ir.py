@@ -11,7 +11,9 @@ from simulator.popart.tensor_info import TensorInfo
 
 ONNX, GRAPHCORE = "ai.onnx", "ai.graphcore"
 
-IPU_ATTRIBUTE = "__ipu_number"  # by which PopART's builder notes where a node goes
+# By which PopART's builder notes where a node goes, and how it is planned.
+IPU_ATTRIBUTE, STAGE_ATTRIBUTE = "__ipu_number", "__pipeline_stage"
+PARTIALS_ATTRIBUTE, MEMORY_ATTRIBUTE = "__partials_type", "__available_memory"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import Ir, Node
+from simulator.popart.ir import MEMORY_ATTRIBUTE, PARTIALS_ATTRIBUTE, Ir, Node
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.table import OPERATORS
 from simulator.popart.placement import brought, graphs_of
@@ -23,6 +23,7 @@ from simulator.poplibs import poputil
 
 LAYER = "popart"
 MISSING = TensorInfo("FLOAT", [])  # of an output that nobody asks for
+NOTED = {PARTIALS_ATTRIBUTE: "partialsType", MEMORY_ATTRIBUTE: "availableMemoryProportion"}
 DEEPEST = 32  # views between a tensor and who says how it lies
 
 Progress = Callable[[int, int, str], None]
@@ -51,6 +52,7 @@ class Lowering:
     graphs: list[Graph] = field(default_factory=list)
     makers: dict[str, int] = field(default_factory=dict)  # tensor -> IPU of the node that made it
     inner: dict[int, Lowering] = field(default_factory=dict)  # by the id of a branch
+    products: Mapping[str, object] = field(default_factory=dict)  # options of matrix products
 
     def __post_init__(self) -> None:
         self.consumers = self.ir.consumers()
@@ -160,8 +162,17 @@ class Lowering:
         outputs = [self.ir.infos[name] if name else MISSING for name in node.outputs]
         empty: list[Tensor | None] = [None] * len(infos)
         ipu = self.placed.get(place_name or node.name, self.home)
-        given = (self.graphs[ipu], prog, node, empty, infos, outputs, known, self.options)
+        options = self.options_of(node)
+        given = (self.graphs[ipu], prog, node, empty, infos, outputs, known, options)
         return Call(*given, partial(self.branch, ipu), self.training)
+
+    def options_of(self, node: Node) -> Mapping[str, object]:
+        """Give the options of a node's convolution or product, with what the builder has noted."""
+        noted = {
+            option: node.attributes[key] for key, option in NOTED.items() if key in node.attributes
+        }
+        whole = self.products if node.operator in ("MatMul", "Gemm") else self.options
+        return {**whole, **noted} if noted else whole
 
     def branch(self, ipu: int, ir: Ir, prog: Program) -> list[Tensor]:
         """Add the nodes of a branch, which sees what stands around it; give its outputs."""

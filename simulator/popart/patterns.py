@@ -42,6 +42,21 @@ TO_IDENTITY: dict[str, Test] = {"PreUniRepl": _single, "OpToIdentity": _idle}
 REMOVE = "PostNRepl"
 SOFTMAX = "SoftmaxGradDirect"
 NAMES = (*TO_IDENTITY, REMOVE, SOFTMAX)
+# Patterns of PopART that make gradients and layers of simpler nodes; here nothing needs them.
+WITHOUT_EFFECT = (
+    "AtanhGradOp", "Atan2Arg0GradOp", "Atan2Arg1GradOp", "ConvDataGrad",
+    "ConvFlipWeightsDoubleFlip", "ConvTranspose", "CosGradOp", "CoshOp",
+    "DecomposeBinaryConstScalar", "DivArg0GradOp", "DivArg1GradOp", "ExpGradOp", "Expm1GradOp",
+    "FmodArg0GradOp", "GemmDecomposition", "InPlace", "InitAccumulate", "LSTMOp",
+    "LambSerialisedWeight", "Log1pGradOp", "LogGradOp", "MatMulLhsGradOp", "MatMulOp",
+    "MatMulRhsGradOp", "MulArgGradOp", "NegativeOneScale", "NlllWithSoftmaxGradDirect",
+    "OpToReshape", "PackedDataBlock", "PowArg0GradOp", "PowArg1GradOp",
+    "RandomNormalLikeOpPattern", "RandomUniformLikeOpPattern", "ReciprocalGradOp", "SinGradOp",
+    "SparseAccumulate", "SplitGather", "SplitGradOpToConcat", "SplitOp", "SqrtGradOp",
+    "SubtractArg1GradOp", "SumToAdd", "TanToSinOverCos", "TanhToSinhOverCosh", "TiedGather",
+    "TiedGatherAccumulate", "UpdateInplacePrioritiesForIpu", "UpsampleToResize",
+    "ViewSimplifyPattern", "ZeroDelta",
+)  # fmt: skip
 _LEVELS = {
     PatternsLevel.NoPatterns: (),
     PatternsLevel.Minimal: (SOFTMAX,),
@@ -68,10 +83,24 @@ class Patterns:
 
     def enablePattern(self, name: str, enabled: bool = True) -> Patterns:
         """Switch a pattern on or off."""
+        if name in WITHOUT_EFFECT:
+            log("pattern", "INFO", f"Patterns: {name} has no effect here")
+            return self
         if name not in self._on:
             raise popart_exception(f"Patterns: no pattern {name!r}; known are {', '.join(NAMES)}")
         self._on[name] = bool(enabled)
         return self
+
+    def enableRuntimeAsserts(self, enabled: bool) -> Patterns:
+        """Take whether PopART shall ask for the patterns that it needs; here none is."""
+        return self
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Switch a pattern by its name: patterns.OpToIdentity = False."""
+        if name.startswith("_"):
+            object.__setattr__(self, name, value)
+        else:
+            self.enablePattern(name, bool(value))
 
     def isPatternEnabled(self, name: str) -> bool:
         return self._on.get(name, False)

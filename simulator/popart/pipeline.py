@@ -16,7 +16,7 @@ from simulator.graph.program import Sequence as Steps
 from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import Ir
+from simulator.popart.ir import STAGE_ATTRIBUTE, Ir
 from simulator.popart.lowering import Lowering, Progress
 from simulator.popart.stash import Delayed, Stash, each_tensor
 from simulator.poplibs import poputil
@@ -35,6 +35,12 @@ def check_pipeline(ir: Ir, placed: Mapping[str, int], what: str, *, training: bo
             raise popart_exception(
                 f"{what}: {node} on IPU {placed[node.name]} reads {late[0]!r} of IPU "
                 f"{made[late[0]]}; a pipeline goes on from IPU to IPU"
+            )
+        stage = node.attributes.get(STAGE_ATTRIBUTE, placed[node.name])
+        if stage != placed[node.name]:
+            raise popart_exception(
+                f"{what}: {node} on IPU {placed[node.name]} is in pipeline stage {stage}; each IPU "
+                "is a stage, in their order"
             )
         made |= dict.fromkeys(node.outputs, placed[node.name])
     return stages
@@ -160,5 +166,5 @@ def pipeline_of(plain: Lowering, stages: int) -> Pipeline:
     return Pipeline(
         plain.ir, plain.graph, plain.options, plain.values, plain.training, plain.placed,
         stages=[Steps(restore, name=f"stage {n}") for n, restore in enumerate(restores)],
-        hops=[[] for _ in range(stages)], restores=restores,
+        hops=[[] for _ in range(stages)], restores=restores, products=plain.products,
     )  # fmt: skip

@@ -9,9 +9,15 @@ from simulator.graph.graph import Graph
 from simulator.graph.program import Call, Copy, Program, Repeat
 from simulator.graph.program import Sequence as Steps
 from simulator.graph.tensor import Tensor
+from simulator.graph.types import UNSIGNED_INT
 from simulator.popart.arrangement import in_memory_order
 from simulator.popart.dataflow import DataFlow
+from simulator.popart.ir import Ir
+from simulator.poplibs import poprand
+from simulator.poplibs.popsys import cycleCount
 
+DRAWS = ("Dropout",)  # operators that draw random numbers
+SEED_FROM_HOST, CYCLES_TO_HOST = "randomSeedFromHost", "cycleCountToHost"
 WEIGHTS_FROM_HOST, RUN, WEIGHTS_TO_HOST = "weightsFromHost", "run", "weightsToHost"
 
 
@@ -59,6 +65,28 @@ def add_weights(made: Programs, graph: Graph, weights: Mapping[str, Tensor]) -> 
         made.weights_out[name], back = device_to_host(graph, "weightsToHost", name, tensor)
         up.add(back)
     made.programs[WEIGHTS_FROM_HOST], made.programs[WEIGHTS_TO_HOST] = down, up
+
+
+def add_seed(made: Programs, graph: Graph, ir: Ir) -> None:
+    """Add the program that seeds the generators, for a model that draws random numbers."""
+    if not any(node.operator in DRAWS for node in ir.nodes):
+        return
+    seed = graph.addVariable(UNSIGNED_INT, [2], "randomSeed")
+    graph.setTileMapping(seed, 0)
+    stream = graph.addHostToDeviceFIFO(SEED_FROM_HOST, UNSIGNED_INT, 2)
+    steps = Steps(Copy(stream, seed, name=SEED_FROM_HOST), name=SEED_FROM_HOST)
+    poprand.setSeed(graph, seed, 0, steps, SEED_FROM_HOST)
+    made.programs[SEED_FROM_HOST] = steps
+
+
+def add_cycle_count(made: Programs, graph: Graph) -> None:
+    """Let a step measure itself; add the program that brings the count to the host."""
+    step = made.programs[RUN]
+    whole = step if isinstance(step, Steps) else Steps(step, name=RUN)
+    count = cycleCount(graph, whole, 0, debugContext=CYCLES_TO_HOST)
+    made.programs[RUN] = whole
+    stream = graph.addDeviceToHostFIFO(CYCLES_TO_HOST, UNSIGNED_INT, 2)
+    made.programs[CYCLES_TO_HOST] = Steps(Copy(count, stream, name=CYCLES_TO_HOST))
 
 
 def add_inputs(made: Programs, graph: Graph, inputs: Mapping[str, Tensor], prog: Steps) -> None:

@@ -16,8 +16,7 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.popart import dot, reports
 from simulator.popart import programs as parts
-from simulator.popart.arrangement import arranged, restored
-from simulator.popart.dataflow import DataFlow, PyStepIO
+from simulator.popart.dataflow import DataFlow, PyStepIO, PyStepIOCallback
 from simulator.popart.devices import DeviceInfo
 from simulator.popart.errors import popart_exception
 from simulator.popart.gradients import PREFIX
@@ -26,7 +25,8 @@ from simulator.popart.ir import Node
 from simulator.popart.logging import log
 from simulator.popart.losses import Loss, add_losses, losses_of
 from simulator.popart.lowering import Lowering, Progress
-from simulator.popart.model_file import Model, read_model, weights_of, write_model
+from simulator.popart.model_file import Model, read_model
+from simulator.popart.names import SyntheticDataMode, VirtualGraphMode, reservedAccumPrefix
 from simulator.popart.optimizers import Optimizer
 from simulator.popart.patterns import Patterns, apply
 from simulator.popart.pipeline import Pipeline, check_pipeline, pipeline_of
@@ -35,6 +35,7 @@ from simulator.popart.placement import place_nodes
 from simulator.popart.planned import planned_cycles
 from simulator.popart.programs import Programs
 from simulator.popart.session_options import SessionOptions
+from simulator.popart.session_weights import Weights, flat
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo, to_device, to_host
 from simulator.popart.tile_map import write_tile_map
 from simulator.runtime.without_values import OPTION as VALUES_OPTION
@@ -47,7 +48,7 @@ def _nothing(done: int, total: int, what: str) -> None:
     """Show no progress."""
 
 
-class InferenceSession:
+class InferenceSession(Weights):
     """A model that gives its anchors for inputs.
 
     `fnModel` is the path of an ONNX file, a serialised ModelProto or a ModelProto; or one that has
@@ -69,6 +70,7 @@ class InferenceSession:
         *,
         dataFeed: DataFlow | None = None,
         progress: Progress = _nothing,
+        name: str = "",
     ) -> None:
         flow = dataFlow or dataFeed
         if flow is None or deviceInfo is None:
@@ -105,7 +107,9 @@ class InferenceSession:
         named = {name: given.get(name) for name in given.getAllTensorIds()}
         self._losses = add_losses(self._ir, given_losses, named, what)
         if self.training:
-            self._ir.infos |= {f"{PREFIX}{name}": i for name, i in self._ir.infos.items()}
+            infos, sums = self._ir.infos, reservedAccumPrefix()
+            added = {f"{sums}{name}": infos[name] for name in self._ir.weights}
+            infos |= {**{f"{PREFIX}{name}": info for name, info in infos.items()}, **added}
         _check_anchors(what, self._flow.anchors(), self._ir.infos)
         self._weights = dict(self._ir.weights)
         self._engine: Engine | None = None
@@ -142,6 +146,7 @@ class InferenceSession:
         replicas, factor = self._options.replicas, self._options.factor
         graph, options = Graph(self._device.target, replicas), self._options.convolutionOptions
         lowering = Lowering(self._ir, graph, options, self._values, self.training)
+        lowering.products = self._options.of_products
         lowering.placed = {} if self._device.isCpu else self._placed(lowering)
         lowering = self._pipeline(lowering) or lowering
         body = Program(name="batch")
@@ -153,6 +158,9 @@ class InferenceSession:
         batches = self._flow.batchesPerStep()
         anchors = {name: _found(lowering, more, name) for name in self._flow.anchors()}
         inputs = {name: lowering.tensor(name) for name in self._ir.inputs}
+        if self._options.synthetic:
+            self._fill(graph, inputs)
+            inputs, anchors = {}, {}
         weights = {
             name: lowering.stored[name] for name in self._ir.weights if name in lowering.stored
         }
@@ -170,6 +178,9 @@ class InferenceSession:
             parts.add_inputs(made, graph, inputs, body)
             body.children.extend(compute.children)
             parts.add_run(made, graph, body, anchors, self._flow)
+        parts.add_seed(made, graph, self._ir)
+        if self._options.instrumentWithHardwareCycleCounter:
+            parts.add_cycle_count(made, graph)
         for stage in ("PREALIAS", "FINAL"):
             self._write_dot(stage)
         write_tile_map(graph, {**lowering.stored, **lowering.made, **more})
@@ -178,6 +189,14 @@ class InferenceSession:
         self._engine = Engine(graph, list(made.programs.values()), engine)
         self._engine.load(self._device.device)
         self._uploaded = False
+
+    def _fill(self, graph: Graph, inputs: Mapping[str, Tensor]) -> None:
+        """Give the inputs the values that they have for good."""
+        random = np.random.default_rng(1)
+        normal = self._options.syntheticDataMode is SyntheticDataMode.RandomNormal
+        for tensor in inputs.values() if self._values else ():
+            made = random.normal(size=tensor.shape) if normal else np.zeros(tensor.shape)
+            graph.setInitialValue(tensor, made.astype(tensor.dtype.numpy))
 
     def _pipeline(self, plain: Lowering) -> Pipeline | None:
         """Give a lowering by stages, if the options ask for it."""
@@ -188,8 +207,9 @@ class InferenceSession:
 
     def _placed(self, lowering: Lowering) -> dict[str, int]:
         """Give the IPU of each node."""
-        ipus = self._device.numIpus // self._options.replicas
-        auto = self._options.autoVirtualGraph
+        ipus, auto = self._device.numIpus // self._options.replicas, self._options.balances
+        if self._options.virtualGraphMode is VirtualGraphMode.Off and not auto:
+            return {}
 
         def cycles(node: Node) -> float:
             return planned_cycles(lowering.call(node, Program()))
@@ -227,66 +247,6 @@ class InferenceSession:
             raise popart_exception(f"getInfo: no tensor {name!r}")
         return self._ir.infos[name]
 
-    # Weights
-    def weightsFromHost(self) -> None:
-        """Copy the weights to the device."""
-        engine = self._loaded("weightsFromHost")
-        for name, handle in self._programs.weights_in.items():
-            if self._values:
-                values = self._weights[name]
-                if values is None:
-                    raise popart_exception(f"weightsFromHost: weight {name!r} has no values")
-                info = self._ir.infos[name]
-                flat = _flat(to_device(values, info, f"weight {name!r}"))
-                engine.connectStream(handle, arranged(self._programs.weights[name], flat))
-        if self._programs.weights_in:
-            engine.run(self._programs.number(parts.WEIGHTS_FROM_HOST), parts.WEIGHTS_FROM_HOST)
-        self._uploaded = True
-
-    def weightsToHost(self) -> None:
-        """Copy the weights from the device; `readWeights` and `modelToHost` give them."""
-        engine = self._loaded("weightsToHost")
-        if not self._values:
-            raise popart_exception("weightsToHost: the session has no values")
-        found = {}
-        for name, handle in self._programs.weights_out.items():
-            info = self._ir.infos[name]
-            found[name] = np.zeros(info.nelms() * self._options.replicas, info.device.numpy)
-            engine.connectStream(handle, found[name])
-        engine.run(self._programs.number(parts.WEIGHTS_TO_HOST), parts.WEIGHTS_TO_HOST)
-        for name, values in found.items():
-            info = self._ir.infos[name]
-            flat = restored(self._programs.weights[name], values[: info.nelms()])  # of the first
-            self._weights[name] = flat.reshape(info.dims).astype(info.host)
-
-    def readWeights(self, weightsIo: Mapping[str, Array]) -> None:
-        """Fill arrays, by the names of weights, with what `weightsToHost` has copied."""
-        for name, out in weightsIo.items():
-            values = self._weights.get(name)
-            if values is None or out.size != values.size:
-                raise popart_exception(f"readWeights: {name!r} is no weight of {out.size} elements")
-            out[...] = values.reshape(out.shape)
-
-    def modelToHost(self, path: str | Path) -> None:
-        """Write the model with the weights of the device to a file."""
-        self.weightsToHost()
-        write_model(self._model, self._weights, path, more=self._kept)
-
-    def resetHostWeights(self, model: Model) -> None:
-        """Take the weights of another model for the next `weightsFromHost`."""
-        stored = weights_of(*read_model(model))
-        for name, values in self._weights.items():
-            if name in self._kept and name not in stored:
-                continue  # the optimiser goes on with what it has
-            found = stored.get(name)
-            wanted = self._ir.infos[name].dims
-            if found is None or found.shape != wanted:
-                shape = "missing" if found is None else f"of shape {list(found.shape)}"
-                raise popart_exception(
-                    f"resetHostWeights: weight {name!r} is {shape}; {list(wanted)} is needed"
-                )
-            self._weights[name] = found if values is None else found.astype(values.dtype)
-
     # Running
     def updateOptimizer(self, optimizer: Optimizer) -> None:
         """Refuse: without training there is no optimiser."""
@@ -312,17 +272,53 @@ class InferenceSession:
         copies = (1 if final else self._options.factor, self._options.replicas)
         return (*of_batches, *(n for n in copies if n > 1), *self._ir.infos[name].dims)
 
-    def run(self, stepio: PyStepIO, debugName: str = "") -> None:
+    def run(self, stepio: PyStepIO | PyStepIOCallback, debugName: str = "") -> None:
         """Run a step: take the inputs of all batches, and fill the arrays of the anchors."""
         engine = self._loaded("run")
         if self._programs.weights_in and not self._uploaded:
-            raise popart_exception("run: the weights are not on the device; call weightsFromHost")
+            if self.training or not self._options.constantWeights:
+                missing = "the weights are not on the device; call weightsFromHost"
+                raise popart_exception(f"run: {missing}")
+            self.weightsFromHost()
+        if isinstance(stepio, PyStepIOCallback):
+            self._run_called(stepio, debugName)
+            return
         outputs = self._connect(engine, stepio) if self._values else {}
         log("session", "DEBUG", f"run of {self._flow.batchesPerStep()} batches")
         engine.run(self._programs.number(parts.RUN), debugName or parts.RUN)
         for name, values in outputs.items():
             out = stepio.outputs[name]
             out[...] = values.astype(out.dtype).reshape(out.shape)  # whatever its strides
+
+    def _run_called(self, stepio: PyStepIOCallback, debugName: str) -> None:
+        """Run a step whose arrays callbacks give, one for each micro-batch."""
+        anchors = self.initAnchorArrays()
+        names = self._programs.inputs if self._values else ()
+        given = {name: stepio.taken(name, self._micro_batches) for name in names}
+        self.run(PyStepIO(given, anchors), debugName)
+        for name in self._programs.anchors if self._values else ():
+            stepio.give(name, anchors[name], self._ir.infos[name].dims)
+
+    def setRandomSeed(self, seed: int) -> None:
+        """Seed the generators of all tiles, where the model draws random numbers."""
+        engine = self._loaded("setRandomSeed")
+        if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 1 << 64:
+            raise popart_exception(f"setRandomSeed: {seed!r}; a whole number of 64 bits is needed")
+        if parts.SEED_FROM_HOST in self._programs.programs:
+            words = np.array([seed & 0xFFFFFFFF, seed >> 32], dtype=np.uint32)
+            engine.connectStream(parts.SEED_FROM_HOST, words)
+            engine.run(self._programs.number(parts.SEED_FROM_HOST), parts.SEED_FROM_HOST)
+
+    def getCycleCount(self, id: str = "") -> int:
+        """Give the cycles of the last run, if the options have it measured."""
+        engine = self._loaded("getCycleCount")
+        if parts.CYCLES_TO_HOST not in self._programs.programs:
+            option = "instrumentWithHardwareCycleCounter"
+            raise popart_exception(f"getCycleCount: runs are not measured; set {option}")
+        words = np.zeros(2 * self._options.replicas, dtype=np.uint32)
+        engine.connectStream(parts.CYCLES_TO_HOST, words)
+        engine.run(self._programs.number(parts.CYCLES_TO_HOST), parts.CYCLES_TO_HOST)
+        return int(words[0]) + (int(words[1]) << 32)
 
     def _connect(self, engine: Engine, stepio: PyStepIO) -> dict[str, Array]:
         """Connect the step's arrays; give those that the device writes anchors to."""
@@ -341,7 +337,7 @@ class InferenceSession:
                 )
             typed = to_host(given, info, f"run: input {name!r}")
             held = to_device(typed, info, f"input {name!r}")
-            engine.connectStream(handle, _flat(held))
+            engine.connectStream(handle, flat(held))
         outputs = {}
         for name, handle in self._programs.anchors.items():
             info, shape = self._ir.infos[name], self._anchor_shape(name)
@@ -381,11 +377,9 @@ def _found(lowering: Lowering, more: Mapping[str, Tensor], name: str) -> Tensor:
     """Give the tensor of an anchor."""
     if name.startswith(PREFIX) and name not in more:
         raise popart_exception(f"anchor {name!r}: no loss has a gradient of that tensor")
+    if name.startswith(reservedAccumPrefix()) and name not in more:
+        raise popart_exception(f"anchor {name!r}: no gradients are added up there")
     return more[name] if name in more else lowering.tensor(name)
-
-
-def _flat(values: Array) -> Array:
-    return np.ascontiguousarray(values).reshape(-1)
 
 
 def _check_anchors(what: str, anchors: Iterable[str], infos: dict[str, TensorInfo]) -> None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import difflib
+from enum import Enum
 from typing import Any
 
 from simulator.popart.errors import popart_exception
+from simulator.popart.logging import log
+from simulator.popart.names import DotCheck, SyntheticDataMode, VirtualGraphMode
 
 # Name -> default; its type is that of the values that it takes.
 OPTIONS: dict[str, Any] = {
     "accumulationAndReplicationReductionType": "Sum",  # of gradients: Sum or Mean
     "accumulationFactor": 1,  # micro-batches whose gradients make one change of the weights
+    "constantWeights": True,  # an inference loads its weights by itself, when it first runs
     "dotChecks": [],  # stages of which DOT files are written: FWD0, FWD1, BWD0, PREALIAS, FINAL
     "enableGradientAccumulation": False,  # without it the accumulationFactor has no effect
     "enableReplicatedGraphs": False,  # without it the replicatedGraphCount has no effect
+    "instrumentWithHardwareCycleCounter": False,  # measure what a run takes: getCycleCount
     "replicatedGraphCount": 1,  # copies of the model, on as many parts of the device
     "enablePipelining": False,  # overlap batches: each IPU that has nodes is a stage
     "engineOptions": {},  # of the Engine
@@ -21,10 +26,42 @@ OPTIONS: dict[str, Any] = {
     "reportOptions": {},  # of the summary report: showExecutionSteps, showVarStorage, ...
     "autoVirtualGraph": False,  # balance nodes over the IPUs, instead of the builder's notes
     "convolutionOptions": {},  # of poplin's convolutions and products
+    "matmulOptions": {},  # of poplin's products, before those of convolutions
+    "partialsTypeMatMuls": "",  # type of the parts of products: half or float
+    "syntheticDataMode": SyntheticDataMode.Off,  # inputs that are on the device already
+    "virtualGraphMode": VirtualGraphMode.Manual,  # whose word places nodes on IPUs
 }
 _WANTED = {"dict": "a dictionary", "list": "a list", "str": "a text", "bool": "True or False",
            "int": "a whole number of at least 1"}  # fmt: skip
-REDUCTIONS = ("Sum", "Mean")
+# What these take is one of few.
+CHOICES: dict[str, tuple[str, ...]] = {
+    "accumulationAndReplicationReductionType": ("Sum", "Mean"),
+    "partialsTypeMatMuls": ("", "half", "float"),
+}
+# Options of PopART that say how its compiler works or checks itself; here there is no such step.
+WITHOUT_EFFECT = (
+    "aliasZeroCopy", "cachePath", "decomposeGradSum", "defaultPrefetchBufferingDepth",
+    "delayVarUpdates", "disableGradAccumulationTensorStreams", "enableEngineCaching",
+    "enableExplicitMainLoops", "enableFullyConnectedPass", "enableGroupedMatmuls",
+    "enableMergeExchange", "enableOutlining", "enableOutliningCopyCostPruning",
+    "enablePrefetchDatastreams", "enableStableNorm", "enableVirtualGraphs",
+    "explicitRecomputation", "exportPoplarComputationGraph", "exportPoplarVertexGraph",
+    "finalDotOp", "firstDotOp", "dotOpNames", "gclOptions", "groupHostSync", "kahnTieBreaker",
+    "lstmOptions", "meanAccumulationAndReplicationReductionStrategy", "mergeVarUpdate",
+    "mergeVarUpdateMemThreshold", "opxAliasChecking", "opxModifyChecking",
+    "outlineSequenceBreakCost", "outlineThreshold", "prefetchBufferingDepthMap",
+    "rearrangeAnchorsOnHost", "scheduleNonWeightUpdateGradientConsumersEarly",
+    "separateCallOpPdfs", "strictOpVersions", "subgraphCopyingStrategy", "swapLimitScheduler",
+    "timeLimitScheduler", "transitiveClosureOptimizationThreshold", "useHostCopyOps",
+)  # fmt: skip
+# Options of PopART that would change what is computed or where it lies: only off, as it is here.
+NOT_HERE = (
+    "autoRecomputation", "customCodelets", "enableDistributedReplicatedGraphs",
+    "enableFloatingPointChecks", "enableNonStableSoftmax", "enableStochasticRounding",
+    "enableSupportedDataTypeCasting", "explicitPipelining", "hostAllReduce",
+    "hostAllReduceRemoteBuffer", "hostWeightUpdate", "numIOTiles",
+)  # fmt: skip
+_OFF = ("None", "Off", "", "0", "False", "[]", "{}")
 
 
 class SessionOptions:
@@ -37,21 +74,18 @@ class SessionOptions:
             setattr(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in OPTIONS:
-            near = difflib.get_close_matches(name, OPTIONS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(OPTIONS)}"
-            raise popart_exception(f"SessionOptions: no option {name!r}; {hint}")
-        kind = type(OPTIONS[name])
-        taken = list(value) if kind is list and isinstance(value, set | tuple) else value
-        below = kind is int and (isinstance(taken, bool) or (isinstance(taken, int) and taken < 1))
-        if not isinstance(taken, kind) or below:
-            wanted = _WANTED[kind.__name__]
-            raise popart_exception(f"SessionOptions: {name} is {value!r}; {wanted} is needed")
-        if name == "accumulationAndReplicationReductionType" and value not in REDUCTIONS:
-            raise popart_exception(
-                f"SessionOptions: {name} is {value!r}; known are {', '.join(REDUCTIONS)}"
-            )
-        object.__setattr__(self, name, _own(taken))
+        if name in WITHOUT_EFFECT:
+            log("session", "INFO", f"SessionOptions: {name} has no effect here")
+            object.__setattr__(self, name, value)
+        elif name in NOT_HERE:
+            shown = value.name if isinstance(value, Enum) else str(value)
+            if shown not in _OFF:
+                raise popart_exception(
+                    f"SessionOptions: {name} is {shown}; it cannot be done here, leave it out"
+                )
+            object.__setattr__(self, name, value)
+        else:
+            object.__setattr__(self, name, _checked(name, value))
 
     @property
     def replicas(self) -> int:
@@ -69,8 +103,47 @@ class SessionOptions:
         mean = self.accumulationAndReplicationReductionType == "Mean"
         return 1 / (self.factor * self.replicas) if mean else 1.0
 
+    @property
+    def synthetic(self) -> bool:
+        """Tell whether inputs are on the device already."""
+        return self.syntheticDataMode is not SyntheticDataMode.Off
+
+    @property
+    def balances(self) -> bool:
+        """Tell whether nodes are balanced over the IPUs."""
+        return bool(self.autoVirtualGraph) or self.virtualGraphMode is VirtualGraphMode.Auto
+
+    @property
+    def of_products(self) -> dict[str, Any]:
+        """Give the options of poplin's products."""
+        partials = self.partialsTypeMatMuls
+        own = {"partialsType": partials} if partials else {}
+        return {**self.convolutionOptions, **own, **self.matmulOptions}
+
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"SessionOptions has no option {name!r}; known: {', '.join(OPTIONS)}")
+
+
+def _checked(name: str, value: Any) -> Any:
+    """Give an option's value as it is held; raises popart_exception."""
+    if name not in OPTIONS:
+        near = difflib.get_close_matches(name, (*OPTIONS, *WITHOUT_EFFECT), n=1)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(OPTIONS)}"
+        raise popart_exception(f"SessionOptions: no option {name!r}; {hint}")
+    kind = type(OPTIONS[name])
+    taken = list(value) if kind is list and isinstance(value, set | tuple) else value
+    if kind is list:
+        taken = [item.value if isinstance(item, DotCheck) else item for item in taken]
+    elif kind is str and isinstance(value, Enum):
+        taken = value.value
+    below = kind is int and (isinstance(taken, bool) or (isinstance(taken, int) and taken < 1))
+    if not isinstance(taken, kind) or below:
+        wanted = _WANTED.get(kind.__name__, f"a {kind.__name__}")
+        raise popart_exception(f"SessionOptions: {name} is {value!r}; {wanted} is needed")
+    if name in CHOICES and taken not in CHOICES[name]:
+        known = ", ".join(filter(None, CHOICES[name]))
+        raise popart_exception(f"SessionOptions: {name} is {value!r}; known are {known}")
+    return _own(taken)
 
 
 def _own(value: Any) -> Any:

@@ -85,6 +85,10 @@ class TensorInfo:
     def data_type(self) -> str:
         return self.type
 
+    def data_type_lcase(self) -> str:
+        """Give the type in NumPy's words: float32."""
+        return self.host.name
+
     def nelms(self) -> int:
         """Count the elements."""
         return element_count(self.dims)

@@ -109,7 +109,8 @@ class TrainingSession(InferenceSession):
         self._streams = updates.handles
         self._programs.programs[OPTIMIZER_FROM_HOST] = updates.from_host
         self._begin_kept(updates)
-        return {f"{PREFIX}{name}": gradient for name, gradient in found.items()}
+        gradients = {f"{PREFIX}{name}": gradient for name, gradient in found.items()}
+        return {**gradients, **updates.sums}
 
     def _keep_anchors(self, lowering: Lowering, prog: Program) -> None:
         """Copy the anchors that view weights, before these change."""

@@ -13,6 +13,7 @@ from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import FLOAT
 from simulator.popart import programs as parts
 from simulator.popart.lowering import Lowering
+from simulator.popart.names import reservedAccumPrefix
 from simulator.popart.optimizers import ClipNormSettings, Optimizer
 from simulator.popart.optimizers.step import Number, Step, Terms
 from simulator.popart.optimizers.values import LOSS_SCALING, Scalar
@@ -59,6 +60,7 @@ class Updates:
     handles: dict[str, str] = field(default_factory=dict)  # number that can change -> stream
     numbers: dict[str, list[Number]] = field(default_factory=dict)  # of each IPU
     kept: dict[str, Kept] = field(default_factory=dict)
+    sums: dict[str, Tensor] = field(default_factory=dict)  # of the gradients of micro-batches
 
     # Numbers
     def number(self, scalar: Scalar) -> list[Number]:
@@ -129,6 +131,7 @@ class Updates:
         else:
             popops.scaledAddTo(step.graph, total, step.gradient, 1.0, step.prog, what)
         step.gradient, step.prog = total, end
+        self.sums[f"{reservedAccumPrefix()}{step.name}"] = total
 
     def _kept(self, graph: Graph, name: str, weight: Tensor) -> dict[str, Tensor]:
         """Add what the optimiser keeps for a weight, which lies like it; a count is one number."""

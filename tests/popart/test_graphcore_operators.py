@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from models import model, node, outcome
+from models import model, node, outcome, tiny
 
 from simulator import popart
 from simulator.graph.types import Array
@@ -84,3 +84,69 @@ def test_a_tensor_is_printed_when_it_is_made(capsys: pytest.CaptureFixture[str])
 def test_shapes_that_do_not_fit_are_named() -> None:
     with pytest.raises(popart.popart_exception, match="do not fit"):
         found("Subsample", {"x": floats(2, 2)}, strides=[2])
+
+
+A, B = floats(3, 4) + 3, floats(4) - 3
+CASES = {
+    "Atan2": (np.arctan2(A, B), B / (A * A + B * B), -A / (A * A + B * B)),
+    "Fmod": (np.fmod(A, B), np.ones_like(A), -np.trunc(A / B)),
+    "Remainder": (np.mod(A, B), np.ones_like(A), -np.floor(A / B)),
+    "Expm1": (np.expm1(A), np.exp(A), None),
+    "Log1p": (np.log1p(A), 1 / (1 + A), None),
+    "Nop": (A, np.ones_like(A), None),
+    "Reshape": (A.reshape(2, 6), np.ones_like(A), None),
+}
+
+
+@pytest.mark.parametrize("operator", CASES)
+def test_operators_on_elements_and_their_gradients_are_those_of_numpy(operator: str) -> None:
+    value, by_first, by_second = CASES[operator]
+    builder = popart.Builder()
+    names = [builder.addInitializedInputTensor(values) for values in (A, B)]
+    taken = names if by_second is not None else names[:1]
+    arguments = [[2, -1]] if operator == "Reshape" else []
+    y = getattr(builder.aiGraphcore, operator.lower())(taken, *arguments)
+    loss = builder.aiGraphcore.identityloss([y], popart.ReductionType.Sum)
+    anchors = [y, *(f"Gradient___{name}" for name in taken)]
+    flow = popart.DataFlow(1, anchors)
+    session = popart.TrainingSession(
+        builder.getModelProto(), flow, loss, popart.ConstSGD(0.1), tiny()
+    )
+    session.prepareDevice()
+    session.weightsFromHost()
+    out = session.initAnchorArrays()
+    session.run(popart.PyStepIO({}, out))
+    np.testing.assert_allclose(out[y], value, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(out[anchors[1]], by_first, rtol=1e-3, atol=1e-4)
+    if by_second is not None:
+        np.testing.assert_allclose(out[anchors[2]], by_second.sum(axis=0), rtol=1e-3, atol=1e-4)
+
+
+def test_what_is_detached_has_no_gradient() -> None:
+    builder = popart.Builder()
+    w = builder.addInitializedInputTensor(A)
+    y = builder.aiOnnx.mul([w, builder.aiGraphcore.detach([w])])
+    loss = builder.aiGraphcore.identityloss([y], popart.ReductionType.Sum)
+    flow = popart.DataFlow(1, [f"Gradient___{w}"])
+    session = popart.TrainingSession(
+        builder.getModelProto(), flow, loss, popart.ConstSGD(0.0), tiny()
+    )
+    session.prepareDevice()
+    session.weightsFromHost()
+    out = session.initAnchorArrays()
+    session.run(popart.PyStepIO({}, out))
+    assert out[f"Gradient___{w}"].tolist() == A.tolist()
+
+
+def test_numbers_are_rounded_to_even_and_bits_are_joined() -> None:
+    (y,) = found("Round", {"x": np.float32([0.5, 1.5, -2.5, 2.4])})
+    assert y.tolist() == [0, 2, -2, 2]
+    a, b = np.int32([12, -1, 7]), np.int32([10, 3, 0])
+    builder = popart.Builder()
+    x, z = (builder.addInputTensor(popart.TensorInfo(values)) for values in (a, b))
+    domain = builder.aiGraphcore
+    names = [domain.bitwiseand([x, z]), domain.bitwiseor([x, z]), domain.bitwisexor([x, z]),
+             domain.bitwisexnor([x, z]), domain.bitwisenot([x])]  # fmt: skip
+    made = outcome(builder.getModelProto(), {x: a, z: b}, *names)
+    expected = [a & b, a | b, a ^ b, ~(a ^ b), ~a]
+    assert [values.tolist() for values in made] == [values.tolist() for values in expected]

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import onnx.reference
 import pytest
-from models import model, node, outcome, prepared
+from models import model, node, outcome, prepared, tiny
 
 from pva.analysis.operations import cycles_by_operation
 from pva.report import openReport
@@ -114,7 +114,8 @@ def test_a_step_can_be_run_again() -> None:
 
 def test_weights_have_to_be_loaded_first() -> None:
     proto = model([node("Add", "a w", "c")], {"a": [2]}, ["c"], {"w": np.float32([1, 2])})
-    session = prepared(proto, ["c"])
+    options = popart.SessionOptions(constantWeights=False)
+    session = popart.InferenceSession(proto, popart.DataFlow(1, ["c"]), tiny(), userOptions=options)
     session.prepareDevice()
     with pytest.raises(popart.popart_exception, match="call weightsFromHost"):
         session.run(popart.PyStepIO({}, {}))

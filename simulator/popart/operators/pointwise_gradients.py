@@ -325,12 +325,21 @@ _MOVED: dict[str, Gradient] = {
     "Unsqueeze": of_view,
     "Where": of_where,
 }
+# a - n b with a whole number n, which does not move.
+_OF_REMAINDER = two(_4, -_4 * (_1 - _3) / _2)
 POINTWISE: dict[tuple[str, str], Gradient] = {
     **{(ONNX, name): gradient for name, gradient in {**_TWO, **_ONE, **_MOVED}.items()},
     **{(ONNX, name): of_reduction for name in _REDUCED},
     (ONNX, "ReduceProd"): of_product,
     **{(ONNX, name): function.of_function for name, function in FUNCTIONS.items()},
+    (GRAPHCORE, "Atan2"): two(_4 * _2 / (_1 * _1 + _2 * _2), -_4 * _1 / (_1 * _1 + _2 * _2)),
+    (GRAPHCORE, "Expm1"): of_one(lambda x, y, g: g * (y + 1.0)),
+    (GRAPHCORE, "Fmod"): _OF_REMAINDER,
     (GRAPHCORE, "Gelu"): of_non_linearity(_GELU, by_input=True),
+    (GRAPHCORE, "Log1p"): of_one(lambda x, y, g: g / (x + 1.0)),
+    (GRAPHCORE, "Nop"): lambda call, outputs, grads: [grads[0]],
+    (GRAPHCORE, "Remainder"): _OF_REMAINDER,
+    (GRAPHCORE, "Reshape"): of_view,
     (GRAPHCORE, "Scale"): of_scale,
     (GRAPHCORE, "Square"): of_one(lambda x, y, g: x * g * 2.0),
     (GRAPHCORE, "Subsample"): of_taken,

@@ -13,20 +13,24 @@ from simulator.popart.errors import popart_exception
 from simulator.popart.ir import ONNX
 from simulator.popart.operators.table import OPERATORS
 
+_WITHOUT_ATTRIBUTES = (
+    "Atan2", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXnor", "BitwiseXor", "Detach",
+    "Expm1", "Fmod", "Gelu", "Log1p", "Nop", "Remainder", "Round", "Square",
+)  # fmt: skip
 # Attributes of ai.graphcore's operators, which ONNX has no schema of, and how many outputs.
 _GRAPHCORE: dict[str, tuple[tuple[str, ...], int]] = {
+    **dict.fromkeys(_WITHOUT_ATTRIBUTES, ((), 1)),
     "ConvFlipWeights": (("group",), 1),
-    "Gelu": ((), 1),
     "GroupNormalization": (("num_groups", "epsilon"), 3),
     "IdentityLoss": (("reduction",), 1),
     "L1": (("lambda", "reduction"), 1),
     "LSTM": (("output_full_sequence",), 2),
     "Nll": (("reduction", "ignoreIndex", "inputIsLogProbability"), 1),
     "PrintTensor": (("print_gradient", "title"), 1),
+    "Reshape": (("shape",), 1),
     "Scale": (("scale",), 1),
-    "Square": ((), 1),
     "Subsample": (("strides",), 1),
-}
+}  # fmt: skip
 # Methods whose names are not that of the operator in small letters.
 _METHODS = {
     "And": "logical_and", "If": "logical_if", "L1": "l1loss", "Nll": "nllloss",

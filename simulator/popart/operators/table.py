@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
+
+import numpy as np
 
 from simulator.graph.tensor import Tensor
 from simulator.popart.errors import popart_exception
@@ -100,6 +103,10 @@ _ELEMENTWISE = {
     "And": _row("1 7", elementwise.binary("LOGICAL_AND")),
     "Asin": _row("7 22", _U("ASIN")),
     "Atan": _row("7 22", elementwise.ARC_TANGENT),
+    "BitwiseAnd": _row("18", elementwise.binary("BITWISE_AND")),
+    "BitwiseNot": _row("18", _U("BITWISE_NOT")),
+    "BitwiseOr": _row("18", elementwise.binary("BITWISE_OR")),
+    "BitwiseXor": _row("18", elementwise.binary("BITWISE_XOR")),
     "Cast": _row("6 9 13 19 21 23 24 25 28", elementwise.cast),
     "Ceil": _row("1 6 13", _U("CEIL")),
     "Clip": _row("6 11 12 13", elementwise.clip),
@@ -233,14 +240,28 @@ _LAYERS = {
     "MaxPool": _row("1 8 10 11 12 22", fields.max_pool),
 }
 _GRAPHCORE = {
+    "Atan2": _row("1", elementwise.binary("ATAN2")),
+    "BitwiseAnd": _row("1", elementwise.binary("BITWISE_AND")),
+    "BitwiseNot": _row("1", _U("BITWISE_NOT")),
+    "BitwiseOr": _row("1", elementwise.binary("BITWISE_OR")),
+    "BitwiseXnor": _row("1", elementwise.binary("BITWISE_XNOR")),
+    "BitwiseXor": _row("1", elementwise.binary("BITWISE_XOR")),
     "ConvFlipWeights": _row("1", fields.flipped_weights),
+    "Detach": replace(_row("1", shapes.same), back=shapes.reshaped_back),
+    "Expm1": _row("1", _U("EXPONENT_MINUS_ONE")),
+    "Fmod": _row("1", elementwise.binary("REMAINDER")),
     "Gelu": _row("1", elementwise.non_linearity(_GELU)),
     "GroupNormalization": _row("1", norms.group_norm),
     "IdentityLoss": replace(_row("1", losses.identity), lacks=losses.lacks),
     "L1": replace(_row("1", losses.absolute), lacks=losses.lacks),
     "LSTM": _row("1", recurrent.graphcore_lstm),
+    "Log1p": _row("1", _U("LOGARITHM_ONE_PLUS")),
     "Nll": replace(_row("1", losses.likelihood), lacks=losses.lacks),
+    "Nop": replace(_row("1", shapes.same), back=shapes.reshaped_back),
     "PrintTensor": _row("1", control.printed),
+    "Remainder": _row("1", elementwise.modulo),
+    "Reshape": replace(_row("1", shapes.reshaped), back=shapes.reshaped_back),
+    "Round": _row("1", _U("NEARBY_INT")),
     "Scale": _row("1", elementwise.scaled),
     "Square": _row("1", elementwise.expression(expr.Square)),
     "Subsample": _row("1", shapes.subsampled),
@@ -304,13 +325,32 @@ def _subsampled(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
     return [TensorInfo(infos[0].type, sizes)]
 
 
+def _broadcast(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
+    return [TensorInfo(infos[0].type, np.broadcast_shapes(*(info.dims for info in infos)))]
+
+
+def _reshaped(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
+    """Give the shape that a Reshape names: 0 keeps a size, -1 is what is left."""
+    sizes = [infos[0].dims[place] if size == 0 else int(size)
+             for place, size in enumerate(node.attributes["shape"])]  # fmt: skip
+    known = prod(size for size in sizes if size != -1)
+    if sizes.count(-1) == 1 and known:
+        sizes[sizes.index(-1)] = infos[0].nelms() // known
+    if prod(sizes) != infos[0].nelms():
+        raise ValueError(f"shape {list(node.attributes['shape'])}")
+    return [TensorInfo(infos[0].type, sizes)]
+
+
+_TWO = ("Atan2", "BitwiseAnd", "BitwiseOr", "BitwiseXnor", "BitwiseXor", "Fmod", "Remainder")
 _INFERRED = {
+    **dict.fromkeys(_TWO, _broadcast),
     "ConvFlipWeights": _flipped,
     "GroupNormalization": _group_norm,
     "IdentityLoss": losses.inferred,
     "L1": losses.inferred,
     "LSTM": _lstm,
     "Nll": losses.inferred,
+    "Reshape": _reshaped,
     "Subsample": _subsampled,
 }
 

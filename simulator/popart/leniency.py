@@ -1,0 +1,34 @@
+"""What PopART takes and ONNX's inference of shapes does not."""
+
+from __future__ import annotations
+
+import onnx
+
+from simulator.popart.ir import Ir, Node
+from simulator.popart.tensor_info import TensorInfo
+
+# Inputs that are places of another: of unsigned ones, too.
+INDICES = {"Gather": (1,), "GatherElements": (1,), "OneHot": (0,), "Scatter": (1,),
+           "ScatterElements": (1,)}  # fmt: skip
+
+
+def types_of(node: Node, ir: Ir) -> dict[str, TensorInfo]:
+    """Give type and shape of what a node reads; unsigned places are signed."""
+    found = {name: ir.infos[name] for name in node.inputs if name}
+    for place in INDICES.get(node.operator, ()):
+        name = node.inputs[place]
+        if found[name].type == "UINT32":
+            found[name] = TensorInfo("INT32", found[name].dims)
+    return found
+
+
+def with_size(proto: onnx.NodeProto, ir: Ir) -> onnx.NodeProto:
+    """Give a recurrent node with the size of its state, which its weights tell as well."""
+    given = any(attribute.name == "hidden_size" for attribute in proto.attribute)
+    if given or proto.op_type not in ("GRU", "LSTM") or len(proto.input) < 3:
+        return proto
+    sized = onnx.NodeProto()
+    sized.CopyFrom(proto)
+    size = ir.infos[proto.input[2]].dims[-1:]
+    sized.attribute.extend(onnx.helper.make_attribute("hidden_size", n) for n in size)
+    return sized

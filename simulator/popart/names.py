@@ -1,0 +1,97 @@
+"""PopART's names for choices, and the prefixes of its tensors."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class VirtualGraphMode(Enum):
+    """Whose word places nodes on IPUs: nobody's, the builder's, or the balance's."""
+
+    Off = "Off"
+    Manual = "Manual"
+    Auto = "Auto"
+
+
+class SyntheticDataMode(Enum):
+    """What inputs are: the host's, or there already, so that nothing is moved to or from it."""
+
+    Off = "Off"
+    Zeros = "Zeros"
+    RandomNormal = "RandomNormal"
+
+
+class DotCheck(Enum):
+    """A stage of which a DOT file is written."""
+
+    Fwd0 = "FWD0"
+    Fwd1 = "FWD1"
+    Bwd0 = "BWD0"
+    PreAlias = "PREALIAS"
+    Final = "FINAL"
+
+
+class MeanReductionStrategy(Enum):
+    """When a sum becomes a mean: at the end, whichever is asked for."""
+
+    Post = "Post"
+    PostAndLoss = "PostAndLoss"
+    Running = "Running"
+
+
+class DeviceConnectionType(Enum):
+    """When a device is attached: at once, whichever is asked for."""
+
+    Always = "Always"
+    OnDemand = "OnDemand"
+    Never = "Never"
+
+
+class DeviceSelectionCriterion(Enum):
+    """Which of several devices is taken: the first, whichever is asked for."""
+
+    First = "First"
+    Random = "Random"
+
+
+class SyncPattern(Enum):
+    """Which IPUs wait for each other: all of a device, whichever is asked for."""
+
+    Full = "Full"
+    SinglePipeline = "SinglePipeline"
+    ReplicaAndLadder = "ReplicaAndLadder"
+
+
+def reservedGradientPrefix() -> str:
+    """Give what the names of gradients begin with."""
+    return "Gradient___"
+
+
+def reservedAcclPrefix() -> str:
+    """Give what the name of the velocity that SGD keeps begins with."""
+    return "Accl___"
+
+
+def reservedAccl1Prefix() -> str:
+    """Give what the name of the first tensor that an optimiser keeps begins with."""
+    return "Accl1___"
+
+
+def reservedAccl2Prefix() -> str:
+    """Give what the name of the second tensor that an optimiser keeps begins with."""
+    return "Accl2___"
+
+
+def reservedAccl3Prefix() -> str:
+    """Give what the name of the third tensor that an optimiser keeps begins with."""
+    return "Accl3___"
+
+
+def reservedStepPrefix() -> str:
+    """Give what the name of the count of steps begins with."""
+    return "Step___"
+
+
+def reservedAccumPrefix() -> str:
+    """Give what the name of the sum of gradients of micro-batches begins with."""
+    return "Accum___"

@@ -1,0 +1,221 @@
+"""What public PopART programs call does here what it does there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from models import model, node, tiny
+
+from simulator import popart
+from simulator.graph.types import Array
+
+RANDOM = np.random.default_rng(8)
+X, W = (RANDOM.normal(size=(4, 4)).astype(np.float32) for _ in range(2))
+PROTO = model([node("MatMul", "x w", "y")], {"x": [4, 4]}, ["y"], {"w": W})
+
+
+def ready(proto: Any, names: Any, device: Any = None, batches: int = 1, **options: Any) -> Any:
+    """Compile an inference."""
+    flow, chosen = popart.DataFlow(batches, names), popart.SessionOptions(**options)
+    session = popart.InferenceSession(proto, flow, device or tiny(), userOptions=chosen)
+    session.prepareDevice()
+    return session
+
+
+def ran(session: Any, **inputs: Array) -> dict[str, Array]:
+    anchors = session.initAnchorArrays()
+    session.run(popart.PyStepIO(inputs, anchors))
+    return anchors
+
+
+def test_an_inference_loads_its_weights_when_they_are_constant() -> None:
+    np.testing.assert_allclose(ran(ready(PROTO, ["y"]), x=X)["y"], X @ W, rtol=1e-5)
+    with pytest.raises(popart.popart_exception, match="call weightsFromHost"):
+        ran(ready(PROTO, ["y"], constantWeights=False), x=X)
+
+
+def test_weights_are_written_and_read_by_name() -> None:
+    session = ready(PROTO, ["y"])
+    session.writeWeights(popart.PyWeightsIO({"w": 2 * W}))
+    session.weightsFromHost()
+    np.testing.assert_allclose(ran(session, x=X)["y"], 2 * X @ W, rtol=1e-5)
+    found = np.zeros_like(W)
+    session.readWeights(popart.PyWeightsIO({"w": found}))
+    assert found.tolist() == (2 * W).tolist()
+
+
+def test_callbacks_give_and_take_a_micro_batch_at_a_time() -> None:
+    xs, said, outs = iter(RANDOM.normal(size=(3, 4, 4)).astype(np.float32)), [], []
+    given: list[Array] = []
+
+    def take(name: str, is_prefetch: bool) -> Array:
+        given.append(next(xs))
+        return given[-1]
+
+    def out(name: str) -> Array:
+        outs.append(np.zeros((4, 4), np.float32))
+        return outs[-1]
+
+    step = popart.PyStepIOCallback(take, said.append, out, said.append)
+    ready(PROTO, ["y"], batches=3).run(step)
+    np.testing.assert_allclose(outs, [x @ W for x in given], rtol=1e-4, atol=1e-5)
+    assert said == ["x"] * 3 + ["y"] * 3
+
+
+def test_synthetic_inputs_are_on_the_device_and_nothing_is_moved() -> None:
+    mode = popart.SyntheticDataMode.Zeros
+    session = ready(PROTO, ["y"], syntheticDataMode=mode)
+    assert not ran(session, x=X)["y"].any()  # as initAnchorArrays made it
+    text = json.dumps(json.loads(session.getExecutionReport()))
+    assert "anchor/y" not in text and "input/x" not in text
+
+
+def test_the_cycles_of_a_run_are_measured() -> None:
+    session = ready(PROTO, ["y"], instrumentWithHardwareCycleCounter=True)
+    ran(session, x=X)
+    first = session.getCycleCount()
+    ran(session, x=X)
+    total = session._engine.getExecutionProfile()["simulation"]["cycles"]
+    assert first == session.getCycleCount() and 0 < 2 * first < total
+    with pytest.raises(popart.popart_exception, match="set instrumentWithHardwareCycleCounter"):
+        ready(PROTO, ["y"]).getCycleCount()
+
+
+def test_a_seed_chooses_what_is_dropped() -> None:
+    builder = popart.Builder()
+    w = builder.addInitializedInputTensor(np.ones(64, np.float32))
+    (y,) = builder.aiOnnx.dropout([w], 1, 0.5)
+    loss = builder.aiGraphcore.identityloss([y])
+    session = popart.TrainingSession(
+        builder.getModelProto(), popart.DataFlow(1, [y]), loss, popart.ConstSGD(0.0), tiny()
+    )
+    session.prepareDevice()
+    session.weightsFromHost()
+
+    def dropped(seed: int) -> list[float]:
+        session.setRandomSeed(seed)
+        return ran(session)[y].tolist()
+
+    assert dropped(7) == dropped(7) != dropped(1 << 40)
+
+
+def test_notes_of_the_builder_plan_a_single_node() -> None:
+    def cycles(note: bool, **options: Any) -> int:
+        builder = popart.Builder()
+        x = builder.addInputTensor(popart.TensorInfo("FLOAT16", [32, 64]))
+        w = builder.addInitializedInputTensor(np.ones((64, 32), np.float16))
+        y = builder.aiOnnx.matmul([x, w])
+        if note:
+            builder.setPartialsType(y, "HALF")
+            assert builder.getPartialsType(y) == "HALF"
+        options["instrumentWithHardwareCycleCounter"] = True
+        session = ready(builder.getModelProto(), [y], **options)
+        ran(session, **{x: np.ones((32, 64), np.float16)})
+        return int(session.getCycleCount())
+
+    noted = cycles(note=True)
+    assert noted == cycles(note=False, matmulOptions={"partialsType": "half"})
+    assert noted == cycles(note=False, partialsTypeMatMuls="half") < cycles(note=False)
+
+
+def test_notes_of_places_are_for_the_mode_that_wants_them() -> None:
+    builder = popart.Builder()
+    x = builder.addInputTensor(popart.TensorInfo("FLOAT", [4]))
+    with builder.virtualGraph(3):
+        y = builder.aiOnnx.neg([x])
+    proto, mode = builder.getModelProto(), popart.VirtualGraphMode
+    for chosen in (mode.Off, mode.Auto):
+        found = ran(ready(proto, [y], tiny(2), virtualGraphMode=chosen), **{x: X[0]})
+        assert found[y].tolist() == (-X[0]).tolist()
+    with pytest.raises(popart.popart_exception, match="placed on IPU 3; the device has 2"):
+        ready(proto, [y], tiny(2), virtualGraphMode=mode.Manual)
+
+
+def test_stages_of_a_pipeline_are_the_ipus_in_their_order() -> None:
+    builder = popart.Builder()
+    y = builder.addInputTensor(popart.TensorInfo("FLOAT", [4]))
+    for ipu, stage in ((0, 0), (1, 1), (1, 2)):
+        with builder.virtualGraph(ipu), builder.pipelineStage(stage):
+            y = builder.aiOnnx.neg([y])
+    with pytest.raises(popart.popart_exception, match="on IPU 1 is in pipeline stage 2; each IPU"):
+        ready(builder.getModelProto(), [y], tiny(2), enablePipelining=True)
+
+
+def test_the_builder_knows_shapes_scopes_and_branches() -> None:
+    builder = popart.Builder()
+    x = builder.addInputTensor(popart.TensorInfo(X), debugContext="x")
+    flag = builder.addInputTensor("BOOL", [])
+    then, other = builder.createSubgraphBuilder(), builder.createSubgraphBuilder()
+    for branch, method in ((then, "relu"), (other, "neg")):
+        branch.addInputTensorFromParentGraph(x)
+        branch.addOutputTensor(getattr(branch.aiOnnx, method)([x]))
+    with builder.nameScope("layer"):
+        (y,) = builder.aiOnnx.logical_if([flag], 1, other, then, debugContext="choice")
+    z = builder.reshape_const(builder.aiOnnx, [y], [2, 8])
+    assert (y, builder.getTensorShape(z)) == ("layer/choice/If", [2, 8])
+    assert builder.getTensorDtypeString(z) == "float32"
+    session = ready(builder.getModelProto(), [z])
+    for value, expected in ((True, np.maximum(X, 0)), (False, -X)):
+        found = ran(session, x=X, **{flag: np.asarray(value)})
+        assert found[z].tolist() == expected.reshape(2, 8).tolist()
+
+
+def test_operator_sets_have_their_own_methods_and_one_is_for_all() -> None:
+    builder = popart.Builder()
+    x = builder.addInputTensor(popart.TensorInfo(X))
+    y = builder.aiOnnxOpset9.slice([x], [3], [1], [0])  # ends, starts, axes
+    with pytest.raises(popart.popart_exception, match="aiOnnxOpset11: the model has nodes of op"):
+        builder.aiOnnxOpset11.relu([x])
+    assert builder.getTensorShape(y) == [2, 4]
+    again = popart.Builder(builder.getModelProto())
+    assert again.getTensorShape(y) == builder.getTensorShape(y) and again.opset("ai.onnx") == 9
+
+
+def test_rows_are_chosen_by_unsigned_indices_and_lstms_know_their_size() -> None:
+    builder = popart.Builder()
+    table = builder.addInitializedInputTensor(W)
+    i = builder.addInputTensor("UINT32", [2])
+    y = builder.aiOnnx.gather([table, i])
+    gates = [builder.addInitializedInputTensor(np.ones((1, 8, 2), np.float32)) for _ in range(2)]
+    s = builder.addInputTensor(popart.TensorInfo("FLOAT", [3, 1, 2]))
+    _, h, _ = builder.aiOnnx.lstm([s, *gates], 3, clip=None)
+    assert builder.getTensorShape(h) == [1, 1, 2]
+    given = {i: np.uint32([3, 1]), s: np.zeros((3, 1, 2), np.float32)}
+    found = ran(ready(builder.getModelProto(), [y]), **given)
+    assert found[y].tolist() == W[[3, 1]].tolist()
+
+
+def test_names_without_a_counterpart_are_taken_and_what_cannot_be_is_refused() -> None:
+    options = popart.SessionOptions(enableOutlining=True, autoRecomputation="None", numIOTiles=0)
+    options.accumulationAndReplicationReductionType = popart.ReductionType.Mean
+    options.dotChecks = {popart.DotCheck.Fwd0}
+    patterns = popart.Patterns(["PreUniRepl", "MatMulOp"]).enableRuntimeAsserts(False)
+    patterns.InPlace = patterns.OpToIdentity = True
+    assert patterns.isPatternEnabled("OpToIdentity") and options.dotChecks == ["FWD0"]
+    with tiny() as device:
+        assert device.numIpus == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: popart.SessionOptions(numIOTiles=32), "numIOTiles is 32; it cannot be done here"),
+        (lambda: popart.SessionOptions(enableOutlinin=1), "did you mean enableOutlining"),
+        (lambda: popart.SessionOptions(virtualGraphMode="Auto"), "a VirtualGraphMode is needed"),
+        (lambda: popart.Builder().executionPhase(1), "executionPhase: weights stay on the device"),
+        (lambda: popart.Builder().setPartialsType("y", "FLOAT8"), "'FLOAT8'; known are HALF, FLOA"),
+        (lambda: popart.Builder().aiOnnx.relu, None),
+        (lambda: popart.Builder().aiOnnx.dropout([], 0), "dropout: num_outputs is 0; at least 1"),
+        (lambda: ready(PROTO, ["y"]).setRandomSeed(-1), "setRandomSeed: -1; a whole number of 64"),
+    ],
+)
+def test_what_is_wrong_is_one_clear_line(call: Callable[[], Any], text: str | None) -> None:
+    if text is None:
+        call()
+        return
+    with pytest.raises(popart.popart_exception, match=text):
+        call()
