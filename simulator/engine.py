@@ -24,7 +24,7 @@ from simulator.executable import (
 from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import HostAccessError, PoplarError
 from simulator.graph.graph import Graph
-from simulator.graph.streams import Stream
+from simulator.graph.streams import RemoteBuffer, Stream
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
@@ -224,13 +224,13 @@ class Engine:
         self._streams.connect(handle, *arguments, callback=True)
 
     def copyToRemoteBuffer(
-        self, data: Any, handle: str, repeatIndex: int, replicationIndex: int = 0
+        self, data: Any, handle: str | RemoteBuffer, repeatIndex: int, replicationIndex: int = 0
     ) -> None:
         """Copy memory of the host into a row of a remote buffer."""
         self._remote.write(data, handle, repeatIndex, replicationIndex)
 
     def copyFromRemoteBuffer(
-        self, handle: str, data: Any, repeatIndex: int, replicationIndex: int = 0
+        self, handle: str | RemoteBuffer, data: Any, repeatIndex: int, replicationIndex: int = 0
     ) -> None:
         """Copy a row of a remote buffer into memory of the host."""
         self._remote.read(handle, data, repeatIndex, replicationIndex)

@@ -26,6 +26,7 @@ from simulator.graph.errors import (
     InvalidOptionError,
     PoplarError,
     TileMappingError,
+    application_runtime_error,
     graph_memory_allocation_error,
 )
 from simulator.graph.graph import ComputeSet, Function, Graph
@@ -193,6 +194,7 @@ __all__ = [
     "VectorList",
     "Vertex",
     "append",
+    "application_runtime_error",
     "compileGraph",
     "concat",
     "copyDeviceHalfToDouble",

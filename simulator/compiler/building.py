@@ -19,6 +19,7 @@ from simulator.compiler.executable import (
 from simulator.compiler.global_exchange import GLOBAL_EXCHANGE, global_exchange_cost
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import crossings, kinds
+from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import VertexGroup
 
@@ -200,3 +201,11 @@ def with_access(
     written = np.concatenate([NONE, *writes])
     whole = np.ones(len(written), dtype=bool) if whole is None else whole
     return Part(part.program, np.unique(np.concatenate([NONE, *reads])), written, whole)
+
+
+def consensus(building: Building, name: str, predicate: Tensor) -> list[Part]:
+    """Let all tiles know whether the predicate, which one tile holds, is zero."""
+    read = building.variables_at(predicate.begins * predicate.dtype.size)
+    vote = with_access(Part(LoweredProgram("SetLocalConsensusFromVar", name)), [read])
+    several = building.graph.target.num_ipus > 1
+    return [vote, sync("External" if several else "Internal")]

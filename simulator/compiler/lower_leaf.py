@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.compiler.building import Building, Part, sync, with_access
+from simulator.compiler.building import Building, Part, consensus, sync, with_access
 from simulator.compiler.executable import LoweredProgram
 from simulator.compiler.gather import lower_gathered
 from simulator.compiler.lower_copy import lower_copy
@@ -10,6 +10,8 @@ from simulator.compiler.lower_cross import lower_cross_replica
 from simulator.compiler.lower_execute import lower_compute_set
 from simulator.compiler.lower_stream import lower_remote, lower_stream, transfer_limit
 from simulator.graph.program import (
+    Abort,
+    AbortOnCondition,
     Copy,
     CrossReplicaCopy,
     ErrorProgram,
@@ -37,6 +39,10 @@ def lower_leaf(building: Building, node: Program) -> list[Part]:
             return lower_stream(building, node.name, node.tensor, False)
         case ErrorProgram():
             return lower_stream(building, node.name or "ErrorProgram", node.tensor, False)
+        case Abort():
+            return [sync("External")]
+        case AbortOnCondition():
+            return consensus(building, node.name, node.predicate)
         case WriteUndef():
             size = node.tensor.dtype.size
             begins, lengths = node.tensor.begins * size, node.tensor.lengths * size

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from simulator.compiler.block_recording import BlockRecording
-from simulator.compiler.building import Building, Part, sync, with_access
+from simulator.compiler.building import Building, Part, consensus, sync
 from simulator.compiler.executable import CompilerVariable, LoweredProgram, WrittenProgram
 from simulator.compiler.lower_leaf import lower_leaf
 from simulator.graph.program import (
@@ -146,14 +146,14 @@ class Tree:
         check = self.add(Part(LoweredProgram("Sequence")), row, written)
         return [
             Work(node.cond, check, written, "condition"),
-            Work(self._consensus(node.name, node.predicate), check, written),
+            Work(consensus(self._building, node.name, node.predicate), check, written),
             Work(node.body, row, written, "body", branch=True),
         ]
 
     def _place_choice(self, node: If | Switch, above: int, written: int) -> Sequence[Work]:
         """Add a container that chooses one of its branches at run time by a tensor."""
         if isinstance(node, If):
-            before = self._consensus(node.name, node.predicate)
+            before = consensus(self._building, node.name, node.predicate)
             bodies = [("true", node.trueBody), ("false", node.falseBody)]
             if isinstance(node.falseBody, SequenceNode) and not node.falseBody.children:
                 bodies.pop()
@@ -168,13 +168,6 @@ class Tree:
         choice = LoweredProgram(kind, node.name, control=node)
         row = self.add(Part(choice), above, written)
         return [Work(body, row, written, role, branch=True) for role, body in bodies]
-
-    def _consensus(self, name: str, predicate: Tensor) -> list[Part]:
-        """Let all tiles know whether the predicate, which one tile holds, is zero."""
-        read = self._building.variables_at(predicate.begins * predicate.dtype.size)
-        vote = with_access(Part(LoweredProgram("SetLocalConsensusFromVar", name)), [read])
-        several = self._building.graph.target.num_ipus > 1
-        return [vote, sync("External" if several else "Internal")]
 
     def _announce(self, name: str, control: Tensor) -> list[Part]:
         """Send what a Switch decides by to all tiles."""

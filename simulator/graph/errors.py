@@ -44,6 +44,10 @@ class InvalidOptionError(PoplarError):
     """An option is unknown, or its value is not one that it can have."""
 
 
+class application_runtime_error(PoplarError):  # noqa: N801, N818 - Poplar's name
+    """A program ended its run itself: by Abort, AbortOnCondition or ErrorProgram."""
+
+
 class poplibs_error(PoplarError):  # noqa: N801, N818 - PopLibs' name
     """A library operation whose operands it does not take; the message begins with its name."""
 

@@ -267,6 +267,30 @@ class ErrorProgram(Program):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Abort(Program):
+    """End the run with an error that shows a message."""
+
+    message: str = ""
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        _check_message(self, self.message)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AbortOnCondition(Program):
+    """End the run with an error when a tensor of one element is not zero."""
+
+    predicate: Tensor
+    message: str = ""
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        _set(self, "predicate", _predicate(self, self.predicate))
+        _check_message(self, self.message)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class WriteUndef(Program):
     """Declare that the value of a tensor is no longer needed."""
 
@@ -328,7 +352,7 @@ def tensors_of(node: Program) -> list[Tensor]:
             return [end for end in ends if isinstance(end, Tensor)]
         case PrintTensor() | ErrorProgram() | WriteUndef():
             return [node.tensor]
-        case RepeatWhile() | If():
+        case RepeatWhile() | If() | AbortOnCondition():
             return [node.predicate]
         case Switch():
             return [node.control]
@@ -337,6 +361,11 @@ def tensors_of(node: Program) -> list[Tensor]:
 
 def _set(node: Program, name: str, value: object) -> None:
     object.__setattr__(node, name, value)
+
+
+def _check_message(node: Program, message: object) -> None:
+    if not isinstance(message, str):
+        raise PoplarError(f"{type(node).__name__}: message is {message!r}; a text is needed")
 
 
 def _predicate(node: Program, tensor: Tensor) -> Tensor:

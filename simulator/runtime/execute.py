@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 import numpy as np
 
 from simulator.codelets.clock import CLOCKS
-from simulator.graph.errors import PoplarError
+from simulator.graph.errors import PoplarError, application_runtime_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import (
+    Abort,
+    AbortOnCondition,
     Copy,
     CrossReplicaCopy,
     ErrorProgram,
@@ -143,6 +145,11 @@ class ValueRunner:
                 return lambda: self._print(action)
             case ErrorProgram():
                 return lambda: self._fail(action)
+            case Abort():
+                return lambda: _abort(action)
+            case AbortOnCondition():
+                predicate = self._gather(action.predicate)
+                return lambda: _abort(action) if predicate.load().any() else None
             case WriteUndef() | Sync():
                 return lambda: None
             case _:
@@ -209,11 +216,16 @@ class ValueRunner:
 
     def _fail(self, action: ErrorProgram) -> None:
         values = format_values(self._storage.read(action.tensor))
-        raise PoplarError(f"{action.message}: {action.tensor.describe()} is {values}")
+        raise application_runtime_error(f"{action.message}: {action.tensor.describe()} is {values}")
 
     def _print(self, action: PrintTensor) -> None:
         values = format_values(self._storage.read(action.tensor))
         print(f"{action.title}: {values}", file=self._text or sys.stderr)
+
+
+def _abort(action: Abort | AbortOnCondition) -> NoReturn:
+    name = f"{type(action).__name__} {action.name}".rstrip()
+    raise application_runtime_error(action.message or f"{name}: the program ended its run")
 
 
 def _run_groups(prepared: list[PreparedGroup]) -> None:

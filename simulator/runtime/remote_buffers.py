@@ -40,21 +40,22 @@ class RemoteBuffers:
             self._store(buffer, copy, part, given)
 
     # From the host
-    def read(self, handle: str, out: Any, row: int, replica: int = 0) -> None:
+    def read(self, handle: str | RemoteBuffer, out: Any, row: int, replica: int = 0) -> None:
         """Copy a row into memory of the host."""
         buffer, what = self._known(handle)
         array = host_array(out, buffer.dtype, what, writable=True)
         copy, rows = self._place(buffer, what, row, replica, array.size)
         array[:] = self._load(buffer, copy, rows)[0]
 
-    def write(self, data: Any, handle: str, row: int, replica: int = 0) -> None:
+    def write(self, data: Any, handle: str | RemoteBuffer, row: int, replica: int = 0) -> None:
         """Copy memory of the host into a row."""
         buffer, what = self._known(handle)
         array = host_array(data, buffer.dtype, what)
         copy, rows = self._place(buffer, what, row, replica, array.size)
         self._store(buffer, copy, rows, array[None])
 
-    def _known(self, handle: str) -> tuple[RemoteBuffer, str]:
+    def _known(self, handle: str | RemoteBuffer) -> tuple[RemoteBuffer, str]:
+        handle = handle.handle if isinstance(handle, RemoteBuffer) else handle
         buffer = self._buffers.get(handle)
         if buffer is None:
             known = ", ".join(self._buffers) or "none"

@@ -24,6 +24,7 @@ PROGRAMS = [
     *(program.Sequence, program.Execute, program.Repeat, program.RepeatWhileTrue, program.If),
     *(program.Switch, program.Call, program.Block, program.Copy, program.CrossReplicaCopy),
     *(program.PrintTensor, program.ErrorProgram, program.WriteUndef, program.Sync),
+    *(program.Abort, program.AbortOnCondition),
 ]
 MADE = [poplar.Graph, poplar.Engine, poplar.IPUModel, poplar.OptionFlags, poplar.concat]
 LIBRARY = [popops.add, popops.neg, popops.cast, popops.reduce, poplin.matMul]

@@ -93,6 +93,8 @@ def test_the_host_writes_and_reads_rows() -> None:
     remote.read("w", out, 2)
     assert bytes(out) == np.array([5, 6], "<i4").tobytes()
     assert remote.load(buffer(), rows(2)).tolist() == [5, 6]
+    remote.write(array.array("i", [7, 8]), buffer(), 2)  # by the buffer itself, too
+    assert remote.load(buffer(), rows(2)).tolist() == [7, 8]
 
 
 @pytest.mark.parametrize(
