@@ -24,7 +24,7 @@ bench: $(VENV)/.dev
 	  echo "== $$script"; $(BIN)/python -m benchmarks.$$(basename $$script .py) || exit 1; done
 
 # Write again what is generated: docs/report-format.md, docs/analyses.md, docs/vertex-costs.md,
-# docs/cli.md, docs/onnx-coverage.md, docs/trace-format.md.
+# docs/cli.md, docs/onnx-coverage.md, docs/trace-format.md, docs/objects.md.
 documents: $(VENV)/.dev
 	$(BIN)/python -m pva.formats.describe > docs/report-format.md
 	$(BIN)/python -c 'from pva.analysis.document import markdown; print(markdown(), end="")' > docs/analyses.md
@@ -32,6 +32,7 @@ documents: $(VENV)/.dev
 	$(BIN)/python -m cli.document > docs/cli.md
 	$(BIN)/python -m tests.popart.node_cases > docs/onnx-coverage.md
 	$(BIN)/python -m pvti.document > docs/trace-format.md
+	$(BIN)/python -m pva.document > docs/objects.md
 
 samples: $(VENV)/.dev
 	sh sample_reports/make.sh $(BIN)/tilescope

@@ -50,6 +50,7 @@ TABLE = {
     "pva.frames": Row(MIDDLE, ("pandas",)),
     "pva.check": Row(MIDDLE),
     "pva.query": Row((*MIDDLE, "pva.frames"), ("pandas", "duckdb")),
+    "pva.document": Row(("pva",)),
     "pva.report": Row((*MIDDLE, *READERS, "pva.query"), ("pandas",)),
     "pva.trace": Row(
         (*MIDDLE, "pva.formats.trace_files", "pva.model", "pva.trace_frames"),

@@ -28,6 +28,7 @@ DOCUMENTS = {
     "reading-traces": ("Reading host traces", "reading-traces.md"),
     "cli": ("The command line", "cli.md"),
     "analyses": ("Analyses", "analyses.md"),
+    "objects": ("Objects in Python", "objects.md"),
     "report-format": ("What a report holds", "report-format.md"),
     "limits": ("What is not there", "limits.md"),
 }

@@ -82,7 +82,7 @@ def test_every_page_has_a_chapter_a_letter_and_an_icon() -> None:
     paths = {page.PATH for page in PAGES}
     assert set(keys.LETTERS) == paths <= set(icons.PATHS) and set(HINTS) <= paths
     assert len(set(keys.LETTERS.values())) == len(paths)
-    assert len({chapter.name for chapter in documentation.chapters()}) == len(known) + 10
+    assert len({chapter.name for chapter in documentation.chapters()}) == len(known) + 11
 
 
 def test_every_column_of_a_table_is_explained() -> None:
