@@ -39,6 +39,7 @@ NO_BREAK_SPACE = "\u00a0"
 MAX_ROWS = 500  # of a table; the filter reaches the others, and `tables.paged` has them all
 ROW_PIXELS, HEADER_PIXELS, SHOWN_ROWS = 32, 36, 12
 NAME_PIXELS = 160  # at least
+WORDS_PIXELS = 280  # of a column of words, at most
 DIGIT_PIXELS, CELL_PIXELS = 7.5, 34  # of a number with its commas, and what a cell keeps free
 # Of every table: the key Tab leads from the headings to the rows and out, the arrows from cell to
 # cell (assets/grid.js has Enter choose a row).
@@ -51,6 +52,9 @@ GRID: dict[str, Any] = {
     "tabToNextCell": {"function": "false"},
     "tabToNextHeader": {"function": "false"},
 }
+TURNING = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # characters that set directions
+HALF_WORD = 40  # letters that stay at either end of a word of more than twice as many
+LONG_WORD = re.compile(rf"\S{{{2 * HALF_WORD + 2},}}")
 PLOT_CONFIG = {
     "displaylogo": False,
     "displayModeBar": "hover",
@@ -100,8 +104,16 @@ class Column:
 
 def headline(sentence: str, tone: Tone = "plain", *, more: str = "") -> Element:
     """Answer the question of the page in one sentence, and add what else is worth a glance."""
-    answer = html.P(unbroken(sentence), className=f"headline {tone}")
-    return html.Div([answer, html.P(unbroken(more), className="more")], className="headlines")
+    answer, rest = prose(sentence), prose(more)
+    whole = f"{sentence} {more}" if "…" in answer + rest else None
+    parts = [html.P(answer, className=f"headline {tone}"), html.P(rest, className="more")]
+    return html.Div(parts, className="headlines", title=whole)
+
+
+def prose(sentence: str) -> str:
+    """Write a sentence with names in it: none is longer than a line or turns the rest round."""
+    words = TURNING.sub("\ufffd", unbroken(sentence))
+    return LONG_WORD.sub(lambda found: f"{found[0][:HALF_WORD]}…{found[0][-HALF_WORD:]}", words)
 
 
 def unbroken(sentence: str) -> str:
@@ -275,7 +287,11 @@ def column_definition(column: Column) -> dict[str, Any]:
         right = {"type": "rightAligned", "cellClass": "ag-right-aligned-cell"}
         return definition | right | {"width": column.width}
     least = max(column.width, NAME_PIXELS)
-    size = {"flex": 1, "minWidth": least} if column.kind == "name" else {"width": column.width}
+    size: dict[str, Any] = {"width": column.width}
+    if column.kind == "name":
+        size = {"flex": 1, "minWidth": least}
+    elif column.width >= NAME_PIXELS:  # words that are cut where there is no room for them
+        size = {"flex": 0.3, "minWidth": column.width, "maxWidth": WORDS_PIXELS}
     return definition | size | {"tooltipField": column.field, "cellClass": column.kind}
 
 

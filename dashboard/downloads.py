@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,7 @@ from dashboard.store import Store
 
 MakeFrame = Callable[[Store, Address], Frame]
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+LONGEST_PART = 60  # letters of the name of a report in that of a file
 _OFFERED = "tilescope-downloads"
 
 
@@ -67,6 +69,12 @@ KINDS: dict[str, tuple[Callable[[Frame], bytes], str]] = {
 }
 
 
+def file_name(name: str, *reports: str) -> str:
+    """Name a file after the reports that it is of, in letters that every system takes."""
+    parts = [re.sub(r"[^A-Za-z0-9._-]+", "_", report) for report in reports if report]
+    return "-".join([*(part[:LONGEST_PART].strip("._") for part in parts), name])
+
+
 def _fault(text: str, status: int) -> Response:
     return Response(f"{text}\n", status, mimetype="text/plain")
 
@@ -90,7 +98,8 @@ def register(server: Flask, store: Store) -> None:
             logging.getLogger("tilescope").exception("the dashboard failed")
             return _fault(FAILED, 500)
         answer = Response(body, mimetype=mimetype)
-        answer.headers["Content-Disposition"] = f'attachment; filename="{name}.{kind}"'
+        saved_as = file_name(f"{name}.{kind}", chosen.report, chosen.against)
+        answer.headers["Content-Disposition"] = f'attachment; filename="{saved_as}"'
         return answer
 
     rule: Any = "/download/<name>.<kind>"

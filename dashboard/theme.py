@@ -167,6 +167,7 @@ def plot_layout(theme: Theme) -> dict[str, Any]:
         "xaxis": axis,
         "yaxis": axis | {"rangemode": "tozero"},
         "hovermode": "x unified",
+        "hoverdistance": -1,  # of four tiles each is wider than any distance from its middle
         "hoverlabel": {
             "bgcolor": token("surface", theme),
             "bordercolor": token("line", theme),

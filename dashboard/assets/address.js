@@ -39,6 +39,13 @@
     go({ ...Object.fromEntries(dropped.map(([name]) => [name, null])), report: key });
   }
 
+  /** Name a file after the reports that it is of, as dashboard/downloads.py does. */
+  function fileName(name) {
+    const reports = [read("report"), read("against")].filter(Boolean);
+    const parts = reports.map((key) => key.replace(/[^A-Za-z0-9._-]+/g, "_").slice(0, 60).replace(/^[._]+|[._]+$/g, ""));
+    return [...parts, name].join("-");
+  }
+
   const arrived = [];
 
   /** Have something done whenever elements came to the page, once a frame. */
@@ -88,7 +95,7 @@
     return [theme, theme];
   }
 
-  window.tilescope = Object.assign(window.tilescope || {}, { go, read, onArrival });
+  window.tilescope = Object.assign(window.tilescope || {}, { fileName, go, read, onArrival });
   window.dash_clientside = window.dash_clientside || {};
   window.dash_clientside.tilescope = Object.assign(window.dash_clientside.tilescope || {}, {
     remember,

@@ -122,7 +122,7 @@
     const paper = getComputedStyle(document.documentElement).getPropertyValue("--surface").trim();
     const figure = { data: plot.data, layout: Object.assign({}, plot.layout, { paper_bgcolor: paper }) };
     const size = { width: plot.offsetWidth, height: plot.offsetHeight, scale: format === "png" ? 2 : 1 };
-    window.Plotly.downloadImage(figure, Object.assign({ format, filename: identifier }, size));
+    window.Plotly.downloadImage(figure, Object.assign({ format, filename: window.tilescope.fileName(identifier) }, size));
   }
 
   // The grip: the height of the upper pane is kept in this browser.

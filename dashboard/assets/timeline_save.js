@@ -2,7 +2,9 @@
 (function () {
   "use strict";
 
-  const escaped = (text) => text.replace(/[&<>"]/g, (letter) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[letter]);
+  // Controls and halves of letters stand in no XML, and a drawing with one would not open.
+  const written = (text) => text.toWellFormed().replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd");
+  const escaped = (text) => written(text).replace(/[&<>"]/g, (letter) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[letter]);
 
   /** What the painting uses of a canvas context, written as SVG. */
   class Drawing {
@@ -71,7 +73,7 @@
   function save(blob, kind, name) {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(blob);
-    link.download = (name || "timeline") + "." + kind;
+    link.download = window.tilescope.fileName(name || "timeline") + "." + kind;
     link.click();
     window.setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }

@@ -98,6 +98,12 @@ def number_axis(title: str, count: int, window: Window | None = None) -> dict[st
     }
 
 
+# What ends each character that has the text behind it read in a direction.
+ENDS = dict.fromkeys("\u202a\u202b\u202d\u202e", "\u202c") | dict.fromkeys(
+    "\u2066\u2067\u2068", "\u2069"
+)
+
+
 def shown_places(values: Numbers, most: int = MAX_POINTS) -> Numbers:
     """Choose at most `most` places to draw: of each stretch the highest, and first and last."""
     size = len(values)
@@ -120,8 +126,9 @@ def widened(places: Numbers, count: int) -> tuple[Numbers, Numbers]:
 
 
 def escaped(text: str) -> str:
-    """Keep plotly from reading markup in a text that is data."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    """Keep plotly from reading markup in a text that is data, and its direction inside of it."""
+    ends = "".join(ENDS[letter] for letter in reversed(text) if letter in ENDS)
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") + ends
 
 
 def shortened(text: str, most: int = LONGEST_NAME) -> str:

@@ -43,7 +43,7 @@ def tile_map(frame: pd.DataFrame, *, words: str, scale: str, top: float, theme: 
         go.Heatmap(
             z=_grid(shape, x, y, frame["bytes"].to_numpy() / unit, np.nan).astype(np.float32),
             customdata=_grid(shape, x, y, frame["tile"].to_numpy(), -1).astype(np.int32),
-            hovertemplate=f"Tile %{{customdata:,d}}: %{{z:,.1f}} {name} {escaped(words)}"
+            hovertemplate=f"Tile %{{customdata:,d}}: %{{z:,.3~f}} {name} {escaped(words)}"
             "<extra></extra>",
             hoverongaps=False,
             colorscale=_colours(scale, theme),
@@ -151,7 +151,9 @@ def address_map(
     layout["yaxis"] = layout["yaxis"] | {
         "range": [0, last], "tickformat": ",d", "title": {"text": "Live at program step"},
     }  # fmt: skip
-    return figure.update_layout(layout).update_layout(hovermode="closest", dragmode="zoom")
+    return figure.update_layout(layout).update_layout(
+        hovermode="closest", hoverdistance=20, dragmode="zoom"
+    )
 
 
 def _add_boxes(

@@ -177,7 +177,9 @@ def lifetimes(intervals: pd.DataFrame, *, steps: int, peak: int, theme: Theme) -
         "ticktext": [escaped(shortened(labels[v], LONGEST_LABEL)) + " " for v in variables],
         "fixedrange": True,
     }
-    figure.update_layout(layout).update_layout(showlegend=False, hovermode="closest")
+    figure.update_layout(layout).update_layout(
+        showlegend=False, hovermode="closest", hoverdistance=20
+    )
     figure.update_layout(height=BAR_PIXELS * len(variables) + 80)
     if peak >= 0:
         figure.add_vline(x=peak, line={"color": token("quiet", theme), "width": 1, "dash": "dot"})

@@ -124,7 +124,7 @@ def _add(
         fillcolor=each.fill,
         customdata=texts,
         hovertemplate=f"{words}: "
-        + ("%{customdata}" if texted else f"%{{y:,.1f}} {unit}")
+        + ("%{customdata}" if texted else f"%{{y:,.3~f}} {unit}")
         + "<extra></extra>",
         **({"stackgroup": "memory"} if stacked else {"fill": "tozeroy"}),
     )

@@ -41,6 +41,7 @@ from dashboard.pages import (
     summary,
     together,
     trace,
+    trace_tables,
 )
 from dashboard.pages.words import counted
 from dashboard.still import Node, Still
@@ -97,7 +98,7 @@ SUBJECTS: tuple[tuple[str, str, tuple[tuple[str, tuple[Column, ...]], ...]], ...
         ("Columns: blocks", execution.BLOCK_COLUMNS),
     )),
     (compare.PATH, compare.TITLE, (("Columns", compare_tables.columns("bytes")),)),
-    (trace.PATH, trace.TITLE, (("Columns: by label", trace.LABEL_COLUMNS),)),
+    (trace.PATH, trace.TITLE, (("Columns: by label", trace_tables.LABEL_COLUMNS),)),
     (together.PATH, together.TITLE, ()),
     (PATH, TITLE, ()),
 )  # fmt: skip

@@ -33,7 +33,10 @@ def leaves(document: Any, place: tuple[str, ...] = ()) -> Iterator[Leaf]:
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    text = "" if value is None else str(value)
+    return "" if value is None else str(value)
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
@@ -62,7 +65,7 @@ def tree(found: Iterable[Leaf], chosen: Address, *, name: str, wanted: str = "")
                 parent = f"{ids[place[:-1]]}/" if depth > 1 else name
                 ids[place] = f"{parent}{len(ids)}"
                 rows[place] = Row(ids[place], place[-1], ("",))
-        rows[names] = Row(ids[names], names[-1] if names else name, (value,))
+        rows[names] = Row(ids[names], names[-1] if names else name, (_cut(value),))
     if not rows:
         return components.message("Nothing fits the filter." if wanted else "Nothing was recorded.")
     note = f"{hidden:,} more values; filter to see them" if hidden else ""

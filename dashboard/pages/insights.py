@@ -138,8 +138,8 @@ def _finding(store: Store, chosen: Address, row: dict[str, Any]) -> Element:
     """Show one finding: what, where, what to try, what that saves, and where to look."""
     parts: list[Element] = [
         html.Span(SEVERITIES[row["severity"]], className=f"severity {row['severity']}"),
-        html.P(row["what"], className="finding-what"),
-        html.P(row["where"], className="finding-where"),
+        html.P(components.prose(row["what"]), className="finding-what"),
+        html.P(components.prose(row["where"]), title=row["where"], className="finding-where"),
     ]
     if row["advice"]:
         parts.append(html.P(row["advice"], className="finding-advice"))

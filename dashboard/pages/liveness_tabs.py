@@ -11,7 +11,7 @@ from dash import dcc, html
 
 from dashboard import address, components, controls, tables, view
 from dashboard.address import Address
-from dashboard.components import PLOT_CONFIG, Column, Element, Frame
+from dashboard.components import PLOT_CONFIG, Column, Element, Frame, prose
 from dashboard.figures import liveness as figures
 from dashboard.pages.words import counted
 from dashboard.store import Report, Store
@@ -132,9 +132,9 @@ def _heading(store: Store, chosen: Address, steps: list[int], data: str = "") ->
     heading = f"{scope_words(chosen)} at {', '.join(words)}"
     left = len(chosen.steps) - len(steps)
     note = f"{counted(len(chosen.steps), 'step')} chosen; the first, the one with most and the last"
-    names = named(curve).iloc[steps].tolist()
+    names = prose(" → ".join(named(curve).iloc[steps]))
     return html.Div(
-        [html.H2(heading), html.Span(note if left > 0 else " → ".join(names), className="note"),
+        [html.H2(heading), html.Span(note if left > 0 else names, className="note"),
          html.Div([_program_link(chosen, curve, steps), controls.exports(data) if data else None],
                   className="tools tools-row")],
         className="section-head",

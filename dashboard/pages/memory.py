@@ -26,6 +26,8 @@ PATH, TITLE = "/memory", "Memory"
 
 TOTAL, VARIABLES, MAP = "total", "variables", "map"
 GRAPHS = ((TOTAL, "Total"), (VARIABLES, "Variables"), (MAP, "Tile map"))
+# The file with the data of each; "memory-variables" is that of the tab of this name.
+DATA = {TOTAL: "memory-total", VARIABLES: "memory-variables-by-tile", MAP: "memory-map"}
 BREAKDOWNS = (
     ("none", "No breakdown"),
     ("region", "By region"),
@@ -90,8 +92,8 @@ def tools(store: Store, chosen: Address, theme: Theme) -> Element:
             *_TOOLS[graph](report, chosen),
             badge(report, "memory_by_tile"),
             html.Div(
-                [controls.box("tile", tiles, chosen), controls.exports(f"memory-{graph}",
-                                                                       "memory-plot")],
+                [controls.box("tile", tiles, chosen),
+                 controls.exports(DATA[graph], "memory-plot")],
                 className="tools tools-row",
             ),
         ]
@@ -152,6 +154,22 @@ def frame_of(store: Store, chosen: Address) -> Any:
         order=chosen.option("order", tile_series.ORDERS),
         gaps="included" if chosen.option("gaps", ("on", "off")) == "on" else "excluded",
     )
+
+
+def _named_frame(store: Store, chosen: Address) -> Any:
+    """Give the same for a file, with the names of variables as the key of the plot has them."""
+    frame = frame_of(store, chosen)
+    report = store.report(chosen.report)
+    names = {
+        f"variable_{row}": _variable_words(report, row)
+        for row in chosen_variables(chosen)
+        if f"variable_{row}" in frame
+    }
+    return frame.rename(columns=names)
+
+
+def _variable_words(report: Report, row: int) -> str:
+    return f"{report.dataset.column('variables', 'name')[row]} ({row:,})"
 
 
 def chosen_category(report: Report, chosen: Address) -> str:
@@ -227,10 +245,9 @@ def _lacking(report: Report, frame: Any) -> Any:
 
 def _series(report: Report, graph: str, columns: list[str], theme: Theme) -> list[Series]:
     if graph == VARIABLES:
-        names = report.dataset.column("variables", "name")
         rows = [int(column.removeprefix("variable_")) for column in columns]
         return [
-            Series(column, f"{names[row]} ({row:,})", SERIES[place], "rgba(0,0,0,0)")
+            Series(column, _variable_words(report, row), SERIES[place], "rgba(0,0,0,0)")
             for place, (column, row) in enumerate(zip(columns, rows, strict=True))
         ]
     return [_one_series(column, theme) for column in columns]
@@ -255,6 +272,6 @@ def register(app: Dash, store: Store) -> None:
     view.fill(app, store, "memory-tools", tools)
     view.fill(app, store, "memory-overview", overview)
     view.draw(app, store, "memory-plot", figure)
-    for graph, _ in GRAPHS:
-        downloads.offer(app, f"memory-{graph}", frame_of)
+    for name in DATA.values():
+        downloads.offer(app, name, _named_frame)
     tabs.register(app, store, PATH)

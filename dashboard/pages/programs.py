@@ -249,6 +249,12 @@ def _seen(tree: Frame, chosen: Address) -> tuple[Any, Any]:
     level = int(chosen.option("level", [value for value, _ in LEVELS]))
     opened = lines.open_lines(tree, level=level, turned=turned(chosen))
     seen = lines.visible_lines(tree, opened)
+    return opened, seen & _asked(tree, chosen)
+
+
+def _asked(tree: Frame, chosen: Address) -> Any:
+    """Tell which lines are of the chosen part, and no syncs where these are left out."""
+    asked = np.ones(len(tree), dtype=bool)
     part = chosen.text("part", ALL)
     if part != ALL:
         inside = ((tree["part"] + "-" + tree["number"].astype(str)) == part).to_numpy()
@@ -256,10 +262,10 @@ def _seen(tree: Frame, chosen: Address) -> tuple[Any, Any]:
             raise SelectionError(
                 f"part={part}", "not there", "as in part=control-0, part=function-0"
             )
-        seen &= inside
+        asked &= inside
     if chosen.option("syncs", ("on", "off")) == "off":
-        seen &= (tree["type"] != "Sync").to_numpy()
-    return opened, seen
+        asked &= (tree["type"] != "Sync").to_numpy()
+    return asked
 
 
 def turned(chosen: Address) -> set[int]:
@@ -332,8 +338,9 @@ def go_on(store: Store, chosen: Address, text: str, *, backwards: bool) -> dict[
 
 
 def tree_offered(store: Store, chosen: Address) -> Frame:
-    """Give the tree of the chosen stage for a file; raises PvaError."""
-    return whole_tree(store, chosen.report, stage_of(store.report(chosen.report), chosen))
+    """Give the lines of the chosen stage for a file, folded or not; raises PvaError."""
+    tree = whole_tree(store, chosen.report, stage_of(store.report(chosen.report), chosen))
+    return tree[_asked(tree, chosen)]
 
 
 def register(app: Dash, store: Store) -> None:

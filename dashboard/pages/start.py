@@ -212,7 +212,7 @@ def _cells(found: ReportOverview) -> list[Element]:
     tiles = counted(found.tiles, "tile") if found.tiles >= 0 else ""
     kind = KINDS.get(found.type, found.type)
     name = ARCHITECTURES.get(found.architecture, found.architecture)
-    target = ", ".join(part for part in (kind, name, tiles) if part)
+    target = components.prose(", ".join(part for part in (kind, name, tiles) if part))
     return [target, found.created.replace("T", " ").replace("Z", ""), "", _fit(found), _runs(found)]
 
 

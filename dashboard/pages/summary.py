@@ -154,8 +154,15 @@ def _find(words: str, data: str, chosen: Address) -> Element:
 
 
 def options_frame(store: Store, chosen: Address) -> Frame:
-    """Give the engine options: name and value."""
-    return store.report(chosen.report).frames.engine_options()
+    """Give the engine options that fit the filter: name and value."""
+    return _fitting(store.report(chosen.report).frames.engine_options(), chosen)
+
+
+def _fitting(frame: Frame, chosen: Address) -> Frame:
+    """Keep the rows whose name or value has what is typed, as the tree on the page does."""
+    wanted = chosen.text("find").lower()
+    texts = frame["name"].astype(str) + " " + frame["value"].astype(str)
+    return frame[texts.str.lower().str.contains(wanted, regex=False)]
 
 
 def documents_frame(store: Store, chosen: Address) -> Frame:
@@ -167,7 +174,7 @@ def documents_frame(store: Store, chosen: Address) -> Frame:
     rows = [
         (file, *pair) for file, document in documents.items() for pair in flat_pairs(document or {})
     ]
-    return pd.DataFrame(rows, columns=["document", "name", "value"])
+    return _fitting(pd.DataFrame(rows, columns=["document", "name", "value"]), chosen)
 
 
 def _document(heading: str, document: Any, chosen: Address) -> Element:

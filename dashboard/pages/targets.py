@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dashboard.components import prose
 from dashboard.store import Report
 from pva import units
 
@@ -35,4 +36,4 @@ def target_words(report: Report) -> str:
         f"{tiles} tile" if tiles == 1 else f"{units.count(tiles)} tiles",
         f"{replicas} replicas of which one is shown" if replicas > 1 else "",
     )
-    return ", ".join(part for part in parts if part)
+    return prose(", ".join(part for part in parts if part))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -12,48 +9,36 @@ from dash import Dash, dcc, html
 
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address, Range
-from dashboard.components import Column, Element, facts, section
+from dashboard.components import Element, facts, section
 from dashboard.pages.canvas import canvas, follow
+from dashboard.pages.trace_tables import (
+    LABEL_COLUMNS,
+    TABS,
+    aligned,
+    frame_of,
+    label_frame,
+    time_tables,
+)
 from dashboard.pages.words import counted
-from dashboard.store import JOIN, Align, Store, Trace
+from dashboard.store import JOIN, Store, Trace
 from dashboard.theme import Theme
-from dashboard.timeline.endpoint import align_of, alignment, host, host_trace, unmerged
+from dashboard.timeline.endpoint import alignment, host, host_trace, unmerged
 from dashboard.timeline.lanes import Timeline
 from pva import units
 from pva.analysis.alignment import RUN
-from pva.analysis.host import label_statistics
 from pva.analysis.host_events import (
-    CallTree,
-    call_tree,
-    callers,
     event_figures,
-    label_figures,
 )
 from pva.errors import PvaError
 
 PATH, TITLE = "/trace", "Host trace"
 FOLLOWS = True  # its parts follow a trace that grows; the page is not laid out anew
 
-LABEL_COLUMNS = (
-    Column("label", "Label", "name", note="The name of the events"),
-    Column("channel", "Channel", "text", 140, "The channel of the events"),
-    Column("count", "Events", "number", 90, "How often it was entered"),
-    Column("total", "Total", "nanoseconds", 100, "From begin to end, what is inside with it"),
-    Column("self_time", "Self", "nanoseconds", 100, "Without what other events inside took"),
-    Column("mean", "Mean", "nanoseconds", 100, "Of one event on average"),
-    Column("p50", "Median", "nanoseconds", 100, "Half of the events take less"),
-    Column("p95", "95 %", "nanoseconds", 100, "95 of 100 events take less"),
-    Column("longest", "Longest", "nanoseconds", 100, "Of the longest event"),
-)
-TABS = (("labels", "By label"), ("calls", "Call tree"), ("callers", "Bottom up"))
 LINES = (("line", "Lines"), ("area", "Areas"))
 ALIGNS = (("wall", "By the clock"), ("start", "From their begin"))
 FAR_APART = 20  # times what the files are long together
 MOST_FILES = 40  # offered to be added
 WINDOW = ("range", "selection")
-MOST_EVENTS = 2_000_000  # that tables are made of while somebody waits
-GROWN = 1.1  # times the events by which all labels of a trace that grows are counted anew
-MOST_NODES = 400  # of a tree; those with less time are left out
 
 
 def available(store: Store, report: str) -> bool:
@@ -81,20 +66,10 @@ def layout(store: Store, chosen: Address) -> Element:
                 "Where the time goes",
                 controls.tabs(TABS, chosen),
                 view.panel("trace-tables", PATH, (*WINDOW, "tab", "filter", "folded", "align")),
-                tools=controls.row(
-                    [
-                        controls.filter_box("label", "Filter labels", chosen),
-                        controls.exports("trace-labels"),
-                    ]
-                ),
+                tools=controls.filter_box("label", "Filter labels", chosen),
             ),
         ]
     )
-
-
-def aligned(chosen: Address) -> Align:
-    """Tell how several files lie: by the wall clock, or all from their begin."""
-    return align_of(chosen.text("align"))
 
 
 def _tools(store: Store, trace: Trace, chosen: Address) -> list[Element]:
@@ -238,142 +213,6 @@ def _run_links(store: Store, chosen: Address, label: str, span: tuple[int, int])
     return [html.P(dcc.Link(words, href=address.write(to)), className="step-links")]
 
 
-def window_of(whole: Timeline, chosen: Address) -> tuple[Range, str]:
-    """Give the part of the trace that is chosen, or in view, and what to call it."""
-    selection = chosen.text("selection")
-    if selection:
-        return address.parse_range(selection, "selection"), "In the chosen range"
-    return (chosen.range, "In view") if chosen.range else (Range(*whole.extent), "In all")
-
-
-def events_touching(whole: Timeline, window: Range) -> int:
-    """Count the events of threads in a window."""
-    rows = (row for first, stop in whole.threads for row in range(first, stop))
-    spans = (whole.tracks.touching(row, window.begin, window.end) for row in rows)
-    return sum(stop - first for first, stop in spans)
-
-
-def _is_much(whole: Timeline, window: Range) -> bool:
-    """Tell whether a window of more events than are summed up at once is all of the trace."""
-    begin, end = whole.extent
-    if window.begin > begin or window.end < end:
-        return False
-    return events_touching(whole, window) > MOST_EVENTS
-
-
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    """The labels of a whole trace, when it had so many events."""
-
-    begun_ns: int
-    events: int
-    frame: Any
-
-
-def _whole_labels(store: Store, chosen: Address) -> _Counted:
-    """Give the labels of a whole trace; of one that grows they are counted anew now and then."""
-    trace = host_trace(store, chosen.report, aligned(chosen))
-    begun, events = trace.anchor.wall_ns, sum(thread.count for thread in trace.threads)
-
-    def make(former: _Counted | None) -> _Counted:
-        grows = not trace.is_finished and former is not None and former.begun_ns == begun
-        if former and grows and former.events <= events < GROWN * former.events:
-            return former
-        return _Counted(begun, events, label_statistics(trace))
-
-    return store.continued(chosen.report, "label statistics", make)
-
-
-def _whole_frame(store: Store, chosen: Address) -> Any:
-    """Give the labels of a whole trace, without the 95 % that these figures lack."""
-    frame = _whole_labels(store, chosen).frame
-    names = {"total_ns": "total", "self_ns": "self_time", "mean_ns": "mean", "p50_ns": "p50",
-             "max_ns": "longest"}  # fmt: skip
-    return frame.rename(columns=names).assign(p95=np.nan)
-
-
-def label_frame(store: Store, chosen: Address) -> Any:
-    """Give the labels of a part of the trace, filtered."""
-    whole = unmerged(store, chosen.report, aligned(chosen))
-    window, _ = window_of(whole, chosen)
-    if _is_much(whole, window):
-        return components.filtered(_whole_frame(store, chosen), chosen.filter)
-    frame = label_figures(whole.tracks, whole.threads, window.begin, window.end)
-    numbers = frame["label"].tolist()
-    frame = frame.assign(
-        label=[whole.labels[number] for number in numbers],
-        channel=[whole.colours[int(whole.tracks.kind[number])][1] for number in numbers],
-    )
-    return components.filtered(frame, chosen.filter)
-
-
-def time_tables(store: Store, chosen: Address, _theme: Theme) -> Element:
-    """Show the labels, the call tree or the callers of a part of the trace."""
-    whole = unmerged(store, chosen.report, aligned(chosen))
-    window, words = window_of(whole, chosen)
-    length = units.duration((window.end - window.begin) / 1e9)
-    tab = chosen.option("tab", [value for value, _ in TABS])
-    events = events_touching(whole, window)
-    if events > MOST_EVENTS and not (tab == "labels" and _is_much(whole, window)):
-        hint = f"Zoom in, or choose a range with Shift, to at most {MOST_EVENTS:,} events."
-        return components.message(
-            f"{events:,} events are {words[0].lower()}{words[1:]}.", hint=hint
-        )
-    only = ""
-    if tab == "labels" and _is_much(whole, window):
-        first = _whole_labels(store, chosen).events
-        only = f"; of the first {first:,} events" if first < events else ""
-    note = html.P(
-        f"{words}, {length}; what an event takes by itself is its self time{only}",
-        className="note",
-    )
-    if tab == "labels":
-        return html.Div([note, tables.paged("trace-label-table", LABEL_COLUMNS)])
-    nodes = call_tree(whole.tracks, whole.threads, window.begin, window.end)
-    every = int(nodes.self_time.sum())
-    if tab == "callers":
-        nodes = callers(nodes)
-    wanted = chosen.filter.value if chosen.filter else ""
-    rows = tree_rows(nodes, whole.labels, wanted.casefold(), every)
-    headings: tuple[str, ...] = ("Label", "Events", "With what is inside", "Self", "Share of all")
-    if tab == "callers":  # all that a node has is self time
-        rows = [tables.Row(r.path, r.words, (r.cells[0], *r.cells[2:])) for r in rows]
-        headings = ("Label", "Events", "Self", "Share of all")
-    return html.Div([note, tables.tree(headings, rows, chosen, name="trace-tree")])
-
-
-def tree_rows(nodes: CallTree, labels: Sequence[str], wanted: str, every: int) -> list[tables.Row]:
-    """List the nodes of a tree, those with the most time first, below what they lie in.
-
-    Shares are of `every`, the time in which threads were inside events.
-    """
-    kept = set(np.argsort(-nodes.total, kind="stable")[:MOST_NODES].tolist())
-    below: dict[int, list[int]] = {}
-    for node in kept:
-        below.setdefault(int(nodes.parent[node]), []).append(node)
-    rows: list[tables.Row] = []
-    todo = [(node, "") for node in _by_time(nodes, below.get(-1, []))]
-    while todo:
-        node, path = todo.pop()
-        name = labels[int(nodes.label[node])]
-        here = f"{path}/{node}" if path else str(node)
-        cells = (
-            f"{int(nodes.count[node]):,}",
-            units.duration(int(nodes.total[node]) / 1e9),
-            units.duration(int(nodes.self_time[node]) / 1e9),
-            units.share(int(nodes.total[node]) / max(every, 1)),
-        )
-        if not wanted or wanted in name.casefold():
-            rows.append(tables.Row(here if not wanted else str(node), name, cells))
-        todo += [(child, here) for child in _by_time(nodes, below.get(node, []))]
-    return rows
-
-
-def _by_time(nodes: CallTree, among: list[int]) -> list[int]:
-    """Sort nodes so that the last has the most time."""
-    return sorted(among, key=lambda node: int(nodes.total[node]))
-
-
 def register(app: Dash, store: Store) -> None:
     """Add the callbacks of the page."""
     view.fill(app, store, "trace-answer", answer)
@@ -381,5 +220,6 @@ def register(app: Dash, store: Store) -> None:
     view.fill(app, store, "trace-event", event_details)
     view.fill(app, store, "trace-tables", time_tables)
     tables.serve(app, store, PATH, "trace-label-table", LABEL_COLUMNS, label_frame)
-    downloads.offer(app, "trace-labels", label_frame)
+    for tab, _ in TABS:
+        downloads.offer(app, f"trace-{tab}", frame_of)
     follow(app, "host")

@@ -85,6 +85,13 @@ def test_plot_that_cannot_be_drawn_gives_its_place_to_the_reason(open_page: Open
     assert box_of(page.locator(PLOT).first)["width"] > 600
 
 
+def test_every_place_of_a_wide_column_tells_its_bytes(open_page: Opener) -> None:
+    plot = open_page("/memory?breakdown=category").locator("#memory-plot .nsewdrag")
+    for across, tile in ((0.31, "Tile 3"), (0.39, "Tile 3"), (0.41, "Tile 4")):  # of ten
+        told = f"#memory-plot .hoverlayer text:has-text('{tile}')"
+        hover(plot.page, at(plot, across), told)
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_map_is_clicked_and_marks_the_tile(open_page: Opener, theme: str) -> None:
     page = open_page("/memory?graph=map", theme=theme)

@@ -12,6 +12,7 @@ import pytest
 from dashboard import components, theme
 from dashboard.address import Filter
 from dashboard.components import Column
+from dashboard.figures import axes
 from dashboard.pages import PAGES
 from dashboard.pages.documents import flat_pairs
 from dashboard.pages.words import execution_sentence, fit_sentence, liveness_sentence
@@ -152,6 +153,18 @@ def test_no_free_port_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_number_and_unit_stay_on_one_line() -> None:
     kept = components.unbroken("uses 1.0 kB of 2 MB (50.8 %) in 3 ms and 4 steps")
     assert kept == "uses 1.0\u00a0kB of 2\u00a0MB (50.8\u00a0%) in 3\u00a0ms and 4 steps"
+
+
+def test_names_in_a_sentence_are_cut_and_turn_nothing_round() -> None:
+    layer = "stage/" * 20
+    assert components.prose(f"At {layer}: 3 B.") == f"At {layer[:40]}…{layer[-39:]}: 3\u00a0B."
+    assert components.prose("a\u202egnp takes 3 cycles") == "a\ufffdgnp takes 3 cycles"
+    assert components.prose("a/b" * 27) == "a/b" * 27
+
+
+def test_name_in_a_plot_ends_the_direction_that_it_sets() -> None:
+    assert axes.escaped("a\u202eb\u2067c") == "a\u202eb\u2067c\u2069\u202c"
+    assert axes.escaped("<b>") == "&lt;b&gt;"
 
 
 def test_categories_have_colours_of_their_own() -> None:
