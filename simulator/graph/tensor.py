@@ -137,6 +137,9 @@ class Tensor(ElementView):
     def __len__(self) -> int:
         return self.dim(0)
 
+    def __bool__(self) -> bool:
+        raise PoplarError(f"{self!r}: a tensor is neither true nor false; compare it with None")
+
     def __iter__(self) -> Iterator[Tensor]:
         return (self[number] for number in range(self.dim(0)))
 

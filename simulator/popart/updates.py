@@ -70,7 +70,7 @@ class Updates:
             return [scalar.number] * len(graphs)
         if scalar.tensor not in self.numbers:
             graph, name = self.lowering.graph, scalar.tensor
-            tensor = graph.addVariable(FLOAT, [1], name)
+            tensor = graph.addVariable(FLOAT, [], name)
             graph.setTileMapping(tensor, 0)
             self.handles[name], copy = parts.host_to_device(graph, "optimizer", name, tensor)
             self.from_host.add(copy)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from models import model, node, tiny
+from models import model, node, trained
 from onnx.reference import ReferenceEvaluator
 
 from simulator import popart
@@ -192,21 +192,6 @@ def differences(total: Callable[[Array], float], w: Array) -> Array:
         step = np.zeros(w.shape)
         step[place] = STEP
         found[place] = (total(base + step) - total(base - step)) / (2 * STEP)
-    return found
-
-
-def trained(
-    nodes: Nodes, weights: dict[str, Array], loss: Any, *anchors: str, opset: int = 12
-) -> dict[str, Array]:
-    """Train one batch at rate 0; give the anchors."""
-    proto = model(nodes, {}, [], weights, opset=opset)
-    flow = popart.DataFlow(1, list(anchors))
-    given = {"losses": [loss], "optimizer": popart.ConstSGD(0.0), "deviceInfo": tiny()}
-    session = popart.TrainingSession(proto, flow, **given)
-    session.prepareDevice()
-    session.weightsFromHost()
-    found = session.initAnchorArrays()
-    session.run(popart.PyStepIO({}, found))
     return found
 
 

@@ -184,3 +184,10 @@ def test_a_constant_that_lies_beside_a_variable_cannot_be_written_with_it() -> N
     graph.setPerfEstimate(vertex, 1)
     with pytest.raises(GraphConnectionError, match=r"Fill\[0\] .* 'out': writes constant 'c'"):
         check_writers(graph)
+
+
+def test_a_tensor_is_neither_true_nor_false() -> None:
+    # Its length would tell: that of none of its elements, and of one of no dimensions none at all.
+    for shape in ([], [0], [3]):
+        with pytest.raises(PoplarError, match="neither true nor false; compare it with None"):
+            bool(fresh(*shape))

@@ -134,7 +134,7 @@ def _add_step(
     }
     keys, values = tensors["keys"].dtype, tensors.get("values")
     codelet = compare_and_swap_codelet(
-        keys, values.dtype if values else None, network.largest, network.values
+        keys, None if values is None else values.dtype, network.largest, network.values
     )
     comparisons = (high - low) // 2
     share = ceil_div(comparisons, graph.target.workers)

@@ -1,0 +1,69 @@
+"""Models of random nodes have the values and gradients of the reference evaluator."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from models import model, tiny, trained
+from random_models import evaluated, grown, slope
+
+from simulator import popart
+from simulator.graph.types import Array
+
+NUMBERS = range(25)
+LOSS = popart.IdentityLoss("z", "loss")
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_random_model_has_the_values_of_the_reference(number: int) -> None:
+    g = grown(number)
+    (expected,) = evaluated(g.nodes, g.opset, g.weights, ["z"])
+    found = trained(g.nodes, g.weights, LOSS, "z", opset=g.opset)["z"]
+    np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_random_model_has_the_slopes_of_the_reference(number: int) -> None:
+    g, random = grown(number), np.random.default_rng(number)
+    names = [name for name in g.weights if name.startswith("w")]
+    asked = [f"Gradient___{name}" for name in names]
+    gradients = trained(g.nodes, g.weights, LOSS, *asked, opset=g.opset)
+    for name, gradient in zip(names, map(gradients.get, asked), strict=True):
+        direction = random.normal(size=g.weights[name].shape)
+        expected, parts = slope(g, name, direction), gradient * direction
+        if expected is not None:
+            assert abs(parts.sum() - expected) < 3e-3 * (1 + np.abs(parts).sum()), name
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_random_model_is_trained_alike_by_the_stages_of_a_pipeline(number: int) -> None:
+    # Four batches, two for each change of the weights.
+    g, random = grown(number), np.random.default_rng(number)
+    name, first = next((n, v) for n, v in g.weights.items() if n.startswith("w"))
+    weights = {n: v for n, v in g.weights.items() if n != name}
+    given = {name: first + random.normal(size=(2, 2, *first.shape)).astype(np.float32) / 100}
+    plain, staged = (changed(g.nodes, g.opset, given, weights, stages) for stages in (1, 2))
+    for one, expected in plain.items():
+        np.testing.assert_allclose(staged[one], expected, rtol=2e-3, atol=1e-3, err_msg=one)
+
+
+def changed(
+    nodes: object, opset: int, inputs: dict[str, Array], weights: dict[str, Array], stages: int
+) -> dict[str, Array]:
+    """Give the weights after training."""
+    options = popart.SessionOptions(
+        autoVirtualGraph=stages > 1, enablePipelining=stages > 1,
+        enableGradientAccumulation=True, accumulationFactor=2,
+    )  # fmt: skip
+    shapes = {name: value.shape[2:] for name, value in inputs.items()}
+    session = popart.TrainingSession(
+        model(nodes, shapes, [], weights, opset=opset), popart.DataFlow(2, ["loss"]),
+        losses=[LOSS], optimizer=popart.SGD(0.01), deviceInfo=tiny(stages), userOptions=options,
+    )  # fmt: skip
+    session.prepareDevice()
+    session.weightsFromHost()
+    session.run(popart.PyStepIO(inputs, session.initAnchorArrays()))
+    session.weightsToHost()
+    found = {name: np.zeros_like(value) for name, value in weights.items() if name[0] == "w"}
+    session.readWeights(found)
+    return found
