@@ -14,8 +14,10 @@ from simulator.popart.ir import (
     IPU_ATTRIBUTE,
     MEMORY_ATTRIBUTE,
     PARTIALS_ATTRIBUTE,
+    RECOMPUTE_ATTRIBUTE,
     STAGE_ATTRIBUTE,
 )
+from simulator.popart.names import RecomputeType
 
 Tensors = str | Iterable[str]
 
@@ -67,6 +69,28 @@ class Notes:
                 f"setAvailableMemoryProportion: {share!r}; more than 0 and at most 1 is needed"
             )
         self.addNodeAttribute(MEMORY_ATTRIBUTE, float(share), nodeOutputNames)
+
+    def recomputeOutputInBackwardPass(
+        self, nodeOutputNames: Tensors, value: RecomputeType | bool = RecomputeType.Recompute
+    ) -> None:
+        """Let the way back make again what nodes make, which is not kept till then."""
+        if isinstance(value, bool):
+            value = RecomputeType.Recompute if value else RecomputeType.Checkpoint
+        if not isinstance(value, RecomputeType):
+            raise popart_exception(f"recomputeOutput: {value!r}; a RecomputeType is needed")
+        self.addNodeAttribute(RECOMPUTE_ATTRIBUTE, value.value, nodeOutputNames)
+
+    recomputeOutput = recomputeOutputInBackwardPass
+
+    def getRecomputeOutputInBackwardPass(self, nodeOutputNames: Tensors) -> bool:
+        """Tell whether the way back makes again what a node makes."""
+        noted = self._noted(RECOMPUTE_ATTRIBUTE, nodeOutputNames, 0)
+        return bool(noted == RecomputeType.Recompute.value)
+
+    def checkpointOutput(self, nodeOutputNames: Tensors) -> list[str]:
+        """Keep what nodes make, whatever is recomputed; give the names of the tensors."""
+        self.recomputeOutputInBackwardPass(nodeOutputNames, RecomputeType.Checkpoint)
+        return [nodeOutputNames] if isinstance(nodeOutputNames, str) else list(nodeOutputNames)
 
     def addNodeAttribute(
         self, attributeName: str, attributeValue: Any, nodeOutputNames: Tensors

@@ -16,6 +16,7 @@ from simulator.popart.operators.backward import zeros
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.layer_gradients import GRADIENTS
 from simulator.popart.operators.losses import through_softmax
+from simulator.popart.recompute import Again
 from simulator.poplibs import popops
 
 ALL_OUTPUTS = ("LSTM", "Split")  # whose gradients take those of all outputs
@@ -154,24 +155,27 @@ def lower_backward(
     prog: Program,
     changed: Iterable[str],
     direct: Mapping[str, str] | None = None,
+    again: Again | None = None,
 ) -> None:
     """Add the gradients of all nodes to a program; `found` grows by those of all tensors.
 
     `changed` are the tensors, weights above all, that can change and whose gradients are wanted;
-    `direct` is what `direct_ways` gives.
+    `direct` is what `direct_ways` gives, `again` what is computed again.
     """
     moving = dependent(lowering.ir, changed)
     for node in reversed(lowering.ir.nodes):
         reached = [name for name in node.outputs if name in found]
         if not reached or not moving.intersection(node.reads) or node.key in FLAT:
             continue
-        call = lowering.calls[node.name]
         ipu = lowering.ipu_of(node)
-        call.prog, call.node = lowering.program(ipu, prog), replace(node, name=f"{node.name}/Grad")
-        call.inputs, (call.saved,) = (
-            lowering.held(ipu, call.inputs),
-            lowering.held(ipu, [call.saved]),
-        )
+        at = lowering.program(ipu, prog)
+        if again is None:
+            call = lowering.calls[node.name]
+            call.inputs = lowering.held(ipu, call.inputs)
+        else:
+            call = again.call_of(node, at)
+        call.prog, call.node = at, replace(node, name=f"{node.name}/Grad")
+        (call.saved,) = lowering.held(ipu, [call.saved])
         call.needed = [name in moving for name in node.inputs]
         with lowering.scope(node):
             way = (direct or {}).get(node.name)
@@ -181,13 +185,13 @@ def lower_backward(
             elif node.branches:
                 gradients = of_branches(lowering, call, node, found, moving)
             else:
-                gradients = _of_node(lowering, call, node, found)
+                gradients = _of_node(lowering, call, node, found, again)
             for name, gradient in gradients:
                 _add(lowering, call, found, name, gradient)
 
 
 def _of_node(
-    lowering: Lowering, call: Call, node: Node, found: dict[str, Tensor]
+    lowering: Lowering, call: Call, node: Node, found: dict[str, Tensor], again: Again | None
 ) -> list[tuple[str, Tensor]]:
     """Give the gradients of a node's inputs; an output that nobody uses has one of zeros.
 
@@ -195,7 +199,10 @@ def _of_node(
     """
     names = [name for name in node.outputs if name]
     ipu = lowering.ipu_of(node)
-    outputs = lowering.held(ipu, [lowering.tensor(name) for name in names])
+    if again is None:
+        outputs = lowering.held(ipu, [lowering.tensor(name) for name in names])
+    else:
+        outputs = again.outputs(node, call.prog)
     grads = [
         lowering.carried(found[name], ipu, call.prog, f"{call.name}/In")
         if name in found

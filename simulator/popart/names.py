@@ -21,6 +21,24 @@ class SyntheticDataMode(Enum):
     RandomNormal = "RandomNormal"
 
 
+class RecomputeType(Enum):
+    """Whether a node is computed again, or what it makes is kept."""
+
+    Undefined = 0
+    Checkpoint = 1
+    Recompute = 2
+
+
+class RecomputationType(Enum):
+    """Which nodes are computed again."""
+
+    NoRecompute = "None"
+    Standard = "Standard"
+    NormOnly = "NormOnly"
+    Pipeline = "Pipeline"
+    RecomputeAll = "RecomputeAll"
+
+
 class DotCheck(Enum):
     """A stage of which a DOT file is written."""
 

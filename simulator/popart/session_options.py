@@ -8,12 +8,13 @@ from typing import Any
 
 from simulator.popart.errors import popart_exception
 from simulator.popart.logging import log
-from simulator.popart.names import DotCheck, SyntheticDataMode, VirtualGraphMode
+from simulator.popart.names import DotCheck, RecomputationType, SyntheticDataMode, VirtualGraphMode
 
 # Name -> default; its type is that of the values that it takes.
 OPTIONS: dict[str, Any] = {
     "accumulationAndReplicationReductionType": "Sum",  # of gradients: Sum or Mean
     "accumulationFactor": 1,  # micro-batches whose gradients make one change of the weights
+    "autoRecomputation": RecomputationType.NoRecompute,  # what the way back makes again
     "constantWeights": True,  # an inference loads its weights by itself, when it first runs
     "dotChecks": [],  # stages of which DOT files are written: FWD0, FWD1, BWD0, PREALIAS, FINAL
     "enableGradientAccumulation": False,  # without it the accumulationFactor has no effect
@@ -56,7 +57,7 @@ WITHOUT_EFFECT = (
 )  # fmt: skip
 # Options of PopART that would change what is computed or where it lies: only off, as it is here.
 NOT_HERE = (
-    "autoRecomputation", "customCodelets", "enableDistributedReplicatedGraphs",
+    "customCodelets", "enableDistributedReplicatedGraphs",
     "enableFloatingPointChecks", "enableNonStableSoftmax", "enableStochasticRounding",
     "enableSupportedDataTypeCasting", "explicitPipelining", "hostAllReduce",
     "hostAllReduceRemoteBuffer", "hostWeightUpdate", "numIOTiles",

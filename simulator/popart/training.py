@@ -26,6 +26,7 @@ from simulator.popart.losses import Loss
 from simulator.popart.lowering import Lowering
 from simulator.popart.optimizers import Optimizer
 from simulator.popart.patterns import SOFTMAX
+from simulator.popart.recompute import Again, recomputed
 from simulator.popart.session import InferenceSession
 from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo
 from simulator.popart.updates import OPTIMIZER_FROM_HOST, Updates, numbers_of
@@ -104,7 +105,9 @@ class TrainingSession(InferenceSession):
         found = seeded(lowering, self._losses, updates.loss_scaling(), prog)
         direct = self._patterns.isPatternEnabled(SOFTMAX)
         ways = direct_ways(self._ir, self._asked) if direct else {}
-        lower_backward(lowering, found, prog, {*self._ir.weights, *self._asked}, ways)
+        chosen = recomputed(self._ir, self._options.autoRecomputation, lowering.placed)
+        again = Again(lowering, chosen) if chosen else None
+        lower_backward(lowering, found, prog, {*self._ir.weights, *self._asked}, ways, again)
         updates.add(found, self._ir.weights, prog)
         self._streams = updates.handles
         self._programs.programs[OPTIMIZER_FROM_HOST] = updates.from_host

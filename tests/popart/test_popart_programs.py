@@ -190,7 +190,7 @@ def test_rows_are_chosen_by_unsigned_indices_and_lstms_know_their_size() -> None
 
 
 def test_names_without_a_counterpart_are_taken_and_what_cannot_be_is_refused() -> None:
-    options = popart.SessionOptions(enableOutlining=True, autoRecomputation="None", numIOTiles=0)
+    options = popart.SessionOptions(enableOutlining=True, numIOTiles=0)
     options.accumulationAndReplicationReductionType = popart.ReductionType.Mean
     options.dotChecks = {popart.DotCheck.Fwd0}
     patterns = popart.Patterns(["PreUniRepl", "MatMulOp"]).enableRuntimeAsserts(False)

@@ -32,7 +32,8 @@ class Call:
 
     `known` are the values of inputs that are known before the program runs; `options` are those of
     convolutions. `lower_graph` lowers the nodes of a branch to a program. In training `needed`
-    tells the inputs whose gradient is wanted, `saved` is what the forward pass leaves for it.
+    tells the inputs whose gradient is wanted, `saved` is what the forward pass leaves for it;
+    `again` says that the node has been computed already, and is for the backward pass.
     """
 
     graph: Graph
@@ -47,6 +48,7 @@ class Call:
     training: bool = False
     needed: list[bool] = field(default_factory=list)
     saved: tuple[Any, ...] = ()
+    again: bool = False
 
     @property
     def name(self) -> str:

@@ -70,7 +70,7 @@ def _batch_norm_training(call: Call) -> list[Tensor]:
         call.map(running, old_mean, call.cast(mean, old_mean.dtype)),
         call.map(running, old_variance, call.cast(variance, old_variance.dtype)),
     ]
-    if call.training:
+    if call.training and not call.again:
         for new, old in zip(kept, (old_mean, old_variance), strict=True):
             call.prog.add(Copy(new, old, name=f"{call.name}/Running"))
     shape = call.info(1).dims
