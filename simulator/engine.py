@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TextIO
 
 import numpy as np
@@ -29,12 +28,14 @@ from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.logging import enabled, log
+from simulator.runtime import host_functions
 from simulator.runtime.execute import ValueRunner
 from simulator.runtime.host_data import copy_to_host, host_values
 from simulator.runtime.host_streams import HostStreams
 from simulator.runtime.remote_buffers import RemoteBuffers
 from simulator.runtime.run import Runner, RunRecord
 from simulator.runtime.storage import Storage
+from simulator.runtime.time_stamps import TimerTimePoint
 from simulator.runtime.without_values import OPTION as VALUES_OPTION
 from simulator.runtime.without_values import NoValues
 from simulator.watch import Event, tell
@@ -223,6 +224,10 @@ class Engine:
         """Connect a stream to a callback on the buffer of a transfer: `[replica,] callback`."""
         self._streams.connect(handle, *arguments, callback=True)
 
+    def connectHostFunction(self, handle: str, *arguments: Any) -> None:
+        """Connect a function of the host: `[replica,] callback`; it takes and fills arrays."""
+        host_functions.connect(self._streams, self._graph.host_functions, handle, *arguments)
+
     def copyToRemoteBuffer(
         self, data: Any, handle: str | RemoteBuffer, repeatIndex: int, replicationIndex: int = 0
     ) -> None:
@@ -325,10 +330,13 @@ class Engine:
         self._report.flush()
         return self._directory
 
-    @staticmethod
-    def getTimeStamp() -> int:
-        """Give the time in nanoseconds, on the clock of the host trace."""
-        return perf_counter_ns()
+    def getTimeStamp(self) -> TimerTimePoint:
+        """Give the time in nanoseconds, on the clock of the host trace, and the device's cycles."""
+        return TimerTimePoint.now(0 if self._runner is None else self._runner.cycles)
+
+    def reportTiming(self, start: TimerTimePoint, end: TimerTimePoint) -> str:
+        """Say in words how much time passed from one stamp to another, on host and device."""
+        return end.since(start, self._graph.target.clock_frequency)
 
 
 def _compiled(

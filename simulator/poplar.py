@@ -30,6 +30,7 @@ from simulator.graph.errors import (
     graph_memory_allocation_error,
 )
 from simulator.graph.graph import ComputeSet, Function, Graph
+from simulator.graph.host_functions import HostFunction, HostFunctionArgument
 from simulator.graph.intervals import Interval
 from simulator.graph.machines import (
     GlobalExchangeConstraint,
@@ -80,6 +81,7 @@ from simulator.runtime.host_halves import (
     copyDoubleToDeviceHalf,
     copyFloatToDeviceHalf,
 )
+from simulator.runtime.time_stamps import TimerTimePoint
 
 if TYPE_CHECKING:
     from simulator.engine_report import printExecutionSummary as printExecutionSummary
@@ -164,6 +166,8 @@ __all__ = [
     "Graph",
     "GraphConnectionError",
     "HostAccessError",
+    "HostFunction",
+    "HostFunctionArgument",
     "IPUExchangeType",
     "IPUModel",
     "InOut",
@@ -187,6 +191,7 @@ __all__ = [
     "TargetType",
     "Tensor",
     "TileMappingError",
+    "TimerTimePoint",
     "Type",
     "UpsampleMethod",
     "VariableMappingMethod",

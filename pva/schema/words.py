@@ -21,7 +21,7 @@ PROGRAM_TYPES = (
 WRITTEN_TYPES = (
     "Sequence", "Execute", "Copy", "CrossReplicaCopy", "Repeat", "RepeatWhile", "RepeatWhileTrue",
     "RepeatWhileFalse", "If", "Switch", "Call", "Block", "PrintTensor", "ErrorProgram",
-    "WriteUndef", "Sync", "Abort", "AbortOnCondition",
+    "WriteUndef", "Sync", "Abort", "AbortOnCondition", "AssumeEqualAcrossReplicas",
 )  # fmt: skip
 STEP_TYPES = (
     "OnTileExecute", "StreamCopy", "CopySharedStructure", "Sync", "DoExchange", "GlobalExchange",

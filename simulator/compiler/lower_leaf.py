@@ -12,6 +12,7 @@ from simulator.compiler.lower_stream import lower_remote, lower_stream, transfer
 from simulator.graph.program import (
     Abort,
     AbortOnCondition,
+    AssumeEqualAcrossReplicas,
     Copy,
     CrossReplicaCopy,
     ErrorProgram,
@@ -39,6 +40,8 @@ def lower_leaf(building: Building, node: Program) -> list[Part]:
             return lower_stream(building, node.name, node.tensor, False)
         case ErrorProgram():
             return lower_stream(building, node.name or "ErrorProgram", node.tensor, False)
+        case AssumeEqualAcrossReplicas():
+            return []
         case Abort():
             return [sync("External")]
         case AbortOnCondition():

@@ -15,7 +15,8 @@ import numpy as np
 from simulator.graph import placement, streams, user_vertices, validate, variables, views
 from simulator.graph.arguments import refuse_in
 from simulator.graph.debug import DebugContext, users_location
-from simulator.graph.errors import PoplarError, TileMappingError
+from simulator.graph.errors import PoplarError
+from simulator.graph.host_functions import HostFunction, new_host_function
 from simulator.graph.intervals import as_int64
 from simulator.graph.mapping import Mapping, MappingTable
 from simulator.graph.streams import HostAccess, RemoteBuffer, ReplicatedStreamMode, Stream
@@ -92,6 +93,7 @@ class Graph:
         self.streams: list[Stream] = []
         self.remote_buffers: list[RemoteBuffer] = []
         self.host_accesses: dict[str, HostAccess] = {}
+        self.host_functions: dict[str, HostFunction] = {}
         self.debug_contexts: list[DebugContext] = []
         self._shared = _Shared()
         self._mapping = MappingTable()
@@ -149,6 +151,12 @@ class Graph:
         function = Function(len(self.functions), checked_name(name, "function"))
         self.functions.append((function, program))
         return function
+
+    def addHostFunction(
+        self, handle: str, inputs: Sequence[Any], outputs: Sequence[Any]
+    ) -> HostFunction:
+        """Add a function of the host; an argument is its type and number of values."""
+        return new_host_function(self, handle, inputs, outputs)
 
     # Debug contexts
     def debug_context(self, name: str, layer: str = "poplar") -> int:
@@ -234,19 +242,12 @@ class Graph:
     def setTileMapping(self, what: Tensor | VertexRef, tile: int | TileIntervals) -> None:
         """Put a tensor or vertex on a tile, or parts [begin, end) of a tensor on each tile."""
         if isinstance(what, VertexRef):
-            self._place_vertex(what, tile)
+            placement.place_vertex(self, what, tile)
+            self._shared.groups = None
         elif isinstance(tile, int | np.integer):
             placement.map_tensor(self, self._mapping, what, int(tile))
         else:
             self.map_ranges(what, *placement.listed_ranges(what, tile))
-
-    def _place_vertex(self, vertex: VertexRef, tile: int | TileIntervals) -> None:
-        if not isinstance(tile, int | np.integer):
-            raise TileMappingError(f"{vertex.batch.describe(vertex.index)}: needs one tile")
-        if not 0 <= tile < self.target.num_tiles:
-            placement.check_tiles(self, as_int64(tile), vertex.batch.describe(vertex.index))
-        vertex.batch.tiles[vertex.index] = int(self.window.tiles[0, tile])
-        self._shared.groups = None
 
     def map_ranges(self, tensor: Tensor, low: IntArray, high: IntArray, tiles: IntArray) -> None:
         """Put the positions [low, high) of a flattened tensor on the tiles."""

@@ -17,6 +17,7 @@ from simulator.graph.views import everywhere
 
 if TYPE_CHECKING:
     from simulator.graph.graph import Graph, TileIntervals
+    from simulator.graph.user_vertices import VertexRef
 
 
 def check_tiles(graph: Graph, tiles: IntArray, what: str) -> None:
@@ -25,6 +26,15 @@ def check_tiles(graph: Graph, tiles: IntArray, what: str) -> None:
     if len(wrong):
         last = graph.target.num_tiles - 1
         raise TileMappingError(f"{what}: tile {wrong[0]}; the target has tiles 0 to {last}")
+
+
+def place_vertex(graph: Graph, vertex: VertexRef, tile: int | TileIntervals) -> None:
+    """Put a vertex on a tile; raises TileMappingError for anything else."""
+    if not isinstance(tile, int | np.integer):
+        raise TileMappingError(f"{vertex.batch.describe(vertex.index)}: needs one tile")
+    if not 0 <= tile < graph.target.num_tiles:
+        check_tiles(graph, as_int64(tile), vertex.batch.describe(vertex.index))
+    vertex.batch.tiles[vertex.index] = int(graph.window.tiles[0, tile])
 
 
 def map_tensor(graph: Graph, table: MappingTable, tensor: Tensor, tile: int) -> None:

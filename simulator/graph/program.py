@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from simulator.graph.arguments import refuse_in
 from simulator.graph.copy_ends import End, check_ends, check_same, moved_rows
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import ComputeSet, Function
+from simulator.graph.host_functions import HostFunction
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, Type, checked_values
 from simulator.graph.validate import check_writable
@@ -152,10 +154,15 @@ class Switch(Program):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call(Program):
-    """Run a function that `Graph.addFunction` gave."""
+    """Run a function of the graph; or one of the host: `Call(function, inputs, outputs)`."""
 
     function: Function
     name: str = ""
+
+    def __new__(cls, function: object = None, *arguments: Any, **named: Any) -> Any:
+        if isinstance(function, HostFunction):
+            return function.call(*arguments, **named)
+        return object.__new__(cls)
 
     def __post_init__(self) -> None:
         if not isinstance(self.function, Function):
@@ -291,6 +298,14 @@ class AbortOnCondition(Program):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class AssumeEqualAcrossReplicas(Program):
+    """Declare that all replicas hold the same; nothing is done, and nothing checked here."""
+
+    tensor: Tensor
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class WriteUndef(Program):
     """Declare that the value of a tensor is no longer needed."""
 
@@ -350,7 +365,7 @@ def tensors_of(node: Program) -> list[Tensor]:
         case Copy() | CrossReplicaCopy():
             ends = (node.src, node.dst, getattr(node, "offset", None))
             return [end for end in ends if isinstance(end, Tensor)]
-        case PrintTensor() | ErrorProgram() | WriteUndef():
+        case PrintTensor() | ErrorProgram() | WriteUndef() | AssumeEqualAcrossReplicas():
             return [node.tensor]
         case RepeatWhile() | If() | AbortOnCondition():
             return [node.predicate]

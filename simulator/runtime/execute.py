@@ -15,6 +15,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.program import (
     Abort,
     AbortOnCondition,
+    AssumeEqualAcrossReplicas,
     Copy,
     CrossReplicaCopy,
     ErrorProgram,
@@ -150,7 +151,7 @@ class ValueRunner:
             case AbortOnCondition():
                 predicate = self._gather(action.predicate)
                 return lambda: _abort(action) if predicate.load().any() else None
-            case WriteUndef() | Sync():
+            case WriteUndef() | Sync() | AssumeEqualAcrossReplicas():
                 return lambda: None
             case _:
                 raise TypeError(f"{type(action).__name__} has no values of its own")

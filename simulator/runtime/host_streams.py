@@ -112,7 +112,7 @@ class HostStreams:
         stream = self._known(handle)
         replica, ends = _split(stream, arguments, most=1 if callback else 2)
         callback = callback or callable(ends[0])
-        total = self._copies(stream)
+        total = self.copies(stream)
         copies = range(total) if replica is None else [_checked_replica(stream, replica, total)]
         if callback:
             shared = callback_end(stream, ends[0])
@@ -151,7 +151,7 @@ class HostStreams:
             raise HostAccessError(f"stream {name!r}: unknown; streams are {known}")
         return stream
 
-    def _copies(self, stream: Stream) -> int:
+    def copies(self, stream: Stream) -> int:
         """Count the ends that a stream has: one a replica, or one for all."""
         broadcast = stream.replicated_mode is ReplicatedStreamMode.BROADCAST
         return 1 if broadcast else self._replicas * stream.replicas
@@ -198,7 +198,7 @@ class HostStreams:
     def _end(self, stream: Stream, copy: int) -> End:
         end = self._ends.get((stream.id, copy))
         if end is None:
-            which = f"replica {copy} " if self._copies(stream) > 1 else ""
+            which = f"replica {copy} " if self.copies(stream) > 1 else ""
             what = f"stream {stream.handle!r}"
             raise HostAccessError(f"{what}: {which}not connected; see connectStream")
         return end

@@ -72,6 +72,11 @@ class Runner:
         # Cycles and blocks of a run, by the steps that it took.
         self._taken: dict[bytes, tuple[int, BlockRows | None]] = {}
 
+    @property
+    def cycles(self) -> int:
+        """Give the latest clock of any tile."""
+        return int(self._clock.max())
+
     def reload(self, *values: ValueRunner) -> None:
         """Take the values of another load; the clocks go on, as the report does."""
         self._values = values

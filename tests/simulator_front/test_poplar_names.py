@@ -27,6 +27,7 @@ BOOL CHAR UNSIGNED_CHAR SHORT UNSIGNED_SHORT INT UNSIGNED_INT LONGLONG UNSIGNED_
 PROGRAMS = """
 Sequence Execute Repeat RepeatWhileTrue RepeatWhileFalse If Switch Copy WriteUndef Sync Call
 PrintTensor Block CrossReplicaCopy ErrorProgram Abort AbortOnCondition
+AssumeEqualAcrossReplicas
 """
 
 

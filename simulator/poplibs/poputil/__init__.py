@@ -43,6 +43,7 @@ from simulator.poplibs.poputil.tile_mapping import (
     getTileImbalance,
     mapOutputForElementWiseOp,
     mapTensorLinearly,
+    mapTensorLinearlyWithOffset,
     rebalanceTensor,
 )
 from simulator.poplibs.poputil.use import TensorUseTracker, createBroadcastOperand
@@ -81,6 +82,7 @@ __all__ = [
     "iterateTensorPartitions",
     "mapOutputForElementWiseOp",
     "mapTensorLinearly",
+    "mapTensorLinearlyWithOffset",
     "mergeAdjacentRegions",
     "poplibs_error",
     "rebalanceTensor",

@@ -55,6 +55,41 @@ def mapTensorLinearly(
     graph.map_ranges(tensor, bounds[:-1], bounds[1:], tiles)
 
 
+@overload
+def mapTensorLinearlyWithOffset(
+    graph: Graph, t: Tensor, offset: int, ascending: bool = True
+) -> None: ...
+@overload
+def mapTensorLinearlyWithOffset(
+    graph: Graph,
+    t: Tensor,
+    minElementsPerTile: int,
+    grainSize: int,
+    offset: int,
+    ascending: bool = True,
+) -> None: ...
+@library_call("POPUTIL")
+def mapTensorLinearlyWithOffset(graph: Graph, t: Tensor, *arguments: Any, **named: Any) -> None:
+    """Spread a tensor in the order of its elements from a tile on, round the last one.
+
+    The first tile is `offset`, or `offset` from the last one where tiles descend.
+    """
+    long = len(arguments) > 2 or "minElementsPerTile" in named or "grainSize" in named
+    names = ["minElementsPerTile", "grainSize"][: 2 * long] + ["offset", "ascending"]
+    given = dict(zip(names, arguments, strict=False)) | named
+    offset, ascending = given["offset"], given.get("ascending", True)
+    tiles = graph.target.num_tiles
+    if not isinstance(offset, int | np.integer) or not 0 <= offset < tiles:
+        raise PoplarError(
+            f"mapTensorLinearlyWithOffset: offset is {offset!r}; a tile from 0 to {tiles - 1} is "
+            "needed"
+        )
+    least, grain = given.get("minElementsPerTile", 0), given.get("grainSize", 0)
+    bounds = linear_bounds(t.numElements(), t.dtype, graph.target, least, grain)
+    places = (np.arange(len(bounds) - 1, dtype=np.int64) + int(offset)) % tiles
+    graph.map_ranges(t, bounds[:-1], bounds[1:], places if ascending else tiles - 1 - places)
+
+
 @library_call("POPUTIL")
 def calcLinearTileMapping(
     graph: Graph,

@@ -1,0 +1,30 @@
+"""Stamps of the host's time and the device's cycles, and what passed between two of them."""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+from typing import Self
+
+from simulator.graph.arguments import refuse_in
+
+
+@refuse_in
+class TimerTimePoint(int):
+    """Nanoseconds on the clock of the host trace, with the `cycles` that the device has run."""
+
+    cycles: int
+
+    @classmethod
+    def now(cls, cycles: int) -> Self:
+        """Stamp the time."""
+        made = cls(perf_counter_ns())
+        made.cycles = cycles
+        return made
+
+    def since(self, start: TimerTimePoint, clock_frequency: float) -> str:
+        """Say what passed since another stamp."""
+        cycles = self.cycles - start.cycles
+        return (
+            f"{(self - start) / 1e6:,.3f} ms on the host; {cycles:,} cycles "
+            f"({cycles / clock_frequency * 1e6:,.2f} us) on the device"
+        )
