@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any
 
 import onnx
@@ -144,9 +145,10 @@ class Notes:
         return default
 
     def _placed(self, key: str, what: str, arguments: Any) -> Any:
-        number = arguments[-1] if len(arguments) in (1, 2) else None
-        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        given = arguments[-1] if len(arguments) in (1, 2) else None
+        if not isinstance(given, Integral) or isinstance(given, bool) or given < 0:
             raise popart_exception(f"{what}: {arguments!r}; [tensors and] a number is needed")
+        number = int(given)
         if len(arguments) == 1:
             return self._within({key: number})
         for node in self._makers(arguments[0], what):

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import onnx
 
+from simulator.popart.indices import INDICES
 from simulator.popart.ir import Ir, Node
 from simulator.popart.tensor_info import TensorInfo
-
-# Inputs that are places of another: of unsigned ones, too.
-INDICES = {"Gather": (1,), "GatherElements": (1,), "OneHot": (0,), "Scatter": (1,),
-           "ScatterElements": (1,)}  # fmt: skip
 
 
 def types_of(node: Node, ir: Ir) -> dict[str, TensorInfo]:
     """Give type and shape of what a node reads; unsigned places are signed."""
     found = {name: ir.infos[name] for name in node.inputs if name}
-    for place in INDICES.get(node.operator, ()):
+    place = {**INDICES, "OneHot": 0}.get(node.operator)
+    if place is not None and found[node.inputs[place]].type == "UINT32":
         name = node.inputs[place]
-        if found[name].type == "UINT32":
-            found[name] = TensorInfo("INT32", found[name].dims)
+        found[name] = TensorInfo("INT32", found[name].dims)
     return found
 
 

@@ -27,6 +27,11 @@ def read_model(source: Model) -> tuple[onnx.ModelProto, str, Path | None]:
         return _checked(source, "model"), "model", None
     if isinstance(source, bytes):
         return _checked(_decoded(source, "model"), "model"), "model", None
+    if not isinstance(source, str | Path):
+        raise popart_exception(
+            f"model: {type(source).__name__} is none; a path, the bytes of getModelProto() or a "
+            "ModelProto is needed"
+        )
     path = Path(source)
     try:
         data = path.read_bytes()

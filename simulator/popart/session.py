@@ -21,6 +21,7 @@ from simulator.popart.devices import DeviceInfo
 from simulator.popart.errors import popart_exception
 from simulator.popart.gradients import PREFIX
 from simulator.popart.importing import import_model
+from simulator.popart.indices import check_places, looked_up
 from simulator.popart.ir import Node
 from simulator.popart.logging import log
 from simulator.popart.losses import Loss, add_losses, losses_of
@@ -106,10 +107,7 @@ class InferenceSession(Weights):
         given = inputShapeInfo or InputShapeInfo()
         named = {name: given.get(name) for name in given.getAllTensorIds()}
         self._losses = add_losses(self._ir, given_losses, named, what)
-        if self.training:
-            infos, sums = self._ir.infos, reservedAccumPrefix()
-            added = {f"{sums}{name}": infos[name] for name in self._ir.weights}
-            infos |= {**{f"{PREFIX}{name}": info for name, info in infos.items()}, **added}
+        self._ir.infos |= self._added_infos()
         _check_anchors(what, self._flow.anchors(), self._ir.infos)
         self._weights = dict(self._ir.weights)
         self._engine: Engine | None = None
@@ -118,6 +116,10 @@ class InferenceSession(Weights):
         self._around = Program(name="begin"), Program(name="end")  # of accumulated micro-batches
         self._kept: dict[str, Tensor] = {}  # what an optimiser keeps between batches
         self._check_copies()
+
+    def _added_infos(self) -> dict[str, TensorInfo]:
+        """Give type and shape of tensors beside those of the model."""
+        return {}
 
     def _check_copies(self) -> None:
         """Raise popart_exception for replicas or micro-batches that cannot be."""
@@ -322,7 +324,7 @@ class InferenceSession(Weights):
 
     def _connect(self, engine: Engine, stepio: PyStepIO) -> dict[str, Array]:
         """Connect the step's arrays; give those that the device writes anchors to."""
-        batches = self._micro_batches
+        batches, places = self._micro_batches, looked_up(self._ir)
         unknown = [name for name in stepio.inputs if name not in self._ir.inputs]
         if unknown:
             known = ", ".join(self._ir.inputs) or "none"
@@ -336,6 +338,8 @@ class InferenceSession(Weights):
                     f"run: input {name!r} has {given.size} elements; {batches} of {info} are needed"
                 )
             typed = to_host(given, info, f"run: input {name!r}")
+            if name in places and typed.dtype.kind in "iu":
+                check_places(typed, places[name], f"run: input {name!r}")
             held = to_device(typed, info, f"input {name!r}")
             engine.connectStream(handle, flat(held))
         outputs = {}

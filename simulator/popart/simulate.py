@@ -15,6 +15,7 @@ from simulator.popart.dataflow import DataFlow, PyStepIO
 from simulator.popart.devices import DeviceManager
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing import import_model
+from simulator.popart.indices import looked_up
 from simulator.popart.ir import ONNX, Ir
 from simulator.popart.losses import IdentityLoss, Loss, NllLoss, ReductionType
 from simulator.popart.lowering import Progress
@@ -138,17 +139,6 @@ def loss_of(ir: Ir, shapes: InputShapeInfo) -> Loss:
     if not floats:
         raise popart_exception(f"{ir.name}: no output of floats; there is no loss to train")
     return IdentityLoss(floats[0], LOSS, ReductionType.Mean)
-
-
-def looked_up(ir: Ir) -> dict[str, int]:
-    """Give how many rows each input of indices chooses from: those that a Gather takes."""
-    found: dict[str, int] = {}
-    for node in ir.nodes:
-        if node.key == (ONNX, "Gather"):
-            dims = ir.infos[node.inputs[0]].dims
-            rows = dims[int(node.attributes.get("axis", 0))]
-            found[node.inputs[1]] = min(rows, found.get(node.inputs[1], rows))
-    return found
 
 
 def random_inputs(

@@ -24,6 +24,7 @@ from simulator.popart.gradients import (
 from simulator.popart.ir import Node
 from simulator.popart.losses import Loss
 from simulator.popart.lowering import Lowering
+from simulator.popart.names import reservedAccumPrefix
 from simulator.popart.optimizers import Optimizer
 from simulator.popart.patterns import SOFTMAX
 from simulator.popart.recompute import Again, recomputed
@@ -73,6 +74,15 @@ class TrainingSession(InferenceSession):
         self._check_optimizer(optimizer)
         self._trained = True
         self._write_dot("BWD0")
+
+    def _added_infos(self) -> dict[str, TensorInfo]:
+        """Give type and shape of gradients, and of their sums over micro-batches."""
+        infos, kind = self._ir.infos, self._optimizer.accumulator_type()
+        sums = {
+            f"{reservedAccumPrefix()}{name}": TensorInfo(kind or infos[name].type, infos[name].dims)
+            for name in self._ir.weights
+        }
+        return {f"{PREFIX}{name}": info for name, info in infos.items()} | sums
 
     def _check_optimizer(self, optimizer: Optimizer) -> None:
         """Raise popart_exception for weights that are not there, and norms that cannot be."""

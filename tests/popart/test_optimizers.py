@@ -97,6 +97,11 @@ def test_descent_has_momentum_dampening_and_decay_whatever_is_scaled(
     assert_alike(trained(session_of(optimizer)), by_hand(sgd(0.01, 0.7, 0.2, 0.1)))
 
 
+def test_numbers_of_numpy_are_numbers() -> None:
+    found = trained(session_of(popart.SGD({"defaultLearningRate": (np.float32(0.01), False)})))
+    assert_alike(found, by_hand(sgd(0.01)))
+
+
 def test_nesterov_looks_ahead() -> None:
     values = {"defaultLearningRate": (0.01, True), "defaultMomentum": (0.9, True),
               "nesterov": (1.0, True), "defaultWeightDecay": (0.1, True)}  # fmt: skip
@@ -344,6 +349,7 @@ def test_a_pipeline_keeps_momentum_on_the_ipu_of_each_weight() -> None:
             "defaultLearningRate is -1.0; at least",
         ),
         (lambda: popart.Adam({"defaultEps": (0, True)}), "defaultEps is 0.0; more than 0 is"),
+        (lambda: popart.Adam(0.1), "Adam: 0.1; a dictionary of parameters is needed"),
         (lambda: popart.Adam({}, "Adam"), "an AdamMode and a WeightDecayMode are needed"),
         (lambda: popart.Adam({}, accl1_type="INT32"), "keeps FLOAT or FLOAT16, not 'INT32'"),
         (lambda: popart.SGD({}).insertSpecific("w", {"rate": 1}), "no parameter 'rate'; known"),

@@ -77,7 +77,6 @@ class Adam(Optimizer):
         accl2_type: DataType | str = DataType.FLOAT,
         clip_norm_settings: Iterable[ClipNormSettings] = (),
         scaled_optimizer_state: bool = False,
-        **named: Given,
     ) -> None:
         if not isinstance(mode, AdamMode) or not isinstance(weight_decay_mode, WeightDecayMode):
             raise popart_exception(
@@ -87,7 +86,7 @@ class Adam(Optimizer):
         self.mode, self._decay = mode, weight_decay_mode
         self._scaled = scaled_optimizer_state
         types = {"Accum": accum_type, FIRST: accl1_type, SECOND: accl2_type}
-        super().__init__({**(values or {}), **named}, types, clip_norm_settings)
+        super().__init__(values, types, clip_norm_settings)
 
     def traits(self) -> tuple[Any, ...]:
         return self.mode, self._decay, self._scaled, *super().traits()

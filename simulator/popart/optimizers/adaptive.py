@@ -57,7 +57,6 @@ class Adaptive(Optimizer):
         accl2_type: DataType | str = DataType.FLOAT,
         accl3_type: DataType | str = DataType.UNDEFINED,
         rmsprop_tf_variant: bool = False,
-        **named: Given,
     ) -> None:
         if not isinstance(mode, AdaptiveMode) or not isinstance(weight_decay_mode, WeightDecayMode):
             raise popart_exception(
@@ -68,7 +67,7 @@ class Adaptive(Optimizer):
         types = {SQUARES: accl1_type, SECOND: accl2_type, VELOCITY: accl3_type, "Accum": accum_type}
         centred = mode is AdaptiveMode.CenteredRMSProp
         self._as_tensorflow = rmsprop_tf_variant and (centred or mode is AdaptiveMode.RMSProp)
-        super().__init__({**(values or {}), **named}, types)
+        super().__init__(values, types)
 
     def traits(self) -> tuple[Any, ...]:
         return self.mode, self._decay, self._as_tensorflow, *super().traits()

@@ -90,13 +90,12 @@ class SGD(Optimizer):
         accl1Type: DataType | str = DataType.UNDEFINED,
         *,
         learningRate: float | None = None,
-        **named: Given,
     ) -> None:
         given = learning_rate if learningRate is None else learningRate
         if isinstance(given, Mapping) and isinstance(weight_decay, list | tuple):
             clip_norm_settings, weight_decay = weight_decay, 0.0
-        if not isinstance(given, Mapping):
-            given = named if given is None else _of_numbers(type(self), given, weight_decay, named)
+        if given is not None and not isinstance(given, Mapping):
+            given = _of_numbers(type(self), given, weight_decay)
         self.combined = accumulatorAndMomentum is SGDAccumulatorAndMomentum.Combined
         super().__init__(given, {"Accum": accumType, VELOCITY: accl1Type}, clip_norm_settings)
 
@@ -191,12 +190,12 @@ def _with_separate_velocity(step: Step, *, nesterov: bool) -> None:
 
 
 def _of_numbers(
-    kind: type[SGD], rate: float, decay: float, named: Mapping[str, Given]
+    kind: type[SGD], rate: float, decay: float, scaling: float = 1.0
 ) -> dict[str, Given]:
     """Give the parameters of the form SGD(rate, decay), whose rate alone may change."""
     what = kind.__name__
     return {
-        **{key: value_of(value, f"{what}: {key}") for key, value in named.items()},
+        "lossScaling": value_of(scaling, f"{what}: loss scaling"),
         "defaultLearningRate": value_of(rate, f"{what}: learning rate", constant=kind is ConstSGD),
         "defaultWeightDecay": value_of(decay, f"{what}: weight decay"),
     }
@@ -212,7 +211,5 @@ class ConstSGD(SGD):
         loss_scaling: float = 1.0,
         clip_norm_settings: Iterable[ClipNormSettings] = (),
     ) -> None:
-        given = {"lossScaling": loss_scaling}
-        super().__init__(
-            _of_numbers(type(self), learning_rate, weight_decay, given), 0.0, clip_norm_settings
-        )
+        given = _of_numbers(type(self), learning_rate, weight_decay, loss_scaling)
+        super().__init__(given, 0.0, clip_norm_settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 from simulator.graph.types import Array
@@ -62,7 +63,7 @@ def value_of(given: Any, what: str, *, constant: bool = True) -> OptimizerValue:
         return given
     if isinstance(given, tuple | list) and len(given) == 2:
         given, constant = given[0], bool(given[1])
-    if not isinstance(given, int | float) or isinstance(given, bool) or not isfinite(given):
+    if not isinstance(given, Real) or isinstance(given, bool) or not isfinite(given):
         raise popart_exception(f"{what} is {given!r}; a number is needed")
     return OptimizerValue(float(given), constant)
 
@@ -74,7 +75,8 @@ class ClipNormSettings:
         limit = value_of(maxNorm, "ClipNormSettings: maxNorm").value
         if limit <= 0:
             raise popart_exception(f"ClipNormSettings: maxNorm is {maxNorm}; more than 0 is needed")
-        self._weights = None if weightIds is None else tuple(weightIds)
+        names = (weightIds,) if isinstance(weightIds, str) else weightIds
+        self._weights = None if names is None else tuple(names)
         self._limit = limit
 
     @classmethod
@@ -115,12 +117,13 @@ class Optimizer:
 
     def __init__(
         self,
-        given: Mapping[str, Given],
+        given: Mapping[str, Given] | None,
         types: Mapping[str, DataType | str],
         clip_norm_settings: Iterable[ClipNormSettings] = (),
     ) -> None:
         kind = type(self).__name__
         keys = {key_of(parameter): parameter for parameter in self.DEFAULTS}
+        given = {} if given is None else given
         if not isinstance(given, Mapping):
             raise popart_exception(f"{kind}: {given!r}; a dictionary of parameters is needed")
         unknown = [key for key in given if key not in keys]

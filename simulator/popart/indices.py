@@ -1,0 +1,29 @@
+"""Inputs that are places of another tensor: which, and what they may be."""
+
+from __future__ import annotations
+
+from simulator.graph.types import Array
+from simulator.popart.errors import popart_exception
+from simulator.popart.ir import ONNX, Ir
+
+# Operator -> the inputs that are places along an axis of the first one.
+INDICES = {"Gather": 1, "GatherElements": 1, "Scatter": 1, "ScatterElements": 1}
+
+
+def looked_up(ir: Ir) -> dict[str, int]:
+    """Give how many places each tensor of indices chooses from: the fewest of its readers."""
+    found: dict[str, int] = {}
+    for node in ir.nodes:
+        if node.domain == ONNX and node.operator in INDICES:
+            dims, name = ir.infos[node.inputs[0]].dims, node.inputs[INDICES[node.operator]]
+            axis = int(node.attributes.get("axis", 0))
+            if -len(dims) <= axis < len(dims):
+                found[name] = min(dims[axis], found.get(name, dims[axis]))
+    return found
+
+
+def check_places(values: Array, count: int, what: str) -> None:
+    """Raise popart_exception for a place that is none of so many; negative ones count back."""
+    for found in (int(values.min()), int(values.max())) if values.size else ():
+        if not -count <= found < count:
+            raise popart_exception(f"{what}: index {found}; there are {count} to choose from")
