@@ -39,6 +39,11 @@ def nice_step(extent: float, ticks: int = 5) -> float:
     return float(next(power * nice for nice in (1, 2, 2.5, 5, 10) if power * nice >= rough * 0.999))
 
 
+def tile_axis(most: float) -> dict[str, Any]:
+    """Make a vertical axis for up to `most` tiles, of which there are no halves."""
+    return {"title": {"text": "Tiles"}, "dtick": max(nice_step(most), 1), "tickformat": ",d"}
+
+
 def byte_axis(top: float) -> dict[str, Any]:
     """Make a vertical axis from 0 to `top` bytes whose ticks are round in their unit."""
     return _axis_in(units.byte_steps(), top)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.axes import byte_axis
+from dashboard.figures.axes import byte_axis, tile_axis
 from dashboard.theme import Theme, plot_layout, token
 from pva import units
 
@@ -48,9 +48,10 @@ def memory_histogram(frame: pd.DataFrame, *, limit: int, theme: Theme) -> go.Fig
     layout = plot_layout(theme)
     axis = byte_axis(max(top, limit if in_view else 0) * 1.04)
     layout["xaxis"] = layout["xaxis"] | axis
-    layout["yaxis"] = layout["yaxis"] | {"fixedrange": True}
+    most = float(counts.max(initial=1))
+    layout["yaxis"] = layout["yaxis"] | tile_axis(most) | {"fixedrange": True}
     figure.update_layout(layout).update_layout(hovermode="closest", showlegend=False, bargap=0)
-    figure.update_xaxes(title_text="Data on a tile, without gaps").update_yaxes(title_text="Tiles")
+    figure.update_xaxes(title_text="Data on a tile, without gaps")
     if in_view:
         figure.add_vline(
             x=limit, line={"color": token("limit", theme), "width": 1.5, "dash": "dash"}

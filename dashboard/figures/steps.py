@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.axes import cycle_axis
+from dashboard.figures.axes import cycle_axis, tile_axis
 from dashboard.theme import Theme, plot_layout, step_colour
 from pva import units
 
@@ -43,5 +43,5 @@ def tile_histogram(cycles: npt.NDArray[np.int64], kind: str, theme: Theme) -> go
     figure.update_layout(layout)
     figure.update_layout(hovermode="closest", margin={"l": 8, "r": 12, "t": 8, "b": 8})
     figure.update_xaxes(cycle_axis(most + 1))
-    figure.update_yaxes(title_text="Tiles")
+    figure.update_yaxes(tile_axis(float(counts.max(initial=1))))
     return figure

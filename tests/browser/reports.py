@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from pva.dataset import Dataset
-from tests.browser.names import LABEL, MARKUP, PROGRAM, VARIABLE
+from tests.browser.names import LABEL, LONG, MARKUP, PROGRAM, VARIABLE
 from tests.builders import small_report, write_report
 
 ROOT = Path(__file__).parents[2]
-SERVED = ("small", "torn", "trace.pvti", "demo", "full", "unrun", "hostile")
+SERVED = ("small", "torn", "trace.pvti", "demo", "full", "unrun", "hostile", "long")
 TRACE = """
 import pvti
 channel = pvti.createTraceChannel({channel!r})
@@ -43,9 +43,10 @@ def write_all(folder: Path) -> None:
     target = small_report().table("target") | {"bytes_per_tile": [600]}
     write_report(folder / "full", small_report(target=target))
     write_report(folder / "unrun", small_report().select("graph", "debug"))
-    report = write_report(folder / "hostile", hostile())
-    (report / "app.json").write_text(json.dumps({MARKUP: MARKUP}))
-    record(report, channel=MARKUP, outer=MARKUP, inner=MARKUP)
+    for name, text in (("hostile", MARKUP), ("long", LONG)):
+        report = write_report(folder / name, hostile(text))
+        (report / "app.json").write_text(json.dumps({text: text}))
+        record(report, channel=text, outer=text, inner=text)
 
 
 def named() -> Dataset:
@@ -61,15 +62,15 @@ def named() -> Dataset:
     )
 
 
-def hostile() -> Dataset:
-    """Make the small report with markup in every text that a program may choose."""
+def hostile(added: str) -> Dataset:
+    """Make the small report with a text added to every text that a program may choose."""
     data = small_report()
     changed: dict[str, Any] = {}
     for table in data.tables:
         for column, values in data.table(table).items():
             if values.dtype != object or (table, column) in KNOWN:
                 continue
-            texts = [f"{text}{MARKUP}" if text else "" for text in values]
+            texts = [f"{text}{added}" if text else "" for text in values]
             changed.setdefault(table, data.table(table) | {})[column] = texts
     return small_report(**changed)
 

@@ -1,0 +1,46 @@
+"""Someone on a small screen, a large one or paper: the room that is there is used, and no more."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.names import Opener
+from tests.browser.waiting import box_of
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+
+PAGES = ("/", "/summary?report=long", "/memory?report=long&breakdown=category",
+         "/liveness?report=long", "/programs?report=long&program=6",
+         "/operations?report=long", "/graph?report=long", "/insights?report=long",
+         "/compare?report=long&against=small", "/execution?report=long&step=6",
+         "/trace?report=long&event=3")  # fmt: skip
+MANY = """list => {
+  for (let n = 0; n < 100; n++) list.append(list.lastElementChild.cloneNode(true));
+}"""
+
+
+@pytest.mark.parametrize("link", PAGES)
+def test_names_of_300_letters_make_no_page_wider(open_page: Opener, link: str) -> None:
+    page = open_page(link, width=1024)
+    assert page.evaluate("document.documentElement.scrollWidth") == 1024
+
+
+@pytest.mark.parametrize("link", ["/memory", "/execution"])
+def test_plots_take_the_width_of_a_large_screen(open_page: Opener, link: str) -> None:
+    page = open_page(link, width=2560)
+    assert box_of(page.locator("#page"))["width"] > 2300
+
+
+def test_key_of_a_hundred_channels_leaves_room_for_the_timeline(open_page: Opener) -> None:
+    key = open_page("/trace", width=1024).locator("#trace-channels .key")
+    key.evaluate(MANY)
+    assert box_of(key)["height"] < 120
+
+
+def test_printed_page_is_the_view_without_menus(open_page: Opener) -> None:
+    page = open_page("/insights", theme="dark")
+    page.emulate_media(media="print")
+    for part in (".header", ".side", ".page-help", ".exports"):
+        expect(page.locator(part).first).to_be_hidden()
+    assert box_of(page.locator("#page"))["x"] == 0
