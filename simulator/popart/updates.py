@@ -140,7 +140,7 @@ class Updates:
             dtype = ELEMENT_TYPES[kind].device if kind else weight.dtype
             label = f"{key}___{name}"
             if key == "Step":
-                made[key] = graph.addVariable(dtype, [1], label)
+                made[key] = graph.addVariable(dtype, [], label)
                 graph.setTileMapping(made[key], int(graph.tile_ranges(weight)[2][0]))
             else:
                 made[key] = graph.clone(weight, label, dtype)
@@ -166,7 +166,7 @@ class Updates:
             scaling = self.loss_scaling(self.options.share)[home]
             limit = clip.getMaxNorm()
             terms = Terms()
-            norm, most = expr.Sqrt(terms(total.reshape([1]))), terms(scaling) * terms(limit)
+            norm, most = expr.Sqrt(terms(total)), terms(scaling) * terms(limit)
             factor = popops.map(graph, most / expr.Max(norm, most), terms.tensors, prog, label)
             for change in chosen:
                 step = change.step

@@ -14,6 +14,7 @@ from onnx.reference import ReferenceEvaluator
 from simulator.graph.types import Array
 
 SHAPES = [(2, 3, 4, 4), (3, 4), (2, 3, 5), (1, 4, 6, 6), (6,)]
+OPSET = 13
 MOST = 1500  # elements of a tensor
 LARGEST = 40.0  # a value: float32 then differs from double precision by less than is looked for
 APART = 1e-3  # values from a corner, and from each other where the largest of them counts
@@ -31,7 +32,6 @@ class Growing:
     """Nodes, and the values of all tensors so far; `floats` are the numbers that nodes may read."""
 
     random: np.random.Generator
-    opset: int = 13
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     values: dict[str, Array] = field(default_factory=dict)
     weights: dict[str, Array] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Growing:
         names = [f"t{len(self.values) + place}" for place in range(outputs)]
         node = helper.make_node(operator, inputs, names, **attributes)
         with np.errstate(all="ignore"):
-            found = evaluated([node], self.opset, {n: self.values[n] for n in inputs}, names)
+            found = evaluated([node], {n: self.values[n] for n in inputs}, names)
         for value in found:
             if not 0 < value.size <= MOST or not np.abs(value).max() < LARGEST:
                 raise UnfitError
@@ -77,7 +77,7 @@ class Growing:
 
 
 def evaluated(
-    nodes: list[onnx.NodeProto], opset: int, given: dict[str, Array], wanted: list[str]
+    nodes: list[onnx.NodeProto], given: dict[str, Array], wanted: list[str]
 ) -> list[Array]:
     """Give tensors by the reference evaluator, in double precision."""
     inputs, outputs = (
@@ -85,7 +85,7 @@ def evaluated(
         for names in (given, wanted)
     )
     graph = helper.make_graph(nodes, "random", inputs, outputs)
-    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
     wide = {n: v.astype(np.float64) if v.dtype == np.float32 else v for n, v in given.items()}
     return list(map(np.asarray, ReferenceEvaluator(proto).run(None, wide)))
 
@@ -286,7 +286,7 @@ def slope(g: Growing, weight: str, direction: Array) -> float | None:
 
     def total(step: float) -> float:
         moved = g.weights[weight].astype(np.float64) + step * direction
-        return float(evaluated(g.nodes, g.opset, {**g.weights, weight: moved}, ["z"])[0].sum())
+        return float(evaluated(g.nodes, {**g.weights, weight: moved}, ["z"])[0].sum())
 
     near, far = ((total(step) - total(-step)) / (2 * step) for step in (1e-6, 1e-5))
     return near if abs(near - far) < APART * (1 + abs(near)) else None
