@@ -171,4 +171,6 @@ def _reason(error: Exception, operands: Operands, attributes: dict[str, str]) ->
         line = next((f.line for f in reversed(frames) if f.filename != __file__), None) or ""
         meant = [n for n, a in inputs.items() if re.search(rf"\b{a}\b", line)] or list(inputs)
         return f", field {' or '.join(map(repr, meant))}: an Input cannot be written"
-    return f": compute() raised {type(error).__name__}: {error}"
+    said = f": compute() raised {type(error).__name__}: {error}".rstrip(".")
+    alone = "; a field of one value is an array too: field[0] is its value"
+    return said + alone if "array element with a sequence" in said else said

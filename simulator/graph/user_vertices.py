@@ -154,7 +154,9 @@ def connect(graph: Graph, reference: FieldRef, what: Connectable) -> None:
         return
     if edge is None:
         known = ", ".join(batch.edges) or "none"
-        raise GraphConnectionError(f"{reference}: there is no such field; fields are {known}")
+        raise GraphConnectionError(
+            f"{reference}: there is no such field; fields are {known}{_annotated(reference)}"
+        )
     if not isinstance(what, Tensor) and _are_numbers(what):
         what = _constant(graph, reference, edge, what)
     tensors = tuple(what) if isinstance(what, list | tuple) else (what,)
@@ -180,6 +182,14 @@ def connect(graph: Graph, reference: FieldRef, what: Connectable) -> None:
     if batch.parts:
         _check_size(reference, tensors)
     batch.connections[reference.name][index] = tensors
+
+
+def _annotated(reference: FieldRef) -> str:
+    """Hint at a field that its class annotates where it had to be given a value."""
+    name = reference.name
+    if name not in getattr(reference.vertex.batch.vertex, "__annotations__", {}):
+        return ""
+    return f"; {name!r} is only annotated: write {name} = ..., not {name}: ..."
 
 
 def _are_numbers(what: object) -> bool:
@@ -271,6 +281,7 @@ def set_value(reference: FieldRef, value: Number | Sequence[Number] | Array) -> 
         known = ", ".join(batch.values) or "none"
         raise GraphConnectionError(
             f"{reference.vertex}: no initial-value field {name!r}; there are {known}"
+            f"{_annotated(reference)}"
         )
     kind, held = batch.values[name], batch.parameters[name]
     dtype = kind if isinstance(kind, Type) else kind.dtype

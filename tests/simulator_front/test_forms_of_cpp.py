@@ -36,6 +36,44 @@ def test_an_initial_value_may_stand_among_a_vertexs_connections():
         values.graph.connect(vertex["number"], x)
 
 
+class Annotated(Fill):
+    """Has a field that is none."""
+
+    more: poplar.Input(INT)
+
+
+class Whole(poplar.Vertex):
+    """Writes an array where a number stands."""
+
+    limit = poplar.Input(INT)
+    out = poplar.Output(poplar.Vector(INT))
+
+    def compute(self):
+        self.out[:] = [0, 0]
+        self.out[1] = np.repeat(self.limit, 2)
+
+
+def test_the_fields_of_a_class_that_are_written_wrongly_are_told():
+    values = Values()
+    x = values.tensor([5, 6], dtype=INT)
+    compute_set = values.graph.addComputeSet("wrong")
+    vertex = values.graph.addVertex(compute_set, Annotated, tile=0)
+    said = "no such field; fields are out; 'more' is only annotated: write more = ..., not more:"
+    with pytest.raises(GRAPH_ERROR, match=said):
+        values.graph.connect(vertex["more"], x)
+    values = Values()
+    x = values.tensor([5, 6, 7], dtype=INT)
+    compute_set = values.graph.addComputeSet("wrong")
+    given = {"limit": x[0], "out": x[1:3]}
+    vertex = values.graph.addVertex(compute_set, Whole, given, tile=0)
+    values.graph.setPerfEstimate(vertex, 1)
+    values.program.add(program.Execute(compute_set))
+    with pytest.raises(
+        PoplarError, match=r"with a sequence; a field of one value is .* field\[0\]"
+    ):
+        values.run()
+
+
 @pytest.mark.parametrize("side", ["LHS", "RHS"])
 def test_an_operand_of_a_product_takes_one_type_for_input_and_output(side):
     graph = Values().graph
@@ -71,6 +109,25 @@ def test_all_true_is_numpys_all(data):
     assert bool(values.run().read(found)) == np.all(data)
     with pytest.raises(PoplarError, match="check/allTrue: .* bools are needed"):
         popops.allTrue(values.graph, values.tensor([1.0], dtype=FLOAT), values.program, "check")
+
+
+def test_the_compute_sets_of_a_reduction_may_be_listed():
+    values = Values()
+    data = np.arange(600, dtype=np.int32).reshape(20, 30) % 77
+    x = values.tensor(data, dtype=INT)
+    listed: list[poplar.ComputeSet] = []
+    rows = popops.reduce(values.graph, x, [1], popops.Operation.MAX, listed, "rows")
+    largest = values.tensor([0], dtype=INT)
+    popops.reduceWithOutput(values.graph, rows, largest, [0], popops.Operation.MAX, listed, "all")
+    for compute_set in listed:
+        values.program.add(program.Execute(compute_set))
+    assert listed == values.graph.compute_sets
+    found = values.run()
+    np.testing.assert_array_equal(found.read(rows), data.max(axis=1))
+    assert found.read(largest).tolist() == [76]
+    with pytest.raises(PoplarError, match="none/Reduce: takes more than compute sets; give a Seq"):
+        none = values.tensor(np.zeros((2, 0)), dtype=FLOAT)
+        popops.reduce(values.graph, none, [1], popops.Operation.ADD, [], "none")
 
 
 def test_halves_of_the_host_are_ieees():

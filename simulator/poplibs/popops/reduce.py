@@ -14,9 +14,9 @@ import numpy as np
 
 from simulator.codelets.reduction import REAL, REDUCTIONS
 from simulator.graph.errors import PoplarError, poplibs_error
-from simulator.graph.graph import Graph
+from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.option_table import Option, checked, defaults
-from simulator.graph.program import Copy, Sequence
+from simulator.graph.program import Copy, Execute, Program, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import (
     BOOL,
@@ -105,7 +105,7 @@ def reduce(
     outType: Type,
     dims: Many[int],
     params: ReduceParams | Operation,
-    prog: Sequence,
+    prog: Sequence | list[ComputeSet],
     debugContext: str = "",
     options: Mapping[str, object] | None = None,
 ) -> Tensor: ...
@@ -115,14 +115,15 @@ def reduce(
     A: Tensor,
     dims: Many[int],
     params: ReduceParams | Operation,
-    prog: Sequence,
+    prog: Sequence | list[ComputeSet],
     debugContext: str = "",
     options: Mapping[str, object] | None = None,
 ) -> Tensor: ...
 def reduce(graph: Graph, A: Tensor, *arguments: Any, **named: Any) -> Tensor:
     """Reduce dimensions of a tensor: reduce(graph, A, [outType,] dims, params, prog).
 
-    The output lies where the values of each of its elements do if that is one tile, and else is
+    A list in the place of the program gets the compute sets, to be executed in their order. The
+    output lies where the values of each of its elements do if that is one tile, and else is
     spread linearly over the tiles.
     """
     if arguments and isinstance(arguments[0], Type):
@@ -144,7 +145,7 @@ def _named_reduce(
     A: Tensor,
     dims: Many[int],
     params: ReduceParams | Operation,
-    prog: Sequence,
+    prog: Sequence | list[ComputeSet],
     debugContext: str = "",
     options: Mapping[str, object] | None = None,
     outType: Type | None = None,
@@ -167,7 +168,7 @@ def reduceWithOutput(
     out: Tensor,
     dims: Many[int],
     params: ReduceParams | Operation,
-    prog: Sequence,
+    prog: Sequence | list[ComputeSet],
     debugContext: str = "",
     options: Mapping[str, object] | None = None,
 ) -> None:
@@ -249,11 +250,16 @@ def _run(
     graph: Graph,
     tasks: list[_Task],
     outputs: list[Tensor],
-    prog: Sequence,
+    prog: Sequence | list[ComputeSet],
     options: Mapping[str, object] | None,
     name: str,
 ) -> None:
     """Add the stages of all reductions, and the outputs that were not given."""
+    if isinstance(prog, list):
+        steps = Sequence()
+        _run(graph, tasks, outputs, steps, options, name)
+        prog += [_compute_set(step, name) for step in steps.children]
+        return
     chosen = defaults(OPTIONS, checked(OPTIONS, options or {}, name))
     wide = HALF if chosen["accumType.interTile"] == "half" else FLOAT
     for task, out in zip(tasks, outputs, strict=False):
@@ -269,6 +275,12 @@ def _run(
             elif outputs[number].numElements() and not task.params.update:
                 prog.add(_fill(graph, task, outputs[number]))
         stages.add_to(prog)
+
+
+def _compute_set(step: Program, name: str) -> ComputeSet:
+    if not isinstance(step, Execute):
+        raise poplibs_error(f"{name}: takes more than compute sets; give a Sequence, not a list")
+    return step.compute_set
 
 
 def _check_output(task: _Task, out: Tensor) -> None:
