@@ -52,7 +52,9 @@ _format_option = click.option(
 )
 object_option = click.option("--json", "form", flag_value=OBJECT, help=_OBJECT_HELP)
 limit_option = click.option(
-    "--limit", type=click.IntRange(min=0), help="Rows at most; 0 for all.  [default: 40 in a table]"
+    "--limit",
+    type=click.IntRange(0, sys.maxsize),
+    help="Rows at most; 0 for all.  [default: 40 in a table]",
 )
 
 

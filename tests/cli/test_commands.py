@@ -173,6 +173,7 @@ def test_show_passes_options_to_the_analysis(report: Path) -> None:
         (("summary",), "Missing argument 'REPORT'; see tilescope summary --help"),
         (("show", "live_variables", "x"), "Missing option '--step'"),
         (("summary", "x", "--livenes"), "No such option"),
+        (("show", "runs", "x", "--json", "--limit", "9" * 22), "is not in the range"),
         (("trace", "show", "x", "--format", "csv"), "add --only threads or labels"),
         (("trace", "convert", "x", "-o", "x.txt"), "no form has this suffix; add --to"),
         (("trace", "convert", "x", "-o", "-", "--to", "chrom"), "did you mean chrome?"),
