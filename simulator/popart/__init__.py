@@ -56,6 +56,7 @@ from simulator.popart.session_options import SessionOptions
 from simulator.popart.session_weights import PyWeightsIO
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
 from simulator.popart.training import TrainingSession
+from simulator.popart.transformer import GraphTransformer
 
 __all__ = [
     "SGD",
@@ -71,6 +72,7 @@ __all__ = [
     "DataType",
     "DeviceInfo",
     "DeviceManager",
+    "GraphTransformer",
     "IdentityLoss",
     "InferenceSession",
     "InputShapeInfo",

@@ -15,6 +15,7 @@ from simulator.popart.ir import (
     IPU_ATTRIBUTE,
     MEMORY_ATTRIBUTE,
     PARTIALS_ATTRIBUTE,
+    PHASE_ATTRIBUTE,
     RECOMPUTE_ATTRIBUTE,
     STAGE_ATTRIBUTE,
 )
@@ -46,8 +47,8 @@ class Notes:
         return self._placed(STAGE_ATTRIBUTE, "pipelineStage", arguments)
 
     def executionPhase(self, *arguments: Any) -> Any:
-        """Refuse: there are no phases between which weights leave the device."""
-        raise popart_exception("executionPhase: weights stay on the device; leave it out")
+        """Note a phase, which has no meaning without VirtualGraphMode.ExecutionPhases."""
+        return self._placed(PHASE_ATTRIBUTE, "executionPhase", arguments)
 
     def setPartialsType(self, nodeOutputNames: Tensors, partialsType: str) -> None:
         """Choose the type of the parts of a convolution's or product's sums: HALF or FLOAT."""

@@ -13,6 +13,7 @@ ONNX, GRAPHCORE = "ai.onnx", "ai.graphcore"
 
 # By which PopART's builder notes where a node goes, and how it is planned.
 IPU_ATTRIBUTE, STAGE_ATTRIBUTE = "__ipu_number", "__pipeline_stage"
+PHASE_ATTRIBUTE = "__execution_phase"
 RECOMPUTE_ATTRIBUTE = "__recompute_output_in_backward_pass"
 PARTIALS_ATTRIBUTE, MEMORY_ATTRIBUTE = "__partials_type", "__available_memory"
 

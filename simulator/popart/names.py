@@ -11,6 +11,7 @@ class VirtualGraphMode(Enum):
     Off = "Off"
     Manual = "Manual"
     Auto = "Auto"
+    ExecutionPhases = "ExecutionPhases"  # refused: weights stay on the device
 
 
 class SyntheticDataMode(Enum):

@@ -36,6 +36,7 @@ from simulator.popart.placement import place_nodes
 from simulator.popart.planned import planned_cycles
 from simulator.popart.programs import Programs
 from simulator.popart.session_options import SessionOptions
+from simulator.popart.session_reports import Reports
 from simulator.popart.session_weights import Weights, flat
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo, to_device, to_host
 from simulator.popart.tile_map import write_tile_map
@@ -49,7 +50,7 @@ def _nothing(done: int, total: int, what: str) -> None:
     """Show no progress."""
 
 
-class InferenceSession(Weights):
+class InferenceSession(Weights, Reports):
     """A model that gives its anchors for inputs.
 
     `fnModel` is the path of an ONNX file, a serialised ModelProto or a ModelProto; or one that has
@@ -112,7 +113,7 @@ class InferenceSession(Weights):
         self._weights = dict(self._ir.weights)
         self._engine: Engine | None = None
         self._programs = Programs()
-        self._uploaded = False
+        self._uploaded = self._ran = False
         self._around = Program(name="begin"), Program(name="end")  # of accumulated micro-batches
         self._kept: dict[str, Tensor] = {}  # what an optimiser keeps between batches
         self._check_copies()
@@ -288,6 +289,7 @@ class InferenceSession(Weights):
         outputs = self._connect(engine, stepio) if self._values else {}
         log("session", "DEBUG", f"run of {self._flow.batchesPerStep()} batches")
         engine.run(self._programs.number(parts.RUN), debugName or parts.RUN)
+        self._ran = True
         for name, values in outputs.items():
             out = stepio.outputs[name]
             out[...] = values.astype(out.dtype).reshape(out.shape)  # whatever its strides
@@ -317,6 +319,8 @@ class InferenceSession(Weights):
         if parts.CYCLES_TO_HOST not in self._programs.programs:
             option = "instrumentWithHardwareCycleCounter"
             raise popart_exception(f"getCycleCount: runs are not measured; set {option}")
+        if not self._ran:
+            raise popart_exception("getCycleCount: nothing has run yet")
         words = np.zeros(2 * self._options.replicas, dtype=np.uint32)
         engine.connectStream(parts.CYCLES_TO_HOST, words)
         engine.run(self._programs.number(parts.CYCLES_TO_HOST), parts.CYCLES_TO_HOST)
@@ -354,27 +358,6 @@ class InferenceSession(Weights):
             outputs[name] = np.zeros(out.size, dtype=info.device.numpy)
             engine.connectStream(handle, outputs[name])
         return outputs
-
-    # Reports
-    def getSummaryReport(self, resetProfile: bool = False) -> str:
-        """Give a summary of compilation and runs as text; `reportOptions` add to it."""
-        engine = self._loaded("getSummaryReport")
-        text = reports.summary(engine, self._options.reportOptions, profiled=self._profiled)
-        if resetProfile:
-            engine.resetExecutionProfile()
-        return text
-
-    def getGraphReport(self, useCbor: bool = False) -> str | bytes:
-        """Give the profile of the compiled graph as JSON, or as CBOR."""
-        return reports.graph_report(self._loaded("getGraphReport"), cbor=useCbor)
-
-    def getExecutionReport(self, useCbor: bool = False, resetProfile: bool = True) -> str | bytes:
-        """Give the profile of what ran since the last such report, as JSON or as CBOR."""
-        engine = self._loaded("getExecutionReport")
-        found = reports.execution_report(engine, cbor=useCbor, profiled=self._profiled)
-        if resetProfile:
-            engine.resetExecutionProfile()
-        return found
 
 
 def _found(lowering: Lowering, more: Mapping[str, Tensor], name: str) -> Tensor:

@@ -62,7 +62,30 @@ NOT_HERE = (
     "enableSupportedDataTypeCasting", "explicitPipelining", "hostAllReduce",
     "hostAllReduceRemoteBuffer", "hostWeightUpdate", "numIOTiles",
 )  # fmt: skip
+# Groups of options: what is off of each, as it is here; None stands for whatever is asked for.
+GROUPS: dict[str, dict[str, Any]] = {
+    "accumulateOuterFragmentSettings": {"schedule": None, "excludedVirtualGraphs": None},
+    "automaticLossScalingSettings": {"enabled": False},
+    "batchSerializationSettings": {"factor": (0, 1)},
+    "executionPhaseSettings": {"phases": (0, 1)},
+}
 _OFF = ("None", "Off", "", "0", "False", "[]", "{}")
+
+
+class Settings:
+    """A group of options: opts.batchSerializationSettings.factor = 1."""
+
+    def __init__(self, name: str) -> None:
+        object.__setattr__(self, "_name", name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        group = self.__dict__["_name"]
+        off = GROUPS[group].get(name, (None, False, 0))
+        if off is not None and value not in (off if isinstance(off, tuple) else (off,)):
+            raise popart_exception(
+                f"SessionOptions: {group}.{name} is {value}; it cannot be done here, leave it out"
+            )
+        object.__setattr__(self, name, value)
 
 
 class SessionOptions:
@@ -71,6 +94,8 @@ class SessionOptions:
     def __init__(self, **chosen: Any) -> None:
         for name, default in OPTIONS.items():
             object.__setattr__(self, name, _own(default))
+        for name in GROUPS:
+            object.__setattr__(self, name, Settings(name))
         for name, value in chosen.items():
             setattr(self, name, value)
 
@@ -141,6 +166,10 @@ def _checked(name: str, value: Any) -> Any:
     if not isinstance(taken, kind) or below:
         wanted = _WANTED.get(kind.__name__, f"a {kind.__name__}")
         raise popart_exception(f"SessionOptions: {name} is {value!r}; {wanted} is needed")
+    if taken is VirtualGraphMode.ExecutionPhases:
+        raise popart_exception(
+            f"SessionOptions: {name} is ExecutionPhases; weights stay on the IPU"
+        )
     if name in CHOICES and taken not in CHOICES[name]:
         known = ", ".join(filter(None, CHOICES[name]))
         raise popart_exception(f"SessionOptions: {name} is {value!r}; known are {known}")

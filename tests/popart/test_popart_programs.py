@@ -81,6 +81,8 @@ def test_the_cycles_of_a_run_are_measured() -> None:
     ran(session, x=X)
     total = session._engine.getExecutionProfile()["simulation"]["cycles"]
     assert first == session.getCycleCount() and 0 < 2 * first < total
+    with pytest.raises(popart.popart_exception, match="getCycleCount: nothing has run yet"):
+        ready(PROTO, ["y"], instrumentWithHardwareCycleCounter=True).getCycleCount()
     with pytest.raises(popart.popart_exception, match="set instrumentWithHardwareCycleCounter"):
         ready(PROTO, ["y"]).getCycleCount()
 
@@ -189,6 +191,27 @@ def test_rows_are_chosen_by_unsigned_indices_and_lstms_know_their_size() -> None
     assert found[y].tolist() == W[[3, 1]].tolist()
 
 
+def test_a_model_is_made_of_halves() -> None:
+    transformer = popart.GraphTransformer(PROTO)
+    transformer.convertFloatsToHalfs()
+    found = ran(ready(transformer.getModelProto(), ["y"]), x=np.float16(X))["y"]
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(found, X @ W, rtol=2e-2, atol=2e-2)
+    large = model([node("Mul", "x w", "y")], {"x": [1]}, ["y"], {"w": np.float32([7e4])})
+    with pytest.raises(popart.popart_exception, match="'w' has 70000; a half holds up to 65504"):
+        popart.GraphTransformer(large).convertFloatsToHalfs()
+
+
+def test_weights_become_constants_and_unused_inputs_go() -> None:
+    given = model([node("Add", "x w", "y")], {"x": [2], "z": [3]}, ["y"], {"w": np.ones(2, "f4")})
+    transformer = popart.GraphTransformer(given)
+    transformer.removeUnusedInputs()
+    transformer.convertInitializersToConstants(["w"])
+    session = ready(transformer.getModelProto(), ["y"])
+    assert session.inputs == ["x"] and "w" not in session._weights
+    assert ran(session, x=np.float32([1, 2]))["y"].tolist() == [2, 3]
+
+
 @pytest.mark.parametrize("index", [4, 100, -5])
 def test_an_index_beyond_the_table_is_named_before_the_run(index: int) -> None:
     builder = popart.Builder()
@@ -206,6 +229,8 @@ def test_names_without_a_counterpart_are_taken_and_what_cannot_be_is_refused() -
     patterns = popart.Patterns(["PreUniRepl", "MatMulOp"]).enableRuntimeAsserts(False)
     patterns.InPlace = patterns.OpToIdentity = True
     assert patterns.isPatternEnabled("OpToIdentity") and options.dotChecks == ["FWD0"]
+    options.batchSerializationSettings.factor = 1
+    options.accumulateOuterFragmentSettings.schedule = "OverlapMemoryOptimized"
     with tiny() as device:
         assert device.numIpus == 1
 
@@ -216,7 +241,19 @@ def test_names_without_a_counterpart_are_taken_and_what_cannot_be_is_refused() -
         (lambda: popart.SessionOptions(numIOTiles=32), "numIOTiles is 32; it cannot be done here"),
         (lambda: popart.SessionOptions(enableOutlinin=1), "did you mean enableOutlining"),
         (lambda: popart.SessionOptions(virtualGraphMode="Auto"), "a VirtualGraphMode is needed"),
-        (lambda: popart.Builder().executionPhase(1), "executionPhase: weights stay on the device"),
+        (lambda: popart.Builder().executionPhase(-1), "executionPhase: .* a number is needed"),
+        (
+            lambda: popart.SessionOptions(virtualGraphMode=popart.VirtualGraphMode.ExecutionPhases),
+            "virtualGraphMode is ExecutionPhases; weights stay on the IPU",
+        ),
+        (
+            lambda: setattr(popart.SessionOptions().batchSerializationSettings, "factor", 4),
+            "batchSerializationSettings.factor is 4; it cannot be done here",
+        ),
+        (
+            lambda: popart.GraphTransformer(PROTO).convertInitializersToConstants(["v"]),
+            "convertInitializersToConstants: 'v' is no initialiser",
+        ),
         (lambda: popart.Builder().setPartialsType("y", "FLOAT8"), "'FLOAT8'; known are HALF, FLOA"),
         (lambda: ready(popart.Builder(), ["y"]), "Builder is none; a path, the bytes of getModelP"),
         (lambda: popart.Builder().aiOnnx.dropout([], 0), "dropout: num_outputs is 0; at least 1"),

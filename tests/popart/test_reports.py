@@ -75,3 +75,9 @@ def test_reports_need_a_prepared_device() -> None:
     session = popart.InferenceSession(DOUBLE, popart.DataFlow(1, ["c"]), tiny())
     with pytest.raises(popart.popart_exception, match="getGraphReport: call prepareDevice first"):
         session.getGraphReport()
+
+
+def test_a_session_opens_its_report(tmp_path: Path) -> None:
+    engine = {"autoReport.all": True, "autoReport.directory": str(tmp_path)}
+    found = ran(**engine).getReport()
+    assert isinstance(found, Report) and len(found.compilation.tiles) == 4

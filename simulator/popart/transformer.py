@@ -1,0 +1,97 @@
+"""Changes of a model before it is compiled: halves, constants, without what nobody reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from simulator.popart.errors import popart_exception
+from simulator.popart.model_file import Model, read_model, tensor_values
+
+
+class GraphTransformer:
+    """A model that is being changed: GraphTransformer("model.onnx").convertFloatsToHalfs()."""
+
+    def __init__(self, modelProtoOrFilename: Model) -> None:
+        model, self._what, self._folder = read_model(modelProtoOrFilename)
+        self._model = onnx.ModelProto()
+        self._model.CopyFrom(model)
+
+    def getModelProto(self) -> bytes:
+        """Give the model as a serialised ModelProto."""
+        return bytes(self._model.SerializeToString())
+
+    def convertFloatsToHalfs(self) -> None:
+        """Make floats halves: inputs, weights, constants, and what nodes are told to cast to.
+
+        Raises popart_exception for a number that is larger than a half can be.
+        """
+        graphs = list(_graphs(self._model.graph))
+        nodes = [node for graph in graphs for node in graph.node]
+        attributes = [(node, attribute) for node in nodes for attribute in node.attribute]
+        for tensor in (tensor for graph in graphs for tensor in graph.initializer):
+            self._halve(tensor)
+        for node, attribute in attributes:
+            if attribute.HasField("t"):
+                self._halve(attribute.t)
+            elif node.op_type == "Cast" and attribute.i == TensorProto.FLOAT:
+                attribute.i = TensorProto.FLOAT16
+        for graph in graphs:
+            for value in (*graph.input, *graph.output, *graph.value_info):
+                if value.type.tensor_type.elem_type == TensorProto.FLOAT:
+                    value.type.tensor_type.elem_type = TensorProto.FLOAT16
+
+    def convertInitializersToConstants(self, ids: Iterable[str]) -> None:
+        """Make weights constants, which cannot change."""
+        graph, names = self._model.graph, list(ids)
+        stored = {tensor.name: tensor for tensor in graph.initializer}
+        unknown = [name for name in names if name not in stored]
+        if unknown:
+            raise popart_exception(
+                f"{self._what}: convertInitializersToConstants: {unknown[0]!r} is no initialiser"
+            )
+        made = [helper.make_node("Constant", [], [n], n, value=stored[n]) for n in names]
+        nodes, rest = list(graph.node), [t for t in graph.initializer if t.name not in names]
+        inputs = [value for value in graph.input if value.name not in names]
+        for field, items in ((graph.node, [*made, *nodes]), (graph.initializer, rest),
+                             (graph.input, inputs)):  # fmt: skip
+            kept = [type(item).FromString(item.SerializeToString()) for item in items]
+            del field[:]
+            field.extend(kept)
+
+    def removeUnusedInputs(self) -> None:
+        """Take away inputs and weights that no node reads."""
+        read = {
+            name for graph in _graphs(self._model.graph) for n in graph.node for name in n.input
+        }
+        read.update(value.name for value in self._model.graph.output)
+        for field in (self._model.graph.input, self._model.graph.initializer):
+            for place in reversed([p for p, item in enumerate(field) if item.name not in read]):
+                del field[place]
+
+    def prepareNodesForTraining(self) -> None:
+        """Leave all as it is: a TrainingSession trains norms and drops whatever they are told."""
+
+    def _halve(self, tensor: onnx.TensorProto) -> None:
+        if tensor.data_type != TensorProto.FLOAT:
+            return
+        what = f"{self._what}: {tensor.name!r}"
+        values = np.asarray(tensor_values(tensor, self._folder, what))
+        with np.errstate(over="ignore"):
+            halves = values.astype(np.float16)
+        wrong = np.isfinite(values) & ~np.isfinite(halves)
+        if wrong.any():
+            raise popart_exception(f"{what} has {values[wrong][0]:g}; a half holds up to 65504")
+        tensor.CopyFrom(numpy_helper.from_array(halves, tensor.name))
+
+
+def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """Give a graph and those of the branches within."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _graphs(attribute.g)
