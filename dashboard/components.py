@@ -38,8 +38,8 @@ Kind = Literal[
 NO_BREAK_SPACE = "\u00a0"
 MAX_ROWS = 500  # of a table; the filter reaches the others, and `tables.paged` has them all
 ROW_PIXELS, HEADER_PIXELS, SHOWN_ROWS = 32, 36, 12
-NAME_PIXELS = 160  # at least
-WORDS_PIXELS = 280  # of a column of words, at most
+NAME_PIXELS = 240  # of a column of names, at least
+WORDS_PIXELS = 150, 280  # from here on a column is of words, and it is so wide at most
 DIGIT_PIXELS, CELL_PIXELS = 7.5, 34  # of a number with its commas, and what a cell keeps free
 # Of every table: the key Tab leads from the headings to the rows and out, the arrows from cell to
 # cell (assets/grid.js has Enter choose a row).
@@ -290,8 +290,8 @@ def column_definition(column: Column) -> dict[str, Any]:
     size: dict[str, Any] = {"width": column.width}
     if column.kind == "name":
         size = {"flex": 1, "minWidth": least}
-    elif column.width >= NAME_PIXELS:  # words that are cut where there is no room for them
-        size = {"flex": 0.3, "minWidth": column.width, "maxWidth": WORDS_PIXELS}
+    elif column.width >= WORDS_PIXELS[0]:  # words that are cut where there is no room for them
+        size = {"flex": 0.6, "minWidth": column.width, "maxWidth": WORDS_PIXELS[1]}
     return definition | size | {"tooltipField": column.field, "cellClass": column.kind}
 
 

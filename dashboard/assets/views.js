@@ -224,7 +224,7 @@
 
   /** A map whose cells hold numbers: its rows of numbers, or null. */
   function cells(plot) {
-    const trace = plot._fullData.find((one) => one.meta === "numbers");
+    const trace = plot._fullData.find((one) => one.meta === "numbers" && one.type === "heatmap");
     return trace ? trace.customdata : null;
   }
 

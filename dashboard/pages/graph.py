@@ -35,7 +35,7 @@ MOST_DRAWN = 10  # neighbours of a node
 COMPUTE = "OnTileExecute"
 NODE_COLUMNS = (
     Column("name", "Name", "name", note="A variable, or what reads and writes it"),
-    Column("words", "Kind", "text", 180, "A variable, or the kind of program"),
+    Column("words", "Kind", "text", 150, "A variable, or the kind of program"),
     Column("bytes", "Bytes", "bytes", 120, "Of the variable, or of all that it touches"),
     Column("reads", "Reads", "number", 100, "What it reads, or what reads it"),
     Column("writes", "Writes", "number", 100, "What it writes, or what writes it"),
@@ -43,7 +43,7 @@ NODE_COLUMNS = (
 NEIGHBOUR_COLUMNS = (
     Column("does", "Access", "text", 120, "Whether the data come from there or go there"),
     Column("name", "Name", "name", note="The neighbour of what is in the middle"),
-    Column("words", "Kind", "text", 180, "A variable, or the kind of program"),
+    Column("words", "Kind", "text", 150, "A variable, or the kind of program"),
     Column("bytes", "Bytes", "bytes", 120, "Of the variable that is read or written"),
 )
 TABS = (

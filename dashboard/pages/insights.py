@@ -48,7 +48,7 @@ VIEWS: dict[str, tuple[str, dict[str, str]]] = {
 }
 VARIABLE_COLUMNS = (
     Column("name", "Variable or category", "name", note="What is live where liveness peaks"),
-    Column("words", "Category", "text", 230, "What it is used for"),
+    Column("words", "Category", "text", 150, "What it is used for"),
     Column("life", "Live", "text", 110, "Always, or only for some steps"),
     Column("bytes", "Bytes", "bytes", 120, "On all tiles, or where you look"),
     Column("share", "Share", "share", 120, "Of all that is live there"),

@@ -39,7 +39,7 @@ STEP_COLUMNS = (
 )
 LIFETIME_COLUMNS = (
     Column("name", "Variable", "name", note="A variable that is not always live"),
-    Column("category_label", "Category", "text", 190, "What it is used for"),
+    Column("category_label", "Category", "text", 150, "What it is used for"),
     Column("bytes", "Bytes", "bytes", 110, "On all tiles"),
     Column("steps", "Steps", "number", 90, "At how many steps it is live"),
     Column("first_step", "From step", "number", 100, "The first step at which it is live"),
@@ -182,7 +182,7 @@ def moving(store: Store, chosen: Address, _theme: Theme) -> Element:
         return html.Div([_heading(store, chosen, steps), components.message(text)])
     frame["category"] = frame["category"].map(category_label)
     shown = components.filtered(frame, chosen.filter)
-    parts = [Column("name", "Variable", "name"), Column("category", "Category", "text", 200),
+    parts = [Column("name", "Variable", "name"), Column("category", "Category", "text", 150),
              *_step_columns(steps, "bytes")]  # fmt: skip
     if len(steps) == 1:
         parts.append(Column("share", "Share", "share", 120, "Of all that comes and goes there"))

@@ -57,7 +57,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     ),
     VARIABLES: (
         Column("name", "Variable", "name", note="A variable, by its debug name"),
-        Column("category", "Category", "text", 190, "What it is used for"),
+        Column("category", "Category", "text", 150, "What it is used for"),
         Column("type", "Type", "text", 90, "Of its elements"),
         Column("shape", "Shape", "text", 120, "The size of each dimension"),
         Column("bytes", "Bytes", "bytes", 110, "Those not live together may share a place"),
@@ -68,7 +68,7 @@ ADDRESS_COLUMNS = (
     Column("end", "End", "number", 100, "Where it ends"),
     Column("bytes", "Bytes", "bytes", 100, "Its length"),
     Column("words", "What", "name", note="The variable, or a gap"),
-    Column("category", "Category", "text", 190, "What it is used for"),
+    Column("category", "Category", "text", 150, "What it is used for"),
     Column("region", "Region", "text", 130, "Which kind of memory it lies in"),
     Column("live", "Live at steps", "text", 140, "From the first to the last"),
     Column("shares", "Overlaps", "number", 100, "Other pieces at its place, live at other times"),

@@ -193,7 +193,7 @@ def _grid(tree: Frame, *, executed: bool) -> Element:
         components.column_definition(column) | {"sortable": False}
         for column in components.widened(columns, largest)
     ]
-    definitions[0] |= {"cellRenderer": "ProgramLine", "minWidth": 280, "tooltipField": "name"}
+    definitions[0] |= {"cellRenderer": "ProgramLine", "minWidth": 340, "tooltipField": "name"}
     return dag.AgGrid(
         id=GRID,
         rowModelType="infinite",

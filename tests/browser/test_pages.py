@@ -15,7 +15,7 @@ from tests.browser.waiting import at, box_of, hover, in_address, named, not_in_a
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 PAGES = {
-    "/": "6 reports and 1 host trace under the paths given.",
+    "/": "7 reports and 1 host trace under the paths given.",
     "/summary": "Fits: the fullest tile (tile 0) uses 1.0 kB of 2.0 kB (50.8 %).",
     "/memory": "Fits: the fullest tile (tile 0) uses 1.0 kB of 2.0 kB (50.8 %).",
     "/insights": "Fits: the fullest tile (tile 0) uses 1.0 kB of 2.0 kB (50.8 %).",
