@@ -106,7 +106,7 @@ def compile_programs(
     kept = frozen(graph)
     compiled = compile_graph(kept, listed, instrumentation_of(chosen))
     tell(STAGES, STAGES)
-    return Executable(kept, listed, dict(options or {}), compiled)
+    return Executable(kept, listed, dict(engine_options.OptionFlags(options or {})), compiled)
 
 
 def check_memory(

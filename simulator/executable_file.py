@@ -64,7 +64,7 @@ def read(stream: BinaryIO) -> object:
         line = stream.readline(LONGEST_HEADER)
         header = json.loads(line)
         kind, size, check = header.pop("kind"), int(header["bytes"]), header["crc32"]
-    except (TypeError, AttributeError, ValueError, KeyError):
+    except (TypeError, AttributeError, ValueError, KeyError, OverflowError):
         raise PoplarError("executable: this is no file of an executable") from None
     if not isinstance(line, bytes) or kind != KIND:
         raise PoplarError("executable: this is no file of an executable")
@@ -73,7 +73,10 @@ def read(stream: BinaryIO) -> object:
             raise PoplarError(
                 f"executable: made with {what} {header.get(what)}, this is {ours}; compile it anew"
             )
-    body = stream.read(size)
+    try:
+        body = stream.read(size)
+    except (MemoryError, OverflowError, ValueError):  # no size that a file can have
+        body = b""
     if len(body) != size or zlib.crc32(body) != check:
         raise PoplarError(f"executable: the file is damaged; {len(body):,} of {size:,} bytes")
     try:
@@ -96,6 +99,8 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, item: Any) -> Any:
         if isinstance(item, FunctionType) and not _has_name(item):
             return _function, _place(item)
+        if isinstance(item, type) and "<locals>" in item.__qualname__:
+            raise pickle.PicklingError(f"{item.__qualname__} is defined inside a function")
         return NotImplemented
 
 

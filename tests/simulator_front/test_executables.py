@@ -106,6 +106,8 @@ print(engine.readTensor("sum"))
         (lambda body: b"", "this is no file of an executable"),
         (lambda body: b"{}\n", "this is no file of an executable"),
         (lambda body: b"\x80\x04N." * 100, "this is no file of an executable"),
+        (lambda body: b'{"kind": 1, "bytes": Infinity, "crc32": 0}\n', "no file of an executable"),
+        (lambda body: body.replace(b'"bytes": ', b'"bytes": 9999999999999999', 1), "is damaged"),
         (lambda body: body[:-9], "the file is damaged"),
         (lambda body: body[:-9] + b"123456789", "the file is damaged"),
         (lambda body: body.replace(b'"Python": "3', b'"Python": "2', 1), "made with Python 2"),
@@ -127,7 +129,7 @@ def test_what_cannot_be_kept_is_named():
     x = graph.addVariable(INT, [1], poplar.VariableMappingMethod.LINEAR, "x")
     graph.setPerfEstimate(graph.addVertex(compute_set, Local, {"values": x}, tile=0), 1)
     executable = poplar.compileGraph(graph, program.Execute(compute_set))
-    with pytest.raises(PoplarError, match="cannot be kept.*Local"):
+    with pytest.raises(PoplarError, match="cannot be kept: .*Local is defined inside a function"):
         kept(executable)
     with pytest.raises(PoplarError, match="no binary file"):
         poplar.compileGraph(*grow()).serialize(io.StringIO())
@@ -141,9 +143,9 @@ def test_a_kept_executable_needs_its_codelets(monkeypatch):
 
 
 def test_the_instrumentation_is_the_executables_and_its_options_the_engines_defaults(tmp_path):
-    given = {"debug.instrument": True, "autoReport.outputExecutionProfile": True}
-    executable = poplar.compileGraph(*grow(), given)
-    engine = poplar.Engine(executable, {"autoReport.directory": tmp_path})
+    given = {"debug.instrument": True, "autoReport.directory": tmp_path}
+    file = io.BytesIO(kept(poplar.compileGraph(*grow(), given)))
+    engine = poplar.Engine(Executable.deserialize(file), {"autoReport.all": True})
     ran(engine)
     assert engine.getExecutionProfile()["profilerMode"] == "COMPUTE_SETS"
     assert len(openReport(tmp_path).execution.runs) == 1
