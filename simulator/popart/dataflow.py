@@ -12,14 +12,15 @@ import numpy as np
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
 
-KINDS = ("ALL", "EVERYN", "FINAL")
+KINDS = ("ALL", "EVERYN", "FINAL", "SUM")
+ONCE = ("FINAL", "SUM")  # those that come at the end of a step
 
 
 @dataclass(frozen=True, slots=True)
 class AnchorReturnType:
     """Which batches of a step give a tensor back: ALL, every n-th (EVERYN, n), or the FINAL one.
 
-    Newer versions of PopART write them All, EveryN and Final.
+    SUM gives the sum of all. Newer versions of PopART write them All, EveryN and Final.
     """
 
     kind: str
@@ -44,7 +45,7 @@ class AnchorReturnType:
 
     def count(self, batches: int) -> int:
         """Tell how many values a step of so many batches gives."""
-        return {"ALL": batches, "EVERYN": batches // self.period, "FINAL": 1}[self.kind]
+        return {"ALL": batches, "EVERYN": batches // self.period, "FINAL": 1, "SUM": 1}[self.kind]
 
 
 Anchors = Mapping[str, AnchorReturnType] | Iterable[str]

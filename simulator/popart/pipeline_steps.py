@@ -14,7 +14,7 @@ from simulator.graph.tensor import Tensor
 from simulator.popart.dataflow import DataFlow
 from simulator.popart.lowering import Lowering
 from simulator.popart.pipeline import Pipeline
-from simulator.popart.programs import Programs, device_to_host, host_to_device
+from simulator.popart.programs import Programs, add_anchor, host_to_device
 
 Fired = frozenset[int]  # which of the anchors that come every so many batches
 
@@ -148,11 +148,10 @@ def cycles_of(
     compute: Steps,
     tensors: tuple[Mapping[str, Tensor], Mapping[str, Tensor]],
     flow: DataFlow,
-) -> tuple[Cycles, list[Program]]:
+) -> Cycles:
     """Give the cycles of a pipeline from the tensors of inputs and anchors.
 
-    Also the copies of the anchors that leave when all batches are done. What is no pipeline has one
-    stage, `compute`.
+    What is no pipeline has one stage, `compute`.
     """
     pipeline = lowering if isinstance(lowering, Pipeline) else None
     stages = pipeline.stages if pipeline else [compute]
@@ -170,17 +169,14 @@ def cycles_of(
         if tensor.numElements():
             made.inputs[name], copy = host_to_device(graph, "input", name, tensor)
             cycles.inputs[(pipeline and pipeline.stage_of(name)) or 0].append(copy)
-    last: list[Program] = []
     for name, tensor in anchors.items():
-        if not tensor.numElements():
+        each = add_anchor(made, graph, name, tensor, flow) if tensor.numElements() else None
+        if each is None:
             continue
-        made.anchors[name], back = device_to_host(graph, "anchor", name, tensor)
         kind = flow.art(name)
         stage = pipeline.stage_with(name, tensor) if pipeline else 0
-        if kind.id() == "FINAL":
-            last.append(back)
-        elif kind.id() == "EVERYN" and kind.rp() > 1:
-            cycles.every.append((stage, kind.rp(), back))
+        if kind.id() == "EVERYN" and kind.rp() > 1:
+            cycles.every.append((stage, kind.rp(), each))
         else:
-            cycles.anchors[stage].append(back)
-    return cycles, last
+            cycles.anchors[stage].append(each)
+    return cycles

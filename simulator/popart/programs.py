@@ -9,11 +9,12 @@ from simulator.graph.graph import Graph
 from simulator.graph.program import Call, Copy, Program, Repeat
 from simulator.graph.program import Sequence as Steps
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import UNSIGNED_INT
+from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT
 from simulator.popart.arrangement import in_memory_order
-from simulator.popart.dataflow import DataFlow
+from simulator.popart.dataflow import ONCE, DataFlow
+from simulator.popart.errors import popart_exception
 from simulator.popart.ir import Ir
-from simulator.poplibs import poprand
+from simulator.poplibs import popops, poprand
 from simulator.poplibs.popsys import cycleCount
 
 DRAWS = ("Dropout",)  # operators that draw random numbers
@@ -31,7 +32,8 @@ class Programs:
     weights_in: dict[str, str] = field(default_factory=dict)
     weights_out: dict[str, str] = field(default_factory=dict)
     weights: dict[str, Tensor] = field(default_factory=dict)
-    rates: dict[str, str] = field(default_factory=dict)
+    begin: Steps = field(default_factory=lambda: Steps(name="begin"))  # of a step
+    last: list[Program] = field(default_factory=list)  # of a step: anchors that come once
 
     def number(self, name: str) -> int:
         """Give the number by which an engine runs a program."""
@@ -97,25 +99,43 @@ def add_inputs(made: Programs, graph: Graph, inputs: Mapping[str, Tensor], prog:
             prog.add(copy)
 
 
+def add_anchor(
+    made: Programs, graph: Graph, name: str, tensor: Tensor, flow: DataFlow
+) -> Program | None:
+    """Add an anchor; give what each of its batches does for it, None for the last one's.
+
+    A sum begins with zero in every step. Raises popart_exception for what cannot be added.
+    """
+    kind = flow.art(name).id()
+    source, each = tensor, None
+    if kind == "SUM":
+        if tensor.dtype not in (FLOAT, HALF, INT, UNSIGNED_INT):
+            raise popart_exception(f"anchor {name!r}: {tensor.dtype} cannot be summed")
+        label, each = f"{name}/Sum", Steps(name=f"{name}/Sum")
+        source = graph.clone(tensor, label)
+        popops.zero(graph, source, made.begin, label)
+        popops.addInPlace(graph, source, tensor, each, label)
+    made.anchors[name], copy = device_to_host(graph, "anchor", name, source)
+    if kind not in ONCE:
+        return copy
+    made.last.append(copy)
+    return each
+
+
 def add_run(
     made: Programs, graph: Graph, body: Steps, anchors: Mapping[str, Tensor], flow: DataFlow
 ) -> None:
     """Add the program of a step: all batches, with each anchor where it is wanted."""
     copies: dict[int, list[Program]] = {}
-    last: list[Program] = []
     for name, tensor in anchors.items():
-        if not tensor.numElements():
-            continue
-        made.anchors[name], copy = device_to_host(graph, "anchor", name, tensor)
-        kind = flow.art(name)
-        if kind.id() == "FINAL":
-            last.append(copy)
-        else:
-            copies.setdefault(kind.rp() if kind.id() == "EVERYN" else 1, []).append(copy)
+        each = add_anchor(made, graph, name, tensor, flow) if tensor.numElements() else None
+        if each is not None:
+            kind = flow.art(name)
+            copies.setdefault(kind.rp() if kind.id() == "EVERYN" else 1, []).append(each)
     body.children.extend(copies.pop(1, ()))
     batches = flow.batchesPerStep()
     step = _steps(graph, body, batches, copies)
-    made.programs[RUN] = Steps(step, last, name=RUN)
+    made.programs[RUN] = Steps(made.begin, step, made.last, name=RUN)
 
 
 def _steps(

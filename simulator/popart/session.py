@@ -16,7 +16,7 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.popart import dot, reports
 from simulator.popart import programs as parts
-from simulator.popart.dataflow import DataFlow, PyStepIO, PyStepIOCallback
+from simulator.popart.dataflow import ONCE, DataFlow, PyStepIO, PyStepIOCallback
 from simulator.popart.devices import DeviceInfo
 from simulator.popart.errors import popart_exception
 from simulator.popart.gradients import PREFIX
@@ -170,13 +170,13 @@ class InferenceSession(Weights, Reports):
         parts.add_weights(made, graph, {**weights, **self._kept})
         if isinstance(lowering, Pipeline) or factor > 1:
             lowering.finish(begin)
-            cycles, last = cycles_of(made, graph, lowering, compute, (inputs, anchors), self._flow)
+            cycles = cycles_of(made, graph, lowering, compute, (inputs, anchors), self._flow)
             steps = (
                 cycles.of_batches(batches)
                 if not self._accumulates
                 else cycles.accumulated(batches, factor, *self._around)
             )
-            made.programs[parts.RUN] = Program(begin, steps, last, name=parts.RUN)
+            made.programs[parts.RUN] = Program(begin, made.begin, steps, made.last, name=parts.RUN)
         else:
             parts.add_inputs(made, graph, inputs, body)
             body.children.extend(compute.children)
@@ -260,7 +260,7 @@ class InferenceSession(Weights, Reports):
     def initAnchorArrays(self) -> dict[str, Array]:
         """Make an array for each anchor: [batches, micro-batches, replicas, *shape].
 
-        Of these three there is none that is one; of a FINAL one there are replicas alone.
+        Of these three there is none that is one; of a FINAL one and a SUM there are replicas alone.
         """
         made = {}
         for name in self._flow.anchors():
@@ -270,7 +270,7 @@ class InferenceSession(Weights, Reports):
 
     def _anchor_shape(self, name: str) -> tuple[int, ...]:
         batches, kind = self._flow.batchesPerStep(), self._flow.art(name)
-        final = kind.id() == "FINAL"
+        final = kind.id() in ONCE
         of_batches = (kind.count(batches),) if batches > 1 and not final else ()
         copies = (1 if final else self._options.factor, self._options.replicas)
         return (*of_batches, *(n for n in copies if n > 1), *self._ir.infos[name].dims)

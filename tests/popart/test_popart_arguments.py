@@ -67,7 +67,10 @@ def test_infos_of_arrays_and_names_agree() -> None:
         (lambda: popart.TensorInfo("FLOAT", 3), "shape 3; a list of sizes"),
         (lambda: popart.TensorInfo("FLOAT", [-1]), "sizes cannot be negative"),
         (lambda: popart.TensorInfo(np.array(["a"])), "an array of <U1"),
-        (lambda: popart.AnchorReturnType("SOME"), "'SOME'; it must be one of ALL, EVERYN, FINAL"),
+        (
+            lambda: popart.AnchorReturnType("SOME"),
+            "'SOME'; it must be one of ALL, EVERYN, FINAL, SUM",
+        ),
         (lambda: popart.AnchorReturnType("EVERYN", 0), "n is 0; at least 1"),
         (lambda: popart.DataFlow(0, []), "0 batches a step; at least 1"),
         (lambda: popart.DataFlow(2, {"a": "ALL"}), "anchor 'a' is 'ALL'; an AnchorReturnType"),

@@ -191,6 +191,40 @@ def test_rows_are_chosen_by_unsigned_indices_and_lstms_know_their_size() -> None
     assert found[y].tolist() == W[[3, 1]].tolist()
 
 
+@pytest.mark.parametrize(("ipus", "factor"), [(1, 1), (1, 3), (2, 1), (2, 3)])
+def test_a_sum_is_of_all_batches_and_micro_batches_of_a_step(ipus: int, factor: int) -> None:
+    builder = popart.Builder()
+    x = y = builder.addInputTensor(popart.TensorInfo("FLOAT", [4]))
+    for ipu in range(ipus):
+        with builder.virtualGraph(ipu):
+            w = builder.addInitializedInputTensor(np.ones(4, np.float32))
+            y = builder.aiOnnx.mul([y, w])
+    with builder.virtualGraph(ipus - 1):
+        loss = builder.aiGraphcore.identityloss([y], popart.ReductionType.Sum)
+    kinds = {y: popart.AnchorReturnType("Sum"), loss: popart.AnchorReturnType("ALL")}
+    options = popart.SessionOptions(
+        enableGradientAccumulation=factor > 1, accumulationFactor=factor, enablePipelining=ipus > 1
+    )
+    session = popart.TrainingSession(
+        builder.getModelProto(), popart.DataFlow(5, kinds), loss, popart.ConstSGD(0.0),
+        tiny(ipus), userOptions=options,
+    )  # fmt: skip
+    session.prepareDevice()
+    session.weightsFromHost()
+    xs = RANDOM.normal(size=(5 * factor, 4)).astype(np.float32)
+    for _ in range(2):  # each step begins with zero
+        found = ran(session, **{x: xs})
+        np.testing.assert_allclose(found[y], xs.sum(axis=0), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(found[loss].reshape(-1), xs.sum(axis=1), rtol=1e-4, atol=1e-5)
+
+
+def test_truths_have_no_sum() -> None:
+    proto = model([node("Not", "x", "y")], {"x": [4]}, ["y"])
+    proto.graph.input[0].type.tensor_type.elem_type = 9  # BOOL
+    with pytest.raises(popart.popart_exception, match="anchor 'y': bool cannot be summed"):
+        ready(proto, {"y": popart.AnchorReturnType("SUM")})
+
+
 def test_a_model_is_made_of_halves() -> None:
     transformer = popart.GraphTransformer(PROTO)
     transformer.convertFloatsToHalfs()
