@@ -1,8 +1,10 @@
 """Executables: compiled once, run by several engines, kept in a file."""
 
 import io
+import json
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -140,6 +142,15 @@ def test_a_kept_executable_needs_its_codelets(monkeypatch):
     monkeypatch.delattr(sys.modules[__name__], "Grow")
     with pytest.raises(PoplarError, match="Grow of .* is not known; import what defines"):
         Executable.deserialize(io.BytesIO(body))
+
+
+def test_a_file_names_nothing_that_a_module_of_the_simulator_imports():
+    name = b"importlib.import_module"
+    body = b"\x80\x04\x8c\x19simulator.executable_file\x8c" + bytes([len(name)]) + name + b"\x93."
+    header = json.loads(kept(poplar.compileGraph(*grow())).splitlines()[0])
+    header |= {"bytes": len(body), "crc32": zlib.crc32(body)}
+    with pytest.raises(PoplarError, match="import_module of simulator.executable_file is not know"):
+        Executable.deserialize(io.BytesIO(json.dumps(header).encode() + b"\n" + body))
 
 
 def test_the_instrumentation_is_the_executables_and_its_options_the_engines_defaults(tmp_path):
