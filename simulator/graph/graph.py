@@ -23,7 +23,6 @@ from simulator.graph.streams import HostAccess, RemoteBuffer, ReplicatedStreamMo
 from simulator.graph.target import Target, checked_target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import (
-    UNSIGNED_INT,
     Array,
     IntArray,
     Type,
@@ -212,13 +211,15 @@ class Graph:
 
     def addReplicationIndexConstant(self, name: str = "replicationIndex") -> Tensor:
         """Add a constant that holds the number of its replica: 0, 1, ..."""
-        number = self.addConstant(UNSIGNED_INT, [], 0, name)
-        self.replication_indexes.append(views.everywhere(number))
-        return number
+        return variables.replica_number(self, name)
 
     def clone(self, tensor: Tensor, name: str = "", dtype: Type | None = None) -> Tensor:
-        """Add a variable of the same shape, order in memory and mapping, maybe of another type."""
-        return variables.clone(self, tensor, name, dtype)
+        """Add a variable of the same shape, order and mapping; `clone(type, t, name)` of a type."""
+        return variables.clone(self, *variables.type_last(tensor, name, dtype))
+
+    def cloneN(self, tensor: Tensor, N: int, name: str = "", dtype: Type | None = None) -> Tensor:
+        """Add N variables as `clone` does, `cloneN(type, t, N, name)` too; stack them."""
+        return variables.clone_n(self, *variables.type_last(tensor, N, name, dtype))
 
     def _add(self, dtype: Type, shape: tuple[int, ...], values: Array | None, name: str) -> Tensor:
         variable = variables.new_variable(self, dtype, shape, values, name or "<anon>")
@@ -235,8 +236,7 @@ class Graph:
 
     def variable_at(self, byte: int) -> Variable:
         """Find the variable that holds a byte of the arena."""
-        begins, ends = self.variable_bounds()
-        return self.variables[int(np.flatnonzero((begins <= byte) & (byte < ends))[0])]
+        return self.variables[int(np.searchsorted(self.variable_bounds()[0], byte, "right")) - 1]
 
     # Tile mapping
     def setTileMapping(self, what: Tensor | VertexRef, tile: int | TileIntervals) -> None:

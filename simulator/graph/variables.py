@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from simulator.graph.errors import PoplarError
 from simulator.graph.intervals import as_int64
-from simulator.graph.tensor import Tensor
-from simulator.graph.types import Array, IntArray, Type, checked_values, element_count
+from simulator.graph.tensor import Tensor, concat
+from simulator.graph.types import UNSIGNED_INT, Array, IntArray, Type, checked_values, element_count
 from simulator.graph.validate import check_writable
 from simulator.graph.views import everywhere
 
@@ -97,6 +97,27 @@ def clone(graph: Graph, tensor: Tensor, name: str, dtype: Type | None) -> Tensor
     elements = np.empty(len(order), dtype=np.int64)
     elements[order] = first + np.arange(len(order))
     return copy.view(elements.reshape(tensor.shape))
+
+
+def clone_n(graph: Graph, tensor: Tensor, count: int, name: str, dtype: Type | None) -> Tensor:
+    """Add so many clones of a tensor; give them along a new first dimension."""
+    if not isinstance(count, int | np.integer) or count < 1:
+        raise PoplarError(f"{name or 'cloneN'}: N is {count!r}; at least 1 is needed")
+    return concat([clone(graph, tensor, name, dtype).expand([0]) for _ in range(count)])
+
+
+def type_last(first: Any, *others: Any) -> tuple[Any, ...]:
+    """Put a type that stands before a tensor, as in C++, behind the name that then comes last."""
+    if not isinstance(first, Type):
+        return first, *others
+    return *others[:-1], others[-1] or "", first
+
+
+def replica_number(graph: Graph, name: str) -> Tensor:
+    """Add a constant that holds the number of its replica."""
+    number = graph.addConstant(UNSIGNED_INT, [], 0, name)
+    graph.replication_indexes.append(everywhere(number))
+    return number
 
 
 @dataclass(slots=True)

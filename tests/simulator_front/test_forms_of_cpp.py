@@ -93,6 +93,22 @@ def test_a_convolutions_types_may_both_stand_before_its_sizes():
     assert two.getOutputFieldShape() == (6, 6)
 
 
+def test_clones_take_their_type_first_too():
+    values = Values()
+    graph, x = values.graph, values.tensor([[1.5, 2.0]], dtype=HALF)
+    graph.setTileMapping(x, 3)
+    for made in (graph.clone(FLOAT, x, "c"), graph.clone(x, "c", FLOAT), graph.clone(FLOAT, x)):
+        assert (made.dtype, made.shape) == (FLOAT, (1, 2))
+        assert graph.getTileMapping(made) == graph.getTileMapping(x)
+    for stack in (graph.cloneN(FLOAT, x, 3, "n"), graph.cloneN(x, 3, "n", FLOAT)):
+        assert (stack.dtype, stack.shape) == (FLOAT, (3, 1, 2))
+        assert graph.getTileMapping(stack[2]) == graph.getTileMapping(x)
+    popops.castWithOutput(graph, x, stack[1], values.program)
+    assert values.run().read(stack[1]).tolist() == [[1.5, 2.0]]
+    with pytest.raises(PoplarError, match="N is 0; at least 1 is needed"):
+        graph.cloneN(x, 0)
+
+
 def test_a_scalar_is_mapped_in_place():
     values = Values()
     x = values.tensor(np.float32(3.0), dtype=FLOAT)

@@ -8,6 +8,7 @@ from simulator.poplibs.popops import expr as expr
 from simulator.poplibs.popops import padding as padding
 from simulator.poplibs.popops import rearrange as rearrange
 from simulator.poplibs.popops.cast import cast as cast
+from simulator.poplibs.popops.cast import castWithOutput as castWithOutput
 from simulator.poplibs.popops.cumulative_sum import cumSum as cumSum
 from simulator.poplibs.popops.dynamic_slice import dynamicSlice as dynamicSlice
 from simulator.poplibs.popops.dynamic_slice import dynamicSliceWithOutput as dynamicSliceWithOutput

@@ -50,6 +50,14 @@ def cast(
     return cast_into(graph, a, checked_type(dtype, "cast"), prog, debugContext, None)
 
 
+@library_call("POPOPS")
+def castWithOutput(
+    graph: Graph, src: Tensor, dst: Tensor, prog: Sequence, debugContext: str = ""
+) -> None:
+    """Write a tensor's values in the type of another to that tensor."""
+    cast_into(graph, src, dst.dtype, prog, debugContext, dst)
+
+
 def cast_into(
     graph: Graph, a: Tensor, dtype: Type, prog: Sequence, context: str, out: Tensor | None
 ) -> Tensor:

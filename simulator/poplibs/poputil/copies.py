@@ -7,7 +7,7 @@ import numpy as np
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Sequence
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensor import Tensor
 from simulator.logging import library_call
 
 
@@ -24,7 +24,7 @@ def cloneN(graph: Graph, t: Tensor, N: int, debugContext: str = "") -> Tensor:
     """Add N variables laid out like a tensor; give them along a new first dimension."""
     if not isinstance(N, int | np.integer) or N < 1:
         raise poplibs_error(f"{debugContext or 'cloneN'}: N is {N!r}; at least 1 is needed")
-    return concat([graph.clone(t, debugContext).expand([0]) for _ in range(N)])
+    return graph.cloneN(t, N, debugContext)
 
 
 @library_call("POPUTIL")
