@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dash import ClientsideFunction, Dash, Input, Output, State, ctx, no_update
+from dash import ClientsideFunction, Dash, Input, Output, State, ctx, html, no_update
 from dash.exceptions import PreventUpdate
 
 from dashboard import (
@@ -215,7 +216,16 @@ def _page(store: Store, chosen: Address) -> Any:
     preferences.clocked(store, chosen.report)
     if page is None:
         return components.fault(f"{chosen.path}: no such page; choose one of the pages at the left")
-    return components.or_fault(_laid_out)(page, store, chosen)
+    return components.or_else(_laid_out, _same, partial(_faulty, page))(page, store, chosen)
+
+
+def _same(laid: Any) -> Any:
+    return laid
+
+
+def _faulty(page: Page, text: str) -> Any:
+    """Say below the name of a page why it cannot be shown."""
+    return html.Div([components.title(page.TITLE), components.fault(text)])
 
 
 def _laid_out(page: Page, store: Store, chosen: Address) -> Any:

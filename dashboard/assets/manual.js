@@ -31,6 +31,16 @@
     if (link) link.click();
   }
 
+  /** Help leads to what the chapter says of tabs where one was chosen. */
+  document.addEventListener("click", (event) => {
+    const help = event.target.closest(".page-help");
+    if (!help) return;
+    const link = new URL(help.href);
+    if (read("tab")) link.searchParams.set("section", "tabs");
+    else link.searchParams.delete("section");
+    help.setAttribute("href", link.pathname + link.search);
+  }, true);
+
   document.addEventListener("keydown", (event) => {
     if (window.location.pathname !== PATH || event.altKey || event.ctrlKey || event.metaKey) return;
     const { id, value } = event.target;

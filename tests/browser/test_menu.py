@@ -64,3 +64,15 @@ def test_help_leads_to_the_chapter_and_a_search_from_hit_to_hit(open_page: Opene
     expect(hits.last.locator("a.active")).to_be_visible()
     page.go_back()
     expect(hits.first.locator("a.active")).to_be_visible()
+
+
+@pytest.mark.parametrize(("link", "place"), [("/memory?tab=variables", "section=tabs"),
+                                             ("/memory", "chapter=memory")])  # fmt: skip
+def test_help_leads_to_the_tabs_where_one_is_chosen(
+    open_page: Opener, link: str, place: str
+) -> None:
+    page = open_page(link)
+    page.locator(".page-help").click()
+    in_address(page, "chapter=memory", place)
+    assert ("section=" in page.url) == ("section" in place)
+    expect(page.locator('[data-section="memory/tabs"]')).to_contain_text("Variables")
