@@ -119,7 +119,8 @@ def simulate() -> None:
     tilescope simulate PROGRAM.py [ARGS]... [--target PART] [--ipus N]
                        [--option KEY=VALUE]... [--out DIR]
     tilescope simulate MODEL.onnx [--target PART] [--ipus N] [--batch B] [--shape INPUT=1x3x8]...
-                       [--train] [--no-values] [--list-unsupported]
+                       [--train [--optimizer sgd|momentum|adam] [--recompute]]
+                       [--no-values] [--list-unsupported]
                        [--option KEY=VALUE]... [--out DIR]
 
     The file runs as the main program, unchanged, with ARGS as its arguments; put -- before ARGS
@@ -130,9 +131,11 @@ def simulate() -> None:
     code is the program's; 2 when it makes no Engine.
 
     An ONNX model runs once on random inputs (by tilescope[popart]); several IPUs share its nodes.
-    --batch is the first size of its inputs, --shape one input's; --train adds a loss and trains one
-    batch; with --no-values memory and cycles are found without values or weights;
-    --list-unsupported names all nodes that cannot be run, and ends with 1 if there are any.
+    --batch is the first size of its inputs, --shape one input's. --train adds a loss and trains one
+    batch; the optimizer decides what is kept for each weight, and --recompute makes what the way
+    back reads again instead of keeping it. With --no-values memory and cycles are found without
+    values or weights; --list-unsupported names all nodes that cannot be run, and ends with 1 if
+    there are any.
     """
 
 

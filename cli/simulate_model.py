@@ -27,7 +27,10 @@ def model_command(
     """Make the command that simulates a model."""
 
     def run_model(out: Path | None, option: tuple[str, ...], list_unsupported: bool,
-                  shape: tuple[str, ...], no_values: bool, **given: Any) -> int:  # fmt: skip
+                  shape: tuple[str, ...], no_values: bool, optimizer: str | None,
+                  **given: Any) -> int:  # fmt: skip
+        if (optimizer or given["recompute"]) and not given["train"]:
+            raise click.UsageError("--optimizer and --recompute are of a training: add --train")
         if not path.is_file():
             raise PvaError(path, "no such file", "give the path of an ONNX model")
         options = checked_options(option)
@@ -35,8 +38,12 @@ def model_command(
         from simulator.popart import simulate
 
         request = simulate.Request(
-            shapes=_shapes(shape), values=not no_values, options=options, **given
-        )
+            shapes=_shapes(shape), values=not no_values, options=options,
+            optimizer=optimizer or "sgd", **given,
+        )  # fmt: skip
+        if request.optimizer not in simulate.OPTIMIZERS:
+            known = ", ".join(simulate.OPTIMIZERS)
+            raise click.UsageError(f"--optimizer {optimizer}: not known; there are {known}")
         if list_unsupported:
             wrong = simulate.list_unsupported(path, request)
             for line in wrong:
@@ -64,6 +71,8 @@ def _with_options(command: click.Command) -> click.Command:
         click.option("--batch", type=click.IntRange(min=1), help="First size of every input."),
         click.option("--shape", multiple=True, metavar="INPUT=1x3x8", help="Shape of an input."),
         click.option("--train", is_flag=True, help="Train one batch, too."),
+        click.option("--optimizer", help="sgd, momentum or adam; sgd if not given."),
+        click.option("--recompute", is_flag=True, help="Compute again what the way back reads."),
         click.option("--no-values", is_flag=True, help="Find memory and cycles alone."),
         click.option("--list-unsupported", is_flag=True, help="Name what cannot be run."),
         click.option("--option", multiple=True, metavar="KEY=VALUE", help="Engine option."),

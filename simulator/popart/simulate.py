@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from simulator.popart.ir import ONNX, Ir
 from simulator.popart.losses import IdentityLoss, Loss, NllLoss, ReductionType
 from simulator.popart.lowering import Progress
 from simulator.popart.model_file import read_model, value_info
-from simulator.popart.optimizers import SGD
+from simulator.popart.names import RecomputationType
+from simulator.popart.optimizers import SGD, Adam, Optimizer
 from simulator.popart.session import InferenceSession
 from simulator.popart.session_options import SessionOptions
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
@@ -29,17 +30,29 @@ from simulator.runtime.without_values import OPTION as VALUES_OPTION
 
 RATE, SEED = 0.01, 1
 LOSS, LABELS = "loss", "labels"
+OPTIMIZERS: dict[str, Callable[[], Optimizer]] = {
+    "sgd": lambda: SGD(RATE),
+    "momentum": lambda: SGD(
+        {"defaultLearningRate": (RATE, False), "defaultMomentum": (0.9, False)}
+    ),
+    "adam": lambda: Adam({"defaultLearningRate": (RATE, False)}),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked for: the machine, the batch (None for the model's own), and what is run."""
+    """What is asked for: the machine, the batch (None for the model's own), and what is run.
+
+    `optimizer` and `recompute` count when it trains.
+    """
 
     target: str = "mk2"
     ipus: int = 1
     batch: int | None = None
     shapes: Mapping[str, Sequence[int]] | None = None
     train: bool = False
+    optimizer: str = "sgd"
+    recompute: bool = False
     values: bool = True
     options: Mapping[str, object] | None = None
 
@@ -82,7 +95,10 @@ def simulate_model(
     if request.train:
         losses = [loss_of(ir, shapes)]
         flow = DataFlow(1, [*outputs, LOSS])
-        given |= {"losses": losses, "optimizer": SGD(RATE), "deviceInfo": device}
+        if request.recompute:
+            options.autoRecomputation = RecomputationType.Standard
+        optimizer = OPTIMIZERS[request.optimizer]()
+        given |= {"losses": losses, "optimizer": optimizer, "deviceInfo": device}
         session = TrainingSession(source, flow, **given)
     else:
         session = InferenceSession(source, DataFlow(1, outputs), device, **given)

@@ -67,6 +67,47 @@ def test_training_names_its_loss(tmp_path: Path) -> None:
     assert names.str.contains("w/UpdateWeights").any()
 
 
+@pytest.mark.parametrize(("optimizer", "kept"), [("sgd", 0), ("momentum", 1), ("adam", 2)])
+def test_an_optimizer_keeps_its_tensors_for_each_weight(
+    tmp_path: Path, optimizer: str, kept: int
+) -> None:
+    out = tmp_path / "out"
+    done = simulated(small(tmp_path), out, "--train", "--no-values", "--optimizer", optimizer)
+    assert done.exit_code == 0, done.output
+    variables = openReport(out).frames.variables()
+    moments = variables[variables["name"].str.startswith("Accl")]
+    assert moments["bytes"].tolist() == [WEIGHTS.nbytes] * kept
+
+
+def test_recomputation_holds_less_at_once(tmp_path: Path) -> None:
+    layers = [node("MatMul", f"x{i} w", f"y{i}") for i in range(9)]
+    between = [node("Tanh", f"y{i}", f"x{i + 1}") for i in range(9)]
+    nodes = [made for pair in zip(layers, between, strict=True) for made in pair]
+    proto = model(nodes, {"x0": [512, 8]}, ["x9"], {"w": np.eye(8, dtype=np.float32)})
+    peaks = []
+    for option in ([], ["--recompute"]):
+        out = tmp_path / f"out{len(option)}"
+        done = simulated(saved(tmp_path, proto), out, "--train", "--no-values", *option)
+        assert done.exit_code == 0, done.output
+        steps = openReport(out).compilation.livenessProgramSteps
+        peaks.append(max(step.notAlwaysLiveMemory.bytes for step in steps))
+    assert peaks[1] < 0.75 * peaks[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--optimizer", "adam"], "--optimizer and --recompute are of a training: add --train"),
+        (["--train", "--optimizer", "adm"], "adm: not known; there are sgd, momentum, adam"),
+    ],
+)
+def test_an_optimizer_that_is_none_is_one_line(
+    tmp_path: Path, options: list[str], said: str
+) -> None:
+    done = simulated(small(tmp_path), tmp_path / "out", *options)
+    assert done.exit_code == 2 and said in done.stderr
+
+
 def test_without_values_nothing_is_computed(tmp_path: Path) -> None:
     done = simulated(small(tmp_path), tmp_path / "out", "--no-values")
     assert done.exit_code == 0 and "float32" not in done.stdout
