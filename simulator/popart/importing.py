@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from simulator.graph.types import Array
 from simulator.popart import folding, leniency
+from simulator.popart import import_checks as checks
 from simulator.popart.errors import popart_exception
 from simulator.popart.functions import body_of, function_of
 from simulator.popart.ir import GRAPHCORE, ONNX, Ir, Node
@@ -25,6 +26,7 @@ from simulator.popart.model_file import (
     tensor_values,
     value_info,
 )
+from simulator.popart.operators import loops
 from simulator.popart.operators.table import OPERATORS, infer_graphcore, unsupported
 from simulator.popart.ordering import in_order, names_of
 from simulator.popart.tensor_info import ELEMENT_TYPES, InputShapeInfo, TensorInfo, type_name
@@ -54,15 +56,27 @@ class Import:
         ]
 
 
-def import_graph(state: Import, graph: onnx.GraphProto, outer: Ir | None = None) -> Ir:
-    """Give the graph with types, shapes and constants; its faults go to `state.wrong`."""
+def import_graph(
+    state: Import,
+    graph: onnx.GraphProto,
+    outer: Ir | None = None,
+    given: Sequence[TensorInfo] = (),
+) -> Ir:
+    """Give the graph with types, shapes and constants; its faults go to `state.wrong`.
+
+    A body within a node has inputs of the types and shapes that are `given`.
+    """
     ir = Ir(graph.name or "graph")
     if outer is not None:  # a branch sees the tensors around it
         ir.infos.update(outer.infos)
         ir.constants.update(outer.constants)
         ir.weights.update(outer.weights)
     _add_stored(state, ir, graph, branch=outer is not None)
-    _add_inputs(state, ir, graph)
+    if given:
+        ir.inputs = [value.name for value in graph.input]
+        ir.infos |= dict(zip(ir.inputs, given, strict=False))
+    else:
+        _add_inputs(state, ir, graph)
     protos = in_order(graph, [*ir.infos], state.what)
     for proto, name in zip(protos, names_of(protos), strict=True):
         _add_node(state, ir, proto, name)
@@ -71,7 +85,7 @@ def import_graph(state: Import, graph: onnx.GraphProto, outer: Ir | None = None)
     if missing:
         raise popart_exception(f"{state.what}: output {missing[0]!r} is made by no node")
     if outer is None and not state.wrong:
-        _check_outputs(state, ir, graph)
+        checks.check_outputs(state.what, ir, graph)
     return ir
 
 
@@ -98,11 +112,11 @@ def _add_inputs(state: Import, ir: Ir, graph: onnx.GraphProto) -> None:
     for value in graph.input:
         what = f"{state.what}: input {value.name!r}"
         if value.name in ir.weights or value.name in ir.constants:
-            _check_stored(value, ir.infos[value.name], what)
+            checks.check_stored(value, ir.infos[value.name], what)
             continue
         if state.shapes.has(value.name):
             ir.infos[value.name] = state.shapes.get(value.name)
-            _check_given(value, ir.infos[value.name], what)
+            checks.check_given(value, ir.infos[value.name], what)
         else:
             kind, sizes = value_info(value, what)
             if not value.type.tensor_type.HasField("shape") or None in sizes:
@@ -112,39 +126,6 @@ def _add_inputs(state: Import, ir: Ir, graph: onnx.GraphProto) -> None:
                 )
             ir.infos[value.name] = TensorInfo(kind, [size for size in sizes if size is not None])
         ir.inputs.append(value.name)
-
-
-def _check_given(value: onnx.ValueInfoProto, info: TensorInfo, what: str) -> None:
-    """Raise popart_exception if InputShapeInfo gives another type or rank than the model has."""
-    if not value.type.WhichOneof("value"):
-        return
-    kind, sizes = value_info(value, what)
-    ranked = value.type.tensor_type.HasField("shape")
-    if kind != info.type or (ranked and len(sizes) != len(info.dims)):
-        shown = f"{kind} of {len(sizes)} dimensions" if ranked else kind
-        raise popart_exception(f"{what}: is {shown}; InputShapeInfo (--shape) gives {info}")
-
-
-def _check_stored(value: onnx.ValueInfoProto, info: TensorInfo, what: str) -> None:
-    kind, sizes = value_info(value, what)
-    same = len(sizes) == len(info.dims) or not value.type.tensor_type.HasField("shape")
-    fits = all(a in (None, b) for a, b in zip(sizes, info.dims, strict=False))
-    if kind != info.type or not same or not fits:
-        raise popart_exception(f"{what}: is {kind} {sizes}, its initialiser {info}")
-
-
-def _check_outputs(state: Import, ir: Ir, graph: onnx.GraphProto) -> None:
-    for value in graph.output:
-        what = f"{state.what}: output {value.name!r}"
-        if value.type.WhichOneof("value") is None:
-            continue
-        _, sizes = value_info(value, what)
-        info = ir.infos[value.name]
-        known = value.type.tensor_type.HasField("shape")
-        fits = len(sizes) == len(info.dims)
-        fits = fits and all(a in (None, b) for a, b in zip(sizes, info.dims, strict=True))
-        if known and not fits:
-            raise popart_exception(f"{what}: declared as {sizes}, comes out as {info}")
 
 
 # Nodes
@@ -173,8 +154,8 @@ def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
     node = Node(
         name, domain, proto.op_type, version, tuple(proto.input), tuple(proto.output), attributes
     )
-    if domain == ONNX and proto.op_type == "If" and node.key in OPERATORS:
-        node = _with_branches(state, ir, node)
+    if domain == ONNX and proto.op_type in ("If", "Loop") and node.key in OPERATORS:
+        node = _with_graphs(state, ir, node)
     reason = unsupported(node, ir)
     if reason:
         state.wrong.append(f"{what.removesuffix(')')}-{version}): {reason}")
@@ -249,13 +230,17 @@ def _version(domain: str, operator: str, opset: int) -> int:
         return opset
 
 
-def _with_branches(state: Import, ir: Ir, node: Node) -> Node:
-    """Replace the graphs of an If by their representations."""
-    branches = {
-        name: import_graph(state, value, ir) if isinstance(value, onnx.GraphProto) else value
+def _with_graphs(state: Import, ir: Ir, node: Node) -> Node:
+    """Replace the graphs within a node by their representations."""
+    given: list[TensorInfo] = []
+    if node.operator == "Loop":
+        carried = [ir.infos[name] for name in node.inputs[2:]]
+        given = [TensorInfo("INT64", []), TensorInfo("BOOL", []), *carried]
+    graphs = {
+        name: import_graph(state, value, ir, given) if isinstance(value, onnx.GraphProto) else value
         for name, value in node.attributes.items()
     }
-    return replace(node, attributes=branches)
+    return replace(node, attributes=graphs)
 
 
 def _inferred(
@@ -272,6 +257,8 @@ def _inferred(
             for output, inner in zip(node.outputs, branch.outputs, strict=True)
             if inner in branch.infos
         }
+    if isinstance(node.attributes.get("body"), Ir):
+        return loops.inferred(node, ir)
     domain = "" if node.domain == ONNX else node.domain
     if not onnx.defs.has(node.operator, state.opsets[node.domain], domain):
         return {}

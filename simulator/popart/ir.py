@@ -50,9 +50,14 @@ class Node:
         return [self.attributes[name] for name in names if name in self.attributes]
 
     @property
+    def graphs(self) -> list[Ir]:
+        """Give the graphs within: branches, or the body of a Loop."""
+        return [value for value in self.attributes.values() if isinstance(value, Ir)]
+
+    @property
     def reads(self) -> tuple[str, ...]:
-        """Name the tensors that the node and its branches read."""
-        return (*self.inputs, *(name for branch in self.branches for name in branch.captured()))
+        """Name the tensors that the node and the graphs within read."""
+        return (*self.inputs, *(name for graph in self.graphs for name in graph.captured()))
 
     def __str__(self) -> str:
         return f"node {self.name!r} ({self.kind})"
@@ -78,8 +83,8 @@ class Ir:
         return self.constants[name] if name in self.constants else self.weights.get(name)
 
     def captured(self) -> list[str]:
-        """Name what a branch reads of the graph around it."""
-        made = {name for node in self.nodes for name in node.outputs}
+        """Name what a graph within a node reads of that around it."""
+        made = {*self.inputs, *(name for node in self.nodes for name in node.outputs)}
         read = [*(name for node in self.nodes for name in node.reads), *self.outputs]
         return [name for name in dict.fromkeys(read) if name and name not in made]
 

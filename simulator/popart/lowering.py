@@ -174,12 +174,15 @@ class Lowering:
         whole = self.products if node.operator in ("MatMul", "Gemm") else self.options
         return {**whole, **noted} if noted else whole
 
-    def branch(self, ipu: int, ir: Ir, prog: Program) -> list[Tensor]:
-        """Add the nodes of a branch, which sees what stands around it; give its outputs."""
+    def branch(
+        self, ipu: int, ir: Ir, prog: Program, given: Mapping[str, Tensor] | None = None
+    ) -> list[Tensor]:
+        """Add the nodes of a graph within, which sees what stands around it; give its outputs."""
         own: dict[str, Any] = {
             name: dict(getattr(self, name)) for name in ("stored", "made", "copies")
         }
         inner = replace(self, ir=ir, home=ipu, placed={}, calls={}, inner={}, **own)
+        inner.made.update(given or {})
         inner.lower(prog)
         self.inner[id(ir)] = inner
         # What is stored in the graph around can be read by others; a branch's own names are not.

@@ -29,11 +29,11 @@ def _single(node: Node, ir: Ir, training: bool) -> bool:
 
 def _idle(node: Node, ir: Ir, training: bool) -> bool:
     """Tell what changes nothing: a dropout that is not trained, a view or cast to what it has."""
-    before, after = ir.infos[node.inputs[0]], ir.infos[node.outputs[0]] if node.outputs[0] else None
     if node.operator == "Dropout":
         return not training and len(node.inputs) < 3 and not any(node.outputs[1:])
-    same = after is not None and before == after
-    return same and node.operator in ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast")
+    if node.operator not in ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast"):
+        return False
+    return bool(node.outputs[0]) and ir.infos[node.inputs[0]] == ir.infos[node.outputs[0]]
 
 
 Test: TypeAlias = Callable[[Node, Ir, bool], bool]

@@ -13,7 +13,7 @@ from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor, broadcast_to
 from simulator.graph.types import FLOAT, INT, Array, Type
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import Ir, Node
+from simulator.popart.ir import Node
 from simulator.popart.tensor_info import TensorInfo
 from simulator.poplibs import popops, poputil
 from simulator.poplibs.popops.expr import Expr
@@ -31,9 +31,9 @@ class Call:
     """A node's inputs (None where not given or only known), and where its operations go.
 
     `known` are the values of inputs that are known before the program runs; `options` are those of
-    convolutions. `lower_graph` lowers the nodes of a branch to a program. In training `needed`
-    tells the inputs whose gradient is wanted, `saved` is what the forward pass leaves for it;
-    `again` says that the node has been computed already, and is for the backward pass.
+    convolutions. `lower_graph` lowers a graph within to a program, given its inputs. In training
+    `needed` tells the inputs whose gradient is wanted, `saved` is what the forward pass leaves for
+    it; `again` says that the node has been computed already, and is for the backward pass.
     """
 
     graph: Graph
@@ -44,7 +44,7 @@ class Call:
     outputs: list[TensorInfo]
     known: list[Array | None]
     options: Mapping[str, object]
-    lower_graph: Callable[[Ir, Program], list[Tensor]]
+    lower_graph: Callable[..., list[Tensor]]
     training: bool = False
     needed: list[bool] = field(default_factory=list)
     saved: tuple[Any, ...] = ()

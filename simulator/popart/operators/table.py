@@ -16,6 +16,7 @@ from simulator.popart.operators import (
     elementwise,
     fields,
     gru,
+    loops,
     losses,
     norms,
     products,
@@ -233,6 +234,7 @@ _LAYERS = {
     "LRN": _row("1 13", fields.local_response),
     "LSTM": replace(_row("1 7 14 22", recurrent.onnx_lstm), lacks=_unknown_activation),
     "LayerNormalization": replace(_row("17", norms.layer_norm), lacks=_wide_scale),
+    "Loop": replace(_row(f"1 11 13 16 19 {_VIEW}", loops.loop), lacks=loops.lacks),
     "MatMul": replace(
         _row("1 9 13", products.mat_mul),
         layouts={0: products.mat_mul_input(0), 1: products.mat_mul_input(1)},
