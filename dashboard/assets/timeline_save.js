@@ -2,6 +2,8 @@
 (function () {
   "use strict";
 
+  const SHARP = 2; // dots a pixel of an image, as plots have them
+
   // Controls and halves of letters stand in no XML, and a drawing with one would not open.
   const written = (text) => text.toWellFormed().replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd");
   const escaped = (text) => written(text).replace(/[&<>"]/g, (letter) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[letter]);
@@ -88,12 +90,13 @@
       return save(new Blob([drawing.text(colours.tokens.surface, colours.font)], { type: "image/svg+xml" }), kind);
     }
     const copy = document.createElement("canvas");
-    copy.width = timeline.canvas.width;
-    copy.height = timeline.canvas.height;
+    copy.width = width * SHARP;
+    copy.height = tall * SHARP;
     const context = copy.getContext("2d");
+    context.scale(SHARP, SHARP);
     context.fillStyle = colours.tokens.surface;
-    context.fillRect(0, 0, copy.width, copy.height);
-    context.drawImage(timeline.canvas, 0, 0);
+    context.fillRect(0, 0, width, tall);
+    window.tilescope.paint.drawInto(context, timeline, width, tall, timeline.scroller.scrollTop);
     copy.toBlob((blob) => save(blob, kind));
   }
 

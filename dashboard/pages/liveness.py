@@ -155,3 +155,6 @@ def register(app: Dash, store: Store) -> None:
         downloads.offer(app, identifier, frame)
     downloads.offer(app, "liveness", curve_of)
     downloads.offer(app, "liveness-steps-side-by-side", tabs.steps_frame)
+    downloads.offer(app, "liveness-tiles", tabs.tiles_frame)
+    downloads.offer(app, "liveness-vertices", tabs.vertices_frame)
+    downloads.offer(app, "liveness-cycles", tabs.cycles_frame)

@@ -217,23 +217,27 @@ def always_frame(store: Store, chosen: Address) -> Frame:
 
 def over_tiles(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Show how evenly the chosen tiles, or all, share what is live at the chosen steps."""
-    report = store.report(chosen.report)
-    steps = compared_steps(store, chosen)
+    count = len(chosen.tiles)
+    of = f"the {count:,} tiles chosen" if count > 1 else "all tiles; type several above for those"
+    note = html.P(f"Live bytes of a tile, the always-live with them, of {of}.", className="note")
+    head = _heading(store, chosen, compared_steps(store, chosen), "liveness-tiles")
+    table = components.table("liveness-tiles", tiles_frame(store, chosen), TILE_COLUMNS)
+    return html.Div([head, note, table])
+
+
+def tiles_frame(store: Store, chosen: Address) -> Frame:
+    """Give how evenly tiles share what is live at each chosen step."""
+    report, steps = store.report(chosen.report), compared_steps(store, chosen)
     tiles = chosen.tiles if len(chosen.tiles) > 1 else ()
     frame = live_steps.live_over_tiles(report, steps=steps, tiles=tiles)
-    frame["name"] = named(frame)
-    of = f"the {len(tiles):,} tiles chosen" if tiles else "all tiles; type several above for those"
-    note = html.P(f"Live bytes of a tile, the always-live with them, of {of}.", className="note")
-    head = _heading(store, chosen, steps)
-    return html.Div([head, note, components.table("liveness-tiles", frame, TILE_COLUMNS)])
+    return frame.assign(name=named(frame))
 
 
 def vertices(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Show which vertices the chosen steps run."""
-    report = store.report(chosen.report)
     steps = compared_steps(store, chosen)
-    frame = live_steps.vertices_at_steps(report, steps=steps)
-    head = _heading(store, chosen, steps)
+    frame = vertices_frame(store, chosen)
+    head = _heading(store, chosen, steps, "liveness-vertices" if len(frame) else "")
     if not len(frame):
         hint = (
             "Choose a step that runs a compute set: those of type OnTileExecute in the tab Steps."
@@ -244,15 +248,17 @@ def vertices(store: Store, chosen: Address, _theme: Theme) -> Element:
     return html.Div([head, components.table("liveness-vertices", frame, columns)])
 
 
+def vertices_frame(store: Store, chosen: Address) -> Frame:
+    """Give which vertices the chosen steps run."""
+    steps = compared_steps(store, chosen)
+    return live_steps.vertices_at_steps(store.report(chosen.report), steps=steps)
+
+
 def cycles(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Show what the chosen steps cost, with the steps inside them."""
-    report = store.report(chosen.report)
-    import pandas as pd
-
-    steps = compared_steps(store, chosen)
-    parts = [live_steps.cycle_estimates(report, step=step) for step in steps]
-    frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
-    head = _heading(store, chosen, steps)
+    frame = cycles_frame(store, chosen)
+    data = "liveness-cycles" if len(frame) else ""
+    head = _heading(store, chosen, compared_steps(store, chosen), data)
     if not len(frame):
         text = "No compute set and no exchange runs at this step."
         return html.Div([head, components.message(text)])
@@ -260,6 +266,15 @@ def cycles(store: Store, chosen: Address, _theme: Theme) -> Element:
     slowest = units.cycles_in_words(float(frame["cycles"].max()))
     note = html.P(f"Estimated, once each; the longest takes {slowest}.", className="note")
     return html.Div([head, note, components.table("liveness-cycles", frame, CYCLE_COLUMNS)])
+
+
+def cycles_frame(store: Store, chosen: Address) -> Frame:
+    """Give what the chosen steps cost, with the steps inside them."""
+    import pandas as pd
+
+    report, steps = store.report(chosen.report), compared_steps(store, chosen)
+    parts = [live_steps.cycle_estimates(report, step=step) for step in steps]
+    return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
 
 
 def lifetimes(store: Store, chosen: Address, _theme: Theme) -> Element:

@@ -78,6 +78,14 @@ def test_callers_are_saved_where_they_are_shown(served: Any) -> None:
     assert outermost[["label", "count", "self_time"]].to_numpy().tolist() == [["b", 3, 35]]
 
 
+@pytest.mark.parametrize(
+    ("tab", "told"), [("tiles", "mean"), ("vertices", "vertex_type"), ("cycles", "cycles")]
+)
+def test_each_table_of_the_chosen_steps_is_saved(served: Any, tab: str, told: str) -> None:
+    found = saved(served, f"liveness-{tab}", f"report=small&tab={tab}&step=6")
+    assert len(found[told]) == 1
+
+
 def test_file_is_named_after_the_reports_it_is_of() -> None:
     assert file_name("memory.csv", "runs/a b\u202e") == "runs_a_b-memory.csv"
     assert file_name("compare.csv", "before", "../after") == "before-after-compare.csv"
