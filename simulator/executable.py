@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -88,6 +88,8 @@ def compile_programs(
     """Check and compile programs, whether their tiles have room for them or not."""
     if not isinstance(graph, Graph):
         raise PoplarError(f"Engine: graph is {graph!r}; Graph or Executable is needed")
+    if not isinstance(programs, Program | Iterable):
+        raise PoplarError(f"Engine: programs is {programs!r}; a program or a list is needed")
     if progress is not None and not callable(progress):
         raise PoplarError(f"Engine: progressFunc is {progress!r}; a function of two numbers needed")
     tell = progress or (lambda done, all: None)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Self, TypedDict
 
+from simulator.graph.types import checked_name
+
 
 class Location(TypedDict):
     """A line of the user's program; of the file only its base name, never a path."""
@@ -29,7 +31,8 @@ class DebugName(str):
     """A debug name, below another one when two are given: DebugName("a", "b") is "a/b"."""
 
     def __new__(cls, parent: str = "", name: str = "") -> Self:
-        return super().__new__(cls, "/".join(part for part in (parent, name) if part))
+        parts = [checked_name(part, "debug context") for part in (parent, name) if part]
+        return super().__new__(cls, "/".join(parts))
 
     def getPathName(self) -> str:
         return str(self)

@@ -193,11 +193,10 @@ class Graph:
         name: str = "",
     ) -> Tensor:
         """Add a variable; its name may stand in the place of the mapping method."""
-        if not isinstance(mappingMethod, VariableMappingMethod):
-            name = mappingMethod
+        method, name = variables.method_and_name(mappingMethod, name)
         what = f"variable {name!r}"
         added = self._add(checked_type(type, what), checked_shape(shape, what), None, name)
-        if mappingMethod is VariableMappingMethod.LINEAR:
+        if method is VariableMappingMethod.LINEAR:
             variables.map_linearly(self, added)
         return added
 

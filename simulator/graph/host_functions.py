@@ -63,6 +63,9 @@ def new_host_function(
     what = checked_handle("host function", handle, graph.host_functions)
     if not inputs and not outputs:
         raise PoplarError(f"{what}: neither inputs nor outputs; what would call it?")
+    for argument in (*inputs, *outputs):
+        if not isinstance(argument, tuple | list) or len(argument) != 2:
+            raise PoplarError(f"{what}: argument {argument!r}; a type and a number are needed")
     function = HostFunction(
         handle,
         tuple(

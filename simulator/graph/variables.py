@@ -12,7 +12,15 @@ import numpy as np
 from simulator.graph.errors import PoplarError
 from simulator.graph.intervals import as_int64
 from simulator.graph.tensor import Tensor, concat
-from simulator.graph.types import UNSIGNED_INT, Array, IntArray, Type, checked_values, element_count
+from simulator.graph.types import (
+    UNSIGNED_INT,
+    Array,
+    IntArray,
+    Type,
+    checked_name,
+    checked_values,
+    element_count,
+)
 from simulator.graph.validate import check_writable
 from simulator.graph.views import everywhere
 
@@ -76,6 +84,17 @@ def new_variable(
         kind="constant" if constant else "variable",
         replicas=replicas,
     )
+
+
+def method_and_name(method: object, name: str) -> tuple[VariableMappingMethod, str]:
+    """Tell a mapping method from a name in its place; raises PoplarError for two names."""
+    if isinstance(method, VariableMappingMethod):
+        return method, name
+    if name:
+        raise PoplarError(
+            f"variable {name!r}: mapping method is {method!r}; VariableMappingMethod is needed"
+        )
+    return VariableMappingMethod.NONE, checked_name(method, "variable")
 
 
 def map_linearly(graph: Graph, tensor: Tensor) -> None:

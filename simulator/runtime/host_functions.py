@@ -56,7 +56,7 @@ def connect(
     It is called with a list of arrays that it takes, and one of arrays to be filled. Raises
     HostAccessError.
     """
-    *replica, callback = arguments
+    *replica, callback = arguments or (None,)
     function = functions.get(handle)
     if function is None:
         known = ", ".join(functions) or "none"

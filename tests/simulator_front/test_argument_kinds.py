@@ -147,7 +147,7 @@ PROGRAMS: list[tuple[Callable[[Any, Any], Any], str]] = [
     ),
     (lambda g, t: program.WriteUndef(setting()[1]), "Engine: Tensor(data: float[2, 3]) is not of"),
     (lambda g, t: program.Repeat(2, program.Sequence(), 7), "Repeat: its name is 7; a text"),
-    (lambda g, t: g.addVariable(t.dtype, [1], b"x"), "variable or compute set: its name is b'x'"),
+    (lambda g, t: g.addVariable(t.dtype, [1], b"x"), "variable: its name is b'x'"),
     (lambda g, t: g.addFunction(program.Sequence(), [1]), "function: its name is [1]; a text"),
 ]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from value_program import Values
 
-from simulator import poplar, poplin, popops
+from simulator import poplar, poplin, popops, poputil
 from simulator.poplar import FLOAT, HALF, INT, DebugContext, PoplarError, program
 from simulator.poplibs.poplin import ConvParams
 
@@ -209,3 +209,26 @@ def test_a_summary_without_a_profile_is_refused_in_words():
             PoplarError, match=f"{call.__name__}: graphProfile is NoneType; a graph"
         ):
             call(io.StringIO(), None)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda g, x: poplar.compileGraph(g, 5), "programs is 5; a program or a list is needed"),
+        (lambda g, x: g.addVariable(INT, [2], "a", "b"), "'b': mapping method is 'a'"),
+        (lambda g, x: g.addVariable(INT, [2], 5), "variable: its name is 5; a text is needed"),
+        (lambda g, x: g.addHostFunction("f", [5], []), "argument 5; a type and a number"),
+        (lambda g, x: DebugContext(5), "debug context: its name is 5; a text is needed"),
+        (lambda g, x: poputil.mapTensorLinearlyWithOffset(g, x), "offset is None; a tile from 0"),
+        (lambda g, x: poputil.mapTensorLinearlyWithOffset(g, x, True), "offset is True; a tile"),
+        (
+            lambda g, x: popops.reduce(g, x, [0], popops.Operation.ADD, ()),
+            r"prog is \(\); a Sequence or a list is needed",
+        ),
+    ],
+)
+def test_what_these_forms_do_not_take_is_told_in_words(call, said):
+    values = Values()
+    x = values.tensor([1, 2], dtype=INT)
+    with pytest.raises(PoplarError, match=said):
+        call(values.graph, x)

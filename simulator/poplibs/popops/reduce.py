@@ -260,6 +260,8 @@ def _run(
         _run(graph, tasks, outputs, steps, options, name)
         prog += [_compute_set(step, name) for step in steps.children]
         return
+    if not isinstance(prog, Sequence):
+        raise poplibs_error(f"{name}: prog is {prog!r}; a Sequence or a list is needed")
     chosen = defaults(OPTIONS, checked(OPTIONS, options or {}, name))
     wide = HALF if chosen["accumType.interTile"] == "half" else FLOAT
     for task, out in zip(tasks, outputs, strict=False):

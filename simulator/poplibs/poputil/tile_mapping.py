@@ -76,10 +76,12 @@ def mapTensorLinearlyWithOffset(graph: Graph, t: Tensor, *arguments: Any, **name
     """
     long = len(arguments) > 2 or "minElementsPerTile" in named or "grainSize" in named
     names = ["minElementsPerTile", "grainSize"][: 2 * long] + ["offset", "ascending"]
+    if len(arguments) > len(names) or {*named} - {*names}:
+        raise TypeError(f"mapTensorLinearlyWithOffset takes graph, t, {', '.join(names)}")
     given = dict(zip(names, arguments, strict=False)) | named
-    offset, ascending = given["offset"], given.get("ascending", True)
+    offset: Any = given.get("offset")
     tiles = graph.target.num_tiles
-    if not isinstance(offset, int | np.integer) or not 0 <= offset < tiles:
+    if isinstance(offset, bool) or offset not in range(tiles):
         raise PoplarError(
             f"mapTensorLinearlyWithOffset: offset is {offset!r}; a tile from 0 to {tiles - 1} is "
             "needed"
@@ -87,7 +89,8 @@ def mapTensorLinearlyWithOffset(graph: Graph, t: Tensor, *arguments: Any, **name
     least, grain = given.get("minElementsPerTile", 0), given.get("grainSize", 0)
     bounds = linear_bounds(t.numElements(), t.dtype, graph.target, least, grain)
     places = (np.arange(len(bounds) - 1, dtype=np.int64) + int(offset)) % tiles
-    graph.map_ranges(t, bounds[:-1], bounds[1:], places if ascending else tiles - 1 - places)
+    up = given.get("ascending", True)
+    graph.map_ranges(t, bounds[:-1], bounds[1:], places if up else tiles - 1 - places)
 
 
 @library_call("POPUTIL")
