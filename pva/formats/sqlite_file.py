@@ -281,10 +281,12 @@ def _check_identity(database: Database) -> None:
             database.path, APPLICATIONS[found], f"{declaration.what} is needed"
         )
     if found != declaration.application_id:
+        what = f"{declaration.what} has {declaration.application_id:#x}"
+        foreign = "; databases of Graphcore's SDK, whose layout is not public, are not read"
         raise UnknownFormatError(
             database.path,
             f"an SQLite database with application id {found:#x}",
-            f"{declaration.what} has {declaration.application_id:#x}",
+            what if found else what + foreign,
         )
     if database.version > declaration.version:
         raise NewerVersionError(

@@ -104,6 +104,9 @@ def test_an_sqlite_database_of_somebody_else_is_refused(tmp_path: Path) -> None:
     error = fault(lambda: openReport(tmp_path / "other.pop"))
     assert isinstance(error, UnknownFormatError)
     assert "application id 0x0" in str(error)
+    assert str(error).endswith(
+        "databases of Graphcore's SDK, whose layout is not public, are not read"
+    )
 
 
 def test_a_host_trace_given_as_a_report_is_called_one(tmp_path: Path) -> None:
