@@ -192,3 +192,24 @@ def test_a_report_of_non_linearities_breaks_no_law(tmp_path: Any) -> None:
     engine.writeTensor("values", numbers(40, 10).astype(np.float16))
     engine.run(0)
     assert [str(violation) for violation in check(registry.read(tmp_path))] == []
+
+
+@pytest.mark.parametrize("shape", [[7], [3, 50], [2, 3, 4]])
+@pytest.mark.parametrize("dtype", [FLOAT, HALF])
+def test_a_log_softmax_is_numpys_and_does_not_overflow(shape: Any, dtype: Any) -> None:
+    values = Values()
+    data = (30 * numbers(*shape)).astype(dtype.numpy)  # exp of 89 is no float
+    new, own = values.tensor(data, dtype=dtype), values.tensor(data, dtype=dtype)
+    out = popnn.logSoftmax(values.graph, new, values.program)
+    popnn.logSoftmaxInPlace(values.graph, own, values.program, "own")
+    exact = data.astype(float)
+    less = exact - exact.max(axis=-1, keepdims=True)
+    expected = less - np.log(np.exp(less).sum(axis=-1, keepdims=True))
+    storage = values.run()
+    for found in (storage.read(out), storage.read(own)):
+        assert found.dtype == dtype.numpy
+        near = {"rtol": 2e-3, "atol": 1e-3} if dtype == HALF else {"rtol": 1e-5, "atol": 2e-5}
+        np.testing.assert_allclose(found, expected, **near)
+    np.testing.assert_array_equal(storage.read(new), data)
+    with pytest.raises(PoplarError, match="own/LogSoftmax: .*at least one dimension is needed"):
+        popnn.logSoftmax(values.graph, values.tensor(1.0), values.program, "own")

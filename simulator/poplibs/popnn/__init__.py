@@ -46,8 +46,11 @@ from simulator.poplibs.popnn.nonlinearity_functions import (
     tanh,
     tanhInPlace,
 )
+from simulator.poplibs.popnn.softmax import logSoftmax, logSoftmaxInPlace
 
 __all__ = [
+    "logSoftmax",
+    "logSoftmaxInPlace",
     "CROSS_ENTROPY_LOSS",
     "MASKED_LABEL_CODE",
     "SUM_SQUARED_LOSS",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from math import log
 
+from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF
+from simulator.logging import library_call
 from simulator.poplibs import popops
 from simulator.poplibs.popops.regions import debug_name
 
@@ -43,6 +45,39 @@ def softmax(
         sums = popops.cast(graph, sums, HALF, prog, name)
     popops.mulInPlace(graph, powers, _column(sums), prog, f"{name}/invScale")
     return powers
+
+
+@library_call("POPNN")
+def logSoftmax(graph: Graph, t: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
+    """Give the logarithm of the stable softmax of each row of the last dimension."""
+    return _log_softmax(graph, t, prog, debugContext, in_place=False)
+
+
+@library_call("POPNN")
+def logSoftmaxInPlace(graph: Graph, t: Tensor, prog: Sequence, debugContext: str = "") -> None:
+    """Replace each row by the logarithm of its stable softmax."""
+    _log_softmax(graph, t, prog, debugContext, in_place=True)
+
+
+def _log_softmax(
+    graph: Graph, t: Tensor, prog: Sequence, context: str, *, in_place: bool
+) -> Tensor:
+    """Give x - max - log(sum of exp(x - max)) for each row; the sum and its logarithm are float.
+
+    PopLibs lib/popnn/LogSoftmax.cpp.
+    """
+    name, last = debug_name(context, "LogSoftmax"), t.rank() - 1
+    if t.rank() < 1:
+        raise poplibs_error(f"{name}: {t!r}; at least one dimension is needed")
+    largest = _column(popops.reduce(graph, t, [last], MAX, prog, name))
+    less = _sub(graph, t, largest, prog, name, in_place)
+    powers = popops.exp(graph, less, prog, name)
+    sums = popops.reduce(graph, powers, FLOAT, [last], ADD, prog, name)
+    popops.logInPlace(graph, sums, prog, name)
+    if t.dtype == HALF:
+        sums = popops.cast(graph, sums, HALF, prog, name)
+    popops.subInPlace(graph, less, _column(sums), prog, name)
+    return less
 
 
 def _sub(
