@@ -40,6 +40,13 @@ class RecomputationType(Enum):
     RecomputeAll = "RecomputeAll"
 
 
+class Instrumentation(Enum):
+    """What is measured of a run: all of it, or (not here) each IPU by itself."""
+
+    Outer = "Outer"
+    Inner = "Inner"
+
+
 class DotCheck(Enum):
     """A stage of which a DOT file is written."""
 

@@ -319,6 +319,8 @@ class InferenceSession(Weights, Reports):
         if parts.CYCLES_TO_HOST not in self._programs.programs:
             option = "instrumentWithHardwareCycleCounter"
             raise popart_exception(f"getCycleCount: runs are not measured; set {option}")
+        if id:
+            raise popart_exception(f"getCycleCount: {id!r}; whole runs alone are measured")
         if not self._ran:
             raise popart_exception("getCycleCount: nothing has run yet")
         words = np.zeros(2 * self._options.replicas, dtype=np.uint32)

@@ -8,7 +8,13 @@ from typing import Any
 
 from simulator.popart.errors import popart_exception
 from simulator.popart.logging import log
-from simulator.popart.names import DotCheck, RecomputationType, SyntheticDataMode, VirtualGraphMode
+from simulator.popart.names import (
+    DotCheck,
+    Instrumentation,
+    RecomputationType,
+    SyntheticDataMode,
+    VirtualGraphMode,
+)
 
 # Name -> default; its type is that of the values that it takes.
 OPTIONS: dict[str, Any] = {
@@ -20,6 +26,7 @@ OPTIONS: dict[str, Any] = {
     "enableGradientAccumulation": False,  # without it the accumulationFactor has no effect
     "enableReplicatedGraphs": False,  # without it the replicatedGraphCount has no effect
     "instrumentWithHardwareCycleCounter": False,  # measure what a run takes: getCycleCount
+    "hardwareInstrumentations": [],  # what of a run is measured: Instrumentation.Outer
     "replicatedGraphCount": 1,  # copies of the model, on as many parts of the device
     "enablePipelining": False,  # overlap batches: each IPU that has nodes is a stage
     "engineOptions": {},  # of the Engine
@@ -166,6 +173,10 @@ def _checked(name: str, value: Any) -> Any:
     if not isinstance(taken, kind) or below:
         wanted = _WANTED.get(kind.__name__, f"a {kind.__name__}")
         raise popart_exception(f"SessionOptions: {name} is {value!r}; {wanted} is needed")
+    if name == "hardwareInstrumentations" and set(taken) - {Instrumentation.Outer}:
+        raise popart_exception(
+            f"SessionOptions: {name} is {value}; whole runs alone are measured (Outer)"
+        )
     if taken is VirtualGraphMode.ExecutionPhases:
         raise popart_exception(
             f"SessionOptions: {name} is ExecutionPhases; weights stay on the IPU"

@@ -80,6 +80,8 @@ def test_the_cycles_of_a_run_are_measured() -> None:
     first = session.getCycleCount()
     ran(session, x=X)
     total = session._engine.getExecutionProfile()["simulation"]["cycles"]
+    with pytest.raises(popart.popart_exception, match="'inner_ipu_0'; whole runs alone are mea"):
+        session.getCycleCount("inner_ipu_0")
     assert first == session.getCycleCount() and 0 < 2 * first < total
     with pytest.raises(popart.popart_exception, match="getCycleCount: nothing has run yet"):
         ready(PROTO, ["y"], instrumentWithHardwareCycleCounter=True).getCycleCount()
@@ -284,6 +286,11 @@ def test_names_without_a_counterpart_are_taken_and_what_cannot_be_is_refused() -
             lambda: setattr(popart.SessionOptions().batchSerializationSettings, "factor", 4),
             "batchSerializationSettings.factor is 4; it cannot be done here",
         ),
+        (
+            lambda: popart.SessionOptions(hardwareInstrumentations={popart.Instrumentation.Inner}),
+            "hardwareInstrumentations is .*; whole runs alone are measured",
+        ),
+        (lambda: popart.Builder().aiOnnx.concat([], 0), "Concat: 0 inputs; 1 or more are needed"),
         (
             lambda: popart.GraphTransformer(PROTO).convertInitializersToConstants(["v"]),
             "convertInitializersToConstants: 'v' is no initialiser",

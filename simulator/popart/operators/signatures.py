@@ -39,6 +39,9 @@ _METHODS = {
 _FEWEST = {"BatchNormalization": 1, "Dropout": 1, "MaxPool": 1, "LSTM": 3, "TopK": 2}
 
 
+FEW = 1000  # inputs; schemas of as many as one likes have a number far above
+
+
 @dataclass(frozen=True, slots=True)
 class Signature:
     """An operator as a method: its name, its attributes, how many outputs it gives."""
@@ -57,9 +60,8 @@ class Signature:
             known = ", ".join(self.attributes) or "none"
             raise popart_exception(f"{what}: no attribute {unknown[0]!r}; there are {known}")
         if not self.least <= inputs <= self.most:
-            raise popart_exception(
-                f"{what}: {inputs} inputs; {self.least} to {self.most} are needed"
-            )
+            wanted = f"{self.least} or more" if self.most > FEW else f"{self.least} to {self.most}"
+            raise popart_exception(f"{what}: {inputs} inputs; {wanted} are needed")
 
 
 @cache
