@@ -6,8 +6,8 @@ from typing import NoReturn, TextIO
 
 import numpy as np
 
-from simulator.graph.errors import PoplarError
-from simulator.graph.program import Program
+from simulator.graph.errors import PoplarError, application_runtime_error
+from simulator.graph.program import Abort, ErrorProgram, Program
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray
 from simulator.runtime.execute import ValueRunner
@@ -28,7 +28,9 @@ class NoValues(ValueRunner):
         """Keep no clocks."""
 
     def run(self, action: Program) -> None:
-        """Compute nothing."""
+        """Compute nothing; what ends a run in any case still does, with its message."""
+        if isinstance(action, Abort | ErrorProgram):
+            raise application_runtime_error(action.message or "Abort: the program ended its run")
 
     def is_set(self, predicate: Tensor) -> NoReturn:
         """Raise PoplarError: the tensor decides where the program goes, and has no value."""

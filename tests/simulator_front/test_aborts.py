@@ -49,6 +49,19 @@ def test_an_abort_ends_the_run_where_it_stands(message, said):
     assert engine.getExecutionProfile()["runs"] == []
 
 
+def test_without_values_an_abort_ends_the_run_and_a_condition_is_taken_as_not_met():
+    graph, more, is_three = counter()
+    never = program.AbortOnCondition(is_three, "never")
+    stop = program.ErrorProgram("wrong", is_three)
+    programs = [program.Repeat(5, program.Sequence(more, never)), program.Abort("stop"), stop]
+    engine = poplar.Engine(graph, programs, {"simulator.computeValues": False})
+    engine.load(DEVICE)
+    engine.run(0)
+    for number, message in ((1, "stop"), (2, "wrong")):
+        with pytest.raises(poplar.application_runtime_error, match=message):
+            engine.run(number)
+
+
 def test_a_condition_that_is_not_met_takes_the_vote_and_sync_of_an_if():
     cycles, steps = [], []
     for choose in (
