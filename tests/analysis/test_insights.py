@@ -134,6 +134,13 @@ def test_what_saves_next_to_nothing_is_a_note() -> None:
     assert insight_row("x", "memory", replace(finding, saving=0))["severity"] == "cost"
 
 
+def test_a_program_bound_by_the_host_leads_to_the_steps_of_its_slowest_stream() -> None:
+    changes = CASES["bound_by_host"][0]
+    (name,) = found("bound_by_host", **changes)["name"]
+    programs = [step.program for step in small(**changes).execution.steps]
+    assert {p.type.name for p in programs if p.name == name} == {"StreamCopyMid"}
+
+
 def test_cycles_are_told_as_time_where_the_reader_asks_for_it() -> None:
     write_as(Writing(clock=1e9))
     try:

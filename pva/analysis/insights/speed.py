@@ -136,6 +136,7 @@ def bound_by_host(report: Report) -> list[Finding]:
             amount=spent,
             advice="Let I/O tiles copy while others compute, or copy more at a time.",
             show="stream_bandwidth",
+            name=str(worst["name"].iloc[0]),
         )
     ]
 
