@@ -15,6 +15,7 @@ import pickle
 import sys
 import zlib
 from collections.abc import Iterator
+from enum import Enum, EnumType
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, BinaryIO
 
@@ -106,6 +107,8 @@ class _Pickler(pickle.Pickler):
 
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("builtins", "getattr"):
+            return _member
         if name in KNOWN.get(module, ()):
             return super().find_class(module, name)
         if module.startswith("simulator."):
@@ -120,6 +123,14 @@ class _Unpickler(pickle.Unpickler):
         raise PoplarError(
             f"executable: {name} of {module} is not known; import what defines this codelet before"
         )
+
+
+def _member(kind: object, name: str) -> Enum:
+    """Give a member of an enumeration, which Python before 3.11.4 pickles by `getattr`."""
+    if not isinstance(kind, EnumType):
+        raise PoplarError(f"executable: {name} of {kind!r} is no member of an enumeration")
+    member: Enum = kind[name]
+    return member
 
 
 def _find(found: object, name: str) -> object:

@@ -252,3 +252,9 @@ def test_reports_carry_the_version_of_the_package() -> None:
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert ".".join(map(str, VERSION)) == project["version"]
+
+
+def test_no_two_test_files_have_the_same_name() -> None:
+    # pytest imports them by their names alone, so that the second one is an error of a whole run.
+    names = [file.name for file in ROOT.glob("tests/**/test_*.py")]
+    assert sorted(names) == sorted(set(names))
