@@ -82,10 +82,12 @@ class Again:
     names: set[str]
     made: dict[str, Tensor] = field(default_factory=dict)
     makers: dict[str, Node] = field(default_factory=dict)
+    order: dict[str, int] = field(default_factory=dict)  # of the nodes, by name
 
     def __post_init__(self) -> None:
         chosen = [node for node in self.lowering.ir.nodes if node.name in self.names]
         self.makers = {name: node for node in chosen for name in node.outputs if name}
+        self.order = {node.name: place for place, node in enumerate(chosen)}
 
     def call_of(self, node: Node, prog: Program) -> Call:
         """Give the call of a node, whose inputs are made again when its gradient reads them."""
@@ -130,9 +132,19 @@ class Again:
         return self.made[name]
 
     def _make(self, node: Node, prog: Program) -> None:
-        """Lower a node again, after those that it reads."""
-        if any(name in self.made for name in filter(None, node.outputs)):
-            return
+        """Lower a node again, after all those that it needs, however many stand in a row."""
+        needed, waiting = {}, [node]
+        while waiting:
+            one = waiting.pop()
+            if one.name in needed or any(name in self.made for name in one.outputs if name):
+                continue
+            needed[one.name], ipu = one, self.lowering.ipu_of(one)
+            waiting += [self.makers[name] for name in one.reads if self._is_near(name, ipu)]
+        for name in sorted(needed, key=self.order.__getitem__):
+            self._lower_again(needed[name], prog)
+
+    def _lower_again(self, node: Node, prog: Program) -> None:
+        """Lower a node again; what it reads is there."""
         lowering, old = self.lowering, self.lowering.calls[node.name]
         ipu = lowering.ipu_of(node)
         inputs = self._delayed(node.inputs, old.inputs, ipu, prog)

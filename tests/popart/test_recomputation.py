@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from models import tiny
+from models import model, node, tiny
 
 from simulator import popart
 from simulator.graph.types import Array
@@ -120,3 +120,22 @@ def test_what_was_dropped_is_dropped_on_the_way_back() -> None:
     session.run(popart.PyStepIO({}, found))
     assert set(found[y].tolist()) == {0, 2}
     assert found[f"Gradient___{w}"].tolist() == found[y].tolist()
+
+
+def test_a_row_of_nodes_that_is_computed_again_may_be_long() -> None:
+    nodes = [node("Tanh", f"x{i}", f"x{i + 1}") for i in range(300)]
+    w = np.float32([0.5, -2.0])
+    options = popart.SessionOptions(autoRecomputation=TYPES.RecomputeAll)
+    session = popart.TrainingSession(
+        model(nodes, {}, [], {"x0": w}), popart.DataFlow(1, ["Gradient___x0"]),
+        popart.IdentityLoss("x300", "loss"), popart.ConstSGD(0.0), tiny(), userOptions=options,
+    )  # fmt: skip
+    session.prepareDevice()
+    session.weightsFromHost()
+    found = session.initAnchorArrays()
+    session.run(popart.PyStepIO({}, found))
+    value, slope = w.astype(float), np.ones(2)
+    for _ in nodes:
+        value = np.tanh(value)
+        slope = slope * (1 - value**2)
+    np.testing.assert_allclose(found["Gradient___x0"], slope, rtol=1e-3)
