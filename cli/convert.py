@@ -46,7 +46,7 @@ def convert(
 
     A file named graph, execution or debug holds that part of the report alone.
     """
-    from pva.formats import registry
+    from pva.formats import registry, report_directory
 
     if (target is None) == (out is None):
         raise click.UsageError("one place to write to is needed: -o OUT")
@@ -58,7 +58,8 @@ def convert(
     path = Path(where)
     if path.exists() and not force:
         raise OverwriteError(path, "already there", "give another name, or --force to replace it")
-    registry.write(dataset, path, form)
+    with report_directory.added(path):
+        registry.write(dataset, path, form)
     files = list(path.iterdir()) if path.is_dir() else [path]
     size = units.size(sum(file.stat().st_size for file in files))
     more = f" in {counted(len(files), 'file')}" if path.is_dir() else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -10,45 +11,40 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pva.errors import PvaError
-
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
 Progress = Callable[[int, int, str], None]
-
-# What a run leaves; an earlier report in the same place makes room for the new one.
-_LEFT_BY_RUNS = (
-    "profile.pop", "debug.cbor", "framework.json", "app.json", "graph.json", "graph.cbor",
-    "execution.json", "execution.cbor", "*.pvti", "*.pvti-journal", "*.pop-journal",
-)  # fmt: skip
+TRACES = "*.pvti"
 
 
 @contextmanager
 def recorded(out: Path) -> Iterator[None]:
-    """Make `out` ready for a new report, and trace the host into it; raises PvaError."""
-    _make_room(out)
-    import pvti
+    """Claim `out` for a new report, in the place of an earlier one, and trace the host into it.
 
-    pvti.startTrace(out.resolve())
+    Raises PvaError, with nothing touched, when `out` holds anything else.
+    """
+    from pva.formats import report_directory
+    from pva.formats.registry import DIRECTORY
+
+    names = [pattern for patterns in DIRECTORY.values() for pattern in patterns]
+    claim = report_directory.claim(out, names, alone=True)
     try:
+        import pvti
+
+        trace = Path(pvti.startTrace(out.resolve()))
+        if trace.parent == out.resolve():
+            claim.expect(trace.name, str(os.getpid()))
         yield
     finally:
+        import pvti
+
         pvti.closeTrace()
+        for file in out.glob(TRACES):  # its children may have written some, too
+            claim.seal(file.name)
+        claim.release()
         with suppress(OSError):  # there is something in it
             out.rmdir()
-
-
-def _make_room(out: Path) -> None:
-    """Remove an earlier report. A directory of anything else is left alone: raises PvaError."""
-    out.mkdir(parents=True, exist_ok=True)
-    earlier = [file for pattern in _LEFT_BY_RUNS for file in out.glob(pattern)]
-    if not earlier and any(out.iterdir()):
-        raise PvaError(
-            out, "a directory that holds something else", "give a new one, or that of a report"
-        )
-    for file in earlier:
-        file.unlink()
 
 
 @contextmanager

@@ -59,7 +59,7 @@ TABLE = {
     "pva.trace_frames": Row((*MIDDLE, "pva.model", "pva.frames"), ("pandas",)),
     "pva.analysis": Row(("pva.errors", "pva.report", "pva.trace", "pva.units"), ("pandas",)),
     "pva.summary": Row(("pva.analysis", "pva.errors", "pva.report", "pva.units")),
-    "simulator": Row((*MIDDLE, "pva.formats.registry", "pvti")),
+    "simulator": Row((*MIDDLE, "pva.formats.registry", "pva.formats.report_directory", "pvti")),
     "simulator.popart": Row(("simulator", *MIDDLE, "onnx", "google.protobuf")),
     "simulator.engine_report": Row(("simulator", "pva.report", "pva.summary", "pva.errors")),
     "dashboard": Row(("dash", "plotly", "pva", "waitress", "flask", "werkzeug", "orjson")

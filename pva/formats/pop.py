@@ -25,6 +25,7 @@ from pva.formats.budget import reading_limit
 from pva.formats.chunk_reader import ChunkReader
 from pva.formats.chunks import chunks_of
 from pva.formats.files import beside, collector_paused
+from pva.formats.marker import ID_TABLE
 from pva.formats.sqlite_file import (
     APPLICATIONS,
     BATCH,
@@ -101,16 +102,22 @@ def write(dataset: Dataset, path: str | PathLike[str]) -> None:
 class ReportWriter:
     """A report that grows run by run. What has been appended survives a kill of the process."""
 
-    def __init__(self, path: str | PathLike[str], dataset: Dataset) -> None:
+    def __init__(
+        self, path: str | PathLike[str], dataset: Dataset, identity: str | None = None
+    ) -> None:
         """Write all that `dataset` holds in one commit; a report that was there is replaced.
 
-        Where that fails no file is left, which would be read as a report of nothing.
+        Where that fails no file is left, which would be read as a report of nothing. `identity`
+        stands in the file from its first moment.
         """
         self._path = Path(path)
         with _written(self._path):
             for old in (self._path, _journal(self._path)):
                 old.unlink(missing_ok=True)
-            self._path.touch()
+            if identity is None:
+                self._path.touch()
+            else:
+                _put_identified(self._path, identity)
             own = self._path.stat().st_ino
         self._rows: dict[str, int] = {}
         try:
@@ -171,6 +178,19 @@ def _written(path: Path) -> Iterator[None]:
     except OSError as error:
         wanted = f"a place where {WHAT} can be written"
         raise PvaError(path, error.strerror or str(error), wanted) from error
+
+
+def _put_identified(path: Path, identity: str) -> None:
+    """Put a file there that holds nothing but its identity, whole at once."""
+    part = beside(path, "part")
+    inserted = f"INSERT INTO {ID_TABLE} VALUES ('{identity}')"
+    creation = (*CREATE_CHUNKS, f"CREATE TABLE {ID_TABLE} (id TEXT NOT NULL)", inserted)
+    try:
+        open_writer(part, DECLARATION, creation).close()
+        os.replace(part, path)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def _journal(path: Path) -> Path:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
+
+from pva.formats import report_directory
+from simulator.profile.write import APP, write_facts
 
 
 def describe_application(directory: Path, facts: Mapping[str, object]) -> None:
     """Write facts about the program, with its name as `application`."""
-    text = json.dumps(facts, indent=2)
-    (directory / "app.json").write_text(f"{text}\n", encoding="utf-8")
+    claim = report_directory.claim(directory, [APP])
+    try:
+        write_facts(claim, APP, facts)
+    finally:
+        claim.release()

@@ -8,12 +8,15 @@ import re
 import sys
 import weakref
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pva import schema
 from pva.dataset import Dataset
-from pva.formats import registry
+from pva.errors import PvaError
+from pva.formats import registry, report_directory
+from pva.formats.report_directory import Claim
 from simulator.compiler.executable import Executable
 from simulator.graph.errors import PoplarError
 from simulator.profile.debug_info import debug_tables
@@ -21,7 +24,7 @@ from simulator.profile.execution_profile import ExecutionProfile
 from simulator.profile.graph_profile import VERSION, graph_arrays, graph_tables
 from simulator.runtime.run import RunRecord
 
-PROFILE, DEBUG, FRAMEWORK, APP = "profile.pop", "debug.cbor", "framework.json", "app.json"
+FILES = PROFILE, DEBUG, FRAMEWORK, APP = "profile.pop", "debug.cbor", "framework.json", "app.json"
 STREAM_OPTION, APP_OPTION = "autoReport.streamAtEachRun", "autoReport.app"
 RUNS_OPTION = "autoReport.executionProfileProgramRunCount"
 # The folders that something stands in, wherever they begin in an argument; a slash at the end.
@@ -44,7 +47,10 @@ class ReportFiles:
         options: Mapping[str, bool | int | str],
         framework: str = "poplar",
     ) -> None:
-        """Write all that is known before the first run; an earlier report is replaced."""
+        """Write all that is known before the first run; an earlier report is replaced.
+
+        Raises PoplarError, with nothing touched, when something else stands in its place.
+        """
         self._execution: ExecutionProfile | None = None
         self._writer: registry.ReportWriter | None = None
         self._streamed = bool(options[STREAM_OPTION])
@@ -60,18 +66,29 @@ class ReportFiles:
             more_tables, more_arrays = self._execution.start()
             tables |= more_tables
             arrays |= more_arrays
-        _make(directory)
-        if tables:
-            dataset = Dataset.of(tables, arrays, str(directory / PROFILE))
-            self._writer = registry.ReportWriter(directory / PROFILE, dataset)
-            self._finish = weakref.finalize(self, _finish, self._writer, self._kept, os.getpid())
-        if options[schema.DEBUG_OPTION]:
-            debug = Dataset.of(debug_tables(executable.graph))
-            registry.write(debug, directory / DEBUG)
-        version = ".".join(map(str, VERSION))
-        facts = {"framework": framework, "version": version, "simulator": f"tilescope {version}"}
-        _write_facts(directory / FRAMEWORK, facts)
-        _write_facts(directory / APP, application(str(options[APP_OPTION])))
+        app = application(str(options[APP_OPTION]))
+        claim = _claimed(directory)
+        finish = _Finish(claim, self._kept, os.getpid())
+        self._finish = weakref.finalize(self, finish)
+        try:
+            if tables:
+                dataset = Dataset.of(tables, arrays, str(directory / PROFILE))
+                finish.identity = claim.grow(PROFILE)
+                where = directory / PROFILE
+                self._writer = registry.ReportWriter(where, dataset, finish.identity)
+                finish.writer = self._writer
+            if options[schema.DEBUG_OPTION]:
+                debug = Dataset.of(debug_tables(executable.graph))
+                with claim.writing(DEBUG) as part:
+                    registry.write(debug, part, "debug")
+            version = ".".join(map(str, VERSION))
+            simulator = f"tilescope {version}"
+            facts = {"framework": framework, "version": version, "simulator": simulator}
+            write_facts(claim, FRAMEWORK, facts)
+            write_facts(claim, APP, app)
+        except BaseException:
+            self._finish()
+            raise
 
     def append(self, record: RunRecord) -> None:
         """Add a run."""
@@ -88,8 +105,7 @@ class ReportFiles:
     def close(self) -> None:
         """Write what has been kept back and let go of the files."""
         self.flush()
-        if self._writer is not None:
-            self._finish()
+        self._finish()
 
 
 def _append(writer: registry.ReportWriter, kept: list[_Rows]) -> None:
@@ -98,27 +114,39 @@ def _append(writer: registry.ReportWriter, kept: list[_Rows]) -> None:
         del kept[0]
 
 
-def _finish(writer: registry.ReportWriter, kept: list[_Rows], process: int) -> None:
-    """Write what has been kept back; nobody is there who could be told but by a line."""
-    if os.getpid() != process:  # a forked child ends: the report is its parent's
-        return
-    try:
-        _append(writer, kept)
-    except RuntimeError as error:  # a PvaError is one
-        print(f"autoReport: {len(kept)} run(s) not written: {error}", file=sys.stderr)
-    finally:
-        writer.close()
+@dataclass(slots=True)
+class _Finish:
+    """The end of a report: what has been kept back is written, and its directory let go."""
+
+    claim: Claim
+    kept: list[_Rows]
+    process: int
+    writer: registry.ReportWriter | None = None
+    identity: str = ""
+
+    def __call__(self) -> None:
+        """End the report; nobody is there who could be told but by a line."""
+        if os.getpid() != self.process:  # a forked child ends: the report is its parent's
+            return
+        try:
+            if self.writer is not None:
+                _append(self.writer, self.kept)
+        except RuntimeError as error:  # a PvaError is one
+            print(f"autoReport: {len(self.kept)} run(s) not written: {error}", file=sys.stderr)
+        finally:
+            if self.writer is not None:
+                self.writer.close()
+                self.claim.seal(PROFILE, self.identity)
+            self.claim.release()
 
 
-def _make(directory: Path) -> None:
+def _claimed(directory: Path) -> Claim:
     if not _is_text(str(directory)):
         raise PoplarError(f"autoReport.directory: {str(directory)!r} is no UTF-8")
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise PoplarError(
-            f"autoReport.directory: cannot make {directory}: {error.strerror}"
-        ) from None
+        return report_directory.claim(directory, FILES)
+    except PvaError as error:
+        raise PoplarError(f"autoReport.directory: {error}") from None
 
 
 def _is_text(name: str) -> bool:
@@ -146,5 +174,7 @@ def without_folders(argument: str) -> str:
     return _FOLDERS.sub("", _LAST_SLASH.sub("", argument))
 
 
-def _write_facts(file: Path, facts: Mapping[str, Any]) -> None:
-    file.write_text(f"{json.dumps(facts, indent=2)}\n", encoding="utf-8")
+def write_facts(claim: Claim, name: str, facts: Mapping[str, Any]) -> None:
+    """Write a small file of facts as JSON."""
+    with claim.writing(name) as part:
+        part.write_text(f"{json.dumps(facts, indent=2)}\n", encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from importlib import metadata
 from pathlib import Path
 
@@ -311,6 +312,31 @@ def test_a_run_leaves_a_directory_of_other_things_alone(tmp_path: Path) -> None:
     for command in (("demo", "--no-serve"), ("simulate", "matmul_chain")):
         assert "holds something else" in refusal(*command, "--out", tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("name", ["graph.json", "old.pvti", "app.json", "profile.pop", "a.pop"])
+def test_a_run_keeps_files_that_are_named_as_those_of_a_report(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("mine")
+    for command in (("demo", "--no-serve"), ("simulate", "matmul_chain")):
+        assert f"holds something else: {name}" in refusal(*command, "--out", tmp_path)
+    out = tmp_path / "report"
+    command = ("simulate", "matmul_chain", "4x3", "3x2", "--target", "tiny", "--out", out)
+    assert run(*command).exit_code == 0
+    shutil.move(tmp_path / name, out / name)
+    assert f"{out / name}: " in refusal(*command)
+    assert (out / name).read_text() == "mine"
+
+
+def test_a_document_converted_into_a_report_goes_with_it(tmp_path: Path) -> None:
+    out = tmp_path / "report"
+    command = ("simulate", "matmul_chain", "4x3", "3x2", "--target", "tiny", "--out", out)
+    assert run(*command).exit_code == 0
+    assert run("convert", out, out / "graph.json").exit_code == 0
+    assert run(*command).exit_code == 0
+    assert not (out / "graph.json").exists()
+    assert run("convert", out, out / "graph.json").exit_code == 0
+    (out / "graph.json").write_text("mine")
+    assert "graph.json: changed since it was written" in refusal(*command)
 
 
 def test_check_of_a_report_that_adds_up_says_so(report: Path) -> None:

@@ -1,0 +1,299 @@
+"""A report directory while a process writes into it: its own alone, its marker always right.
+
+`claim` takes a directory for this process: another process is refused by name until this one lets
+go or dies. Of what is there only the files of an earlier report that the marker knows, unchanged,
+make room; anything else in the way is refused with nothing touched. Claims of one process share
+the directory. Where the file system has no locks nobody is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from pva.errors import OverwriteError, PvaError
+from pva.formats import marker
+from pva.formats.files import beside
+from pva.formats.marker import JOURNAL, Marker
+
+EPOCH = "SOURCE_DATE_EPOCH"
+NAMING_SECONDS = 1.0  # how long another writer may take to write its name
+_WRITER = re.compile(r"process (\d+) on (.*)")
+_AWAY = "move it away, or give another directory"
+
+
+@dataclass(slots=True, eq=False)
+class _Held:
+    """A directory that this process holds, and how many of its claims."""
+
+    directory: Path
+    lock: int  # a file descriptor
+    marker: Marker
+    claims: int = 0
+
+
+_HELD: dict[tuple[int, int], _Held] = {}  # by device and inode
+_lock = threading.RLock()
+
+
+class Claim:
+    """A claim on a report directory; `release` it when nothing more is written."""
+
+    def __init__(self, held: _Held) -> None:
+        self._held: _Held | None = held
+        self.directory = held.directory
+
+    def grow(self, name: str) -> str:
+        """Announce a file that grows; give the identity that is to stand in it. Raises PvaError."""
+        fixed = os.environ.get(EPOCH)
+        known = f"{EPOCH}={fixed}" if fixed else secrets.token_hex(16)
+        self.expect(name, known)
+        return known
+
+    def expect(self, name: str, identity: str) -> None:
+        """Announce a file that grows and has this identity; raises PvaError."""
+        self._know(name, "identity", identity)
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[Path]:
+        """Write a whole file: what stands at the path given is put in its place at the end.
+
+        Raises PvaError.
+        """
+        part = beside(self.directory / name, "part")
+        try:
+            yield part
+            self._know(name, "sha256", marker.digest(part))
+            os.replace(part, self.directory / name)
+        except OSError as error:
+            found = error.strerror or str(error)
+            raise PvaError(self.directory / name, found, "a place that can be written") from error
+        finally:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+
+    def seal(self, name: str, identity: str | None = None) -> None:
+        """Know a file that grows no more by its content, unless another has taken its place."""
+        held = self._held
+        with _lock, suppress(OSError, PvaError):
+            if held is None or not _is_there(held):
+                return
+            if identity is None or held.marker.files.get(name) == ("identity", identity):
+                self._know(name, "sha256", marker.digest(self.directory / name))
+
+    def release(self) -> None:
+        """Let go of the directory; the last claim of the process unlocks it."""
+        with _lock:
+            held, self._held = self._held, None
+            if held is None or held not in _HELD.values():  # a forked child has none
+                return
+            held.claims -= 1
+            if not held.claims:
+                with suppress(OSError, PvaError):
+                    _close_marker(held)
+                _unlock(held)
+
+    def _know(self, name: str, kind: str, value: str) -> None:
+        with _lock:
+            if self._held is not None:
+                self._held.marker.files[name] = (kind, value)
+                marker.write(self.directory, self._held.marker)
+
+
+def claim(directory: Path, names: Collection[str], *, alone: bool = False) -> Claim:
+    """Take a directory, made if need be, to write files of these names or patterns into it.
+
+    The files of an earlier report are removed. `alone` refuses a directory that holds other things
+    and has no marker. Raises OverwriteError, with nothing touched, and PvaError.
+    """
+    with _lock:
+        held = _take(directory.absolute(), directory)
+        try:
+            own = _checked(held, directory, names, alone=alone)
+            if held.claims and not alone:  # the rest is of other engines of this process
+                own = [name for name in own if name in names]
+            _remove(held, own)
+            held.marker.writer = f"process {os.getpid()} on {socket.gethostname()}"
+            marker.write(held.directory, held.marker)
+        except BaseException:
+            if not held.claims:
+                _unlock(held)
+            raise
+        held.claims += 1
+        return Claim(held)
+
+
+@contextmanager
+def added(path: Path) -> Iterator[None]:
+    """Enter a file that is written inside into the marker of its directory, if that has one.
+
+    Raises OverwriteError while another process writes into the directory, and PvaError.
+    """
+    folder = path.absolute().parent
+    if marker.read(folder) is None:
+        yield
+        return
+    with _lock:
+        held = _take(folder, path.parent)
+        held.claims += 1
+        entry = Claim(held)
+    try:
+        yield
+        entry.seal(path.name)
+    finally:
+        entry.release()
+
+
+def is_claimed(directory: Path) -> bool:
+    """Tell whether this process holds a directory."""
+    try:
+        found = directory.stat()
+    except OSError:
+        return False
+    return (found.st_dev, found.st_ino) in _HELD
+
+
+def _take(directory: Path, shown: Path) -> _Held:
+    """Give the directory as this process holds it, locked now or before."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        number = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        found = getattr(error, "strerror", None) or str(error)
+        raise PvaError(f"cannot make {shown}", found) from None
+    status = os.fstat(number)
+    key = (status.st_dev, status.st_ino)
+    if key in _HELD:
+        os.close(number)
+        return _HELD[key]
+    try:
+        if not _has_locked(number):
+            raise OverwriteError(
+                shown, f"{_writer(directory)} writes into it",
+                "give each program a directory of its own",
+            )  # fmt: skip
+        held = _Held(directory, number, marker.read(directory) or Marker())
+    except BaseException:
+        os.close(number)
+        raise
+    _HELD[key] = held
+    return held
+
+
+def _has_locked(number: int) -> bool:
+    """Lock a directory until it is closed or the process dies; False when another has."""
+    import fcntl
+
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
+
+
+def _writer(directory: Path) -> str:
+    """Name who has the lock: the marker may still name one that was killed."""
+    deadline = time.monotonic() + NAMING_SECONDS
+    while time.monotonic() < deadline:
+        with suppress(PvaError):
+            named = marker.read(directory)
+            if named is not None and _lives(named.writer):
+                return named.writer
+        time.sleep(0.05)
+    return "another process"
+
+
+def _lives(writer: str) -> bool:
+    parts = _WRITER.fullmatch(writer)
+    if parts is None or parts[2] != socket.gethostname():
+        return parts is not None  # of another host nothing is known
+    try:
+        os.kill(int(parts[1]), 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True
+
+
+def _checked(held: _Held, shown: Path, names: Collection[str], *, alone: bool) -> list[str]:
+    """Name the files of an earlier report; raises OverwriteError for others in the way."""
+    there = sorted(os.listdir(held.directory))
+    files = held.marker.files
+    if alone and there and marker.NAME not in there:
+        raise OverwriteError(
+            shown, f"holds something else: {there[0]}, and no {marker.NAME} that says what may be "
+            "replaced", "give a new directory, or take away what is there",
+        )  # fmt: skip
+    own = [n for n in there if n in files and marker.is_own(held.directory, n, files[n])]
+    # Of a database that is not there, or is ours.
+    free = {*own, *files.keys() - there}
+    own += [n for n in there if n.endswith(JOURNAL) and n.removesuffix(JOURNAL) in free]
+    wanted = [*names, *(name + JOURNAL for name in names)]
+    for name in there:
+        if name not in own and any(fnmatchcase(name, pattern) for pattern in wanted):
+            found = "changed since it was written" if name in files else "not written by tilescope"
+            raise OverwriteError(shown / name, found, _AWAY)
+    return own
+
+
+def _remove(held: _Held, names: Collection[str]) -> None:
+    """Remove files; those of databases go before their journals, without which they are damaged."""
+    for name in sorted(names):
+        try:
+            os.unlink(held.directory / name)
+        except OSError as error:
+            found = error.strerror or str(error)
+            raise PvaError(held.directory / name, found, "a file that can be replaced") from None
+    there = set(os.listdir(held.directory))
+    files = held.marker.files
+    held.marker.files = {name: files[name] for name in files if name in there and name not in names}
+
+
+def _is_there(held: _Held) -> bool:
+    """Tell whether the directory is still the one that was taken."""
+    here, there = os.fstat(held.lock), held.directory.stat()
+    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
+
+
+def _close_marker(held: _Held) -> None:
+    """Write the marker for the time after; of nothing there is none."""
+    if not _is_there(held):
+        return
+    there = set(os.listdir(held.directory))
+    files = {name: known for name, known in held.marker.files.items() if name in there}
+    if files:
+        marker.write(held.directory, Marker(files))
+    else:
+        (held.directory / marker.NAME).unlink(missing_ok=True)
+
+
+def _unlock(held: _Held) -> None:
+    for key in [key for key, value in _HELD.items() if value is held]:
+        del _HELD[key]
+    os.close(held.lock)
+
+
+def _forget() -> None:
+    """Leave the directories to the parent: a child that outlives it must not hold them."""
+    global _lock
+    _lock = threading.RLock()
+    for held in _HELD.values():
+        with suppress(OSError):
+            os.close(held.lock)
+    _HELD.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
