@@ -259,22 +259,36 @@ def _runs_alone(report: Report) -> str:
     return f"{took:,} cycles in {runs}" if took else runs
 
 
+def _other_runs(report: Report) -> str:
+    """Say what ran with profiling disabled, and counts nowhere."""
+    from pva.analysis.execution import other_runs
+
+    if not report.dataset.length("other_runs"):
+        return ""
+    frame = other_runs(report)
+    rows = zip(frame["name"], frame["cycles"], strict=True)
+    words = [f"{name} ({cycles:,} cycles)" if cycles >= 0 else str(name) for name, cycles in rows]
+    return f"; not counted, with profiling disabled: {', '.join(words)}"
+
+
 def _execution(report: Report) -> str:
     from pva.analysis.execution import execution_overview
 
     if not (report.dataset.has("tile_cycles") and report.dataset.has("steps")):
         return (
             f"{_runs_alone(report)}; no steps in this report; {report.dataset.why_absent('steps')}"
+            f"{_other_runs(report)}"
         )
     overview = execution_overview(report)
     if not overview.runs:
-        return "no run has ended"
+        return f"no run has ended{_other_runs(report)}"
     runs, steps = counted(overview.runs, "run"), counted(overview.steps, "step")
     shares = [f"{units.share(share)} {what}" for what, share in overview.time_shares.items()]
     return (
         f"{overview.cycles:,} cycles ({units.duration(overview.seconds)}): {', '.join(shares)};"
         f" on average {units.share(overview.compute_share)} of the tiles compute;"
         f" {runs}, {overview.recorded_runs:,} recorded step by step ({steps})"
+        f"{_other_runs(report)}"
     )
 
 

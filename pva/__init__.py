@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pva.model.execution import ExecutionReport as ExecutionReport
     from pva.model.execution import ExecutionStep as ExecutionStep
     from pva.model.execution import IpuStep as IpuStep
+    from pva.model.execution import OtherRun as OtherRun
     from pva.model.execution import Run as Run
     from pva.model.graph import ComputeSet as ComputeSet
     from pva.model.graph import Graph as Graph
@@ -81,7 +82,7 @@ _HOME = {
     "model.compilation": "CompilationReport",
     "model.debug": "DebugContext SourceLocation",
     "model.events": "Event Process Thread",
-    "model.execution": "ExecutionReport ExecutionStep IpuStep Run",
+    "model.execution": "ExecutionReport ExecutionStep IpuStep OtherRun Run",
     "model.graph": "ComputeSet Graph VertexInstances VertexType",
     "model.instrumentation": "InstrumentationSettings",
     "model.liveness": "LiveMemory LivenessProgramStep",

@@ -91,6 +91,7 @@ SECTIONS: tuple[tuple[str, type, Fields], ...] = (
         ("start, end", "int", "Indexes into `livenessProgramSteps`."),)),
     ("report.execution", pva.ExecutionReport, ()),
     ("report.execution.totalCycles", execution.TotalCycles, (("total", "int", "Their sum."),)),
+    ("report.execution.otherRuns[0]", pva.OtherRun, ()),
     ("report.execution.runs[0]", pva.Run, ()),
     ("report.execution.runs[0].microseconds", execution.Microseconds, (
         ("start, end", "float", "Begin and end."),)),

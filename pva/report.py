@@ -131,7 +131,7 @@ class Report(Shown):
         self.dataset = after
         for name in [name for name in vars(self) if name in VIEWS]:
             del self.__dict__[name]
-        return (before.tables, before.length("runs")) != (after.tables, after.length("runs"))
+        return _extent(before) != _extent(after)
 
     @property
     def files(self) -> dict[str, Path]:
@@ -265,3 +265,8 @@ class Report(Shown):
 
     def _title(self) -> tuple[str, ...]:
         return (self.path.name,)
+
+
+def _extent(data: Dataset) -> tuple[object, ...]:
+    """Give what grows while a program runs."""
+    return data.tables, data.length("runs"), data.length("other_runs")

@@ -82,7 +82,7 @@ class Engine:
         )
         log_executable(self._executable)
         self._runs = 0
-        self._ended = 0  # of them, those that raised nothing: rows of the report
+        self._ended = {"run": 0, "other_run": 0}  # those that raised nothing: rows of the report
         self._tell("compiled")
         self._write_graph_report()
         path = "" if self._report is None else str(self._directory)
@@ -101,7 +101,8 @@ class Engine:
         self._device: Device | None = None
         self._text: TextIO | None = None
         self._recorded = 0  # runs step by step, since then too
-        self._profiling = graph.target.target_type != "CPU"  # which has no model to record
+        self._profiling = True
+        self._modelled = graph.target.target_type != "CPU"
         self._most = int(self._options["autoReport.executionProfileProgramRunCount"])
         self._records: list[RunRecord] = []  # since the execution profile was last reset
 
@@ -191,16 +192,17 @@ class Engine:
             raise PoplarError(
                 f"Engine: program {prog}; there are programs 0 to {len(self._programs) - 1}"
             )
-        record = self._profiling and self._recorded < self._most
+        record = self._profiling and self._modelled and self._recorded < self._most
         self._runs += 1
         if self._logged:
             log("PO", "ENGINE", "INFO", f"{self._called} runs program {prog}")
         self._streams.start_run()
         name = debugName or f"run {self._runs - 1}"
-        place = {"run": self._ended, "name": name, "report": self._directory.absolute().name}
+        kind = "run" if self._profiling else "other_run"
+        place = {kind: self._ended[kind], "name": name, "report": self._directory.absolute().name}
         with _attempted("Engine::run", place):
-            done = self._runner.run(prog, name, record=record)
-        self._ended += 1
+            done = self._runner.run(prog, name, record=record, other=not self._profiling)
+        self._ended[kind] += 1
         self._recorded += record
         if self._logged:
             log_run(self._executable, done)
@@ -303,11 +305,11 @@ class Engine:
         self._recorded = 0
 
     def enableExecutionProfiling(self) -> None:
-        """Record the next runs step by step again, as many as the options say."""
-        self._profiling = self._graph.target.target_type != "CPU"
+        """Count the next runs among those of the model again, and record their steps."""
+        self._profiling = True
 
     def disableExecutionProfiling(self) -> None:
-        """Record no steps of the next runs, and do not count them among those that are recorded."""
+        """Keep the next runs out of the profile: `other_runs` has their names and cycles alone."""
         self._profiling = False
 
     def getReport(self) -> Report:

@@ -455,6 +455,7 @@ def _execution_tables() -> dict[str, Columns]:
                       "cycles": [int(clock.max())]},
         "tile_cycles": {name: [value] for name, value in spent.items()},
         "runs": _columns(runs),
+        "other_runs": {c.name: [] for c in schema.TABLE["other_runs"].columns},
         "steps": _columns(steps),
         "steps_by_ipu": _columns(by_ipu),
         "blocks": _of_rows("run ipu tile program kind cycles_from cycles_to", BLOCKS),

@@ -15,7 +15,7 @@ from dashboard.components import Column, Element, section
 from dashboard.pages import step_details
 from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.provenance import badge
-from dashboard.pages.words import counted, execution_sentence
+from dashboard.pages.words import counted, execution_sentence, other_runs_sentence
 from dashboard.store import Report, Store
 from dashboard.theme import Theme, step_words
 from dashboard.timeline.endpoint import FLAT, timeline
@@ -78,7 +78,7 @@ def layout(store: Store, chosen: Address) -> Element:
     )
     parts = [
         question,
-        components.headline(answer, more=_other_sentence(store, chosen)),
+        components.headline(answer, more=_more(store, chosen)),
         section(
             "Device timeline",
             view.panel(
@@ -115,12 +115,13 @@ def layout(store: Store, chosen: Address) -> Element:
     return html.Div(parts)
 
 
-def _other_sentence(store: Store, chosen: Address) -> str:
-    """Answer the question for the second report, if there is one."""
+def _more(store: Store, chosen: Address) -> str:
+    """Say what is not counted, and answer the question for the second report, if there is one."""
+    others = other_runs_sentence(store.report(chosen.report))
     if not chosen.against:
-        return ""
+        return others
     overview = analysis.execution_overview(store.report(chosen.against))
-    return f"{chosen.against}: {execution_sentence(overview)}"
+    return f"{others} {chosen.against}: {execution_sentence(overview)}".strip()
 
 
 def _options(chosen: Address) -> dict[str, str]:

@@ -11,7 +11,7 @@ from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, section
 from dashboard.figures import insights as figures
 from dashboard.figures.axes import Figure
-from dashboard.pages.words import counted, fit_sentence, fit_tone
+from dashboard.pages.words import counted, fit_sentence, fit_tone, other_runs_sentence
 from dashboard.store import Report, Store
 from dashboard.theme import Theme
 from pva import units
@@ -102,9 +102,8 @@ def _fit(report: Report) -> Element:
         else f"{units.size(-spare)} must be saved on the fullest tile."
     )
     mean = units.size(found.mean_bytes)
-    return components.headline(
-        fit_sentence(found), fit_tone(found), more=f"{words} The mean tile needs {mean}."
-    )
+    more = f"{words} The mean tile needs {mean}. {other_runs_sentence(report)}".strip()
+    return components.headline(fit_sentence(found), fit_tone(found), more=more)
 
 
 def findings_frame(store: Store, chosen: Address) -> Frame:

@@ -14,6 +14,7 @@ from dashboard.components import Column, Element, Frame
 from dashboard.pages import operation_details
 from dashboard.pages.operation_words import costs_sentence, outside_words
 from dashboard.pages.provenance import badge
+from dashboard.pages.words import other_runs_sentence
 from dashboard.store import Store
 from dashboard.theme import Theme
 from pva.analysis.costs import operation_costs
@@ -68,6 +69,7 @@ def layout(store: Store, chosen: Address) -> Element:
     layers = store.derived(chosen.report, "layers", lambda: software_layers(report))
     choices = list(zip(layers["layer"], layers["label"], strict=True)) or [FALLBACK]
     costs = costs_of(store, chosen)
+    more = f"{outside_words(costs)} {other_runs_sentence(report)}".strip()
     tools = html.Div(
         [
             controls.row([controls.choice("layer", choices, chosen, label="Software layer")]),
@@ -88,7 +90,7 @@ def layout(store: Store, chosen: Address) -> Element:
     return html.Div(
         [
             components.title("Which operation costs most, in cycles, code and memory?"),
-            components.headline(costs_sentence(costs), more=outside_words(costs)),
+            components.headline(costs_sentence(costs), more=more),
             controls.split(above, below, name="operations"),
         ]
     )

@@ -13,7 +13,13 @@ from dashboard.components import Element, Frame, card, facts, section
 from dashboard.pages.documents import dotted, flat_pairs, leaves, tree
 from dashboard.pages.provenance import trust_section
 from dashboard.pages.targets import architecture_words, kind_words
-from dashboard.pages.words import counted, execution_sentence, fit_sentence, fit_tone
+from dashboard.pages.words import (
+    counted,
+    execution_sentence,
+    fit_sentence,
+    fit_tone,
+    other_runs_sentence,
+)
 from dashboard.sources import REPORT_FILES, as_text
 from dashboard.store import Report, Store
 from dashboard.theme import Theme
@@ -225,7 +231,8 @@ def _fit(report: Report) -> Element:
 
 def _time(report: Report) -> str:
     try:
-        return execution_sentence(execution_overview(report))
+        spent = execution_sentence(execution_overview(report))
+        return f"{spent} {other_runs_sentence(report)}".strip()
     except NotRecordedError as problem:
         return f"{_runs_alone(report)}Execution not known: {problem.wanted}."
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from dash import Dash, dcc, html
 
@@ -147,7 +150,7 @@ def gap_list(store: Store, chosen: Address, found: Alignment, total: int) -> Ele
         rows.append(
             html.Tr(
                 [
-                    html.Th(dcc.Link(f"Before run {gap['run']}", href=link), scope="row"),
+                    html.Th(dcc.Link(_before(gap), href=link), scope="row"),
                     html.Td(units.duration(gap["length"] / 1e9), className="number"),
                     html.Td(units.share(gap["length"] / max(total, 1)), className="number"),
                     html.Td(_did(store, chosen, int(gap["wall_begin"]), int(gap["wall_end"]))),
@@ -155,6 +158,11 @@ def gap_list(store: Store, chosen: Address, found: Alignment, total: int) -> Ele
             )
         )
     return html.Table(html.Tbody(rows), className="facts top-steps")
+
+
+def _before(gap: Mapping[Any, Any]) -> str:
+    """Name the run that follows a gap."""
+    return f"Before run {gap['run']}" if gap["run"] >= 0 else f"Before {gap['name']}"
 
 
 def _did(store: Store, chosen: Address, begin: int, end: int) -> str:

@@ -209,7 +209,10 @@ def _run_links(store: Store, chosen: Address, label: str, span: tuple[int, int])
     first = int(found.cycles_from[inside[0]])
     window = Range(max(first, 0), max(first, 0) + max(int(found.cycles[inside[0]]), 1))
     to = Address("/execution", chosen.report, range=window)
-    words = f"What the device did in run {int(found.run[inside[0]]):,}"
+    run = int(found.run[inside[0]])
+    if run < 0:  # the profile has no steps of it
+        return []
+    words = f"What the device did in run {run:,}"
     return [html.P(dcc.Link(words, href=address.write(to)), className="step-links")]
 
 

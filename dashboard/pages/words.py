@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dashboard.components import Tone
+from dashboard.store import Report
 from pva import units
-from pva.analysis.execution import ExecutionOverview
+from pva.analysis.execution import ExecutionOverview, other_runs
 from pva.analysis.liveness import LivenessOverview
 from pva.analysis.memory import MemoryOverview, category_label
 
@@ -65,3 +66,17 @@ def execution_sentence(spent: ExecutionOverview) -> str:
         return f"{took}."
     busy = f"On average, {units.share(spent.compute_share)} of the tiles compute."
     return f"{took}: {', '.join(shares)}. {busy}"
+
+
+def other_runs_sentence(report: Report) -> str:
+    """Say what ran outside the profile, which no figure counts; empty when nothing did."""
+    if not (report.dataset.has("other_runs") and report.dataset.has("target")):
+        return ""
+    frame = other_runs(report)
+    rows = zip(*(frame[name] for name in ("name", "runs", "cycles")), strict=True)
+    parts = [
+        f"{name}{f', {runs:,} times' if runs > 1 else ''}"
+        f"{f' ({units.count(cycles)} cycles)' if cycles >= 0 else ''}"
+        for name, runs, cycles in rows
+    ]
+    return f"Not counted, run with profiling disabled: {'; '.join(parts)}." if parts else ""

@@ -21,6 +21,7 @@ Row = tuple[Integers, Integers, Integers]
 
 MAX_LAYERS = 5  # rows of layers a lane
 RUN, LAYER, FIRST_STEP = 0, 1, 2  # colours
+QUIET = FIRST_STEP + len(STEP_COLOURS)
 WORK_STEPS = ("OnTileExecute", "DoExchange", "GlobalExchange", "CopySharedStructure")
 HOST_STEPS = ("StreamCopy", "StreamCopyBegin", "StreamCopyEnd")
 BLOCK_COLOURS = {
@@ -144,10 +145,32 @@ def _runs(report: Report, labels: Labels) -> Row:
     known = np.flatnonzero(
         (begin >= 0) & (cycles >= 0) & (_in_full(report) | (not data.has("steps")))
     )
-    begins, ends = without_overlap(begin[known], begin[known] + cycles[known])
-    texts = [f"Engine::run #{run}: {names[run]}".removesuffix(": ") for run in known.tolist()]
-    numbers = [labels.number(text, RUN) for text in texts]
-    return begins, ends, np.array(numbers, dtype=np.int64)
+    begin, end = begin[known], begin[known] + cycles[known]
+    numbers = [labels.number(run_label(run, names[run]), RUN) for run in known.tolist()]
+    others = _between(report, labels, begin, end)
+    rows = zip((begin, end, np.array(numbers, dtype=np.int64)), others, strict=True)
+    begin, end, number = (np.concatenate(parts) for parts in rows)
+    order = np.argsort(begin, kind="stable")
+    return *without_overlap(begin[order], end[order]), number[order]
+
+
+def _between(report: Report, labels: Labels, begin: Integers, end: Integers) -> Row:
+    """Give the runs outside the profile that lie between these."""
+    data = report.dataset
+    if not (data.has("other_runs") and len(begin)):
+        nothing = np.zeros(0, dtype=np.int64)
+        return nothing, nothing, nothing
+    names = data.column("other_runs", "name")
+    first, cycles = (data.column("other_runs", name) for name in ("cycles_from", "cycles"))
+    rows = np.flatnonzero((first >= begin.min()) & (first + cycles <= end.max()) & (cycles >= 0))
+    numbers = [labels.number(run_label(-1, names[row]), QUIET) for row in rows.tolist()]
+    return first[rows], (first + cycles)[rows], np.array(numbers, dtype=np.int64)
+
+
+def run_label(run: int, name: str) -> str:
+    """Name a run; one outside the profile has no number."""
+    number = f" #{run}" if run >= 0 else ", not profiled"
+    return f"Engine::run{number}: {name}".removesuffix(": ")
 
 
 def _in_full(report: Report) -> npt.NDArray[np.bool_]:

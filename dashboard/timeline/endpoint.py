@@ -34,7 +34,7 @@ from dashboard.memory import give_back
 from dashboard.store import Align, Store, Trace
 from dashboard.timeline.charts import chart_list, charts_in
 from dashboard.timeline.compared import compared_timeline
-from dashboard.timeline.device import device_timeline
+from dashboard.timeline.device import device_timeline, run_label
 from dashboard.timeline.filtered import Filtered, filter_of, filtered_timeline
 from dashboard.timeline.host import HostTimeline, host_timeline
 from dashboard.timeline.host_growth import grown_timeline
@@ -173,13 +173,10 @@ def together(store: Store, report: str, axis: Axis) -> Timeline:
     """Give both timelines on an axis; raises PvaError."""
 
     def make() -> Timeline:
-        found, data = alignment(store, report), store.report(report).dataset
-        names = data.column("runs", "name")[found.run].tolist()
+        found = alignment(store, report)
         stretched = ", stretched" if axis == "simulated" else ""
-        texts = [
-            f"Engine::run #{run}: {name}".removesuffix(": ") + stretched
-            for run, name in zip(found.run.tolist(), names, strict=True)
-        ]
+        runs = zip(found.run.tolist(), found.name, strict=True)
+        texts = [run_label(run, name) + stretched for run, name in runs]
         parts = _device(store, report), host(store, report).timeline
         return together_timeline(*parts, found, axis, texts)
 

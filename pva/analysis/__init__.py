@@ -137,6 +137,7 @@ CATALOGUE = Catalogue.of(
         timing.longest_steps,
         execution.steps,
         execution.runs,
+        execution.other_runs,
         ranges.range_by_ipu,
         ranges.range_by_program,
         ranges.step_executions,

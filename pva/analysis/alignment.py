@@ -27,17 +27,21 @@ if TYPE_CHECKING:
 
 Integers = npt.NDArray[Any]
 Axis = Literal["device", "simulated"]
+Told = tuple[str, int]  # kind and number of a run
 AXES: tuple[Axis, ...] = ("device", "simulated")
 RUN = "Engine::run"  # the label of a run of a program on the device
 CALLBACK = "StreamCallback"  # what the labels of stream callbacks begin with
+RUNS = ("run", "other_run")  # what its metadata count: rows of `runs` or of `other_runs`
+_OF_BOTH = ("name", "cycles_from", "cycles", "trace_begin", "trace_end")
 PHASES = ("run/values", "run/clocks")  # of a simulated run, hidden on the axis of the device
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """The runs in order, and how the two axes follow from them.
+    """The runs in order, those outside the profile too, and how the two axes follow from them.
 
-    run           row of `runs`
+    run           row of `runs`, -1 for one of `other_runs`
+    name          what it is called
     begin, end    of `Engine.run` on the host
     cycles_from   clock of the device at its begin
     cycles        that it took
@@ -46,6 +50,7 @@ class Alignment:
     """
 
     run: Integers
+    name: list[str]
     begin: Integers
     end: Integers
     cycles_from: Integers
@@ -99,16 +104,17 @@ def align(report: Report, trace: Trace) -> Alignment:
     are as many.
     """
     data = report.dataset
-    runs = data.table("runs")
+    runs = _all_runs(data)
     told, unnamed = run_events(trace, _name(report))
     begin, end = _by_clock(runs, trace)
     known = (begin >= 0) & (end >= begin) & (end <= trace.duration_ns)
     if not known.any() and not told and len(unnamed) == len(begin):
         begin, end = unnamed.T.copy()
         known = np.ones(len(begin), dtype=np.bool_)
-    for run, (first, last) in told.items():
-        if run < len(begin):
-            begin[run], end[run], known[run] = first, last, True
+    rows = {key: row for row, key in enumerate(zip(runs["kind"], runs["row"], strict=True))}
+    for run in told.keys() & rows.keys():
+        row = rows[run]
+        (begin[row], end[row]), known[row] = told[run], True
     found = np.flatnonzero(known & (runs["cycles"] >= 0))
     if not len(found):
         raise NotRecordedError(
@@ -121,7 +127,8 @@ def align(report: Report, trace: Trace) -> Alignment:
     begins = begin[found]
     begins[1:] = np.maximum(begins[1:], np.maximum.accumulate(end[found])[:-1])
     return Alignment(
-        run=found,
+        run=np.where(runs["kind"] == RUNS[0], runs["row"], -1)[found],
+        name=runs["name"][found].tolist(),
         begin=begins,
         end=np.maximum(end[found], begins),
         cycles_from=runs["cycles_from"][found],
@@ -129,6 +136,19 @@ def align(report: Report, trace: Trace) -> Alignment:
         device=np.rint(cycles / clock * 1e9).astype(np.int64),
         clock=clock,
     )
+
+
+def _all_runs(data: Any) -> dict[str, Any]:
+    """Give the runs of the model and the other ones in one table, in the order of the clock."""
+    tables = [data.table("runs")]
+    if data.has("other_runs"):
+        tables.append(data.table("other_runs"))
+    sizes = [len(table["name"]) for table in tables]
+    joined = {name: np.concatenate([table[name] for table in tables]) for name in _OF_BOTH}
+    joined["kind"] = np.repeat(RUNS[: len(tables)], sizes)
+    joined["row"] = np.concatenate([np.arange(size) for size in sizes])
+    order = np.argsort(joined["cycles_from"], kind="stable")
+    return {name: values[order] for name, values in joined.items()}
 
 
 def _by_clock(runs: Mapping[str, Any], trace: Trace) -> tuple[Integers, Integers]:
@@ -147,14 +167,14 @@ def _name(report: Report) -> str:
     return path.name if path.is_dir() else path.parent.name
 
 
-def run_events(trace: Trace, name: str) -> tuple[dict[int, tuple[int, int]], Integers]:
+def run_events(trace: Trace, name: str) -> tuple[dict[Told, tuple[int, int]], Integers]:
     """Find the events of runs: begin and end of those told to be of the report of this name.
 
     When no event names it, but all name one other, that report was renamed, and is meant. Also
     gives begin and end of the events that tell nothing, one a row, in order.
     """
     labels = np.flatnonzero([text == RUN for text in trace.labels])
-    by_report: dict[str, dict[int, tuple[int, int]]] = {}
+    by_report: dict[str, dict[Told, tuple[int, int]]] = {}
     unnamed = [np.zeros((0, 2), np.int64)]
     for thread in trace.threads if len(labels) else ():
         columns = thread.read()
@@ -164,20 +184,21 @@ def run_events(trace: Trace, name: str) -> tuple[dict[int, tuple[int, int]], Int
         unnamed.append(spans[~told])
         for row, span in zip(rows[told].tolist(), spans[told].tolist(), strict=True):
             of_report, run = _told(columns.metadata.of(row))
-            if run >= 0 and row not in columns.open_rows:
+            if run[1] >= 0 and row not in columns.open_rows:
                 by_report.setdefault(of_report, {})[run] = (span[0], span[1])
     only = next(iter(by_report)) if len(by_report) == 1 else name
     without = np.concatenate(unnamed)
     return by_report.get(name, by_report.get(only, {})), without[np.argsort(without[:, 0])]
 
 
-def _told(metadata: str | None) -> tuple[str, int]:
-    """Read report and number of a run, -1 when there is none."""
+def _told(metadata: str | None) -> tuple[str, Told]:
+    """Read report, kind and number of a run, -1 when there is none."""
     try:
         found = json.loads(metadata or "")
-        return str(found["report"]), int(found["run"])
-    except (ValueError, KeyError, TypeError):
-        return "", -1
+        kind = next(kind for kind in RUNS if kind in found)
+        return str(found["report"]), (kind, int(found[kind]))
+    except (ValueError, KeyError, TypeError, StopIteration):
+        return "", (RUNS[0], -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +256,7 @@ def gaps(found: Alignment) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "run": found.run[1:],
+            "name": found.name[1:],
             "begin": end[:-1],
             "length": begin[1:] - end[:-1],
             "wall_begin": found.end[:-1],

@@ -285,6 +285,7 @@ _TEXTS: dict[str, str] = {
         "start_microseconds:µs end_microseconds:µs trace_begin:ns trace_end:ns steps recorded "
         "device_microseconds:µs"
     ),
+    "other_runs": "name runs cycles:cycles device_microseconds:µs",
     "time_between_runs": (
         "run name gap_microseconds:µs gap_share:fraction run_microseconds:µs device_microseconds:µs"
     ),

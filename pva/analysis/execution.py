@@ -250,9 +250,37 @@ def runs(report: Report) -> pd.DataFrame:
     )
 
 
-def device_microseconds(report: Report) -> npt.NDArray[np.float64]:
+def other_runs(report: Report) -> pd.DataFrame:
+    """Sum up the runs made while profiling was disabled, by name, in the order of the first.
+
+    Such are PopART's that move weights, seeds and what an optimiser needs. No other figure counts
+    their cycles. On a CPU cycles are -1, and the time is not a number. Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    cycles = data.column("other_runs", "cycles")
+    frame = pd.DataFrame(
+        {
+            "name": data.column("other_runs", "name"),
+            "cycles": np.maximum(cycles, -1),
+            "device_microseconds": device_microseconds(report, "other_runs"),
+        }
+    )
+    groups = frame.groupby("name", sort=False)
+    known = groups["cycles"].min() >= 0
+    return pd.DataFrame(
+        {
+            "runs": groups.size(),
+            "cycles": groups["cycles"].sum().where(known, -1),
+            "device_microseconds": groups["device_microseconds"].sum(min_count=1),
+        }
+    ).reset_index()
+
+
+def device_microseconds(report: Report, table: str = "runs") -> npt.NDArray[np.float64]:
     """Give how long each run took by the clock of the tiles; not a number where it is unknown."""
-    cycles = report.dataset.column("runs", "cycles")
+    cycles = report.dataset.column(table, "cycles")
     clock = float(report.dataset.value("target", "clock_frequency")) or np.inf
     with np.errstate(over="ignore"):  # a file may tell any clock
         return np.where(cycles >= 0, cycles, np.nan) / clock * 1e6

@@ -171,17 +171,17 @@ def time_between_runs(report: Report) -> pd.DataFrame:
     """Tell how long the device waits for the host before each run, the longest wait first.
 
     `gap_microseconds` lies between the end of the run before and the begin of this one on the host
-    (not a number for the first); `gap_share` is its part of the time from begin to begin.
-    `run_microseconds` is the run as the host saw it, `device_microseconds` what its cycles take on
-    the tile clock. In a simulation the host's times are those of the simulator. Raises
-    NotRecordedError.
+    (not a number for the first), without the time of `other_runs` in it; `gap_share` is its part of
+    the time from begin to begin. `run_microseconds` is the run as the host saw it,
+    `device_microseconds` what its cycles take on the tile clock. In a simulation the host's times
+    are those of the simulator. Raises NotRecordedError.
     """
     import pandas as pd
 
     data = report.dataset
     start, end = (data.column("runs", f"{name}_microseconds") for name in ("start", "end"))
     gaps = np.full(len(start), np.nan)
-    gaps[1:] = start[1:] - end[:-1]
+    gaps[1:] = start[1:] - end[:-1] - _other_time(report, start)[1:]
     period = np.full(len(start), np.nan)
     period[1:] = start[1:] - start[:-1]
     timed = period >= 1e-3  # no clock of a host tells less than a nanosecond
@@ -196,6 +196,16 @@ def time_between_runs(report: Report) -> pd.DataFrame:
         }
     )
     return frame.sort_values("gap_microseconds", ascending=False, kind="stable", ignore_index=True)
+
+
+def _other_time(report: Report, start: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Give how long runs outside the profile took on the host before each run began."""
+    data, found = report.dataset, np.zeros(len(start) + 1)
+    if data.has("other_runs"):
+        names = ("start_microseconds", "end_microseconds")
+        begin, end = (data.column("other_runs", name) for name in names)
+        np.add.at(found, np.searchsorted(start, begin, side="right"), end - begin)
+    return found[:-1]
 
 
 def overlap(report: Report) -> pd.DataFrame:

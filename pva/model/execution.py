@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -218,33 +218,42 @@ class Microseconds(Shown):
     end: float
 
 
-class Run(Item):
-    """One call of Engine.run."""
+class OtherRun(Item):
+    """One call of Engine.run while profiling was disabled, such as one that moves weights."""
 
     __slots__ = ()
-    _figures = ("steps", "cycles")
+    _figures: ClassVar[tuple[str, ...]] = ("cycles",)
+    _table = "other_runs"
 
     @property
     def name(self) -> str:
         """Name of the run."""
-        return self._text("runs", "name")
+        return self._text(self._table, "name")
+
+    @property
+    def cycles(self) -> int:
+        """How long it took on the device; -1 on a CPU."""
+        return int(self._value(self._table, "cycles"))
+
+    @property
+    def microseconds(self) -> Microseconds:
+        """When it was, on the host."""
+        names = ("start_microseconds", "end_microseconds")
+        return Microseconds(*(float(self._value(self._table, name)) for name in names))
+
+
+class Run(OtherRun):
+    """One call of Engine.run: a run of the model."""
+
+    __slots__ = ()
+    _figures = ("steps", "cycles")
+    _table = "runs"
 
     @property
     def steps(self) -> Sequence[ExecutionStep]:
         """Its steps; empty when it was not recorded in full."""
         first, end = (int(self._value("runs", name)) for name in ("first_step", "end_step"))
         return steps(self._data)[first:end]
-
-    @property
-    def cycles(self) -> int:
-        """How long it took on the device; -1 on a CPU."""
-        return int(self._value("runs", "cycles"))
-
-    @property
-    def microseconds(self) -> Microseconds:
-        """When it was, on the host."""
-        names = ("start_microseconds", "end_microseconds")
-        return Microseconds(*(float(self._value("runs", name)) for name in names))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -271,8 +280,13 @@ class ExecutionReport(Shown):
 
     @property
     def runs(self) -> Items[Run]:
-        """The calls of Engine.run."""
+        """The calls of Engine.run: the runs of the model."""
         return Items(range(self._data.length("runs")), lambda row: Run(self._data, row))
+
+    @property
+    def otherRuns(self) -> Items[OtherRun]:
+        """Those made while profiling was disabled, such as those that move weights."""
+        return Items(range(self._data.length("other_runs")), lambda row: OtherRun(self._data, row))
 
     def blocks(self, tile: int) -> Items[Block]:
         """Give what lightweight profiling saw on a tile; empty when it was off."""

@@ -19,6 +19,15 @@ _BALANCES = (
     fraction("active_tile_balance", "fraction", "the same over the active tiles alone"),
 )
 
+_RUN = (
+    whole("cycles_from", "cycles", "clock at its begin", optional=True),
+    whole("cycles", "cycles", "how long it took on the device", optional=True),
+    fraction("start_microseconds", "µs", "begin on the host, since the epoch", "microseconds.start"),
+    fraction("end_microseconds", "µs", "end on the host, since the epoch", "microseconds.end"),
+    whole("trace_begin", "ns", "begin on the clock of the host trace, -1 without a trace", optional=True),
+    whole("trace_end", "ns", "end on the clock of the host trace, -1 without a trace", optional=True),
+)  # fmt: skip
+
 EXECUTION_TABLES: tuple[Table, ...] = (
     Table("execution", "execution", "", "object", (
         code("profiler_mode", PROFILER_MODES, "how cycles were found"),
@@ -39,13 +48,14 @@ EXECUTION_TABLES: tuple[Table, ...] = (
         whole("program", "", "control program that was run: 0, 1, ..."),
         whole("first_step", "", "row of steps of its first step"),
         whole("end_step", "", "row after its last step; equal to first_step when the run was not recorded in full"),
-        whole("cycles_from", "cycles", "clock at its begin", optional=True),
-        whole("cycles", "cycles", "how long it took on the device", optional=True),
-        fraction("start_microseconds", "µs", "begin on the host, since the epoch", "microseconds.start"),
-        fraction("end_microseconds", "µs", "end on the host, since the epoch", "microseconds.end"),
-        whole("trace_begin", "ns", "begin on the clock of the host trace, -1 without a trace", optional=True),
-        whole("trace_end", "ns", "end on the clock of the host trace, -1 without a trace", optional=True),
-    ), "calls of Engine.run", EXECUTION_OPTION),
+        *_RUN,
+    ), "calls of Engine.run: those of the model", EXECUTION_OPTION),
+    Table("other_runs", "execution", "otherRuns", "records", (
+        text("name", "name of the run"),
+        whole("program", "", "control program that was run: 0, 1, ..."),
+        *_RUN,
+    ), "calls of Engine.run while profiling was disabled, such as those that move weights; no other table has them",
+    EXECUTION_OPTION),
     Table("steps", "execution", "simulation.steps", "records", (
         code("type", STEP_TYPES, "what was done"),
         Column("sync_type", "code", "", "kind of sync", optional=True, values=SYNC_TYPES),

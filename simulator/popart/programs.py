@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from simulator.engine import Engine
 from simulator.graph.graph import Graph
 from simulator.graph.program import Call, Copy, Program, Repeat
 from simulator.graph.program import Sequence as Steps
@@ -38,6 +39,11 @@ class Programs:
     def number(self, name: str) -> int:
         """Give the number by which an engine runs a program."""
         return list(self.programs).index(name)
+
+    def run_apart(self, engine: Engine, name: str) -> None:
+        """Run what is not the model: the profile leaves it out, as PopART's does."""
+        engine.disableExecutionProfiling()
+        engine.run(self.number(name), name)
 
 
 def host_to_device(graph: Graph, prefix: str, name: str, tensor: Tensor) -> tuple[str, Copy]:

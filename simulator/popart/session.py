@@ -42,9 +42,6 @@ from simulator.popart.tensor_info import InputShapeInfo, TensorInfo, to_device, 
 from simulator.popart.tile_map import write_tile_map
 from simulator.runtime.without_values import OPTION as VALUES_OPTION
 
-# Weights and optimiser go to the device in runs of their own, before the two that engines record.
-RUNS, RECORDED = "autoReport.executionProfileProgramRunCount", 4
-
 
 def _nothing(done: int, total: int, what: str) -> None:
     """Show no progress."""
@@ -188,8 +185,7 @@ class InferenceSession(Weights, Reports):
             self._write_dot(stage)
         write_tile_map(graph, {**lowering.stored, **lowering.made, **more})
         log("devicex", "INFO", f"compiling {len(graph.compute_sets)} compute sets")
-        engine = {RUNS: RECORDED, **self._options.engineOptions}
-        self._engine = Engine(graph, list(made.programs.values()), engine)
+        self._engine = Engine(graph, list(made.programs.values()), self._options.engineOptions)
         self._engine.load(self._device.device)
         self._uploaded = False
 
@@ -288,6 +284,7 @@ class InferenceSession(Weights, Reports):
             return
         outputs = self._connect(engine, stepio) if self._values else {}
         log("session", "DEBUG", f"run of {self._flow.batchesPerStep()} batches")
+        engine.enableExecutionProfiling()
         engine.run(self._programs.number(parts.RUN), debugName or parts.RUN)
         self._ran = True
         for name, values in outputs.items():
@@ -311,7 +308,7 @@ class InferenceSession(Weights, Reports):
         if parts.SEED_FROM_HOST in self._programs.programs:
             words = np.array([seed & 0xFFFFFFFF, seed >> 32], dtype=np.uint32)
             engine.connectStream(parts.SEED_FROM_HOST, words)
-            engine.run(self._programs.number(parts.SEED_FROM_HOST), parts.SEED_FROM_HOST)
+            self._programs.run_apart(engine, parts.SEED_FROM_HOST)
 
     def getCycleCount(self, id: str = "") -> int:
         """Give the cycles of the last run, if the options have it measured."""
@@ -325,7 +322,7 @@ class InferenceSession(Weights, Reports):
             raise popart_exception("getCycleCount: nothing has run yet")
         words = np.zeros(2 * self._options.replicas, dtype=np.uint32)
         engine.connectStream(parts.CYCLES_TO_HOST, words)
-        engine.run(self._programs.number(parts.CYCLES_TO_HOST), parts.CYCLES_TO_HOST)
+        self._programs.run_apart(engine, parts.CYCLES_TO_HOST)
         return int(words[0]) + (int(words[1]) << 32)
 
     def _connect(self, engine: Engine, stepio: PyStepIO) -> dict[str, Array]:

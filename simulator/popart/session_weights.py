@@ -56,7 +56,7 @@ class Weights:
                 held = flat(to_device(values, info, f"weight {name!r}"))
                 engine.connectStream(handle, arranged(self._programs.weights[name], held))
         if self._programs.weights_in:
-            engine.run(self._programs.number(parts.WEIGHTS_FROM_HOST), parts.WEIGHTS_FROM_HOST)
+            self._programs.run_apart(engine, parts.WEIGHTS_FROM_HOST)
         self._uploaded = True
 
     def weightsToHost(self) -> None:
@@ -69,7 +69,7 @@ class Weights:
             info = self._ir.infos[name]
             found[name] = np.zeros(info.nelms() * self._options.replicas, info.device.numpy)
             engine.connectStream(handle, found[name])
-        engine.run(self._programs.number(parts.WEIGHTS_TO_HOST), parts.WEIGHTS_TO_HOST)
+        self._programs.run_apart(engine, parts.WEIGHTS_TO_HOST)
         for name, values in found.items():
             info = self._ir.infos[name]
             held = restored(self._programs.weights[name], values[: info.nelms()])  # of the first

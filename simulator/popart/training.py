@@ -176,7 +176,7 @@ class TrainingSession(InferenceSession):
             numbers = numbers_of(self._optimizer, self._ir.weights, self._options)
             for name, handle in self._streams.items():
                 engine.connectStream(handle, np.array([numbers[name]], dtype=np.float32))
-        engine.run(self._programs.number(OPTIMIZER_FROM_HOST), OPTIMIZER_FROM_HOST)
+        self._programs.run_apart(engine, OPTIMIZER_FROM_HOST)
 
     def updateOptimizerFromHost(self, optimizer: Optimizer) -> None:
         """Set other values of what may change, and copy them to the device."""

@@ -135,7 +135,7 @@ class ExecutionProfile:
 
     def start(self) -> tuple[dict[str, Columns], dict[str, Any]]:
         """Give tables and arrays before the first run."""
-        empty = ["runs", "steps", "steps_by_ipu"] if self._traced else ["runs"]
+        empty = ["runs", "other_runs", *(["steps", "steps_by_ipu"] if self._traced else [])]
         if self._blocks:
             empty.append("blocks")
         tables: dict[str, Columns] = {
@@ -148,6 +148,8 @@ class ExecutionProfile:
 
     def append(self, record: RunRecord) -> tuple[dict[str, Columns], dict[str, Any]]:
         """Give the rows that a run adds."""
+        if record.other:
+            return {"other_runs": self._run_row(record)}, {}
         first = self._steps
         tables: dict[str, Columns] = {}
         arrays: dict[str, Any] = {}
@@ -157,14 +159,21 @@ class ExecutionProfile:
             self._steps += len(record.steps)
             self._cycles += record.cycles
             self._spend(record)
-        timed = self._mode != CPU
         if self._traced:
             arrays |= self._measured.run(record.ran)
-        tables["runs"] = {
+        steps = {"first_step": [first], "end_step": [self._steps]}
+        tables["runs"] = self._run_row(record) | steps
+        if self._blocks and record.blocks is not None:
+            tables["blocks"] = self._block_rows(record, record.blocks)
+        self._runs += 1
+        return tables | self._totals(), arrays
+
+    def _run_row(self, record: RunRecord) -> Columns:
+        """Give what a run of the model and another one have."""
+        timed = self._mode != CPU
+        return {
             "name": [record.name],
             "program": [record.program],
-            "first_step": [first],
-            "end_step": [self._steps],
             "cycles_from": [record.cycles_from - self._origin if timed else MISSING],
             "cycles": [record.cycles if timed else MISSING],
             "start_microseconds": [record.start / 1000],
@@ -172,10 +181,6 @@ class ExecutionProfile:
             "trace_begin": [record.trace_begin],
             "trace_end": [record.trace_end],
         }
-        if self._blocks and record.blocks is not None:
-            tables["blocks"] = self._block_rows(record, record.blocks)
-        self._runs += 1
-        return tables | self._totals(), arrays
 
     def _totals(self) -> dict[str, Columns]:
         mode = code("execution", "profiler_mode", self._mode)

@@ -29,6 +29,7 @@ CPU_HAS = {
     "vertex_types", "compute_sets", "compute_set_vertices", "programs", "program_children",
     "control_programs", "function_programs", "written_programs", "written_results", "variables",
     "access", "engine_options", "provenance", "debug_contexts", "execution", "runs",
+    "other_runs",
 }  # fmt: skip
 VERSION = (0, 1, 0)  # of the toolkit, as in pyproject.toml
 Columns = dict[str, Any]

@@ -91,7 +91,7 @@ TRUST = (
         "blocks",
     ),
     Trust(EXACT, "as the vertices of the graph", "vertex_compute_set vertex_vertex_type"),
-    Trust(MEASURED, "times of the host; cycles are those of the steps", "runs"),
+    Trust(MEASURED, "times of the host; cycles are those of the steps", "runs other_runs"),
 )
 VERTEX_CYCLES = (
     "compute_set_active_cycles_by_tile",

@@ -34,6 +34,7 @@ class RunRecord:
     start, end             on the host, nanoseconds since the epoch
     trace_begin, trace_end on the clock of the host trace, -1 without one
     blocks                 what lightweight profiling recorded, None when it is off
+    other                  whether profiling was disabled: it counts among the other runs
     """
 
     name: str
@@ -48,6 +49,7 @@ class RunRecord:
     trace_begin: int
     trace_end: int
     blocks: BlockRows | None = None
+    other: bool = False
 
 
 class Runner:
@@ -81,7 +83,7 @@ class Runner:
         """Take the values of another load; the clocks go on, as the report does."""
         self._values = values
 
-    def run(self, index: int, name: str, *, record: bool) -> RunRecord:
+    def run(self, index: int, name: str, *, record: bool, other: bool = False) -> RunRecord:
         """Run a user's program; `record` keeps every step, otherwise only the cycles."""
         start, trace_begin = _wall_clock(), _trace_clock()
         with pvti.Tracepoint(pvti.tracePoplar, "run/values"):
@@ -93,7 +95,8 @@ class Runner:
         end, trace_end = _wall_clock(), _trace_clock()
         kept = steps if record else steps[:0]
         ran, host, trace = np.unique(steps), (start, end), (trace_begin, trace_end)
-        return RunRecord(name, index, kept, ran, replayed, before, cycles, *host, *trace, blocks)
+        clocks = before, cycles, *host, *trace
+        return RunRecord(name, index, kept, ran, replayed, *clocks, blocks, other)
 
     def _run_values(self, row: int) -> IntArray:
         """Run a program in every replica; give the steps of the profiled one."""

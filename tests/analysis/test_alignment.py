@@ -87,8 +87,8 @@ def test_a_step_that_ends_a_run_ends_with_it(found: Alignment) -> None:
 def test_gaps_between_runs_are_told_on_both_axes(found: Alignment) -> None:
     rows = gaps(found).to_dict("records")
     assert rows == [
-        {"run": 1, "begin": 150, "length": 50, "wall_begin": 400, "wall_end": 450},
-        {"run": 2, "begin": 300, "length": 50, "wall_begin": 650, "wall_end": 700},
+        {"run": 1, "name": "main", "begin": 150, "length": 50, "wall_begin": 400, "wall_end": 450},
+        {"run": 2, "name": "main", "begin": 300, "length": 50, "wall_begin": 650, "wall_end": 700},
     ]
 
 
@@ -140,6 +140,23 @@ def test_runs_are_placed_by_what_their_events_tell(tmp_path: Path) -> None:
     trace = traced([told(2, tmp_path.name), told(1, "other"), told(0, tmp_path.name)])
     kept = align(mine, trace)
     assert (kept.run.tolist(), kept.begin.tolist()) == ([2, 0, 1], [0, 40, 450])
+
+
+def test_a_run_outside_the_profile_is_placed_among_those_of_the_model() -> None:
+    """It has no row of `runs`, but the axis of the device has its cycles."""
+    others = {
+        "name": ["weights"], "program": [1], "cycles_from": [10], "cycles": [20],
+        "start_microseconds": [0.0], "end_microseconds": [1.0],
+    }  # fmt: skip
+    small = report(trace_begin=NOWHERE, trace_end=NOWHERE)
+    tables = {name: small.dataset.table(name) for name in ("runs", "target")}
+    apart = '{"other_run": 0, "name": "weights", "report": "report"}'
+    kept = align(
+        Report.of(small_report(**tables, other_runs=others)),
+        traced([told(0, "report"), apart, told(1, "report")]),
+    )
+    assert (kept.run.tolist(), kept.name) == ([0, -1, 1], ["main", "weights", "main"])
+    assert (kept.begin.tolist(), kept.cycles.tolist()) == ([0, 20, 40], [50, 20, 100])
 
 
 def test_a_report_that_was_renamed_is_the_only_one_told() -> None:

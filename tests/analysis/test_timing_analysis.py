@@ -108,6 +108,16 @@ def test_the_longest_wait_between_runs_comes_first() -> None:
     assert frame["gap_microseconds"].isna().tolist() == [False, False, True]
 
 
+def test_the_time_of_runs_outside_the_profile_is_no_wait() -> None:
+    runs = dict(small().dataset.table("runs"))
+    runs |= {"start_microseconds": [0.0, 110.0], "end_microseconds": [100.0, 250.0]}
+    others = {"name": ["weights"], "program": [1]} | {
+        "start_microseconds": [101.0], "end_microseconds": [105.0]
+    }  # fmt: skip
+    frame = timing.time_between_runs(small(runs=runs, other_runs=others))
+    assert frame["gap_microseconds"].tolist()[0] == 10 - 4
+
+
 def test_exchange_with_the_host_behind_compute_is_hidden() -> None:
     columns = small().dataset.table("steps_by_ipu")
     # On IPU 1, step 3 computes from 100 to 200, and step 1 copies from 150 to 250.

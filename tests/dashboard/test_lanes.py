@@ -14,12 +14,13 @@ from dashboard.pages import execution
 from dashboard.store import Store
 from dashboard.timeline import ahead, endpoint
 from dashboard.timeline.ahead import ahead_of
-from dashboard.timeline.device import layer_codes, overlapped
+from dashboard.timeline.device import device_timeline, layer_codes, overlapped
 from dashboard.timeline.lanes import Labels, RowItems, Timeline
 from dashboard.timeline.packing import unpack
 from dashboard.timeline.search import search
 from pva.analysis.pyramid import build
 from pva.errors import NotFoundError, NotRecordedError
+from pva.report import Report
 from tests.builders import TRACE, replicated_report, small_report, write_report
 from tests.dashboard.layouts import words
 
@@ -83,6 +84,22 @@ def test_runs_are_named_and_numbered(device: Timeline) -> None:
     events = np.arange(*device.tracks.offset[:2])
     labels = [device.labels[label] for label in device.tracks.label[events]]
     assert labels == ["Engine::run #0: main", "Engine::run #1: main"]
+
+
+def test_a_run_outside_the_profile_is_shown_where_it_lies_between_runs() -> None:
+    """The second run begins 100 cycles later, with one outside between them and one after."""
+    runs = dict(small_report().table("runs"))
+    runs["cycles_from"] = np.array([0, 612])
+    others = {"name": ["weights", "late"], "program": [1, 1]} | {
+        "cycles_from": [512, 1124], "cycles": [100, 100],
+        "start_microseconds": [0.0] * 2, "end_microseconds": [0.0] * 2,
+    }  # fmt: skip
+    whole = device_timeline(Report.of(small_report(runs=runs, other_runs=others)))
+    events = np.arange(*whole.tracks.offset[:2])
+    labels = [whole.labels[label] for label in whole.tracks.label[events]]
+    names = ["#0: main", ", not profiled: weights", "#1: main"]
+    assert [label.removeprefix("Engine::run").strip() for label in labels] == names
+    assert whole.tracks.begin[events].tolist() == [0, 512, 612]
 
 
 @pytest.mark.parametrize("numbers", [[], [0], [0, 1, 2], [0, 2, 3, 7], [5], [1, 90], [3, 4, 5, 6]])

@@ -15,14 +15,20 @@ from dashboard.components import Column
 from dashboard.figures import axes
 from dashboard.pages import PAGES
 from dashboard.pages.documents import flat_pairs
-from dashboard.pages.words import execution_sentence, fit_sentence, liveness_sentence
+from dashboard.pages.words import (
+    execution_sentence,
+    fit_sentence,
+    liveness_sentence,
+    other_runs_sentence,
+)
 from dashboard.server import free_socket
 from dashboard.store import Store
 from pva.analysis.execution import execution_overview
 from pva.analysis.liveness import liveness_overview
 from pva.analysis.memory import memory_overview
 from pva.errors import PvaError
-from tests.builders import write_report
+from pva.report import Report
+from tests.builders import small_report, write_report
 
 FRAME = pd.DataFrame({"name": ["conv", "Conv<b>", "add"], "bytes": [10.0, 2048.0, float("nan")]})
 
@@ -97,6 +103,16 @@ def test_small_report_is_described_in_sentences(tmp_path: Path) -> None:
     assert "at step 6 (multiply)" in liveness_sentence(liveness_overview(report))
     assert execution_sentence(execution_overview(report)).startswith(
         "2 recorded runs took 1,024 cycles (1.0 µs): 62.7 % compute, 21.3 % exchange, 13.7 % sync"
+    )
+
+
+def test_what_ran_outside_the_profile_is_named_beside_the_figures() -> None:
+    assert other_runs_sentence(Report.of(small_report())) == ""
+    others = {"name": ["load", "load", "seed"], "program": [1, 1, 2]} | {
+        "cycles": [1000, 560, 8], "start_microseconds": [0.0] * 3, "end_microseconds": [0.0] * 3
+    }  # fmt: skip
+    assert other_runs_sentence(Report.of(small_report(other_runs=others))) == (
+        "Not counted, run with profiling disabled: load, 2 times (1,560 cycles); seed (8 cycles)."
     )
 
 

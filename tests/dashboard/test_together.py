@@ -24,6 +24,7 @@ from tests.dashboard.layouts import words
 
 FOUND = Alignment(
     run=np.arange(3),
+    name=["", "", "last"],
     begin=np.array([100, 450, 700]),
     end=np.array([400, 650, 900]),
     cycles_from=np.array([0, 50, 150]),

@@ -9,8 +9,11 @@ from pathlib import Path
 import cbor2
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from models import model, node, prepared, tiny
 
+from cli.main import tilescope
+from pva.analysis import other_runs
 from pva.report import Report, openReport
 from simulator import popart
 
@@ -69,6 +72,59 @@ def test_a_report_directory_is_written_where_options_say(tmp_path: Path) -> None
     report = openReport(tmp_path)
     assert [run.name for run in report.execution.runs] == ["run"]
     assert report.check()["holds"].fillna(True).all()
+
+
+SCALED = model([node("Mul", "a w", "c", name="scaled")], {"a": [2]}, ["c"], {"w": np.ones(2, "f4")})
+
+
+def scaled(folder: Path) -> Report:
+    """Run a model with weights twice, loading them before each, and open its report."""
+    written = {"autoReport.all": True, "autoReport.directory": str(folder)}
+    session = prepared(SCALED, ["c"], **written)
+    for _ in range(2):
+        session.run(popart.PyStepIO({"a": np.zeros(2, "f4")}, session.initAnchorArrays()))
+        session.weightsToHost()
+    report = session.getReport()
+    assert isinstance(report, Report)
+    return report
+
+
+def test_the_report_counts_runs_of_the_model_alone(tmp_path: Path) -> None:
+    report = scaled(tmp_path)
+    runs, others = report.execution.runs, report.execution.otherRuns
+    assert [run.name for run in runs] == ["run", "run"]
+    assert [run.name for run in others] == ["weightsFromHost", "weightsToHost", "weightsToHost"]
+    assert report.execution.totalCycles.total == runs[0].cycles + runs[1].cycles
+    names = {step.program.name for step in report.execution.steps}
+    assert "input/a" in names and not any(name.startswith("weights") for name in names)
+    # The device's clock goes on in the other runs.
+    begins = report.frames.runs()["cycles_from"].tolist()
+    assert begins[1] - begins[0] == runs[0].cycles + others[1].cycles
+    assert report.check()["holds"].fillna(True).all()
+
+
+def test_other_runs_are_told_by_name_and_reach_sql_and_documents(tmp_path: Path) -> None:
+    report = scaled(tmp_path)
+    told = other_runs(report)
+    assert told["name"].tolist() == ["weightsFromHost", "weightsToHost"]
+    assert told["runs"].tolist() == [1, 2]
+    cycles = [run.cycles for run in report.execution.otherRuns]
+    assert told["cycles"].tolist() == [cycles[0], cycles[1] + cycles[2]]
+    assert report.sql("select cycles from other_runs")["cycles"].tolist() == cycles
+    written = json.loads(report.to_json(tmp_path / "execution.json").read_text())
+    assert [run["cycles"] for run in written["otherRuns"]] == cycles
+    assert openReport(tmp_path / "execution.json").execution.otherRuns[0].cycles == cycles[0]
+
+
+def test_summary_and_info_say_what_is_not_counted(tmp_path: Path) -> None:
+    report = scaled(tmp_path)
+    cycles = report.execution.otherRuns[0].cycles
+    text = CliRunner().invoke(tilescope, ["info", str(tmp_path)]).output
+    assert f"weightsFromHost ({cycles:,} cycles)" in text
+    text = CliRunner().invoke(tilescope, ["summary", str(tmp_path)]).output
+    assert f"{cycles:,} (weightsFromHost), not counted" in text
+    total = f"Total cycles: {report.execution.totalCycles.total:,} ("
+    assert total in " ".join(text.split())
 
 
 def test_reports_need_a_prepared_device() -> None:

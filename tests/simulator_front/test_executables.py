@@ -198,16 +198,19 @@ def test_a_compilation_tells_its_progress_and_refuses_what_does_not_fit():
         poplar.Engine(poplar.compileGraph(*grow()), [prog])
 
 
-def test_runs_while_profiling_is_disabled_have_no_steps_and_are_not_counted(tmp_path):
+def test_runs_while_profiling_is_disabled_are_told_apart_and_not_counted(tmp_path):
     options = {"autoReport.all": True, "autoReport.directory": tmp_path}
     engine = poplar.Engine(*grow(), options)  # it records two runs
     engine.load(DEVICE)
     engine.disableExecutionProfiling()
-    engine.run()
+    engine.run(debugName="weights")
     engine.enableExecutionProfiling()
     for _ in range(3):
         engine.run()
-    runs = engine.getReport().execution.runs
-    steps = [len(list(run.steps)) for run in runs]
-    assert steps[0] == steps[3] == 0 < steps[1] == steps[2]
+    execution = engine.getReport().execution
+    (other,), taken = execution.otherRuns, execution.runs[0].cycles
+    assert (other.name, other.cycles) == ("weights", taken)
+    assert [len(list(run.steps)) > 0 for run in execution.runs] == [True, True, False]
+    assert execution.totalCycles.total == 2 * taken > 0
+    assert execution.runs[0].steps[0].ipus[0].activeCycles.cyclesFrom.min == taken
     np.testing.assert_array_equal(engine.readTensor("x"), [20, 20])
