@@ -7,6 +7,7 @@ import os
 import runpy
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -28,8 +29,11 @@ RAISED = 1  # what Python ends with after an exception
 def run_program(
     path: Path, arguments: Sequence[str], out: Path, target: Mapping[str, object],
     options: Mapping[str, str],
-) -> int:  # fmt: skip
-    """Run a program with a report in `out`; give its exit code, or 2 when it made no engine."""
+) -> tuple[int, list[Path]]:  # fmt: skip
+    """Run a program with reports in `out`; give its exit code, and the folder of each report.
+
+    Raises PvaError when it made no engine.
+    """
     from simulator.watch import listening
 
     compiled: list[Event] = []
@@ -51,7 +55,12 @@ def run_program(
         raise PvaError(path, f"made no Engine before it ended{f' with {code}' if code else ''}",
                        "nothing was simulated, and there is no report")  # fmt: skip
     _say_what_is_kept(path, compiled, target)
-    return code
+    absolute = out.resolve()
+    folders = dict.fromkeys(event.directory for event in compiled)
+    return code, [
+        out / folder.relative_to(absolute) if folder.is_relative_to(absolute) else folder
+        for folder in folders
+    ]
 
 
 @contextmanager
@@ -137,9 +146,10 @@ def _say_what_is_kept(path: Path, compiled: Sequence[Event], target: Mapping[str
             f" not {_machine(str(part), int(str(ipus)))} as asked for",
             err=True,
         )
-    same = sum(event.directory == last.directory for event in compiled)
-    if same > 1:
-        click.echo(f"{path}: made {same} engines; the report is that of the last", err=True)
+    for folder, same in Counter(event.directory for event in compiled).items():
+        if same > 1:
+            where = "the report" if folder == last.directory else f"the report {folder.name}"
+            click.echo(f"{path}: made {same} engines; {where} is that of the last", err=True)
 
 
 def say_where(out: Path) -> None:
@@ -149,6 +159,6 @@ def say_where(out: Path) -> None:
 
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
     click.echo(f"report: {out}, {units.size(size)}  (tilescope summary {out})", err=True)
-    with suppress(PvaError):  # of engines with names there is one in each folder below
+    with suppress(PvaError):  # it may hold a trace alone
         for label, text in verdict(openReport(out)):
             click.echo(f"{label}: {printable(text)}", err=True)

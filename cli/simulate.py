@@ -75,8 +75,9 @@ def program_of(path: Path) -> click.Command:
         options = _checked_options(option)
         wanted = _checked_target(target, ipus)
         with recorded(directory):
-            code = run_program(path, arguments, directory, wanted, options)
-        say_where(directory)
+            code, folders = run_program(path, arguments, directory, wanted, options)
+        for folder in folders:
+            say_where(folder)
         return code
 
     more = click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)

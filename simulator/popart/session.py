@@ -35,6 +35,7 @@ from simulator.popart.pipeline_steps import cycles_of
 from simulator.popart.placement import place_nodes
 from simulator.popart.planned import planned_cycles
 from simulator.popart.programs import Programs
+from simulator.popart.report_folders import Folder
 from simulator.popart.session_options import SessionOptions
 from simulator.popart.session_reports import Reports
 from simulator.popart.session_weights import Weights, flat
@@ -53,9 +54,10 @@ class InferenceSession(Weights, Reports):
     `fnModel` is the path of an ONNX file, a serialised ModelProto or a ModelProto; or one that has
     been read already, with what errors call it and the folder of its external data. Raises
     popart_exception for a model that cannot be run, before anything is compiled.
+    Its report goes to the folder `name` (`inference`, `training`) below autoReport.directory.
     """
 
-    training = False
+    training, default_name = False, "inference"
 
     def __init__(
         self,
@@ -69,7 +71,7 @@ class InferenceSession(Weights, Reports):
         *,
         dataFeed: DataFlow | None = None,
         progress: Progress = _nothing,
-        name: str = "",
+        name: str | None = None,
     ) -> None:
         flow = dataFlow or dataFeed
         if flow is None or deviceInfo is None:
@@ -79,6 +81,7 @@ class InferenceSession(Weights, Reports):
         chosen = engine_options.resolve(self._options.engineOptions)
         self._profiled = reports.is_profiled(chosen)
         self._values = bool(chosen[VALUES_OPTION])
+        self._folder = Folder(self.default_name if name is None else name, chosen)
         given_model = fnModel if isinstance(fnModel, tuple) else read_model(fnModel)
         self._model, what, folder = given_model
         self._ir, wrong = import_model(
@@ -185,7 +188,8 @@ class InferenceSession(Weights, Reports):
             self._write_dot(stage)
         write_tile_map(graph, {**lowering.stored, **lowering.made, **more})
         log("devicex", "INFO", f"compiling {len(graph.compute_sets)} compute sets")
-        self._engine = Engine(graph, list(made.programs.values()), self._options.engineOptions)
+        programs, name = list(made.programs.values()), self._folder.claimed()
+        self._engine = Engine(graph, programs, self._options.engineOptions, name=name)
         self._engine.load(self._device.device)
         self._uploaded = False
 

@@ -22,6 +22,7 @@ from simulator.popart.lowering import Progress
 from simulator.popart.model_file import read_model, value_info
 from simulator.popart.names import RecomputationType
 from simulator.popart.optimizers import SGD, Adam, Optimizer
+from simulator.popart.report_folders import give_back
 from simulator.popart.session import InferenceSession
 from simulator.popart.session_options import SessionOptions
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
@@ -88,10 +89,12 @@ def simulate_model(
         "inputShapeInfo": shapes,
         "userOptions": options,
         "progress": progress,
+        "name": "",  # the report is in `out` itself
     }
     session: InferenceSession
     losses: list[Loss] = []
     source = (model, what, folder)
+    give_back(out)
     if request.train:
         losses = [loss_of(ir, shapes)]
         flow = DataFlow(1, [*outputs, LOSS])

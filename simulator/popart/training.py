@@ -40,7 +40,7 @@ class TrainingSession(InferenceSession):
     loss is the name of a scalar, or losses=[NllLoss(...)] are added to the model.
     """
 
-    training = True
+    training, default_name = True, "training"
     _trained = False
 
     def __init__(

@@ -158,3 +158,35 @@ def test_a_broken_file_ends_with_2(tmp_path: Path) -> None:
     (tmp_path / "net.onnx").write_bytes(b"\xff\xff\xff")
     done = simulated(str(tmp_path / "net.onnx"), tmp_path / "out")
     assert done.exit_code == 2
+
+
+SESSIONS = """
+import numpy as np
+from simulator import popart
+
+builder = popart.Builder()
+a = builder.addInputTensor(popart.TensorInfo("FLOAT", [2]))
+w = builder.addInitializedInputTensor(np.ones(2, np.float32))
+c = builder.aiOnnx.mul([a, w])
+loss = builder.aiGraphcore.identityloss([c])
+device = popart.DeviceManager().createIpuModelDevice({"ipuVersion": "tiny"})
+proto, flow = builder.getModelProto(), popart.DataFlow(1, [c])
+inference = popart.InferenceSession(proto, flow, device)
+training = popart.TrainingSession(proto, flow, loss, popart.ConstSGD(0.1), device)
+for session in (training, inference):
+    session.prepareDevice()
+    session.weightsFromHost()
+    session.run(popart.PyStepIO({a: np.ones(2, np.float32)}, session.initAnchorArrays()))
+"""
+
+
+def test_a_program_with_two_sessions_leaves_two_reports(tmp_path: Path) -> None:
+    program, out = tmp_path / "sessions.py", tmp_path / "out"
+    program.write_text(SESSIONS)
+    result = CliRunner().invoke(tilescope, ["simulate", str(program), "--out", str(out)])
+    assert result.exit_code == 0
+    for name in ("training", "inference"):
+        assert f"report: {out / name}, " in result.output
+        (run,) = openReport(out / name).execution.runs
+        assert run.name == "run"
+    assert "made 2 engines" not in result.output

@@ -208,7 +208,7 @@ def test_reports_speak_the_models_names(tmp_path: Path) -> None:
     written = {"autoReport.all": True, "autoReport.directory": str(tmp_path)}
     session = prepared(proto, ["b"], **written)
     session.run(popart.PyStepIO({"a": np.zeros(2)}, session.initAnchorArrays()))
-    report = openReport(tmp_path)
+    report = openReport(tmp_path / "inference")
     contexts = report.frames.debug_contexts()
     (found,) = contexts[contexts["layer"] == "popart"].to_dict("records")
     wanted = {"node": "block/layer", "operator": "ai.onnx.Exp-6", "onnxLayer": "block"}

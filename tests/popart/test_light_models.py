@@ -30,7 +30,7 @@ def test_a_model_has_the_references_values_and_leaves_a_report(name: str, tmp_pa
     anchors = session.initAnchorArrays()
     session.run(popart.PyStepIO(inputs, anchors))
     np.testing.assert_allclose(anchors[output], expected(model, inputs), rtol=1e-3)
-    report = openReport(tmp_path)
+    report = openReport(tmp_path / "inference")
     assert report.check()["holds"].fillna(True).all()
     # A dropout that is not trained goes; of what is left, debug contexts have the names.
     left = [node for node in model.graph.node if node.op_type != "Dropout"]

@@ -277,7 +277,7 @@ def test_the_report_has_what_an_optimiser_keeps_of_each_weight(
 ) -> None:
     engine = {"autoReport.all": True, "autoReport.directory": str(tmp_path)}
     trained(session_of(optimizer, engineOptions=engine), XS[:1])
-    report = openReport(tmp_path)
+    report = openReport(tmp_path / "training")
     sizes = largest_variables(report).set_index("name")["bytes"]
     assert sizes[sizes.index.str.match("Accl|Step")].to_dict() == kept
     costs = operation_costs(report).set_index("operation")

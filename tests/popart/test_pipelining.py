@@ -69,7 +69,7 @@ def test_batches_overlap(tmp_path: Path) -> None:
         out = tmp_path / str(pipelined)
         session = session_of(CHAIN, ["x4"], 8, pipelined=pipelined, out=out)
         values_of(session, {"x0": np.zeros((8, 8, SIZE), np.float32)})
-        report = openReport(out)
+        report = openReport(out / "inference")
         assert report.check()["holds"].fillna(True).all()
         cycles.append(report.execution.runs[0].cycles)
     assert cycles[1] < 0.8 * cycles[0]
@@ -198,7 +198,7 @@ def test_ways_there_and_back_overlap_and_the_report_shows_the_stages(tmp_path: P
         session = training(CHAIN, ["loss"], 8, popart.IdentityLoss("x4", "loss"), ipus=2,
                            pipelined=pipelined, out=out)  # fmt: skip
         values_of(session, {"x0": np.zeros((8, 8, SIZE), np.float32)})
-        report = openReport(out)
+        report = openReport(out / "training")
         assert report.check()["holds"].fillna(True).all()
         cycles.append({run.name: run.cycles for run in report.execution.runs}["run"])
     assert cycles[1] < 0.85 * cycles[0]

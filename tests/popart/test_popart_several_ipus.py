@@ -48,7 +48,7 @@ def ran(
 def test_the_guides_example_crosses_between_its_ipus(tmp_path: Path) -> None:
     proto, inputs, o = guides_example()
     ran(proto, {name: np.float32([p]) for p, name in enumerate(inputs)}, o, tmp_path)
-    report = openReport(tmp_path)
+    report = openReport(tmp_path / "inference")
     programs = report.frames.programs()
     crossing = programs.loc[programs["type"] == "GlobalExchange", "name"]
     assert sum("ToIpu1" in name for name in crossing) == 2
@@ -67,7 +67,7 @@ def layers(count: int, size: int) -> tuple[object, dict[str, Array]]:
 def test_layers_are_balanced_by_weights_and_work(tmp_path: Path) -> None:
     proto, inputs = layers(4, 8)
     ran(proto, inputs, "x4", tmp_path, autoVirtualGraph=True)
-    report = openReport(tmp_path)
+    report = openReport(tmp_path / "inference")
     by_tile = report.frames.variables().groupby("name")["bytes"].sum()
     assert by_tile["w0"] == by_tile["w3"] == 256
     memory = report.frames.memory_by_tile()

@@ -69,7 +69,7 @@ def test_an_execution_report_begins_after_the_last_one() -> None:
 
 def test_a_report_directory_is_written_where_options_say(tmp_path: Path) -> None:
     ran(**{"autoReport.all": True, "autoReport.directory": str(tmp_path)})
-    report = openReport(tmp_path)
+    report = openReport(tmp_path / "inference")
     assert [run.name for run in report.execution.runs] == ["run"]
     assert report.check()["holds"].fillna(True).all()
 
@@ -119,9 +119,9 @@ def test_other_runs_are_told_by_name_and_reach_sql_and_documents(tmp_path: Path)
 def test_summary_and_info_say_what_is_not_counted(tmp_path: Path) -> None:
     report = scaled(tmp_path)
     cycles = report.execution.otherRuns[0].cycles
-    text = CliRunner().invoke(tilescope, ["info", str(tmp_path)]).output
+    text = CliRunner().invoke(tilescope, ["info", str(tmp_path / "inference")]).output
     assert f"weightsFromHost ({cycles:,} cycles)" in text
-    text = CliRunner().invoke(tilescope, ["summary", str(tmp_path)]).output
+    text = CliRunner().invoke(tilescope, ["summary", str(tmp_path / "inference")]).output
     assert f"{cycles:,} (weightsFromHost), not counted" in text
     total = f"Total cycles: {report.execution.totalCycles.total:,} ("
     assert total in " ".join(text.split())
@@ -137,3 +137,39 @@ def test_a_session_opens_its_report(tmp_path: Path) -> None:
     engine = {"autoReport.all": True, "autoReport.directory": str(tmp_path)}
     found = ran(**engine).getReport()
     assert isinstance(found, Report) and len(found.compilation.tiles) == 4
+
+
+def written(folder: Path, **more: object) -> popart.InferenceSession:
+    """Prepare a session that writes a report."""
+    engine = {"autoReport.all": True, "autoReport.directory": str(folder)}
+    options = popart.SessionOptions(engineOptions=engine)
+    flow = popart.DataFlow(1, ["c"])
+    session = popart.InferenceSession(DOUBLE, flow, tiny(), userOptions=options, **more)  # type: ignore[arg-type]
+    session.prepareDevice()
+    return session
+
+
+def folders(of: Path) -> list[str]:
+    return sorted(str(file.parent.relative_to(of)) for file in of.rglob("profile.pop"))
+
+
+def test_a_session_writes_to_the_folder_of_its_name(tmp_path: Path) -> None:
+    kept = [written(tmp_path), written(tmp_path, name="ivor"), written(tmp_path / "bare", name="")]
+    assert folders(tmp_path) == ["bare", "inference", "ivor"]
+    assert [session.getReport().path.name for session in kept] == ["inference", "ivor", "bare"]
+
+
+def test_two_sessions_of_a_name_write_two_reports(tmp_path: Path) -> None:
+    first, second = written(tmp_path), written(tmp_path)
+    assert folders(tmp_path) == ["inference", "inference_2"]
+    second.run(popart.PyStepIO({"a": np.zeros(2)}, second.initAnchorArrays()))
+    assert [len(s.getReport().execution.runs) for s in (first, second)] == [0, 1]
+    second.prepareDevice()  # the report of the same session is written anew
+    assert folders(tmp_path) == ["inference", "inference_2"]
+
+
+@pytest.mark.parametrize("name", ["../other", "/tmp/other", "a\0b"])
+def test_a_name_that_leads_elsewhere_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(popart.popart_exception, match="a folder below autoReport.directory"):
+        written(tmp_path, name=name)
+    assert folders(tmp_path) == []

@@ -165,7 +165,7 @@ def test_the_change_of_a_weight_is_an_operation_of_the_optimiser(tmp_path: Path)
     session.prepareDevice()
     session.weightsFromHost()
     step(session, x=DATA)
-    found = operation_costs(openReport(tmp_path)).set_index("operation")["kind"]
+    found = operation_costs(openReport(tmp_path / "training")).set_index("operation")["kind"]
     assert found["w"] == "SGD"
 
 
