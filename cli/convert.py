@@ -58,7 +58,7 @@ def convert(
     path = Path(where)
     if path.exists() and not force:
         raise OverwriteError(path, "already there", "give another name, or --force to replace it")
-    with report_directory.added(path):
+    with report_directory.added(path, registry.PARTS):
         registry.write(dataset, path, form)
     files = list(path.iterdir()) if path.is_dir() else [path]
     size = units.size(sum(file.stat().st_size for file in files))

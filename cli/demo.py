@@ -25,7 +25,7 @@ OUT = Path("tilescope-demo")
 @click.command(cls=Command, epilog=EXAMPLES)
 @click.option(
     "--out", type=click.Path(path_type=Path), default=OUT, show_default=True,
-    help="Directory of the report; a report that is there is replaced.",
+    help="Directory of the report; one that tilescope wrote there is replaced.",
 )  # fmt: skip
 @click.option("--serve/--no-serve", "served", default=True, help="Serve the dashboard at the end.")
 @port_option

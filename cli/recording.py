@@ -25,10 +25,9 @@ def recorded(out: Path) -> Iterator[None]:
     Raises PvaError, with nothing touched, when `out` holds anything else.
     """
     from pva.formats import report_directory
-    from pva.formats.registry import DIRECTORY
+    from pva.formats.registry import PARTS
 
-    names = [pattern for patterns in DIRECTORY.values() for pattern in patterns]
-    claim = report_directory.claim(out, names, alone=True)
+    claim = report_directory.claim(out, PARTS, alone=True)
     try:
         import pvti
 

@@ -129,7 +129,8 @@ def simulate() -> None:
     poplar.IPUModel() and of the devices of a DeviceManager: a program that fixes its own keeps it.
     --option sets options of the engine, such as autoReport.executionProfileProgramRunCount=5.
     Everything reaches the program through POPLAR_ENGINE_OPTIONS and POPLAR_TARGET_OPTIONS. The exit
-    code is the program's; 2 when it makes no Engine.
+    code is the program's; 2 when it makes no Engine. DIR is new, empty or holds an earlier report:
+    what tilescope wrote there is replaced; anything else in its way is refused and kept.
 
     An ONNX model runs once on random inputs (by tilescope[popart]); several IPUs share its nodes.
     --batch is the first size of its inputs, --shape one input's. --train adds a loss and trains one

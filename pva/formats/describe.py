@@ -23,6 +23,14 @@ a `.pvti` trace when the program was traced, and on request the documents `graph
 `graph.cbor` and `execution.json` or `execution.cbor`. `pva.openReport` takes the directory or any
 of the profiles.
 
+`.tilescope-report` says what tilescope wrote into the directory: of each file its SHA-256, or, of
+one that grows and whose writer has not ended, an identity that stands in the file, too (the table
+`identity` of `profile.pop`, the process of a trace). A later report replaces these files alone. A
+file that was changed since, or that stands there without being named, is refused in one line, and
+nothing is touched; so is a directory without the marker, such as a report of a version before it.
+While a process writes, it holds a lock on the directory, which ends with it: another is refused by
+the name of the first. Where the file system has no locks nobody is.
+
 ## The documents
 
 The graph profile and the execution profile have the keys, nesting, index orders and units of the

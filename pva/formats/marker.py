@@ -29,6 +29,7 @@ ID_TABLE = "identity"  # of profile.pop
 TRACE_SUFFIX = ".pvti"
 # What a writer that is killed may leave beside a file.
 JOURNAL = "-journal"
+KINDS = ("sha256", "identity", "folder")
 _REPORT = Declaration("a report", REPORT_ID, schema.FORMAT_VERSION, {ID_TABLE: ("id",)})
 _TRACE = Declaration("a host trace", TRACE_ID, TRACE_VERSION, {"processes": ("pid",)})
 
@@ -37,7 +38,7 @@ _TRACE = Declaration("a host trace", TRACE_ID, TRACE_VERSION, {"processes": ("pi
 class Marker:
     """What the file says: each file with its SHA-256 or identity, and who writes, while one does.
 
-    `files` maps a name to ("sha256" or "identity", value).
+    `files` maps a name to one of KINDS and its value; a folder holds a report with its own marker.
     """
 
     files: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -69,12 +70,13 @@ def write(directory: Path, marker: Marker) -> None:
     replaced(directory / NAME, f"{json.dumps(value, indent=2)}\n".encode(), WHAT)
 
 
-def is_own(directory: Path, name: str, known: tuple[str, str]) -> bool:
-    """Tell whether a file is still what was written under this name."""
+def is_own(directory: Path, name: str, known: tuple[str, str] | None) -> bool:
+    """Tell whether a file is still what was written under this name; nothing known is not."""
     path = directory / name
-    kind, value = known
+    kind, value = known or ("", "")
     try:
-        return value == (digest(path) if kind == "sha256" else identity(path))
+        found = {"sha256": digest, "identity": identity}
+        return kind in found and value == found[kind](path)
     except (OSError, PvaError):
         return False
 
@@ -121,7 +123,7 @@ def _parsed(value: Any) -> Marker:
         ((kind, known),) = facts.items()
         # Who sends a report must not be able to name a file elsewhere.
         plain = name == os.path.basename(name) and name not in ("", ".", "..") and "\0" not in name
-        if not plain or kind not in ("sha256", "identity") or not isinstance(known, str):
+        if not plain or kind not in KINDS or not isinstance(known, str):
             raise ValueError(name)
         files[name] = (kind, known)
     return Marker(files, str(value.get("writer", "")))

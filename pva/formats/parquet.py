@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -29,8 +30,10 @@ from pva.errors import (
     PvaError,
     UnknownFormatError,
 )
+from pva.formats import marker
 from pva.formats.budget import POINTER, TEXT, reading_limit
 from pva.formats.files import beside, put_in_place
+from pva.formats.marker import Marker
 from pva.formats.values import column_of
 from pva.sources import Room, Spend
 
@@ -56,7 +59,7 @@ def files(directory: Path) -> list[Path]:
 def write(dataset: Dataset, path: str | PathLike[str]) -> None:
     """Write every table and array into a directory, which appears when it is whole.
 
-    Replaces a directory that holds Parquet files and nothing else.
+    Replaces a directory that holds what was written so, unchanged, and nothing else.
     Raises MissingPackageError, OverwriteError and PvaError.
     """
     target = Path(path)
@@ -69,6 +72,9 @@ def write(dataset: Dataset, path: str | PathLike[str]) -> None:
                 _write_table(part, dataset, schema.TABLE[name])
             for name in dataset.arrays:
                 _write_array(part, dataset, schema.ARRAY[name])
+            digests = {file.name: ("sha256", marker.digest(file)) for file in files(part)}
+            marker.write(part, Marker(digests))
+            _check_replaceable(target)
             put_in_place(part, target)
         except BaseException:
             shutil.rmtree(part, ignore_errors=True)
@@ -111,13 +117,13 @@ def _check_replaceable(target: Path) -> None:
     """Refuse to put a directory in the place of anything but another of its kind."""
     if not target.exists():
         return
-    others = (
-        [entry for entry in target.iterdir() if entry.suffix != SUFFIX]
-        if target.is_dir()
-        else [target]
-    )
+    others = [target.name]
+    if target.is_dir():
+        known = marker.read(target) or Marker()
+        names = sorted(set(os.listdir(target)) - {marker.NAME})
+        others = [n for n in names if not marker.is_own(target, n, known.files.get(n))]
     if others:
-        raise OverwriteError(target, f"holds something else: {others[0].name}", "give another name")
+        raise OverwriteError(target, f"holds something else: {others[0]}", "give another name")
 
 
 def _metadata(declared: schema.Table | schema.Array, **more: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,7 @@ DIRECTORY: dict[str, tuple[str, ...]] = {
     "app": ("app.json",),
     "trace": ("*.pvti",),
 }
+PARTS = tuple(chain.from_iterable(DIRECTORY.values()))  # patterns of what is read as a part of it
 
 
 def detect(path: str | PathLike[str]) -> Format:

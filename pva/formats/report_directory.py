@@ -15,7 +15,7 @@ import socket
 import threading
 import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -36,12 +36,13 @@ class _Held:
     """A directory that this process holds, and how many of its claims."""
 
     directory: Path
+    key: tuple[int, int]  # device and inode
     lock: int  # a file descriptor
     marker: Marker
     claims: int = 0
 
 
-_HELD: dict[tuple[int, int], _Held] = {}  # by device and inode
+_HELD: dict[tuple[int, int], _Held] = {}
 _lock = threading.RLock()
 
 
@@ -97,10 +98,10 @@ class Claim:
             if held is None or held not in _HELD.values():  # a forked child has none
                 return
             held.claims -= 1
-            if not held.claims:
-                with suppress(OSError, PvaError):
-                    _close_marker(held)
-                _unlock(held)
+            with suppress(OSError, PvaError):
+                if not held.claims and _is_there(held):
+                    _write_last(held)
+            _unlock(held)
 
     def _know(self, name: str, kind: str, value: str) -> None:
         with _lock:
@@ -115,31 +116,39 @@ def claim(directory: Path, names: Collection[str], *, alone: bool = False) -> Cl
     The files of an earlier report are removed. `alone` refuses a directory that holds other things
     and has no marker. Raises OverwriteError, with nothing touched, and PvaError.
     """
-    with _lock:
+    with _lock, ExitStack() as unlocked:
         held = _take(directory.absolute(), directory)
-        try:
-            own = _checked(held, directory, names, alone=alone)
-            if held.claims and not alone:  # the rest is of other engines of this process
-                own = [name for name in own if name in names]
-            _remove(held, own)
-            held.marker.writer = f"process {os.getpid()} on {socket.gethostname()}"
-            marker.write(held.directory, held.marker)
-        except BaseException:
-            if not held.claims:
-                _unlock(held)
-            raise
+        unlocked.callback(_unlock, held)
+        own = _checked(held, directory, names, alone=alone)
+        if held.claims and not alone:  # the rest is of other engines of this process
+            own = [name for name in own if name in names]
+        below = {}
+        for name in _folders(held) if alone else ():
+            folder = _take(held.directory / name, directory / name)
+            unlocked.callback(_unlock, folder)
+            below[name] = folder, _checked(folder, directory / name, names)
+        _remove(held, own)
+        for folder, files in below.values():
+            _remove(folder, files)
+            _write_last(folder)
+            with suppress(OSError):  # there is something of somebody else's in it
+                folder.directory.rmdir()
+        held.marker.writer = f"process {os.getpid()} on {socket.gethostname()}"
+        marker.write(held.directory, held.marker)
         held.claims += 1
+        _enter_above(held)
         return Claim(held)
 
 
 @contextmanager
-def added(path: Path) -> Iterator[None]:
+def added(path: Path, patterns: Collection[str]) -> Iterator[None]:
     """Enter a file that is written inside into the marker of its directory, if that has one.
 
-    Raises OverwriteError while another process writes into the directory, and PvaError.
+    A name of none of these patterns is no part of the report. Raises OverwriteError while another
+    process writes into the directory, and PvaError.
     """
     folder = path.absolute().parent
-    if marker.read(folder) is None:
+    if not _matches(path.name, patterns) or marker.read(folder) is None:
         yield
         return
     with _lock:
@@ -181,7 +190,7 @@ def _take(directory: Path, shown: Path) -> _Held:
                 shown, f"{_writer(directory)} writes into it",
                 "give each program a directory of its own",
             )  # fmt: skip
-        held = _Held(directory, number, marker.read(directory) or Marker())
+        held = _Held(directory, key, number, marker.read(directory) or Marker())
     except BaseException:
         os.close(number)
         raise
@@ -227,7 +236,7 @@ def _lives(writer: str) -> bool:
     return True
 
 
-def _checked(held: _Held, shown: Path, names: Collection[str], *, alone: bool) -> list[str]:
+def _checked(held: _Held, shown: Path, names: Collection[str], *, alone: bool = False) -> list[str]:
     """Name the files of an earlier report; raises OverwriteError for others in the way."""
     there = sorted(os.listdir(held.directory))
     files = held.marker.files
@@ -236,16 +245,19 @@ def _checked(held: _Held, shown: Path, names: Collection[str], *, alone: bool) -
             shown, f"holds something else: {there[0]}, and no {marker.NAME} that says what may be "
             "replaced", "give a new directory, or take away what is there",
         )  # fmt: skip
-    own = [n for n in there if n in files and marker.is_own(held.directory, n, files[n])]
+    own = [n for n in there if marker.is_own(held.directory, n, files.get(n))]
     # Of a database that is not there, or is ours.
     free = {*own, *files.keys() - there}
     own += [n for n in there if n.endswith(JOURNAL) and n.removesuffix(JOURNAL) in free]
-    wanted = [*names, *(name + JOURNAL for name in names)]
     for name in there:
-        if name not in own and any(fnmatchcase(name, pattern) for pattern in wanted):
+        if name not in own and _matches(name.removesuffix(JOURNAL), names):
             found = "changed since it was written" if name in files else "not written by tilescope"
             raise OverwriteError(shown / name, found, _AWAY)
     return own
+
+
+def _matches(name: str, patterns: Collection[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _remove(held: _Held, names: Collection[str]) -> None:
@@ -263,26 +275,44 @@ def _remove(held: _Held, names: Collection[str]) -> None:
 
 def _is_there(held: _Held) -> bool:
     """Tell whether the directory is still the one that was taken."""
-    here, there = os.fstat(held.lock), held.directory.stat()
-    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
+    there = held.directory.stat()
+    return held.key == (there.st_dev, there.st_ino)
 
 
-def _close_marker(held: _Held) -> None:
-    """Write the marker for the time after; of nothing there is none."""
-    if not _is_there(held):
-        return
+def _folders(held: _Held) -> list[str]:
+    """Name the reports of named engines below, but for those that this process holds."""
+    folders = [name for name, (kind, _) in held.marker.files.items() if kind == "folder"]
+    return [
+        name for name in folders
+        if (held.directory / name / marker.NAME).is_file() and not is_claimed(held.directory / name)
+    ]  # fmt: skip
+
+
+def _enter_above(held: _Held) -> None:
+    """Enter a report into the marker of the directory around it, where this process holds that."""
+    with suppress(OSError, PvaError):
+        above = held.directory.parent.stat()
+        around = _HELD.get((above.st_dev, above.st_ino))
+        if around is not None and around is not held:
+            around.marker.files[held.directory.name] = ("folder", "")
+            marker.write(around.directory, around.marker)
+
+
+def _unlock(held: _Held) -> None:
+    """Let go of a directory that has no claims."""
+    if not held.claims:
+        del _HELD[held.key]
+        os.close(held.lock)
+
+
+def _write_last(held: _Held) -> None:
+    """Write the marker without its writer; where nothing was written there is none."""
     there = set(os.listdir(held.directory))
     files = {name: known for name, known in held.marker.files.items() if name in there}
     if files:
         marker.write(held.directory, Marker(files))
     else:
         (held.directory / marker.NAME).unlink(missing_ok=True)
-
-
-def _unlock(held: _Held) -> None:
-    for key in [key for key, value in _HELD.items() if value is held]:
-        del _HELD[key]
-    os.close(held.lock)
 
 
 def _forget() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Sequence
@@ -27,13 +28,33 @@ def wanted(options: Iterable[str]) -> set[str]:
 
 
 def write_dot(ir: Ir, stage: str, folder: Path, more: Sequence[Node] = ()) -> Path:
-    """Write a stage as `<stage>.dot`; `more` are nodes of the backward pass. Gives the file."""
+    """Write a stage as `<stage>.dot`; `more` are nodes of the backward pass. Gives the file.
+
+    Its first line has the hash of the others. Raises popart_exception for a file in its place that
+    somebody else wrote, or changed.
+    """
     path = folder / f"{stage.lower()}.dot"
     try:
-        path.write_text(text_of(ir, stage, more), encoding="utf-8")
+        if os.path.lexists(path) and not _is_own(path):
+            raise popart_exception(
+                f"{path}: there already, and not as it was written; move it away, or set logDir"
+            )
+        path.write_bytes(_signed(text_of(ir, stage, more).encode(errors="backslashreplace")))
     except OSError as error:
         raise popart_exception(f"{path}: {error.strerror}") from None
     return path
+
+
+def _signed(text: bytes) -> bytes:
+    return f"// tilescope {hashlib.sha256(text).hexdigest()}\n".encode() + text
+
+
+def _is_own(path: Path) -> bool:
+    """Tell whether a file is as it was written here."""
+    if path.is_symlink() or not path.is_file():
+        return False
+    data = path.read_bytes()
+    return data == _signed(data.partition(b"\n")[2])
 
 
 def text_of(ir: Ir, stage: str, more: Sequence[Node] = ()) -> str:

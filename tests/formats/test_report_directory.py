@@ -182,3 +182,30 @@ else:
         process.wait()
         written(tmp_path)
         os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_reports_of_folders_below_are_replaced_together(tmp_path: Path) -> None:
+    outer = report_directory.claim(tmp_path, NAMES, alone=True)
+    for name in ("training", "inference"):
+        written(tmp_path / name)
+    outer.release()
+    (tmp_path / "inference" / "notes").write_text("mine")
+    report_directory.claim(tmp_path, NAMES, alone=True).release()
+    assert contents(tmp_path).keys() == {"notes", NAME}
+    assert not (tmp_path / "training").exists()
+
+
+def test_folder_below_that_holds_something_else_refuses_the_whole(tmp_path: Path) -> None:
+    outer = report_directory.claim(tmp_path, NAMES, alone=True)
+    for folder in (tmp_path, tmp_path / "training"):
+        written(folder)
+    outer.release()
+    (tmp_path / "training" / "app.json").write_text("mine")
+    refused(tmp_path, "training/app.json: changed since it was written", alone=True)
+
+
+def test_folder_that_nobody_wrote_is_no_part_of_the_report(tmp_path: Path) -> None:
+    written(tmp_path)
+    written(tmp_path / "own", text="a report of its own")
+    report_directory.claim(tmp_path, NAMES, alone=True).release()
+    assert (tmp_path / "own" / "app.json").read_text() == "a report of its own"

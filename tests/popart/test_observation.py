@@ -114,6 +114,18 @@ def test_stages_of_variable_and_options_are_written(
     assert "Dropout" not in final and 't0 -> n0 [label="a"];' in final
 
 
+def test_a_drawing_replaces_its_earlier_one_alone(tmp_path: Path) -> None:
+    options = popart.SessionOptions(dotChecks=["FWD0"], logDir=str(tmp_path))
+    given = popart.DataFlow(1, ["d"]), tiny()
+    for _ in range(2):
+        popart.InferenceSession(SMALL, *given, userOptions=options)
+    text = (tmp_path / "fwd0.dot").read_text().replace("drop", "mine")
+    (tmp_path / "fwd0.dot").write_text(text)
+    with pytest.raises(popart.popart_exception, match=r"fwd0.dot: there already, and not as it"):
+        popart.InferenceSession(SMALL, *given, userOptions=options)
+    assert (tmp_path / "fwd0.dot").read_text() == text
+
+
 def test_the_backward_pass_is_drawn_too(tmp_path: Path) -> None:
     options = popart.SessionOptions(dotChecks=["BWD0"], logDir=str(tmp_path))
     given = {"losses": [popart.L1Loss("d", "loss")], "optimizer": popart.SGD(0.1)}

@@ -217,6 +217,18 @@ def test_tables_never_take_the_place_of_something_else(tmp_path: Path) -> None:
     assert (tmp_path / "thesis" / "thesis.tex").read_text() == "precious"
 
 
+def test_tables_never_take_the_place_of_other_tables(tmp_path: Path) -> None:
+    path = Report.of(small_report()).to_parquet(tmp_path / "tables")
+    (path / "target.parquet").rename(path / "sales.parquet")
+    with pytest.raises(OverwriteError, match="holds something else: sales.parquet"):
+        Report.of(small_report()).to_parquet(path, overwrite=True)
+    (path / "sales.parquet").rename(path / "target.parquet")
+    Report.of(small_report()).to_parquet(path, overwrite=True)
+    (path / "target.parquet").write_bytes((path / "runs.parquet").read_bytes())
+    with pytest.raises(OverwriteError, match="holds something else: target.parquet"):
+        Report.of(small_report()).to_parquet(path, overwrite=True)
+
+
 def test_a_write_that_fails_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

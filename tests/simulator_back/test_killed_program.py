@@ -38,3 +38,21 @@ def test_the_report_of_a_killed_program_holds_the_runs_that_ended(tmp_path):
     recorded = data.column("runs", "end_step") > data.column("runs", "first_step")
     assert recorded.tolist() == [True, True, False]
     assert check(data) == []
+
+
+def test_a_second_program_is_refused_by_name_until_the_first_is_killed(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    waits = PROGRAM.replace("os.kill(", "print(flush=True); sys.stdin.read(); os.kill(")
+    command = [sys.executable, "-c", waits, str(tmp_path / "report")]
+    given = {"env": environment, "cwd": tmp_path, "text": True}
+    pipes = dict.fromkeys(("stdin", "stdout"), subprocess.PIPE)
+    with subprocess.Popen(command, **given, **pipes) as first:
+        first.stdout.readline()
+        before = {file: file.read_bytes() for file in (tmp_path / "report").iterdir()}
+        second = subprocess.run(command, **given, capture_output=True, check=False)
+        assert f"report: process {first.pid} on " in second.stderr.splitlines()[-1]
+        assert {file: file.read_bytes() for file in (tmp_path / "report").iterdir()} == before
+    assert first.returncode == -signal.SIGKILL
+    third = subprocess.run(command, **given, capture_output=True, input="", check=False)
+    assert third.returncode == -signal.SIGKILL
+    assert check(registry.read(tmp_path / "report")) == []

@@ -197,6 +197,27 @@ def test_a_directory_whose_name_is_no_text_is_refused_in_one_line(tmp_path: Path
         made(options)
 
 
+@pytest.mark.parametrize("name", ["profile.pop", "debug.cbor", "framework.json", "app.json"])
+def test_a_file_of_the_users_is_kept_and_its_engine_refused(name: str, tmp_path: Path) -> None:
+    options = {"autoReport.all": True, "autoReport.directory": str(tmp_path)}
+    (tmp_path / "mine.py").write_text("")
+    made(options)
+    (tmp_path / name).write_bytes(b"mine")
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    with pytest.raises(PoplarError, match=f"^autoReport.directory: .*{name}: changed since it was"):
+        made(options)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def test_an_engine_replaces_the_report_of_an_earlier_one(tmp_path: Path) -> None:
+    options = {"autoReport.all": True, "autoReport.directory": str(tmp_path)}
+    made(options).run()
+    made(options | {"autoReport.outputDebugInfo": False, "autoReport.app": '{"a": 1}'})
+    assert registry.read(tmp_path).length("runs") == 0
+    assert (tmp_path / "app.json").read_text() == '{\n  "a": 1\n}\n'
+    assert not (tmp_path / "debug.cbor").exists()
+
+
 def test_runs_that_cannot_be_written_at_the_end_are_told_in_one_line(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
