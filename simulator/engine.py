@@ -296,8 +296,7 @@ class Engine:
         """Give what ran since the last reset, as the document `execution.json` has it."""
         from simulator.profile.values import execution_profile_value
 
-        profiled = int(self._options["autoReport.executionProfileProgramRunCount"]) > 0
-        return execution_profile_value(self._executable, self._records, profiled=profiled)
+        return execution_profile_value(self._executable, self._records, profiled=self._most > 0)
 
     def resetExecutionProfile(self) -> None:
         """Begin the execution profile anew; what was written of earlier runs stays."""
@@ -312,11 +311,19 @@ class Engine:
         """Keep the next runs out of the profile: `other_runs` has their names and cycles alone."""
         self._profiling = False
 
-    def getReport(self) -> Report:
-        """Open the report that has been written so far."""
-        from simulator.engine_report import open_report
+    def getReport(self, reportExecution: bool = True) -> Report:
+        """Give the report so far: the one that is written, if it has both profiles, else in memory.
 
-        return open_report(self._reported("getReport"))
+        One in memory has the runs since the last reset; without `reportExecution` it has none.
+        """
+        from simulator.engine_report import open_report, report_of
+
+        whole = all(self._options[name] for name in OUTPUTS[:2])
+        if self._report is not None and whole and reportExecution:
+            self._report.flush()
+            return open_report(self._directory)
+        records = self._records if reportExecution else None
+        return report_of(self._executable, self._options, records, profiled=self._most > 0)
 
     def printProfileSummary(
         self, text: TextIO | None = None, options: Mapping[str, object] | None = None
@@ -325,12 +332,6 @@ class Engine:
         from simulator.engine_report import printProfileSummary
 
         printProfileSummary(text, self.getGraphProfile(), self.getExecutionProfile(), options)
-
-    def _reported(self, what: str) -> Path:
-        if self._report is None:
-            raise PoplarError(f"{what}: no report is written; see the option autoReport.all")
-        self._report.flush()
-        return self._directory
 
     def getTimeStamp(self) -> TimerTimePoint:
         """Give the time in nanoseconds, on the clock of the host trace, and the device's cycles."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -13,6 +13,8 @@ from simulator.logging import write_lines
 
 if TYPE_CHECKING:
     from pva.report import Report as Report
+    from simulator.compiler.executable import Executable
+    from simulator.runtime.run import RunRecord
 
 Options = Mapping[str, object] | None
 
@@ -22,6 +24,23 @@ def open_report(directory: Path) -> Report:
     from pva.report import openReport
 
     return openReport(directory)
+
+
+def report_of(
+    executable: Executable,
+    options: Mapping[str, bool | int | str],
+    records: Sequence[RunRecord] | None,
+    *,
+    profiled: bool,
+) -> Report:
+    """Give the report of an engine that is in no file; without `records` that of its compilation.
+
+    Raises PvaError.
+    """
+    from pva.report import Report
+    from simulator.profile.values import report_dataset
+
+    return Report.of(report_dataset(executable, options, records, profiled=profiled))
 
 
 def printProfileSummary(

@@ -13,10 +13,10 @@ from simulator.graph.graph import Graph
 POPLAR = "poplar"  # the layer of variables and compute sets; all others are of libraries
 
 
-def _further(arguments: dict[str, str]) -> str | None:
-    """Give a layer's own keys as a JSON object."""
+def _further(arguments: dict[str, str]) -> str:
+    """Give a layer's own keys as a JSON object; empty without any."""
     if not arguments:
-        return None
+        return ""
     return json.dumps({"arguments": arguments}, separators=(",", ":"), ensure_ascii=False)
 
 

@@ -1,4 +1,7 @@
-"""The graph profile and the execution profile as plain values: what the documents say."""
+"""The profiles of an engine in memory: as plain values, which the documents hold, and as a report.
+
+Figures of the execution are those since the last reset; its clock begins with the first run.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from pva import schema
 from pva.dataset import Dataset
 from pva.formats import registry
 from simulator.compiler.executable import Executable
+from simulator.profile.debug_info import debug_tables
 from simulator.profile.execution_profile import ExecutionProfile
 from simulator.profile.graph_profile import graph_arrays, graph_tables, program_table
 from simulator.runtime.run import RunRecord
@@ -33,20 +37,43 @@ def execution_profile_value(
     Equal to what `execution.json` holds when these are all runs; the clock begins with the first of
     them. One that is not `profiled` has the mode NONE and no steps.
     """
+    tables, arrays = _execution(executable, records, profiled=profiled)
+    # Steps repeat the names and operands of their programs.
+    tables["programs"] = program_table(executable)
+    return registry.value_of(Dataset.of(tables, arrays, "execution profile"), "execution")
+
+
+def report_dataset(
+    executable: Executable,
+    options: Mapping[str, bool | int | str],
+    records: Sequence[RunRecord] | None,
+    *,
+    profiled: bool = True,
+) -> Dataset:
+    """Make the report that a directory would hold; without `records` that of the compilation."""
+    tables = graph_tables(executable, options) | debug_tables(executable.graph)
+    arrays = graph_arrays(executable)
+    if records is not None:
+        more_tables, more_arrays = _execution(executable, records, profiled=profiled)
+        tables, arrays = tables | more_tables, arrays | more_arrays
+    return Dataset.of(tables, arrays, "report of an engine")
+
+
+def _execution(executable: Executable, records: Sequence[RunRecord], *, profiled: bool) -> Part:
+    """Make tables and arrays of the execution, of runs that follow each other."""
     origin = records[0].cycles_from if records else 0
     profile = ExecutionProfile(executable, origin, profiled=profiled)
     parts = [
         _without_clocks(origin, part) for part in (profile.start(), *map(profile.append, records))
     ]
-    # Steps repeat the names and operands of their programs.
-    tables: dict[str, dict[str, Any]] = {"programs": program_table(executable)}
+    tables: dict[str, dict[str, Any]] = {}
     arrays: dict[str, Any] = {}
     for more_tables, more_arrays in parts:
         for name, columns in more_tables.items():
             tables[name] = _grown(name, tables.get(name), columns)
         for name, values in more_arrays.items():
             arrays[name] = _stacked(name, arrays.get(name), values)
-    return registry.value_of(Dataset.of(tables, arrays, "execution profile"), "execution")
+    return tables, arrays
 
 
 def _without_clocks(origin: int, part: Part) -> Part:

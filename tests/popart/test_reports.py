@@ -133,6 +133,16 @@ def test_reports_need_a_prepared_device() -> None:
         session.getGraphReport()
 
 
+def test_a_session_has_a_report_that_it_does_not_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    execution = ran(**INSTRUMENT).getReport().execution
+    assert [run.name for run in execution.runs] == ["run"]
+    assert execution.totalCycles.total == execution.runs[0].cycles > 0
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_session_opens_its_report(tmp_path: Path) -> None:
     engine = {"autoReport.all": True, "autoReport.directory": str(tmp_path)}
     found = ran(**engine).getReport()

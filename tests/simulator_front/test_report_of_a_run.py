@@ -128,9 +128,43 @@ def test_nothing_is_written_without_being_asked_for(
     monkeypatch.chdir(tmp_path)
     engine = made({})
     engine.run()
+    assert len(engine.getReport().execution.runs) == 1
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(PoplarError, match=r"getReport: no report is written; .* autoReport\.all"):
-        engine.getReport()
+
+
+@pytest.mark.parametrize("option", ["debug.instrument", "autoReport.outputGraphProfile"])
+def test_an_engine_has_the_report_that_another_would_write(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
+    monkeypatch.chdir(tmp_path)
+    engines = [made({option: True}), made({option: True, "autoReport.all": True}, "written")]
+    for engine in engines:
+        engine.disableExecutionProfiling()
+        engine.run(debugName="weights")
+        engine.enableExecutionProfiling()
+        for _ in range(3):
+            engine.run()
+    held, kept = (engine.getReport().dataset for engine in engines)
+    assert (held.tables, held.arrays) == (kept.tables, kept.arrays)
+    for table in set(held.tables) - {"engine_options", "provenance"}:
+        for name, column in held.columns(table):
+            np.testing.assert_array_equal(column, kept.column(table, name), f"{table}.{name}")
+    for array in held.arrays:
+        np.testing.assert_array_equal(held.array(array), kept.array(array), array)
+
+
+def test_a_report_in_memory_obeys_the_laws_and_begins_anew_after_a_reset() -> None:
+    engine = made({"debug.instrument": True})
+    engine.run()
+    engine.resetExecutionProfile()
+    engine.run(debugName="second")
+    report = engine.getReport()
+    assert [run.name for run in report.execution.runs] == ["second"]
+    assert report.check()["holds"].fillna(True).all()
+    assert report.execution.totalCycles.total == report.execution.runs[0].cycles > 0
+    compiled = engine.getReport(reportExecution=False)
+    assert len(compiled.compilation.tiles) > 0 == len(compiled.execution.runs)
 
 
 def test_an_engines_name_is_a_folder_of_its_own(tmp_path: Path) -> None:
