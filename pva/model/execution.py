@@ -44,7 +44,23 @@ class CycleRange(Shown):
 
 
 class IpuStep(Item):
-    """What one IPU did in a step; one that took no part has no cycles, and a place in time."""
+    """What one IPU did in a step; one that took no part has no cycles, and a place in time.
+
+    `cycles` of the steps do not add up to `totalCycles`. They are those of the longest running
+    tile, which goes on while others are at earlier steps, and a sync's are those of the tile that
+    waits longest in it. In the sample `matmul_chain_mk2` the sum is 1.9 times the total: the
+    longest waits in its syncs are 33,939 cycles, by 1,613 of which the run is longer.
+
+    Graphcore's guide defines `cycles` of a step so ("may be non-zero even if the execution doesn't
+    actually take any extra time"), and counts waiting among the cycles of syncs, 58.9 of the 65.9
+    million tile cycles of its sample. What libpva gives for a sync stands in no public text: its
+    documents name the attribute, and the tutorial, which adds up `step.ipus[0].cycles`, prints no
+    total beside the sum. TensorFlow's tests, which want the time, add up the differences of
+    `activeCycles`, not `cycles`.
+
+    To share the time out among steps, take `allCycles.cyclesTo.max - allCycles.cyclesFrom.max`: by
+    so much a step made its run longer on this IPU, and the sum over all steps is `totalCycles`.
+    """
 
     __slots__ = ()
     _figures = ("cycles", "tileBalance", "dataIn", "dataOut")

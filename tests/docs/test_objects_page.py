@@ -55,6 +55,26 @@ def test_page_is_what_the_classes_say() -> None:
     assert PAGE.read_text(encoding="utf-8") == markdown()
 
 
+@pytest.mark.parametrize("sample", sorted(f.parent.name for f in SAMPLE.parent.glob("*/*.pop")))
+def test_steps_share_out_the_time_as_the_page_says(sample: str) -> None:
+    execution = pva.openReport(SAMPLE.parent / sample).execution
+    total = execution.totalCycles.total
+    for ipu in range(len(execution.steps[0].ipus)):
+        spans = [step.ipus[ipu].allCycles for step in execution.steps]
+        assert sum(span.cyclesTo.max - span.cyclesFrom.max for span in spans) == total
+        assert sum(step.ipus[ipu].cycles for step in execution.steps) > total
+
+
+def test_the_page_tells_by_how_much_the_cycles_of_steps_exceed_the_total() -> None:
+    report = pva.openReport(SAMPLE.parent / "matmul_chain_mk2")
+    steps = report.frames.steps()
+    syncs, text = steps[steps["type"] == "Sync"], " ".join(sections()["IpuStep"].split())
+    ratio = sum(s.ipus[0].cycles for s in report.execution.steps) / steps["cycles_to"].max()
+    longer = (syncs["cycles_to"] - syncs["cycles_from"]).sum()
+    assert f"the sum is {ratio:.1f} times the total" in text
+    assert f"are {syncs['cycles'].sum():,} cycles, by {longer:,} of which" in text
+
+
 def test_paths_of_the_page_lead_to_objects_of_which_it_has_every_attribute() -> None:
     seen = 0
     for found in objects():
