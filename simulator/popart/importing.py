@@ -137,7 +137,7 @@ def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
     attributes = attributes_of(proto, what)
     noted, proto = proto, _without_annotations(proto)
     known = [ir.constants.get(i) if i else None for i in proto.input]
-    found = _known(state, ir, proto, attributes, known, what)
+    found = _known(state, ir, proto, attributes, known)
     if found is not None:
         for output, value in zip(proto.output, found, strict=False):
             ir.constants[output] = value
@@ -204,7 +204,6 @@ def _known(
     proto: onnx.NodeProto,
     attributes: dict[str, Any],
     known: list[Array | None],
-    what: str,
 ) -> Iterable[Array] | None:
     """Give a node's outputs when they are known, else None."""
     if proto.domain not in ("", ONNX):
@@ -217,7 +216,7 @@ def _known(
         return None
     if not proto.input and proto.op_type != "Constant":
         return None
-    return folding.fold(proto, attributes, known, state.imports, what)
+    return folding.fold(proto, attributes, known, state.imports)
 
 
 def _version(domain: str, operator: str, opset: int) -> int:

@@ -192,3 +192,11 @@ def test_spoilt_models_are_refused_or_run() -> None:
             popart.InferenceSession(bytes(spoilt), FLOW, tiny())
         except popart.popart_exception as error:
             assert str(error)
+
+
+def test_a_node_of_constants_that_the_reference_cannot_compute_runs_on_the_device() -> None:
+    # onnx's evaluator gathers with np.choose, which takes at most 32 rows.
+    weights = {"data": np.arange(40), "places": np.array([39, 0, 33])}
+    nodes = [node("GatherElements", "data places", "y"), node("Cast", "y", "z", to=1)]
+    (gathered,) = outcome(model(nodes, {}, ["z"], weights, opset=13), {}, "z")
+    assert gathered.tolist() == [39, 0, 33]
