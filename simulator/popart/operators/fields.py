@@ -215,8 +215,8 @@ def local_response(call: Call) -> Tensor:
     squares = call.map(expr.Square(_1), data)
     around = popops.pad(call.graph, squares, before, size - 1 - before, 1, 0)
     parts = [around.slice(first, first + data.shape[1], 1) for first in range(size)]
-    placeholders: list[Expr] = [expr.PlaceHolder(place + 1) for place in range(size)]
-    total = reduce(lambda a, b: a + b, placeholders)
+    squares_around: list[Expr] = [expr.PlaceHolder(place + 2) for place in range(size)]
+    total = reduce(lambda a, b: a + b, squares_around)
     base = total * (alpha / size) + call.attribute("bias", 1.0)
-    divided = expr.PlaceHolder(size + 1) * expr.Pow(base, expr.Const(-beta))
-    return call.map(divided, *parts, data)
+    # The data come first: an expression is computed where its first operand lies.
+    return call.map(_1 * expr.Pow(base, expr.Const(-beta)), data, *parts)

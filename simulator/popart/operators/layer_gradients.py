@@ -103,7 +103,9 @@ def of_local_response(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 def _window_sum(call: Call, tensor: Tensor, before: int, size: int) -> Tensor:
     around = popops.pad(call.graph, tensor, before, size - 1 - before, 1, 0)
-    parts = [around.slice(first, first + tensor.shape[1], 1) for first in range(size)]
+    # The tensor itself comes first: a sum is computed where its first operand lies.
+    firsts = sorted(range(size), key=lambda first: first != before)
+    parts = [around.slice(first, first + tensor.shape[1], 1) for first in firsts]
     placeholders: list[Expr] = [expr.PlaceHolder(place + 1) for place in range(size)]
     return call.map(reduce(lambda a, b: a + b, placeholders), *parts)
 

@@ -98,7 +98,7 @@ _VIEW = "21 23 24 25"  # versions that only added types
 _RELU, _TANH = NonLinearityType.RELU, NonLinearityType.TANH
 _SIGMOID, _GELU = NonLinearityType.SIGMOID, NonLinearityType.GELU
 
-_ELEMENTWISE = {
+ELEMENTWISE = {
     "Abs": _row("6 13", elementwise.absolute),
     "Add": _row("6 7 13 14", elementwise.binary("ADD")),
     "And": _row("1 7", elementwise.binary("LOGICAL_AND")),
@@ -272,7 +272,7 @@ _GRAPHCORE = {
 OPERATORS: dict[tuple[str, str], Operator] = {
     **{
         (ONNX, name): operator
-        for table in (_ELEMENTWISE, _REDUCTIONS, _SHAPES, _LAYERS)
+        for table in (ELEMENTWISE, _REDUCTIONS, _SHAPES, _LAYERS)
         for name, operator in table.items()
     },
     **{(GRAPHCORE, name): operator for name, operator in _GRAPHCORE.items()},

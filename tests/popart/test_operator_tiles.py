@@ -1,0 +1,85 @@
+"""Elementwise and normalising operators are computed on the tiles that hold their input."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from models import node
+from onnx import TensorProto, helper
+
+import pva
+from simulator import popart
+from simulator.popart.operators.table import ELEMENTWISE
+
+SHAPE = [2, 32, 16, 16]
+TILES = 64  # an input of 16,384 elements lies on all of them
+TRUTHS = ("And", "Not", "Or", "Xor")
+NORMS = {
+    "BatchNormalization": "x scale scale scale scale",
+    "Dropout": "x",
+    "InstanceNormalization": "x scale scale",
+    "LayerNormalization": "x row",
+    "LogSoftmax": "x",
+    "LRN": "x",
+    "MeanVarianceNormalization": "x",
+    "Softmax": "x",
+}
+SEVERAL = dict.fromkeys(("Max", "Mean", "Min", "Mod", "Sum"), "x x")
+INPUTS = {"Cast": "x", "Clip": "x low high", "Where": "truth x x", **SEVERAL, **NORMS}
+ATTRIBUTES: dict[str, dict[str, Any]] = {"Cast": {"to": 10}, "LRN": {"size": 5}, "Mod": {"fmod": 1}}
+NAMES = sorted({*ELEMENTWISE, *NORMS} - {"OneHot"})  # OneHot makes an axis that its input has not
+
+
+def _node(name: str) -> onnx.NodeProto:
+    data = "truth" if name in TRUTHS else "whole" if name.startswith("Bitwise") else "x"
+    count = onnx.defs.get_schema(name, 20, "").min_input
+    inputs = INPUTS.get(name, " ".join([data] * count))
+    return node(name, inputs, name, name=f"<{name}>", **ATTRIBUTES.get(name, {}))
+
+
+@cache
+def _costs() -> dict[str, list[tuple[float, int, float]]]:
+    """Return for each compute set its share of the operator's cycles, its tiles, max over mean."""
+    types = {"x": TensorProto.FLOAT, "truth": TensorProto.BOOL, "whole": TensorProto.INT32}
+    inputs = [helper.make_tensor_value_info(name, kind, SHAPE) for name, kind in types.items()]
+    weights = {"scale": np.ones(32), "row": np.ones(16), "low": np.zeros(()), "high": np.ones(())}
+    stored = [
+        onnx.numpy_helper.from_array(np.float32(value), name) for name, value in weights.items()
+    ]
+    outputs = [helper.make_empty_tensor_value_info(name) for name in NAMES]
+    graph = helper.make_graph([_node(name) for name in NAMES], "all", inputs, outputs, stored)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+    device = popart.DeviceManager().createIpuModelDevice({"tilesPerIPU": TILES})
+    with TemporaryDirectory() as folder:
+        options = {"autoReport.all": "true", "autoReport.directory": folder}
+        session = popart.InferenceSession(
+            model, popart.DataFlow(1, NAMES), device,
+            userOptions=popart.SessionOptions(engineOptions=options),
+        )  # fmt: skip
+        session.prepareDevice()
+        (report,) = Path(folder).rglob("profile.pop")
+        frames = pva.openReport(str(report)).frames
+        cycles = frames.compute_set_active_cycles_by_tile()
+        sets = frames.compute_sets()["name"]
+    by_set = (
+        cycles[cycles["cycles"] > 0].groupby("compute_set")["cycles"].agg(["sum", "size", "max"])
+    )
+    costs: dict[str, list[tuple[float, int, float]]] = {}
+    for name in NAMES:
+        own = by_set[sets.loc[by_set.index].str.startswith(f"<{name}>").to_numpy()]
+        share, slowest = own["sum"] / own["sum"].sum(), own["max"] * own["size"] / own["sum"]
+        costs[name] = [*zip(share, own["size"], slowest, strict=True)]
+    return costs
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_costly_compute_sets_of_an_operator_use_half_of_the_tiles_of_its_input(name: str) -> None:
+    costly = [cost for cost in _costs()[name] if cost[0] >= 0.1]
+    assert costly or name == "Dropout"  # a view
+    assert all(tiles >= TILES / 2 and slowest < 2 for _, tiles, slowest in costly), costly
