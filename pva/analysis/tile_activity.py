@@ -24,6 +24,7 @@ Floats = npt.NDArray[np.float64]
 
 # What a tile may do; the first stands for all that none of the others is.
 ACTIVITIES = ("wait", "OnTileExecute", "DoExchange", "GlobalExchange", "StreamCopy")
+LEAST = 1e-9  # of a cell: less is what sums of fractions leave between runs
 MAX_CELLS = 1_500_000  # steps times tiles that are worked out one by one
 CLOCK_INTERVAL = 1024  # steps from one snapshot of `tile_clock` to the next (docs/report-format.md)
 SYNCS = ("Sync", "SyncAns", "Sans")
@@ -73,6 +74,7 @@ def tile_activity(
     shares[1:] /= np.maximum(busy, 1)
     running = _covered(begins[touched], ends[touched], (begin, end), columns)
     shares[0] = np.maximum(running[None] - shares[1:].sum(axis=0), 0)
+    shares[shares < LEAST] = 0
     return TileActivity(shares, edges, by_step)
 
 

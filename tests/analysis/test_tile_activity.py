@@ -9,6 +9,7 @@ import pytest
 
 from pva.analysis import tile_activity as module
 from pva.analysis.tile_activity import ACTIVITIES, CLOCK_INTERVAL, tile_activity
+from pva.dataset import Dataset
 from pva.report import Report, openReport
 
 SAMPLES = Path(__file__).parents[2] / "sample_reports"
@@ -43,6 +44,30 @@ def test_the_next_snapshot_is_reached() -> None:
     _, end = clocks(report, slice(0, CLOCK_INTERVAL))
     assert report.dataset.texts("steps", "type")[CLOCK_INTERVAL - 1] != "Sync"
     assert end[-1].tolist() == report.dataset.array("tile_clock")[1].tolist()
+
+
+def apart(report: Report, gap: int) -> tuple[Report, int]:
+    """Let the second run begin so many cycles later; give when the first one ends, too."""
+    data = report.dataset
+    steps, by_ipu = data.table("steps"), data.table("steps_by_ipu")
+    later = steps["run"] == 1
+    steps |= {name: steps[name] + gap * later for name in ("cycles_from", "cycles_to")}
+    times = [name for name in by_ipu if name.endswith(("_min", "_max"))]
+    by_ipu |= {name: by_ipu[name] + gap * later[by_ipu["step"]] for name in times}
+    changed = Dataset.of({"steps": steps, "steps_by_ipu": by_ipu})
+    end = int(steps["cycles_to"][~later].max())
+    return Report.of(Dataset.joined((changed, data))), end
+
+
+@pytest.mark.parametrize("columns", [100, 201, 302])
+def test_no_tile_does_anything_between_runs(columns: int) -> None:
+    report, end = apart(openReport(str(SAMPLES / "newton_pipeline_replicas")), 20_000)
+    window = (0, int(report.dataset.column("steps", "cycles_to").max()))
+    edges = np.linspace(*window, columns + 1)
+    between = (edges[:-1] >= end) & (edges[1:] <= end + 20_000)
+    shares = tile_activity(report, *window, columns=columns, rows=3).shares
+    assert between.sum() > 10 and (shares[:, :, between] == 0).all()
+    assert (shares[:, :, ~between].sum(axis=0) > 0).any()
 
 
 def test_time_of_a_cell_is_what_its_tiles_do_in_it(report: Report) -> None:
