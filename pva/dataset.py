@@ -50,6 +50,8 @@ class Dataset:
         tables: Mapping[str, Mapping[str, npt.ArrayLike]],
         arrays: Mapping[str, npt.ArrayLike] | None = None,
         name: str = "report",
+        *,
+        foreign: bool = False,
     ) -> Dataset:
         """Make a dataset from values in memory; optional columns may be left out.
 
@@ -64,6 +66,7 @@ class Dataset:
             {array: np.asarray(values) for array, values in (arrays or {}).items()},
         )
         dataset = cls(source, name)
+        dataset.foreign = foreign
         dataset._check_shapes({name: values.shape for name, values in source.held.items()})
         return dataset
 

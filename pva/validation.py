@@ -17,43 +17,6 @@ from pva.errors import InconsistentDataError
 
 Values = npt.NDArray[Any]
 
-NUMBER_LIMIT = 1 << 62  # sums of two numbers stay within 64 bits
-SIZE_LIMIT = 1 << 56  # of bytes and cycles: sums of a hundred stay within 64 bits
-TILE_LIMIT = 1 << 21  # of a machine; what is held by tile is of this length even when it is empty
-# By unit, or by column: of what is added up over executions or compute sets, and of tiles.
-LIMITS = {
-    "bytes": SIZE_LIMIT,
-    "cycles": SIZE_LIMIT,
-    "compute_sets.flops": SIZE_LIMIT,
-    "compute_set_vertices.count": SIZE_LIMIT,
-    "control_code.tile": TILE_LIMIT,
-    "control_code.end_tile": TILE_LIMIT,
-}
-# What goes below zero, beside what says -1 for not known.
-SIGNED = {
-    "steps.cycles_overlapped", "debug_contexts.id", "debug_contexts.parent",
-    "programs.debug_context", "variables.debug_context",
-}  # fmt: skip
-# Rows that a document need not tell, though the column is not optional.
-UNTOLD = {"steps.program", "steps.run", "blocks.program", "blocks.run", "liveness_steps.parent"}
-# Places among the rows of a table, the end included: half-open intervals.
-BORDERS = {
-    "runs.first_step": "steps",
-    "runs.end_step": "steps",
-    "variable_intervals.begin": "liveness_steps",
-    "variable_intervals.end": "liveness_steps",
-}
-# References that are told in other words than "row of programs".
-ROWS = {
-    "variables.lowered_from": "variables",
-    "programs.target": "function_programs",
-    "written_programs.parent": "written_programs",
-    "written_programs.target": "function_programs",
-    "blocks.program": "programs",
-    "liveness_steps.parent": "liveness_steps",
-}
-INDEXES = {"variable_pieces.tile": "tile", "steps_by_ipu.ipu": "ipu"}
-MACHINE = {"target.num_ipus", "target.tiles_per_ipu", "target.num_tiles", "target.num_replicas"}
 LENGTHS = {"memory_by_tile": "tile"}
 ASCENDING = {"steps_by_ipu.step"}  # searched by halves
 ARRAY_ROWS = {
@@ -74,6 +37,7 @@ class Data(Protocol):
     """What is known of the rest of the report; a dataset."""
 
     name: str
+    foreign: bool  # another writer leaves out what can be worked out
 
     def has(self, name: str) -> bool:
         """Tell whether a table is there."""
@@ -93,26 +57,20 @@ class Data(Protocol):
 
 def limits(data: Data, table: str, column: schema.Column) -> tuple[int, int]:
     """Give the least and the greatest value of a column of whole numbers or codes."""
-    key = f"{table}.{column.name}"
-    if column.values:
-        return 0, len(column.values) - 1
-    if key in MACHINE:
-        return -1, TILE_LIMIT
-    if key in BORDERS and data.has(BORDERS[key]):
-        return 0, data.length(BORDERS[key])
-    if key in INDEXES and data.axis(INDEXES[key]) >= 0:
-        return 0, data.axis(INDEXES[key]) - 1
-    refers = ROWS.get(key) or referred_table(column)
-    if refers and data.has(refers):
-        return -1 if column.optional or key in UNTOLD else 0, data.length(refers) - 1
-    most = LIMITS.get(key, LIMITS.get(column.unit, NUMBER_LIMIT))
-    return -most if key in SIGNED else -1, most
+    declared = column.range
+    if declared.rows and data.has(declared.rows):
+        return declared.least, data.length(declared.rows) - (not declared.end)
+    if declared.axis and data.axis(declared.axis) >= 0:
+        return 0, data.axis(declared.axis) - 1
+    least = -1 if data.foreign and declared.least > 0 else declared.least
+    return least, declared.most
 
 
-def referred_table(column: schema.Column) -> str:
-    """Name the table whose rows a column counts, or give the empty text."""
-    refers = column.meaning.removeprefix("row of ") if column.kind == "int" else ""
-    return refers if refers in schema.TABLE else ""
+def check_opened(data: Data) -> None:
+    """Refuse a machine that cannot be, on which all lengths depend; raises InconsistentDataError."""
+    for column in schema.TABLE["target"].columns if data.has("target") else ():
+        if column.within is not None:
+            data.column("target", column.name)
 
 
 def check_column(data: Data, table: str, column: schema.Column, values: Values) -> None:
@@ -125,11 +83,9 @@ def check_column(data: Data, table: str, column: schema.Column, values: Values) 
     if column.kind == "float":
         _check_fractions(data, place, column, values)
     elif column.kind in ("int", "code"):
-        refers = ROWS.get(place) or BORDERS.get(place) or referred_table(column)
+        refers = column.range.rows
         what = f"rows of {refers}" if refers else place
         check_range(data.name, place, values, limits(data, table, column), what)
-    if place in MACHINE and (values == 0).any():
-        _refuse(data, place, "found 0", "1 or more")
     if place in ASCENDING and (values[1:] < values[:-1]).any():
         _refuse(data, place, "rows that are not in order", "ascending numbers")
     if place in TREES:
@@ -140,8 +96,8 @@ def check_array(data: Data, array: schema.Array, values: Values) -> None:
     """Refuse what does not fit in an array, or in some rows of it; raises InconsistentDataError."""
     check_shape(data, array, (-1, *values.shape[1:]))
     rows = data.axis(ARRAY_ROWS[array.name]) if array.name in ARRAY_ROWS else -1
-    most = rows - 1 if rows >= 0 else LIMITS.get(array.unit, NUMBER_LIMIT)
-    check_range(data.name, array.name, values, (0, most), array.name)
+    most = rows - 1 if rows >= 0 else array.range.most
+    check_range(data.name, array.name, values, (array.range.least, most), array.name)
 
 
 def check_shape(data: Data, array: schema.Array, shape: tuple[int, ...]) -> None:
@@ -183,8 +139,7 @@ def _check_fractions(data: Data, place: str, column: schema.Column, values: Valu
     """Fractions are finite where they are known; a clock does not stand still."""
     if not len(values):
         return
-    most = NUMBER_LIMIT if column.unit else np.finfo(values.dtype).max
-    least = 0 if column.unit == "Hz" else -most
+    least, most = column.range.least, column.range.most
     if np.fmin.reduce(values) < least or np.fmax.reduce(values) > most:  # what is no number aside
         wrong = values[(values < least) | (values > most)]
         _refuse(data, place, f"found {wrong[0]}", "a number that can be")

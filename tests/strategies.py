@@ -36,6 +36,7 @@ class Lengths:
 
     rows: dict[str, int]
     axes: dict[str, int]
+    foreign: bool = False
 
     def has(self, name: str) -> bool:
         """Tell whether there will be such a table."""

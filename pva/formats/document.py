@@ -128,9 +128,7 @@ def from_file(file: object, root: object) -> Dataset:
         _read(file, document, known, tables, arrays)
     if foreign:
         _count_replicas(tables)
-    data = _made(file, tables, arrays)
-    data.foreign = foreign
-    return data
+    return _made(file, tables, arrays, foreign=foreign)
 
 
 def _told(file: object, root: Mapping[str, Any]) -> schema.Document:
@@ -198,15 +196,17 @@ def _count_replicas(tables: dict[str, Columns]) -> None:
             target["num_replicas"] = np.array([tiles // held])
 
 
-def _made(file: object, tables: dict[str, Columns], arrays: dict[str, Values]) -> Dataset:
+def _made(
+    file: object, tables: dict[str, Columns], arrays: dict[str, Values], *, foreign: bool
+) -> Dataset:
     """Make the dataset; arrays of no rows get the shape that nested lists cannot tell."""
-    lengths = Dataset.of(tables, name=str(file)).dimensions()
+    lengths = Dataset.of(tables, name=str(file), foreign=foreign).dimensions()
     for name, values in arrays.items():
         if not values.size:
             index = schema.ARRAY[name].index
             inner = [min(lengths.get(axis, 0), INDEX_LIMIT) for axis in index[1:]]
             arrays[name] = values.reshape(len(values), *inner) if not len(values) else values
-    return Dataset.of(tables, arrays, name=str(file))
+    return Dataset.of(tables, arrays, name=str(file), foreign=foreign)
 
 
 def _write_object(root: Nested, table: schema.Table, dataset: Dataset) -> None:

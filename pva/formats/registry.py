@@ -13,7 +13,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from pva import schema
+from pva import schema, validation
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError, NotFoundError, PvaError, UnknownFormatError
 from pva.formats import (
@@ -139,8 +139,14 @@ def detect(path: str | PathLike[str]) -> Format:
 
 def read(path: str | PathLike[str]) -> Dataset:
     """Read a report: a file of any format, or a report directory; raises PvaError."""
-    told = _told(Path(path))
-    return derived.completed(told) if told.foreign else told
+    return _opened(_told(Path(path)))
+
+
+def _opened(told: Dataset) -> Dataset:
+    """Complete what another writer left out; raises InconsistentDataError of a wrong machine."""
+    data = derived.completed(told) if told.foreign else told
+    validation.check_opened(data)
+    return data
 
 
 def _told(where: Path) -> Dataset:
@@ -191,8 +197,7 @@ def of_values(**documents: Mapping[str, Any] | None) -> Dataset:
         for name in document.COMBINED
         if documents.get(name)
     }
-    told = document.from_file("profile", parts)
-    return derived.completed(told) if told.foreign else told
+    return _opened(document.from_file("profile", parts))
 
 
 def of_profiles(graph: Profile, execution: Profile | None = None) -> Dataset:
@@ -205,8 +210,7 @@ def of_profiles(graph: Profile, execution: Profile | None = None) -> Dataset:
     if execution is not None:
         parts = [parts[0].select("graph", "debug"), parts[1].select("execution")]
     joined = Dataset.joined(parts, told["graph"].name)
-    foreign = any(part.foreign for part in told.values())
-    return derived.completed(joined) if foreign else joined
+    return _opened(joined)
 
 
 def _profile(name: schema.Document, profile: Profile) -> Dataset:

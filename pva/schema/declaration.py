@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
+
+import numpy as np
 
 Kind = Literal["int", "float", "bool", "text", "code"]
 Document = Literal["graph", "execution", "debug", "trace"]
@@ -25,6 +27,36 @@ MISSING: dict[str, object] = {
     "bool": False,
     "text": "",
 }
+
+
+NUMBER_LIMIT = 1 << 62  # sums of two numbers stay within 64 bits
+SIZE_LIMIT = 1 << 56  # of bytes and cycles: sums of a hundred stay within 64 bits
+TILE_LIMIT = 1 << 21  # of a machine; what is held by tile is of this length even when it is empty
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The least and the greatest value of a column; what is no number aside, which is not known.
+
+    `rows`: the values number rows of a table, with `end` the place after the last as well. `axis`:
+    they number an index of arrays. `most` holds where neither is known.
+    """
+
+    least: int = -1  # not known
+    most: int = NUMBER_LIMIT
+    rows: str = ""
+    end: bool = False
+    axis: str = ""
+
+
+# By unit, where a column declares no range of its own.
+SIZES = Range(most=SIZE_LIMIT)
+BY_UNIT = {"bytes": SIZES, "cycles": SIZES, "Hz": Range(least=0)}
+ANY = Range(least=-NUMBER_LIMIT)
+COUNT = Range(least=1, most=TILE_LIMIT)  # of IPUs and tiles
+MEMORY = Range(least=1, most=SIZE_LIMIT)
+TILES = Range(most=TILE_LIMIT)
+FRACTIONS = Range(least=-int(np.finfo(np.float64).max), most=int(np.finfo(np.float64).max))
 
 
 def camel(name: str) -> str:
@@ -49,6 +81,21 @@ class Column:
     key: str = ""
     optional: bool = False
     values: tuple[str, ...] = ()
+    within: Range | None = None
+
+    @property
+    def range(self) -> Range:
+        """Return what its values may be: declared, of the table it numbers, or by kind and unit."""
+        if self.values:
+            return Range(0, len(self.values) - 1)
+        if self.within is not None:
+            return self.within
+        table = self.meaning.removeprefix("row of ") if self.kind == "int" else self.meaning
+        if table != self.meaning and " " not in table:
+            return Range(-1 if self.optional else 0, rows=table)
+        if self.kind == "float" and self.unit not in BY_UNIT:
+            return ANY if self.unit else FRACTIONS
+        return BY_UNIT.get(self.unit, Range())
 
     @property
     def document_key(self) -> str:
@@ -97,13 +144,26 @@ class Array:
     replaced: bool = False
 
     @property
+    def range(self) -> Range:
+        """Return what its values may be; each is known."""
+        return replace(BY_UNIT.get(self.unit, Range()), least=0)
+
+    @property
     def value_column(self) -> str:
         """Name the column of the values where the array stands in long form."""
         return self.unit or "value"
 
 
-def whole(name: str, unit: str, meaning: str, key: str = "", *, optional: bool = False) -> Column:
-    return Column(name, "int", unit, meaning, key, optional)
+def whole(
+    name: str,
+    unit: str,
+    meaning: str,
+    key: str = "",
+    *,
+    optional: bool = False,
+    within: Range | None = None,
+) -> Column:
+    return Column(name, "int", unit, meaning, key, optional, within=within)
 
 
 def fraction(

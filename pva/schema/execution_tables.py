@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pva.schema.declaration import (
+    SIZE_LIMIT,
+    Range,
     BLOCKS_OPTION,
     EXECUTION_OPTION,
     Column,
@@ -46,8 +48,8 @@ EXECUTION_TABLES: tuple[Table, ...] = (
     Table("runs", "execution", "runs", "records", (
         text("name", "name of the run"),
         whole("program", "", "control program that was run: 0, 1, ..."),
-        whole("first_step", "", "row of steps of its first step"),
-        whole("end_step", "", "row after its last step; equal to first_step when the run was not recorded in full"),
+        whole("first_step", "", "row of steps of its first step", within=Range(0, rows="steps", end=True)),
+        whole("end_step", "", "row after its last step; equal to first_step when the run was not recorded in full", within=Range(0, rows="steps", end=True)),
         *_RUN,
     ), "calls of Engine.run: those of the model", EXECUTION_OPTION),
     Table("other_runs", "execution", "otherRuns", "records", (
@@ -59,12 +61,12 @@ EXECUTION_TABLES: tuple[Table, ...] = (
     Table("steps", "execution", "simulation.steps", "records", (
         code("type", STEP_TYPES, "what was done"),
         Column("sync_type", "code", "", "kind of sync", optional=True, values=SYNC_TYPES),
-        whole("program", "", "row of programs"),
-        whole("run", "", "row of runs"),
+        whole("program", "", "row of programs", within=Range(rows="programs")),
+        whole("run", "", "row of runs", within=Range(rows="runs")),
         whole("cycles", "cycles", "of the longest running tile", optional=True),
         whole("cycles_from", "cycles", "latest clock of any tile before the step", optional=True),
         whole("cycles_to", "cycles", "latest clock of any tile after the step", optional=True),
-        whole("cycles_overlapped", "cycles", "of `cycles`, hidden behind earlier steps", optional=True),
+        whole("cycles_overlapped", "cycles", "of `cycles`, hidden behind earlier steps", optional=True, within=Range(-SIZE_LIMIT, SIZE_LIMIT)),
         whole("active_tiles", "", "tiles that did something", optional=True),
         fraction("tile_balance", "fraction", _BALANCES[0].meaning, optional=True),
         fraction("active_tile_balance", "fraction", _BALANCES[1].meaning, optional=True),
@@ -73,7 +75,7 @@ EXECUTION_TABLES: tuple[Table, ...] = (
         fraction("data_balance", "fraction", "mean / most of the bytes sent and received by a tile", optional=True),
     ), "executed steps of the runs that were recorded in full", EXECUTION_OPTION, wide=True),
     Table("steps_by_ipu", "execution", "simulation.stepsByIpu", "columns", (
-        whole("step", "", "row of steps"), whole("ipu", "", "IPU"),
+        whole("step", "", "row of steps"), whole("ipu", "", "IPU", within=Range(axis="ipu")),
         whole("cycles", "cycles", "of the longest running tile of the IPU"),
         whole("from_min", "cycles", "earliest begin on an active tile"),
         whole("from_max", "cycles", "latest begin on an active tile"),
@@ -86,10 +88,10 @@ EXECUTION_TABLES: tuple[Table, ...] = (
         whole("bytes_out", "bytes", "sent by the tiles of the IPU"),
     ), "the same steps on each IPU", EXECUTION_OPTION, wide=True),
     Table("blocks", "execution", "blocks", "columns", (
-        whole("run", "", "row of runs"),
+        whole("run", "", "row of runs", within=Range(rows="runs")),
         whole("ipu", "", "IPU"),
         whole("tile", "", "tile whose clock was read"),
-        whole("program", "", "row of programs, -1 for an overflow"),
+        whole("program", "", "row of programs, -1 for an overflow", within=Range(rows="programs")),
         code("kind", BLOCK_KINDS, "a block of the program, or what the profiler did"),
         whole("cycles_from", "cycles", "the tile's clock at the begin"),
         whole("cycles_to", "cycles", "the tile's clock at the end"),

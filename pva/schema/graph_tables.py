@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from pva.schema.declaration import (
+    ANY,
+    COUNT,
+    MEMORY,
+    SIZES,
+    TILES,
+    Range,
     DEBUG_OPTION,
     LOWERED_OPTION,
     Column,
@@ -35,16 +41,16 @@ GRAPH_TABLES: tuple[Table, ...] = (
     Table("target", "graph", "target", "object", (
         code("type", TARGET_TYPES, "kind of target"),
         text("architecture", "ipu1, ipu2 or tiny"),
-        whole("num_ipus", "", "IPUs of all replicas", "numIPUs"),
-        whole("tiles_per_ipu", "", "tiles on each IPU", "tilesPerIPU"),
-        whole("num_tiles", "", "tiles of all replicas"),
-        whole("bytes_per_tile", "bytes", "memory of a tile"),
+        whole("num_ipus", "", "IPUs of all replicas", "numIPUs", within=COUNT),
+        whole("tiles_per_ipu", "", "tiles on each IPU", "tilesPerIPU", within=COUNT),
+        whole("num_tiles", "", "tiles of all replicas", within=COUNT),
+        whole("bytes_per_tile", "bytes", "memory of a tile", within=MEMORY),
         whole("bytes_per_ipu", "bytes", "memory of an IPU", "bytesPerIPU"),
         whole("total_memory", "bytes", "memory of all tiles"),
         fraction("clock_frequency", "Hz", "tile clock"),
         whole("min_sync_delay", "cycles", "least sync delay of any tile"),
         whole("global_sync_cycles", "cycles", "what a sync of all IPUs takes beyond one of the tiles of an IPU", optional=True),
-        whole("num_replicas", "", "replicas of the graph; all that is held by tile or IPU is of one"),
+        whole("num_replicas", "", "replicas of the graph; all that is held by tile or IPU is of one", within=COUNT),
         whole("interleaved_base", "bytes", "first address of the interleaved region of a tile"),
     ), "the machine that the program was compiled for"),
     Table("optimization_info", "graph", "optimizationInfo", "map", (
@@ -62,28 +68,28 @@ GRAPH_TABLES: tuple[Table, ...] = (
     ), "the vertex types that are in use"),
     Table("compute_sets", "graph", "computeSets", "columns", (
         text("name", "debug name, not always unique", "names"),
-        whole("flops", "", "floating-point operations of one execution", optional=True),
+        whole("flops", "", "floating-point operations of one execution", optional=True, within=SIZES),
     ), "compute sets, the compiler's included"),
     Table("compute_set_vertices", "graph", "computeSets.vertices", "columns", (
         whole("compute_set", "", "row of compute_sets"), whole("vertex_type", "", "row of vertex_types"),
-        whole("count", "", "vertices of this type in this compute set"),
+        whole("count", "", "vertices of this type in this compute set", within=SIZES),
     ), "vertices by compute set and type; in the documents the chapter's vertexCounts and vertexTypes"),
     Table("programs", "graph", "programs", "records", (
         code("type", PROGRAM_TYPES, "program type tag"),
         text("name", "debug name", optional=True),
         whole("compute_set", "", "row of compute_sets", optional=True),
         whole("exchange", "", "row of the exchange list of its type", optional=True),
-        whole("target", "", "function called: an index into function_programs", optional=True),
+        whole("target", "", "function called: an index into function_programs", optional=True, within=Range(rows="function_programs")),
         whole("count", "", "times that a Repeat runs its body", optional=True),
         Column("sync_type", "code", "", "External or Internal", optional=True, values=SYNC_TYPES),
-        whole("debug_context", "", "id in debug_contexts", optional=True),
+        whole("debug_context", "", "id in debug_contexts", optional=True, within=ANY),
     ), "all programs, flat"),
     Table("program_children", "graph", "programs.children", "columns", (
         whole("program", "", "row of programs"), whole("child", "", "row of programs"),
     ), "the tree: children in order; in the documents programs[].children"),
     Table("control_code", "graph", "controlCode", "columns", (
         whole("program", "", "row of programs"),
-        whole("tile", "", "first tile"), whole("end_tile", "", "tile after the last"),
+        whole("tile", "", "first tile", within=TILES), whole("end_tile", "", "tile after the last", within=TILES),
         whole("bytes", "bytes", "control code of the program on each of the tiles, without its children's"),
     ), "control code by program: stretches of tiles with as much; elsewhere there is none", wide=True),
     Table("exchange_instructions", "graph", "programs.memoryByInstruction", "columns", (
@@ -98,11 +104,11 @@ GRAPH_TABLES: tuple[Table, ...] = (
     ), "programs made by the compiler to share code"),
     Table("written_programs", "graph", "writtenPrograms", "columns", (
         code("type", WRITTEN_TYPES, "class of the program"),
-        whole("parent", "", "row of the program around it, -1 for the outermost", optional=True),
+        whole("parent", "", "row of the program around it, -1 for the outermost", optional=True, within=Range(rows="written_programs")),
         text("role", "which branch of that it is: condition, body, true, false, case 3, default", optional=True),
         text("name", "debug name", optional=True),
         whole("compute_set", "", "row of compute_sets", optional=True),
-        whole("target", "", "function called: an index into function_programs", optional=True),
+        whole("target", "", "function called: an index into function_programs", optional=True, within=Range(rows="function_programs")),
         whole("count", "", "times that a Repeat runs its body", optional=True),
         text("source", "what it reads: variables, or a stream or remote buffer by its handle", optional=True),
         text("destination", "what it writes, told likewise", optional=True),
@@ -130,7 +136,7 @@ GRAPH_TABLES: tuple[Table, ...] = (
         whole("max_bytes", "bytes", "most that is live at a step beside the always-live"),
     ), "the peak of liveness"),
     Table("liveness_steps", "graph", "memory.liveness.notAlwaysLive.steps", "records", (
-        whole("program", "", "row of programs"), whole("parent", "", "liveness step around it, -1 for the outermost"),
+        whole("program", "", "row of programs"), whole("parent", "", "liveness step around it, -1 for the outermost", within=Range(rows="liveness_steps")),
         whole("bytes", "bytes", "live beside the always-live, on all tiles"),
     ), "program steps in depth-first order", wide=True),
     Table("variables", "graph", "variables", "columns", (
@@ -140,18 +146,18 @@ GRAPH_TABLES: tuple[Table, ...] = (
         Column("category", "code", "", "what the memory is used for", values=CATEGORIES),
         whole("bytes", "bytes", "on all tiles"),
         Column("always_live", "bool", "", "never dead"),
-        whole("lowered_from", "", "variable that it is a copy or part of", optional=True),
-        whole("debug_context", "", "id in debug_contexts", optional=True),
+        whole("lowered_from", "", "variable that it is a copy or part of", optional=True, within=Range(rows="variables")),
+        whole("debug_context", "", "id in debug_contexts", optional=True, within=ANY),
     ), "variables, the compiler's included"),
     Table("variable_pieces", "graph", "variables.pieces", "columns", (
-        whole("variable", "", "row of variables"), whole("tile", "", "tile"),
+        whole("variable", "", "row of variables"), whole("tile", "", "tile", within=Range(axis="tile")),
         whole("address", "bytes", "first byte in the tile's memory, from 0"),
         Column("region", "code", "", "region of memory", values=REGIONS), whole("bytes", "bytes", "length"),
     ), "where each variable lies: contiguous pieces", LOWERED_OPTION, wide=True),
     Table("variable_intervals", "graph", "variables.intervals", "columns", (
         whole("variable", "", "row of variables"),
-        whole("begin", "liveness step", "first step at which it is live"),
-        whole("end", "liveness step", "first step at which it is not"),
+        whole("begin", "liveness step", "first step at which it is live", within=Range(0, rows="liveness_steps", end=True)),
+        whole("end", "liveness step", "first step at which it is not", within=Range(0, rows="liveness_steps", end=True)),
     ), "when each not-always-live variable is live: half-open intervals", wide=True),
     Table("access", "graph", "access", "columns", (
         whole("program", "", "row of programs"), whole("variable", "", "row of variables"),
@@ -165,7 +171,7 @@ GRAPH_TABLES: tuple[Table, ...] = (
         text("reason", "why"),
     ), "how far each figure can be trusted"),
     Table("debug_contexts", "debug", "contexts", "records", (
-        whole("id", "", "id"), whole("parent", "", "id of the context around it", "parentId", optional=True),
+        whole("id", "", "id", within=ANY), whole("parent", "", "id of the context around it", "parentId", optional=True, within=ANY),
         text("name", "debug name"), text("layer", "software layer"),
         text("file", "source file", "location.fileName", optional=True),
         text("function", "function", "location.functionName", optional=True),

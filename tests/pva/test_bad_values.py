@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from pva import validation
 from pva.check import check
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError, InconsistentDataError
@@ -35,8 +38,8 @@ def refused(action: Any) -> str:
     [
         ("variables", "bytes", -2, "found -2; variables.bytes are -1 to 72057594037927936"),
         ("steps", "cycles", 2**60, f"found {2**60}; steps.cycles are -1 to"),
-        ("target", "num_tiles", 0, "target.num_tiles: found 0; 1 or more"),
-        ("target", "num_tiles", 2**22, "target.num_tiles are -1 to 2097152"),
+        ("target", "num_tiles", 0, "found 0; target.num_tiles are 1 to 2097152"),
+        ("target", "num_tiles", 2**22, "target.num_tiles are 1 to 2097152"),
         ("target", "clock_frequency", -1.0, "target.clock_frequency: found -1.0"),
         ("target", "clock_frequency", float("inf"), "target.clock_frequency: found inf"),
         ("variables", "lowered_from", 7, "found 7; rows of variables are -1 to 6"),
@@ -59,6 +62,31 @@ def refused(action: Any) -> str:
 )
 def test_a_value_that_cannot_be_is_named(table: str, column: str, value: Any, text: str) -> None:
     assert text in refused(lambda: changed(table, column, 0, value).column(table, column))
+
+
+MACHINE = ("num_ipus", "tiles_per_ipu", "num_tiles", "bytes_per_tile", "num_replicas")
+
+
+@pytest.mark.parametrize("suffix", ["pop", "json", "cbor", "parquet"])
+@pytest.mark.parametrize("column", MACHINE)
+def test_a_machine_that_cannot_be_is_refused_when_opened(
+    tmp_path: Path, column: str, suffix: str
+) -> None:
+    path = tmp_path / f"report.{suffix}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(validation, "check_column", lambda *_: None)
+        registry.write(changed("target", column, 0, -1), path)
+    wanted = f"target.{column}: found -1; target.{column} are 1 to"
+    assert wanted in refused(lambda: openReport(path))
+
+
+@pytest.mark.parametrize("column", MACHINE)
+def test_a_machine_of_null_is_refused_when_opened(tmp_path: Path, column: str) -> None:
+    path = tmp_path / "report.pop"
+    registry.write(small_report(), path)
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute(f"update target set {column} = null")
+    assert f"target.{column}: found -1" in refused(lambda: openReport(path))
 
 
 def test_programs_that_contain_each_other_are_refused() -> None:

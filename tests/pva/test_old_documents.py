@@ -144,7 +144,7 @@ def test_redundant_figures_of_the_target_may_be_left_out() -> None:
 def test_the_peak_of_liveness_is_that_of_its_steps() -> None:
     steps = [{"program": 0, "parent": -1, "variables": live} for live in ([0], [0, 1], [1])]
     graph = {
-        "target": {"type": "IPU"},
+        "target": {"type": "IPU", "numIPUs": 1, "numTiles": 4, "bytesPerTile": 100},
         "programs": [{"type": "Sequence"}],
         "variables": {"name": ["a", "b"], "bytes": [8, 4]},
         "memory": {"liveness": {"notAlwaysLive": {"steps": steps}}},

@@ -2,7 +2,6 @@
 
 from pva import schema
 from pva.model.programs import ProgramType
-from pva.validation import referred_table
 
 
 def test_names_are_unique() -> None:
@@ -32,8 +31,18 @@ def test_wide_tables_hold_no_texts() -> None:
 
 def test_a_meaning_that_is_a_row_names_the_table() -> None:
     table = schema.TABLE["program_children"]
-    assert [referred_table(column) for column in table.columns] == ["programs", "programs"]
-    assert referred_table(schema.TABLE["runs"].column("first_step")) == ""
+    assert [column.range.rows for column in table.columns] == ["programs", "programs"]
+    assert schema.TABLE["programs"].column("exchange").range.rows == ""
+
+
+def test_every_number_of_a_report_has_its_range() -> None:
+    items = [column for table in schema.TABLES for column in table.columns] + list(schema.ARRAYS)
+    numbers = [item for item in items if item.kind not in ("text", "bool")]
+    assert all(-1 <= item.range.least < item.range.most for item in numbers if item.unit == "bytes")
+    assert {item.range.rows for item in numbers} - {""} <= {table.name for table in schema.TABLES}
+    machine = schema.TABLE["target"]
+    counts = ("num_ipus", "tiles_per_ipu", "num_tiles", "bytes_per_tile", "num_replicas")
+    assert {machine.column(name).range.least for name in counts} == {1}
 
 
 def test_keys_and_names_follow_from_each_other() -> None:
