@@ -187,8 +187,7 @@ class Dataset:
     def rows_where(self, table: str, column: str, value: int) -> Values:
         """Find the rows of a table with a value in a column, in order; the first call sorts."""
         order, ordered = self._sorted(table, column)
-        first, end = np.searchsorted(ordered, (value, value + 1))
-        return order[first:end]
+        return order[slice(*np.searchsorted(ordered, (value, value + 1)))]
 
     def rows_among(self, table: str, column: str, values: npt.ArrayLike) -> Values:
         """Find the rows of a table with any of some values in a column, value after value."""
@@ -332,8 +331,9 @@ class Dataset:
             return int(self.value("graph", "num_vertices"))
         if axis == "tile_of_ipu" and self.has("target"):
             return int(self.value("target", "tiles_per_ipu"))
-        of_target = AXES_OF_TARGET.get(axis, "")
-        return self.of_replica(of_target) if of_target and self.has("target") else -1
+        if axis in AXES_OF_TARGET and self.has("target"):
+            return self.of_replica(AXES_OF_TARGET[axis])
+        return -1
 
     def dimensions(self) -> dict[str, int]:
         """Tell how long the index of arrays is, where the tables say so."""

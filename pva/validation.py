@@ -67,7 +67,7 @@ def limits(data: Data, table: str, column: schema.Column) -> tuple[int, int]:
 
 
 def check_opened(data: Data) -> None:
-    """Refuse a machine that cannot be, on which all lengths depend; raises InconsistentDataError."""
+    """Refuse a machine that cannot be: all lengths follow it; raises InconsistentDataError."""
     for column in schema.TABLE["target"].columns if data.has("target") else ():
         if column.within is not None:
             data.column("target", column.name)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pva.schema.declaration import (
-    SIZE_LIMIT,
-    Range,
     BLOCKS_OPTION,
     EXECUTION_OPTION,
+    SIZE_LIMIT,
     Column,
+    Range,
     Table,
     code,
     fraction,
