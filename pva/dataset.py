@@ -331,9 +331,8 @@ class Dataset:
             return int(self.value("graph", "num_vertices"))
         if axis == "tile_of_ipu" and self.has("target"):
             return int(self.value("target", "tiles_per_ipu"))
-        if axis in AXES_OF_TARGET and self.has("target"):
-            return self.of_replica(AXES_OF_TARGET[axis])
-        return -1
+        of_target = AXES_OF_TARGET.get(axis, "")
+        return self.of_replica(of_target) if of_target and self.has("target") else -1
 
     def dimensions(self) -> dict[str, int]:
         """Tell how long the index of arrays is, where the tables say so."""
