@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 RESULTS = {
     "": (
         "target", "graph", "memory_usage", "memory_overview", "memory_histogram",
-        "memory_by_vertex_type", "execution_overview", "cycles_by_vertex_type",
+        "memory_by_vertex_type", "execution_overview", "other_runs", "cycles_by_vertex_type",
     ),
     "show_var_storage": ("liveness_overview", "always_live_variables", "liveness_curve"),
     "show_optimizations": ("optimization_info",),

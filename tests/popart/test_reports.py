@@ -125,6 +125,8 @@ def test_summary_and_info_say_what_is_not_counted(tmp_path: Path) -> None:
     assert f"{cycles:,} (weightsFromHost), not counted" in text
     total = f"Total cycles: {report.execution.totalCycles.total:,} ("
     assert total in " ".join(text.split())
+    text = CliRunner().invoke(tilescope, ["summary", "--json", str(tmp_path / "inference")]).stdout
+    assert json.loads(text)["other_runs"][0]["cycles"] == cycles
 
 
 def test_reports_need_a_prepared_device() -> None:
