@@ -69,11 +69,14 @@ def _environment(variable: str, options: Mapping[str, object]) -> Iterator[None]
     before = os.environ.get(variable)
     try:
         given = json.loads(before) if before and before.strip() else {}
+        if not isinstance(given, dict):
+            raise PvaError(variable, "no object", "a JSON object of options")
+        wanted = json.dumps({**given, **options})
+    except RecursionError:
+        raise PvaError(variable, "nested too deeply", "a JSON object of options") from None
     except ValueError:
         raise PvaError(variable, "not JSON", "a JSON object of options") from None
-    if not isinstance(given, dict):
-        raise PvaError(variable, "no object", "a JSON object of options")
-    os.environ[variable] = json.dumps({**given, **options})
+    os.environ[variable] = wanted
     try:
         yield
     finally:

@@ -61,10 +61,18 @@ def write_lines(what: str, destination: str, text: str) -> None:
         print(text, file=getattr(sys, destination))
         return
     try:
-        with open(destination, "a", encoding="utf-8") as file:
+        with open(destination, "a", encoding="utf-8", opener=_opened_at_once) as file:
             print(text, file=file)
-    except OSError as error:
-        raise PoplarError(f"{what}: cannot write {destination}: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        found = getattr(error, "strerror", None) or str(error)
+        raise PoplarError(f"{what}: cannot write {destination}: {found}") from None
+
+
+def _opened_at_once(path: str, flags: int) -> int:
+    """Open a file; a pipe that nobody reads is refused, which would be waited for without end."""
+    number = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
+    os.set_blocking(number, True)
+    return number
 
 
 def library_call(module: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:

@@ -27,7 +27,8 @@ class Row:
     numpy: bool = True
 
 
-MIDDLE = ("pva.errors", "pva.units", "pva.schema", "pva.validation", "pva.sources", "pva.dataset")
+MIDDLE = ("pva.errors", "pva.plain_file", "pva.units", "pva.schema", "pva.validation",
+          "pva.sources", "pva.dataset")  # fmt: skip
 READERS = ("pva.formats.registry", "pva.model", "pva.frames", "pva.check")
 
 # The longest prefix that matches a module is its row. A package may always import from itself.
@@ -37,6 +38,7 @@ TABLE = {
     "pva": Row(lazy=("pva",)),
     "pva.pva_core": Row(lazy=("pva",)),
     "pva.errors": Row(),
+    "pva.plain_file": Row(("pva.errors",)),
     "pva.units": Row(),
     "pva.schema": Row(),
     "pva.validation": Row(MIDDLE),
@@ -57,7 +59,9 @@ TABLE = {
         ("pandas", "pva.query"),
     ),
     "pva.trace_frames": Row((*MIDDLE, "pva.model", "pva.frames"), ("pandas",)),
-    "pva.analysis": Row(("pva.errors", "pva.report", "pva.trace", "pva.units"), ("pandas",)),
+    "pva.analysis": Row(
+        ("pva.errors", "pva.plain_file", "pva.report", "pva.trace", "pva.units"), ("pandas",)
+    ),
     "pva.summary": Row(("pva.analysis", "pva.errors", "pva.report", "pva.units")),
     "simulator": Row((*MIDDLE, "pva.formats.registry", "pva.formats.report_directory", "pvti")),
     "simulator.popart": Row(("simulator", *MIDDLE, "onnx", "google.protobuf")),

@@ -30,6 +30,7 @@ from pva import units
 from pva.analysis.figures import FIGURES
 from pva.analysis.filters import column_of, matching, parse_filter
 from pva.errors import NotFoundError, NotRecordedError, PvaError, nearest
+from pva.plain_file import contents
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 TAKES = ("max", "min", "sum", "mean")
 KEYS = ("analysis", "column", "where", "take", "options", "max", "min", "name")
 SECTION = "budget"
+MOST_BYTES, LONGEST_LINE = 1 << 16, 4000  # bytes of a file, of a line
+DEEPEST, LONGEST, LARGEST = 8, 1000, 2**63 - 1  # levels, characters of a text, number
+QUOTED = 40  # characters of a text that is too long
 SUFFIXES = {"bytes": "B", "fraction": "%"}  # of limits of figures, by the figure's unit
 # What an option of an analysis takes, by the first word of its type; others take a list.
 _OPTIONS: dict[str, tuple[type, str]] = {
@@ -70,19 +74,47 @@ def read_budgets(path: str | PathLike[str]) -> list[Budget]:
     """Read a file of budgets; raises NotFoundError, BudgetError and PvaError."""
     file = Path(path)
     try:
-        found = tomllib.loads(file.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
+        data = contents(file, "a file of budgets", MOST_BYTES)
+        if max(map(len, data.splitlines()), default=0) > LONGEST_LINE:  # tomllib takes its square
+            raise BudgetError(file, "a very long line", f"at most {LONGEST_LINE:,} bytes")
+        found = tomllib.loads(data.decode("utf-8-sig"))
+    except NotFoundError:
         raise NotFoundError(file, "no such file", "give a file of budgets") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise PvaError(
-            file, getattr(error, "strerror", None) or "not a text", "a TOML file"
-        ) from None
+    except UnicodeDecodeError:
+        raise PvaError(file, "not a text", "a TOML file") from None
+    except RecursionError:
+        raise BudgetError(file, "nested too deeply", f"tables of {DEEPEST} levels") from None
     except tomllib.TOMLDecodeError as error:
-        raise BudgetError(file, f"not TOML: {error}", "see docs/cli.md for a sample") from None
+        said = str(error)[:LONGEST]
+        raise BudgetError(file, f"not TOML: {said}", "see docs/cli.md for a sample") from None
+    except ValueError:
+        wanted = f"a number up to {LARGEST:,}"
+        raise BudgetError(file, "a number of thousands of digits", wanted) from None
+    _check_sizes(file, found)
     budgets = list(_budgets(file, found))
     if not budgets:
         raise BudgetError(file, "no budget", f"write one, such as {next(iter(FIGURES))} = ...")
     return budgets
+
+
+def _check_sizes(file: Path, found: Mapping[str, Any]) -> None:
+    """Refuse what no budget is: deep tables, long texts and numbers; messages quote the others."""
+    level: list[Any] = [found]
+    for _ in range(DEEPEST):
+        names = [key for one in level if isinstance(one, dict) for key in one]
+        inside = [v for one in level if isinstance(one, dict | list)
+                  for v in (one.values() if isinstance(one, dict) else one)]  # fmt: skip
+        long = [text for text in (*names, *inside) if isinstance(text, str) and len(text) > LONGEST]
+        if long:
+            told = f"a text of {len(long[0]):,} characters, {long[0][:QUOTED]!r}..."
+            raise BudgetError(file, told, f"at most {LONGEST} characters")
+        large = [v for v in inside if isinstance(v, int) and abs(v) > LARGEST]
+        if large:
+            told = f"a number of {large[0].bit_length():,} bits"
+            raise BudgetError(file, told, f"a number up to {LARGEST:,}")
+        level = [value for value in inside if isinstance(value, dict | list)]
+    if level:
+        raise BudgetError(file, "nested too deeply", f"tables of {DEEPEST} levels")
 
 
 def check_budgets(report: Report, budgets: list[Budget]) -> pd.DataFrame:
@@ -187,7 +219,7 @@ def _number(file: Path, place: str, value: object, unit: str | None) -> float | 
         if unit == "fraction" and number > 1:
             wanted = 'it is a fraction of 1: write 0.25 or "25 %"'
             raise BudgetError(file, f"{value!r} is no limit", wanted, place=place)
-        if not math.isnan(number):
+        if math.isfinite(number):
             return number
     except ValueError:
         pass

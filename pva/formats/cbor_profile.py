@@ -15,7 +15,8 @@ from pva.formats import typed_arrays
 from pva.formats.budget import Budget
 from pva.formats.cbor_values import Decoder
 from pva.formats.document import from_file, to_file
-from pva.formats.files import collector_paused, contents, replaced
+from pva.formats.files import collector_paused, replaced
+from pva.plain_file import contents
 
 WHAT = "a profile as CBOR"
 SELF_DESCRIBED = b"\xd9\xd9\xf7"  # a tag without meaning (RFC 8949, section 3.4.6)

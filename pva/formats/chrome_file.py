@@ -7,6 +7,7 @@ What has no place in the tables is counted in `problems`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,10 @@ from pva.formats.budget import SHORTER, Budget
 from pva.formats.chrome_arguments import of_begins
 from pva.formats.chrome_events import KEY, Read
 from pva.formats.chrome_threads import Threads
-from pva.formats.files import opened
 from pva.formats.growing import IN_RUNS, Codes, GrowingTexts, Numbers, looked_up, used
 from pva.formats.json_pieces import Array
 from pva.formats.matching import matched
+from pva.plain_file import opened
 from pvti.schema import TABLES
 
 Integers = npt.NDArray[np.int64]
@@ -44,7 +45,7 @@ class ChromeFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         with opened(path, _WHAT) as stream:
-            self.budget = Budget(path, path.stat().st_size, held=0, otherwise=SHORTER)
+            self.budget = Budget(path, os.fstat(stream.fileno()).st_size, held=0, otherwise=SHORTER)
             array = Array(path, stream, KEY)
             try:
                 found = events.read(array, self.budget)

@@ -1,4 +1,4 @@
-"""Whole files in and out, each fault as one line."""
+"""Whole files and directories put in place, each fault as one line."""
 
 from __future__ import annotations
 
@@ -11,45 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from pva.errors import DamagedFileError, NotFoundError, PvaError, UnknownFormatError
+from pva.errors import PvaError
 
 ATTEMPTS = 10  # to be the one whose directory is there
-SIZE_LIMIT = 8 << 30  # bytes; profile.pop has no such limit
-
-
-def contents(path: Path, what: str) -> bytes:
-    """Read a whole file; raises NotFoundError, UnknownFormatError, DamagedFileError or PvaError."""
-    try:
-        if path.is_dir():
-            raise UnknownFormatError(path, "a directory", f"give {what}")
-        if path.exists() and not path.is_file():  # a pipe would be waited for without end
-            raise UnknownFormatError(path, "no file", f"give {what}")
-        size = path.stat().st_size
-        if size > SIZE_LIMIT:
-            raise DamagedFileError(path, f"{size} bytes", f"{what} has at most {SIZE_LIMIT}")
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise NotFoundError(path, "no such file", f"give the path of {what}") from None
-    except (OSError, ValueError) as error:
-        found = getattr(error, "strerror", None) or str(error)
-        raise PvaError(path, found, f"{what} that can be read") from error
-    except MemoryError as error:
-        raise DamagedFileError(path, "too large for the memory", what) from error
-
-
-@contextmanager
-def opened(path: Path, what: str) -> Iterator[BinaryIO]:
-    """Open a file to be read in parts; raises what `contents` does, inside of it too."""
-    try:
-        if path.exists() and not path.is_file():  # a pipe would be waited for without end
-            raise UnknownFormatError(path, "no file", f"give {what}")
-        with path.open("rb") as stream:
-            yield stream
-    except FileNotFoundError:
-        raise NotFoundError(path, "no such file", f"give the path of {what}") from None
-    except OSError as error:
-        found = error.strerror or str(error)
-        raise PvaError(path, found, f"{what} that can be read") from error
 
 
 def beside(path: Path, kind: str) -> Path:

@@ -6,6 +6,7 @@ by the quotes and brackets alone, which NumPy finds many at a time; what is in i
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,7 +72,7 @@ class Text:
         stream.seek(0)
         self._packed = head == GZIP
         self._unpack: Any = None
-        self._limit = max(PACKED_LEAST, RATIO * path.stat().st_size)
+        self._limit = max(PACKED_LEAST, RATIO * os.fstat(stream.fileno()).st_size)
         self._given = 0
         self.cut = False  # the packed text ends too early, or is damaged
 

@@ -14,8 +14,9 @@ from pva.errors import DamagedFileError
 from pva.formats import json_numbers
 from pva.formats.budget import Budget
 from pva.formats.document import from_file, to_file
-from pva.formats.files import collector_paused, contents, replaced
+from pva.formats.files import collector_paused, replaced
 from pva.formats.values import shown
+from pva.plain_file import contents
 
 WHAT = "a profile as JSON"
 MARK = b"\xef\xbb\xbf"  # a byte order mark, which editors put before UTF-8

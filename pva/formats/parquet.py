@@ -252,8 +252,10 @@ class _Parquet:
 
     def __init__(self, named: Mapping[str, Path]) -> None:
         self._files = named
-        size = sum(file.stat().st_size for file in named.values())
-        self.room = Room(reading_limit(size), next(iter(named.values())).parent)
+        where = next(iter(named.values())).parent
+        with _reading(where):  # a file may have been removed since
+            size = sum(file.stat().st_size for file in named.values())
+        self.room = Room(reading_limit(size), where)
 
     def tables(self) -> Collection[str]:
         return [name for name in self._files if name in schema.TABLE]

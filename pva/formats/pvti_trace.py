@@ -18,7 +18,7 @@ from pva.errors import DamagedFileError
 from pva.formats.budget import SHORTER, Budget
 from pva.formats.files import collector_paused
 from pva.formats.growing import IN_RUNS, Growing, GrowingTexts
-from pva.formats.sqlite_file import APPLICATIONS, Database, Declaration, open_read_only
+from pva.formats.sqlite_file import APPLICATIONS, Database, Declaration, faults, open_read_only
 from pvti.schema import (
     APPLICATION_ID,
     CHUNK_RECORDS,
@@ -105,8 +105,12 @@ class PvtiFile:
     def __init__(self, path: str | PathLike[str]) -> None:
         self._database: Database = open_read_only(path, DECLARATION)
         self.path = self._database.path
-        size = self.path.stat().st_size
-        self.budget = Budget(self.path, size, held=0, otherwise=SHORTER)
+        self.budget = self._whole_budget()
+
+    def _whole_budget(self) -> Budget:
+        with faults(self.path, DECLARATION.what):  # it may have been removed since
+            size = self.path.stat().st_size
+        return Budget(self.path, size, held=0, otherwise=SHORTER)
 
     def tables(self) -> dict[str, Columns]:
         """Read all tables at one moment; of `event_chunks` all but the data, with its length.
@@ -114,7 +118,7 @@ class PvtiFile:
         Raises DamagedFileError for what does not fit, and for more than fits into the memory.
         """
         with self._database.snapshot():
-            self.budget = Budget(self.path, self.path.stat().st_size, held=0, otherwise=SHORTER)
+            self.budget = self._whole_budget()
             for table in TABLES:
                 asked = f"SELECT count(*) FROM {table.name}"
                 ((rows,),) = self._database.rows(asked, place=table.name)

@@ -26,8 +26,8 @@ from pva.formats import (
     pop,
     sqlite_outside,
 )
-from pva.formats.files import contents
 from pva.formats.pop import ReportWriter
+from pva.plain_file import contents, opened
 
 __all__ = [
     "FORMATS",
@@ -272,15 +272,12 @@ def _is_directory(path: Path) -> bool:
 
 def _head(file: Path) -> bytes:
     try:
-        if file.exists() and not file.is_file():  # a pipe would be waited for without end
-            raise UnknownFormatError(file, "no file", _known())
-        with file.open("rb") as stream:
+        with opened(file, "a report") as stream:
             return stream.read(HEAD_BYTES)
-    except FileNotFoundError:
+    except NotFoundError:
         raise NotFoundError(file, "no such file or directory", "give a report") from None
-    except (OSError, ValueError) as error:
-        found = getattr(error, "strerror", None) or str(error)
-        raise PvaError(file, found, "a file that can be read") from error
+    except UnknownFormatError:
+        raise UnknownFormatError(file, "no file", _known()) from None
 
 
 def _known() -> str:

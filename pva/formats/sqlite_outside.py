@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from pva.errors import DamagedFileError, NotFoundError, PvaError, UnknownFormatError
+from pva.errors import DamagedFileError, NotFoundError, UnknownFormatError
+from pva.plain_file import opened
 
 MAGIC = b"SQLite format 3\x00"
 VERSIONS = slice(18, 20)  # where a header says how to write and to read; above 1: WAL
@@ -20,17 +22,10 @@ def check_outside(path: Path, what: str) -> None:
 
     Raises NotFoundError, UnknownFormatError, DamagedFileError and PvaError.
     """
-    try:
-        _check_is_file(path, what)
-        with path.open("rb") as stream:
-            head = stream.read(VERSIONS.stop)
-            many = head[: len(MAGIC)] == MAGIC and _has_many_tables(stream)
+    with opened(path, what) as stream:
+        head = stream.read(VERSIONS.stop)
+        many = head[: len(MAGIC)] == MAGIC and _has_many_tables(stream)
         _check_beside(path.resolve(), what)
-    except FileNotFoundError:
-        raise NotFoundError(path, "no such file", f"give the path of {what}") from None
-    except (OSError, ValueError) as error:
-        found = getattr(error, "strerror", None) or str(error)
-        raise PvaError(path, found, f"{what} that can be read") from error
     if not head:
         raise DamagedFileError(path, "empty: nothing had been committed", f"{what}")
     magic = head[: len(MAGIC)]
@@ -68,14 +63,6 @@ def _has_many_tables(stream: BinaryIO) -> bool:
     return False
 
 
-def _check_is_file(path: Path, what: str) -> None:
-    """Refuse what is no file: a pipe would be waited for without end."""
-    if path.is_dir():
-        raise UnknownFormatError(path, "a directory", f"give {what}")
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise UnknownFormatError(path, "no file", f"give {what}")
-
-
 def _check_beside(path: Path, what: str) -> None:
     """Refuse what our writers never leave beside a file, before SQLite looks at it.
 
@@ -88,17 +75,20 @@ def _check_beside(path: Path, what: str) -> None:
         raise DamagedFileError(log, "a write-ahead log", f"{what} has none: it was changed")
     if not _is_there(journal):
         return
-    if not journal.is_file():
-        raise DamagedFileError(journal, "no file", "a journal, or nothing")
-    with journal.open("rb") as stream:
-        stream.seek(-min(len(JOURNAL_MAGIC), journal.stat().st_size), os.SEEK_END)
+    with suppress(NotFoundError), opened(journal, "a journal") as stream:  # or its commit has ended
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(-min(len(JOURNAL_MAGIC), size), os.SEEK_END)
         if stream.read() == JOURNAL_MAGIC:
             raise DamagedFileError(journal, "names another journal", f"that of {what} does not")
 
 
 def _is_there(path: Path) -> bool:
     """Tell whether SQLite would look at a file; an empty one is none to it."""
-    return path.exists() and (not path.is_file() or path.stat().st_size > 0)
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return False
+    return not stat.S_ISREG(found.st_mode) or found.st_size > 0
 
 
 def journal_of(path: Path) -> Path:

@@ -11,11 +11,11 @@ from typing import Any, BinaryIO
 from pva.errors import PvaError, UnknownFormatError
 from pva.formats import chrome_trace, perfetto_trace
 from pva.formats.chrome_file import ChromeFile
-from pva.formats.files import opened
 from pva.formats.joined_traces import JoinedFile, TraceFile
 from pva.formats.json_pieces import GZIP, MARK, READ
 from pva.formats.pvti_trace import PvtiFile
 from pva.formats.sqlite_outside import MAGIC
+from pva.plain_file import opened
 from pvti.schema import APPLICATION_ID
 
 _HEAD_BYTES = 64

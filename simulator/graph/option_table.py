@@ -8,12 +8,17 @@ import os
 import re
 from collections import UserDict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import InvalidOptionError
 
 OptionValue = bool | int | str
+_QUOTED = 200  # characters of a value in a message
+_LARGEST = 2**63 - 1
+# What reading a value raises; of a regular expression that repeats too often OverflowError.
+_WRONG = (KeyError, ValueError, TypeError, RecursionError, OverflowError, MemoryError, re.error)
 
 
 class Option(NamedTuple):
@@ -75,29 +80,46 @@ def checked(
     that it cannot have; `source` says where the options stand.
     """
     if not isinstance(given, Mapping):
-        raise InvalidOptionError(f"{source}: {given!r}; a mapping of options is needed")
+        raise InvalidOptionError(f"{source}: {quoted(given)}; a mapping of options is needed")
     values = {}
     for name, value in given.items():
         if name not in table:
-            near = difflib.get_close_matches(str(name), table, n=3, cutoff=0.5)
+            near = difflib.get_close_matches(str(name)[:_QUOTED], table, n=3, cutoff=0.5)
             hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(table)}"
-            raise InvalidOptionError(f"{source}: no option {name!r}; {hint}")
+            raise InvalidOptionError(f"{source}: no option {quoted(name)}; {hint}")
         values[name] = _parsed(table[name], name, value, source)
     return values
 
 
 def from_environment(table: Mapping[str, Option], variable: str) -> dict[str, OptionValue]:
     """Give the options of an environment variable that holds a JSON object of them."""
+    return checked(table, object_of(variable), variable)
+
+
+def object_of(variable: str) -> dict[str, object]:
+    """Read the JSON object of a variable, empty where it is unset; raises InvalidOptionError."""
     text = os.environ.get(variable, "")
     if not text.strip():
         return {}
     try:
         found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InvalidOptionError(f"{variable}: not JSON: {error}") from None
+    except RecursionError:
+        raise InvalidOptionError(f"{variable}: not JSON: nested too deeply") from None
+    except ValueError as error:
+        said = error if isinstance(error, json.JSONDecodeError) else "a number of over 4,300 digits"
+        raise InvalidOptionError(f"{variable}: not JSON: {said}") from None
     if not isinstance(found, dict):
-        raise InvalidOptionError(f"{variable}: {text!r}; a JSON object of options is needed")
-    return checked(table, found, variable)
+        raise InvalidOptionError(f"{variable}: {quoted(text)}; a JSON object of options is needed")
+    return found
+
+
+def quoted(value: object) -> str:
+    """Quote a value in a message, cut where it is long or deep."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of over 4,300 digits, or tables in tables
+        return f"a {type(value).__name__} that is too large to be shown"
+    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}... ({len(text):,} characters)"
 
 
 def defaults(
@@ -114,17 +136,19 @@ def defaults(
 def _parsed(option: Option, name: str, value: object, source: str) -> OptionValue:
     if option.allowed:
         by_lower = {text.lower(): text for text in option.allowed}
-        found = by_lower.get(str(value).lower())
-        if found is None:
-            raise InvalidOptionError(
-                f"{source}: {name} is {value!r}; it must be one of {', '.join(option.allowed)}"
-            )
-        return found
+        with suppress(ValueError, RecursionError, KeyError):
+            return by_lower[str(value).lower()]
+        raise InvalidOptionError(
+            f"{source}: {name} is {quoted(value)}; it must be one of {', '.join(option.allowed)}"
+        )
     parse, expected = _FORMS.get(option.form) or _KINDS[type(option.default)]
     try:
         return parse(value)
-    except (KeyError, ValueError, TypeError, RecursionError, re.error):
-        raise InvalidOptionError(f"{source}: {name} is {value!r}; {expected} is needed") from None
+    except _WRONG as error:
+        if isinstance(error, OverflowError) and parse is _count:
+            expected = "a number below 2^63"
+        shown = f"{source}: {name} is {quoted(value)}; {expected} is needed"
+        raise InvalidOptionError(shown) from None
 
 
 def _boolean(value: object) -> bool:
@@ -136,6 +160,8 @@ def _count(value: object) -> int:
     number = int(text, 16 if text.lower().startswith("0x") else 10)
     if number < 0:
         raise ValueError(value)
+    if number > _LARGEST:
+        raise OverflowError(value)
     return number
 
 

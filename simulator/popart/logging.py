@@ -11,8 +11,11 @@ import json
 import os
 from datetime import datetime
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+from pva.errors import PvaError
+from pva.plain_file import contents
 from simulator.logging import write_lines
 from simulator.popart.errors import popart_exception
 
@@ -20,6 +23,7 @@ LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERR", "CRITICAL", "OFF")
 # Those of PopART; scripts may name any of them, also those that have no lines here.
 MODULES = ("popart", "session", "ir", "devicex", "pattern", "builder", "transform", "op", "opx",
            "ces", "python", "none")  # fmt: skip
+MOST_BYTES = 1 << 20  # of a file of levels
 ALL = "popart"  # the name that stands for all modules
 _WORDS = {"WARN": "warning", "ERR": "error"}
 _CHOSEN: dict[str, str] = {}  # what the program has set
@@ -43,11 +47,10 @@ def _configured(path: str) -> dict[str, str]:
     """Read the file of module: level pairs; raises popart_exception."""
     what = f"POPART_LOG_CONFIG {path}"
     try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
-    except OSError as error:
-        raise popart_exception(f"{what}: {error.strerror}") from None
-    except ValueError:
+        found = json.loads(contents(Path(path), "module: level pairs", MOST_BYTES))
+    except PvaError as error:
+        raise popart_exception(f"{what}: {error.found}; {error.wanted}") from None
+    except (ValueError, RecursionError):
         raise popart_exception(f"{what}: not JSON; module: level pairs are needed") from None
     if not isinstance(found, dict):
         raise popart_exception(f"{what}: no object; module: level pairs are needed")

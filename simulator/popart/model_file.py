@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,9 +13,15 @@ import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
+from pva.errors import NotFoundError, PvaError
+from pva.plain_file import contents, opened
+from simulator.graph.option_table import quoted
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
 from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, type_name
+
+MOST_BYTES = 2 << 30  # what protobuf reads
+LONGEST_PATH = 4096  # characters
 
 Model: TypeAlias = str | Path | bytes | onnx.ModelProto
 
@@ -34,9 +42,11 @@ def read_model(source: Model) -> tuple[onnx.ModelProto, str, Path | None]:
         )
     path = Path(source)
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise popart_exception(f"{path}: {error.strerror}; give an ONNX model") from None
+        data = contents(path, "an ONNX model", MOST_BYTES)
+    except NotFoundError:
+        raise popart_exception(f"{path}: No such file; give an ONNX model") from None
+    except PvaError as error:
+        raise popart_exception(f"{error.subject}: {error.found}; give an ONNX model") from None
     return _checked(_decoded(data, str(path)), str(path)), str(path), path.parent
 
 
@@ -118,31 +128,46 @@ def _external(tensor: onnx.TensorProto, info: TensorInfo, folder: Path | None, w
         offset = int(entries.get("offset", 0))
         length = int(entries.get("length", info.nbytes()))
     except ValueError:
-        raise popart_exception(f"{what}: external data at {entries}; numbers are needed") from None
+        wanted = "offset and length are numbers"
+        raise popart_exception(f"{what}: external data at {quoted(entries)}; {wanted}") from None
     if length != info.nbytes() or offset < 0:
         raise popart_exception(
             f"{what}: {length} bytes of external data at {offset}; {info} has {info.nbytes()}"
         )
     try:
-        size = path.stat().st_size
-        if size < offset + length:
-            raise popart_exception(
-                f"{what}: external data end at byte {offset + length} of {path}, which has {size}"
-            )
-        data = np.fromfile(path, ELEMENT_TYPES[info.type].host, info.nelms(), offset=offset)
-    except OSError as error:
-        raise popart_exception(f"{what}: external data {path}: {error.strerror}") from None
-    return data.reshape(info.dims)
+        with opened(path, "external data") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if size < offset + length:
+                raise popart_exception(
+                    f"{what}: external data end at byte {offset + length} of {path}, which has "
+                    f"{size}"
+                )
+            kind = ELEMENT_TYPES[info.type].host
+            data = np.fromfile(stream, kind, info.nelms(), offset=offset)
+        return data.reshape(info.dims)
+    except PvaError as error:
+        raise popart_exception(f"{what}: external data {path}: {error.found}") from None
+    except ValueError:  # of a file that was cut short meanwhile
+        raise popart_exception(f"{what}: external data {path}: cut short") from None
 
 
 def _inside(location: str, folder: Path | None, what: str) -> Path:
     """Give the path of external data; refuse what is not below the model's folder."""
     if folder is None:
         raise popart_exception(f"{what}: has external data; load the model by its path")
-    root = folder.resolve()
-    path = (root / location).resolve()
+    try:
+        root = folder.resolve()
+        path = (root / location).resolve()
+        if len(str(path)) > LONGEST_PATH:
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+    except (OSError, ValueError, RuntimeError) as error:  # a NUL, or a link to itself
+        found = getattr(error, "strerror", None) or str(error).partition(" from ")[0]
+        shown = f"{what}: external data {quoted(location)}: {found}"
+        raise popart_exception(f"{shown}; a path below the model's folder is needed") from None
     if not location or Path(location).is_absolute() or not path.is_relative_to(root):
-        raise popart_exception(f"{what}: external data {location!r} lie outside the model's folder")
+        raise popart_exception(
+            f"{what}: external data {quoted(location)} lie outside the model's folder"
+        )
     return path
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -152,3 +153,45 @@ def test_no_file_and_no_text_are_named(tmp_path: Path) -> None:
     with pytest.raises(PvaError, match="not a text"):
         read_budgets(tmp_path / "x.toml")
     assert issubclass(BudgetError, PvaError)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a = " + "[" * 3000, "nested too deeply; tables of 8 levels"),
+        ("largest_tile" + ".max" * 900 + " = 1", "nested too deeply; tables of 8 levels"),
+        ("a" + ".a" * 30_000 + " = 1", "a very long line; at most 4,000 bytes"),
+        ("\n" * 100_000, "100000 bytes; a file of budgets has at most 65536"),
+        ("total_cycles = " + "9" * 400, "a number of 1,329 bits; a number up to 9,223,"),
+        ("total_cycles = 0x" + "f" * 3900, "a number of 15,600 bits; a number up to 9,223,"),
+        ("total_cycles = " + "9" * 3900 + ".0", "inf is no limit"),
+        ("total_cycles = '" + "9" * 400 + "'", "999' is no limit"),
+        ("total_cycles = '" + "x" * 3000 + "'", "a text of 3,000 characters, 'xxxx"),
+        ("x" * 3000 + " = 1", "a text of 3,000 characters, 'xxxx"),
+        ("total_cycles = inf", "inf is no limit"),
+        ("total_cycles = 9_223_372_036_854_775_808", "a number of 64 bits; a number up to 9,223,"),
+    ],
+)
+def test_what_no_budget_is_gets_one_line(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "x.toml").write_text(text)
+    with pytest.raises(PvaError) as raised:
+        read_budgets(tmp_path / "x.toml")
+    assert message in str(raised.value) and "\n" not in str(raised.value)
+    assert len(str(raised.value)) < 1000
+
+
+def test_largest_number_and_longest_text_are_budgets(tmp_path: Path) -> None:
+    text = "total_cycles = 9_223_372_036_854_775_807\n[[budget]]\nanalysis = 'runs'\nmax = 1\n"
+    (tmp_path / "x.toml").write_text(f"{text}column = 'cycles'\nname = '{'x' * 1000}'")
+    assert [len(budget.name) for budget in read_budgets(tmp_path / "x.toml")] == [12, 1000]
+
+
+def test_pipes_and_devices_are_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero"), Path("/dev/tty")):
+        with pytest.raises(PvaError, match="no file; give a file of budgets|No such device"):
+            read_budgets(path)
+    with pytest.raises(PvaError, match="a directory; give a file of budgets"):
+        read_budgets(tmp_path)
+    with pytest.raises(PvaError, match="embedded null byte"):
+        read_budgets("a\0b")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +113,38 @@ def test_external_data_outside_the_folder_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(proto.SerializeToString())
     assert "external data '../secret' lie outside the model's folder" in refused(path)
+
+
+@pytest.mark.parametrize(
+    ("location", "said"),
+    [
+        ("w\0.bin", "external data 'w\\x00.bin': embedded null byte; a path below the model's"),
+        ("x" * 5000, "characters): File name too long; a path below the model's folder is needed"),
+        ("loop", "external data 'loop': Symlink loop; a path below the model's folder is needed"),
+        ("pipe", "pipe: no file"),
+        (".", "a directory"),
+        ("none", "none: no such file"),
+    ],
+)
+def test_external_data_that_are_no_file_are_refused(
+    location: str, said: str, tmp_path: Path
+) -> None:
+    proto = model([node("Add", "a w", "b")], {"a": [2]}, ["b"], {"w": np.zeros(2, np.float32)})
+    (stored,) = proto.graph.initializer
+    stored.ClearField("raw_data")
+    stored.data_location = onnx.TensorProto.EXTERNAL
+    stored.external_data.add(key="location", value=location)
+    (tmp_path / "loop").symlink_to("loop")
+    os.mkfifo(tmp_path / "pipe")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    assert said in refused(path)
+
+
+def test_model_that_is_a_pipe_or_a_device_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.onnx")
+    for path in (tmp_path / "pipe.onnx", Path("/dev/zero")):
+        assert refused(path) == f"{path}: no file; give an ONNX model"
 
 
 def test_external_data_in_the_folder_are_read(tmp_path: Path) -> None:

@@ -174,6 +174,15 @@ def test_the_environment_wins_over_the_program(monkeypatch: pytest.MonkeyPatch) 
         ({"autoReport.app": "[1]"}, r"app is '\[1\]'; a JSON object is needed"),
         ({"autoReport.app": {"x": float("nan")}}, "a JSON object is needed"),
         ([("autoReport.all", True)], "a mapping of options is needed"),
+        ({"profiler.blocks.tile": 2**63}, "9223372036854775808; a number below 2.63 is needed"),
+        ({"profiler.blocks.tile": "9" * 400}, r"\.\.\. .402 characters.; a number below 2.63"),
+        ({"profiler.blocks.tile": "9" * 5000}, "a number that is 0 or more is needed"),
+        ({"profiler.blocks.tile": 10**5000}, "is a int that is too large to be shown"),
+        ({"debug.computeInstrumentationLevel": 10**5000}, "must be one of tile, vertex"),
+        ({"profiler.blocks.filter": "a{9999999999}"}, "a regular expression is needed"),
+        ({"profiler.blocks.filter": "(" * 10**5}, "a regular expression is needed"),
+        ({"autoReport.app": "[" * 10**5}, "a JSON object is needed"),
+        ({"x" * 10**5: 1}, "no option 'x+... .100,002 characters.; known: autoReport.all"),
     ],
 )
 def test_a_wrong_option_is_refused(options: dict[str, object], said: str) -> None:
@@ -181,7 +190,23 @@ def test_a_wrong_option_is_refused(options: dict[str, object], said: str) -> Non
         resolve(options)
 
 
-@pytest.mark.parametrize(("text", "said"), [("{", "not JSON"), ("[1]", "a JSON object")])
+def test_largest_number_is_taken() -> None:
+    assert resolve({"profiler.blocks.tile": 2**63 - 1})["profiler.blocks.tile"] == 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "not JSON"),
+        ("[1]", "a JSON object"),
+        ("[" * 10**5, "not JSON: nested too deeply$"),
+        (
+            '{"profiler.blocks.tile": ' + "9" * 5000 + "}",
+            "not JSON: a number of over 4,300 digits$",
+        ),
+        ("[" + "1," * 50_000 + "1]", r"\.\.\. .100,005 characters.; a JSON object of options"),
+    ],
+)
 def test_a_wrong_environment_is_refused(
     monkeypatch: pytest.MonkeyPatch, text: str, said: str
 ) -> None:
