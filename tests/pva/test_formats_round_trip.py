@@ -223,7 +223,7 @@ def test_a_report_grows_run_by_run_and_open_ones_keep_what_they_show(tmp_path: P
         seen.append(pop.read(path))
         tables = {name: rows_of_run(name, run) for name in ("runs", "steps", "steps_by_ipu")}
         tables |= {name: whole.table(name) for name in ("execution", "tile_cycles")}
-        tables |= {} if run else {"blocks": whole.table("blocks")}
+        tables |= {} if run else {name: whole.table(name) for name in ("blocks", "other_runs")}
         arrays = {name: run * whole.array(name) for name in MEASURED}
         writer.append_run(
             tables, arrays | ({} if run else {name: whole.array(name) for name in ONCE})
