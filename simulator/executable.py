@@ -49,8 +49,8 @@ class Executable:
     def deserialize(stream: BinaryIO) -> Executable:
         """Read an executable that this version wrote; raises PoplarError for anything else.
 
-        The codelets of its vertices must be known: import what defines them before. Read only
-        what you trust, as from any pickle.
+        The codelets of its vertices must be known: import what defines them before. Nothing of
+        the file is run: it holds data and the names of codelets.
         """
         from simulator.executable_file import read
 

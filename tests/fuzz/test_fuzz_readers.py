@@ -19,11 +19,12 @@ ROOT = Path(__file__).parents[2]
     importlib.util.find_spec("atheris") is None,
     reason=f"atheris has no wheel for this Python ({sys.version.split()[0]}): not fuzzed",
 )
-def test_inputs_guided_by_coverage_give_lines_of_pva_errors(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["fuzz_readers", "fuzz_executables"])
+def test_inputs_guided_by_coverage_give_lines_of_errors(target: str, tmp_path: Path) -> None:
     options = [f"-runs={RUNS}", "-seed=1", "-timeout=60", "-rss_limit_mb=1024"]
     options.append(f"-artifact_prefix={tmp_path}/")
     done = subprocess.run(
-        [sys.executable, "-m", "tests.fuzz.fuzz_readers", *options],
+        [sys.executable, "-m", f"tests.fuzz.{target}", *options],
         cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
         check=False,
     )  # fmt: skip

@@ -1,0 +1,314 @@
+"""Objects as data: a table of nodes in JSON, and the bytes of arrays behind it.
+
+`packed` makes the two of a graph of objects, `unpacked` the graph again. A value is null, a
+number, a text, or [n]: the node n, so that what is shared stays shared and cycles are kept. Nodes
+are those of SHELLS and WHOLE; which classes, functions and codelets a file may name is told in
+`object_kinds`. Nothing of the file is run or depends on the versions of Python and NumPy.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterable
+from enum import Enum
+from math import prod
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from simulator.graph.errors import PoplarError
+from simulator.graph.vertex import Vertex
+from simulator.object_kinds import (
+    checks,
+    class_name,
+    class_of,
+    field_names,
+    function_name,
+    function_of,
+    is_own,
+    ufunc_of,
+)
+
+ARRAYS = "biufcSU"  # kinds of NumPy's types
+INLINE = 1 << 53  # whole numbers below stand as they are in any reader of JSON
+_UNMADE = object()
+ABSENT: dict[str, Any] = {}
+Node = list[Any]
+
+
+def packed(root: object) -> tuple[bytes, bytes]:
+    """Give the table and the bytes of all that an object leads to; raises PoplarError."""
+    writer = _Writer()
+    nodes = writer.nodes
+    top = writer.value(root)
+    while writer.open:
+        number, value = writer.open.popleft()
+        nodes[number] = writer.node(value)
+    table = {"classes": writer.classes, "root": top, "nodes": nodes}
+    return json.dumps(table, separators=(",", ":")).encode(), bytes(writer.data)
+
+
+def unpacked(table: bytes, data: bytes) -> object:
+    """Give the object that was packed; raises PoplarError, or an error of what is wrong in it."""
+    content = json.loads(table)
+    reader = _Reader(content["classes"], content["nodes"], data)
+    return reader.value(content["root"])
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.classes: list[tuple[str, str, tuple[str, ...]]] = []
+        self.data = bytearray()
+        self.open: deque[tuple[int, Any]] = deque()
+        self._numbers: dict[int, int] = {}
+        self._classes: dict[type, int] = {}
+        self._kept: list[object] = []  # so that no other object gets the id of one
+
+    def value(self, value: Any) -> Any:
+        """Give a value as it stands in the table; its node follows."""
+        if value is None or type(value) in (bool, str, float):
+            return value
+        if type(value) is int and abs(value) < INLINE:
+            return value
+        number = self._numbers.get(id(value))
+        if number is None:
+            number = self._add(value)
+        return [number]
+
+    def _add(self, value: Any) -> int:
+        # A tuple is made whole, so that what it is made of has to come before.
+        node = self.node(value) if isinstance(value, tuple | frozenset) else []
+        number = self._numbers[id(value)] = len(self.nodes)
+        self._kept.append(value)
+        self.nodes.append(node)
+        if not node:
+            self.open.append((number, value))
+        return number
+
+    def node(self, value: Any) -> Node:
+        """Give the node of a value."""
+        if isinstance(value, Enum):
+            return ["enum", self._class(type(value)), value.name]
+        if isinstance(value, type):
+            return ["class", self._class(value)]
+        if isinstance(value, FunctionType):
+            return self._function(value)
+        write = WRITERS.get(type(value))
+        if write:
+            return write(self, value)
+        if isinstance(value, np.generic):
+            return ["number", value.dtype.str, self._bytes(value.tobytes())]
+        if isinstance(value, np.dtype):
+            return ["dtype", value.str]
+        kind = self._class(type(value))
+        if isinstance(value, Vertex):
+            raise PoplarError(f"executable: it cannot be kept: it has {value!r}")
+        if isinstance(value, tuple):
+            return ["named", kind, self.values(value)]
+        given = (getattr(value, name, ABSENT) for name in self.classes[kind][2])
+        return ["object", kind, [v if v is ABSENT else self.value(v) for v in given]]
+
+    def values(self, values: Iterable[Any]) -> list[Any]:
+        """Give values one after another."""
+        return [self.value(value) for value in values]
+
+    def array(self, value: np.ndarray[Any, Any]) -> Node:
+        """Give the node of an array, and keep its bytes."""
+        if value.dtype.kind not in ARRAYS:
+            raise PoplarError(f"executable: it cannot be kept: an array of {value.dtype}")
+        place = self._bytes(value.tobytes())
+        return ["array", value.dtype.str, value.shape, place, value.flags.writeable]
+
+    def octets(self, value: bytes) -> Node:
+        """Give the node of bytes, and keep them."""
+        return ["bytes", self._bytes(value), len(value)]
+
+    def _bytes(self, value: bytes) -> int:
+        place = len(self.data)
+        self.data += value
+        return place
+
+    def _class(self, kind: type) -> int:
+        number = self._classes.get(kind)
+        if number is None:
+            number = self._classes[kind] = len(self.classes)
+            self.classes.append((*class_name(kind), field_names(kind)))
+        return number
+
+    def _function(self, value: FunctionType) -> Node:
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        known = [value.__defaults__, value.__kwdefaults__]
+        names = value.__code__.co_freevars
+        return ["function", *function_name(value), names, self.values([*known, *cells])]
+
+
+WRITERS: dict[type, Callable[[_Writer, Any], Node]] = {
+    list: lambda writer, value: ["list", writer.values(value)],
+    tuple: lambda writer, value: ["tuple", writer.values(value)],
+    set: lambda writer, value: ["set", writer.values(value)],
+    frozenset: lambda writer, value: ["frozenset", writer.values(value)],
+    dict: lambda writer, value: ["dict", writer.values(x for item in value.items() for x in item)],
+    range: lambda writer, value: ["range", [value.start, value.stop, value.step]],
+    slice: lambda writer, value: ["slice", [value.start, value.stop, value.step]],
+    bytes: lambda writer, value: writer.octets(value),
+    int: lambda writer, value: ["integer", hex(value)],
+    complex: lambda writer, value: ["complex", value.real, value.imag],
+    np.ndarray: lambda writer, value: writer.array(value),
+    np.ufunc: lambda writer, value: ["ufunc", value.__name__],
+}
+
+
+class _Reader:
+    """Makes what stands alone, then tuples in their order, then fills objects, at last dicts."""
+
+    def __init__(self, classes: list[Any], nodes: list[Node], data: bytes) -> None:
+        self.data = memoryview(data)
+        self.classes = [_class(*row) for row in classes]
+        self._made: list[Any] = [_UNMADE] * len(nodes)
+        for node in nodes:
+            if node[0] not in SHELLS and node[0] not in WHOLE:
+                raise PoplarError(f"executable: a node has the kind {node[0]!r}")
+        for kinds, act in (
+            (SHELLS, self._make),
+            (WHOLE, self._make),
+            (FILLED, self._fill),
+            (HASHED, self._fill),
+        ):
+            for number, node in enumerate(nodes):
+                if node[0] in kinds:
+                    act(number, kinds[node[0]], node[1:])
+
+    def value(self, value: Any) -> Any:
+        """Give a value of the table."""
+        if not isinstance(value, list):
+            return value
+        (number,) = value
+        if not 0 <= number < len(self._made) or self._made[number] is _UNMADE:
+            raise PoplarError(f"executable: its table has no node {number} where it is needed")
+        return self._made[number]
+
+    def values(self, values: list[Any]) -> list[Any]:
+        """Give values one after another."""
+        return [self.value(value) for value in values]
+
+    def bytes(self, place: int, size: int) -> memoryview:
+        """Give some of the bytes of arrays."""
+        if not 0 <= place <= place + size <= len(self.data):
+            raise PoplarError(f"executable: bytes {place} to {place + size} are not in the file")
+        return self.data[place : place + size]
+
+    def array(self, dtype: str, shape: list[int], place: int, writeable: bool) -> Any:
+        """Give an array, of its own when it may be written."""
+        kind, count = _dtype(dtype), prod(shape)
+        if min(shape, default=0) < 0:
+            raise PoplarError(f"executable: an array has the shape {shape}")
+        array = np.frombuffer(self.bytes(place, count * kind.itemsize), kind).reshape(shape)
+        return array.copy() if writeable else array
+
+    def _make(self, number: int, make: Callable[..., Any], parts: list[Any]) -> None:
+        self._made[number] = make(self, *parts)
+
+    def _fill(self, number: int, fill: Callable[..., None], parts: list[Any]) -> None:
+        fill(self, self._made[number], *parts)
+
+    def fill_object(self, made: Any, kind: int, values: list[Any]) -> None:
+        """Give an object the values of its fields; raises PoplarError for one of another kind."""
+        own = self.classes[kind]
+        for name, accepted, value in zip(field_names(own), checks(own), values, strict=True):
+            if value == ABSENT:
+                continue
+            held = self.value(value)
+            if accepted and not isinstance(held, accepted):
+                raise PoplarError(
+                    f"executable: {own.__name__}.{name} is a {type(held).__name__}; "
+                    f"{accepted[0].__name__} is needed"
+                )
+            object.__setattr__(made, name, held)
+
+    def fill_function(self, made: Any, *parts: Any) -> None:
+        """Give a function its defaults and the values that it refers to."""
+        *_, names, values = parts
+        code = made.__code__
+        if list(code.co_freevars) != names:
+            raise PoplarError(f"executable: {made.__qualname__} refers to {names} in the file")
+        defaults, named, *held = self.values(values)
+        if is_own(made):
+            return
+        made.__defaults__, made.__kwdefaults__ = defaults, named
+        for cell, value in zip(made.__closure__, held, strict=True):
+            cell.cell_contents = value
+
+
+def _class(module: str, name: str, names: list[str]) -> type:
+    kind = class_of(module, name)
+    if list(field_names(kind)) != names:
+        raise PoplarError(f"executable: {name} has other fields than here; compile it anew")
+    return kind
+
+
+def _dtype(text: str) -> np.dtype[Any]:
+    kind = np.dtype(str(text))
+    if kind.kind not in ARRAYS or not kind.itemsize:
+        raise PoplarError(f"executable: an array is of the type {text!r}")
+    return kind
+
+
+def _object(reader: _Reader, kind: int, _: Any) -> Any:
+    own = reader.classes[kind]
+    if issubclass(own, Enum | tuple | Vertex):
+        raise PoplarError(f"executable: {own.__name__} stands where an object does")
+    return object.__new__(own)
+
+
+def _named(reader: _Reader, kind: int, values: list[Any]) -> Any:
+    own = reader.classes[kind]
+    if not issubclass(own, tuple) or len(values) != len(field_names(own)):
+        raise PoplarError(f"executable: {own.__name__} stands where a named tuple does")
+    return tuple.__new__(own, reader.values(values))
+
+
+def _enum(reader: _Reader, kind: int, name: str) -> Any:
+    own = reader.classes[kind]
+    if not issubclass(own, Enum):
+        raise PoplarError(f"executable: {own.__name__} is no enumeration")
+    return own[name]
+
+
+# How a node is made, in the order in which they are; then how it is filled.
+SHELLS: dict[str, Callable[..., Any]] = {
+    "list": lambda reader, _: [],
+    "dict": lambda reader, _: {},
+    "set": lambda reader, _: set(),
+    "range": lambda reader, bounds: range(*bounds),
+    "slice": lambda reader, bounds: slice(*bounds),
+    "bytes": lambda reader, place, size: bytes(reader.bytes(place, size)),
+    "array": _Reader.array,
+    "number": lambda reader, dtype, place: reader.array(dtype, [], place, False)[()],
+    "dtype": lambda reader, text: _dtype(text),
+    "enum": _enum,
+    "object": _object,
+    "class": lambda reader, kind: reader.classes[kind],
+    "function": lambda reader, module, name, number, *_: function_of(module, name, number),
+    "ufunc": lambda reader, name: ufunc_of(name),
+    "integer": lambda reader, text: int(text, 16),
+    "complex": lambda reader, real, imaginary: complex(real, imaginary),
+}
+WHOLE: dict[str, Callable[..., Any]] = {
+    "tuple": lambda reader, values: tuple(reader.values(values)),
+    "frozenset": lambda reader, values: frozenset(reader.values(values)),
+    "named": _named,
+}
+FILLED: dict[str, Callable[..., None]] = {
+    "list": lambda reader, made, values: made.extend(reader.values(values)),
+    "object": _Reader.fill_object,
+    "function": _Reader.fill_function,
+}
+HASHED: dict[str, Callable[..., None]] = {
+    "set": lambda reader, made, values: made.update(reader.values(values)),
+    "dict": lambda reader, made, values: made.update(
+        zip(*[iter(reader.values(values))] * 2, strict=True)
+    ),
+}
