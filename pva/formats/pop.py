@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from pva import schema
 from pva.dataset import Dataset, completed, texts_of
-from pva.errors import DamagedFileError, PvaError
+from pva.errors import DamagedFileError, OverwriteError, PvaError
 from pva.formats.budget import reading_limit
 from pva.formats.chunk_reader import ChunkReader
 from pva.formats.chunks import chunks_of
@@ -85,6 +85,8 @@ def write(dataset: Dataset, path: str | PathLike[str]) -> None:
     file = Path(os.path.realpath(path))
     if file.exists() and not file.is_file():
         raise PvaError(path, "no regular file", "a name for profile.pop, which is a database")
+    if not file.exists() and _journal(file).exists():
+        raise OverwriteError(_journal(file), "there without its database", "move it away")
     part = beside(file, "part")
     with _written(file):
         part.touch(exist_ok=False)

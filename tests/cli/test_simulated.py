@@ -171,6 +171,29 @@ def test_options_are_refused_before_the_program_runs(
     assert (result.exit_code, result.stdout) == (2, "") and message in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("[" * 10**5, "POPLAR_ENGINE_OPTIONS: nested too deeply; a JSON object of options"),
+        ('{"a": ' + "9" * 5000 + "}", "POPLAR_ENGINE_OPTIONS: not JSON; a JSON object of options"),
+        (
+            '{"debug.graphReportDestination": "PIPE"}',
+            "cannot write PIPE: No such device or address",
+        ),
+        ('{"debug.graphReportDestination": "a\\u0000"}', "cannot write a\\x00: embedded null byte"),
+    ],
+)
+def test_variables_that_are_hostile_are_one_line(
+    program: Path, tmp_path: Path, options: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "PIPE")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("POPLAR_ENGINE_OPTIONS", options)
+    result = run("simulate", program, "--target", "tiny", "--out", "out")
+    assert result.exit_code == 2 and message in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     missing = run("simulate", tmp_path / "none.py")
     assert missing.exit_code == 2 and "none.py: no such file" in missing.stderr

@@ -66,6 +66,13 @@ def test_tables_that_cannot_be_put_in_place_leave_those_that_were_there(
     assert list(tmp_path.iterdir()) == [out]
 
 
+def test_a_journal_without_its_database_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "x.pop-journal").write_text("mine")
+    with pytest.raises(PvaError, match="x.pop-journal: there without its database; move it away"):
+        registry.write(small_report(), tmp_path / "x.pop")
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["mine"]
+
+
 @pytest.mark.parametrize("name", ["x.pop", "x.json", "x.parquet"])
 def test_place_that_cannot_be_written_to_is_named_as_it_was_given(
     name: str, tmp_path: Path
