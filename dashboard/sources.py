@@ -20,6 +20,9 @@ REPORT_FILES = (
 )  # fmt: skip
 MOST_COMPLETED, MOST_LOOKED_AT = 20, 5000  # names that a path may go on with, of so many files
 TRACE_SUFFIX = ".pvti"
+READ_SUFFIXES = (
+    ".pop", ".json", ".cbor", ".pvti", ".gz", ".parquet", "-journal", "-wal", "-shm",
+)  # fmt: skip
 CHROME_SUFFIXES = (".json", ".json.gz")  # of what may be a Chrome trace
 
 
@@ -109,8 +112,26 @@ def completions(roots: Sequence[Path], typed: str) -> list[str]:
 
 def within(root: Path, text: str) -> list[Path]:
     """Give what a path may name in a root: from there, or from the working directory, as typed."""
-    named = [(start / text).resolve() for start in (root, Path())]
+    named = [real(start / text) for start in (root, Path())]
     return [path for path in named if is_within(path, [root])]
+
+
+def real(path: Path) -> Path:
+    """Return where a path leads; one that leads to itself stays where it is."""
+    return Path(os.path.realpath(path))
+
+
+def readable(path: Path) -> list[Path]:
+    """List what may be read of a source, whatever its name: its files, and journals beside them."""
+    folder, name = (path, "") if isdir(path) else (path.parent, path.name)
+    files: list[Path] = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        files = [
+            folder / entry.name
+            for entry in entries
+            if entry.name.startswith(name) and entry.name.endswith(READ_SUFFIXES)
+        ]
+    return files if isdir(path) else [path, *files]
 
 
 def is_within(path: Path, roots: Sequence[Path]) -> bool:
@@ -126,7 +147,7 @@ def _named(folder: Path, begun: str, root: Path) -> Iterator[str]:
         for name in names:
             path = folder / name
             fits = name.lower().startswith(begun.lower()) and name.startswith(".") <= hidden
-            if not fits or not is_within(path.resolve(), [root]):
+            if not fits or not is_within(real(path), [root]):
                 continue
             if isdir(path):
                 yield f"{name}/"
@@ -141,7 +162,7 @@ def as_text(name: str) -> str:
 
 def free_key(path: Path, root: Path, taken: dict[str, Path]) -> str:
     """Name a source after its directory or file; when that is taken, by its place, or numbered."""
-    name = as_text(path.resolve().name) or "report"
+    name = as_text(real(path).name) or "report"
     place = as_text(path.relative_to(root).as_posix()) if path != root else name
     numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
     return next(key for key in (name, place, *numbered) if key not in taken)

@@ -77,7 +77,7 @@ class Store:
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._given = list(paths)
-        self._roots = [path.resolve() for path in paths]
+        self._roots = [sources.real(path) for path in paths]
         self._paths: dict[str, Path] = {}
         self._joined: list[str] = []
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
@@ -130,7 +130,7 @@ class Store:
         """Add a path to those given at start, and tell the key of the report there."""
         with self._lock:
             self._given.append(path)
-            self._roots.append(path.resolve())
+            self._roots.append(sources.real(path))
             return self._add(path, path)
 
     def size(self, key: str = "") -> int:
@@ -188,6 +188,7 @@ class Store:
 
     def report_anew(self, key: str = "") -> Report:
         """Open a report that is not kept, with what is read of it; raises PvaError."""
+        self._files(key)
         return openReport(str(self.path(key)))
 
     def has_trace(self, key: str = "") -> bool:
@@ -269,15 +270,12 @@ class Store:
 
     def _files(self, key: str) -> list[Path]:
         """List the files of a source; raises PvaError when one is a link out of the paths given."""
-        files: list[Path] = []
-        for part in self.parts(key):
-            files += sources.files_of(self._paths[part])
-        for file in files:
-            real = file.resolve()
-            if not sources.is_within(real, self._roots):
+        paths = [self._paths[part] for part in self.parts(key)]
+        for file in (file for path in paths for file in sources.readable(path)):
+            if not sources.is_within(sources.real(file), self._roots):
                 wanted = "start tilescope serve with the directory that it leads to, too"
-                raise PvaError(file.name, "a link out of the paths given", wanted)
-        return files
+                raise PvaError(sources.as_text(file.name), "a link out of the paths given", wanted)
+        return [file for path in paths for file in sources.files_of(path)]
 
     def _is_much(self) -> bool:
         """Tell whether what is open stands for more bytes of files than are kept."""

@@ -183,3 +183,48 @@ def test_directory_that_may_not_be_looked_into_keeps_no_other_from_being_served(
     assert store.completions("closed/run/") == []
     with pytest.raises(NotFoundError, match="no report there"):
         store.find("closed/profile.pop")
+
+
+LINKED = (
+    "profile.pop", "profile.cbor", "profile.json", "other.pop", "graph.cbor", "execution.json",
+    "debug.cbor", "debug.json", "framework.json", "app.json", "other.pvti", "profile.pop-journal",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_link_out_of_the_paths_is_not_followed_whatever_its_name(tmp_path: Path, name: str) -> None:
+    served = write_report(tmp_path / "served" / "run")
+    outside = tmp_path / "secret_place"
+    outside.write_text('{"secret": 1}')
+    (served / name).unlink(missing_ok=True)
+    (served / name).symlink_to(outside)
+    store = Store([tmp_path / "served"])
+    for action in (store.report, store.report_anew, store.trace, store.stamp):
+        with pytest.raises(PvaError) as caught:
+            action(store.keys[0])
+        assert "a link out of the paths given" in str(caught.value)
+        assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_link_within_the_paths_is_followed(tmp_path: Path, name: str) -> None:
+    served = write_report(tmp_path / "served" / "run")
+    if (served / name).exists():
+        (served / name).rename(tmp_path / "served" / "kept")
+        (served / name).symlink_to(tmp_path / "served" / "kept")
+    assert Store([tmp_path / "served"]).report("run").compilation.target.numTiles == 10
+
+
+def test_looping_link_costs_its_own_row_only(tmp_path: Path) -> None:
+    write_report(tmp_path / "good")
+    (tmp_path / "bad").mkdir()
+    for name in ("profile.pop", "graph.json", "other.pvti"):
+        (tmp_path / "bad" / name).symlink_to(tmp_path / "bad" / name)
+    (tmp_path / "round").symlink_to(tmp_path / "round")
+    store = Store([tmp_path, tmp_path / "round"])
+    assert store.report("good").compilation.target.numTiles == 10
+    assert store.completions("") == ["bad/", "good/"]
+    with pytest.raises(NotFoundError):
+        store.find("round")
+    with pytest.raises(PvaError):
+        store.report("round")
