@@ -114,7 +114,7 @@ class BlockRecording:
         return with_access(Part(program), [], [self.buffer], np.zeros(1, dtype=bool))
 
     def around_copies(self, parts: Sequence[Part]) -> list[Part]:
-        """Record each copy with the outside, and flush where the host waits anyway.
+        """Record each phase of a copy with the outside, and flush where the host waits anyway.
 
         A copy lasts until the internal syncs after it, as most tiles have no other part in it. The
         host waits before its copies and at an external sync by itself; it has no part in the
@@ -127,7 +127,7 @@ class BlockRecording:
             if program.sync_type != "Internal":
                 result += ending
                 ending = []
-            if program.type == "StreamCopy":
+            if program.type.startswith("StreamCopy"):
                 result += self.flush * (before.program.sync_type == "External")
                 result.append(self.event(program.name, "copyBegin"))
                 ending = [self.event(program.name, "copyEnd")]

@@ -28,6 +28,7 @@ def lower(
 ) -> Lowered:
     """Lower the programs that were given to the engine, under one control program."""
     building = Building.start(graph)
+    building.stream_phases = instrumentation.stream_phases
     recording = start_recording(building, programs, instrumentation.blocks)
     tree = Tree(building, sync_around(instrumentation, graph.target.num_ipus), recording)
     control = tree.add(Part(LoweredProgram("Sequence")))

@@ -63,6 +63,27 @@ def lower_stream(
     return [part for copy in copies for part in (sync("External"), copy, *after)]
 
 
+def is_ahead(building: Building, stream: Stream) -> bool:
+    """Tell whether the host works on a stream's buffers while the device goes on."""
+    return building.stream_phases or stream.bufferingDepth > 1
+
+
+def in_phases(parts: Sequence[Part]) -> list[Part]:
+    """Put around each stream copy its other phases, in which the device waits for the host.
+
+    StreamCopyBegin waits until the host has made the buffer ready, StreamCopyEnd until it has
+    taken it back. The model's host always is ready, so that both take no cycles.
+    """
+    result = []
+    for part in parts:
+        name = part.program.name
+        is_copy = part.program.type == "StreamCopy"
+        result += [Part(LoweredProgram("StreamCopyBegin", name))] * is_copy
+        result.append(part)
+        result += [Part(LoweredProgram("StreamCopyEnd", name))] * is_copy
+    return result
+
+
 def lower_remote(
     building: Building,
     name: str,

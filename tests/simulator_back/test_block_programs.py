@@ -299,3 +299,57 @@ def test_a_wrong_option_is_named_in_one_line(counting, option, value, text):
     with pytest.raises(poplar.PoplarError, match=text) as caught:
         counting.engine(counting.down, options=ALL | {f"profiler.{option}": value})
     assert "\n" not in str(caught.value)
+
+
+def in_phases(options: dict[str, Any], **stream: Any) -> poplar.Engine:
+    """Run a copy in, a step, and a copy out."""
+    made = Counting()
+    fed = made.graph.addHostToDeviceFIFO("fed", INT, 1, options=stream)
+    taken = made.graph.addDeviceToHostFIFO("taken", INT, 1, options=stream)
+    nodes = program.Copy(fed, made.left), made.down, program.Copy(made.left, taken)
+    engine = poplar.Engine(made.graph, program.Sequence(*nodes), options)
+    engine.connectStream("fed", np.array([7], dtype=np.int32))
+    engine.connectStream("taken", result := np.zeros(1, dtype=np.int32))
+    engine.loadAndRun(made.device)
+    assert result.tolist() == [6]
+    return engine
+
+
+AHEAD = {"exchange.enablePrefetch": True, "exchange.streamBufferOverlap": "None"}
+PHASES = ["StreamCopyBegin", "StreamCopyMid", "StreamCopyEnd"]
+
+
+@pytest.mark.parametrize(
+    ("options", "stream", "phases"),
+    [
+        ({}, {}, PHASES[1:2]),
+        ({}, {"bufferingDepth": 2}, PHASES),
+        (AHEAD, {}, PHASES),
+        (AHEAD | {"exchange.streamBufferOverlap": "Any"}, {}, PHASES[1:2]),
+        (AHEAD | {"exchange.enablePrefetch": False}, {}, PHASES[1:2]),
+    ],
+)
+def test_streams_that_the_host_fills_ahead_are_copied_in_three_phases(
+    options: dict[str, Any], stream: dict[str, Any], phases: list[str]
+) -> None:
+    report = in_phases(options, **stream).getReport()
+    (run,) = report.execution.runs
+    for name in ("fed", "taken"):
+        steps = [step for step in run.steps if step.program.name == name]
+        assert [step.program.type.name for step in steps] == phases
+        cycles = [step.cycles for step in steps if step.program.type.name != "StreamCopyMid"]
+        assert not any(cycles)
+    types = [program.type.name for program in report.compilation.programs]
+    assert [types.count(kind) for kind in PHASES] == [2 * len(phases) // 3, 4, 2 * len(phases) // 3]
+    assert not list(check(report.dataset))
+
+
+def test_each_phase_of_a_stream_copy_is_a_block_and_has_the_chapters_tag() -> None:
+    engine = in_phases(ALL | AHEAD | {"profiler.programs.filter": "."})
+    blocks = [block for block in engine.getReport().execution.blocks(0) if block.isStreamCopy]
+    told = [(block.program.type.name, block.program.name) for block in blocks]
+    assert told == [(kind, name) for name in ("fed", "taken") for kind in PHASES]
+    ends = [block.cyclesTo for block in blocks]
+    assert ends == sorted(ends)
+    tags = [row["type"] for row in engine.getGraphProfile()["programs"] if row.get("name") == "fed"]
+    assert [tag for tag in tags if "Stream" in tag] == [PHASES[0], "StreamCopy", PHASES[2]]
