@@ -39,7 +39,9 @@ CHANGES = (1, 1, 1, 2, 2, 3, 5)  # of a report
 
 
 def one_of(below: Below, items: Sequence[T]) -> T:
-    """Choose an item."""
+    """Choose an item; raises ValueError when there is none, as of a database without tables."""
+    if not items:
+        raise ValueError("nothing to choose from")
     return items[below(len(items))]
 
 
