@@ -167,7 +167,7 @@ def cycles_of(
     cycles = Cycles(graph, none, work, [[] for _ in range(count)], hops, name=name)
     for name, tensor in inputs.items():
         if tensor.numElements():
-            made.inputs[name], copy = host_to_device(graph, "input", name, tensor)
+            made.inputs[name], copy = host_to_device(graph, "input", name, tensor, made.depth)
             cycles.inputs[(pipeline and pipeline.stage_of(name)) or 0].append(copy)
     for name, tensor in anchors.items():
         each = add_anchor(made, graph, name, tensor, flow) if tensor.numElements() else None

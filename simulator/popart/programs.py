@@ -35,6 +35,7 @@ class Programs:
     weights: dict[str, Tensor] = field(default_factory=dict)
     begin: Steps = field(default_factory=lambda: Steps(name="begin"))  # of a step
     last: list[Program] = field(default_factory=list)  # of a step: anchors that come once
+    depth: int = 1  # buffers of each input's stream
 
     def number(self, name: str) -> int:
         """Give the number by which an engine runs a program."""
@@ -46,10 +47,13 @@ class Programs:
         engine.run(self.number(name), name)
 
 
-def host_to_device(graph: Graph, prefix: str, name: str, tensor: Tensor) -> tuple[str, Copy]:
-    """Add a stream to a tensor; give its handle and the copy."""
+def host_to_device(
+    graph: Graph, prefix: str, name: str, tensor: Tensor, depth: int = 1
+) -> tuple[str, Copy]:
+    """Add a stream to a tensor, with so many buffers; give its handle and the copy."""
     handle = f"{prefix}/{name}"
-    stream = graph.addHostToDeviceFIFO(handle, tensor.dtype, tensor.numElements())
+    options = {"bufferingDepth": depth}
+    stream = graph.addHostToDeviceFIFO(handle, tensor.dtype, tensor.numElements(), options=options)
     return handle, Copy(stream, tensor, name=handle)
 
 
@@ -101,7 +105,7 @@ def add_inputs(made: Programs, graph: Graph, inputs: Mapping[str, Tensor], prog:
     """Add the copies of a batch's inputs; what has no elements is not moved."""
     for name, tensor in inputs.items():
         if tensor.numElements():
-            made.inputs[name], copy = host_to_device(graph, "input", name, tensor)
+            made.inputs[name], copy = host_to_device(graph, "input", name, tensor, made.depth)
             prog.add(copy)
 
 

@@ -154,7 +154,7 @@ class InferenceSession(Weights, Reports):
         lowering = self._pipeline(lowering) or lowering
         body = Program(name="batch")
         compute = Program()
-        made = self._programs = Programs()
+        made = self._programs = Programs(depth=self._options.defaultPrefetchBufferingDepth)
         self._around = Program(name="begin"), Program(name="end")
         more = self._lower(lowering, compute)
         begin = Program(name="begin")

@@ -22,6 +22,7 @@ OPTIONS: dict[str, Any] = {
     "accumulationFactor": 1,  # micro-batches whose gradients make one change of the weights
     "autoRecomputation": RecomputationType.NoRecompute,  # what the way back makes again
     "constantWeights": True,  # an inference loads its weights by itself, when it first runs
+    "defaultPrefetchBufferingDepth": 1,  # buffers of an input that the host fills ahead
     "dotChecks": [],  # stages of which DOT files are written: FWD0, FWD1, BWD0, PREALIAS, FINAL
     "enableGradientAccumulation": False,  # without it the accumulationFactor has no effect
     "enableReplicatedGraphs": False,  # without it the replicatedGraphCount has no effect
@@ -48,7 +49,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 # Options of PopART that say how its compiler works or checks itself; here there is no such step.
 WITHOUT_EFFECT = (
-    "aliasZeroCopy", "cachePath", "decomposeGradSum", "defaultPrefetchBufferingDepth",
+    "aliasZeroCopy", "cachePath", "decomposeGradSum",
     "delayVarUpdates", "disableGradAccumulationTensorStreams", "enableEngineCaching",
     "enableExplicitMainLoops", "enableFullyConnectedPass", "enableGroupedMatmuls",
     "enableMergeExchange", "enableOutlining", "enableOutliningCopyCostPruning",
