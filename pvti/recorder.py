@@ -2,6 +2,10 @@
 
 The file and the writer's thread are made when something is first recorded. A fault of the recorder
 ends the trace with one warning; the traced program goes on.
+
+One lock of the process guards the start, the file and the end. With two a signal handler, which may
+call any function here while its own thread holds one, would take them in the wrong order. What
+threads share without the lock, the interpreter changes in one step: a dictionary, a counter.
 """
 
 from __future__ import annotations
@@ -43,11 +47,9 @@ class Recorder:
     def __init__(self, options: Options) -> None:
         self.options = options
         self.place = Place(options.directory)
-        self._lock = threading.RLock()  # the list of tracks, the start: held for a moment only
-        self._file_lock = threading.RLock()  # the file: held while a commit waits for a reader
         self.over = False  # nothing more is recorded; the last commit may still be due
         self._stop = threading.Event()  # of the writer that runs
-        self._tracks: list[Track] = []
+        self._tracks: dict[int, Track] = {}  # by number
         self._numbers = itertools.count(1)
         self._buffers: ThreadBuffers | None = None
         self._file: TraceFile | Ring | None = None
@@ -64,13 +66,12 @@ class Recorder:
         channel.send_to(Unstarted(self._start))
 
     def _start(self) -> ThreadBuffers:
-        with self._lock:
+        with _lock:  # no fork meanwhile
             if self._buffers is None:
                 self._began = perf_counter_ns()
                 self._due = time.monotonic() + COMMIT_SECONDS
                 self._buffers = ThreadBuffers(self._register)
-                with self._file_lock:  # no fork meanwhile
-                    self._open_file()
+                self._open_file()
                 if not self.over:
                     channel.send_to(self._buffers)
                     self._start_writer()
@@ -121,17 +122,16 @@ class Recorder:
     def _register(self, name: str, siblings: list[Track]) -> Track:
         """Make a track: the first of a thread, or one of a task beside its `siblings`."""
         tid = threading.get_ident()
-        with self._lock:
-            number = next(self._numbers)
-            if siblings:
-                track = Track(number, TASK_TID + number, name, siblings, self._help)
-            else:
-                for other in self._tracks:
-                    other.retired = other.retired or other.siblings[0].tid == tid
-                track = Track(number, tid, name, siblings, self._help)
-            track.due = perf_counter_ns() + HURRY_NANOSECONDS
-            self._tracks.append(track)
-            return track
+        number = next(self._numbers)
+        if siblings:
+            track = Track(number, TASK_TID + number, name, siblings, self._help)
+        else:
+            for other in list(self._tracks.values()):
+                other.retired = other.retired or other.siblings[0].tid == tid
+            track = Track(number, tid, name, siblings, self._help)
+        track.due = perf_counter_ns() + HURRY_NANOSECONDS
+        self._tracks[number] = track
+        return track
 
     def _write(self, stop: threading.Event) -> None:
         duration = self.options.duration * 1e9
@@ -146,16 +146,16 @@ class Recorder:
         if self.over or time.monotonic() - self._last_commit < LATE_SECONDS:
             return
         # While another thread commits, waiting lets it go on.
-        if self._file_lock.acquire(timeout=HELP_SECONDS):
+        if (lock := _lock).acquire(timeout=HELP_SECONDS):
             try:
                 if time.monotonic() - self._last_commit > COMMIT_SECONDS:
                     self._commit(patience=0)
             finally:
-                self._file_lock.release()
+                lock.release()
 
     def _commit(self, *, asked: bool = False, patience: float = PATIENCE_SECONDS) -> None:
         """Commit what there is; for the last time when the trace is over, and close the file."""
-        with self._file_lock:
+        with _lock:
             # What runs in the middle of a commit, a finalizer or a signal handler, may ask for
             # another; what it asks for is done below when it was to end the trace.
             if self._file is None or self._is_committing:
@@ -184,8 +184,7 @@ class Recorder:
     def _write_taken(self, file: TraceFile | Ring, asked: bool, patience: float) -> None:
         from pvti.writer import take
 
-        with self._lock:
-            tracks = list(self._tracks)
+        tracks = list(self._tracks.values())
         now = perf_counter_ns()
         # Before anything is taken: a thread that is gone by then records no more, and what it left
         # open another may end.
@@ -216,21 +215,18 @@ class Recorder:
         return waiting and time.monotonic() - self._last_commit >= HEARTBEAT_SECONDS
 
     def _forget(self, gone: set[int]) -> None:
-        with self._lock:
-            self._lost_unmatched += sum(
-                track.unmatched_ends for track in self._tracks if track.number in gone
-            )
-            self._tracks = [track for track in self._tracks if track.number not in gone]
+        for number in gone:
+            self._lost_unmatched += self._tracks.pop(number).unmatched_ends
 
     def write_now(self) -> str:
         """Write what is recorded; give the path of the file."""
-        with self._file_lock:
+        with _lock:
             self._commit(asked=True)
             return "" if self.over else self.place.path
 
     def _end(self) -> None:
         """Record nothing more."""
-        with self._lock:  # not while it starts
+        with _lock:  # not while it starts
             if not self.over:
                 channel.send_to(None)
                 self.over = True
@@ -257,11 +253,11 @@ class Recorder:
         """
         self._stop.set()
         self._await_writer()
-        self._file_lock.acquire()
+        _lock.acquire()
 
     def release(self) -> None:
         """End `hold`."""
-        self._file_lock.release()
+        _lock.release()
         if self._writer is not None and not self.over:
             self._start_writer()
 
@@ -270,13 +266,11 @@ class Recorder:
         self.over = True
         _abandoned.append(self._file)
         self._file = None
-        # The threads that held them are not in the child.
-        self._lock, self._file_lock = threading.RLock(), threading.RLock()
 
 
 _current: Recorder | None = None  # the last that was started
 _abandoned: list[object] = []  # files of the parent, in a forked child: never closed here
-_starting = threading.RLock()  # two threads that start one at once: one trace
+_lock = threading.RLock()  # the only one: the start, the file, the end
 _held: dict[int, Recorder] = {}  # by the thread that forks
 _hooked = False
 _catching = False
@@ -285,7 +279,7 @@ _catching = False
 def start(options: Options) -> Recorder:
     """Start a trace unless one runs; give the one that runs."""
     global _current
-    with _starting:
+    with _lock:
         recorder = _running()
         if recorder is None:
             _hook()
@@ -370,8 +364,8 @@ def _after_in_parent() -> None:
 
 def _after_in_child() -> None:
     """Leave the parent's file alone; record into one of the child's own."""
-    global _current, _starting
-    _starting = threading.RLock()  # another thread may have held it
+    global _current, _lock
+    _lock = threading.RLock()  # another thread may have held it
     _held.clear()
     parents, _current = _current, None
     # Another thread may have been starting or ending the trace: no channel may go on as it is.
