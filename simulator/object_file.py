@@ -166,6 +166,7 @@ class _Reader:
 
     def __init__(self, classes: list[Any], nodes: list[Node], data: bytes) -> None:
         self.data = memoryview(data)
+        self._taken = 0
         self.classes = [_class(*row) for row in classes]
         self._made: list[Any] = [_UNMADE] * len(nodes)
         for node in nodes:
@@ -195,7 +196,10 @@ class _Reader:
         return [self.value(value) for value in values]
 
     def bytes(self, place: int, size: int) -> memoryview:
-        """Give some of the bytes of arrays."""
+        """Give some of the bytes of arrays, which all together are no more than the file has."""
+        self._taken += size
+        if self._taken > len(self.data):
+            raise PoplarError("executable: its arrays have more bytes than the file")
         if not 0 <= place <= place + size <= len(self.data):
             raise PoplarError(f"executable: bytes {place} to {place + size} are not in the file")
         return self.data[place : place + size]

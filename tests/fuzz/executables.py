@@ -11,6 +11,7 @@ import json
 import traceback
 import zlib
 from collections.abc import Callable
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -79,7 +80,7 @@ def _change(table: dict[str, Any], pick: Pick) -> None:
         if not isinstance(place[index], list) or not place[index] or not pick(4):
             choice = pick(len(HOSTILE) + 2)
             some = table["nodes"][pick(len(table["nodes"]))]
-            place[index] = HOSTILE[choice] if choice < len(HOSTILE) else some
+            place[index] = deepcopy(HOSTILE[choice] if choice < len(HOSTILE) else some)
             return
         place = place[index]
 
