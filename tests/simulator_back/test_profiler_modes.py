@@ -46,7 +46,7 @@ MODES: dict[str, tuple[int, dict[str, Any], str, set[str]]] = {
     "all": (2, {"debug.instrument": True}, "COMPUTE_SETS", SETS | EXTERNAL | HOST),
     "both": (2, level("vertex") | EXCHANGE, "VERTICES", VERTICES | EXTERNAL | HOST),
 }  # fmt: skip
-TRACED = {"profilerMode", "programTrace", "simulation", "runs", "formatVersion"}
+TRACED = {"profilerMode", "programTrace", "simulation", "runs", "otherRuns", "formatVersion"}
 
 
 def reported(path: Path, ipus: int, options: dict[str, Any], runs: int = 1) -> Dataset:
