@@ -93,6 +93,7 @@ def info(files: tuple[str, ...], align: Align, form: str | None) -> None:
 
 def write_trace_info(opened: Trace, of: str | list[str], form: str | None) -> None:
     """Write what a trace holds, as lines or as one object."""
+    opened.verify()
     facts = trace_facts(opened)
     if form == OBJECT:
         write_object("trace info", of, **facts)
@@ -156,6 +157,7 @@ def show(
         write_object("trace show", _of(files), **records)
         return
     if form == "table":
+        opened.verify()
         write([headline(opened), *map(printable, opened.problems)])
     for name in TABLES if only is None else [only]:
         if form == "table":

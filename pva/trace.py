@@ -81,6 +81,10 @@ class Trace(Shown):
         """Let go of the file; threads never looked at cannot be read any more."""
         self._file.close()
 
+    def verify(self) -> None:
+        """Read all events, so that `problems` tells of each damaged chunk."""
+        self._content.lanes.verify()
+
     @property
     def processes(self) -> tuple[Process, ...]:
         """The processes; `pvti` writes one a file."""

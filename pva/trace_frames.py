@@ -267,11 +267,12 @@ def _events(content: TraceContent) -> Columns:
 
     made: Columns = {name: np.empty(count, np.int64) for name in _TIMES}
     label, is_open = np.empty(count, np.int32), np.zeros(count, np.bool_)
-    told, texts = [], []
+    told, texts, sizes = [], [], []
     for thread, lane in zip(content.threads, content.lanes.look(content.threads), strict=True):
         rows = slice(start, start + len(lane))
         is_open[start + lane.open_rows] = True
         told.append(start + lane.metadata.rows)
+        sizes.append(len(lane))
         texts.append(lane.metadata.texts)
         # What nobody keeps is let go of as it is copied.
         kept = "columns" in vars(thread)
@@ -288,13 +289,16 @@ def _events(content: TraceContent) -> Columns:
         take("end_ns")
         made["begin_ns"][rows] = take("begin_ns")
         start = rows.stop
+    if start < count:  # a damaged chunk has no events
+        made = {name: column[:start] for name, column in made.items()}
+        label, is_open = label[:start], is_open[:start]
     places, metadata = _joined(told, np.int64), chain.from_iterable(texts)
     return {
         **made,
         **_labelled(content, label),
         "open": is_open,
-        "metadata": _told(_Distinct(content, "events"), places, metadata, count),
-        "thread": np.repeat(np.arange(len(told)), content.lanes.counts),
+        "metadata": _told(_Distinct(content, "events"), places, metadata, start),
+        "thread": np.repeat(np.arange(len(sizes)), sizes),
     }
 
 

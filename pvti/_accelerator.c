@@ -208,11 +208,15 @@ static PyObject *spans_spans(Spans *self, PyObject *unused)
 
 static PyObject *chunk_of(const Record *records, Py_ssize_t count)
 {
-    uint64_t begin = records[0].begin;
-    for (Py_ssize_t i = 1; i < count; i++)
+    /* A finalizer or handler may record between another event's clock and its record. */
+    uint64_t begin = records[0].begin, end = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        uint64_t ended = records[i].begin + records[i].duration;
         if (records[i].begin < begin)
             begin = records[i].begin;
-    uint64_t end = records[count - 1].begin + records[count - 1].duration;
+        if (ended > end)
+            end = ended;
+    }
     return Py_BuildValue("nKKy#", count, (unsigned long long)begin, (unsigned long long)end,
                          (const char *)records, count * (Py_ssize_t)sizeof(Record));
 }

@@ -130,7 +130,8 @@ def _pack(words: list[int], chunks: list[Packed], long: list[LongEvent]) -> None
     records = array("Q", bytes(16 * len(begins)))
     records[0::2] = array("Q", begins)
     records[1::2] = array("Q", halves.tobytes())
-    chunks.append((len(begins), min(begins), ends[-1], little_endian(records)))
+    # A finalizer or handler may record between another event's clock and its record.
+    chunks.append((len(begins), min(begins), max(ends), little_endian(records)))
 
 
 class Span:

@@ -75,8 +75,8 @@ class ChromeFile:
         """Raise DamagedFileError when so many bytes more are too many for the file."""
         self.budget.check_whole(amount, place)
 
-    def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any]:
-        """Give begin, end, label and kind of the events of these rows of `event_chunks`."""
+    def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any, Any]:
+        """Return begin, end, label and kind of the events of these rows, and each row's number."""
         rows = [
             slice(first, first + count)
             for first, count in zip(
@@ -87,7 +87,7 @@ class ChromeFile:
             np.concatenate([column[part] for part in rows]) if rows else column[:0].copy()
             for column in self._events
         )
-        return begin, end, label, np.zeros(len(begin), np.uint8)
+        return begin, end, label, np.zeros(len(begin), np.uint8), chunks["records"]
 
     def close(self) -> None:
         """Let go of the file, which was read whole."""

@@ -49,8 +49,8 @@ class TraceFile(Protocol):
         """Give all tables at one moment; of `event_chunks` all but the data."""
         ...
 
-    def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any]:
-        """Give begin, end, label and kind of the events of these rows of `event_chunks`."""
+    def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any, Any]:
+        """Return begin, end, label and kind of the events of these rows, and each row's number."""
         ...
 
     def check(self, amount: int, place: str) -> None:
@@ -112,7 +112,7 @@ class JoinedFile:
         """Raise DamagedFileError when so many bytes more are too many for the files."""
         self.budget.check_whole(amount, place)
 
-    def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any]:
+    def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any, Any]:
         """Read the events of these rows, those of each file after each other."""
         files = np.array(self._first["event_chunks"])
         places = np.asarray(np.searchsorted(files, chunks["id"], "right")) - 1
@@ -124,16 +124,16 @@ class JoinedFile:
         ] or [self._files[0].events(chunks)]
         if len(parts) == 1:
             return parts[0]
-        begin, end, label, kind = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return begin, end, label, kind
+        begin, end, label, kind, records = map(np.concatenate, zip(*parts, strict=True))
+        return begin, end, label, kind, records
 
-    def _events(self, place: int, chunks: Columns) -> tuple[Any, Any, Any, Any]:
+    def _events(self, place: int, chunks: Columns) -> tuple[Any, Any, Any, Any, Any]:
         told = chunks | {
             "id": self._old(place, "event_chunks", chunks["id"]),
             "thread": self._old(place, "threads", chunks["thread"]),
         }
-        begin, end, label, kind = self._files[place].events(told)
-        return begin, end, self._new(place, "labels", label).astype(np.int32), kind
+        begin, end, label, kind, records = self._files[place].events(told)
+        return begin, end, self._new(place, "labels", label).astype(np.int32), kind, records
 
     def close(self) -> None:
         """Let go of the files."""

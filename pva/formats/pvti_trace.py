@@ -95,17 +95,33 @@ class RawEvents(NamedTuple):
     end: Integers
     label: npt.NDArray[np.int32]  # rows of `labels`
     kind: npt.NDArray[np.uint8]  # index into pvti.schema.KINDS
+    records: Integers  # of each chunk asked for; 0 of one that is damaged
 
 
 class PvtiFile:
     """An open trace. Reads what is committed when it is asked; never holds a lock in between."""
 
-    problems: tuple[str, ...] = ()
-
     def __init__(self, path: str | PathLike[str]) -> None:
+        self._damage: dict[int, tuple[int, str]] = {}  # by chunk: its events, and what is wrong
+        self._beyond: dict[str, int] = {}  # by table: rows whose times are beyond the clock
         self._database: Database = open_read_only(path, DECLARATION)
         self.path = self._database.path
         self.budget = self._whole_budget()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Tell what is left out, a line each."""
+        lines = [
+            f"{count} {'row' if count == 1 else 'rows'} of {table} with a time beyond the clock,"
+            " left out"
+            for table, count in self._beyond.items()
+        ]
+        if self._damage:
+            chunk, (_, fault) = min(self._damage.items())
+            events = sum(count for count, _ in self._damage.values())
+            number = f"{len(self._damage)} damaged chunk{'s' * (len(self._damage) > 1)}"
+            lines.append(f"{number} of {events} events left out: event_chunks row {chunk}: {fault}")
+        return tuple(lines)
 
     def _whole_budget(self) -> Budget:
         with faults(self.path, DECLARATION.what):  # it may have been removed since
@@ -123,6 +139,7 @@ class PvtiFile:
                 asked = f"SELECT count(*) FROM {table.name}"
                 ((rows,),) = self._database.rows(asked, place=table.name)
                 self.budget.spend(rows * ROW_BYTES[table.name], f"table {table.name}")
+            self._beyond = {}
             with collector_paused():
                 return {table.name: self._table(table) for table in TABLES}
 
@@ -133,55 +150,58 @@ class PvtiFile:
     def events(self, chunks: Columns) -> RawEvents:
         """Read the events of these rows of `event_chunks`, in their order.
 
-        Raises DamagedFileError for a chunk whose length, CRC or times do not fit.
+        A chunk whose length, CRC, times or kinds do not fit has none; `problems` counts them.
         """
         total = int(chunks["records"].sum())
         begin, end = np.empty(total, np.int64), np.empty(total, np.int64)
         label, kind = np.empty(total, np.int32), np.empty(total, np.uint8)
+        sizes = chunks["records"].astype(np.int64)
         place = 0
-        for rows, records in self._records(chunks):
+        for rows, records in self._records(chunks, sizes):
             part = slice(place, place + len(records))
             begin[part] = records["begin"]
             np.add(begin[part], records["duration"], out=end[part])
             label[part] = records["label"] & LABEL_MASK
             kind[part] = records["label"] >> LABEL_BITS
-            self._check_times(chunks, rows, begin[part], end[part])
+            kept = self._kept(chunks, rows, sizes, (begin[part], end[part], kind[part]))
             place = part.stop
-        if total and int(kind.max()) >= len(KINDS):
-            found = f"an event of kind {int(kind.max())}"
-            raise DamagedFileError(self.path, found, f"kinds 0 to {len(KINDS) - 1}")
-        return RawEvents(begin, end, label, kind)
+            if kept is not None:
+                place = part.start + int(kept.sum())
+                for column in (begin, end, label, kind):
+                    column[part.start : place] = column[part][kept]
+        return RawEvents(begin[:place], end[:place], label[:place], kind[:place], sizes)
 
     def close(self) -> None:
         """Let go of the file."""
         self._database.close()
 
-    def _records(self, chunks: Columns) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
-        """Read the chunks, some at a time, each compared with its CRC."""
+    def _records(
+        self, chunks: Columns, sizes: Integers
+    ) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+        """Read the chunks, some at a time, each compared with its CRC; `sizes` of others get 0."""
         batches = np.cumsum(chunks["records"]) // _BATCH_RECORDS
         cuts = [0, *(np.flatnonzero(np.diff(batches)) + 1).tolist(), len(batches)]
         for first, stop in zip(cuts, cuts[1:], strict=False):
             rows = slice(first, stop)
-            data = self._data({name: column[rows] for name, column in chunks.items()})
-            self._compare(data, {name: column[rows] for name, column in chunks.items()})
+            some = {name: column[rows] for name, column in chunks.items()}
+            data = self._data(some)
+            for place in self._changed(data, some):
+                data[place], sizes[first + place] = b"", 0
             if data:
                 whole = data[0] if len(data) == 1 else b"".join(data)
                 yield rows, np.frombuffer(whole, RECORD_TYPE)
 
-    def _compare(self, data: Sequence[bytes], chunks: Columns) -> None:
-        """Compare the length and the CRC of each chunk with what is said of it."""
-        records, number = chunks["records"], chunks["id"]
-        lengths = np.fromiter(map(len, data), np.int64, len(data))
-        wrong = np.flatnonzero(lengths != records * RECORD.size)
-        if len(wrong):
-            found = f"{lengths[wrong[0]]} bytes for {records[wrong[0]]} records"
-            wanted = f"{RECORD.size} bytes a record"
-            raise self._damaged(int(number[wrong[0]]), found, wanted)
-        wrong = np.flatnonzero(np.fromiter(map(zlib.crc32, data), np.int64, len(data))
-                               != chunks["crc32"])  # fmt: skip
-        if len(wrong):
-            wanted = f"the CRC-32 {int(chunks['crc32'][wrong[0]]):#x}"
-            raise self._damaged(int(number[wrong[0]]), "its bytes have changed", wanted)
+    def _changed(self, data: Sequence[bytes], chunks: Columns) -> list[int]:
+        """Return the places of chunks whose length or CRC is not what is said of them."""
+        wrong = np.fromiter(map(zlib.crc32, data), np.int64, len(data)) != chunks["crc32"]
+        wrong |= np.fromiter(map(len, data), np.int64, len(data)) != chunks["records"] * RECORD.size
+        places: list[int] = np.flatnonzero(wrong).tolist()
+        for place in places:
+            self._note(chunks, place, "its bytes have changed")
+        return places
+
+    def _note(self, chunks: Columns, place: int, fault: str) -> None:
+        self._damage[int(chunks["id"][place])] = (int(chunks["records"][place]), fault)
 
     def _data(self, chunks: Columns) -> list[bytes]:
         """Read the blobs of chunks: large ones one by one, which is faster."""
@@ -204,18 +224,34 @@ class PvtiFile:
             raise self._damaged(gone[0], "is no longer there", "a trace that only grows")
         return [found[number] for number in numbers]
 
-    def _check_times(self, chunks: Columns, rows: slice, begin: Integers, end: Integers) -> None:
-        """Compare the times of chunks with what is said of them, by which windows are read."""
-        stops = np.cumsum(chunks["records"][rows])
-        starts = stops - chunks["records"][rows]
+    def _kept(
+        self, chunks: Columns, rows: slice, sizes: Integers, events: tuple[Integers, Integers, Any]
+    ) -> npt.NDArray[np.bool_] | None:
+        """Return which events are of chunks whose times and kinds fit; None when all are.
+
+        An end may be later than the chunk's: earlier writers took that of its last record.
+        """
+        begin, end, kind = events
+        there = np.flatnonzero(sizes[rows]) + rows.start
+        if not len(there):
+            return None
+        starts = np.cumsum(sizes[there]) - sizes[there]
         least, most = np.minimum.reduceat(begin, starts), np.maximum.reduceat(end, starts)
-        wrong = (least < chunks["begin_ns"][rows]) | (most > chunks["end_ns"][rows])
-        if wrong.any():
-            bad = int(wrong.argmax())
-            found = f"events from {least[bad]} to {most[bad]} ns"
-            told = (int(chunks[key][rows][bad]) for key in ("begin_ns", "end_ns"))
-            wanted = f"those of the chunk, {' to '.join(map(str, told))}"
-            raise self._damaged(int(chunks["id"][rows][bad]), found, wanted)
+        early = least < chunks["begin_ns"][there]
+        beyond = (least < 0) | (most >= TIME_LIMIT)
+        unknown = np.maximum.reduceat(kind, starts) >= len(KINDS)
+        wrong = early | beyond | unknown
+        if not wrong.any():
+            return None
+        for bad in np.flatnonzero(wrong).tolist():
+            fault = "its times are beyond the clock" if beyond[bad] else (
+                f"an event begins at {least[bad]} ns, before the chunk" if early[bad]
+                else "an event is of no known kind"
+            )  # fmt: skip
+            self._note(chunks, int(there[bad]), fault)
+        kept = np.repeat(~wrong, sizes[there])
+        sizes[there[wrong]] = 0
+        return kept
 
     def _table(self, table: Table) -> Columns:
         """Read a table, some rows at a time: as Python objects they take many times the memory."""
@@ -233,8 +269,21 @@ class PvtiFile:
         made = {c.name: self._narrow(values) if c.name in NUMBERS else values
                 for c, values in zip(columns, arrays, strict=False)}  # fmt: skip
         if chunked:
-            self._check_lengths(made, np.asarray(arrays[-1], np.int64))
-        return made
+            made = self._whole(made, np.asarray(arrays[-1], np.int64))
+        return made if table.name == "processes" else self._within_the_clock(table.name, made)
+
+    def _within_the_clock(self, table: str, rows: Columns) -> Columns:
+        """Leave out, and count, rows with a time that no clock tells."""
+        times = [(n, column) for n, column in rows.items() if n.endswith("_ns") and len(column)]
+        beyond = np.zeros(len(next(iter(rows.values()))), np.bool_)
+        for name, column in times:
+            least = -TIME_LIMIT if name == "duration_ns" else 0  # a clock may have been set back
+            if column.min() < least or column.max() >= TIME_LIMIT:
+                beyond |= (column < least) | (column >= TIME_LIMIT)
+        if not beyond.any():
+            return rows
+        self._beyond[table] = int(beyond.sum())
+        return _taken(rows, ~beyond)
 
     def _check(self, place: str, column: Column | None, values: Sequence[Any]) -> None:
         """Compare the types of values with those declared, and times with what a clock tells."""
@@ -246,9 +295,9 @@ class PvtiFile:
             found = f"values of type {', '.join(sorted(kind.__name__ for kind in wrong))}"
             raise DamagedFileError(self.path, found, sql, place=place)
         limit = WALL_LIMIT if place == "processes.wall_ns" else TIME_LIMIT
-        least = -limit if place.endswith("duration_ns") else 0  # a clock may have been set back
-        if place.endswith("_ns") and not (min(values) >= least and max(values) < limit):
-            wanted = f"from {least} to below {limit} ns"
+        times = place.startswith("processes.") and place.endswith("_ns")
+        if times and not (min(values) >= 0 and max(values) < limit):
+            wanted = f"from 0 to below {limit} ns"
             raise DamagedFileError(self.path, "a time beyond the clock", wanted, place=place)
 
     @staticmethod
@@ -257,16 +306,19 @@ class PvtiFile:
         fits = len(values) and int(values.min()) >= 0 and int(values.max()) < 1 << 31
         return values.astype(np.int32) if fits else values
 
-    def _check_lengths(self, chunks: Columns, lengths: Integers) -> None:
-        """Compare lengths before memory is taken."""
+    def _whole(self, chunks: Columns, lengths: Integers) -> Columns:
+        """Leave out, and count, chunks of another length than their records have."""
         records = chunks["records"]
-        fit = (records > 0) & (records <= CHUNK_RECORDS)
-        fit &= records * RECORD.size == lengths
-        if not fit.all():
-            bad = int(np.argmin(fit))
-            found = f"{lengths[bad]} bytes for {records[bad]} records"
-            wanted = f"1 to {CHUNK_RECORDS} records of {RECORD.size} bytes"
-            raise self._damaged(int(chunks["id"][bad]), found, wanted)
+        fit = (records > 0) & (records <= CHUNK_RECORDS) & (records * RECORD.size == lengths)
+        for bad in np.flatnonzero(~fit).tolist():
+            fault = f"{lengths[bad]} bytes for {records[bad]} records"
+            self._damage[int(chunks["id"][bad])] = (max(int(lengths[bad]), 0) // RECORD.size, fault)
+        return chunks if fit.all() else _taken(chunks, fit)
 
     def _damaged(self, chunk: int, found: str, wanted: str) -> DamagedFileError:
         return DamagedFileError(self.path, found, wanted, place=f"event_chunks row {chunk}")
+
+
+def _taken(rows: Columns, kept: npt.NDArray[np.bool_]) -> Columns:
+    places = np.flatnonzero(kept)
+    return {name: column[places] for name, column in rows.items()}

@@ -53,13 +53,17 @@ class TraceContent:
         self.finished = bool(rows["finished"].all())
         self.files: list[int] = [int(place) for place in rows.get("file", 0 * rows["id"])]
         backward = int((self._tables["long_events"]["duration_ns"] < 0).sum())
-        self.problems = (
-            *file.problems,
+        self._problems = (
             *_counted(int(rows["unmatched_ends"].sum()), "end without a begin", "left out"),
             *_counted(backward, "event of negative duration", "shown with none"),
         )
         self._read_names()
         self._read_threads()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Tell what is not shown, a line each: of events, what was met as they were read."""
+        return (*self._file.problems, *self._problems)
 
     def check(self, amount: int, place: str) -> None:
         """Raise PvaError when so many bytes more are too many for a file of its size."""

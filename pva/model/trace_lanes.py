@@ -100,12 +100,17 @@ class Lanes:
         small = "columns" in thread.__dict__ or self.counts[lane] < TOGETHER
         if small or any(self._grouped[name].count(lane) for name in TABLES[1:3]):
             return None
-        begin, end, label, _ = self._file.events(self._grouped["event_chunks"].of(lane))
+        begin, end, label, *_ = self._file.events(self._grouped["event_chunks"].of(lane))
         label = self._label_of.in_place(label.astype(np.int32, copy=False))
         if (end[1:] < end[:-1]).any() or (end <= begin).any():
             return _forward(begin, end, label)
         begin, end, label = -end[::-1], -begin[::-1], label[::-1]
         return Stretch(begin, end, label, lambda: _forward(-end[::-1], -begin[::-1], label[::-1]))
+
+    def verify(self) -> None:
+        """Read all events and keep none: the file's `problems` tell which are damaged."""
+        for lane in range(len(self.counts)):
+            self._file.events(self._grouped["event_chunks"].of(lane))
 
     def look(self, threads: tuple[Thread, ...]) -> Iterator[ThreadColumns]:
         """Give the columns of one thread after another, small ones read and nested together."""
@@ -201,13 +206,13 @@ class Lanes:
 
     def _ended(self, chunks: Columns, of: Integers, *, several: bool) -> tuple[Any, ...]:
         """Read ended events: begin, end, label, kind, and the thread of each if asked for."""
-        begin, end, label, kind = self._file.events(chunks)
+        begin, end, label, kind, records = self._file.events(chunks)
         shift = self._shift[of]
         alike = not len(shift) or (shift == shift[0]).all()
-        move = shift[:1].sum() if alike else np.repeat(shift, chunks["records"])
+        move = shift[:1].sum() if alike else np.repeat(shift, records)
         begin += move
         end += move
-        lane = np.repeat(of, chunks["records"]) if several else of[:0]
+        lane = np.repeat(of, records) if several else of[:0]
         return begin, end, label, kind, lane
 
     def _ended_within(self, chunks: Columns, of: Integers, window: Window) -> tuple[Any, ...]:

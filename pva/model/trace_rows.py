@@ -22,6 +22,7 @@ class RawEvents(NamedTuple):
     end: Integers
     label: npt.NDArray[np.int32]  # rows of `labels`
     kind: npt.NDArray[np.uint8]  # index into pvti.schema.KINDS
+    records: Integers  # of each chunk asked for; 0 of one that is damaged
 
 
 class EventFile(Protocol):
@@ -41,7 +42,7 @@ class EventFile(Protocol):
         """Give all tables at one moment; of `event_chunks` all but the data."""
         ...
 
-    def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any]:
+    def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any, Any]:
         """Give the events of these rows of `event_chunks`, as RawEvents."""
         ...
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from unittest.mock import patch
 
@@ -216,11 +217,7 @@ def test_a_truncated_trace_says_how_much_is_missing(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("UPDATE event_chunks SET data = zeroblob(length(data))", "its bytes have changed"),
-        ("UPDATE event_chunks SET records = records + 1", "bytes for"),
-        ("UPDATE event_chunks SET records = 4611686018427387904", "bytes for"),
         ("UPDATE event_chunks SET thread = 9", "table threads: no row 9"),
-        ("UPDATE event_chunks SET data = 'text'", "bytes for"),
         ("UPDATE labels SET id = id + 100000", "table labels: no row"),
         ("UPDATE labels SET channel = 77", "table channels: no row 77"),
         ("UPDATE labels SET text = x'00'", "labels.text: values of type bytes"),
@@ -229,7 +226,7 @@ def test_a_truncated_trace_says_how_much_is_missing(copy: Path) -> None:
         ("DELETE FROM processes", "table processes is empty"),
         ("UPDATE heatmaps SET edges = x'0011'", "table heatmaps: 2 bytes"),
         ("UPDATE heatmap_columns SET counts = x''", "table heatmap_columns: 0 bytes"),
-        ("UPDATE instants SET time_ns = 9223372036854775807", "a time beyond the clock"),
+        ("UPDATE processes SET last_ns = 9223372036854775807", "a time beyond the clock"),
         ("ALTER TABLE labels RENAME COLUMN text TO word", "column 'text' is missing"),
     ],
 )  # fmt: skip
@@ -243,6 +240,45 @@ def test_what_does_not_fit_is_one_line(copy: Path, statement: str, message: str)
             trace.close()
     assert "\n" not in str(error.value)
     assert str(copy) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change_to", "fault"),
+    [
+        ("data = zeroblob(length(data))", "its bytes have changed"),
+        ("records = records + 1", "bytes for"),
+        ("records = 4611686018427387904", "bytes for 4611686018427387904 records"),
+        ("data = 'text'", "4 bytes for"),
+        ("begin_ns = begin_ns + 1", "before the chunk"),
+        ("end_ns = -1", "1 row of event_chunks with a time beyond the clock, left out"),
+    ],
+)  # fmt: skip
+def test_a_damaged_chunk_costs_its_own_events(copy: Path, change_to: str, fault: str) -> None:
+    with closing(openTrace(copy)) as trace:
+        before = len(trace.frames.events())
+        records = int(trace._content._tables["event_chunks"]["records"][-1])
+    change(
+        copy, f"UPDATE event_chunks SET {change_to} WHERE id = (SELECT max(id) FROM event_chunks)"
+    )
+    with closing(openTrace(copy)) as trace:
+        trace.verify()
+        assert [fault in line for line in trace.problems] == [True]
+        assert len(trace.frames.events()) == before - records
+        look_at_all(trace)
+
+
+def test_a_time_beyond_the_clock_costs_its_own_row(copy: Path) -> None:
+    change(copy, "UPDATE instants SET time_ns = 9223372036854775807 WHERE rowid = 1")
+    with closing(openTrace(copy)) as trace:
+        assert trace.problems == ("1 row of instants with a time beyond the clock, left out",)
+        look_at_all(trace)
+
+
+def test_events_that_end_after_their_chunk_are_those_of_an_earlier_writer(copy: Path) -> None:
+    change(copy, "UPDATE event_chunks SET end_ns = begin_ns")
+    with closing(openTrace(copy)) as trace:
+        trace.verify()
+        assert trace.problems == ()
 
 
 def test_changed_bytes_never_raise_anything_else(copy: Path) -> None:

@@ -97,15 +97,16 @@ def test_a_bit_that_flips_in_a_blob_is_noticed(path: Path, bit: int) -> None:
     assert whole.count(records) == 1
     whole[place + bit // 8] ^= 1 << bit % 8
     path.write_bytes(whole)
-    with pytest.raises(DamagedFileError, match="event_chunks row 1: its bytes have changed"):
-        count(openTrace(path))
+    trace = openTrace(path)
+    assert count(trace) == EVENTS - len(records) // 16
+    assert "event_chunks row 1: its bytes have changed" in trace.problems[0]
 
 
 def test_times_that_are_not_those_of_the_chunk_are_noticed(path: Path) -> None:
     change(path, "UPDATE event_chunks SET begin_ns = begin_ns + 1000")
-    with pytest.raises(DamagedFileError, match="row 1: events from 1150 to 2100 ns; those of the"):
-        openTrace(path).window(0, 10**12)
-        count(openTrace(path))
+    trace = openTrace(path)
+    trace.window(0, 10**12)
+    assert "row 1: an event begins at 1150 ns, before the chunk" in trace.problems[0]
 
 
 def test_twenty_thousand_threads_and_labels_open(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from test_pvti_processes import run
 
 import pvti
-from pvti import buffers, core, document, schema
+from pvti import buffers, core, document, schema, spans
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "trace-format.md"
 
@@ -63,6 +63,17 @@ def test_a_record_is_begin_duration_and_label(
     records = [(b, d, names[label]) for b, d, label in struct.iter_unpack("<QII", data)]
     assert records == [(1_002_000, 1000, "second"), (1_001_000, 3000, "first")]
     assert (count, begin, end, crc) == (2, 1_001_000, 1_004_000, zlib.crc32(data))
+
+
+@pytest.mark.parametrize("module", [core, spans], ids=["core", "spans"])
+def test_a_chunk_ends_with_the_last_end_whatever_was_recorded_last(module: Any) -> None:
+    events = module.Spans()
+    events.push(1, 10)
+    events.push(2, 20)
+    assert events.end(2, 90) == 20  # of a finalizer, after the clock of the other was read
+    assert events.end(1, 50) == 10
+    ((chunk,), long) = events.take()
+    assert (chunk[:3], long) == ((2, 10, 90), [])
 
 
 def test_an_event_takes_sixteen_bytes_in_its_chunk_and_seventeen_in_the_file(
