@@ -70,20 +70,26 @@ def check(
 
     opened = open_report(report)
     data = opened.dataset
-    held = [law for law in LAWS if all(data.has(name) for name in law.needs)]
-    broken = [violation for law in held for violation in law.broken_by(data)]
-    failed = len({violation.law for violation in broken})
+    verdicts = [row for law in LAWS for row in law.verdict(data)]
+    left = {law: why for law, _, holds, _, why, *_ in verdicts if holds is None}
+    broken = [
+        (law, place, found, wanted, count)
+        for law, _, holds, place, found, wanted, count in verdicts
+        if holds is False
+    ]
+    held = len(LAWS) - len(left) - len({law for law, *_ in broken})
     budgets = None if budget is None else _budgets(opened, budget)
     over = [] if budgets is None else _over(budgets)
-    rows = [(one.law, one.place, one.found, one.wanted, one.count) for one in broken] + over
+    rows = broken + over
     if form == OBJECT:
         found: dict[str, Any] = {
             "ok": not rows,
             "laws": {
-                "held": len(held) - failed,
-                "broken": failed,
-                "not_applicable": len(LAWS) - len(held),
+                "held": held,
+                "broken": len(LAWS) - len(left) - held,
+                "not_checked": len(left),
             },
+            "not_checked": left,
             "budgets": [] if budgets is None else budgets.to_dict("records"),
             "broken": [dict(zip(COLUMNS, row, strict=True)) for row in rows],
         }
@@ -91,7 +97,7 @@ def check(
     elif rows or form != "table":
         write_rows(Rows(COLUMNS, rows, len(rows)), form, limit)
     else:
-        write(_kept(told(str(opened.path)), len(held), len(LAWS) - len(held), budgets))
+        write(_kept(told(str(opened.path)), held, list(left), budgets))
     ctx.exit(BROKEN if rows else 0)
 
 
@@ -127,10 +133,10 @@ def _wanted(found: float, least: float, most: float) -> str:
     return f"{word} {_number(limit)}, by {by}"
 
 
-def _kept(report: str, held: int, left_out: int, budgets: pd.DataFrame | None) -> list[str]:
+def _kept(report: str, held: int, left: list[str], budgets: pd.DataFrame | None) -> list[str]:
     report = printable(report)
-    more = f"; {left_out} need what this report does not hold" if left_out else ""
-    lines = [f"{report}: keeps all {held} laws that apply{more}"]
+    more = f"; {len(left)} not checked, as it does not hold what they need" if left else ""
+    lines = [f"{report}: keeps all {held} laws that were checked{more}"]
     if budgets is not None:
         tightest = max(
             ((found / most, name) for name, found, _, most, *_ in budgets.itertuples(index=False)

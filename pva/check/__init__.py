@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from pva.check import blocks, execution, graph, instrumentation, liveness, memory, written
+from pva.check import (
+    agreement,
+    blocks,
+    execution,
+    graph,
+    instrumentation,
+    liveness,
+    memory,
+    shares,
+    written,
+)
 from pva.check.law import Law, Violation
 from pva.dataset import Dataset
 
@@ -16,6 +26,8 @@ LAWS: tuple[Law, ...] = (
     *execution.LAWS,
     *instrumentation.LAWS,
     *blocks.LAWS,
+    *agreement.LAWS,
+    *shares.LAWS,
 )
 
 

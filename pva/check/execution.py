@@ -27,11 +27,13 @@ EXCHANGES = {
 }
 
 
-def _rows_of_steps(data: Dataset, tag: str) -> tuple[Values, Values]:
+def rows_of_steps(data: Dataset, tag: str) -> tuple[Values, Values]:
     """Give the steps of a type, and for each the row of its compute set or exchange."""
-    steps = np.flatnonzero(data.texts("steps", "type") == tag)
     column, _ = OPERANDS[tag]
-    rows = data.column("programs", column)[data.column("steps", "program")[steps]]
+    program = data.column("steps", "program")
+    mine = (program >= 0) & (data.texts("steps", "type") == tag)
+    steps = np.flatnonzero(mine & (data.texts("programs", "type")[program] == tag))
+    rows = data.column("programs", column)[program[steps]]
     return steps[rows >= 0], rows[rows >= 0]
 
 
@@ -41,7 +43,7 @@ def steps_last_as_long_as_their_slowest_tile(data: Dataset) -> Iterator[Violatio
     cycles = data.column("steps", "cycles")
     for tag, (_, array) in OPERANDS.items():
         if data.has(array):
-            steps, rows = _rows_of_steps(data, tag)
+            steps, rows = rows_of_steps(data, tag)
             slowest = data.array(array).max(axis=1, initial=0)
             yield from equal(cycles[steps], slowest[rows], f"cycles of {tag}", "number")
 
@@ -113,7 +115,7 @@ def data_of_a_step_is_that_of_its_exchange(data: Dataset) -> Iterator[Violation]
     for tag, exchange in EXCHANGES.items():
         arrays = [f"{exchange}_bytes_sent", f"{exchange}_bytes_received"]
         if all(data.has(name) for name in arrays):
-            steps, rows = _rows_of_steps(data, tag)
+            steps, rows = rows_of_steps(data, tag)
             moved = sum(data.array(name).sum(axis=1) for name in arrays) // 2
             yield from equal(total[steps], moved[rows], f"total_data of {tag}", "number")
 
@@ -189,7 +191,7 @@ def activities_are_those_of_the_steps(data: Dataset) -> Iterator[Violation]:
     for tag, activity in ACTIVITIES.items():
         array = OPERANDS[tag][1]
         if data.has(array):
-            _, rows = _rows_of_steps(data, tag)
+            _, rows = rows_of_steps(data, tag)
             wanted = int(data.array(array).sum(axis=1)[rows].sum())
             yield from equal(data.value("tile_cycles", activity), wanted, activity)
 

@@ -63,7 +63,7 @@ def vertices_are_on_tiles(data: Dataset) -> Iterator[Violation]:
     yield from equal(by_tile, counts, "vertices on tiles", "row of compute_set_vertices")
 
 
-@LAWS.needing("programs", "program_children", "control_programs", "function_programs")
+@LAWS.needing("programs", "program_children", "control_programs", "function_programs", walks=True)
 def programs_are_trees(data: Dataset) -> Iterator[Violation]:
     """No program contains or calls itself, and each is in a control program or a function."""
     functions = data.column("function_programs", "program")
@@ -175,7 +175,7 @@ def exchange_code_is_the_sum_of_its_instructions(data: Dataset) -> Iterator[Viol
     yield from equal(columns["total"], parts, "total", "row")
 
 
-@LAWS.needing("debug_contexts")
+@LAWS.needing("debug_contexts", walks=True)
 def debug_contexts_are_a_tree(data: Dataset) -> Iterator[Violation]:
     """Each debug context has a number of its own, and none is around itself."""
     numbers, parents = (data.column("debug_contexts", name) for name in ("id", "parent"))

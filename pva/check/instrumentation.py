@@ -30,7 +30,7 @@ BY_TILE = {
 }  # fmt: skip
 
 
-@LAWS.needing("execution")
+@LAWS.needing("execution", walks=True)
 def a_mode_has_its_fields(data: Dataset) -> Iterator[Violation]:
     """What a profiler mode measures is there; without a device there are neither steps nor time."""
     mode = str(data.texts("execution", "profiler_mode")[0])
@@ -43,8 +43,9 @@ def a_mode_has_its_fields(data: Dataset) -> Iterator[Violation]:
 
 def _last_cycles(data: Dataset, tag: str, column: str, count: int) -> Values:
     """Give by row the cycles of the last step that ran it; -1 for what no recorded step ran."""
-    steps = np.flatnonzero(data.texts("steps", "type") == tag)
-    rows = data.column("programs", column)[data.column("steps", "program")[steps]]
+    program = data.column("steps", "program")
+    steps = np.flatnonzero((program >= 0) & (data.texts("steps", "type") == tag))
+    rows = data.column("programs", column)[program[steps]]
     known = (rows >= 0) & (rows < count)
     result = np.full(count, -1)
     result[rows[known]] = data.column("steps", "cycles")[steps[known]]

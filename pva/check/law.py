@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pva import schema
 from pva.dataset import Dataset
 from pva.errors import InconsistentDataError
 
@@ -30,6 +32,8 @@ class Violation:
         return f"{self.law}: {self.place}: found {self.found}; {self.wanted}{more}"
 
 
+# How many figures each comparison of the law at hand was about.
+COMPARED: ContextVar[list[int]] = ContextVar("COMPARED")
 Find = Callable[[Dataset], Iterable[Violation]]
 
 
@@ -39,6 +43,7 @@ class Law:
 
     find: Find
     needs: tuple[str, ...]
+    walks: bool = False
 
     @property
     def name(self) -> str:
@@ -50,12 +55,21 @@ class Law:
         """What must be, in a sentence."""
         return (self.find.__doc__ or "").partition("\n")[0]
 
+    def lacking(self, data: Dataset) -> str:
+        """Name what the law speaks of and was not recorded; the empty text when all was."""
+        return ", ".join(name for name in self.needs if not _is_recorded(data, name))
+
     def verdict(self, data: Dataset) -> list[tuple[str, str, bool | None, str, str, str, int]]:
-        """Give law, meaning, whether it holds, place, found, wanted, places; a row each breach."""
-        lacking = ", ".join(name for name in self.needs if not data.has(name))
+        """Give law, meaning, whether it holds, place, found, wanted, places; a row each breach.
+
+        It is missing where the law was not checked: what it speaks of is not there, or no row.
+        """
+        lacking = self.lacking(data)
         if lacking:
             return [(self.name, self.meaning, None, "", f"no {lacking}", "", 0)]
-        broken = self.broken_by(data)
+        broken, compared = self._held_against(data)
+        if not broken and not compared:
+            return [(self.name, self.meaning, None, "", "nothing to compare", "", 0)]
         told = [(b.place, b.found, b.wanted, b.count) for b in broken] or [("", "", "", 0)]
         return [(self.name, self.meaning, not broken, *row) for row in told]
 
@@ -64,25 +78,46 @@ class Law:
 
         What the dataset refuses to give is one.
         """
-        if not all(data.has(name) for name in self.needs):
-            return []
+        return [] if self.lacking(data) else self._held_against(data)[0]
+
+    def _held_against(self, data: Dataset) -> tuple[list[Violation], bool]:
+        """Give the breaches, and whether anything was compared at all."""
+        mark = COMPARED.set([])
         try:
-            return [replace(violation, law=self.name) for violation in self.find(data)]
+            broken = [replace(violation, law=self.name) for violation in self.find(data)]
+            return broken, self.walks or any(COMPARED.get())
         except InconsistentDataError as error:
             place = error.place or error.subject
-            return [
-                Violation(place, error.found.removeprefix("found "), error.wanted, law=self.name)
-            ]
+            found = error.found.removeprefix("found ")
+            return [Violation(place, found, error.wanted, law=self.name)], True
+        finally:
+            COMPARED.reset(mark)
+
+
+def _is_recorded(data: Dataset, name: str) -> bool:
+    """Tell whether a table or array is there, or any value of a column: `table.column`."""
+    table, _, column = name.partition(".")
+    if not data.has(table) or not column:
+        return data.has(table)
+    try:
+        values = data.column(table, column)
+    except InconsistentDataError:
+        return True  # the law names it
+    missing = schema.MISSING[schema.TABLE[table].column(column).kind]
+    return bool((~np.isnan(values) if values.dtype.kind == "f" else values != missing).any())
 
 
 class Laws(list[Law]):
     """The laws of a module, in order."""
 
-    def needing(self, *needs: str) -> Callable[[Find], Find]:
-        """Mark a function as a law about these tables and arrays."""
+    def needing(self, *needs: str, walks: bool = False) -> Callable[[Find], Find]:
+        """Mark a function as a law about tables, arrays and columns.
+
+        `walks`: it finds its breaches by other ways than by comparing figures.
+        """
 
         def add(find: Find) -> Find:
-            self.append(Law(find, needs))
+            self.append(Law(find, needs, walks))
             return find
 
         return add
@@ -107,6 +142,7 @@ def at_most(
 def _broken(
     wrong: Values, what: str, index: str, found: Values, wanted: Values, why: str
 ) -> list[Violation]:
+    COMPARED.get([]).append(wrong.size)
     places = np.argwhere(wrong)
     if not len(places):
         return []

@@ -124,7 +124,7 @@ def pieces_lie_in_the_memory(data: Dataset) -> Iterator[Violation]:
     yield from at_most(ends, needs[pieces["tile"][there]], "end", "piece")
 
 
-@LAWS.needing("variables", "variable_pieces", "variable_intervals")
+@LAWS.needing("variables", "variable_pieces", "variable_intervals", walks=True)
 def live_pieces_do_not_overlap(data: Dataset) -> Iterator[Violation]:
     """No two pieces that are live at the same time have a byte in common."""
     boxes = _boxes(data)

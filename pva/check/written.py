@@ -25,7 +25,7 @@ def programs_are_made_of_one_written_program(data: Dataset) -> Iterator[Violatio
     yield from equal(np.maximum(made, 1), 1, "written programs", "program")
 
 
-@LAWS.needing("programs", "program_children", "written_programs", "written_results")
+@LAWS.needing("programs", "program_children", "written_programs", "written_results", walks=True)
 def programs_lie_in_each_other_as_they_were_written(data: Dataset) -> Iterator[Violation]:
     """What a program lies in was made of the same written program, or of the one around that."""
     origins = _origins(data)

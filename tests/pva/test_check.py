@@ -14,7 +14,7 @@ from tests.analysis.samples import SAMPLES
 from tests.builders import small_report
 
 
-def changed(name: str, column: str, row: int, value: Any) -> dict[str, Any]:
+def changed(name: str, column: str, row: int | slice, value: Any) -> dict[str, Any]:
     """Change one value of a table."""
     table = {key: values.copy() for key, values in small_report().table(name).items()}
     table[column][row] = value
@@ -104,6 +104,37 @@ BROKEN: dict[str, dict[str, Any]] = {
     "blocks_are_programs": changed("blocks", "program", 2, 6),
     "blocks_are_on_a_tile_of_their_ipu": changed("blocks", "tile", 4, 4),
     "blocks_nest": changed("blocks", "cycles_from", 1, 36) | changed("blocks", "cycles_to", 1, 91),
+    "variables_have_the_bytes_of_their_shape": changed("variables", "shape", 0, "4x6"),
+    "pieces_are_those_of_their_category": changed("variables", "category", 0, 0),
+    "always_live_names_are_known": changed("always_live_variables", "name", 0, "nobody"),
+    "what_is_always_live_has_no_interval": changed("variables", "always_live", 0, True),
+    "always_live_pieces_are_part_of_the_tile": changed_array("always_live_bytes", slice(None), 0),
+    "live_bytes_fit_in_the_tile": changed_array("not_always_live_max_bytes", 9, 10**6),
+    "vertices_have_the_size_of_their_type": changed("vertex_types", "size", 0, 0),
+    "graph_counts_the_lowered_variables": changed("graph", "num_vars", 0, 43),
+    "graph_counts_the_edges": changed("graph", "num_edges", 0, 1),
+    "each_tile_has_a_place_of_its_own": changed_array("physical_tile", 0, 1),
+    "tiles_that_compute_are_active": changed_array(
+        "compute_set_active_cycles_by_tile", slice(None), 0
+    ),
+    "tiles_that_compute_have_vertices": changed_array("vertex_count_by_tile", slice(None), 0),
+    "liveness_steps_lie_in_each_other_as_programs": changed("liveness_steps", "program", 5, 0),
+    "steps_are_of_their_programs": changed("steps", "program", 0, 0),
+    "steps_have_a_program": changed("steps", "program", 0, -1),
+    "compute_sets_have_the_state_of_their_types": changed_array(
+        "memory_by_vertex_type_vertex_data", slice(None), 0
+    ),
+    "balances_are_those_of_the_tiles": changed("steps", "tile_balance", slice(None), 0.01),
+    "thread_balances_are_those_of_the_compute_sets": changed(
+        "steps", "thread_balance", slice(None), 0.01
+    ),
+    "data_balances_are_those_of_the_exchanges": changed("steps", "data_balance", slice(None), 0.01),
+    "data_of_a_step_is_that_of_its_ipus": changed("steps_by_ipu", "bytes_in", slice(None), 999),
+    "clocks_of_an_ipu_are_in_order": changed("steps_by_ipu", "to_max", 3, 0),
+    "balances_of_ipus_are_fractions": changed("steps_by_ipu", "tile_balance", 0, 1.5),
+    "runs_end_after_they_begin": changed("runs", "trace_end", 0, 5),
+    "runs_follow_each_other": changed("runs", "cycles_from", 1, 511),
+    "balances_agree_with_the_active_tiles": changed("steps", "active_tiles", 0, 11),
     "clocks_are_kept_at_every_interval": {"tile_clock": np.zeros((2, builders.TILES))},
 }
 

@@ -1,0 +1,206 @@
+"""Laws about tables that say the same thing twice: names, sizes, counts and shares."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from pva import schema
+from pva.check.law import Laws, Violation, at_most, equal
+from pva.dataset import Dataset
+
+LAWS = Laws()
+BYTES = {
+    "bool": 1, "char": 1, "signed char": 1, "unsigned char": 1, "quarter": 1,
+    "half": 2, "short": 2, "unsigned short": 2,
+    "float": 4, "int": 4, "unsigned int": 4, "long": 4, "unsigned long": 4,
+    "long long": 8, "unsigned long long": 8, "double": 8,
+}  # fmt: skip
+SHAPE = re.compile(r"\d{1,18}(x\d{1,18})*")
+PARTS = ("copy_pointers", "descriptors", "edge_pointers", "padding", "vertex_data")
+PART_OF = ("instrumentationResults",)  # counters of a tile have memory beside variables
+POINTER = 8  # bytes of one to an edge at most, its length among them
+
+
+@LAWS.needing("variables", "target")
+def variables_have_the_bytes_of_their_shape(data: Dataset) -> Iterator[Violation]:
+    """A variable has the bytes of its shape, or those of one replica's part of it."""
+    texts = (data.column("variables", name) for name in ("type", "shape", "bytes"))
+    rows = [
+        (size, BYTES[kind] * math.prod(map(int, shape.split("x"))))
+        for kind, shape, size in zip(*texts, strict=True)
+        if kind in BYTES and SHAPE.fullmatch(shape)
+    ]
+    found, wanted = np.array(rows, dtype=float).reshape(-1, 2).T
+    replicas = max(int(data.value("target", "num_replicas")), 1)
+    wanted = np.where(found * replicas == wanted, found, wanted)
+    yield from equal(found, wanted, "bytes", "variable with a shape", "its shape has")
+
+
+@LAWS.needing("variables", "variable_pieces", "memory_by_category")
+def pieces_are_those_of_their_category(data: Dataset) -> Iterator[Violation]:
+    """The pieces of the variables of a category are its memory on each tile."""
+    pieces = data.table("variable_pieces")
+    category = data.column("variables", "category")[pieces["variable"]]
+    wanted = data.array("memory_by_category").sum(axis=(1, 2))
+    found = np.zeros_like(wanted)
+    np.add.at(found, (category, pieces["tile"]), pieces["bytes"])
+    told = np.isin(np.arange(len(wanted)), category)
+    for row in np.flatnonzero(told):
+        what = f"bytes of {schema.CATEGORIES[row]}"
+        compare = at_most if schema.CATEGORIES[row] in PART_OF else equal
+        yield from compare(found[row], wanted[row], what, "tile")
+
+
+@LAWS.needing("always_live_variables", "variables", "memory_by_category")
+def always_live_names_are_known(data: Dataset) -> Iterator[Violation]:
+    """What is always live is a variable that is never dead, or a category, with its bytes."""
+    always = data.column("variables", "always_live")
+    known = dict.fromkeys(schema.CATEGORIES, 0)
+    sums = data.array("memory_by_category").sum(axis=(1, 2, 3)).tolist()
+    known.update(zip(schema.CATEGORIES, sums, strict=True))
+    variables: dict[str, int] = {}
+    names, sizes = (data.column("variables", name)[always] for name in ("name", "bytes"))
+    for name, size in zip(names, sizes.tolist(), strict=True):
+        variables[name] = variables.get(name, 0) + size
+    listed: dict[str, int] = {}
+    rows = (data.column("always_live_variables", name).tolist() for name in ("name", "bytes"))
+    for name, size in zip(*rows, strict=True):
+        listed[name] = listed.get(name, 0) + size
+    known.update(variables)
+    if variables:  # other writers list no variables that are always live
+        there = [name in known for name in listed]
+        yield from equal(there, True, "whether it is an always-live variable or a category", "name")
+    for owners, compare in ((variables, equal), (set(known) - set(variables), at_most)):
+        pairs = [(size, known[name]) for name, size in listed.items() if name in owners]
+        found, wanted = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        yield from compare(found, wanted, "bytes", "name")
+    yield from equal([name in listed for name in variables], True, "whether it is listed", "name")
+
+
+@LAWS.needing("variables", "variable_intervals")
+def what_is_always_live_has_no_interval(data: Dataset) -> Iterator[Violation]:
+    """A variable is always live, or it has a time at which it is."""
+    rows = data.column("variable_intervals", "variable")
+    always = data.column("variables", "always_live")
+    yield from equal(always[rows], False, "always_live", "interval")
+
+
+@LAWS.needing("variables", "variable_pieces", "always_live_bytes")
+def always_live_pieces_are_part_of_the_tile(data: Dataset) -> Iterator[Violation]:
+    """A tile has at least the always-live bytes that variables have on it."""
+    limit = data.array("always_live_bytes")
+    rows = data.column("variable_pieces", "variable")
+    mine = data.column("variables", "always_live")[rows]
+    tile, size = (data.column("variable_pieces", name)[mine] for name in ("tile", "bytes"))
+    found = np.zeros_like(limit)
+    np.add.at(found, tile, size)
+    yield from at_most(found, limit, "bytes of always-live variables", "tile")
+
+
+@LAWS.needing("always_live_bytes", "not_always_live_max_bytes", "memory_by_tile")
+def live_bytes_fit_in_the_tile(data: Dataset) -> Iterator[Violation]:
+    """What is live at once on a tile is no more than what the tile needs."""
+    found = data.array("always_live_bytes") + data.array("not_always_live_max_bytes")
+    limit = data.column("memory_by_tile", "total_including_gaps")
+    yield from at_most(found, limit, "live bytes", "tile", "its memory is")
+
+
+@LAWS.needing("vertex_types", "compute_set_vertices", "vertex_count_by_tile", "memory_by_category")
+def vertices_have_the_size_of_their_type(data: Dataset) -> Iterator[Violation]:
+    """The state of the vertices on a tile is their number times the size of their type."""
+    sizes = data.column("vertex_types", "size")
+    sizes = sizes[data.column("compute_set_vertices", "vertex_type")]
+    found = (data.array("vertex_count_by_tile") * sizes[:, None]).sum(axis=0)
+    row = schema.CATEGORIES.index("vertexInstanceState")
+    wanted = data.array("memory_by_category")[row].sum(axis=(0, 1))
+    yield from equal(found, wanted, "vertices times their size", "tile", "vertexInstanceState is")
+
+
+@LAWS.needing("graph.num_vars", "variable_pieces")
+def graph_counts_the_lowered_variables(data: Dataset) -> Iterator[Violation]:
+    """There are no more pieces of variables than lowered variables."""
+    pieces = data.length("variable_pieces")
+    yield from at_most(pieces, data.value("graph", "num_vars"), "pieces", "", "num_vars is")
+
+
+@LAWS.needing("graph.num_edges", "memory_by_vertex_type_edge_pointers")
+def graph_counts_the_edges(data: Dataset) -> Iterator[Violation]:
+    """The pointers of the vertices are to edges, each of 8 bytes at most."""
+    pointers = int(data.array("memory_by_vertex_type_edge_pointers").sum())
+    found = -(-pointers // POINTER)
+    yield from at_most(found, data.value("graph", "num_edges"), "pointers", "", "num_edges is")
+
+
+@LAWS.needing("physical_tile")
+def each_tile_has_a_place_of_its_own(data: Dataset) -> Iterator[Violation]:
+    """The tiles of an IPU stand in places of their own, one each."""
+    places = data.array("physical_tile")
+    yield from equal(np.sort(places), np.arange(len(places)), "physical tile in order", "place")
+
+
+@LAWS.needing("compute_set_active_cycles_by_tile", "compute_set_cycles_by_tile")
+def tiles_that_compute_are_active(data: Dataset) -> Iterator[Violation]:
+    """A tile that spends cycles in a compute set runs vertices in some of them."""
+    busy = data.array("compute_set_cycles_by_tile") > 0
+    active = data.array("compute_set_active_cycles_by_tile") > 0
+    yield from equal(active, busy, "whether it is active", "compute set, tile")
+
+
+@LAWS.needing("compute_set_vertices", "vertex_count_by_tile", "compute_set_cycles_by_tile")
+def tiles_that_compute_have_vertices(data: Dataset) -> Iterator[Violation]:
+    """A tile spends cycles in a compute set just where it has vertices of it."""
+    busy = data.array("compute_set_cycles_by_tile") > 0
+    counts = np.zeros(busy.shape, dtype=np.int64)
+    rows = data.column("compute_set_vertices", "compute_set")
+    np.add.at(counts, rows, data.array("vertex_count_by_tile"))
+    yield from equal(counts > 0, busy, "whether it has vertices", "compute set, tile")
+
+
+@LAWS.needing("liveness_steps", "programs", "program_children", "function_programs")
+def liveness_steps_lie_in_each_other_as_programs(data: Dataset) -> Iterator[Violation]:
+    """What a liveness step lies in runs its program, as a child or as its function."""
+    program, parent = (data.column("liveness_steps", name) for name in ("program", "parent"))
+    inside = np.flatnonzero(parent >= 0)
+    count = data.length("programs")
+    functions, targets = (
+        data.column("function_programs", "program"),
+        data.column("programs", "target"),
+    )
+    callers = np.flatnonzero(targets >= 0)
+    above = np.append(data.column("program_children", "program"), callers)
+    below = np.append(data.column("program_children", "child"), functions[targets[callers]])
+    pairs = program[parent[inside]] * count + program[inside]
+    found = np.isin(pairs, above * count + below)
+    yield from equal(found, True, "whether it is in the program around it", "inner liveness step")
+
+
+@LAWS.needing("steps", "programs")
+def steps_are_of_their_programs(data: Dataset) -> Iterator[Violation]:
+    """A step is of the type of its program."""
+    program = data.column("steps", "program")
+    known = program >= 0
+    types = data.texts("programs", "type")[program[known]]
+    yield from equal(data.texts("steps", "type")[known], types, "type", "step", "its program is")
+
+
+@LAWS.needing("steps", "programs")
+def steps_have_a_program(data: Dataset) -> Iterator[Violation]:
+    """A step is of a program, where any step tells its program."""
+    program = data.column("steps", "program")
+    if (program >= 0).any():
+        yield from at_most(0, program, "least program", "step", "its program is")
+
+
+@LAWS.needing(*(f"memory_by_{o}_{p}" for o in ("compute_set", "vertex_type") for p in PARTS))
+def compute_sets_have_the_state_of_their_types(data: Dataset) -> Iterator[Violation]:
+    """What vertices hold on a tile, beside shared code, is the same by compute set and by type."""
+    for part in PARTS:
+        found, wanted = (
+            data.array(f"memory_by_{owner}_{part}").sum(axis=0)
+            for owner in ("compute_set", "vertex_type")
+        )
+        yield from equal(found, wanted, f"{part} of compute sets", "tile", "by vertex type")

@@ -1,0 +1,146 @@
+"""Laws about steps and runs: shares, bytes and clocks that follow from other columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pva import schema
+from pva.check.execution import EXCHANGES, rows_of_steps
+from pva.check.graph import OPERANDS
+from pva.check.law import Laws, Values, Violation, at_most, equal
+from pva.dataset import Dataset
+
+LAWS = Laws()
+BY_IPU = "steps_by_ipu"
+CLOSE = 1e-6  # of a share, whichever way it was summed up
+ORDERED = (
+    ("from_min", "from_max"), ("to_min", "to_max"), ("from_min", "to_min"), ("from_max", "to_max"),
+)  # fmt: skip
+
+
+def _near(found: Values, wanted: Values, what: str) -> list[Violation]:
+    """Compare shares where both are known."""
+    known = ~(np.isnan(found) | np.isnan(wanted))
+    left, right = found[known], wanted[known]
+    rounded = np.where(np.abs(left - right) <= CLOSE, right, left)
+    return equal(rounded, right, what, "number")
+
+
+def _share(part: Values, whole: Values) -> Values:
+    share: Values = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+    return share
+
+
+@LAWS.needing("steps.tile_balance", "steps.active_tile_balance", "programs")
+def balances_are_those_of_the_tiles(data: Dataset) -> Iterator[Violation]:
+    """Balances and the number of active tiles of a step follow from the cycles of the tiles."""
+    for tag, (_, array) in OPERANDS.items():
+        if data.has(array):
+            steps, rows = rows_of_steps(data, tag)
+            cycles = data.array(array)
+            spent, most = cycles.sum(axis=1), cycles.max(axis=1, initial=0)
+            active = (cycles > 0).sum(axis=1)
+            found = data.column("steps", "active_tiles")[steps]
+            known = found >= 0
+            yield from equal(found[known], active[rows][known], f"active_tiles of {tag}", "number")
+            for name, tiles in (
+                ("tile_balance", np.full(len(most), cycles.shape[1])),
+                ("active_tile_balance", active),
+            ):
+                shares = _share(spent, most * tiles)[rows]
+                yield from _near(data.column("steps", name)[steps], shares, f"{name} of {tag}")
+
+
+@LAWS.needing("steps.thread_balance", "programs", "compute_set_cycles_by_tile",
+              "compute_set_active_cycles_by_tile")  # fmt: skip
+def thread_balances_are_those_of_the_compute_sets(data: Dataset) -> Iterator[Violation]:
+    """The thread balance of a step is the share of active cycles in those of its tiles."""
+    steps, rows = rows_of_steps(data, "OnTileExecute")
+    active, spent = (
+        data.array(f"compute_set_{name}_by_tile").sum(axis=1)
+        for name in ("active_cycles", "cycles")
+    )
+    found = data.column("steps", "thread_balance")[steps]
+    yield from _near(found, _share(active, spent)[rows], "thread_balance")
+
+
+@LAWS.needing("steps.data_balance", "programs")
+def data_balances_are_those_of_the_exchanges(data: Dataset) -> Iterator[Violation]:
+    """The data balance of a step is the mean over the most that a tile sends and receives."""
+    for tag, exchange in EXCHANGES.items():
+        names = [f"{exchange}_bytes_sent", f"{exchange}_bytes_received"]
+        if all(data.has(name) for name in names):
+            steps, rows = rows_of_steps(data, tag)
+            moved = data.array(names[0]) + data.array(names[1])
+            shares = _share(moved.sum(axis=1), moved.max(axis=1, initial=0) * moved.shape[1])
+            found = data.column("steps", "data_balance")[steps]
+            yield from _near(found, shares[rows], f"data_balance of {tag}")
+
+
+@LAWS.needing("steps.total_data", BY_IPU)
+def data_of_a_step_is_that_of_its_ipus(data: Dataset) -> Iterator[Violation]:
+    """A step moves half of what goes into its IPUs and out of them."""
+    total = data.column("steps", "total_data")
+    both = np.zeros_like(total)
+    moved = data.column(BY_IPU, "bytes_in") + data.column(BY_IPU, "bytes_out")
+    np.add.at(both, data.column(BY_IPU, "step"), moved)
+    listed = np.isin(np.arange(len(total)), data.column(BY_IPU, "step"))
+    known = (total >= 0) & listed
+    yield from equal(both[known] // 2, total[known], "bytes in and out of the IPUs", "number")
+
+
+@LAWS.needing(BY_IPU)
+def clocks_of_an_ipu_are_in_order(data: Dataset) -> Iterator[Violation]:
+    """The active tiles of an IPU end after they begin, the earliest before the latest."""
+    for early, late in ORDERED:
+        first, last = data.column(BY_IPU, early), data.column(BY_IPU, late)
+        known = (first >= 0) & (last >= 0)
+        yield from at_most(first[known], last[known], early, "row", f"{late} is")
+
+
+@LAWS.needing(BY_IPU)
+def balances_of_ipus_are_fractions(data: Dataset) -> Iterator[Violation]:
+    """A balance of an IPU is from 0 to 1, where there is one."""
+    for column in schema.TABLE[BY_IPU].columns:
+        if column.unit == "fraction":
+            values = data.column(BY_IPU, column.name)
+            known = values[~np.isnan(values)]
+            yield from at_most(known, 1.0 + CLOSE, f"{column.name} known", "number")
+            yield from at_most(-known, 0.0, f"negative {column.name} known", "number")
+
+
+@LAWS.needing("runs")
+def runs_end_after_they_begin(data: Dataset) -> Iterator[Violation]:
+    """A run ends no earlier than it begins: in steps, on the host and on the trace's clock."""
+    pairs = (("first_step", "end_step"), ("start_microseconds", "end_microseconds"),
+             ("trace_begin", "trace_end"))  # fmt: skip
+    for early, late in pairs:
+        first, last = data.column("runs", early), data.column("runs", late)
+        known = (first >= 0) & (last >= 0)
+        yield from at_most(first[known], last[known], early, "run", f"{late} is")
+
+
+@LAWS.needing("runs.cycles", "runs.cycles_from")
+def runs_follow_each_other(data: Dataset) -> Iterator[Violation]:
+    """A run begins when the one before it has ended, on the device and on the host."""
+    begin, cycles = data.column("runs", "cycles_from"), data.column("runs", "cycles")
+    rows = np.flatnonzero((begin >= 0) & (cycles >= 0))
+    ends = (begin + cycles)[rows]
+    yield from at_most(ends[:-1], begin[rows][1:], "end in cycles", "run", "the next begins at")
+    first, last = (data.column("runs", f"{name}_microseconds") for name in ("start", "end"))
+    known = (first > 0) & (last > 0)
+    what = "end_microseconds"
+    yield from at_most(last[known][:-1], first[known][1:], what, "run", "the next begins at")
+
+
+@LAWS.needing("steps.tile_balance", "steps.active_tile_balance", "steps.active_tiles", "target")
+def balances_agree_with_the_active_tiles(data: Dataset) -> Iterator[Violation]:
+    """The balance of all tiles is that of the active ones, times their share in all."""
+    columns = ("tile_balance", "active_tile_balance", "active_tiles")
+    balance, of_active, active = (data.column("steps", name) for name in columns)
+    tiles = data.of_replica("num_tiles")
+    known = active >= 0
+    yield from at_most(active[known], tiles, "active_tiles", "number")
+    yield from _near(balance[known], (of_active * active / tiles)[known], "tile_balance")
