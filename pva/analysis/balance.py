@@ -43,9 +43,10 @@ def tile_balance(report: Report) -> pd.DataFrame:
     """Tell which programs lose the most cycles because some tiles have more to do than others.
 
     `cycles` are those of the slowest tile in one execution, `mean_cycles` those of the mean tile,
-    and `tile_balance` their ratio; `active_tiles` did something at all. `lost_cycles` is what all
-    `executions` would save at most if every tile had the mean. Compute sets and exchanges (those
-    with the host, too) of the recorded runs, the largest loss first. Raises NotRecordedError.
+    and `tile_balance` their ratio. Of the `tiles`, those of the IPUs that the program runs on,
+    `active_tiles` did something at all. `lost_cycles` is what all `executions` would save at most
+    if every one of those tiles had the mean. Compute sets and exchanges (those with the host, too)
+    of the recorded runs, the largest loss first. Raises NotRecordedError.
     """
     import pandas as pd
 
@@ -70,7 +71,8 @@ def _balance_of(report: Report, tag: str) -> pd.DataFrame:
             f"{name}_cycles_by_tile" if tag == "OnTileExecute" else f"{name}_cycles"
         )
         cycles = cycles[operand[programs]]
-    longest, mean = cycles.max(axis=1, initial=0), cycles.sum(axis=1) / max(cycles.shape[1], 1)
+    tiles = _tiles_run_on(report, cycles)
+    longest, mean = cycles.max(axis=1, initial=0), cycles.sum(axis=1) / np.maximum(tiles, 1)
     return pd.DataFrame(
         {
             "program": programs,
@@ -80,10 +82,20 @@ def _balance_of(report: Report, tag: str) -> pd.DataFrame:
             "cycles": longest,
             "mean_cycles": mean,
             "tile_balance": mean / np.maximum(longest, 1),
+            "tiles": tiles,
             "active_tiles": (cycles > 0).sum(axis=1),
             "lost_cycles": np.rint(counts[programs] * (longest - mean)).astype(np.int64),
         }
     )
+
+
+def _tiles_run_on(report: Report, cycles: Integers) -> Integers:
+    """Count the tiles of the IPUs on which each program has cycles."""
+    ipus = report.dataset.of_replica("num_ipus")
+    per_ipu = cycles.shape[1] // ipus
+    busy = (cycles.reshape(len(cycles), ipus, per_ipu) > 0).any(axis=2).sum(axis=1)
+    tiles: Integers = np.where(busy > 0, busy * per_ipu, cycles.shape[1])
+    return tiles
 
 
 def thread_balance(report: Report) -> pd.DataFrame:

@@ -203,7 +203,7 @@ _TEXTS: dict[str, str] = {
     ),
     "tile_balance": (
         "program type name executions cycles:cycles mean_cycles:cycles tile_balance:fraction "
-        "active_tiles lost_cycles:cycles"
+        "tiles active_tiles lost_cycles:cycles"
     ),
     "thread_balance": (
         "compute_set name executions vertices active_tiles vertices_per_tile "

@@ -202,13 +202,15 @@ def _always_live_on(report: Report, ipu: int | None, tile: int | None) -> dict[s
 def liveness_overview(report: Report) -> LivenessOverview:
     """Tell how much is live at most, at which step, and which variable is the largest there.
 
-    Bytes on all tiles; the variable is of those that are not always live. Raises NotRecordedError.
+    Bytes on all tiles; the variable is of those that are not always live. `max_live` follows what
+    the report says is the most, also where its steps are cut. Raises NotRecordedError.
     """
     data = report.dataset
     always = int(data.array("always_live_bytes").sum())
     live = data.column("liveness_steps", "bytes")
+    most = _most_live(report)
     if not len(live):
-        return LivenessOverview(always, -1, "", "", 0, always, "", 0)
+        return LivenessOverview(always, -1, "", "", 0, always + most, "", 0)
     peak = int(live.argmax())
     types, names = program_texts(report, data.column("liveness_steps", "program")[peak : peak + 1])
     largest, largest_bytes = "", 0
@@ -222,10 +224,20 @@ def liveness_overview(report: Report) -> LivenessOverview:
         peak_type=types[0],
         peak_name=names[0],
         peak_bytes=int(live[peak]),
-        max_live=always + int(live[peak]),
+        max_live=always + most,
         largest_variable=largest,
         largest_variable_bytes=largest_bytes,
     )
+
+
+def _most_live(report: Report) -> int:
+    """Return the most bytes live beside the always-live: as the report says, or of its steps.
+
+    A document may be cut to some of its steps; its `maxBytes` still counts all of them.
+    """
+    data = report.dataset
+    of_steps = int(data.column("liveness_steps", "bytes").max(initial=0))
+    return max(data.value("liveness", "max_bytes"), of_steps) if data.has("liveness") else of_steps
 
 
 def live_at_peak(

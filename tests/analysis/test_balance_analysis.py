@@ -11,6 +11,7 @@ from pva.analysis import balance
 from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
 from tests.analysis.samples import ARRAYS, every_report, executed, longer, opened, small
+from tests.builders import COMPUTE_CYCLES
 
 PARTS = {"OnTileExecute": "compute", "DoExchange": "exchange", "GlobalExchange": "exchange",
          "StreamCopy": "host_exchange"}  # fmt: skip
@@ -22,13 +23,28 @@ def by_tile(kind: str) -> str:
 
 def test_lost_cycles_are_those_above_the_mean_tile() -> None:
     frame = balance.tile_balance(small()).set_index("name")
-    # multiply: tiles 60, 66, ..., 114, mean 87; reduce: 48 on tile 0, 36 on tile 5, mean 8.4.
+    # multiply: tiles 60, 66, ..., 114, mean 87; reduce: 48 on tile 0, 36 on tile 5, one a IPU of
+    # five tiles, mean 8.4.
     row = frame.loc["multiply"]
     assert row[["executions", "cycles", "mean_cycles", "active_tiles"]].tolist() == [4, 114, 87, 10]
     assert row["lost_cycles"] == 4 * (114 - 87)
     assert frame.loc["reduce", "lost_cycles"] == round(2 * (48 - 8.4))
     assert frame.loc["reduce", "tile_balance"] == pytest.approx(8.4 / 48)
     assert frame["lost_cycles"].is_monotonic_decreasing
+
+
+@pytest.mark.parametrize(("tile", "mean", "tiles"), [(0, 9.6, 5), (5, 8.4, 10)])
+def test_tiles_are_those_of_the_ipus_that_a_compute_set_runs_on(
+    tile: int, mean: float, tiles: int
+) -> None:
+    cycles = COMPUTE_CYCLES.copy()
+    cycles[1] = 0
+    cycles[1, 0] = 48
+    cycles[1, tile] += 36 * (tile > 0)  # five tiles of an IPU
+    report = small(compute_set_cycles_by_tile=cycles)
+    row = balance.tile_balance(report).set_index("name").loc["reduce"]
+    assert row[["mean_cycles", "tiles"]].tolist() == [mean, tiles]
+    assert row["lost_cycles"] == round(2 * (48 - mean))
 
 
 @every_report
@@ -38,7 +54,10 @@ def test_lost_cycles_are_those_of_a_loop_over_steps(name: str) -> None:
     for kind, step, row in executed(report):
         if kind in ARRAYS:
             cycles = report.dataset.array(by_tile(kind))[row]
-            lost[step["program"]] += int(cycles.max()) - float(cycles.mean())
+            busy = [part for part in np.split(cycles, report.dataset.of_replica("num_ipus"))
+                    if part.any()]  # fmt: skip
+            mean = float(np.mean(busy)) if busy else 0.0
+            lost[step["program"]] += int(cycles.max()) - mean
     frame = balance.tile_balance(report)
     for row in frame.to_dict("records"):
         assert row["lost_cycles"] == pytest.approx(lost[row["program"]], abs=0.51)

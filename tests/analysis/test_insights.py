@@ -222,3 +222,11 @@ def test_program_without_a_name_is_called_by_its_type() -> None:
     assert (
         "(OnTileExecute)" in found("uneven_work", **table("programs", name=names))["where"].iat[0]
     )
+
+
+def test_uneven_work_counts_the_tiles_of_the_ipu_that_computes() -> None:
+    cycles = np.zeros((3, TILES), dtype=np.int64)
+    cycles[0, :5], cycles[0, 0] = 50, 100  # a mean of 60 on the first of two IPUs
+    (finding,) = found("uneven_work", compute_set_cycles_by_tile=cycles).to_dict("records")
+    assert "in multiply: 5 of 5 tiles work, the mean 60 cycles of" in finding["where"]
+    assert finding["amount"] == 4 * (100 - 60)

@@ -84,7 +84,16 @@ def test_overview_of_a_report_without_steps_has_no_peak() -> None:
     overview = liveness.liveness_overview(
         report(liveness_steps=empty, liveness_bytes_by_ipu=np.zeros((0, 2)))
     )
-    assert (overview.peak_step, overview.max_live) == (-1, 3382)
+    assert (overview.peak_step, overview.peak_bytes) == (-1, 0)
+    assert overview.max_live == 3382 + 200  # as the report says of all steps
+
+
+@pytest.mark.parametrize(("said", "expected"), [(-1, 3582), (199, 3582), (201, 3583)])
+def test_the_most_that_is_live_is_what_the_report_says_if_its_steps_have_less(
+    said: int, expected: int
+) -> None:
+    overview = liveness.liveness_overview(report(liveness={"max_bytes": [said]}))
+    assert (overview.max_live, overview.peak_bytes) == (expected, 200)
 
 
 def test_always_live_variables_stand_largest_first() -> None:

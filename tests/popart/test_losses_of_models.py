@@ -66,6 +66,29 @@ def test_likelihoods_and_their_gradients_are_those_of_numpy(
     np.testing.assert_allclose(found[2], gradient, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("ignored", [None, 1])
+def test_the_gradient_of_classes_of_no_probability_is_zero(
+    dtype: type, ignored: int | None
+) -> None:
+    builder = popart.Builder()
+    x = builder.addInitializedInputTensor(np.array([[0, 0.5, 0.5], [1, 0, 0]], dtype))
+    t = builder.addInputTensor("INT32", [2])
+    loss = builder.aiGraphcore.nllloss([x, t], popart.ReductionType.Sum, ignored)
+    (found,) = outcome(builder, loss, {t: np.int32([2, 0])}, f"Gradient___{x}")
+    np.testing.assert_array_equal(found, np.array([[0, 0, -2], [-1, 0, 0]], dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_the_gradient_of_a_label_of_no_probability_is_finite(dtype: type) -> None:
+    builder = popart.Builder()
+    x = builder.addInitializedInputTensor(np.array([[0, 1]], dtype))
+    t = builder.addInputTensor("INT32", [1])
+    loss = builder.aiGraphcore.nllloss([x, t], popart.ReductionType.Sum)
+    ((first, second),) = outcome(builder, loss, {t: np.int32([0])}, f"Gradient___{x}")[0]
+    assert np.isfinite(first) and first < -1e4 and second == 0
+
+
 def test_a_mean_of_no_samples_is_zero() -> None:
     builder = popart.Builder()
     x, t = builder.addInitializedInputTensor(LOGITS), builder.addInputTensor("INT32", [5])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,6 +58,18 @@ def test_a_directory_values_and_two_files_give_the_same(pair: tuple[Path, Path])
         texts.append(io.StringIO())
         printProfileSummary(texts[-1], *profiles, options=OPTIONS)
     assert len({text.getvalue() for text in texts}) == 1
+
+
+def test_the_most_that_is_live_stands_there_where_the_steps_are_cut(
+    pair: tuple[Path, Path],
+) -> None:
+    graph, execution = map(_value, pair)
+    liveness: Any = graph["memory"]["liveness"]["notAlwaysLive"]  # type: ignore[index]
+    for steps in ([], liveness["steps"][:2]):
+        text = io.StringIO()
+        liveness["steps"] = steps
+        printProfileSummary(text, graph, execution, {"showVarStorage": True})
+        assert "Maximum live bytes (including always-live): 6,556,737\n" in text.getvalue()
 
 
 def _value(file: Path) -> dict[str, object]:

@@ -15,7 +15,6 @@ from pva.analysis.flops import flop_utilisation, flops_by_compute_set
 from pva.analysis.insights.finding import NOWHERE, RECORDED_RUNS, Finding, part
 from pva.analysis.operations import cycles_by_phase
 from pva.analysis.programs import PHASES, SYNC, elapsed, phases
-from pva.analysis.selection import tile_count
 from pva.units import count, cycles_in_words, share
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def uneven_work(report: Report) -> list[Finding]:
             what=f"Work lies unevenly: tiles wait {share(min(part(lost, total), 1))} of the time "
             "for the slowest of a compute set",
             where=f"most in {_named(worst)}: {count(worst['active_tiles'])} of "
-            f"{count(tile_count(report))} tiles work, the mean "
+            f"{count(worst['tiles'])} tiles work, the mean "
             f"{cycles_in_words(worst['mean_cycles'])} of the slowest's "
             f"{cycles_in_words(worst['cycles'])}",
             amount=min(lost, total),

@@ -16,6 +16,7 @@ from simulator.poplibs.popops.expr import Expr, _1, _2, _3
 
 REDUCTIONS = ("Sum", "Mean", "NoReduction")
 Share = Tensor | float
+LEAST = {"float": 1.17549435e-38, "half": 1.532e-5}  # the least whose reciprocal is finite
 
 
 def lacks(node: Node, ir: Ir) -> str:
@@ -112,18 +113,23 @@ def _reached(call: Call, grad: Tensor, share: Share) -> tuple[Tensor, float]:
 def of_likelihood(
     call: Call, outputs: Sequence[Tensor], grads: Sequence[Tensor]
 ) -> list[Tensor | None]:
-    """Give the gradient of the probabilities, or of their logarithms."""
+    """Give the gradient of the probabilities, or of their logarithms.
+
+    A probability of 0 divides nothing: the gradient of another class is 0, that of the label large.
+    """
     marks, kept, share = call.saved
     up, factor = _reached(call, grads[0], share)
     rows = call[0].reshape(marks.shape)
     if call.attribute("inputIsLogProbability", 0):
         made = call.map(_times(-_1 * _2, factor), marks, up)
-    elif kept is None:
-        made = call.map(_times((_1 - _2) / _2 * _3, factor), marks, rows, up)
+        return [made.reshape(call[0].shape), None]
+    each = (_1 - _2) / expr.Max(_2, expr.Const(LEAST[rows.dtype.name], rows.dtype))
+    if kept is None:
+        made = call.map(_times(each * _3, factor), marks, rows, up)
     else:
         valid = kept.reshape((marks.shape[0], 1))
         _4 = expr.PlaceHolder(4)
-        made = call.map(_times((_1 - _2) / _2 * _3 * _4, factor), marks, rows, up, valid)
+        made = call.map(_times(each * _3 * _4, factor), marks, rows, up, valid)
     return [made.reshape(call[0].shape), None]
 
 
