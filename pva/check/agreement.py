@@ -22,6 +22,7 @@ BYTES = {
 SHAPE = re.compile(r"\d{1,18}(x\d{1,18})*")
 PARTS = ("copy_pointers", "descriptors", "edge_pointers", "padding", "vertex_data")
 PART_OF = ("instrumentationResults",)  # counters of a tile have memory beside variables
+WORD = 4
 POINTER = 8  # bytes of one to an edge at most, its length among them
 
 
@@ -114,10 +115,13 @@ def vertices_have_the_size_of_their_type(data: Dataset) -> Iterator[Violation]:
     """The state of the vertices on a tile is their number times the size of their type."""
     sizes = data.column("vertex_types", "size")
     sizes = sizes[data.column("compute_set_vertices", "vertex_type")]
-    found = (data.array("vertex_count_by_tile") * sizes[:, None]).sum(axis=0)
+    count = data.array("vertex_count_by_tile")
+    found = (count * sizes[:, None]).sum(axis=0)
     row = schema.CATEGORIES.index("vertexInstanceState")
     wanted = data.array("memory_by_category")[row].sum(axis=(0, 1))
-    yield from equal(found, wanted, "vertices times their size", "tile", "vertexInstanceState is")
+    most = found + (WORD - 1) * count.sum(axis=0)  # each may be filled up to a word
+    yield from at_most(found, wanted, "vertices times their size", "tile", "vertexInstanceState is")
+    yield from at_most(wanted, most, "vertexInstanceState", "tile", "its vertices need")
 
 
 @LAWS.needing("graph.num_vars", "variable_pieces")
@@ -142,18 +146,10 @@ def each_tile_has_a_place_of_its_own(data: Dataset) -> Iterator[Violation]:
     yield from equal(np.sort(places), np.arange(len(places)), "physical tile in order", "place")
 
 
-@LAWS.needing("compute_set_active_cycles_by_tile", "compute_set_cycles_by_tile")
-def tiles_that_compute_are_active(data: Dataset) -> Iterator[Violation]:
-    """A tile that spends cycles in a compute set runs vertices in some of them."""
-    busy = data.array("compute_set_cycles_by_tile") > 0
-    active = data.array("compute_set_active_cycles_by_tile") > 0
-    yield from equal(active, busy, "whether it is active", "compute set, tile")
-
-
-@LAWS.needing("compute_set_vertices", "vertex_count_by_tile", "compute_set_cycles_by_tile")
+@LAWS.needing("compute_set_vertices", "vertex_count_by_tile", "compute_set_active_cycles_by_tile")
 def tiles_that_compute_have_vertices(data: Dataset) -> Iterator[Violation]:
-    """A tile spends cycles in a compute set just where it has vertices of it."""
-    busy = data.array("compute_set_cycles_by_tile") > 0
+    """A tile is active in a compute set just where it has vertices of it."""
+    busy = data.array("compute_set_active_cycles_by_tile") > 0
     counts = np.zeros(busy.shape, dtype=np.int64)
     rows = data.column("compute_set_vertices", "compute_set")
     np.add.at(counts, rows, data.array("vertex_count_by_tile"))

@@ -114,9 +114,6 @@ BROKEN: dict[str, dict[str, Any]] = {
     "graph_counts_the_lowered_variables": changed("graph", "num_vars", 0, 43),
     "graph_counts_the_edges": changed("graph", "num_edges", 0, 1),
     "each_tile_has_a_place_of_its_own": changed_array("physical_tile", 0, 1),
-    "tiles_that_compute_are_active": changed_array(
-        "compute_set_active_cycles_by_tile", slice(None), 0
-    ),
     "tiles_that_compute_have_vertices": changed_array("vertex_count_by_tile", slice(None), 0),
     "liveness_steps_lie_in_each_other_as_programs": changed("liveness_steps", "program", 5, 0),
     "steps_are_of_their_programs": changed("steps", "program", 0, 0),

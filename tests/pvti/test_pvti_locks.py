@@ -113,6 +113,7 @@ class Ordered:
 def test_no_thread_waits_without_limit_for_a_lock_while_it_holds_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(recorder, "_lock", Ordered("process", threading.RLock()))
     track = buffers.Track.__init__
 
@@ -128,4 +129,5 @@ def test_no_thread_waits_without_limit_for_a_lock_while_it_holds_another(
     pvti.startTrace(tmp_path)
     for one, other in combinations([*calls, *calls], 2):
         exec(f"{one}\n{other}", names)
+    pvti.closeTrace()
     assert not Ordered.waits
