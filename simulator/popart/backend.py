@@ -46,8 +46,14 @@ class PopartRep(BackendRep):  # type: ignore[misc]
         kept = {value.name for value in model.graph.input}
         fed = {name: values for name, values in arrays.items() if name in kept}
         session.run(PyStepIO(fed, anchors))
-        found = [anchors[name] for name in outputs]
+        types = [value.type.tensor_type.elem_type for value in model.graph.output]
+        found = [_of_type(anchors[name], kind) for name, kind in zip(outputs, types, strict=True)]
         return tuple(namedtupledict("Outputs", outputs)(*found))
+
+
+def _of_type(values: Array, kind: int) -> Array:
+    """Return an output in the type that the model declares; PopART's may be narrower."""
+    return values.astype(onnx.helper.tensor_dtype_to_np_dtype(kind)) if kind else values
 
 
 def _array(values: Any) -> Array:

@@ -19,6 +19,7 @@ from simulator.popart.errors import popart_exception
 from simulator.popart.importing import known_infos
 from simulator.popart.ir import GRAPHCORE, ONNX
 from simulator.popart.model_file import Model, opsets_of, read_model
+from simulator.popart.operators.reductions import leaves_input
 from simulator.popart.operators.signatures import Signature, signatures
 from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, array_type
 
@@ -261,6 +262,10 @@ class Builder(Notes):
             domain="" if domain == ONNX else domain,
             **{key: _attribute(value) for key, value in attributes.items() if _is_given(value)},
         )
+        if leaves_input(signature.operator, attributes):  # helper.make_node leaves empty lists out
+            node.attribute.append(
+                helper.make_attribute("axes", [], attr_type=onnx.AttributeProto.INTS)
+            )
         for where in self._where:
             for key, value in where.items():
                 annotate(node, key, value)

@@ -27,6 +27,7 @@ from simulator.popart.model_file import (
     value_info,
 )
 from simulator.popart.operators import loops
+from simulator.popart.operators.reductions import leaves_input
 from simulator.popart.operators.table import OPERATORS, infer_graphcore, unsupported
 from simulator.popart.ordering import in_order, names_of
 from simulator.popart.tensor_info import ELEMENT_TYPES, InputShapeInfo, TensorInfo, type_name
@@ -258,6 +259,8 @@ def _inferred(
         }
     if isinstance(node.attributes.get("body"), Ir):
         return loops.inferred(node, ir)
+    if leaves_input(node.operator, node.attributes):
+        return {node.outputs[0]: ir.infos[node.inputs[0]]}
     domain = "" if node.domain == ONNX else node.domain
     if not onnx.defs.has(node.operator, state.opsets[node.domain], domain):
         return {}
@@ -274,7 +277,8 @@ def _inferred(
     except (InferenceError, onnx.checker.ValidationError, ValueError, RuntimeError) as error:
         shown = ", ".join(f"{i!r} {ir.infos[i]}" for i in node.inputs if i)
         raise popart_exception(f"{what}: inputs {shown} do not fit: {error}") from None
-    return {name: info for name, kind in found.items() if (info := _info(kind, what)) is not None}
+    made = {name: info for name, kind in found.items() if (info := _info(kind, what)) is not None}
+    return leniency.with_places(node, made)
 
 
 def _few(ir: Ir, name: str) -> onnx.TensorProto | None:

@@ -8,10 +8,24 @@ from simulator.popart.indices import INDICES
 from simulator.popart.ir import Ir, Node
 from simulator.popart.tensor_info import TensorInfo
 
+PLACES = ("ArgMax", "ArgMin")
+
+
+def with_places(node: Node, made: dict[str, TensorInfo]) -> dict[str, TensorInfo]:
+    """Return what a node makes: the places of extremes are INT32 (PopART, op/argextrema.cpp)."""
+    if node.operator not in PLACES:
+        return made
+    return {name: TensorInfo("INT32", info.dims) for name, info in made.items()}
+
 
 def types_of(node: Node, ir: Ir) -> dict[str, TensorInfo]:
     """Give type and shape of what a node reads; unsigned places are signed."""
     found = {name: ir.infos[name] for name in node.inputs if name}
+    kinds = {info.type for info in found.values()}
+    if {"INT32", "INT64"} <= kinds:  # of places, which ONNX has in 64 bits
+        places = {name for other in ir.nodes if other.operator in PLACES for name in other.outputs}
+        for name in places & set(found):
+            found[name] = TensorInfo("INT64", found[name].dims)
     place = {**INDICES, "OneHot": 0}.get(node.operator)
     if place is not None and found[node.inputs[place]].type == "UINT32":
         name = node.inputs[place]

@@ -15,7 +15,7 @@ from simulator.popart.operators.activations import FUNCTIONS, of_gelu
 from simulator.popart.operators.backward import Gradient, of_one, summed_to, zeros
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.elementwise import operands
-from simulator.popart.operators.reductions import reduced_axes
+from simulator.popart.operators.reductions import leaves_input, reduced_axes
 from simulator.poplibs import popnn, popops
 from simulator.poplibs.popnn import NonLinearityType
 from simulator.poplibs.popops import Operation, expr
@@ -161,6 +161,8 @@ _REDUCED = {
 
 def of_reduction(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     """Give each element its part in what it was reduced to."""
+    if leaves_input(call.node.operator, call.node.attributes):
+        return [grads[0]]
     shape, axes = call[0].shape, reduced_axes(call)
     kept = [1 if axis in axes else size for axis, size in enumerate(shape)]
     output, grad = (broadcast(t.reshape(kept), shape) for t in (outputs[0], grads[0]))
@@ -173,6 +175,8 @@ def of_reduction(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 def of_product(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     """Give each element the product of the others, also where some are zero."""
+    if leaves_input(call.node.operator, call.node.attributes):
+        return [grads[0]]
     shape, axes, name = call[0].shape, reduced_axes(call), f"{call.name}/ProdGrad"
     kept = [1 if axis in axes else size for axis, size in enumerate(shape)]
     zero = call.cast(call.map(expr.Equal(_1, 0.0), call[0]), call[0].dtype)

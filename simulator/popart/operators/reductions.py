@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,14 @@ REDUCED = {
     "ReduceSum": Reduction(Operation.ADD),
     "ReduceSumSquare": Reduction(Operation.SQUARE_ADD),
 }
+
+
+def leaves_input(operator: str, attributes: Mapping[str, Any]) -> bool:
+    """Return whether a reduction names no axis: PopART then gives its input (op/reduce.cpp)."""
+    axes = attributes.get("axes")
+    return operator in REDUCED and axes is not None and len(axes) == 0
+
+
 _OF_TRUTH = {Operation.MAX: Operation.LOGICAL_OR, Operation.MIN: Operation.LOGICAL_AND}
 
 
@@ -54,6 +62,8 @@ def reduced_axes(call: Call) -> list[int]:
 
 def reduction(call: Call) -> Tensor:
     """Reduce axes, which stay with size 1 or go."""
+    if leaves_input(call.node.operator, call.node.attributes):
+        return call[0]
     kind, axes, tensor = REDUCED[call.node.operator], reduced_axes(call), call[0]
     operation = _OF_TRUTH[kind.operation] if tensor.dtype == BOOL else kind.operation
     names = [dtype.name for dtype in REDUCTIONS[operation.value].types]
