@@ -277,8 +277,8 @@ def _inferred(
     except (InferenceError, onnx.checker.ValidationError, ValueError, RuntimeError) as error:
         shown = ", ".join(f"{i!r} {ir.infos[i]}" for i in node.inputs if i)
         raise popart_exception(f"{what}: inputs {shown} do not fit: {error}") from None
-    made = {name: info for name, kind in found.items() if (info := _info(kind, what)) is not None}
-    return leniency.with_places(node, made)
+    known = {name: info for name, kind in found.items() if (info := _info(kind, what)) is not None}
+    return leniency.with_places(node, known)
 
 
 def _few(ir: Ir, name: str) -> onnx.TensorProto | None:
