@@ -51,7 +51,7 @@ command:
 | `target`, `graph`; analyses by name | `summary`: what it is written from; null: not recorded |
 | `kind`, `files`, `facts`, `recorded`, `missing` | `info`: the last two by engine option |
 | `figures`; `categories` to `settings` | `compare`: before, after, change; null: not recorded |
-| `ok`, `laws`, `budgets`, `broken` | `check` |
+| `ok`, `laws`, `not_checked`, `budgets`, `broken` | `check` |
 | `query` | `sql` |
 | `threads`, `labels` | `trace show`; `trace info` has its facts by name |
 
