@@ -18,6 +18,8 @@ from benchmarks.synthetic.size import Columns, Size, Values
 from pva.dataset import Dataset
 from pva.formats import registry
 
+POINTER = 4  # bytes of one to an edge
+
 
 def large_report(size: Size, seed: int = 0) -> Dataset:
     """Make a report of a size."""
@@ -31,6 +33,8 @@ def large_report(size: Size, seed: int = 0) -> Dataset:
         tables |= more_tables
         arrays |= more_arrays
     tables["liveness_steps"] = {**tables["liveness_steps"], "parent": _parents(tables)}
+    pointers = int(np.asarray(arrays["memory_by_vertex_type_edge_pointers"]).sum())
+    tables["graph"] = {**tables["graph"], "num_edges": [pointers // POINTER]}
     return Dataset.of(tables, arrays)
 
 

@@ -13,6 +13,7 @@ from benchmarks.synthetic.size import INTERLEAVED_BASE, Columns, Size, Values, n
 from pva import schema
 
 ALWAYS, FIRST, SECOND = range(3)
+HALF = 2  # bytes of an element
 CODE = {
     "controlCode": 6000, "internalExchangeCode": 20_000, "vertexCode": 12_000, "stack": 1024,
     "vertexInstanceState": 9000, "vertexFieldData": 3000, "hostExchangeCode": 800,
@@ -32,6 +33,7 @@ def contents(
     pieces = _pieces(size, numbers, code.sum(axis=0), when)
     sizes = np.bincount(pieces["variable"], pieces["bytes"], size.variables).astype(np.int64)
     variables["bytes"] = sizes
+    variables["shape"] = [f"{size // HALF}" for size in sizes.tolist()]
     lives = _lives(size, numbers, when)
     tables, arrays = _liveness(size, pieces, lives, code, variables)
     tables |= {"variables": variables, "variable_pieces": pieces, "variable_intervals": lives}
@@ -47,7 +49,6 @@ def _variables(size: Size, numbers: np.random.Generator) -> tuple[Columns, Value
     constants = kinds[(np.arange(size.variables) % 10 == 0).astype(int)]
     columns: Columns = {
         "name": names("weights", size.variables), "type": ["half"] * size.variables,
-        "shape": ["64x16"] * size.variables,
         "category": np.where(when == ALWAYS, constants, category), "always_live": when == ALWAYS,
         "debug_context": np.arange(size.variables) % size.debug_contexts + 1,
     }  # fmt: skip

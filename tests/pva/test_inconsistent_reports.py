@@ -85,7 +85,8 @@ TINY, MLP, PIPELINE, SMALL = (
 )  # fmt: skip
 # Sample, what is changed, how, and the law that names it.
 INCONSISTENT: list[tuple[str, str, Change, str]] = [
-    (TINY, "compute_set_active_cycles_by_tile", none, "tiles_that_compute_have_vertices"),
+    (TINY, "compute_set_active_cycles_by_tile", none,
+     "active_cycles_by_tile_are_those_by_type"),
     (TINY, "compute_set_active_cycles_by_vertex_type", none,
      "active_cycles_by_tile_are_those_by_type"),
     (TINY, "compute_set_cycles_by_tile", first_positive(-1),
