@@ -151,14 +151,30 @@ _KEYS = {field: key for key, field in _FIELDS.items()}
 
 def parse(path: str | None, search: str | None) -> Address:
     """Read an address; empty values and what can be no key are passed over. Raises AddressError."""
+    chosen, faults = parse_leniently(path, search)
+    if faults:
+        raise AddressError(faults[0])
+    return chosen
+
+
+def parse_leniently(path: str | None, search: str | None) -> tuple[Address, list[str]]:
+    """Read an address without the keys whose values are wrong; a line for each of these."""
     pairs = parse_qsl((search or "").removeprefix("?"))
-    known = {_FIELDS.get(key, key): _READERS[key](text) for key, text in pairs if key in _READERS}
+    known: dict[str, object] = {}
+    faults = []
+    for key, text in pairs:
+        if key in _READERS:
+            try:
+                known[_FIELDS.get(key, key)] = _READERS[key](text)
+            except AddressError as fault:
+                faults.append(str(fault))
     options = {
         key: text[:LONGEST_OPTION]
         for key, text in pairs
         if key not in _READERS and _OPTION.fullmatch(key)
     }
-    return Address(path=path or "/", **known, options=tuple(sorted(options.items())))  # type: ignore[arg-type]
+    kept = tuple(sorted(options.items()))
+    return Address(path=path or "/", **known, options=kept), faults  # type: ignore[arg-type]
 
 
 def ranges(numbers: Sequence[int]) -> str:

@@ -23,7 +23,7 @@ from dashboard import (
     theme,
     view,
 )
-from dashboard.address import Address
+from dashboard.address import Address, AddressError
 from dashboard.figures.axes import warm
 from dashboard.pages import PAGES, documentation, start
 from dashboard.pages.documentation import help_link
@@ -161,7 +161,9 @@ def show(
     follow what else the address says.
     """
     try:
-        chosen = address.parse(path, search)
+        chosen, _ = address.parse_leniently(
+            path, search
+        )  # the part that reads a key tells its fault
         key = chosen.report or (store.keys or [""])[0]
         now = {"path": chosen.path, "report": key, "asked": chosen.report,
                "against": chosen.against, "stamp": _stamps(store, chosen),
@@ -242,6 +244,11 @@ def _laid_out(page: Page, store: Store, chosen: Address) -> Any:
         if page in (start, documentation):
             return make()
         return view.remembered(store, chosen, page.PATH, make, about=str(store.keys))
+    except AddressError as problem:
+        bare = Address(chosen.path, chosen.report, chosen.against)
+        if bare == chosen:
+            raise
+        return html.Div([components.fault(str(problem)), _laid_out(page, store, bare)])
     except NotRecordedError as problem:
         said, hint = (_sentence(text) for text in (problem.found, problem.wanted))
         parts = [help_link(chosen), components.title(page.TITLE)]

@@ -160,7 +160,7 @@ def draw(app: Dash, store: Store, identifier: str, make: Make) -> None:
         Output(identifier, "figure"),
         Output(f"{identifier}-fault", "children"),
         Input({"view": identifier}, "data"),
-    )(components.or_else(following(store, made), _drawn, _not_drawn))
+    )(components.or_else(following(store, made, leniently=True), _drawn, _not_drawn))
 
 
 def _drawn(figure: Any) -> tuple[Any, Any]:
@@ -171,13 +171,19 @@ def _not_drawn(text: str) -> tuple[Any, Any]:
     return no_update, components.fault(text)
 
 
-def following(store: Store, make: Make) -> Callable[[dict[str, Any] | None], Any]:
-    """Give the callback: from what the browser says of a view to what is shown there."""
+def following(
+    store: Store, make: Make, *, leniently: bool = False
+) -> Callable[[dict[str, Any] | None], Any]:
+    """Give the callback: from what the browser says of a view to what is shown there.
+
+    A wrong value of a key raises AddressError; what is made `leniently` passes over the key.
+    """
+    read = (lambda *of: address.parse_leniently(*of)[0]) if leniently else address.parse
 
     def answer(view: dict[str, Any] | None) -> Any:
         if not view or "search" not in view:
             raise PreventUpdate
-        chosen = address.parse(view["path"], view["search"])
+        chosen = read(view["path"], view["search"])
         preferences.clocked(store, chosen.report)
         return make(store, chosen, seen_theme(view))
 

@@ -176,7 +176,8 @@
       .split(",")
       .map((part) => part.trim().match(/^(\d+)(?:-(\d+))?$/))
       .filter(Boolean)
-      .map((found) => [Number(found[1]), Number(found[2] === undefined ? found[1] : found[2])]);
+      .map((found) => [Number(found[1]), Number(found[2] === undefined ? found[1] : found[2])])
+      .filter(([first, last]) => first <= last);
   }
 
   function numberAt(plot, point) {

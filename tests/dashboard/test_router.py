@@ -208,3 +208,23 @@ def test_provenance_of_what_the_report_lacks_is_not_shown(tmp_path: Path) -> Non
     report = Store([write_report(tmp_path / "small", data)]).report()
     assert provenance.rows(report) == []
     assert provenance.trust_section(report) == []
+
+
+@pytest.mark.parametrize("wrong", ["tile=abc", "tile=5-2", "step=abc", "range=9-1", "filter=x"])
+def test_a_page_stays_where_a_value_of_its_link_is_wrong(store: Store, wrong: str) -> None:
+    for page in PAGES:
+        plain = words(show(store, page.PATH, "", None)[0])
+        assert words(show(store, page.PATH, f"?{wrong}", None)[0]) == plain, page.PATH
+
+
+def test_a_page_stays_where_its_files_change_beside_a_wrong_value(store: Store) -> None:
+    shown = show(store, "/memory", "", None)[-1]
+    os.utime(store.path() / "profile.pop", ns=(1, 1))
+    page = show(store, "/memory", "?tile=abc", shown, "watch")[0]
+    assert words(page) == words(show(store, "/memory", "", None)[0])
+
+
+def test_a_page_that_cannot_take_an_option_says_so_above_it(store: Store) -> None:
+    plain, odd = (show(store, "/programs", search, None)[0] for search in ("", "?stage=zz"))
+    assert words(odd).startswith("stage=zz: ")
+    assert words(odd).endswith(words(plain))
