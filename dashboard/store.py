@@ -164,11 +164,19 @@ class Store:
             )
         key = key or self.keys[0]
         parts = (key,) if key in self._paths else tuple(dict.fromkeys(key.split(JOIN)))
-        if len(parts) > MOST_JOINED or any(part not in self._paths for part in parts):
-            raise NotFoundError(f"report={key}", "not there", f"known: {', '.join(self._paths)}")
+        if len(parts) <= MOST_JOINED and not self._knows(parts):
+            self.scan()  # it may have been written since
+            parts = (key,) if key in self._paths else parts
+        if len(parts) > MOST_JOINED or not self._knows(parts):
+            there = ", ".join(known for known, path in self._paths.items() if exists(path))
+            wanted = f"known: {there}" if there else "no report is left below the paths given"
+            raise NotFoundError(f"report={key}", "not there", wanted)
         if len(parts) > 1 and key not in self._joined and len(self._joined) < MOST_JOINED:
             self._joined.append(key)
         return parts
+
+    def _knows(self, parts: Sequence[str]) -> bool:
+        return all(part in self._paths for part in parts)
 
     def path(self, key: str = "") -> Path:
         """Give the path of a source, the first one without a key; raises NotFoundError.

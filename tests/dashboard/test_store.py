@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -228,3 +229,20 @@ def test_looping_link_costs_its_own_row_only(tmp_path: Path) -> None:
         store.find("round")
     with pytest.raises(PvaError):
         store.report("round")
+
+
+def test_a_report_that_is_written_after_the_start_opens_by_its_link(tmp_path: Path) -> None:
+    write_report(tmp_path / "first")
+    store = Store([tmp_path])
+    write_report(tmp_path / "later")
+    assert store.path("later") == tmp_path / "later"
+    assert store.parts("first+later") == ("first", "later")
+
+
+def test_a_report_that_was_deleted_is_not_named(tmp_path: Path) -> None:
+    for name in ("gone", "kept"):
+        write_report(tmp_path / name)
+    store = Store([tmp_path])
+    shutil.rmtree(tmp_path / "gone")
+    with pytest.raises(NotFoundError, match="report=other: not there; known: kept$"):
+        store.path("other")
