@@ -13,10 +13,11 @@ import hmac
 import logging
 import re
 import socket
-from collections.abc import Container, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from ipaddress import ip_address
-from urllib.parse import urlencode, urlsplit
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
 
 from dash.exceptions import DependencyException
 from flask import Flask, Response, redirect, request
@@ -114,6 +115,7 @@ def protect(server: Flask, script_hashes: Sequence[str], *, host: str, token: st
 
     def add_headers(response: Response) -> Response:
         response.headers["Content-Security-Policy"] = policy
+        response.headers.setdefault("Cache-Control", "no-store")  # files have their own
         response.headers.update(_HEADERS)
         return response
 
@@ -123,8 +125,8 @@ def protect(server: Flask, script_hashes: Sequence[str], *, host: str, token: st
     server.register_error_handler(Exception, _failed)
 
 
-def only_callbacks(server: Flask, known: Container[str]) -> None:
-    """Refuse what no page asks of Dash, which would fail on it; `known` are the outputs."""
+def only_callbacks(server: Flask, known: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse what no page asks of Dash, which would fail on it; `known` is its map of callbacks."""
 
     def refuse() -> Response | None:
         if request.path != CALLBACKS or request.method != "POST":
@@ -137,13 +139,48 @@ def only_callbacks(server: Flask, known: Container[str]) -> None:
     server.before_request(refuse)
 
 
-def _is_call(asked: object, known: Container[str]) -> bool:
+def _is_call(asked: object, known: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Return whether a request has the outputs, inputs and states of a callback of the server."""
     if not isinstance(asked, dict) or not isinstance(asked.get("output"), str):
         return False
-    inputs, *rest = (asked.get(key, []) for key in ("inputs", "state", "changedPropIds"))
-    if not (isinstance(inputs, list) and inputs and all(isinstance(part, list) for part in rest)):
+    callback, changed = known.get(asked["output"], {}), asked.get("changedPropIds", [])
+    if "callback" not in callback or not isinstance(changed, list):
         return False
-    return asked["output"] in known and all(isinstance(each, dict | list) for each in inputs)
+    several = asked["output"].startswith("..")
+    outputs = asked.get("outputs")
+    count = len(asked["output"].strip(".").split("...")) if several else 1
+    listed = outputs if several else [outputs]
+    pattern = "{" in asked["output"]  # of several elements, whose outputs are lists
+    if (
+        not isinstance(listed, list)
+        or len(listed) != count
+        or not all(_is_named(part) and (pattern or isinstance(part, dict)) for part in listed)
+    ):
+        return False
+    return all(isinstance(part, str) for part in changed) and all(
+        _fits(asked.get(key, []), callback[declared])
+        for key, declared in (("inputs", "inputs"), ("state", "state"))
+    )
+
+
+def _is_named(part: object) -> bool:
+    """Return whether a part of a request has an id and a property; of a pattern, each of a list."""
+    if isinstance(part, list):
+        return all(isinstance(each, dict) and _is_named(each) for each in part)
+    if not isinstance(part, dict) or not isinstance(part.get("property"), str):
+        return False
+    return isinstance(part.get("id"), str | dict)
+
+
+def _fits(parts: object, declared: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether parts of a request are those that a callback declares, in their order."""
+    if not isinstance(parts, list) or len(parts) != len(declared):
+        return False
+    return all(map(_is_named, parts)) and all(
+        each["property"] == one["property"]
+        for part, one in zip(parts, declared, strict=True)
+        for each in (part if isinstance(part, list) else [part])
+    )
 
 
 def _cookie(token: str) -> str:
@@ -156,7 +193,9 @@ def _without_token(token: str) -> AnyResponse | None:
     brought = request.args.get(TOKEN, "")
     if request.method == "GET" and hmac.compare_digest(brought.encode(), token.encode()):
         rest = urlencode([pair for pair in request.args.items(multi=True) if pair[0] != TOKEN])
-        answer = redirect("/" + request.path.lstrip("/") + (f"?{rest}" if rest else ""))
+        # Browsers drop tabs and turn backslashes: quoted, no path becomes another host.
+        place = quote(request.path.lstrip("/"))
+        answer = redirect(f"/{place}" + (f"?{rest}" if rest else ""))
         answer.set_cookie(_cookie(token), token, httponly=True, samesite="Strict")
         return answer
     known = request.cookies.get(_cookie(token), "")

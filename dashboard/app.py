@@ -104,6 +104,7 @@ def _register(app: Dash, store: Store) -> None:
         shown: Shown,
         keys: list[str],
     ) -> tuple[Any, ...]:
+        components.check_texts(path, search)
         page, links, *rest, now = show(store, path, search, shown, ctx.triggered_id, writing)
         if isinstance(now, dict):
             prepare(now["report"])

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import dash_ag_grid as dag
 from dash import dcc, html, no_update
 from dash.exceptions import PreventUpdate
+from werkzeug.exceptions import BadRequest, HTTPException
 
 from dashboard.address import AddressError
 from pva import units
@@ -300,6 +301,12 @@ def filtered(frame: Frame, chosen: Filter | None) -> Frame:
     return frame if chosen is None else matching(frame, [chosen])
 
 
+def check_texts(*values: object) -> None:
+    """Raise BadRequest for what a page never sends: texts of another type."""
+    if not all(isinstance(value, str | None) for value in values):
+        raise BadRequest
+
+
 EXPECTED = (PvaError, AddressError, SelectionError)
 FAILED = "the dashboard failed here; its log has the details"
 Callback = Callable[..., Any]
@@ -325,7 +332,7 @@ def or_else(make: Callback, then: Callable[[Any], Any], instead: Callable[[str],
     def answer(*arguments: Any) -> Any:
         try:
             return then(make(*arguments))
-        except PreventUpdate:
+        except (PreventUpdate, HTTPException):
             raise
         except EXPECTED as problem:
             return instead(str(problem))

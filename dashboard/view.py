@@ -31,6 +31,7 @@ from typing import Any, TypeVar
 
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 from dash.exceptions import PreventUpdate
+from werkzeug.exceptions import BadRequest
 
 from dashboard import address, components, preferences, still
 from dashboard.address import Address
@@ -181,7 +182,12 @@ def following(
     read = (lambda *of: address.parse_leniently(*of)[0]) if leniently else address.parse
 
     def answer(view: dict[str, Any] | None) -> Any:
-        if not view or "search" not in view:
+        if not view:
+            raise PreventUpdate
+        if not isinstance(view, dict):
+            raise BadRequest
+        components.check_texts(*(view.get(key) for key in ("path", "search", "theme")))
+        if "path" not in view or "search" not in view:
             raise PreventUpdate
         chosen = read(view["path"], view["search"])
         preferences.clocked(store, chosen.report)

@@ -358,6 +358,7 @@ def register(app: Dash, store: Store) -> None:
     ) -> Any:
         if not text:
             raise PreventUpdate
+        components.check_texts(text, link)
         backwards = ctx.triggered_id == "programs-previous"
         return go_on(store, address.parse(PATH, link), text, backwards=backwards)
 

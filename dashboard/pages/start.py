@@ -256,6 +256,7 @@ def opened(store: Store, text: str) -> Opened:
 
 def open_path(store: Store, clicks: int | None, submits: int | None, path: str | None) -> Opened:
     """Open what was typed, once it was asked for, or tell how it goes on; raises PvaError."""
+    components.check_texts(path)
     if not (clicks or submits):
         raise PreventUpdate
     try:
@@ -270,6 +271,7 @@ def open_path(store: Store, clicks: int | None, submits: int | None, path: str |
 
 def go_on(store: Store, path: str | None) -> tuple[list[str], Any]:
     """Tell what a path that is being typed may become; what was said of it before is over."""
+    components.check_texts(path)
     return store.completions(path or ""), None
 
 
