@@ -77,6 +77,7 @@ HINTS: dict[str, dict[str, tuple[str, str]]] = {
         "by": ("Rows", "What the rows of the table are"),
         "filter": ("Filter by name", "Leaves the rows whose name has these letters"),
         "same": ("Rows that are the same", "Shows also what did not change"),
+        "gaps": ("Gaps", "Counts what lies unused between variables, as the tile needs it too"),
         "show": ("How both are drawn", "In one plot, one above the other, or the change alone"),
     },
     "/trace": {

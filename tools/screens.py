@@ -26,7 +26,7 @@ CHROMIUM = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
 SCREENS = {
     "start": ("/", "light"),
     "summary": ("/summary?report=demo", "light"),
-    "memory": ("/memory?report=demo&breakdown=category&gaps=off&tile=3,700", "light"),
+    "memory": ("/memory?report=demo&tile=3,700", "light"),
     "memory-map": ("/memory?report=demo&graph=map&category=variable&tile=100-104", "dark"),
     "memory-addresses": ("/memory?report=matmul_chain_tiny&tab=variables&lies=address", "light"),
     "liveness": ("/liveness?report=demo", "light"),

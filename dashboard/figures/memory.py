@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MANY_TIMES = 100  # from which on a multiple is told without decimals
 HEADROOM = 1.12  # how far the plot reaches above the fullest tile
+MOST_NAMED = 16  # IPUs whose names have room
 TEXTED = 4  # series that have a text of their own at every point
 POINTS, FEWER_POINTS = 1500, 800  # of each series: what is seen, and what 26 series can carry
 
@@ -64,11 +65,12 @@ def over_tiles(
     numbers: list[Any] | None = None,
     stacked: bool = True,
     lacking: Numbers | None = None,
+    ipus: int = 0,
 ) -> go.Figure:
     """Draw columns of bytes over tiles or IPUs, as filled steps, stacked or one before the other.
 
     Row i of `frame` is drawn at x = i; `numbers` are what is chosen there. `lacking` are the places
-    that are out of memory.
+    that are out of memory. `ipus` is the number of tiles after which another IPU begins, if any.
     """
     values = {each.column: frame[each.column].to_numpy() for each in series}
     heights = _heights(list(values.values()), len(frame), stacked=stacked)
@@ -88,6 +90,7 @@ def over_tiles(
     figure.update_layout(layout).update_xaxes(title_text=axis)
     _add_limit(figure, limit, top, height, theme)
     _add_lacking(figure, lacking, height, theme)
+    add_ipu_borders(figure, len(frame), ipus, theme)
     figure.update_layout(showlegend=len(figure.data) > 1, legend={"traceorder": "normal"})
     return picking(figure, numbers)
 
@@ -150,6 +153,20 @@ def _add_limit(figure: go.Figure, limit: Limit, top: float, height: float, theme
     figure.add_hline(y=y, line={"color": token("limit", theme), "width": 1.5, "dash": "dash"})
     ground = {"bgcolor": token("surface", theme), "opacity": 0.9}  # bars may go on above the line
     figure.add_annotation(note | ground | {"text": text, "y": y, "yanchor": "bottom"})
+
+
+def add_ipu_borders(figure: go.Figure, tiles: int, each: int, theme: Theme) -> None:
+    """Draw a line between each two IPUs of so many tiles `each`, and name them; 0: one IPU."""
+    firsts = range(0, tiles if each else 0, max(each, 1))
+    line = {"color": token("quiet", theme), "width": 1, "dash": "dot"}
+    for ipu, first in enumerate(firsts):
+        if ipu:
+            figure.add_vline(x=first - 0.5, line=line)
+        if len(firsts) <= MOST_NAMED:
+            figure.add_annotation(
+                text=f"IPU {ipu}", x=first - 0.5, xanchor="left", yref="paper", y=1,
+                yanchor="top", showarrow=False, font={"size": 11, "color": token("quiet", theme)},
+            )  # fmt: skip
 
 
 def _add_lacking(figure: go.Figure, lacking: Numbers | None, height: float, theme: Theme) -> None:

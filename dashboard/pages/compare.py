@@ -13,14 +13,16 @@ from dashboard.components import GREW, PLOT_CONFIG, SHRANK, Element, Frame, sect
 from dashboard.figures import compare as figures
 from dashboard.figures.axes import Figure
 from dashboard.figures.compare import Curve
+from dashboard.figures.memory import add_ipu_borders
 from dashboard.pages import compare_tables as known
 from dashboard.pages.compare_tables import both, compared, percent
+from dashboard.pages.memory import ipu_tiles
 from dashboard.pages.words import counted
 from dashboard.store import Store
 from dashboard.theme import Theme
 from pva import units
 from pva.analysis import liveness
-from pva.analysis.compare import compare_settings, total_of
+from pva.analysis.compare import AFTER, BEFORE, compare_settings, total_of
 from pva.errors import NotRecordedError
 
 PATH, TITLE = "/compare", "Compare"
@@ -85,7 +87,7 @@ def layout(store: Store, chosen: Address) -> Element:
             html.Section(
                 [
                     controls.tabs(tabs, chosen),
-                    view.panel("compare-plot", PATH, ("tab", "show"), themed=True),
+                    view.panel("compare-plot", PATH, ("tab", "show", "gaps"), themed=True),
                     view.panel("compare-rows", PATH, ("tab", "by", "filter", "same")),
                 ],
                 className="section",
@@ -279,6 +281,7 @@ def plot_of_tab(store: Store, chosen: Address, theme: Theme) -> Element:
     choices = [(BOTH, "In one plot"), (SEPARATE, "One above the other")]
     choices += [(CHANGE, "The change")] if name == "memory" else []
     tools = [
+        *([controls.switch("gaps", "Gaps", chosen)] if name == "memory" else []),
         controls.choice("show", choices, chosen, label="How both are drawn"),
         controls.exports(f"compare-{name}-curves", "compare-curves"),
     ]
@@ -292,17 +295,29 @@ def plot_of_tab(store: Store, chosen: Address, theme: Theme) -> Element:
 
 
 def memory_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
-    """Draw the memory of the tiles of both."""
+    """Draw the memory of the tiles of both, and where another IPU begins."""
+    frame = tiles_of_both(store, chosen)
     if chosen.show == CHANGE:
-        return figures.change_by_tile(compared(store, chosen, "compare_tiles"), theme=theme)
-    columns = [
-        report.dataset.column("memory_by_tile", "total_including_gaps")
-        for report in both(store, chosen)
-    ]
-    names = (f"before: {chosen.report or store.keys[0]}", f"after: {chosen.against}")
-    first, second = (Curve(name, values) for name, values in zip(names, columns, strict=True))
-    together = chosen.show != SEPARATE
-    return figures.two_curves((first, second), axis="Tile", theme=theme, together=together)
+        drawn = figures.change_by_tile(frame, theme=theme)
+    else:
+        first = Curve(f"before: {chosen.report or store.keys[0]}", _bytes(frame, BEFORE, AFTER))
+        second = Curve(f"after: {chosen.against}", _bytes(frame, AFTER, BEFORE))
+        together = chosen.show != SEPARATE
+        drawn = figures.two_curves((first, second), axis="Tile", theme=theme, together=together)
+    tiles = {ipu_tiles(report) for report in both(store, chosen)}
+    add_ipu_borders(drawn, len(frame), tiles.pop() if len(tiles) == 1 else 0, theme)
+    return drawn
+
+
+def tiles_of_both(store: Store, chosen: Address) -> Frame:
+    """Return the bytes of each tile in both, with gaps or without, in the order of tiles."""
+    gaps = "included" if chosen.option("gaps", ("off", "on")) == "on" else "excluded"
+    return compared(store, chosen, "compare_tiles", gaps=gaps).sort_values("tile")
+
+
+def _bytes(frame: Frame, column: str, other: str) -> Any:
+    """Return the bytes of the tiles that the report of `column` has."""
+    return frame.loc[frame["in"] != other, column].to_numpy()
 
 
 def liveness_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
@@ -320,7 +335,7 @@ def liveness_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
 
 
 PLOTS = {
-    "memory": ("Bytes by tile, with gaps", memory_figure),
+    "memory": ("Bytes by tile", memory_figure),
     "liveness": ("Live bytes by program step", liveness_figure),
 }
 
@@ -362,7 +377,7 @@ def _curves(name: str) -> downloads.MakeFrame:
         import pandas as pd
 
         if name == "memory":
-            return compared(store, chosen, "compare_tiles").sort_values("tile")
+            return tiles_of_both(store, chosen)
         parts = [liveness.liveness_curve(report) for report in both(store, chosen)]
         return pd.concat(parts, keys=["before", "after"], names=["in", None]).reset_index(level=0)
 

@@ -102,11 +102,11 @@ def clocks(reports: tuple[Report, Report]) -> list[float]:
     return [float(one.value("target", "clock_frequency")) for one in data if one.has("target")]
 
 
-def compared(store: Store, chosen: Address, name: str) -> Frame:
-    """Give a comparison, worked out once while neither report changes."""
+def compared(store: Store, chosen: Address, name: str, **asked: str) -> Frame:
+    """Return a comparison, worked out once while neither report changes."""
     reports = both(store, chosen)
-    key = f"{name} with {chosen.against} {store.stamp(chosen.against)}"
-    return store.derived(chosen.report, key, lambda: COMPARISONS[name](*reports))
+    key = f"{name} {asked} with {chosen.against} {store.stamp(chosen.against)}"
+    return store.derived(chosen.report, key, lambda: COMPARISONS[name](*reports, **asked))
 
 
 def table_of(chosen: Address) -> Comparison:

@@ -29,11 +29,12 @@ GRAPHS = ((TOTAL, "Total"), (VARIABLES, "Variables"), (MAP, "Tile map"))
 # The file with the data of each; "memory-variables" is that of the tab of this name.
 DATA = {TOTAL: "memory-total", VARIABLES: "memory-variables-by-tile", MAP: "memory-map"}
 BREAKDOWNS = (
-    ("none", "No breakdown"),
-    ("region", "By region"),
     ("category", "By category"),
+    ("region", "By region"),
     ("liveness", "By liveness"),
+    ("none", "No breakdown"),
 )
+KINDS = tuple(kind for kind, _ in BREAKDOWNS)
 UNITS = (("tile", "Per tile"), ("ipu", "Per IPU"))
 ORDERS = (("software", "Software order"), ("physical", "Physical order"))
 SCALES = tuple((name, f"Colours: {name}") for name in floor.SCALES)
@@ -105,7 +106,7 @@ def _limit_switch(chosen: Address) -> Element:
 
 
 def _total_tools(report: Report, chosen: Address) -> list[Element]:
-    gaps = chosen.option("breakdown", tile_series.BREAKDOWNS) != "liveness"
+    gaps = chosen.option("breakdown", KINDS) != "liveness"
     per_tile = chosen.option("per", tile_series.UNITS) == "tile"
     lacking = analysis.memory_overview(report).tiles_out_of_memory > 0
     several = int(report.dataset.of_replica("num_ipus")) > 1
@@ -114,7 +115,7 @@ def _total_tools(report: Report, chosen: Address) -> list[Element]:
         *([controls.select("per", UNITS, chosen, label="Per tile or IPU", width=100)]
           if several else []),
         *([controls.select("order", ORDERS, chosen, label="Order of tiles")] if per_tile else []),
-        *([controls.switch("gaps", "Gaps", chosen, on=True)] if gaps else []),
+        *([controls.switch("gaps", "Gaps", chosen)] if gaps else []),
         *([] if lacking else [_limit_switch(chosen)]),  # its line is drawn anyhow
     ]  # fmt: skip
 
@@ -149,10 +150,10 @@ def frame_of(store: Store, chosen: Address) -> Any:
         return tile_series.variables_by_tile(report, variables=chosen_variables(chosen))
     return tile_series.memory_series(
         report,
-        breakdown=chosen.option("breakdown", tile_series.BREAKDOWNS),
+        breakdown=chosen.option("breakdown", KINDS),
         per=chosen.option("per", tile_series.UNITS),
         order=chosen.option("order", tile_series.ORDERS),
-        gaps="included" if chosen.option("gaps", ("on", "off")) == "on" else "excluded",
+        gaps="included" if chosen.option("gaps", ("off", "on")) == "on" else "excluded",
     )
 
 
@@ -211,7 +212,14 @@ def figure(store: Store, chosen: Address, theme: Theme) -> Figure:
         numbers=_numbers(chosen, frame, tiles, per_tile=per_tile),
         stacked=graph == TOTAL,
         lacking=_lacking(report, frame) if per_tile and memory.tiles_out_of_memory else None,
+        ipus=ipu_tiles(report) if per_tile and chosen.text("order") != "physical" else 0,
     )
+
+
+def ipu_tiles(report: Report) -> int:
+    """Return the tiles of an IPU where there are several, else 0."""
+    several = int(report.dataset.of_replica("num_ipus")) > 1
+    return int(report.dataset.value("target", "tiles_per_ipu")) if several else 0
 
 
 def overview(store: Store, chosen: Address, theme: Theme) -> Element:

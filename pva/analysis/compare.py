@@ -9,7 +9,7 @@ says so.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -49,10 +49,12 @@ def compare_categories(before: Report, after: Report) -> pd.DataFrame:
     return _matched(map(_categories, (before, after)), ["category"], "bytes")
 
 
-def compare_tiles(before: Report, after: Report) -> pd.DataFrame:
-    """Compare the bytes that each tile needs, with its gaps, by the number of the tile."""
+def compare_tiles(
+    before: Report, after: Report, *, gaps: Literal["included", "excluded"] = "included"
+) -> pd.DataFrame:
+    """Compare the bytes of each tile by its number: what it needs, or its data without `gaps`."""
     parts = map(memory_by_tile, (before, after))
-    return _matched(parts, ["tile"], "total_including_gaps")
+    return _matched(parts, ["tile"], "total_including_gaps" if gaps == "included" else "total")
 
 
 def compare_vertex_types(before: Report, after: Report) -> pd.DataFrame:

@@ -157,7 +157,7 @@ def test_what_is_chosen_is_in_the_address_before_dash_tells_of_it(open_page: Ope
     page = open_page("/memory")
     page.evaluate("for (const set of ['setChoice', 'setSwitch', 'setBox'])"
                   " window.dash_clientside.tilescope[set] = () => {}")  # fmt: skip
-    for choice, text in (("Gaps", "gaps=off"), ("Maximum", "limit=on"), ("Tile map", "graph=map")):
+    for choice, text in (("Gaps", "gaps=on"), ("Maximum", "limit=on"), ("Tile map", "graph=map")):
         page.locator("label", has_text=re.compile(f"^{choice}$")).first.click()
         in_address(page, text)
     page.get_by_role("tab", name="Variables", exact=True).click()

@@ -22,6 +22,7 @@ from tests.builders import small_report, write_report
 from tests.dashboard.layouts import grid, parts, words
 
 DATA = small_report()
+DATA_NEEDED = DATA.column("memory_by_tile", "total_including_gaps")
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +102,19 @@ def test_growth_and_shrinkage_have_signs_and_arrows(store: Store) -> None:
     assert (total["before"], total["after"], total["change_text"]) == (320, 290, "▼ −30 B")
     assert "320 B before, 290 B after, ▼ −30 B" in text(panel)
     assert "1 grew ▲, 2 shrank ▼, 5 are the same" in text(panel)
+
+
+@pytest.mark.parametrize(("search", "column"),
+                         [("", "total"), ("&gaps=on", "total_including_gaps")])  # fmt: skip
+def test_curves_of_memory_count_gaps_when_asked(store: Store, search: str, column: str) -> None:
+    figure = compare.memory_figure(store, chosen(search), "light")
+    for line, name in zip(figure.data, ("first", "second"), strict=True):
+        expected = store.report(name).dataset.column("memory_by_tile", column)
+        assert np.asarray(line.y)[1:-1].tolist() == expected.tolist()
+    change = compare.memory_figure(store, chosen(f"{search}&show=change"), "light")
+    assert [shape.x0 for shape in change.layout.shapes] == [4.5]  # two IPUs of five tiles
+    grown = np.asarray(change.data[0].y).max()
+    assert grown == {"total": 0, "total_including_gaps": 640 - DATA_NEEDED[3]}[column]
 
 
 def test_rows_that_are_the_same_are_shown_when_asked(store: Store) -> None:
@@ -189,7 +203,7 @@ def test_settings_that_differ_are_listed(store: Store) -> None:
 
 
 def test_both_curves_are_in_one_figure(store: Store) -> None:
-    figure = compare.memory_figure(store, chosen(), "light")
+    figure = compare.memory_figure(store, chosen("&gaps=on"), "light")
     first, second = figure.data
     assert first.y.tolist() == [1040, 1040, *[540] * 4, 1040, *[540] * 4, 540]
     assert second.y.tolist() == [990, 990, 540, 540, 640, 540, 1040, *[540] * 4, 540]
@@ -200,7 +214,7 @@ def test_both_curves_are_in_one_figure(store: Store) -> None:
 
 
 def test_change_of_each_tile_is_drawn_above_and_below_the_line(store: Store) -> None:
-    grew, shrank = compare.memory_figure(store, chosen("&show=change"), "dark").data
+    grew, shrank = compare.memory_figure(store, chosen("&show=change&gaps=on"), "dark").data
     assert grew.y.tolist() == [0, 0, 0, 0, 100, *[0] * 7]
     assert shrank.y.tolist() == [-50, -50, *[0] * 10]
 

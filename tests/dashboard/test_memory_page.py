@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 
 from dashboard import address
 from dashboard.address import AddressError
 from dashboard.figures import floor
-from dashboard.figures.memory import Limit, Series, over_tiles
+from dashboard.figures.memory import Limit, Series, add_ipu_borders, over_tiles
 from dashboard.pages import memory, memory_tabs
 from dashboard.store import Store
 from dashboard.tables import rows_asked
@@ -97,7 +98,7 @@ def test_names_that_look_like_markup_stay_names() -> None:
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize(
     "search",
-    ["", "breakdown=region", "breakdown=category&gaps=off", "breakdown=liveness&per=ipu",
+    ["", "breakdown=region", "breakdown=category&gaps=on", "breakdown=liveness&per=ipu",
      "order=physical&limit=on", "graph=variables&variable=1,3", "graph=map",
      "graph=map&category=variable&scale=heat&limit=on", "range=2-5"],
 )  # fmt: skip
@@ -106,8 +107,34 @@ def test_every_view_is_drawn_in_both_themes(store: Store, search: str, theme: Th
     assert json.loads(figure.to_json())["layout"]["font"]["color"].startswith("#")
 
 
+def test_memory_begins_by_category_and_without_gaps(store: Store) -> None:
+    frame = memory.frame_of(store, at(""))
+    assert "stack" in frame and "gaps" not in frame
+    assert (frame.iloc[:, 1:].sum(axis=1) == memory_by_tile(store.report())["total"]).all()
+    assert "gaps" in memory.frame_of(store, at("gaps=on"))
+
+
+def test_axis_of_several_ipus_shows_where_each_begins(store: Store) -> None:
+    figure = memory.figure(store, at(""), "light")
+    assert [(line.x0, line.x1) for line in figure.layout.shapes if line.x0 == line.x1] == [
+        (4.5, 4.5)
+    ]
+    assert [name.text for name in figure.layout.annotations if "IPU " in name.text] == [
+        "IPU 0", "IPU 1",
+    ]  # fmt: skip
+    for search in ("order=physical", "per=ipu"):
+        assert not memory.figure(store, at(search), "light").layout.shapes
+
+
+def test_names_of_ipus_stand_only_where_they_have_room() -> None:
+    for ipus, names in ((16, 16), (17, 0)):
+        figure = go.Figure()
+        add_ipu_borders(figure, ipus * 3, 3, "light")
+        assert (len(figure.layout.shapes), len(figure.layout.annotations)) == (ipus - 1, names)
+
+
 def test_plot_by_region_holds_the_bytes_of_the_frame(store: Store) -> None:
-    figure = memory.figure(store, at("breakdown=region&gaps=off"), "light")
+    figure = memory.figure(store, at("breakdown=region"), "light")
     frame = memory_by_tile(store.report())
     together = sum(np.asarray(trace.y, dtype=float)[1:-1] for trace in figure.data)
     assert (together * _unit(figure)).tolist() == frame["total"].tolist()
@@ -227,7 +254,6 @@ def test_out_of_memory_report_says_by_how_much_and_marks_the_tiles(tmp_path: Pat
     figure = memory.figure(store, at(""), "light")
     labels = [getattr(part, "label", "") for part in parts(memory.tools(store, at(""), "light"))]
     assert "Gaps" in labels and "Maximum" not in labels
-    without = memory.figure(store, at("gaps=off"), "light")
-    assert [shape.y0 for shape in without.layout.shapes] == [600]
+    assert figure.layout.shapes[0].y0 == 600
     free = memory_by_tile(store.report())["free"]
     assert figure.data[-1].x.tolist() == [tile for tile, left in enumerate(free) if left < 0]
