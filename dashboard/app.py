@@ -25,7 +25,7 @@ from dashboard import (
 )
 from dashboard.address import Address, AddressError
 from dashboard.figures.axes import warm
-from dashboard.pages import PAGES, documentation, start
+from dashboard.pages import PAGES, broken_laws, documentation, start
 from dashboard.pages.documentation import help_link
 from dashboard.pages.targets import target_words
 from dashboard.scripts import Application
@@ -83,6 +83,7 @@ def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Da
     view.register(app)
     for page in PAGES:
         page.register(app, store)
+    broken_laws.register(app, store)
     endpoint.register(app.server, store)
     downloads.register(app.server, store)
     tables.register(app.server)
@@ -239,7 +240,9 @@ def _laid_out(page: Page, store: Store, chosen: Address) -> Any:
 
     def make() -> Any:
         laid = page.layout(store, chosen)
-        return still.settled(laid if page is documentation else [help_link(chosen), laid])
+        if page is documentation:
+            return still.settled(laid)
+        return still.settled([help_link(chosen), *broken_laws.place(chosen), laid])
 
     try:
         if page in (start, documentation):

@@ -74,7 +74,7 @@ TABLE = {
     "dashboard.timeline": Row(("dashboard", "pva.analysis", "pva.errors", "pva.units"), ("flask",)),
     "dashboard.pages": Row(
         ("dash", "dash_ag_grid", "dash_mantine_components", "dashboard", "pva.analysis",
-         "pva.summary",
+         "pva.check", "pva.summary",
          "pva.units", "pva.errors"), ("pandas",),
     ),
     "cli": Row(("pva", "click"), ("simulator", "dashboard", "pvti", "pandas")),

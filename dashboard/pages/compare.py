@@ -15,7 +15,7 @@ from dashboard.figures.axes import Figure
 from dashboard.figures.compare import Curve
 from dashboard.figures.memory import add_ipu_borders
 from dashboard.pages import compare_tables as known
-from dashboard.pages.compare_tables import both, compared, percent
+from dashboard.pages.compare_tables import both, compared, percent, tiles_of_both
 from dashboard.pages.memory import ipu_tiles
 from dashboard.pages.words import counted
 from dashboard.store import Store
@@ -307,12 +307,6 @@ def memory_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
     tiles = {ipu_tiles(report) for report in both(store, chosen)}
     add_ipu_borders(drawn, len(frame), tiles.pop() if len(tiles) == 1 else 0, theme)
     return drawn
-
-
-def tiles_of_both(store: Store, chosen: Address) -> Frame:
-    """Return the bytes of each tile in both, with gaps or without, in the order of tiles."""
-    gaps = "included" if chosen.option("gaps", ("off", "on")) == "on" else "excluded"
-    return compared(store, chosen, "compare_tiles", gaps=gaps).sort_values("tile")
 
 
 def _bytes(frame: Frame, column: str, other: str) -> Any:

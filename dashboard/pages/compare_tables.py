@@ -109,6 +109,12 @@ def compared(store: Store, chosen: Address, name: str, **asked: str) -> Frame:
     return store.derived(chosen.report, key, lambda: COMPARISONS[name](*reports, **asked))
 
 
+def tiles_of_both(store: Store, chosen: Address) -> Frame:
+    """Return the bytes of each tile in both, with gaps or without, in the order of tiles."""
+    gaps = "included" if chosen.option("gaps", ("off", "on")) == "on" else "excluded"
+    return compared(store, chosen, "compare_tiles", gaps=gaps).sort_values("tile")
+
+
 def table_of(chosen: Address) -> Comparison:
     """Give the table that the address names; raises AddressError."""
     # The tab of the settings has no such table; the grid of the tab before may still ask.

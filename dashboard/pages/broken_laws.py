@@ -1,0 +1,94 @@
+"""Which laws of `pva.check` a report breaks: a mark on the pages whose figures they are about."""
+
+from __future__ import annotations
+
+from dash import Dash, html
+
+from dashboard import view
+from dashboard.address import Address
+from dashboard.components import Element
+from dashboard.figures.axes import shortened
+from dashboard.pages.words import counted
+from dashboard.store import Report, Store
+from dashboard.theme import Theme
+from pva.check import LAWS, Law, Violation
+
+PANEL = "broken-laws"
+MOST_LISTED, LONGEST = 12, 160  # laws below the mark, letters of a place or a value
+# The beginnings of the tables and arrays whose figures a page shows; "" is all.
+SUBJECTS: dict[str, tuple[str, ...]] = {
+    "/summary": ("",),
+    "/insights": ("",),
+    "/memory": (
+        "target", "graph", "memory_", "variable", "vertex", "compute_set", "control_code",
+        "exchange_", "external_", "always_live", "not_always_live", "physical_tile",
+    ),
+    "/liveness": ("live", "always_live", "not_always_live", "variable", "programs"),
+    "/programs": (
+        "program", "control_programs", "function_programs", "written", "compute_set", "vertex",
+        "exchange_", "external_", "debug_contexts", "steps",
+    ),
+    "/operations": (
+        "programs", "compute_set", "vertex", "memory_by", "debug_contexts", "steps", "runs",
+        "measured",
+    ),
+    "/graph": ("graph", "variable", "compute_set", "vertex", "debug_contexts"),
+    "/execution": (
+        "execution", "steps", "runs", "blocks", "tile_c", "compute_set_cycles",
+        "compute_set_active", "measured", "target",
+    ),
+    "/together": ("execution", "steps", "runs"),
+    "/compare": ("",),
+}  # fmt: skip
+
+
+def place(chosen: Address) -> list[Element]:
+    """Make room for the mark on a page that shows figures of a report."""
+    return [view.panel(PANEL, chosen.path, ())] if chosen.path in SUBJECTS else []
+
+
+def concerns(law: Law, path: str) -> bool:
+    """Tell whether a law is about a figure that the page at this path shows."""
+    return any(need.startswith(SUBJECTS[path]) for need in law.needs)
+
+
+def breaches(report: Report) -> list[tuple[Law, list[Violation]]]:
+    """Return the laws that a report breaks, each with its breaches."""
+    pairs = ((law, law.broken_by(report.dataset)) for law in LAWS)
+    return [(law, broken) for law, broken in pairs if broken]
+
+
+def mark(store: Store, chosen: Address, theme: Theme) -> Element:
+    """Say which laws the figures of this page break; nothing where all hold."""
+    del theme
+    if not store.has_report(chosen.report) or chosen.path not in SUBJECTS:
+        return None
+    known = store.derived(chosen.report, PANEL, lambda: breaches(store.report(chosen.report)))
+    broken = [(law, found) for law, found in known if concerns(law, chosen.path)]
+    if not broken:
+        return None
+    words = counted(len(broken), "law") + (" is" if len(broken) == 1 else " are")
+    more = len(broken) - MOST_LISTED
+    rest = [html.Li(f"and {counted(more, 'more law')}")] if more > 0 else []
+    return html.Details(
+        [
+            html.Summary(f"Figures of this page contradict others of the report: {words} broken."),
+            html.Ul([*(_row(*pair) for pair in broken[:MOST_LISTED]), *rest]),
+            html.P(["All of them: ", html.Code("tilescope check REPORT")], className="quiet"),
+        ],
+        className="broken-laws",
+    )
+
+
+def _row(law: Law, broken: list[Violation]) -> Element:
+    first, places = broken[0], sum(one.count for one in broken)
+    found, wanted, where = (
+        shortened(text, LONGEST) for text in (first.found, first.wanted, first.place)
+    )
+    more = f" ({places:,} places)" if places > 1 else ""
+    return html.Li([html.Strong(law.meaning), f" {where}: {found}; {wanted}{more}"])
+
+
+def register(app: Dash, store: Store) -> None:
+    """Add the callback of the mark."""
+    view.fill(app, store, PANEL, mark)

@@ -1,0 +1,62 @@
+"""A report that contradicts itself: the pages whose figures are concerned carry a mark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dashboard.address import Address
+from dashboard.app import show
+from dashboard.pages import PAGES, broken_laws
+from dashboard.store import Store
+from pva.check import LAWS
+from tests.builders import small_report, write_report
+from tests.dashboard.layouts import parts, words
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Return a store of a report whose execution counts a cycle too many, and of a whole one."""
+    data = small_report()
+    execution: Any = dict(data.table("execution"))
+    execution["cycles"] = [execution["cycles"][0] + 1]
+    changed = small_report(execution=execution)
+    return Store([write_report(tmp_path / "broken", changed), write_report(tmp_path / "whole")])
+
+
+def marked(store: Store, path: str, report: str) -> str:
+    shown = broken_laws.mark(store, Address(path, report), "light")
+    return words(shown) if shown else ""
+
+
+def test_page_names_the_law_that_its_figures_break(store: Store) -> None:
+    text = marked(store, "/execution", "broken")
+    total = int(small_report().value("execution", "cycles"))
+    assert text.startswith("Figures of this page contradict others of the report: 1 law is broken.")
+    assert "The cycles of the execution are the sum of the runs" in text
+    assert f"{total + 1}" in text and f"{total}" in text
+
+
+def test_pages_without_the_figure_and_whole_reports_have_no_mark(store: Store) -> None:
+    concerned = [path for path in broken_laws.SUBJECTS if marked(store, path, "broken")]
+    assert concerned == [
+        "/summary", "/insights", "/operations", "/execution", "/together", "/compare",
+    ]  # fmt: skip
+    assert not any(marked(store, path, "whole") for path in broken_laws.SUBJECTS)
+
+
+def test_every_page_with_figures_has_room_for_the_mark(store: Store) -> None:
+    pages = [page for page in PAGES if page.PATH in broken_laws.SUBJECTS]
+    assert len(pages) == len(broken_laws.SUBJECTS)
+    for page in (page for page in pages if page.available(store, "broken")):
+        laid = show(store, page.PATH, "?report=broken", None)[0]
+        places = [getattr(part, "id", None) for part in parts(laid)]
+        assert places.count("broken-laws") == 1
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_every_law_is_about_a_page_beside_those_that_show_all(law: Any) -> None:
+    special = [path for path, tables in broken_laws.SUBJECTS.items() if "" not in tables]
+    assert any(broken_laws.concerns(law, path) for path in special)
