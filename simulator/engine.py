@@ -264,13 +264,12 @@ class Engine:
         return out
 
     def _accessed(self, handle: str, direction: Literal["read", "write"]) -> Tensor:
-        access = self._graph.host_accesses.get(handle)
-        if access is None or access.direction != direction:
-            known = [h for h, a in self._graph.host_accesses.items() if a.direction == direction]
+        known = self._graph.host_reads if direction == "read" else self._graph.host_writes
+        if handle not in known:
             raise HostAccessError(
                 f"host {direction} {handle!r}: unknown; there are {', '.join(known) or 'none'}"
             )
-        return access.tensor
+        return known[handle]
 
     def _loaded(self) -> list[Storage]:
         if not self._options[VALUES_OPTION]:

@@ -178,12 +178,11 @@ def _host_variables(graph: Graph, count: int) -> tuple[BoolArray, BoolArray]:
     """Tell which variables the host reads, and which it reads or writes, between runs."""
     read, touched = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
     begins, _ = graph.variable_bounds()
-    for access in graph.host_accesses.values():
-        first = access.tensor.begins * access.tensor.dtype.size
-        ids = np.searchsorted(begins, first, side="right") - 1
-        touched[ids] = True
-        read[ids] |= access.direction == "read"
-    return read, touched
+    for tensors, marked in ((graph.host_reads, read), (graph.host_writes, touched)):
+        for tensor in tensors.values():
+            first = tensor.begins * tensor.dtype.size
+            marked[np.searchsorted(begins, first, side="right") - 1] = True
+    return read, touched | read
 
 
 def _intervals(alive: BoolArray) -> tuple[IntArray, IntArray, IntArray]:

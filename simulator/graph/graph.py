@@ -19,7 +19,7 @@ from simulator.graph.errors import PoplarError
 from simulator.graph.host_functions import HostFunction, new_host_function
 from simulator.graph.intervals import as_int64
 from simulator.graph.mapping import Mapping, MappingTable
-from simulator.graph.streams import HostAccess, RemoteBuffer, ReplicatedStreamMode, Stream
+from simulator.graph.streams import RemoteBuffer, ReplicatedStreamMode, Stream
 from simulator.graph.target import Target, checked_target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import (
@@ -91,7 +91,8 @@ class Graph:
         self.functions: list[tuple[Function, Program]] = []
         self.streams: list[Stream] = []
         self.remote_buffers: list[RemoteBuffer] = []
-        self.host_accesses: dict[str, HostAccess] = {}
+        self.host_reads: dict[str, Tensor] = {}
+        self.host_writes: dict[str, Tensor] = {}
         self.host_functions: dict[str, HostFunction] = {}
         self.debug_contexts: list[DebugContext] = []
         self._shared = _Shared()
@@ -384,15 +385,16 @@ class Graph:
         )
 
     def createHostRead(self, handle: str, t: Tensor, rearrangeOnHost: bool = False) -> None:
-        """Let the host read a tensor; where it is rearranged makes no difference here."""
-        self._access(handle, HostAccess(views.everywhere(t, self), "read"))
+        """Let the host read a tensor; where it is rearranged makes no difference here.
+
+        A handle may be that of a host write, too.
+        """
+        streams.checked_handle("host read", handle, self.host_reads)
+        self.host_reads[handle] = views.everywhere(t, self)
 
     def createHostWrite(self, handle: str, t: Tensor, rearrangeOnHost: bool = False) -> None:
         """Let the host write a tensor; as for `createHostRead`."""
-        self._access(handle, HostAccess(views.everywhere(t, self), "write"))
-
-    def _access(self, handle: str, access: HostAccess) -> None:
-        if access.direction == "write":
-            validate.check_writable(access.tensor, f"host write {handle!r}")
-        streams.checked_handle("host access", handle, self.host_accesses)
-        self.host_accesses[handle] = access
+        tensor = views.everywhere(t, self)
+        validate.check_writable(tensor, f"host write {handle!r}")
+        streams.checked_handle("host write", handle, self.host_writes)
+        self.host_writes[handle] = tensor

@@ -10,10 +10,9 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from operator import index
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from simulator.graph.errors import HostAccessError, PoplarError
-from simulator.graph.tensor import Tensor
 from simulator.graph.types import Type, checked_type
 
 if TYPE_CHECKING:
@@ -126,13 +125,6 @@ class RemoteBuffer:
 
     def isOptimisedForMemory(self) -> bool:
         return self.optimise_memory
-
-
-class HostAccess(NamedTuple):
-    """A tensor that the host reads or writes between runs."""
-
-    tensor: Tensor
-    direction: Literal["read", "write"]
 
 
 def new_stream(

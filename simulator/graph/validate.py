@@ -24,7 +24,7 @@ def check_mapped(graph: Graph, tensors: Iterable[Tensor] = ()) -> None:
     groups = graph.vertex_groups()
     used: list[Field | Tensor] = [field for group in groups for field in group.fields.values()]
     used += tensors
-    used += [access.tensor for access in graph.host_accesses.values()]
+    used += [*graph.host_reads.values(), *graph.host_writes.values()]
     if not used or _all_mapped(graph):
         return
     begins = np.concatenate([item.begins * item.dtype.size for item in used])

@@ -39,7 +39,7 @@ CALLS: list[tuple[Callable[[Any, Any], object], str]] = [
         lambda g, t: popops.reduce(g, t, [0.5], popops.Operation.ADD, program.Sequence()),
         "popops.reduce: cannot take A=Tensor(data: float[2, 3]), dims=[0.5], params=",
     ),
-    (lambda g, t: g.createHostRead(3, t), "host access 3: a name is needed"),
+    (lambda g, t: g.createHostRead(3, t), "host read 3: a name is needed"),
     (
         lambda g, t: program.Switch(t[0, 0].reinterpret(poplar.INT), [(2**31, program.Sequence())]),
         "Switch: case: value 2147483648 at element 0; int holds whole numbers",

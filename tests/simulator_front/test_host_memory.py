@@ -62,6 +62,23 @@ def test_a_tensor_is_read_into_any_memory(memory: Any) -> None:
     assert bytes(memory) == FLOATS.tobytes()
 
 
+def test_one_handle_is_a_host_read_and_a_host_write() -> None:
+    device = IPUModel("tiny").createDevice()
+    graph = Graph(device.getTarget())
+    tensors = [graph.addVariable(FLOAT, [2], name) for name in ("a", "b")]
+    for tensor in tensors:
+        graph.setTileMapping(tensor, 0)
+    graph.createHostWrite("t", tensors[0])
+    graph.createHostRead("t", tensors[1])
+    with pytest.raises(HostAccessError, match="host read 't': there is one of this name already"):
+        graph.createHostRead("t", tensors[0])
+    session = Engine(graph, Sequence(Copy(tensors[0], tensors[1])))
+    session.load(device)
+    session.writeTensor("t", FLOATS)
+    session.run()
+    assert session.readTensor("t").tolist() == [1.5, 2.5]
+
+
 def test_bytes_are_split_among_the_replicas() -> None:
     session = loaded(replicas=2)
     session.writeTensor("in", np.arange(4, dtype=np.float32).tobytes())
