@@ -90,13 +90,12 @@ class DeviceManager:
     def enumerateDevices(
         self, numIpus: int | None = None, tilesPerIPU: int | None = None
     ) -> list[DeviceInfo]:
-        """List the groups of IPUs that can be acquired, those of a size if given."""
+        """List the groups of IPUs that can be acquired, those of a size if given.
+
+        With a number of tiles they are of the first tiles of each IPU alone.
+        """
         found = poplar_device.DeviceManager().getDevices(TargetType.IPU, numIpus)
-        return [
-            DeviceInfo(device)
-            for device in found
-            if tilesPerIPU in (None, device.getTarget().tiles_per_ipu)
-        ]
+        return [DeviceInfo(_with_tiles(device, tilesPerIPU)) for device in found]
 
     def setOnDemandAttachTimeout(self, attachTimeout: int) -> None:
         """Take a time to wait for a device; here one is free or not."""
@@ -111,19 +110,25 @@ class DeviceManager:
     ) -> DeviceInfo:
         """Attach the first group of so many IPUs that is free; raises PoplarError.
 
-        The last three change nothing here: a device is attached at once, and all of its IPUs sync.
+        With `tilesPerIpu` it has the first tiles of each IPU alone; 0 and None are all of them. The
+        last three change nothing here: a device is attached at once, and all of its IPUs sync.
         """
-        if tilesPerIpu and not self.enumerateDevices(numIpus, tilesPerIpu):
-            raise popart_exception(
-                f"acquireAvailableDevice: no device of {numIpus} IPUs has {tilesPerIpu} tiles each"
-            )
-        return DeviceInfo(poplar_device.DeviceManager().acquireAvailableDevice(numIpus))
+        self.enumerateDevices(numIpus, tilesPerIpu)  # refuses too many tiles before one is taken
+        device = poplar_device.DeviceManager().acquireAvailableDevice(numIpus)
+        return DeviceInfo(_with_tiles(device, tilesPerIpu))
 
     def acquireDeviceById(self, id: int) -> DeviceInfo:
         """Attach a group of IPUs by its id; raises PoplarError."""
         device = poplar_device.DeviceManager().getDevice(id)
         device.take("acquireDeviceById")
         return DeviceInfo(device)
+
+
+def _with_tiles(device: poplar_device.Device, tiles: int | None) -> poplar_device.Device:
+    """Give a device of so many tiles an IPU, attached where this one is."""
+    if not tiles or tiles == device.getTarget().tiles_per_ipu:
+        return device
+    return device.createVirtualDevice(tiles)
 
 
 def _number(name: str, value: Any) -> int:

@@ -18,7 +18,7 @@ SMALL = model([node("Add", "a a", "b")], {"a": [2]}, ["b"])
 def test_enumerated_devices_are_groups_of_ipus() -> None:
     assert {device.numIpus for device in MANAGER.enumerateDevices()} == {1, 2, 4, 8, 16}
     assert all(device.numIpus == 2 for device in MANAGER.enumerateDevices(2))
-    assert MANAGER.enumerateDevices(tilesPerIPU=7) == []
+    assert {device.tilesPerIPU for device in MANAGER.enumerateDevices(tilesPerIPU=7)} == {7}
 
 
 def test_a_session_runs_on_an_acquired_device() -> None:
@@ -30,6 +30,17 @@ def test_a_session_runs_on_an_acquired_device() -> None:
     session.run(popart.PyStepIO({"a": [1, 2]}, anchors))
     assert anchors["b"].tolist() == [2, 4]
     device.detach()
+
+
+def test_a_device_is_acquired_with_some_tiles_of_each_ipu() -> None:
+    with pytest.raises(PoplarError, match="tilesPerIPU is 2000; there are 1472"):
+        MANAGER.acquireAvailableDevice(16, tilesPerIpu=2000)
+    with MANAGER.acquireAvailableDevice(16, tilesPerIpu=4) as device:
+        assert (device.numIpus, device.tilesPerIPU, device.target.num_tiles) == (16, 4, 64)
+        with pytest.raises(PoplarError, match="no device with 1 IPUs is free"):
+            MANAGER.acquireAvailableDevice(tilesPerIpu=4)
+    with MANAGER.acquireAvailableDevice(tilesPerIpu=0) as device:
+        assert device.tilesPerIPU == 1472
 
 
 def test_a_device_is_acquired_by_its_id_once() -> None:
