@@ -6,7 +6,7 @@ builder.aiOnnx.conv([x, w], strides=[1, 1], debugPrefix="first")
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -18,7 +18,7 @@ from simulator.popart.builder_notes import Notes, annotate
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing import known_infos
 from simulator.popart.ir import GRAPHCORE, ONNX
-from simulator.popart.model_file import Model, opsets_of, read_model
+from simulator.popart.model_file import Model, opsets_of, read_model, typed_tensor
 from simulator.popart.operators.reductions import leaves_input
 from simulator.popart.operators.signatures import Signature, signatures
 from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, array_type
@@ -88,7 +88,9 @@ class Builder(Notes):
             self._opsets = parent._opsets
         self._graph = onnx.GraphProto(name="graph")
         self._nodes: dict[str, onnx.NodeProto] = {}  # by what they make
-        self._names: set[str] = set() if parent is None else parent._names
+        self._names: set[str] = set()
+        self._parent = parent
+        self._children: list[Builder] = []
         self._where: list[dict[str, int]] = []
         self._scopes: list[str] = []
         if isinstance(modelProtoOrFilename, Mapping):  # as Builder(opsets) could be called
@@ -134,7 +136,8 @@ class Builder(Notes):
 
     def createSubgraphBuilder(self) -> Builder:
         """Give the builder of a branch, which can read the tensors of this one."""
-        return Builder(parent=self)
+        self._children.append(Builder(parent=self))
+        return self._children[-1]
 
     def setGraphName(self, name: str) -> None:
         """Name the graph."""
@@ -180,7 +183,7 @@ class Builder(Notes):
         array = np.asarray(values)
         array_type(array, "addInitializedInputTensor")
         name = self._new(debugPrefix or debugContext or "init_input")
-        self._graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+        self._graph.initializer.append(typed_tensor(array, name))
         return name
 
     def addOutputTensor(self, name: str) -> None:
@@ -221,17 +224,30 @@ class Builder(Notes):
         return found[name]
 
     def _new(self, wanted: str) -> str:
-        """Give a name that no tensor has."""
+        """Give a name that no tensor has here, in a graph around or in a branch within."""
         wanted = self._scoped(wanted)
+        taken = [builder._names for builder in (*self._around(), *self._within_it())]
         name, count = wanted, 0
-        while name in self._names:
+        while any(name in names for names in taken):
             count += 1
             name = f"{wanted}/{count}"
         self._names.add(name)
         return name
 
+    def _around(self) -> Iterator[Builder]:
+        """Give this builder and those of the graphs around, whose tensors can be read."""
+        builder: Builder | None = self
+        while builder is not None:
+            yield builder
+            builder = builder._parent
+
+    def _within_it(self) -> Iterator[Builder]:
+        for child in self._children:
+            yield child
+            yield from child._within_it()
+
     def _known(self, name: str, what: str) -> None:
-        if name not in self._names:
+        if not any(name in builder._names for builder in self._around()):
             raise popart_exception(f"{what}: no tensor {name!r} in the builder")
 
     # Operators
@@ -244,14 +260,17 @@ class Builder(Notes):
         name: str,
         outputs: int = 1,
     ) -> str | list[str]:
-        """Add a node; give the name of its output, or of all if it has several."""
+        """Add a node; give the name of its output, or of all if it has several.
+
+        As in PopART, output 0 of an Add is `Add:0` and that of the next `Add:0/1`; scopes come
+        before them, and a node's own name is not part of them.
+        """
         what = f"{domain}.{signature.operator}"
         for tensor in filter(None, inputs):
             self._known(tensor, what)
         signature.check(attributes, len(inputs), what)
         count = max(outputs, signature.outputs)
-        made = [self._new(f"{name}/{signature.operator}" if name else signature.operator)]
-        made += [self._new(f"{made[0]}:{place}") for place in range(1, count)]
+        made = [self._new(f"{signature.operator}:{place}") for place in range(count)]
         if signature.operator == "Cast":
             attributes = {**attributes, "to": _type_number(attributes.get("to"))}
         node = helper.make_node(

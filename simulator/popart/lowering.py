@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,7 @@ from simulator.poplibs import poputil
 LAYER = "popart"
 MISSING = TensorInfo("FLOAT", [])  # of an output that nobody asks for
 NOTED = {PARTIALS_ATTRIBUTE: "partialsType", MEMORY_ATTRIBUTE: "availableMemoryProportion"}
+_OUTPUT_NUMBER = re.compile(r":\d+(/\d+)?$")  # in a name that the builder gave: Add:0/1
 DEEPEST = 32  # views between a tensor and who says how it lies
 
 Progress = Callable[[int, int, str], None]
@@ -124,7 +126,8 @@ class Lowering:
 
         What the libraries refuse is raised as popart_exception, which names the node.
         """
-        layer = node.name.rpartition("/")[0] or node.name
+        path = _OUTPUT_NUMBER.sub("", node.name)
+        layer = path.rpartition("/")[0] or path
         facts = {"node": node.name, "operator": node.kind, "onnxLayer": layer}
         with self.graph.debug_scope(node.name, LAYER, **facts):
             try:

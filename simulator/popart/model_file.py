@@ -206,24 +206,49 @@ def weights_of(model: onnx.ModelProto, what: str, folder: Path | None) -> dict[s
     }
 
 
+def typed_tensor(values: Array, name: str) -> onnx.TensorProto:
+    """Give a stored tensor with its numbers where PopART's builder puts them: `float_data`, ...
+
+    What ONNX keeps there in another form, as halves, are bytes in `raw_data`.
+    """
+    tensor = onnx.numpy_helper.from_array(values, name)
+    if tensor.data_type in _TYPED_FIELDS:
+        numbers = np.ascontiguousarray(values, values.dtype.newbyteorder("=")).reshape(-1)
+        tensor.ClearField("raw_data")
+        getattr(tensor, _TYPED_FIELDS[tensor.data_type]).extend(memoryview(numbers))
+    return tensor
+
+
+_TYPED_FIELDS = {
+    onnx.TensorProto.FLOAT: "float_data",
+    onnx.TensorProto.DOUBLE: "double_data",
+    onnx.TensorProto.INT32: "int32_data",
+    onnx.TensorProto.INT64: "int64_data",
+}
+
+
 def write_model(
     model: onnx.ModelProto,
     weights: Mapping[str, Array | None],
     path: str | Path,
     more: Iterable[str] = (),
 ) -> None:
-    """Write a model with other values of its weights, and `more`; raises popart_exception."""
+    """Write a model with other values of its weights, and `more`; raises popart_exception.
+
+    As in PopART, a weight keeps its form: `raw_data`, or the field of its type, as `float_data`.
+    """
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     for tensor in changed.graph.initializer:
         values = weights.get(tensor.name)
         if values is not None:
-            tensor.CopyFrom(onnx.numpy_helper.from_array(values, tensor.name))
+            form = onnx.numpy_helper.from_array if tensor.HasField("raw_data") else typed_tensor
+            tensor.CopyFrom(form(values, tensor.name))
     stored = {tensor.name for tensor in changed.graph.initializer}
     for name in more:
         values = weights[name]
         if name not in stored and values is not None:
-            changed.graph.initializer.append(onnx.numpy_helper.from_array(values, name))
+            changed.graph.initializer.append(typed_tensor(values, name))
     try:
         Path(path).write_bytes(changed.SerializeToString())
     except OSError as error:

@@ -45,9 +45,31 @@ def test_names_go_into_nodes_and_tensors() -> None:
     builder = popart.Builder()
     x = builder.addInputTensor(popart.TensorInfo("FLOAT", [2]), "x")
     first, second = (builder.aiOnnx.relu([x], "debug-name") for _ in range(2))
-    assert (x, first, second) == ("x", "debug-name/Relu", "debug-name/Relu/1")
-    (node, _) = onnx.ModelProto.FromString(builder.getModelProto()).graph.node
-    assert node.name == "debug-name"
+    with builder.nameScope("layer"):
+        third = builder.aiOnnx.relu([second])
+    parts = [builder.aiOnnx.split([third], 2) for _ in range(2)]
+    assert (x, first, second, third) == ("x", "Relu:0", "Relu:0/1", "layer/Relu:0")
+    assert parts == [["Split:0", "Split:1"], ["Split:0/1", "Split:1/1"]]
+    nodes = onnx.ModelProto.FromString(builder.getModelProto()).graph.node
+    assert [node.name for node in nodes[:3]] == ["debug-name", "debug-name", "layer/Relu:0"]
+
+
+def test_branches_beside_each_other_name_their_tensors_apart() -> None:
+    builder = popart.Builder()
+    x = builder.addInputTensor(popart.TensorInfo("FLOAT", [2]))
+    flag = builder.addInputTensor(popart.TensorInfo("BOOL", []))
+    first = builder.aiOnnx.relu([x])
+    branches = [builder.createSubgraphBuilder() for _ in range(2)]
+    inner = [branch.aiOnnx.relu([first]) for branch in branches]
+    assert (first, inner) == ("Relu:0", ["Relu:0/1", "Relu:0/1"])
+    with pytest.raises(popart.popart_exception, match="no tensor .Relu:0/1. in the builder"):
+        builder.aiOnnx.neg([inner[0]])
+    o = branches[1].aiOnnx.neg([inner[1]])
+    branches[0].addOutputTensor(inner[0])
+    branches[1].addOutputTensor(o)
+    (y,) = builder.aiOnnx.logical_if([flag], 1, branches[1], branches[0])
+    given = {x: np.float32([3, -3]), flag: np.bool_(False)}
+    assert outcome(builder.getModelProto(), given, y)[0].tolist() == [-3, 0]
 
 
 def test_gather_takes_its_axis_by_name() -> None:

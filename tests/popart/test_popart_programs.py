@@ -160,7 +160,7 @@ def test_the_builder_knows_shapes_scopes_and_branches() -> None:
     with builder.nameScope("layer"):
         (y,) = builder.aiOnnx.logical_if([flag], 1, other, then, debugContext="choice")
     z = builder.reshape_const(builder.aiOnnx, [y], [2, 8])
-    assert (y, builder.getTensorShape(z)) == ("layer/choice/If", [2, 8])
+    assert (y, builder.getTensorShape(z)) == ("layer/If:0", [2, 8])
     assert builder.getTensorDtypeString(z) == "float32"
     session = ready(builder.getModelProto(), [z])
     for value, expected in ((True, np.maximum(X, 0)), (False, -X)):

@@ -186,11 +186,34 @@ def test_training_goes_on_from_a_model_that_was_written(tmp_path: Path) -> None:
     path = tmp_path / "trained.onnx"
     session.modelToHost(path)
     (stored,) = onnx.load(path).graph.initializer
+    assert (stored.HasField("raw_data"), list(stored.float_data)) == (True, [])
     assert onnx.numpy_helper.to_array(stored).tolist() == weights_of(session).tolist()
     other = session_of(popart.ConstSGD(0.1))
     other.resetHostWeights(path)
     other.weightsFromHost()
     assert weights_of(other).tolist() == weights_of(session).tolist()
+
+
+def test_weights_of_the_builder_are_written_as_float_data(tmp_path: Path) -> None:
+    builder = popart.Builder()
+    w = builder.addInitializedInputTensor(WEIGHTS, "w")
+    n = builder.addInitializedInputTensor(np.array([3, 4]))
+    half = builder.addInitializedInputTensor(np.array([0.5], np.float16))
+    parts = [builder.aiOnnx.cast([name], "FLOAT") for name in (n, half)]
+    loss = builder.aiGraphcore.identityloss([builder.aiGraphcore.square([w])])
+    flow = popart.DataFlow(1, [loss, *parts])
+    session = popart.TrainingSession(
+        builder.getModelProto(), flow, loss, popart.ConstSGD(0.25), tiny()
+    )
+    session.prepareDevice()
+    session.weightsFromHost()
+    session.run(popart.PyStepIO({}, session.initAnchorArrays()))
+    session.modelToHost(tmp_path / "trained.onnx")
+    stored = {one.name: one for one in onnx.load(tmp_path / "trained.onnx").graph.initializer}
+    expected = WEIGHTS.reshape(-1) * (1 - 0.25 * 2 / WEIGHTS.size)  # the loss is the mean of w * w
+    np.testing.assert_allclose(list(stored[w].float_data), expected, rtol=1e-6)
+    assert stored[half].raw_data == np.array([0.5], np.float16).tobytes()
+    assert list(stored[n].int64_data) == [3, 4]
 
 
 def test_what_has_no_gradient_is_named_before_anything_is_compiled() -> None:
