@@ -215,7 +215,7 @@ def typed_tensor(values: Array, name: str) -> onnx.TensorProto:
     if tensor.data_type in _TYPED_FIELDS:
         numbers = np.ascontiguousarray(values, values.dtype.newbyteorder("=")).reshape(-1)
         tensor.ClearField("raw_data")
-        getattr(tensor, _TYPED_FIELDS[tensor.data_type]).extend(memoryview(numbers))
+        getattr(tensor, _TYPED_FIELDS[tensor.data_type]).extend(numbers.data)
     return tensor
 
 
