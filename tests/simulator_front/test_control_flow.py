@@ -151,6 +151,22 @@ def test_counted_loops_hand_their_count_to_the_body(session):
     ]  # noqa: E501
 
 
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        ((0, 4, 0), "step must be greater than zero."),
+        ((4, 0, -1), "step must be greater than zero."),
+        ((4, 4, 1), "begin must be less than end"),
+        ((5, 4, 2), "begin must be less than end"),
+        ((0,), "begin must be less than end"),
+        ((-1, 4, 1), "begin is -1; 0 or more is needed"),
+    ],
+)
+def test_bounds_that_run_no_loop_are_refused_as_poplibs_does(session, bounds, said):
+    with pytest.raises(poplar.PoplarError, match=f"countedLoop: {said}"):
+        popops.countedLoop(session.graph, *bounds, lambda count: session.add(1))
+
+
 def test_the_name_of_a_counted_loop_may_stand_last(session):
     body = session.add(1)
     loops = [

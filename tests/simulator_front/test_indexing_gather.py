@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator import popops
-from simulator.graph.errors import poplibs_error
+from simulator.graph.errors import InvalidOptionError, PoplarError, poplibs_error
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT
 
 
@@ -39,6 +39,53 @@ def test_a_gather_of_one_axis_is_numpys_take(data: st.DataObject) -> None:
     out = popops.gather(run.graph, tensor, indices, axis, run.program, params)
     (found,) = run.run(out)
     np.testing.assert_array_equal(found, np.take(array, chosen, axis))
+
+
+@pytest.mark.parametrize("most", [2, 65535])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("count", [2, 5, 9])  # one by one, in a loop, by one vertex
+def test_indices_outside_are_remapped_or_padded_on_request(
+    most: int, axis: int, count: int
+) -> None:
+    run, array = DeviceProgram(9), whole_numbers((5, 5)) + 1
+    tensor, chosen = run.tensor(array), np.resize([5, 1, 4, 5, 0, 3, 7], count)
+    params, inside = popops.GatherParams(most), np.minimum(chosen, 5)
+    given, padding = run.tensor(chosen, UNSIGNED_INT), run.tensor(inside, UNSIGNED_INT)
+    call = (axis, run.program, params)
+    remapped = popops.gather(
+        run.graph, tensor, given, *call, optionFlags={"remapOutOfBoundIndices": "true"}
+    )
+    flags = {"paddingIndexUsed": True, "validateIndices": True}
+    padded = popops.gather(run.graph, tensor, padding, *call, "", flags)
+    found = run.run(remapped, padded)
+    np.testing.assert_array_equal(found[0], np.take(array, np.where(chosen < 5, chosen, 0), axis))
+    zeros = np.pad(array, [(0, place == axis) for place in (0, 1)])
+    np.testing.assert_array_equal(found[1], np.take(zeros, inside, axis))
+
+
+def test_a_general_gather_takes_the_options_too() -> None:
+    run, array = DeviceProgram(9), whole_numbers((4, 3)) + 1
+    chosen = np.array([[1, 2], [4, 0], [0, 3]])  # rows 4 and columns 3 lie outside
+    tensor, indices = run.tensor(array), run.tensor(chosen, UNSIGNED_INT)
+    form = (1, [], [1, 1], [0, 1], [0, 1], run.program, "")
+    parts = [
+        popops.gather(run.graph, tensor, indices, *form, {name: "true"})
+        for name in ("remapOutOfBoundIndices", "paddingIndexUsed")
+    ]
+    remapped, padded = run.run(*parts)
+    assert remapped.tolist() == [array[1, 2], array[0, 0], array[0, 0]]
+    assert padded.tolist() == [array[1, 2], 0, 0]
+
+
+def test_a_gather_stops_at_indices_outside_when_they_are_validated() -> None:
+    run = DeviceProgram()
+    tensor, indices = run.tensor(np.zeros((4, 6))), run.tensor([1, 4], UNSIGNED_INT)
+    options = {"validateIndices": True}
+    out = popops.gather(run.graph, tensor, indices, 0, run.program, optionFlags=options)
+    with pytest.raises(PoplarError, match="gather: offset that is not below 4"):
+        run.run(out)
+    with pytest.raises(InvalidOptionError, match="did you mean paddingIndexUsed"):
+        popops.gather(run.graph, tensor, indices, 0, run.program, optionFlags={"paddingIndex": 1})
 
 
 def element_of(place: Any, array: Any, indices: Any, form: dict[str, Any]) -> tuple[int, ...]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, overload
 
@@ -12,15 +12,17 @@ import numpy as np
 from simulator.graph import program
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
+from simulator.graph.option_table import OptionValue
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import UNSIGNED_INT, Type, checked_shape, checked_type
 from simulator.logging import library_call
-from simulator.poplibs.popops.multi_slice import multiSlice
+from simulator.poplibs.popops.index_bounds import checked_indices, gather_options, with_padding
+from simulator.poplibs.popops.multi_slice import NO_PLAN, multiSlice
 from simulator.poplibs.popops.operators import bitwiseAnd, eq, select, shiftRight
 from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.regions import debug_name
 from simulator.poplibs.popops.slice_layout import joined_ranges
-from simulator.poplibs.popops.slice_plan import check_slices, slice_order
+from simulator.poplibs.popops.slice_plan import Options, check_slices, slice_order
 from simulator.poplibs.popops.sliceable import add_sliceable, sliceable_partition
 
 
@@ -103,6 +105,7 @@ def gather(
     prog: program.Sequence,
     params: GatherParams = DEFAULT,
     debugContext: str = "",
+    optionFlags: Options = None,
 ) -> Tensor: ...
 @overload
 def gather(
@@ -116,28 +119,45 @@ def gather(
     startIndexMap: Sequence[int],
     prog: program.Sequence,
     debugContext: str = "",
+    optionFlags: Options = None,
 ) -> Tensor: ...
 @library_call("POPOPS")
 def gather(graph: Graph, input: Tensor, indices: Tensor, *arguments: Any, **named: Any) -> Tensor:
     """Give the slices of an input at indices: of one axis as NumPy's take, or as XLA's Gather.
 
-    Indices are of unsigned int.
+    Indices are of unsigned int. The options are those of slices, and `remapOutOfBoundIndices`: an
+    index that is too large is taken as 0, `paddingIndexUsed`: one that is the size of the dimension
+    gives zeros.
     """
     needed = ("indexVectorDim", "offsetDims", "sliceSizes", "collapsedSliceDims", "startIndexMap")
     one_axis = "axis" in named or (
         len(arguments) > 1 and isinstance(arguments[1], program.Sequence)
     )
-    form = {**dict.fromkeys(needed, NEEDED), "prog": NEEDED, "debugContext": ""}
+    last = {"debugContext": "", "optionFlags": None}
+    form = {**dict.fromkeys(needed, NEEDED), "prog": NEEDED, **last}
     if one_axis:
-        form = {"axis": NEEDED, "prog": NEEDED, "params": DEFAULT, "debugContext": ""}
+        form = {"axis": NEEDED, "prog": NEEDED, "params": DEFAULT, **last}
     given = arguments_of("gather", form, arguments, named)
     name, prog = debug_name(given["debugContext"], "gather"), given["prog"]
     if indices.dtype != UNSIGNED_INT:
         raise poplibs_error(f"{name}: indices {indices!r}; unsigned int is needed")
+    bounds, options = gather_options(given["optionFlags"], name)
+    call = _Call(graph, prog, name, bounds, options)
     with graph.debug_scope(name, "popops"):
         if one_axis:
-            return _take(graph, input, indices, given["axis"], prog, given["params"], name)
-        return _gather(graph, input, indices, _Form(name, *(given[key] for key in needed)), prog)
+            return _of_axis(call, input, indices, given["axis"], given["params"])
+        return _gather(call, input, indices, _Form(name, *(given[key] for key in needed)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """Where a gather is added, what it is called, and its options."""
+
+    graph: Graph
+    prog: program.Sequence
+    name: str
+    bounds: Mapping[str, OptionValue]
+    options: Mapping[str, object]
 
 
 def _check_axis(name: str, shape: tuple[int, ...], axis: int) -> None:
@@ -145,45 +165,41 @@ def _check_axis(name: str, shape: tuple[int, ...], axis: int) -> None:
         raise poplibs_error(f"{name}: axis {axis} of shape {list(shape)}")
 
 
-def _take(
-    graph: Graph,
-    input: Tensor,
-    indices: Tensor,
-    axis: int,
-    prog: program.Sequence,
-    params: GatherParams,
-    name: str,
+def _of_axis(
+    call: _Call, input: Tensor, indices: Tensor, axis: int, params: GatherParams
 ) -> Tensor:
     """Give slices of one axis, which the dimensions of the indices take the place of."""
-    _check_axis(name, input.shape, axis)
+    _check_axis(call.name, input.shape, axis)
+    limits, columns = [input.dim(axis)], indices.flatten().expand([1])
+    where = (limits, call.bounds, call.prog, call.name)
+    columns = checked_indices(call.graph, columns, *where)
+    found = _take(call, input, columns.flatten(), axis, params).dimRoll(axis, 0)
+    found = with_padding(call.graph, found, columns, *where).dimRoll(0, axis)
+    return found.reshapePartial(axis, axis + 1, list(indices.shape))
+
+
+def _take(call: _Call, input: Tensor, indices: Tensor, axis: int, params: GatherParams) -> Tensor:
+    """Give slices of one axis, at a list of indices."""
     if input.dim(axis) > params.maxElementsPerTile:
-        result = _take_of_pairs(graph, input, indices.flatten(), axis, prog, params, name)
-    else:
-        order = list(range(input.rank()))
-        order[0], order[axis] = axis, 0
-        flat = indices.flatten().expand([1])
-        found = _slices(graph, input.dimShuffle(order), flat, [1], prog, name)
-        result = found.squeeze([1]).dimShuffle(order)
-    return result.reshapePartial(axis, axis + 1, list(indices.shape))
+        return _take_of_pairs(call, input, indices, axis, params)
+    order = list(range(input.rank()))
+    order[0], order[axis] = axis, 0
+    found = _slices(call, input.dimShuffle(order), indices.expand([1]), [1])
+    return found.squeeze([1]).dimShuffle(order)
 
 
 def _take_of_pairs(
-    graph: Graph,
-    input: Tensor,
-    indices: Tensor,
-    axis: int,
-    prog: program.Sequence,
-    params: GatherParams,
-    name: str,
+    call: _Call, input: Tensor, indices: Tensor, axis: int, params: GatherParams
 ) -> Tensor:
     """Take pairs of elements of a long axis, and choose one of each."""
+    graph, prog, name = call.graph, call.prog, call.name
     if input.dim(axis) % 2:
         last = input.slice(input.dim(axis) - 1, input.dim(axis), axis)
         input = concat([input, last], axis)  # no index is that of the element more
     pairs = input.reshapePartial(axis, axis + 1, [input.dim(axis) // 2, 2])
     halved = shiftRight(graph, indices, 1, prog, f"{name}/half")
     odd = eq(graph, bitwiseAnd(graph, indices, 1, prog, f"{name}/rest"), 1, prog, f"{name}/odd")
-    found = _take(graph, pairs, halved, axis, prog, params, f"{name}/halved")
+    found = _take(replace(call, name=f"{name}/halved"), pairs, halved, axis, params)
     low, high = (found.slice(part, part + 1, axis + 1).squeeze([axis + 1]) for part in (0, 1))
     shape = [-1 if place == axis else 1 for place in range(low.rank())]
     shape[axis] = indices.numElements()
@@ -238,9 +254,7 @@ def index_columns(indices: Tensor, index_vector_dim: int) -> Tensor:
     return last.reshape([prod(last.shape[:-1]), count])
 
 
-def _gather(
-    graph: Graph, input: Tensor, indices: Tensor, form: _Form, prog: program.Sequence
-) -> Tensor:
+def _gather(call: _Call, input: Tensor, indices: Tensor, form: _Form) -> Tensor:
     """Give slices as XLA's Gather does: sliced dimensions come first while they are taken."""
     form.check(input, indices)
     columns = index_columns(indices, form.index_vector_dim)
@@ -252,7 +266,10 @@ def _gather(
     for place, dim in list(enumerate(order))[len(sliced) :]:
         front = front.slice(0, form.slice_sizes[dim], place)
     sizes = [form.slice_sizes[dim] for dim in sliced]
-    found = _slices(graph, front, columns, sizes, prog, form.name)
+    where = ([input.dim(dim) for dim in sliced], call.bounds, call.prog, call.name)
+    columns = checked_indices(call.graph, columns, *where)
+    found = _slices(call, front, columns, sizes)
+    found = with_padding(call.graph, found, columns, *where)
     back = [order.index(dim) + 1 for dim in range(input.rank())]
     found = found.dimShuffle([0, *back]).squeeze([dim + 1 for dim in form.collapsed])
     batch = [n for dim, n in enumerate(indices.shape) if dim != form.index_vector_dim]
@@ -262,18 +279,12 @@ def _gather(
     return found.dimShuffle([next(offset if dim in form.offset_dims else rest) for dim in dims])
 
 
-def _slices(
-    graph: Graph,
-    input: Tensor,
-    indices: Tensor,
-    sizes: Sequence[int],
-    prog: program.Sequence,
-    name: str,
-) -> Tensor:
+def _slices(call: _Call, input: Tensor, indices: Tensor, sizes: Sequence[int]) -> Tensor:
     """Give slices of the first dimensions, at rows of indices, as a first dimension.
 
     As in PopLibs lib/popops/GatherInternal.cpp: the input is first spread out for it.
     """
+    graph, prog, name = call.graph, call.prog, call.name
     count = len(sizes)
     source = input
     if not _lies_sliceable(graph, input, count):
@@ -283,7 +294,7 @@ def _slices(
     rank = input.rank()
     turned = source.dimShuffle([*range(count, rank), *range(count)])
     dims = list(range(rank - count, rank))
-    found = multiSlice(graph, turned, indices, dims, list(sizes), prog, debugContext=name)
+    found = multiSlice(graph, turned, indices, dims, list(sizes), prog, NO_PLAN, call.options, name)
     return found.dimShuffle([0, *(1 + dim for dim in dims), *range(1, rank - count + 1)])
 
 

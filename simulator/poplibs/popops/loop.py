@@ -9,7 +9,7 @@ import numpy as np
 
 from simulator.codelets.copy_cycles import loop_counter
 from simulator.codelets.loops import for_loop_counter
-from simulator.graph.errors import PoplarError
+from simulator.graph.errors import PoplarError, poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import as_int64
 from simulator.graph.program import Copy, Execute, Program, RepeatWhileTrue, Sequence
@@ -40,11 +40,23 @@ def countedLoop(graph: Graph, /, *arguments: Any, debugContext: str = "") -> Seq
     if len(arguments) not in (2, 4):
         raise PoplarError("countedLoop: takes a count and a body, or begin, end, step and a body")
     begin, end, step = (0, arguments[0], 1) if len(arguments) == 2 else arguments[:3]
+    _check_bounds(begin, end, step)
     name = debug_name(debugContext, "countedLoop")
     count = graph.addVariable(UNSIGNED_INT, [1], f"{name}/count")
     graph.setTileMapping(count, 0)
     body = arguments[-1](count)
     return countedForLoop(graph, count, begin, end, step, body, debugContext=name)
+
+
+def _check_bounds(begin: Count, end: Count, step: Count) -> None:
+    """Raise poplibs_error, in PopLibs' words, where a loop of known bounds would not run."""
+    numbers = [isinstance(bound, int | np.integer) for bound in (begin, end, step)]
+    if numbers[2] and step < 1:  # type: ignore[operator]
+        raise poplibs_error(f"countedLoop: step must be greater than zero. It is {step}")
+    if numbers[0] and begin < 0:  # type: ignore[operator]
+        raise poplibs_error(f"countedLoop: begin is {begin}; 0 or more is needed")
+    if numbers[0] and numbers[1] and begin >= end:  # type: ignore[operator]
+        raise poplibs_error(f"countedLoop: begin must be less than end: they are {begin} and {end}")
 
 
 @overload
