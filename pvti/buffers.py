@@ -8,7 +8,7 @@ ended holds a lock of that track; a thread that finds its own held leaves that t
 from __future__ import annotations
 
 import itertools
-import math
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
@@ -31,9 +31,9 @@ next_number = {table: itertools.count(1).__next__ for table in catalogue}
 HURRY_NANOSECONDS = 100_000_000  # without the writer, then a thread packs what it has itself
 TAKING_SECONDS = 0.5  # how long the writer waits for a thread that does
 
-LABEL_BYTES = 300  # about what a label takes in memory beside its text
+LABEL_BYTES = 250  # about what a label takes in memory beside its text
 OTHER_LABELS = "(labels that found no room)"
-label_room: float = math.inf  # bytes left for labels; in ring mode memory has a bound
+label_room = 64 << 20  # bytes left for labels of the process, which are kept for good
 
 Row = tuple[str, tuple[Cell, ...]]  # table, and its cells
 
@@ -49,11 +49,14 @@ class LabelKeys(dict[str, int]):
 
     def __missing__(self, label: str) -> int:
         global label_room
-        label_room -= len(label) + LABEL_BYTES if isinstance(label, str) else LABEL_BYTES
-        if label_room < 0 and label != OTHER_LABELS:
+        text = writable(label)
+        size = LABEL_BYTES + sys.getsizeof(text)
+        if size > label_room and text != OTHER_LABELS:
             return self[OTHER_LABELS]
+        label_room -= size
         number = next_number["labels"]() & LABEL_MASK
-        catalogue["labels"].append((number, self._channel, writable(label)))
+        kept = label if type(label) is str and label == text else text  # not the same text twice
+        catalogue["labels"].append((number, self._channel, kept))
         return self.setdefault(label, number)
 
 

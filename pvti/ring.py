@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import threading
 from collections import deque
@@ -11,11 +10,10 @@ from itertools import chain
 from types import TracebackType
 from typing import NamedTuple
 
-from pvti import buffers
 from pvti.buffers import Track
 from pvti.writer import Open, Process, Progress, Taken, TraceFile, remember
 
-BYTES_LIMIT = 64 << 20  # of records and rows: four million events; as much again of labels
+BYTES_LIMIT = 64 << 20  # of records and rows: four million events
 ROW_BYTES = 300  # about what a row that is no event takes in memory
 PATIENCE_SECONDS = 30.0
 
@@ -36,7 +34,6 @@ class Ring:
     """
 
     def __init__(self, seconds: float, process: Process, free_path: Callable[[], str]) -> None:
-        buffers.label_room = BYTES_LIMIT
         self.opened: dict[int, Open] = {}
         self._tracks: dict[int, Track] = {}  # those with open spans
         self._seconds = seconds
@@ -76,7 +73,6 @@ class Ring:
     def close(self) -> None:
         """Let go of everything."""
         self._batches.clear()
-        buffers.label_room = math.inf
 
     def _forget(self, now: int) -> None:
         horizon = now - self._seconds * 1e9
