@@ -34,6 +34,12 @@ already, `_2` is added. A child process writes a file of its own.
 * **Open spans**: `open_spans` holds what had begun and not ended at the last commit.
 * **Commits** are made every {COMMIT_SECONDS * 1e3:.0f} ms while there is something new, and every
   second while spans are open. A process that is killed loses what ended after its last commit.
+* **A power cut** may cost more. The file is written with `synchronous` off: a commit hands pages to
+  the operating system and does not wait for the disk. A killed process loses nothing that was
+  committed. Where the machine itself stops, what the system had not yet written is gone, often the
+  last half minute. Pages reach the disk in any order, so that the file may be damaged or empty: a
+  reader then gives one error, or leaves out the chunks whose CRC does not fit. A trace that must
+  outlive the machine is closed, and then handed to the disk (`sync FILE`).
 * **Tasks**: an asyncio task that records something has a row of its own in `threads`, beside that
   of its thread, so that tasks that take turns do not mix. The row's `tid` is 2**40 and its `id`,
   its `name` that of the thread and of the task: `MainThread: reader`, or a number

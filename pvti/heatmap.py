@@ -12,7 +12,7 @@ from typing import Any
 from pvti.buffers import catalogue, next_number
 from pvti.channel import recording
 from pvti.schema import little_endian
-from pvti.spans import raise_if_signalled, writable
+from pvti.spans import lost, raise_if_signalled, writable
 
 
 class Heatmap:
@@ -43,12 +43,15 @@ class Heatmap:
         buffers = recording()
         if buffers is None:
             return
-        track = buffers.track  # a trace that starts with these values starts before them
-        now = perf_counter_ns()
-        counted = _count_sorted(self._edges, values)
-        below, counts, above = counted or count_bins(self._edges, _flat(values))
-        row = (self._number, now, below, above, little_endian(array("Q", counts)))
-        track.rows.append(("heatmap_columns", row))
+        try:
+            track = buffers.track  # a trace that starts with these values starts before them
+            now = perf_counter_ns()
+            counted = _count_sorted(self._edges, values)
+            below, counts, above = counted or count_bins(self._edges, _flat(values))
+            row = (self._number, now, below, above, little_endian(array("Q", counts)))
+            track.rows.append(("heatmap_columns", row))
+        except Exception as error:
+            lost(error)
 
 
 class HeatmapDouble(Heatmap):

@@ -25,7 +25,7 @@ from pvti.buffers import HURRY_NANOSECONDS, Track, Unstarted
 from pvti.options import RING, Options
 from pvti.place import Place
 from pvti.schema import TASK_TID
-from pvti.spans import raise_if_signalled, warn, writable
+from pvti.spans import raise_if_signalled, take_losses, warn, writable
 from pvti.tasks import ThreadBuffers
 
 if TYPE_CHECKING:
@@ -190,6 +190,8 @@ class Recorder:
         # open another may end.
         gone = {track.number for track in tracks if track.retired and not track.spans()}
         taken = [take(track, now) for track in tracks]
+        if taken and (lost := take_losses())[0]:
+            taken[0].rows.append(("lost_events", (now, *lost)))
         if self.over or asked or self._is_due(taken, file.opened):
             progress = self._progress(tracks)
             self._was_busy = True  # unless it comes to its end: a signal handler may raise
@@ -285,6 +287,7 @@ def start(options: Options) -> Recorder:
             _hook()
             closeTrace()  # one that is over may have its last commit before it
             channel.choose(options.channels)
+            take_losses()  # of the trace before
             recorder = _current = Recorder(options)
             recorder.listen()
         return recorder
@@ -373,6 +376,7 @@ def _after_in_child() -> None:
     if parents is not None:
         runs = not parents.over
         parents.abandon()
+        take_losses()
         if runs:
             _current = Recorder(parents.options)
             _current.listen()

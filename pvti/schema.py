@@ -173,7 +173,16 @@ TABLES = (
         ("above", "INTEGER NOT NULL", "values over the last edge"),
         ("counts", "BLOB NOT NULL", "values in each bin, u64 little-endian"),
     ),
+    _table(
+        "lost_events",
+        "events, or their metadata, that faults of tracing cost; files of earlier writers lack it",
+        ("time_ns", "INTEGER NOT NULL", "when the commit was made"),
+        ("events", "INTEGER NOT NULL", "events lost since the row before"),
+        ("reason", "TEXT NOT NULL", "the fault that cost the first of them"),
+    ),
 )
+
+OPTIONAL = frozenset({"lost_events"})  # tables that files of earlier writers lack
 
 COLUMNS = {table.name: tuple(column.name for column in table.columns) for table in TABLES}
 

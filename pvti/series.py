@@ -7,7 +7,7 @@ from typing import SupportsFloat
 
 from pvti.buffers import catalogue, next_number
 from pvti.channel import recording
-from pvti.spans import raise_if_signalled, writable
+from pvti.spans import lost, raise_if_signalled, writable
 
 
 class Series:
@@ -23,10 +23,14 @@ class Series:
     def add(self, value: SupportsFloat) -> None:
         """Record a value at this moment; what is no number is recorded as not a number."""
         buffers = recording()
-        if buffers is not None:
+        if buffers is None:
+            return
+        try:
             track = buffers.track  # a trace that starts with this value starts before it
             row = (self._number, perf_counter_ns(), _number(value))
             track.rows.append(("series_points", row))
+        except Exception as error:
+            lost(error)
 
 
 class Graph:

@@ -27,7 +27,9 @@ _modules = sys.modules  # looked into with each event: a task is an event's owne
 _LOW, _HIGH = (0, 1) if sys.byteorder == "little" else (1, 0)
 NEVER_DUE = (1 << 63) - 1
 _NEVER = -1  # no span has this key
+REASON_LENGTH = 200
 _told = False  # of an event that was lost
+_losses: list[str] = []  # why, one an event, until the writer takes them
 _SHARED: Any = object()  # in place of a track: of a span that several have entered
 
 
@@ -270,9 +272,19 @@ def lost(error: Exception) -> None:
     """Tell of a fault that cost an event: the traced program must not meet it."""
     global _told
     raise_if_signalled(error)
+    reason = f"{type(error).__name__}: {writable(error)}"[:REASON_LENGTH]
+    _losses.append(reason)
     if not _told:
         _told = True
-        warn(f"an event was lost: {type(error).__name__}: {error}")
+        warn(f"an event was lost: {reason}")
+
+
+def take_losses() -> tuple[int, str]:
+    """Take how many events were lost, and why the first was."""
+    count = len(_losses)
+    first = _losses[0] if count else ""
+    del _losses[:count]
+    return count, first
 
 
 def raise_if_signalled(error: Exception) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from pvti.buffers import Metadata, json_text
 from pvti.channel import TraceChannel
 from pvti.core import Span
-from pvti.spans import find_key
+from pvti.spans import find_key, lost
 
 
 class Tracepoint(Span):
@@ -30,10 +30,14 @@ class Tracepoint(Span):
     ) -> None:
         """Record an instant event."""
         buffers = channel.begins
-        if buffers is not None:
+        if buffers is None:
+            return
+        try:
             track = buffers.current
             row = (track.number, perf_counter_ns(), find_key(channel, label), json_text(metadata))
             track.rows.append(("instants", row))
+        except Exception as error:
+            lost(error)
 
 
 class Activity:
@@ -48,17 +52,25 @@ class Activity:
 
     def __enter__(self) -> None:
         buffers = self._channel.begins
-        if buffers is not None:
+        if buffers is None:
+            return
+        try:
             self._begun = (buffers.current, find_key(self._channel, self._label), perf_counter_ns())
             track, key, begin = self._begun
             track.push(key, begin)
+        except Exception as error:
+            lost(error)
 
     def __exit__(self, *raised: object) -> None:
         buffers = self._channel.ends
-        if buffers is not None and self._begun is not None:
-            end = perf_counter_ns()
+        if buffers is None or self._begun is None:
+            return
+        end = perf_counter_ns()
+        try:
             track, key, begin = self._begun
             if buffers.track.siblings is track.siblings:
                 track.end(key, end, begin)
             else:
                 track.end_elsewhere(key, end, begin)
+        except Exception as error:
+            lost(error)

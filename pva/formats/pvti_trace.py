@@ -27,6 +27,7 @@ from pvti.schema import (
     KINDS,
     LABEL_BITS,
     LABEL_MASK,
+    OPTIONAL,
     RECORD,
     TABLES,
     Column,
@@ -36,7 +37,10 @@ from pvti.schema import (
 Integers = npt.NDArray[np.int64]
 Columns = dict[str, Any]
 
-DECLARATION = Declaration(APPLICATIONS[APPLICATION_ID], APPLICATION_ID, FORMAT_VERSION, COLUMNS)
+DECLARATION = Declaration(
+    APPLICATIONS[APPLICATION_ID], APPLICATION_ID, FORMAT_VERSION, COLUMNS, OPTIONAL
+)
+_THERE = "SELECT name FROM sqlite_master WHERE type = 'table'"
 RECORD_TYPE = np.dtype([("begin", "<u8"), ("duration", "<u4"), ("label", "<u4")])
 # Nanoseconds: all sums of a begin, a duration and what moves a clock stay within 64 bits.
 TIME_LIMIT = 1 << 60
@@ -60,6 +64,7 @@ ROW_BYTES = {
     "processes": 3000, "threads": 250, "channels": 250, "labels": 70, "event_chunks": 100,
     "long_events": 70, "open_spans": 60, "instants": 45, "event_metadata": 60, "series": 1000,
     "series_points": 40, "heatmaps": 1500, "heatmap_columns": 60,
+    "lost_events": 100,
 }  # fmt: skip
 
 
@@ -135,13 +140,16 @@ class PvtiFile:
         """
         with self._database.snapshot():
             self.budget = self._whole_budget()
-            for table in TABLES:
+            there = {name for (name,) in self._database.rows(_THERE)}
+            tables = [table for table in TABLES if table.name in there]
+            for table in tables:
                 asked = f"SELECT count(*) FROM {table.name}"
                 ((rows,),) = self._database.rows(asked, place=table.name)
                 self.budget.spend(rows * ROW_BYTES[table.name], f"table {table.name}")
             self._beyond = {}
             with collector_paused():
-                return {table.name: self._table(table) for table in TABLES}
+                read = {table.name: self._table(table) for table in tables}
+            return {table.name: read.get(table.name) or _empty(table) for table in TABLES}
 
     def check(self, amount: int, place: str) -> None:
         """Raise DamagedFileError when so many bytes more are too many for the file."""
@@ -317,6 +325,10 @@ class PvtiFile:
 
     def _damaged(self, chunk: int, found: str, wanted: str) -> DamagedFileError:
         return DamagedFileError(self.path, found, wanted, place=f"event_chunks row {chunk}")
+
+
+def _empty(table: Table) -> Columns:
+    return {column.name: _growing(column).taken() for column in table.columns}
 
 
 def _taken(rows: Columns, kept: npt.NDArray[np.bool_]) -> Columns:

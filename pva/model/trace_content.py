@@ -55,6 +55,7 @@ class TraceContent:
         backward = int((self._tables["long_events"]["duration_ns"] < 0).sum())
         self._problems = (
             *_counted(int(rows["unmatched_ends"].sum()), "end without a begin", "left out"),
+            *_lost(self._tables["lost_events"]),
             *_counted(backward, "event of negative duration", "shown with none"),
         )
         self._read_names()
@@ -236,3 +237,16 @@ def _counted(count: int, what: str, done: str) -> tuple[str, ...]:
         return ()
     first, _, rest = what.partition(" ")
     return (f"{count} {what} was {done}" if count == 1 else f"{count} {first}s {rest} were {done}",)
+
+
+def _lost(rows: Columns) -> tuple[str, ...]:
+    """Say how many events faults of tracing cost, and what the first fault was."""
+    count = int(rows["events"].sum())
+    if not count:
+        return ()
+    events = (
+        "1 event, or its metadata, was"
+        if count == 1
+        else f"{count} events, or their metadata, were"
+    )
+    return (f"{events} lost to a fault of tracing: {rows['reason'][0]}",)
