@@ -72,8 +72,11 @@ class DeviceManager:
         return self.createIpuModelDevice(options)
 
     def createIpuModelDevice(self, options: Mapping[str, Any] | None = None) -> DeviceInfo:
-        """Give an IPU Model: {"numIPUs": 1, "tilesPerIPU": 1216, "ipuVersion": "mk2"}."""
-        members: dict[str, Any] = {}
+        """Give an IPU Model: {"numIPUs": 1, "tilesPerIPU": 1216, "ipuVersion": "mk2"}.
+
+        As in PopART it compiles code for the IPU, unless `compileIPUCode` is false.
+        """
+        members: dict[str, Any] = {"compileIPUCode": True}
         part = ""
         for name, value in (options or {}).items():
             if name not in MODEL_OPTIONS:

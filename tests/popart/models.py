@@ -45,8 +45,9 @@ def model(
 
 
 def tiny(ipus: int = 1) -> popart.DeviceInfo:
-    """Give a machine of 4 tiles an IPU."""
-    return popart.DeviceManager().createIpuModelDevice({"ipuVersion": "tiny", "numIPUs": ipus})
+    """Give a machine of 4 tiles an IPU, without code, which takes a while to lay out."""
+    options = {"ipuVersion": "tiny", "numIPUs": ipus, "compileIPUCode": False}
+    return popart.DeviceManager().createIpuModelDevice(options)
 
 
 def prepared(proto: Any, anchors: Any, batches: int = 1, **engine: Any) -> popart.InferenceSession:

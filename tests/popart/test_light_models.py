@@ -18,7 +18,9 @@ def test_a_model_has_the_references_values_and_leaves_a_report(name: str, tmp_pa
     inputs = image(model)
     (output,) = (value.name for value in model.graph.output)
     written = {"autoReport.all": True, "autoReport.directory": str(tmp_path)}
-    device = popart.DeviceManager().createIpuModelDevice({"ipuVersion": "mk2"})
+    device = popart.DeviceManager().createIpuModelDevice(
+        {"ipuVersion": "mk2", "compileIPUCode": False}
+    )
     session = popart.InferenceSession(
         model,
         popart.DataFlow(1, [output]),

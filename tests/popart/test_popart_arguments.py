@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,6 +55,15 @@ def test_a_device_is_acquired_by_its_id_once() -> None:
 def test_models_have_the_options_asked_for() -> None:
     device = MANAGER.createIpuModelDevice({"numIPUs": "2", "tilesPerIPU": 8, "ipuVersion": "mk1"})
     assert (device.numIpus, device.tilesPerIPU, device.target.name) == (2, 8, "mk1")
+
+
+@pytest.mark.parametrize(
+    ("options", "compiled"),
+    [(None, True), ({"compileIPUCode": False}, False), ({"compileIPUCode": "True"}, True)],
+)
+def test_models_compile_code_unless_told_otherwise(options: Any, compiled: bool) -> None:
+    assert MANAGER.createIpuModelDevice(options).target.compile_ipu_code == compiled
+    assert MANAGER.createSimDevice(options).target.compile_ipu_code == compiled
     assert MANAGER.createCpuDevice().isCpu
 
 
