@@ -52,6 +52,7 @@ class Limit:
     words: str
     shown: bool = False
     noted: bool = True  # say where it is when it is not in view
+    fullest: str = "the fullest"  # what it is then compared with
 
 
 def over_tiles(
@@ -146,7 +147,7 @@ def _add_limit(figure: go.Figure, limit: Limit, top: float, height: float, theme
         if not limit.noted:
             return
         times = limit.bytes / max(top, 1)
-        more = f"{text}, {times:,.{0 if times >= MANY_TIMES else 1}f} times the fullest"
+        more = f"{text}, {times:,.{0 if times >= MANY_TIMES else 1}f} times {limit.fullest}"
         figure.add_annotation(note | {"text": more, "yref": "paper", "y": 1, "yanchor": "bottom"})
         return
     y = limit.bytes / scale_of(height)[0]

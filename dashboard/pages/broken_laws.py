@@ -86,7 +86,7 @@ def _row(law: Law, broken: list[Violation]) -> Element:
         shortened(text, LONGEST) for text in (first.found, first.wanted, first.place)
     )
     more = f" ({places:,} places)" if places > 1 else ""
-    return html.Li([html.Strong(law.meaning), f" {where}: {found}; {wanted}{more}"])
+    return html.Li([html.Strong(law.meaning), f" {where}: {found}, expected {wanted}{more}."])
 
 
 def register(app: Dash, store: Store) -> None:

@@ -200,8 +200,10 @@ def figure(store: Store, chosen: Address, theme: Theme) -> Figure:
         return floor.tile_map(frame, words=words, scale=scale, top=top, theme=theme)
     per_tile = frame.columns[0] == "tile"
     tiles = 1 if per_tile else int(report.dataset.value("target", "tiles_per_ipu"))
+    whole = chosen.text("gaps") == "on" or chosen.text("breakdown") == "liveness"
     limit = Limit(memory.bytes_per_tile * tiles, "A tile" if per_tile else "An IPU", bounded,
-                  noted=graph == TOTAL)  # fmt: skip
+                  noted=graph == TOTAL,
+                  fullest="the fullest" if whole else "the fullest without gaps")  # fmt: skip
     return figures.over_tiles(
         frame,
         _series(report, graph, list(frame.columns[1:]), theme),

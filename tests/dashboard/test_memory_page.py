@@ -112,6 +112,11 @@ def test_memory_begins_by_category_and_without_gaps(store: Store) -> None:
     assert "stack" in frame and "gaps" not in frame
     assert (frame.iloc[:, 1:].sum(axis=1) == memory_by_tile(store.report())["total"]).all()
     assert "gaps" in memory.frame_of(store, at("gaps=on"))
+    notes = [memory.figure(store, at(search), "light").layout.annotations[0].text
+             for search in ("", "gaps=on")]  # fmt: skip
+    # a tile has 2,048 B; the fullest data are 474 B, and the fullest tile needs 1,040 B
+    assert notes == ["A tile has 2.0 kB, 4.3 times the fullest without gaps",
+                     "A tile has 2.0 kB, 2.0 times the fullest"]  # fmt: skip
 
 
 def test_axis_of_several_ipus_shows_where_each_begins(store: Store) -> None:
