@@ -106,16 +106,16 @@ def _fit(report: Report) -> Element:
     return components.headline(fit_sentence(found), fit_tone(found), more=more)
 
 
-def findings_frame(store: Store, chosen: Address) -> Frame:
-    """Give what was found; the words are written in the units that the reader chose."""
+def examined(store: Store, chosen: Address) -> tuple[Frame, Frame]:
+    """Return findings and unchecked rules; the words have the units that the reader chose."""
     report = store.report(chosen.report)
     name = f"insights {units.manner()}"
-    return store.derived(chosen.report, name, lambda: analysis.insights(report))
+    return store.derived(chosen.report, name, lambda: analysis.examination(report))
 
 
 def findings(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Show what was found, in a column about memory and one about time."""
-    frame = findings_frame(store, chosen)
+    frame, _ = examined(store, chosen)
     columns = [
         html.Div(_column(store, chosen, frame[frame["about"] == about], words))
         for about, words in ABOUT.items()
@@ -184,10 +184,7 @@ def _link(store: Store, chosen: Address, row: dict[str, Any]) -> Element:
 
 def unchecked(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Name the rules whose data was not recorded."""
-    report = store.report(chosen.report)
-    frame = store.derived(
-        chosen.report, "unchecked rules", lambda: analysis.unchecked_rules(report)
-    )
+    _, frame = examined(store, chosen)
     if not len(frame):
         return None
     rows = [
@@ -342,6 +339,6 @@ def register(app: Dash, store: Store) -> None:
     for tab, make in (("variables", variables), ("vertices", vertices), ("exchanges", exchanges)):
         tables.serve(app, store, PATH, f"insights-{tab}", _COLUMNS[tab], make)
         downloads.offer(app, f"insights-{tab}", make)
-    downloads.offer(app, "insights", findings_frame)
+    downloads.offer(app, "insights", lambda store, chosen: examined(store, chosen)[0])
     downloads.offer(app, "insights-histogram", lambda store, chosen: memory.memory_histogram(
         store.report(chosen.report)))  # fmt: skip

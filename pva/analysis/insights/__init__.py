@@ -63,31 +63,30 @@ def insights(report: Report) -> pd.DataFrame:
     `severity` is problem, cost or note (what saves less than 0.5 % is one); problems come first,
     then what could save most. What was not recorded is not looked at; `unchecked_rules` lists it.
     """
-    import pandas as pd
-
-    rows = []
-    for about, rule in _rules():
-        try:
-            found = rule(report)
-        except NotRecordedError:
-            continue
-        rows += [_row(rule.__name__, about, finding) for finding in found]
-    rows.sort(key=lambda row: (_ORDER[str(row["severity"])], -float(str(row["saving_share"]))))
-    return pd.DataFrame(rows, columns=list(_COLUMNS))
+    return examination(report)[0]
 
 
 def unchecked_rules(report: Report) -> pd.DataFrame:
     """Tell which rules of `insights` could not be checked, as the report lacks what they need."""
+    return examination(report)[1]
+
+
+def examination(report: Report) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Ask every rule once; return what `insights` and `unchecked_rules` do."""
     import pandas as pd
 
-    rows = []
+    rows, unchecked = [], []
     for about, rule in _rules():
         try:
-            rule(report)
+            rows += [_row(rule.__name__, about, finding) for finding in rule(report)]
         except NotRecordedError as error:
             text = " ".join((rule.__doc__ or "").split())
-            rows.append((rule.__name__, about, text, f"{error.found}; {error.wanted}"))
-    return pd.DataFrame(rows, columns=["rule", "about", "tells", "why"])
+            unchecked.append((rule.__name__, about, text, f"{error.found}; {error.wanted}"))
+    rows.sort(key=lambda row: (_ORDER[str(row["severity"])], -float(str(row["saving_share"]))))
+    return (
+        pd.DataFrame(rows, columns=list(_COLUMNS)),
+        pd.DataFrame(unchecked, columns=["rule", "about", "tells", "why"]),
+    )
 
 
 def _rules() -> Iterator[tuple[str, Rule]]:
