@@ -1,10 +1,15 @@
-"""Which laws of `pva.check` a report breaks: a mark on the pages whose figures they are about."""
+"""Which laws of `pva.check` a report breaks: a mark on the pages whose figures they are about.
+
+The laws of a large report take a second: they are checked when its first page has been shown.
+"""
 
 from __future__ import annotations
 
-from dash import Dash, html
+from typing import Any
 
-from dashboard import view
+from dash import Dash, Input, Output, State, dcc, html
+
+from dashboard import components, view
 from dashboard.address import Address
 from dashboard.components import Element
 from dashboard.figures.axes import shortened
@@ -13,7 +18,8 @@ from dashboard.store import Report, Store
 from dashboard.theme import Theme
 from pva.check import LAWS, Law, Violation
 
-PANEL = "broken-laws"
+PANEL, LATER = "broken-laws", "broken-laws-later"
+SOON = 1500  # milliseconds after a page was shown
 MOST_LISTED, LONGEST = 12, 160  # laws below the mark, letters of a place or a value
 # The beginnings of the tables and arrays whose figures a page shows; "" is all.
 SUBJECTS: dict[str, tuple[str, ...]] = {
@@ -58,6 +64,13 @@ def breaches(report: Report) -> list[tuple[Law, list[Violation]]]:
     return [(law, broken) for law, broken in pairs if broken]
 
 
+def mark_or_wait(store: Store, chosen: Address, theme: Theme) -> Element:
+    """Show the mark where the laws were checked before; else have the browser ask for it soon."""
+    if store.has_report(chosen.report) and not store.knows(chosen.report, PANEL):
+        return dcc.Interval(id=LATER, interval=SOON, max_intervals=1)
+    return mark(store, chosen, theme)
+
+
 def mark(store: Store, chosen: Address, theme: Theme) -> Element:
     """Say which laws the figures of this page break; nothing where all hold."""
     del theme
@@ -90,5 +103,16 @@ def _row(law: Law, broken: list[Violation]) -> Element:
 
 
 def register(app: Dash, store: Store) -> None:
-    """Add the callback of the mark."""
-    view.fill(app, store, PANEL, mark)
+    """Add the callbacks of the mark."""
+    view.fill(app, store, PANEL, mark_or_wait, keep=False)
+    later = components.or_fault(view.following(store, mark))
+
+    def asked_later(_: object, seen: dict[str, Any] | None) -> Any:
+        return view.or_empty(later(seen))
+
+    app.callback(
+        Output(PANEL, "children", allow_duplicate=True),
+        Input(LATER, "n_intervals"),
+        State({"view": PANEL}, "data"),
+        prevent_initial_call=True,
+    )(asked_later)

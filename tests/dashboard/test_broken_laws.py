@@ -60,3 +60,11 @@ def test_every_page_with_figures_has_room_for_the_mark(store: Store) -> None:
 def test_every_law_is_about_a_page_beside_those_that_show_all(law: Any) -> None:
     special = [path for path, tables in broken_laws.SUBJECTS.items() if "" not in tables]
     assert any(broken_laws.concerns(law, path) for path in special)
+
+
+def test_laws_are_checked_after_the_page_and_once(store: Store) -> None:
+    chosen = Address("/execution", "broken")
+    waiting = broken_laws.mark_or_wait(store, chosen, "light")
+    assert waiting.max_intervals == 1 and not words(waiting)
+    assert marked(store, "/execution", "broken")
+    assert "1 law is broken" in words(broken_laws.mark_or_wait(store, chosen, "light"))
