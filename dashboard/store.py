@@ -30,10 +30,11 @@ from pva.trace import openTrace
 Value = TypeVar("Value")
 
 KEPT_OPEN = 8
-# Of the files of all that is kept: what was read of a report takes some times its files. What is
+# Of the files of all that is kept: what was worked out of a report takes about as much. What is
 # looked at last is kept whatever its size.
-KEPT_BYTES = 80_000_000
-KEPT_ANSWERS = 160  # small results, which stay when their source is let go
+KEPT_BYTES = 200_000_000
+HELD_BYTES = 120_000_000  # of the columns of all reports, which can be read again
+KEPT_ANSWERS = 600  # small results, which stay when their source is let go
 JOIN = "+"
 MOST_JOINED = 64
 # Files that grow are read again when that took at most one part in SPARED of the time since.
@@ -55,6 +56,11 @@ class _Opened:
     locks: dict[str, threading.RLock] = field(default_factory=dict)
     cost: float = 0.0  # seconds that the most expensive took
     made: float = 0.0  # when it was done
+
+    @property
+    def report(self) -> Report | None:
+        """The report, where it was opened."""
+        return self.kept.get("report")  # type: ignore[return-value]
 
     def get(self, name: str, make: Callable[[], Value]) -> Value:
         """Give what is kept under a name, or make it."""
@@ -82,6 +88,7 @@ class Store:
         self._joined: list[str] = []
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
         self._answers: OrderedDict[Hashable, object] = OrderedDict()
+        self._making: dict[Hashable, threading.RLock] = {}
         self._lock = threading.RLock()
         self.scan()
         alone = [key for key, path in self._paths.items() if isfile(path)]
@@ -230,6 +237,10 @@ class Store:
         """Give what was worked out of a source under this name, or work it out and keep it."""
         return self._current(key).get(f"of {name}", make)
 
+    def knows(self, key: str, name: str) -> bool:
+        """Tell whether `derived` has what is under this name and need not make it."""
+        return f"of {name}" in self._current(key).kept
+
     def continued(self, key: str, name: str, make: Callable[[Value | None], Value]) -> Value:
         """Give what was worked out of a source as `derived` does.
 
@@ -251,15 +262,33 @@ class Store:
         kept, and what is kept stays when the source is let go.
         """
         with self._lock:
-            if entry in self._answers:
-                self._answers.move_to_end(entry)
-                return self._answers[entry]  # type: ignore[return-value]
-        made = make()
-        with self._lock:
-            self._answers[entry] = made
-            while len(self._answers) > KEPT_ANSWERS:
-                self._answers.popitem(last=False)
-        return made
+            making = self._making.setdefault(entry, threading.RLock())
+        with making:  # who asks for the same waits, and takes what was made
+            with self._lock:
+                if entry in self._answers:
+                    self._answers.move_to_end(entry)
+                    return self._answers[entry]  # type: ignore[return-value]
+            try:
+                made = make()
+            finally:
+                with self._lock:
+                    self._making.pop(entry, None)
+            with self._lock:
+                self._answers[entry] = made
+                while len(self._answers) > KEPT_ANSWERS:
+                    self._answers.popitem(last=False)
+                self._let_go()
+            return made
+
+    def _let_go(self) -> None:
+        """Let go of columns until few are held, first of what was looked at longest ago."""
+        rooms = [one.report.dataset.room for one in self._opened.values() if one.report]
+        over = sum(room.held for room in rooms) - HELD_BYTES
+        for room in rooms:
+            held = room.held
+            if over > 0:
+                room.let_go(held - over)
+                over -= held - room.held
 
     def stamp(self, key: str = "") -> Stamp:
         """Give what changes when a file of the source does: names, sizes and times."""

@@ -82,10 +82,22 @@ class Room:
         if amount + self._taken > self.limit:
             wanted = f"at most {self.limit - self._taken:.0f} more in a file of this size"
             raise DamagedFileError(self._file, f"{amount} bytes", wanted, place=place)
+        self.let_go(int(self.limit) - amount - self._taken)
+
+    @property
+    def held(self) -> int:
+        """Count the bytes that are held and can be let go of."""
+        return sum(known.bytes for known in self._places())
+
+    def let_go(self, most: int) -> None:
+        """Let go of what is held, the oldest where most is held, until it is `most` bytes."""
         with self._lock:
-            held = [known for reference in self._held if (known := reference()) is not None]
-            while held and sum(known.bytes for known in held) + amount + self._taken > self.limit:
+            held = self._places()
+            while any(held) and sum(known.bytes for known in held) > most:
                 max(held, key=lambda known: known.bytes).drop_oldest()
+
+    def _places(self) -> list[Held]:
+        return [known for reference in self._held if (known := reference()) is not None]
 
 
 class Spending:

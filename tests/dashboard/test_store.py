@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -49,6 +52,52 @@ def test_large_reports_are_let_go_for_the_one_looked_at(
     second = store.report("b")
     assert store.report("b") is second
     assert store.report("a") is not first
+
+
+def test_columns_of_what_was_looked_at_longest_ago_are_let_go_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store([write_report(tmp_path / name) for name in "ab"])
+    rooms = []
+    for key in "ab":
+        data = store.report(key).dataset
+        rooms.append(data.room)
+        for table in data.tables:
+            data.table(table)
+    held = rooms[1].held
+    monkeypatch.setattr(module, "HELD_BYTES", held)
+    store.answer("any", lambda: 1)
+    assert (rooms[0].held, rooms[1].held) == (0, held)
+    monkeypatch.setattr(module, "HELD_BYTES", 0)
+    store.answer("another", lambda: 1)
+    assert rooms[1].held == 0
+    assert len(store.report("b").dataset.table("steps")["program"])  # is read again
+
+
+def test_what_two_ask_for_at_once_is_made_once(tmp_path: Path) -> None:
+    store, made = Store([write_report(tmp_path / "a")]), []
+
+    def make() -> int:
+        made.append(threading.get_ident())
+        time.sleep(0.2)
+        return 7
+
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: store.answer("slow", make), range(4)))
+    assert (answers, len(made)) == ([7] * 4, 1)
+
+
+def test_what_could_not_be_made_is_made_by_the_next_who_asks(tmp_path: Path) -> None:
+    store, failures = Store([write_report(tmp_path / "a")]), [PvaError("x", "y", "z")]
+
+    def make() -> int:
+        if failures:
+            raise failures.pop()
+        return 7
+
+    with pytest.raises(PvaError):
+        store.answer("fails", make)
+    assert store.answer("fails", make) == 7
 
 
 def test_directory_of_reports_gives_each(tmp_path: Path) -> None:
