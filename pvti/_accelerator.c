@@ -16,7 +16,7 @@
 #error "records are little-endian"
 #endif
 
-#define INTERFACE 3                         /* as in core.py */
+#define INTERFACE 4                         /* as in core.py */
 #define LABEL_BITS 28                       /* as in schema.py */
 #define OVERLAPPING (1u << LABEL_BITS)
 #define CHUNK_RECORDS 65536
@@ -35,7 +35,7 @@ typedef struct {
     Open *open;
     Record *records;
     Py_ssize_t opened, open_room, recorded, record_room;
-    PyObject *long_events;
+    PyObject *chunks, *long_events;
     int64_t due;                            /* an end after this calls `hurry` */
 } Spans;
 
@@ -120,7 +120,8 @@ static int record(Spans *self, uint32_t label, int64_t begin, int64_t end)
 static PyObject *spans_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     Spans *self = (Spans *)type->tp_alloc(type, 0);
-    if (self != NULL && (self->long_events = PyList_New(0)) == NULL)
+    if (self != NULL && ((self->chunks = PyList_New(0)) == NULL ||
+                         (self->long_events = PyList_New(0)) == NULL))
         Py_CLEAR(self);
     if (self != NULL)
         self->due = INT64_MAX;
@@ -131,6 +132,7 @@ static void spans_dealloc(Spans *self)
 {
     PyMem_Free(self->open);
     PyMem_Free(self->records);
+    Py_XDECREF(self->chunks);
     Py_XDECREF(self->long_events);
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
@@ -221,39 +223,56 @@ static PyObject *chunk_of(const Record *records, Py_ssize_t count)
                          (const char *)records, count * (Py_ssize_t)sizeof(Record));
 }
 
-static PyObject *spans_take(Spans *self, PyObject *unused)
+/* Add a chunk of records to the list. */
+static int add_chunk(PyObject *chunks, const Record *records, Py_ssize_t count)
 {
-    PyObject *none = PyList_New(0), *chunks = PyList_New(0);
-    if (none == NULL || chunks == NULL) {
-        Py_XDECREF(none);
-        Py_XDECREF(chunks);
-        return NULL;
-    }
+    PyObject *chunk = chunk_of(records, count);
+    int failed = chunk == NULL || PyList_Append(chunks, chunk) < 0;
+    Py_XDECREF(chunk);
+    return failed ? -1 : 0;
+}
+
+/* Put back records that found no memory as chunks, before those recorded meanwhile. */
+static int put_back(Spans *self, const Record *records, Py_ssize_t count)
+{
+    while (self->record_room - self->recorded < count)
+        if (grow((void **)&self->records, &self->record_room, sizeof(Record)) < 0)
+            return -1;
+    memmove(self->records + count, self->records, self->recorded * sizeof(Record));
+    memcpy(self->records, records, count * sizeof(Record));
+    self->recorded += count;
+    return 0;
+}
+
+static PyObject *spans_pack(Spans *self, PyObject *unused)
+{
     /* Taken off before more is allocated: to allocate may run code, which may record. */
     Record *records = self->records;
-    Py_ssize_t count = self->recorded, room = self->record_room;
-    PyObject *long_events = self->long_events;
+    Py_ssize_t count = self->recorded, room = self->record_room, first = 0;
+    int failed = 0;
     self->records = NULL;
     self->recorded = self->record_room = 0;
-    self->long_events = none;
-    for (Py_ssize_t first = 0; first < count && chunks != NULL; first += CHUNK_RECORDS) {
+    Py_INCREF(self);
+    while (first < count && !failed) {
         Py_ssize_t some = count - first < CHUNK_RECORDS ? count - first : CHUNK_RECORDS;
-        PyObject *chunk = chunk_of(records + first, some);
-        if (chunk == NULL || PyList_Append(chunks, chunk) < 0)
-            Py_CLEAR(chunks);
-        Py_XDECREF(chunk);
+        failed = add_chunk(self->chunks, records + first, some) < 0;
+        first += failed ? 0 : some;
     }
-    if (self->records == NULL && room <= KEPT_RECORDS) {
+    if (self->records == NULL && (failed || room <= KEPT_RECORDS)) {
+        if (failed)
+            memmove(records, records + first, (count - first) * sizeof(Record));
         self->records = records;
+        self->recorded = count - first;
         self->record_room = room;
     } else {
+        if (failed)
+            put_back(self, records + first, count - first);
         PyMem_Free(records);
     }
-    if (chunks == NULL) {
-        Py_DECREF(long_events);
+    Py_DECREF(self);
+    if (failed)
         return NULL;
-    }
-    return Py_BuildValue("NN", chunks, long_events);
+    Py_RETURN_NONE;
 }
 
 static PyMethodDef spans_methods[] = {
@@ -261,12 +280,14 @@ static PyMethodDef spans_methods[] = {
     {"end", (PyCFunction)spans_end, METH_VARARGS, "End the innermost span of this key (and begin)."},
     {"drop", (PyCFunction)spans_drop, METH_VARARGS, "Take what is open off the list."},
     {"spans", (PyCFunction)spans_spans, METH_NOARGS, "Copy what is open."},
-    {"take", (PyCFunction)spans_take, METH_NOARGS, "Take what has ended."},
+    {"pack", (PyCFunction)spans_pack, METH_NOARGS, "Move what has ended to the lists."},
     {NULL},
 };
 
 static PyMemberDef spans_members[] = {
     {"due", T_LONGLONG, offsetof(Spans, due), 0, NULL},
+    {"chunks", T_OBJECT_EX, offsetof(Spans, chunks), READONLY, NULL},
+    {"long_events", T_OBJECT_EX, offsetof(Spans, long_events), READONLY, NULL},
     {NULL},
 };
 

@@ -1,21 +1,20 @@
 """What is recorded and not yet in the file: rows that every file needs, and tracks.
 
 Threads append to lists of their own and draw numbers from counters. The interpreter does both
-atomically, so that no event waits for a lock and no lock can outlive a fork. Whoever packs what has
-ended holds a lock of that track; a thread that finds its own held leaves that to the other.
+atomically, so that no event waits for a lock and no lock can outlive a fork. What is recorded stays
+with its track until it is in the file, so that nothing is lost where a commit is cut short.
 """
 
 from __future__ import annotations
 
 import itertools
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from pvti.core import Spans
 from pvti.schema import LABEL_MASK, OVERLAPPING, Cell
-from pvti.spans import LongEvent, writable
+from pvti.spans import writable
 
 # Rows that each file of the process holds: tables that grow and never shrink.
 # A writer keeps its own place in each.
@@ -29,7 +28,6 @@ catalogue: dict[str, list[tuple[Cell, ...]]] = {
 next_number = {table: itertools.count(1).__next__ for table in catalogue}
 
 HURRY_NANOSECONDS = 100_000_000  # without the writer, then a thread packs what it has itself
-TAKING_SECONDS = 0.5  # how long the writer waits for a thread that does
 
 LABEL_BYTES = 250  # about what a label takes in memory beside its text
 OTHER_LABELS = "(labels that found no room)"
@@ -106,7 +104,7 @@ class Track(Spans):
 
     __slots__ = (
         "number", "tid", "name", "rows", "siblings", "unmatched_ends", "retired",
-        "_chunks", "_long", "_taking", "_help",
+        "_help",
     )  # fmt: skip
 
     def __init__(
@@ -121,37 +119,13 @@ class Track(Spans):
         self.unmatched_ends = 0
         self.retired = False  # the thread is gone: its identifier belongs to another now
         siblings.append(self)
-        self._chunks: list[Chunk] = []
-        self._long: list[LongEvent] = []
-        self._taking = threading.Lock()  # the owner and the writer
         self._help = help
 
     def hurry(self, now: int) -> None:
         """Do the writer's part, which did not come: where many threads compute it has few turns."""
         self.due = now + HURRY_NANOSECONDS
-        if self._taking.acquire(blocking=False):
-            try:
-                self._pack()
-            finally:
-                self._taking.release()
+        self.pack()
         self._help()
-
-    def take_ended(self) -> tuple[list[Chunk], list[LongEvent]]:
-        """Take all that has ended; nothing while the owner packs it and does not get on."""
-        if not self._taking.acquire(timeout=TAKING_SECONDS):
-            return [], []
-        try:
-            self._pack()
-            chunks, long = self._chunks, self._long
-            self._chunks, self._long = [], []
-        finally:
-            self._taking.release()
-        return chunks, long
-
-    def _pack(self) -> None:
-        chunks, long = self.take()
-        self._long += long
-        self._chunks += (Chunk(*chunk) for chunk in chunks)
 
     def finish(self, key: int, end: int, metadata: Any = None, count: bool = False) -> bool:
         """End the innermost span of this key, of this track or else of another of the thread.

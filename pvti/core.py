@@ -16,7 +16,7 @@ else:
             raise ImportError
         from pvti._accelerator import INTERFACE, Channel, Span, Spans, checksums
 
-        if INTERFACE != 3:  # built from the source of another version
+        if INTERFACE != 4:  # built from the source of another version
             raise ImportError
         accelerated = True
     except ImportError:

@@ -17,6 +17,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
+from operator import call
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
@@ -25,7 +27,7 @@ from pvti.buffers import HURRY_NANOSECONDS, Track, Unstarted
 from pvti.options import RING, Options
 from pvti.place import Place
 from pvti.schema import TASK_TID
-from pvti.spans import raise_if_signalled, take_losses, warn, writable
+from pvti.spans import forget_losses, move_losses, raise_if_signalled, warn, writable
 from pvti.tasks import ThreadBuffers
 
 if TYPE_CHECKING:
@@ -145,13 +147,17 @@ class Recorder:
         """Commit from a thread that records, when the writer could not for too long."""
         if self.over or time.monotonic() - self._last_commit < LATE_SECONDS:
             return
-        # While another thread commits, waiting lets it go on.
-        if (lock := _lock).acquire(timeout=HELP_SECONDS):
-            try:
-                if time.monotonic() - self._last_commit > COMMIT_SECONDS:
-                    self._commit(patience=0)
-            finally:
-                lock.release()
+        acquired: list[bool] = []
+        acquire, release = partial(_lock.acquire, timeout=HELP_SECONDS), _lock.release
+        try:
+            # While another thread commits, waiting lets it go on. The answer is kept in one step: a
+            # signal handler that raises must not leave the lock behind.
+            acquired.extend(map(call, (acquire,)))
+            if acquired[0] and time.monotonic() - self._last_commit > COMMIT_SECONDS:
+                self._commit(patience=0)
+        finally:
+            if acquired and acquired[0]:
+                release()
 
     def _commit(self, *, asked: bool = False, patience: float = PATIENCE_SECONDS) -> None:
         """Commit what there is; for the last time when the trace is over, and close the file."""
@@ -178,8 +184,8 @@ class Recorder:
         if self._was_busy:
             self._give_up(f"a reader kept the file for {CLOSING_SECONDS:.0f} s")
         else:
-            file.close()
             self._file = None
+            file.close()
 
     def _write_taken(self, file: TraceFile | Ring, asked: bool, patience: float) -> None:
         from pvti.writer import take
@@ -189,14 +195,15 @@ class Recorder:
         # Before anything is taken: a thread that is gone by then records no more, and what it left
         # open another may end.
         gone = {track.number for track in tracks if track.retired and not track.spans()}
+        if tracks:
+            move_losses(tracks[0].rows, now)
         taken = [take(track, now) for track in tracks]
-        if taken and (lost := take_losses())[0]:
-            taken[0].rows.append(("lost_events", (now, *lost)))
         if self.over or asked or self._is_due(taken, file.opened):
             progress = self._progress(tracks)
             self._was_busy = True  # unless it comes to its end: a signal handler may raise
             self._was_busy = not file.write(taken, progress, patience)
-            self._forget(gone)
+            if not self._was_busy:
+                self._forget(gone)
             self._last_commit = time.monotonic()
             if asked:
                 file.dump(progress)
@@ -230,9 +237,9 @@ class Recorder:
         """Record nothing more."""
         with _lock:  # not while it starts
             if not self.over:
-                channel.send_to(None)
                 self.over = True
                 self._stop.set()
+                channel.send_to(None)
 
     def _give_up(self, reason: str) -> None:
         """Record nothing more; what was committed stays."""
@@ -287,7 +294,7 @@ def start(options: Options) -> Recorder:
             _hook()
             closeTrace()  # one that is over may have its last commit before it
             channel.choose(options.channels)
-            take_losses()  # of the trace before
+            forget_losses()  # of the trace before
             recorder = _current = Recorder(options)
             recorder.listen()
         return recorder
@@ -376,7 +383,7 @@ def _after_in_child() -> None:
     if parents is not None:
         runs = not parents.over
         parents.abandon()
-        take_losses()
+        forget_losses()
         if runs:
             _current = Recorder(parents.options)
             _current.listen()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from itertools import chain
 from types import TracebackType
 from typing import NamedTuple
 
 from pvti.buffers import Track
+from pvti.spans import do_at_once
 from pvti.writer import Open, Process, Progress, Taken, TraceFile, remember
 
 BYTES_LIMIT = 64 << 20  # of records and rows: four million events
@@ -45,12 +48,16 @@ class Ring:
 
     def write(self, taken: list[Taken], progress: Progress, patience: float) -> bool:
         """Keep what was taken; write a file when this is the last, and there is something new."""
-        kept = [part for part in taken if part.chunks or part.rows]
+        kept = [part._replace(removal=()) for part in taken if part.chunks or part.rows]
         batch = Batch(progress.last_ns, sum(map(_size, kept)), kept)
-        self._batches.append(batch)
-        self._bytes += batch.bytes
+        do_at_once(
+            partial(self._batches.append, batch),
+            partial(setattr, self, "_bytes", self._bytes + batch.bytes),
+            partial(setattr, self, "_changed", self._changed or bool(kept)),
+            *chain.from_iterable(part.removal for part in taken),
+        )
         for part in taken:
-            self._changed |= remember(self.opened, part) or part in kept
+            self._changed |= remember(self.opened, part)
             self._tracks[part.track.number] = part.track
         self._tracks = {number: self._tracks[number] for number in self.opened}
         if progress.finished and self._changed:
@@ -65,8 +72,11 @@ class Ring:
         file = TraceFile(path, self._process)
         try:
             file.write(self._content(), progress._replace(finished=1), PATIENCE_SECONDS)
-        finally:
+        except BaseException:
             file.close()
+            os.unlink(path)  # it holds nothing
+            raise
+        file.close()
         self._changed = False
         return path
 
@@ -78,7 +88,8 @@ class Ring:
         horizon = now - self._seconds * 1e9
         batches = self._batches
         while batches and (batches[0].time_ns < horizon or self._bytes > BYTES_LIMIT):
-            self._bytes -= batches.popleft().bytes
+            left = self._bytes - batches[0].bytes
+            do_at_once(batches.popleft, partial(setattr, self, "_bytes", left))
 
     def _content(self) -> list[Taken]:
         """Join the batches of each track, and add what is open now."""

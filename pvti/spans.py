@@ -9,8 +9,10 @@ import contextlib
 import sys
 import zlib
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterable
-from operator import sub
+from functools import partial
+from operator import call, sub
 from time import perf_counter_ns
 from typing import Any
 
@@ -50,18 +52,21 @@ class Channel:
 class Spans:
     """What is open and what has ended in one thread or task; the writer takes what has ended.
 
-    A key is a label's number. Only the owner begins and ends; the writer may take at any moment,
-    and others may drop, since each list is changed by one call of the interpreter, which no other
-    thread comes between.
+    A key is a label's number. Only the owner begins and ends; the owner and the writer may pack at
+    any moment, and others may drop, since each list is changed by one call of the interpreter,
+    which no other thread comes between.
     An end after `due` calls `hurry`: the writer did not come.
     """
 
-    __slots__ = ("open", "words", "due")
+    __slots__ = ("open", "words", "due", "chunks", "long_events", "_packings")
 
     def __init__(self) -> None:
         self.open: list[tuple[int, int]] = []  # key and begin, the innermost last
         self.words: list[int] = []  # three a record: begin, end, kind << 28 | label
         self.due = NEVER_DUE
+        self.chunks: list[Packed] = []
+        self.long_events: list[LongEvent] = []  # those whose duration takes more than 32 bits
+        self._packings = [0]  # how often words have been packed
 
     def push(self, key: int, begin: int) -> None:
         """Begin a span."""
@@ -95,16 +100,30 @@ class Spans:
         """Copy what is open."""
         return self.open.copy()
 
-    def take(self) -> tuple[list[Packed], list[LongEvent]]:
-        """Take what has ended: chunks, and events whose duration takes more than 32 bits."""
-        count = len(self.words)
-        words = self.words[:count]
-        del self.words[:count]
+    def pack(self) -> None:
+        """Move what has ended to `chunks` and `long_events`."""
+        packing = self._packings[0]
+        words = self.words.copy()
         chunks: list[Packed] = []
         long: list[LongEvent] = []
-        for first in range(0, count, 3 * CHUNK_RECORDS):
+        for first in range(0, len(words), 3 * CHUNK_RECORDS):
             _pack(words[first : first + 3 * CHUNK_RECORDS], chunks, long)
-        return chunks, long
+        with contextlib.suppress(ValueError):  # others have packed them meanwhile
+            do_at_once(
+                partial(self._packings.index, packing),
+                partial(self.words.__delitem__, slice(len(words))),
+                partial(self._packings.__setitem__, 0, packing + 1),
+                partial(self.chunks.extend, chunks),
+                partial(self.long_events.extend, long),
+            )
+
+
+def do_at_once(*steps: Callable[[], object]) -> None:
+    """Do calls of the interpreter's own, one after the other, until one raises.
+
+    No signal handler comes between two of them, as all is one call of the interpreter.
+    """
+    deque(map(call, steps), 0)
 
 
 def checksums(all_data: Iterable[bytes]) -> list[int]:
@@ -279,12 +298,17 @@ def lost(error: Exception) -> None:
         warn(f"an event was lost: {reason}")
 
 
-def take_losses() -> tuple[int, str]:
-    """Take how many events were lost, and why the first was."""
+def move_losses(rows: list[Any], now: int) -> None:
+    """Add a row of how many events were lost, and why the first was, and count anew."""
     count = len(_losses)
-    first = _losses[0] if count else ""
-    del _losses[:count]
-    return count, first
+    if count:
+        row = ("lost_events", (now, count, _losses[0]))
+        do_at_once(partial(rows.append, row), partial(_losses.__delitem__, slice(count)))
+
+
+def forget_losses() -> None:
+    """Count lost events anew."""
+    _losses.clear()
 
 
 def raise_if_signalled(error: Exception) -> None:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from pvti.buffers import HURRY_NANOSECONDS, Chunk, Row, Track, catalogue
 from pvti.core import checksums
 from pvti.schema import COLUMNS, WRITER_PRAGMAS, Cell, create_statements, insert_statement
+from pvti.spans import do_at_once
 
 BUSY_SECONDS = 0.002  # between two attempts while a reader has the file
 FAULTS = (sqlite3.Error, OSError, MemoryError, OverflowError, ValueError, TypeError)
@@ -45,26 +46,35 @@ class Progress(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What was taken from one track for one commit."""
+    """What one commit takes from one track, and how to remove it there once it is made."""
 
     track: Track
     chunks: list[Chunk]
     rows: list[Row]
     open: Open
+    removal: tuple[Callable[[], object], ...] = ()
 
 
 def take(track: Track, now: int) -> Taken:
-    """Take all that has ended and copy what is open, without stopping the thread.
+    """Copy all that has ended and what is open, without stopping the thread.
 
     What ends in between is in neither: the next commit has it.
     """
     track.due = now + HURRY_NANOSECONDS
-    chunks, long = track.take_ended()
-    count = len(track.rows)
-    rows = track.rows[:count]
-    del track.rows[:count]
+    track.pack()
+    chunks = [Chunk(*chunk) for chunk in track.chunks.copy()]
+    long, rows = track.long_events.copy(), track.rows.copy()
+    removal = tuple(
+        partial(of_track.__delitem__, slice(len(taken)))
+        for of_track, taken in (
+            (track.chunks, chunks),
+            (track.long_events, long),
+            (track.rows, rows),
+        )
+        if taken
+    )
     rows += (("long_events", (track.number, *event)) for event in long)
-    return Taken(track, chunks, rows, track.spans())
+    return Taken(track, chunks, rows, track.spans(), removal)
 
 
 def remember(opened: dict[int, Open], part: Taken) -> bool:
@@ -86,11 +96,10 @@ class TraceFile:
         self._places = dict.fromkeys(catalogue, 0)
         self._threads: set[int] = set()
         self._maker = os.getpid()
-        self.waiting: Rows = {}  # taken from the threads, not yet committed
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         try:
             self._connection = _create(path, process)
-        except FAULTS:
+        except BaseException:
             os.unlink(path)  # what cannot be opened is no trace
             raise
         self._identity = _identity(path)
@@ -98,20 +107,30 @@ class TraceFile:
     def write(self, taken: list[Taken], progress: Progress, patience: float) -> bool:
         """Commit what was taken.
 
-        False when a reader had the file for `patience` seconds: the rows wait for the next call.
+        False when a reader had the file for `patience` seconds: the next call takes it along.
         Raises sqlite3.Error when the file cannot be written, OSError when it is gone.
         """
-        self._add_new_rows()
+        new = [part for part in taken if self._is_new(part)]
+        rows = self._rows(taken, new)
+        places = {table: place + len(rows[table]) for table, place in self._places.items()}
+        opened = self.opened.copy()
         for part in taken:
-            self._add(part)
-        self._add_chunks(taken)
+            remember(opened, part)
         self._check_place()
         try:
             # A script and `commit` are one turn of the interpreter's lock, not one for each step.
             begin = partial(self._connection.executescript, BEGIN.format(*progress))
             self._until_free(begin, patience)
-            self._insert(taken)
-            self._until_free(self._connection.commit, patience)
+            self._insert(rows, taken)
+            commit = partial(
+                do_at_once,
+                self._connection.commit,
+                partial(self._places.update, places),
+                partial(self._threads.update, [part.track.number for part in new]),
+                partial(setattr, self, "opened", opened),
+                *chain.from_iterable(part.removal for part in taken),
+            )
+            self._until_free(commit, patience)
         except BaseException as error:
             # A child's rollback would take the parent's journal away.
             if self._connection.in_transaction and os.getpid() == self._maker:
@@ -119,9 +138,6 @@ class TraceFile:
             if _is_busy(error):
                 return False
             raise
-        self.waiting = {}
-        for part in taken:
-            remember(self.opened, part)
         return True
 
     def dump(self, progress: Progress) -> None:
@@ -131,35 +147,27 @@ class TraceFile:
         """Let go of the file."""
         self._connection.close()
 
-    def _add_new_rows(self) -> None:
-        for table, place in self._places.items():
-            new = catalogue[table][place:]
-            self._places[table] = place + len(new)
-            self.waiting.setdefault(table, []).extend(new)
+    def _is_new(self, part: Taken) -> bool:
+        is_known = part.track.number in self._threads
+        return not is_known and bool(part.chunks or part.rows or part.open)
+
+    def _rows(self, taken: list[Taken], new: list[Taken]) -> Rows:
+        """List the rows that the file does not have, by table; `new` are of new threads."""
+        rows: Rows = {table: catalogue[table][place:] for table, place in self._places.items()}
+        rows["threads"] = [
+            (part.track.number, PROCESS, part.track.tid, part.track.name) for part in new
+        ]
+        for table, row in chain.from_iterable(part.rows for part in taken):
+            rows.setdefault(table, []).append(row)
+        rows["event_chunks"] = _chunk_rows(taken)
+        return rows
 
     def _check_place(self) -> None:
         """Raise OSError when the file was removed or replaced: SQLite would write into nothing."""
         if self._identity != _identity(self.path):
             raise FileNotFoundError(errno.ENOENT, "the file was replaced", self.path)
 
-    def _add(self, part: Taken) -> None:
-        rows, track = self.waiting, part.track
-        if track.number not in self._threads and (part.chunks or part.rows or part.open):
-            self._threads.add(track.number)
-            row = (track.number, PROCESS, track.tid, track.name)
-            rows.setdefault("threads", []).append(row)
-        for table, other in part.rows:
-            rows.setdefault(table, []).append(other)
-
-    def _add_chunks(self, taken: list[Taken]) -> None:
-        threads = [part.track.number for part in taken for _ in part.chunks]
-        chunks = [chunk for part in taken for chunk in part.chunks]
-        sums = checksums([chunk.data for chunk in chunks])
-        rows = self.waiting.setdefault("event_chunks", [])
-        for thread, chunk, crc in zip(threads, chunks, sums, strict=True):
-            rows.append((None, thread, *chunk[:3], crc, chunk.data))
-
-    def _insert(self, taken: list[Taken]) -> None:
+    def _insert(self, rows: Rows, taken: list[Taken]) -> None:
         closed: list[int] = []
         opened: list[tuple[Cell, ...]] = []
         for part in taken:
@@ -173,8 +181,8 @@ class TraceFile:
             values = closed[first : first + VALUES_A_STATEMENT - 1]
             some = " OR ".join(["(thread = ? AND position >= ?)"] * (len(values) // 2))
             self._connection.execute(f"DELETE FROM open_spans WHERE {some}", values)
-        for table, rows in (*self.waiting.items(), ("open_spans", opened)):
-            self._insert_rows(table, rows)
+        for table, some_rows in (*rows.items(), ("open_spans", opened)):
+            self._insert_rows(table, some_rows)
 
     def _insert_rows(self, table: str, rows: list[tuple[Cell, ...]]) -> None:
         """Insert many rows a statement: in each all other threads have a turn, several times."""
@@ -218,10 +226,20 @@ def _create(path: str, process: Process) -> sqlite3.Connection:
         row = (PROCESS, *process, process.clock_ns, 0, 0)
         connection.execute(insert_statement("processes"), row)
         connection.execute("COMMIT")
-    except sqlite3.Error:
+    except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _chunk_rows(taken: list[Taken]) -> list[tuple[Cell, ...]]:
+    threads = [part.track.number for part in taken for _ in part.chunks]
+    chunks = [chunk for part in taken for chunk in part.chunks]
+    sums = checksums([chunk.data for chunk in chunks])
+    return [
+        (None, thread, *chunk[:3], crc, chunk.data)
+        for thread, chunk, crc in zip(threads, chunks, sums, strict=True)
+    ]
 
 
 def _identity(path: str) -> tuple[int, int]:

@@ -72,8 +72,9 @@ def test_a_chunk_ends_with_the_last_end_whatever_was_recorded_last(module: Any) 
     events.push(2, 20)
     assert events.end(2, 90) == 20  # of a finalizer, after the clock of the other was read
     assert events.end(1, 50) == 10
-    ((chunk,), long) = events.take()
-    assert (chunk[:3], long) == ((2, 10, 90), [])
+    events.pack()
+    (chunk,) = events.chunks
+    assert (chunk[:3], events.long_events) == ((2, 10, 90), [])
 
 
 def test_an_event_takes_sixteen_bytes_in_its_chunk_and_seventeen_in_the_file(
@@ -102,12 +103,11 @@ def test_a_thread_that_the_writer_leaves_waiting_packs_what_has_ended() -> None:
         track.push(label, begin)
         track.end(label, begin + duration)
         track.hurry(now=begin + duration)
-    assert track.take() == ([], [])
-    chunks, long = track.take_ended()
     packed = [struct.pack("<QII", *record) for record in records]
     expected = [(1, 10, 30, packed[0]), (1, 40, 42, packed[1])]
-    assert ([tuple(chunk) for chunk in chunks], long) == (expected, [])
-    assert track.take_ended() == ([], [])
+    assert (track.chunks, track.long_events) == (expected, [])
+    track.pack()
+    assert track.chunks == expected
 
 
 def test_checksums_are_those_of_zlib_whatever_the_length() -> None:
@@ -132,17 +132,21 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     assert int(run(body, tmp_path, None)[0]) / 1024 < 120
 
 
-def test_what_a_thread_is_just_packing_is_left_to_the_next_commit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(buffers, "TAKING_SECONDS", 0.01)
-    track = buffers.Track(1, 1, "", [], help=lambda: None)
-    track.push(5, 10)
-    track.end(5, 30)
-    with track._taking:
-        track.hurry(now=30)  # as of a finalizer that runs meanwhile
-        assert track.take_ended() == ([], [])
-    assert [chunk.records for chunk in track.take_ended()[0]] == [1]
+def test_what_two_pack_at_once_is_packed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    events, pack = spans.Spans(), spans._pack
+    for number in range(3):
+        events.push(5, number)
+        events.end(5, number + 10)
+
+    def pack_while_another_does(*arguments: Any) -> None:
+        monkeypatch.setattr(spans, "_pack", pack)
+        events.pack()
+        pack(*arguments)
+
+    monkeypatch.setattr(spans, "_pack", pack_while_another_does)
+    events.pack()
+    assert [chunk[0] for chunk in events.chunks] == [3]
+    assert events.words == []
 
 
 def test_threads_that_record_at_once_lose_and_tear_nothing(
