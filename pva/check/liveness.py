@@ -50,10 +50,13 @@ def live_bytes_are_those_of_the_variables(data: Dataset) -> Iterator[Violation]:
 
 @LAWS.needing("liveness", "liveness_steps")
 def peak_is_the_largest_step(data: Dataset) -> Iterator[Violation]:
-    """The most that is live is what is live at some step."""
+    """The most that is live is what is live at some step; other writers may cut steps."""
     found = data.value("liveness", "max_bytes")
     largest = data.column("liveness_steps", "bytes").max(initial=0)
-    yield from equal(found, largest, "max_bytes")
+    if data.foreign:
+        yield from at_most(largest, found, "bytes of the largest liveness step", why="at most")
+    else:
+        yield from equal(found, largest, "max_bytes")
 
 
 @LAWS.needing("liveness_bytes_by_ipu", "liveness_steps")

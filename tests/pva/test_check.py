@@ -202,3 +202,11 @@ def test_no_tile_receives_more_than_all_tiles_send() -> None:
     found = check(small_report(**changed_array("exchange_bytes_received", (0, 9), sent + 1)))
     (breach,) = [v for v in found if v.law == "bytes_sent_are_received"]
     assert (breach.place, breach.found) == ("bytes received, exchange, tile 0, 9", str(sent + 1))
+
+
+@pytest.mark.parametrize(("most", "broken"), [(201, []), (199, ["peak_is_the_largest_step"])])
+def test_steps_that_another_writer_cut_may_lack_the_peak(most: int, broken: list[str]) -> None:
+    data = small_report(**changed("liveness", "max_bytes", 0, most))  # the largest step has 200 B
+    assert data.column("liveness_steps", "bytes").max() == 200
+    data.foreign = True
+    assert [violation.law for violation in check(data)] == broken
