@@ -29,6 +29,7 @@ from pva.trace import openTrace
 
 Value = TypeVar("Value")
 
+MOST_LETTERS = 2000  # of a name or another text of a report or trace that pages show
 KEPT_OPEN = 8
 # Of the files of all that is kept: what was worked out of a report takes about as much. What is
 # looked at last is kept whatever its size.
@@ -204,7 +205,7 @@ class Store:
     def report_anew(self, key: str = "") -> Report:
         """Open a report that is not kept, with what is read of it; raises PvaError."""
         self._files(key)
-        return openReport(str(self.path(key)))
+        return openReport(str(self.path(key)), longest=MOST_LETTERS)
 
     def has_trace(self, key: str = "") -> bool:
         """Tell whether a source has a host trace; raises PvaError."""
@@ -223,7 +224,7 @@ class Store:
             path = self._paths[part]
             files = sources.traces_in(path) if path.is_dir() else [path]
             paths += map(str, _of_last_run(files) if len(files) > 1 else files)
-        return openTrace(list(dict.fromkeys(paths)), align=align)
+        return openTrace(list(dict.fromkeys(paths)), align=align, longest=MOST_LETTERS)
 
     def traces(self, key: str = "") -> list[str]:
         """Name sources that have traces and can be joined to this one; raises NotFoundError."""

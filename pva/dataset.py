@@ -36,7 +36,7 @@ class Dataset:
     def __init__(self, source: Source, name: str = "report") -> None:
         self.name = name
         self.foreign = False  # told by another writer, whose documents leave things out
-        self._source = source
+        self.source = source
         self.room = source.room
         self._stored = self.room.keep(1 / 2)
         self._wide = self.room.keep(1 / 6)  # of them, in the types of the schema
@@ -86,18 +86,18 @@ class Dataset:
     @property
     def tables(self) -> tuple[str, ...]:
         """Name the tables that are there, in the order of the schema."""
-        present = set(self._source.tables())
+        present = set(self.source.tables())
         return tuple(table.name for table in schema.TABLES if table.name in present)
 
     @property
     def arrays(self) -> tuple[str, ...]:
         """Name the arrays that are there, in the order of the schema."""
-        present = set(self._source.arrays())
+        present = set(self.source.arrays())
         return tuple(array.name for array in schema.ARRAYS if array.name in present)
 
     def has(self, name: str) -> bool:
         """Tell whether the table or array was recorded."""
-        return name in self._source.tables() or name in self._source.arrays()
+        return name in self.source.tables() or name in self.source.arrays()
 
     def column(self, table: str, column: str) -> Values:
         """Give one column, one value a row; raises NotRecordedError."""
@@ -115,10 +115,10 @@ class Dataset:
         held = self._stored.get((table, column))
         if held is not None:
             return held
-        self._require(table, self._source.tables())
+        self._require(table, self.source.tables())
         declared = schema.TABLE[table].column(column)
         with self.room.spending() as spend:
-            values: Values = self._source.column(table, column, spend)
+            values: Values = self.source.column(table, column, spend)
             size = spend.spent
             place = f"table {table}, column {column}"
             checked = self._widened(values, declared.kind, place, spend)
@@ -146,7 +146,7 @@ class Dataset:
 
     def columns(self, table: str) -> Iterator[tuple[str, Values]]:
         """Give the columns of a table one by one, for one who keeps them all."""
-        self._require(table, self._source.tables())
+        self._require(table, self.source.tables())
         columns, rows = schema.TABLE[table].columns, self.length(table)
         self.make_room(8 * len(columns) * rows, f"table {table}")
         with self.room.spending() as spend:
@@ -160,7 +160,7 @@ class Dataset:
 
     def whole(self, table: str, spend: Spend) -> list[Values] | None:
         """Read all columns of a table at once and hold none; None where one by one is as fast."""
-        found = self._source.whole(table, spend)
+        found = self.source.whole(table, spend)
         for column, values in zip(schema.TABLE[table].columns, found or (), strict=False):
             validation.check_column(self, table, column, values)
         return found and list(map(_frozen, found))
@@ -216,9 +216,9 @@ class Dataset:
 
     def length(self, table: str) -> int:
         """Count the rows of a table; 0 when it was not recorded."""
-        if table not in self._source.tables():
+        if table not in self.source.tables():
             return 0
-        return self._source.length(table)
+        return self.source.length(table)
 
     def array(self, array: str) -> Values:
         """Give a whole array; raises NotRecordedError."""
@@ -244,10 +244,10 @@ class Dataset:
     def _rows(self, array: str, first: int, stop: int | None, spend: Spend) -> Values:
         """Give the same in the type that it has in the file."""
         declared = schema.ARRAY[array]
-        self._require(array, self._source.arrays())
+        self._require(array, self.source.arrays())
         if array in self._stored:
             return self._stored[array][first:stop]
-        values = self._source.rows(array, first, stop, spend)
+        values = self.source.rows(array, first, stop, spend)
         if not len(values):  # lists of nothing, in a document of its own, tell no shape
             inner = zip(declared.index[1:], values.shape[1:], strict=False)
             values = values.reshape(

@@ -10,7 +10,7 @@ from os.path import expanduser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pva import schema
+from pva import long_texts, schema
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError, OverwriteError
 from pva.formats import registry
@@ -63,16 +63,18 @@ def openReport(
     debugInfoFilename: str | PathLike[str] | None = None,
     *,
     filename: str | PathLike[str] | None = None,
+    longest: int | None = None,
 ) -> Report:
     """Open a report directory, or a profile in a `.pop`, `.json` or `.cbor` file.
 
-    `~` is the home directory; `filename` is libpva's other name of the first argument. Raises
-    PvaError: NotFoundError, UnknownFormatError, DamagedFileError or NewerVersionError.
+    `~` is the home directory; `filename` is libpva's other name of the first argument. Texts of
+    more letters than `longest` are cut as they are read. Raises PvaError: NotFoundError,
+    UnknownFormatError, DamagedFileError or NewerVersionError.
     """
     path = filename if profileFilename is None else profileFilename
     if path is None:
         raise TypeError("openReport: the path of a report is needed")
-    return Report(path, debugInfoFilename)
+    return Report(path, debugInfoFilename, longest)
 
 
 class Report(Shown):
@@ -85,10 +87,14 @@ class Report(Shown):
     )
 
     def __init__(
-        self, path: str | PathLike[str], debug_path: str | PathLike[str] | None = None
+        self,
+        path: str | PathLike[str],
+        debug_path: str | PathLike[str] | None = None,
+        longest: int | None = None,
     ) -> None:
         self.path = Path(expanduser(path))
         self._debug_path = None if debug_path is None else Path(expanduser(debug_path))
+        self._longest = longest
         self._held: Dataset | None = None
         self.dataset = self._read()
 
@@ -96,7 +102,7 @@ class Report(Shown):
     def of(cls, dataset: Dataset) -> Report:
         """Make the report of a dataset that is in no file."""
         report = cls.__new__(cls)
-        report.path, report._debug_path = Path(dataset.name), None
+        report.path, report._debug_path, report._longest = Path(dataset.name), None, None
         report.dataset = report._held = dataset
         return report
 
@@ -115,15 +121,15 @@ class Report(Shown):
         """Be pickled as a path: who unpickles it opens the file anew."""
         if self._held is not None:
             return Report.of, (self._held,)
-        return Report, (self.path, self._debug_path)
+        return Report, (self.path, self._debug_path, self._longest)
 
     def _read(self) -> Dataset:
         if self._held is not None:
             return self._held
-        profile = registry.read(self.path)
-        if self._debug_path is None:
-            return profile
-        return Dataset.joined((registry.read(self._debug_path), profile), str(self.path))
+        read = registry.read(self.path)
+        if self._debug_path is not None:
+            read = Dataset.joined((registry.read(self._debug_path), read), str(self.path))
+        return read if self._longest is None else long_texts.with_cut_texts(read, self._longest)
 
     def reload(self) -> bool:
         """Read again; tell whether there is something new. Objects keep what they show."""
@@ -164,7 +170,10 @@ class Report(Shown):
         found = {} if file is None else registry.load_json(file)
         if not isinstance(found, dict):
             raise DamagedFileError(file, f"holds {type(found).__name__}", "an object")
-        return found
+        if self._longest is None:
+            return found
+        cut: dict[str, Any] = long_texts.cut_inside(found, self._longest)
+        return cut
 
     @cached_property
     def compilation(self) -> CompilationReport:

@@ -28,14 +28,17 @@ TracePath = str | PathLike[str]
 Align = Literal["wall", "start"]
 
 
-def openTrace(path: TracePath | Sequence[TracePath], *, align: Align = "wall") -> Trace:
+def openTrace(
+    path: TracePath | Sequence[TracePath], *, align: Align = "wall", longest: int | None = None
+) -> Trace:
     """Open a host trace: a `.pvti` file, Chrome trace JSON (`.gz` too), or a directory with one.
 
     Several paths make one trace of all their processes. They lie as the wall clock of each tells,
-    or, with `align="start"`, all begin together. Raises PvaError: NotFoundError,
-    UnknownFormatError, DamagedFileError or NewerVersionError.
+    or, with `align="start"`, all begin together. Labels and names of more letters than `longest`
+    are cut. Raises PvaError: NotFoundError, UnknownFormatError, DamagedFileError or
+    NewerVersionError.
     """
-    return Trace(path, align=align)
+    return Trace(path, align=align, longest=longest)
 
 
 def isTrace(path: TracePath) -> bool:
@@ -51,28 +54,34 @@ class Trace(Shown):
 
     _figures = ("processes",)
 
-    def __init__(self, path: TracePath | Sequence[TracePath], *, align: Align = "wall") -> None:
+    def __init__(
+        self,
+        path: TracePath | Sequence[TracePath],
+        *,
+        align: Align = "wall",
+        longest: int | None = None,
+    ) -> None:
         if align not in ("wall", "start"):
             raise PvaError(f"align={align!r}", "no such way", "wall or start")
         given = [path] if isinstance(path, str | PathLike) else list(path)
-        self._align = align
+        self._align, self._longest = align, longest
         self.paths = tuple(_file(Path(expanduser(one))) for one in given)
         self._file = trace_files.open_files(self.paths, by_wall_clock=align == "wall")
         self.path = self._file.path
         try:
-            self._content = TraceContent(self._file)
+            self._content = TraceContent(self._file, self._longest)
         except BaseException:
             self._file.close()
             raise
 
     def __reduce__(self) -> tuple[Callable[..., Trace], tuple[tuple[Path, ...]]]:
         """Be pickled as its paths: who unpickles it opens the files anew."""
-        return partial(Trace, align=self._align), (self.paths,)
+        return partial(Trace, align=self._align, longest=self._longest), (self.paths,)
 
     def reload(self) -> bool:
         """Take in what was written since; tell whether there was something."""
         before = self._content
-        self._content = TraceContent(self._file)
+        self._content = TraceContent(self._file, self._longest)
         self.__dict__.pop("frames", None)
         after = self._content
         return (after.duration_ns, after.finished) != (before.duration_ns, before.finished)

@@ -28,7 +28,7 @@ class Row:
 
 
 MIDDLE = ("pva.errors", "pva.plain_file", "pva.units", "pva.schema", "pva.validation",
-          "pva.sources", "pva.dataset")  # fmt: skip
+          "pva.sources", "pva.dataset", "pva.long_texts")  # fmt: skip
 READERS = ("pva.formats.registry", "pva.model", "pva.frames", "pva.check")
 
 # The longest prefix that matches a module is its row. A package may always import from itself.
@@ -44,6 +44,7 @@ TABLE = {
     "pva.validation": Row(MIDDLE),
     "pva.sources": Row(("pva.errors",)),
     "pva.dataset": Row(MIDDLE),
+    "pva.long_texts": Row(MIDDLE),
     "pva.formats": Row(
         (*MIDDLE, "pvti.schema", "cbor2", "orjson", "msgspec"), ("pyarrow", "perfetto")
     ),
@@ -74,7 +75,7 @@ TABLE = {
     "dashboard.timeline": Row(("dashboard", "pva.analysis", "pva.errors", "pva.units"), ("flask",)),
     "dashboard.pages": Row(
         ("dash", "dash_ag_grid", "dash_mantine_components", "dashboard", "pva.analysis",
-         "pva.check", "pva.summary",
+         "pva.check", "pva.long_texts", "pva.summary",
          "pva.units", "pva.errors"), ("pandas",),
     ),
     "cli": Row(("pva", "click"), ("simulator", "dashboard", "pvti", "pandas")),

@@ -20,7 +20,7 @@ from dashboard.pages.trace_tables import (
     time_tables,
 )
 from dashboard.pages.words import counted
-from dashboard.store import JOIN, Store, Trace
+from dashboard.store import JOIN, MOST_LETTERS, Store, Trace
 from dashboard.theme import Theme
 from dashboard.timeline.endpoint import alignment, host, host_trace, unmerged
 from dashboard.timeline.lanes import Timeline
@@ -30,6 +30,7 @@ from pva.analysis.host_events import (
     event_figures,
 )
 from pva.errors import PvaError
+from pva.long_texts import cut
 
 PATH, TITLE = "/trace", "Host trace"
 FOLLOWS = True  # its parts follow a trace that grows; the page is not laid out anew
@@ -180,6 +181,7 @@ def event_details(store: Store, chosen: Address, _theme: Theme) -> Element:
     metadata = found.metadata.get(chosen.event, "")
     still = ", not ended" if chosen.event in found.still_open else ""
     around = " › ".join(whole.labels[int(whole.tracks.label[event])] for event in figures.around)
+    around, metadata = (cut(text, MOST_LETTERS) for text in (around, metadata))
     pairs = [
         ("Channel", whole.colours[int(whole.tracks.kind[figures.label])][1]),
         ("Thread", " / ".join((*lane.path[1:], lane.name))),

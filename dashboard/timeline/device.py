@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -209,13 +210,14 @@ def layer_codes(names: list[str], labels: Labels) -> list[Integers]:
     A layer is a beginning `a/b` that names share up to a slash; a name that is itself such a
     beginning lies in its own layer.
     """
-    prefixes = {
-        name[:place] for name in names for place, letter in enumerate(name) if letter == "/"
-    }
-    parts = [name.split("/") for name in names]
-    deep = [
-        len(p) if name in prefixes else len(p) - 1 for name, p in zip(names, parts, strict=True)
+    ordered = sorted(names)  # what begins with a text follows it at once
+    following = [bisect_left(ordered, f"{name}/") for name in names]
+    begins = [
+        place < len(ordered) and ordered[place].startswith(f"{name}/")
+        for name, place in zip(names, following, strict=True)
     ]
+    parts = [name.split("/", MAX_LAYERS) for name in names]
+    deep = [len(p) - 1 + begun for p, begun in zip(parts, begins, strict=True)]
     return [
         np.array(
             [

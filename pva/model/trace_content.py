@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.errors import DamagedFileError
+from pva.long_texts import cut_tables
 from pva.model.events import Names, Process, Thread
 from pva.model.label_sums import LabelSums, label_sums
 from pva.model.series import Heatmap, Instants, Series
@@ -38,9 +39,10 @@ class Anchor:
 class TraceContent:
     """The tables of a trace at one moment. Never changes: a reload makes another."""
 
-    def __init__(self, file: EventFile) -> None:
+    def __init__(self, file: EventFile, longest: int | None = None) -> None:
         self._file = file
-        self._tables = file.tables()
+        read = file.tables()
+        self._tables = read if longest is None else cut_tables(read, longest)
         rows = self._tables["processes"]
         if not len(rows["id"]):
             raise DamagedFileError(file.path, "table processes is empty", "one row a process")

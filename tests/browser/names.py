@@ -9,6 +9,6 @@ VARIABLE = "<script>alert('x')</script>"
 PROGRAM = "<b onclick=alert(1)>y</b>"
 LABEL = "poplin::Reduce<float,float>"
 MARKUP = "<img src=x onerror=alert(1)><b>bold</b>&amp;"
-LONG = "a_layer/" * 38  # 304 letters
+LONG = "a_layer/" * 12_500  # 100 kB, of which the server sends the ends
 
 Opener = Callable[..., Any]

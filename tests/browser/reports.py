@@ -19,11 +19,13 @@ from tests.builders import small_report, write_report
 ROOT = Path(__file__).parents[2]
 SERVED = ("small", "torn", "trace.pvti", "demo", "full", "unrun", "hostile", "long")
 TRACE = """
+import json, sys
 import pvti
-channel = pvti.createTraceChannel({channel!r})
+names = json.load(sys.stdin)
+channel = pvti.createTraceChannel(names["channel"])
 for number in range(20):
-    with pvti.Tracepoint(channel, {outer!r}):
-        with pvti.Tracepoint(channel, {inner!r}):
+    with pvti.Tracepoint(channel, names["outer"]):
+        with pvti.Tracepoint(channel, names["inner"]):
             sum(range(20000))
 """
 # Names that a reader must know: they stand for something.
@@ -79,4 +81,5 @@ def record(report: Path, **names: str) -> None:
     """Run a program that is traced into the folder of a report."""
     options = f'{{"enable":"true","directory":"{report}"}}'
     environment = os.environ | {"PVTI_OPTIONS": options, "PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, "-c", TRACE.format(**names)], env=environment, check=True)
+    command = [sys.executable, "-c", TRACE]  # names may be too long for a command
+    subprocess.run(command, input=json.dumps(names), text=True, env=environment, check=True)

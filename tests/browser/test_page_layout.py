@@ -21,7 +21,7 @@ MANY = """list => {
 
 
 @pytest.mark.parametrize("link", PAGES)
-def test_names_of_300_letters_make_no_page_wider(open_page: Opener, link: str) -> None:
+def test_names_of_100_kilobytes_make_no_page_wider(open_page: Opener, link: str) -> None:
     page = open_page(link, width=1024)
     assert page.evaluate("document.documentElement.scrollWidth") == 1024
 

@@ -233,7 +233,7 @@ def test_only_tables_that_the_query_names_are_read(ask: Engine) -> None:
             return super().stored(table, column)
 
     read: set[str] = set()
-    data = Watched(DATA._source)
+    data = Watched(DATA.source)
     ask(data, "with runs as (select count(*) as n from compute_sets) select n from runs")
     assert read == {"compute_sets"}
 

@@ -73,7 +73,7 @@ def test_texts_are_counted_over_all_columns(
 def test_a_text_told_often_is_held_once(tmp_path: Path) -> None:
     path = tmp_path / "report.pop"
     in_place("compute_sets", "'a text'", bytes_each=1)(path, 1000)
-    names = openReport(path).dataset._source.column("compute_sets", "name", lambda *_: None)
+    names = openReport(path).dataset.source.column("compute_sets", "name", lambda *_: None)
     assert len(names) == 1003 and len(set(map(id, names[3:]))) == 1
 
 
