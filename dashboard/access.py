@@ -3,7 +3,8 @@
 A request must name the address served in its Host header. Where that is another than this machine,
 it must also bring the token: once in the link that the command printed, then in a cookie. No URL
 ever holds a path of the machine: reports are named by their key in the store. What goes wrong is
-answered in a line; the log has the details.
+answered in a line, which a browser that asked for a page gets below a heading; the log has the
+details.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import re
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from html import escape
+from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -46,6 +49,23 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{heading} · tilescope</title>
+<style>
+:root {{ color-scheme: light dark; font: 16px/1.5 sans-serif; }}
+main {{ max-width: 40em; margin: 3em auto; padding: 0 1em; overflow-wrap: anywhere; }}
+</style>
+</head>
+<body><main><h1>{heading}</h1><p>{line}</p>{way}</main></body>
+</html>
+"""
+_WAY = '<p><a href="/">All reports and traces</a></p>'
+_CLOSED = (401, 403)  # to whom no page is open
 
 TOKEN = "token"  # the key in the link that the command prints
 CALLBACKS = "/_dash-update-component"
@@ -96,6 +116,18 @@ def _line(text: str, status: int) -> Response:
     return Response(f"{text}\n", status, mimetype="text/plain")
 
 
+def _show_as_page(response: Response) -> None:
+    """Write the line that refuses a browser's page as a page, with where to go on."""
+    refused = response.status_code >= 400 and response.mimetype == "text/plain"
+    if not refused or request.accept_mimetypes.best != "text/html":
+        return
+    status = HTTPStatus(response.status_code)
+    line = escape(response.get_data(as_text=True).strip())
+    way = "" if status in _CLOSED else _WAY
+    response.set_data(_PAGE.format(heading=status.phrase, line=line, way=way))
+    response.mimetype = "text/html"
+
+
 def protect(server: Flask, script_hashes: Sequence[str], *, host: str, token: str = "") -> None:
     """Add the headers to every answer; refuse foreign names, other sites, and who has no token.
 
@@ -114,6 +146,7 @@ def protect(server: Flask, script_hashes: Sequence[str], *, host: str, token: st
         return _without_token(token) if token else None
 
     def add_headers(response: Response) -> Response:
+        _show_as_page(response)
         response.headers["Content-Security-Policy"] = policy
         response.headers.setdefault("Cache-Control", "no-store")  # files have their own
         response.headers.update(_HEADERS)

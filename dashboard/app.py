@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dash import ClientsideFunction, Dash, Input, Output, State, ctx, html, no_update
+from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from dashboard import (
@@ -172,7 +172,7 @@ def show(
                "writing": writing}  # fmt: skip
     except components.EXPECTED as problem:
         links = navigation(PAGES, store, Address(path))
-        return components.fault(str(problem)), links, "", "", None, None
+        return _faulty(path, str(problem)), links, "", "", None, None
     if shown == now and asked_by == "watch":
         raise PreventUpdate
     if asked_by == "reload":
@@ -218,18 +218,24 @@ def _page(store: Store, chosen: Address) -> Any:
     """Lay out a page, or the message that takes its place."""
     page = next((page for page in PAGES if chosen.path == page.PATH), None)
     preferences.clocked(store, chosen.report)
+    instead = partial(_faulty, chosen.path)
     if page is None:
-        return components.fault(f"{chosen.path}: no such page; choose one of the pages at the left")
-    return components.or_else(_laid_out, _same, partial(_faulty, page))(page, store, chosen)
+        return instead(f"{chosen.path}: no such page; choose one of the pages in the menu")
+    return components.or_else(_laid_out, _same, instead)(page, store, chosen)
 
 
 def _same(laid: Any) -> Any:
     return laid
 
 
-def _faulty(page: Page, text: str) -> Any:
-    """Say below the name of a page why it cannot be shown."""
-    return html.Div([components.title(page.TITLE), components.fault(text)])
+def _faulty(path: str, text: str) -> Any:
+    """Say below the name of a page why it cannot be shown, and lead to what can be."""
+    heading = next((page.TITLE for page in PAGES if path == page.PATH), "No such page")
+    ways = {start.PATH: "All reports and traces", documentation.PATH: "Documentation"}
+    links = [dcc.Link(words, href=way, className="button") for way, words in ways.items()]
+    return html.Div(
+        [components.title(heading), components.fault(text), html.P(links, className="tools-row")]
+    )
 
 
 def _laid_out(page: Page, store: Store, chosen: Address) -> Any:

@@ -241,6 +241,14 @@ def test_wrong_link_is_answered_with_one_line(open_page: Opener, link: str, word
     page = open_page(link)
     expect(page.locator(".fault").first).to_contain_text(words)
     expect(page.locator("body")).not_to_contain_text("Traceback")
+    expect(page.locator("#page h1")).to_have_count(1)
+
+
+@pytest.mark.parametrize("link", ["/nowhere", "/summary?report=other", "/memory?report=torn"])
+def test_page_that_cannot_be_shown_leads_to_those_that_can(open_page: Opener, link: str) -> None:
+    page = open_page(link)
+    page.locator("#page").get_by_text("All reports and traces").click()
+    expect(page.locator(".headline")).to_contain_text(PAGES["/"])
 
 
 def test_another_report_is_chosen_in_the_header(open_page: Opener) -> None:

@@ -8,6 +8,7 @@ import re
 import socket
 import threading
 from contextlib import closing, suppress
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from dashboard import server
 from dashboard.access import is_loopback, is_served
 from dashboard.app import create_app
 from tests.builders import write_report
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8"
 
 
 @pytest.fixture(scope="module")
@@ -267,3 +270,31 @@ def test_filter_is_data(client: Any) -> None:
 def test_loopback_is_told_from_the_rest() -> None:
     assert all(map(is_loopback, ("127.0.0.1", "127.8.8.8", "localhost", "::1", "[::1]")))
     assert not any(map(is_loopback, ("0.0.0.0", "10.0.0.1", "example.org", "")))
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "heading"),
+    [
+        ("/download/none.csv?report=<b>", 404, "Not Found"),
+        ("/download/start-reports.csv?range=9-1", 404, "Not Found"),
+        ("/timeline/device?report=deleted", 404, "Not Found"),
+        ("/assets/none.css", 404, "Not Found"),
+    ],
+)
+def test_browser_that_asks_for_a_page_gets_a_heading_and_a_way_on(
+    client: Any, path: str, status: int, heading: str
+) -> None:
+    page, line = (client.get(path, headers={"Accept": accepted}) for accepted in (BROWSER, "*/*"))
+    assert page.status_code == line.status_code == status
+    assert page.mimetype == "text/html"
+    assert f"<h1>{heading}</h1>" in page.text
+    assert '<a href="/">' in page.text
+    assert f"<p>{escape(line.text.strip())}</p>" in page.text
+    assert line.mimetype == "text/plain"
+
+
+def test_page_of_a_refusal_leads_nowhere_where_no_page_is_open(client: Any) -> None:
+    refused = client.get("/", headers={"Accept": BROWSER, "Host": "evil.example"})
+    assert refused.status_code == 403
+    assert "<h1>Forbidden</h1>" in refused.text
+    assert "href" not in refused.text
