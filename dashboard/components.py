@@ -52,6 +52,8 @@ GRID: dict[str, Any] = {
     "tooltipShowDelay": 300,
     "tabToNextCell": {"function": "false"},
     "tabToNextHeader": {"function": "false"},
+    # Laid out below the window, too: the rows of a grid that is not are empty to screen readers.
+    "suppressContentVisibilityAuto": True,
 }
 TURNING = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # characters that set directions
 HALF_WORD = 40  # letters that stay at either end of a word of more than twice as many

@@ -47,7 +47,7 @@ TOKENS: dict[str, tuple[str, str]] = {
     "run": ("#3a414c", "#d5dae1"),
     "layer": ("#fbd0d8", "#a8626f"),
     "idle": ("#eeeff1", "#20252d"),
-    "related": ("#fdf3c4", "#4a431f"),
+    "related": ("#fdf3c4", "#423b1b"),
     "block": ("#8fb8e8", "#6d97cc"),
     "block-flush": ("#c9c2b4", "#8a8372"),
     "block-overflow": ("#b3261e", "#ff8a80"),

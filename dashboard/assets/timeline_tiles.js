@@ -27,6 +27,7 @@
       this.canvas = document.createElement("canvas");
       this.canvas.className = "timeline-tiles-canvas";
       this.canvas.setAttribute("role", "img");
+      this.canvas.setAttribute("aria-label", "Tiles over time");
       this.bar = document.createElement("div");
       this.bar.className = "timeline-tiles-bar";
       this.note = document.createElement("span");

@@ -125,12 +125,11 @@ def findings(store: Store, chosen: Address, _theme: Theme) -> Element:
 
 def _column(store: Store, chosen: Address, frame: Frame, heading: str) -> Element:
     rows = frame.to_dict("records")
-    body = [_finding(store, chosen, row) for row in rows]
     tools = controls.exports("insights") if heading == ABOUT["memory"] else None
-    if not rows:
-        body = [components.message("Nothing stands out, or nothing was recorded.")]
-    note = counted(len(rows), "finding")
-    return section(heading, html.Ul(body, className="findings"), note=note, tools=tools)
+    body = components.message("Nothing stands out, or nothing was recorded.")
+    if rows:
+        body = html.Ul([_finding(store, chosen, row) for row in rows], className="findings")
+    return section(heading, body, note=counted(len(rows), "finding"), tools=tools)
 
 
 def _finding(store: Store, chosen: Address, row: dict[str, Any]) -> Element:
