@@ -79,13 +79,13 @@ def info(path: str, tables: bool, form: str, limit: int | None) -> None:
 
 
 def _is_trace(path: Path) -> bool:
-    """Tell a host trace, or a directory that holds one and no report."""
+    """Tell a host trace, or a directory that holds some and no report."""
     from pva.formats import registry
-    from pva.formats.trace_files import is_trace
+    from pva.formats.trace_files import in_directory, is_trace
 
     if path.is_dir():
-        files = registry.directory_files(path)
-        return "trace" in files and not {"profile", "graph", "execution", "debug"} & set(files)
+        parts = {"profile", "graph", "execution", "debug"} & set(registry.directory_files(path))
+        return not parts and bool(in_directory(path))
     return path.is_file() and is_trace(path)
 
 

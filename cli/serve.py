@@ -18,6 +18,7 @@ Examples:
   tilescope serve before/ after/        two reports
   tilescope serve run.pvti --port 9000
   tilescope serve a.pvti b.pvti t.json  several traces on one timeline
+  tilescope serve traces/               a folder of Chrome traces: each, and all together
   tilescope serve                       what is in this directory
 """
 PORT = 8050
@@ -71,22 +72,48 @@ def _fault(path: Path) -> PvaError | None:
     """Say why a path cannot be shown now; beside others it is served, and may yet be written."""
     from pva.errors import UnknownFormatError
     from pva.report import openReport
-    from pva.trace import isTrace, openTrace
 
     if path.is_dir() and _any_below(path):
         return None
-    if path.is_file() and path.stat().st_size > LARGE and isTrace(path):
+    if path.is_file() and _is_large_trace(path):
         return None
     try:
         openReport(path)
     except (NotFoundError, UnknownFormatError) as error:
-        try:
-            openTrace(sorted(path.glob("*.pvti")) or path)  # several are on one timeline
-        except PvaError:
-            return error
+        return None if any(map(_opens, _timelines(path))) else error
     except PvaError as error:
         return error
     return None
+
+
+def _is_large_trace(path: Path) -> bool:
+    from pva.trace import isTrace
+
+    return path.stat().st_size > LARGE and isTrace(path)
+
+
+def _timelines(path: Path) -> list[list[Path]]:
+    """List the files of each timeline at a path: all `.pvti` of a directory, or a Chrome trace."""
+    from pva.formats import trace_files
+
+    try:
+        files = trace_files.in_directory(path) if path.is_dir() else [path]
+    except PvaError:
+        return []
+    together = all(file.suffix == trace_files.SUFFIX for file in files)
+    return [files] if together else [[file] for file in files]
+
+
+def _opens(files: list[Path]) -> bool:
+    """Tell whether files open as one trace; a large one is not read just for that."""
+    from pva.trace import openTrace
+
+    try:
+        if not any(map(_is_large_trace, files)):
+            openTrace(files).close()
+    except PvaError:
+        return False
+    return True
 
 
 def _any_below(directory: Path) -> bool:
@@ -109,11 +136,11 @@ def reports_below(directory: Path) -> list[Path]:
 
 
 def _holds_report(directory: Path) -> bool:
-    from pva.formats import registry
+    from pva.formats import registry, trace_files
 
+    parts = {"profile", "graph", "execution", "trace"}
     try:
-        return bool(
-            {"profile", "graph", "execution", "trace"} & set(registry.directory_files(directory))
-        )
+        there = bool(parts & set(registry.directory_files(directory)))
+        return there or bool(trace_files.in_directory(directory))
     except PvaError:  # one that may not be read
         return False

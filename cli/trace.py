@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import sys
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 import click
 
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
     from pva.trace import Align, Trace
 
+T = TypeVar("T")
+
 EXAMPLES = """
 \b
 Examples:
@@ -45,6 +49,7 @@ Examples:
   tilescope trace info run/             the trace of a report directory
   tilescope trace info run.pvti --json
   tilescope trace info profile.json.gz  what PyTorch's profiler or viztracer wrote
+  tilescope trace info traces/          a folder of these: each file, and all together
 """
 SHOW_EXAMPLES = """
 \b
@@ -86,7 +91,8 @@ def info(files: tuple[str, ...], align: Align, form: str | None) -> None:
     """Tell what a trace holds, how long it is and whether it was closed.
 
     FILE is a .pvti file, Chrome trace JSON (packed by gzip or not, as PyTorch and viztracer write
-    it), or a report directory that holds a .pvti; - reads one from stdin. Several are one trace.
+    it), or a directory of one .pvti or of Chrome traces; - reads one from stdin. Of several files
+    each has its line, and all together are one trace.
     """
     write_trace_info(open_trace(*files, align=align), _of(files), form)
 
@@ -95,9 +101,11 @@ def write_trace_info(opened: Trace, of: str | list[str], form: str | None) -> No
     """Write what a trace holds, as lines or as one object."""
     opened.verify()
     facts = trace_facts(opened)
+    each = opened.paths if len(opened.paths) > 1 else ()
     if form == OBJECT:
-        write_object("trace info", of, **facts)
+        write_object("trace info", of, **facts, files=[_of_file(path, _size) for path in each])
         return
+    write(f"{'file':<12}{_of_file(path, headline)}" for path in each)
     lines = {
         "trace": headline(opened),
         "began": facts["began"] or "not told",
@@ -111,18 +119,30 @@ def write_trace_info(opened: Trace, of: str | list[str], form: str | None) -> No
     write(f"{name:<12}{printable(text)}" for name, text in lines.items())
 
 
+def _of_file(path: Path, make: Callable[[Trace], T]) -> T:
+    """Make something of one of several files; raises PvaError."""
+    with closing(open_trace(str(path))) as opened:
+        return make(opened)
+
+
+def _size(opened: Trace) -> dict[str, Any]:
+    """Give what the headline says of a trace, for JSON."""
+    return {
+        "path": told(str(opened.path)),
+        "finished": opened.is_finished,
+        "duration_ns": opened.duration_ns,
+        "events": sum(thread.count for thread in opened.threads),
+        "threads": len(opened.threads),
+    }
+
+
 def trace_facts(opened: Trace) -> dict[str, Any]:
     """Give what a trace holds, for JSON."""
     from datetime import UTC, datetime
 
     began = datetime.fromtimestamp(opened.anchor.wall_ns // 10**9, UTC)
-    return {
-        "path": told(str(opened.path)),
-        "finished": opened.is_finished,
-        "duration_ns": opened.duration_ns,
+    return _size(opened) | {
         "began": began.isoformat().replace("+00:00", "Z") if opened.anchor.wall_ns else "",
-        "events": sum(thread.count for thread in opened.threads),
-        "threads": len(opened.threads),
         "processes": [{"pid": p.pid, "name": p.name} for p in opened.processes],
         "channels": list(opened.channels),
         "labels": len(opened.labels),

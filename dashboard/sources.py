@@ -11,7 +11,8 @@ from os.path import isdir, isfile  # false, too, of what may not be looked at
 from pathlib import Path
 
 from pva.errors import PvaError
-from pva.trace import isTrace
+from pva.trace import CHROME_SUFFIXES, isTrace
+from pva.trace import SUFFIX as TRACE_SUFFIX
 
 DEEPEST, MOST_SOURCES = 4, 500  # how far below a path reports are looked for, and how many
 REPORT_FILES = (
@@ -19,11 +20,9 @@ REPORT_FILES = (
     "framework.json", "app.json",
 )  # fmt: skip
 MOST_COMPLETED, MOST_LOOKED_AT = 20, 5000  # names that a path may go on with, of so many files
-TRACE_SUFFIX = ".pvti"
 READ_SUFFIXES = (
     ".pop", ".json", ".cbor", ".pvti", ".gz", ".parquet", "-journal", "-wal", "-shm",
 )  # fmt: skip
-CHROME_SUFFIXES = (".json", ".json.gz")  # of what may be a Chrome trace
 
 
 def is_trace(path: Path) -> bool:
@@ -78,8 +77,15 @@ def sources(path: Path) -> list[Path]:
     """List the reports at a path: itself, and in a directory those below it."""
     if not isdir(path):
         return [path]
-    own = [path] if is_source(path) else []
-    return [*own, *_below(path)] or [path]
+    return [*_own(path), *_below(path)] or [path]
+
+
+def _own(path: Path) -> list[Path]:
+    """Give a directory of a report or of `.pvti`, or of a directory of Chrome traces each file."""
+    if has_report(path):
+        return [path] if is_source(path) else []
+    traces = traces_in(path)
+    return traces if len(traces) > 1 and traces[0].suffix != TRACE_SUFFIX else [path][: len(traces)]
 
 
 def _below(path: Path) -> list[Path]:
@@ -87,8 +93,7 @@ def _below(path: Path) -> list[Path]:
     found: list[Path] = []
     for folder, names, _ in os.walk(path):
         here = Path(folder)
-        if here != path and is_source(here):
-            found.append(here)
+        found += _own(here) if here != path else []
         deep = len(here.relative_to(path).parts) >= DEEPEST or len(found) >= MOST_SOURCES
         names[:] = [] if deep else sorted(name for name in names if not name.startswith("."))
     return found

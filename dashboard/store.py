@@ -92,10 +92,12 @@ class Store:
         self._making: dict[Hashable, threading.RLock] = {}
         self._lock = threading.RLock()
         self.scan()
-        alone = [key for key, path in self._paths.items() if isfile(path)]
-        alone = [key for key in alone if sources.is_trace(self._paths[key])]
-        if 1 < len(alone) <= MOST_JOINED:
-            self._joined.append(JOIN.join(alone))
+        together: dict[Path | None, list[str]] = {}  # of files given, and of each directory
+        for key, path in self._paths.items():
+            if isfile(path) and sources.is_trace(path):
+                together.setdefault(None if path in paths else path.parent, []).append(key)
+        several = [keys for keys in together.values() if 1 < len(keys) <= MOST_JOINED]
+        self._joined += map(JOIN.join, several)
 
     def scan(self) -> None:
         """Look for reports that came since; those known keep their keys."""

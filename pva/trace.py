@@ -15,6 +15,8 @@ import numpy.typing as npt
 
 from pva.errors import NotFoundError, PvaError
 from pva.formats import trace_files
+from pva.formats.trace_files import CHROME_SUFFIXES as CHROME_SUFFIXES
+from pva.formats.trace_files import SUFFIX as SUFFIX
 from pva.model.events import Process, Thread, ThreadColumns
 from pva.model.series import Heatmap, Instants, Series
 from pva.model.show import Shown
@@ -31,12 +33,12 @@ Align = Literal["wall", "start"]
 def openTrace(
     path: TracePath | Sequence[TracePath], *, align: Align = "wall", longest: int | None = None
 ) -> Trace:
-    """Open a host trace: a `.pvti` file, Chrome trace JSON (`.gz` too), or a directory with one.
+    """Open a host trace: a `.pvti` file, Chrome trace JSON (`.gz` too), or a directory.
 
-    Several paths make one trace of all their processes. They lie as the wall clock of each tells,
-    or, with `align="start"`, all begin together. Labels and names of more letters than `longest`
-    are cut. Raises PvaError: NotFoundError, UnknownFormatError, DamagedFileError or
-    NewerVersionError.
+    A directory has one `.pvti`, or Chrome traces. Several files make one trace of all their
+    processes. They lie as the wall clock of each tells, or, with `align="start"`, all begin
+    together. Labels and names of more letters than `longest` are cut. Raises PvaError:
+    NotFoundError, UnknownFormatError, DamagedFileError or NewerVersionError.
     """
     return Trace(path, align=align, longest=longest)
 
@@ -65,7 +67,7 @@ class Trace(Shown):
             raise PvaError(f"align={align!r}", "no such way", "wall or start")
         given = [path] if isinstance(path, str | PathLike) else list(path)
         self._align, self._longest = align, longest
-        self.paths = tuple(_file(Path(expanduser(one))) for one in given)
+        self.paths = tuple(file for one in given for file in _files(Path(expanduser(one))))
         self._file = trace_files.open_files(self.paths, by_wall_clock=align == "wall")
         self.path = self._file.path
         try:
@@ -211,14 +213,15 @@ def _moment(name: str, value: Any) -> Any:
     return value
 
 
-def _file(path: Path) -> Path:
-    """Give the trace at a path: the file itself, or the only `.pvti` of a directory."""
+def _files(path: Path) -> list[Path]:
+    """List the traces at a path: the file itself, or those of a directory."""
     if not trace_files.is_directory(path):
-        return path
-    found = sorted(path.glob("*.pvti"))
+        return [path]
+    found = trace_files.in_directory(path)
     if not found:
-        raise NotFoundError(path, "no .pvti file in this directory", "give the path of a trace")
-    if len(found) > 1:
+        wanted = "give the path of a trace"
+        raise NotFoundError(path, "no .pvti file or Chrome trace in this directory", wanted)
+    if len(found) > 1 and found[0].suffix == trace_files.SUFFIX:
         wanted = f"give one of them, such as {found[-1].name}, or a list of all"
         raise PvaError(path, f"{len(found)} traces", wanted)
-    return found[0]
+    return found

@@ -19,6 +19,9 @@ from pva.plain_file import opened
 from pvti.schema import APPLICATION_ID
 
 _HEAD_BYTES = 64
+SUFFIX = ".pvti"
+CHROME_SUFFIXES = (".json", ".json.gz")  # of what may be a Chrome trace
+NOT_TRACES = frozenset({"graph.json", "execution.json", "debug.json", "framework.json", "app.json"})
 WANTED = "a .pvti file, or Chrome trace JSON, packed by gzip or not"
 # What is brought instead, by how it begins, and what can be done.
 OTHERS = (
@@ -75,6 +78,17 @@ def is_trace(path: Path) -> bool:
     return head.startswith(GZIP) or text.startswith(b"[") or (
         text.startswith(b"{") and b'"traceEvents"' in text
     )  # fmt: skip
+
+
+def in_directory(path: Path) -> list[Path]:
+    """List the traces of a directory: `.pvti`, or without any Chrome traces; raises PvaError."""
+    try:
+        files = sorted(path.iterdir())
+    except OSError as error:
+        raise PvaError(path, error.strerror or "cannot be listed", "give a directory") from None
+    found = [file for file in files if file.suffix == SUFFIX]
+    named = (file for file in files if file.name.endswith(CHROME_SUFFIXES) and file.is_file())
+    return found or [file for file in named if file.name not in NOT_TRACES and is_trace(file)]
 
 
 def write(trace: Any, out: BinaryIO, form: str) -> None:

@@ -122,3 +122,22 @@ def test_serve_refuses_a_bad_file_or_lives_with_it(tmp_path: Path, kind: str) ->
         errors = served.stderr.read()
     assert "Traceback" not in errors
     assert line.startswith("dashboard: ") or errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("whole_ones", [0, 2])
+def test_serve_takes_a_folder_of_chrome_traces_where_any_opens(
+    tmp_path: Path, whole_ones: int
+) -> None:
+    (tmp_path / "damaged.json").write_text('{"traceEvents": oops')
+    for number in range(whole_ones):
+        (tmp_path / f"{number}.json").write_text('{"traceEvents": []}')
+    with subprocess.Popen(
+        [sys.executable, "-m", "cli.main", "serve", "--port", "0", str(tmp_path)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as served:  # fmt: skip
+        assert served.stdout is not None and served.stderr is not None
+        line = served.stdout.readline()
+        served.terminate()
+        errors = served.stderr.read()
+    assert line.startswith("dashboard: ") == bool(whole_ones)
+    assert errors.count("\n") == (0 if whole_ones else 1)

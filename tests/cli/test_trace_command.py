@@ -96,3 +96,29 @@ def test_info_tells_chrome_traces_from_profiles(folder: Path) -> None:
     result = CliRunner().invoke(tilescope, ["info", str(folder / "other.json")])
     assert "1 event on 1 thread" in result.stdout
     assert "began       not told" in result.stdout
+
+
+def test_info_of_a_folder_tells_each_chrome_trace_and_all_together(tmp_path: Path) -> None:
+    for rank, events in enumerate((2, 3)):
+        made = [{"ph": "X", "name": "op", "pid": rank, "tid": 1, "ts": ts, "dur": 2}
+                for ts in range(0, 10 * events, 10)]  # fmt: skip
+        data = gzip.compress(json.dumps({"traceEvents": made}).encode())
+        (tmp_path / f"rank_{rank}.json.gz").write_bytes(data)
+    (tmp_path / "notes.json").write_text('{"a": 1}')
+    lines = CliRunner().invoke(tilescope, ["trace", "info", str(tmp_path)]).stdout.splitlines()
+    assert [line.split(": ")[1] for line in lines[:3]] == [
+        "2 events on 1 thread in 12.0 µs",
+        "3 events on 1 thread in 22.0 µs",
+        "5 events on 2 threads in 22.0 µs",
+    ]
+    result = CliRunner().invoke(tilescope, ["trace", "info", str(tmp_path), "--json"])
+    told = json.loads(result.stdout)
+    assert (told["events"], [file["events"] for file in told["files"]]) == (5, [2, 3])
+    assert "5 events" in CliRunner().invoke(tilescope, ["info", str(tmp_path)]).stdout
+
+
+def test_info_of_a_folder_without_traces_says_so(tmp_path: Path) -> None:
+    (tmp_path / "notes.json").write_text('{"a": 1}')
+    result = CliRunner().invoke(tilescope, ["trace", "info", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "no .pvti file or Chrome trace in this directory" in result.stderr

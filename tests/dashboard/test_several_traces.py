@@ -146,6 +146,28 @@ def test_a_chrome_trace_is_told_from_a_report_by_how_it_begins(tmp_path: Path) -
     assert trace is not None and trace.path.name == "run.json"
 
 
+def test_a_folder_of_chrome_traces_is_each_file_and_all_together(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        for name in ("a", "b"):
+            chrome(tmp_path / folder / f"{folder}_{name}.json")
+    (tmp_path / "two" / "notes.json").write_text('{"a": 1}', encoding="utf-8")
+    assert Store([tmp_path / "one"]).keys == ["one_a.json+one_b.json", "one_a.json", "one_b.json"]
+    both = Store([tmp_path])
+    assert [key for key in both.keys if "+" in key] == [
+        "one_a.json+one_b.json",
+        "two_a.json+two_b.json",
+    ]
+    assert len(endpoint.unmerged(both, "two_a.json+two_b.json").lanes) == 2
+
+
+def test_chrome_traces_beside_a_report_are_its_own(tmp_path: Path) -> None:
+    report = write_report(tmp_path / "run")
+    for name in ("a.json", "b.json"):
+        chrome(report / name)
+    assert Store([tmp_path]).keys == ["run"]
+
+
 def test_merged_threads_show_what_began_first(tmp_path: Path) -> None:
     events = [(0, 0, 10, 0), (1, 4, 14, 1), (2, 5, 9, 0), (2, 20, 30, 1)]
     store = Store([write(tmp_path / "t.pvti", events, ["x", "y"])])
