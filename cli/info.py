@@ -47,6 +47,7 @@ PARTS = {
     "debug.instrumentCompute": "measured compute cycles",
     "debug.instrumentExternalExchange": "measured exchange cycles",
     "profiler.blocks.filter": "blocks",
+    "compileIPUCode": "code",
 }
 
 
@@ -119,12 +120,15 @@ def _files(report: Report) -> list[tuple[str, int]]:
 def _parts(report: Report) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Give the names of tables and arrays that are there, and that are not, by option."""
     from pva import schema
+    from pva.analysis.memory import counts_code
 
     parts: tuple[dict[str, list[str]], dict[str, list[str]]] = ({}, {})
     everything: tuple[schema.Table | schema.Array, ...] = (*schema.TABLES, *schema.ARRAYS)
     for declared in everything:
         side = parts[0 if report.dataset.has(declared.name) else 1]
         side.setdefault(declared.option, []).append(declared.name)
+    if not counts_code(report):
+        parts[1]["compileIPUCode"] = ["code"]
     return parts
 
 
@@ -227,16 +231,18 @@ def _graph(report: Report) -> str:
 
 
 def _memory(report: Report) -> str:
-    from pva.analysis.memory import category_label, memory_overview
+    from pva.analysis.memory import COUNT_CODE, category_label, memory_overview
 
     overview = memory_overview(report)
     over = overview.tiles_out_of_memory
     fits = f"does not fit, {counted(over, 'tile')} out of memory" if over else "fits"
+    fits += "" if overview.code_counted else ", without code"
+    how = "" if overview.code_counted else f"; to count code, {COUNT_CODE}"
     return (
         f"{fits}: tile {overview.fullest_tile} needs {units.size(overview.fullest_bytes)}"
         f" ({units.share(overview.fullest_share)}); most is"
         f" {category_label(overview.largest_category)}"
-        f" ({units.size(overview.largest_category_bytes)} on all tiles)"
+        f" ({units.size(overview.largest_category_bytes)} on all tiles){how}"
     )
 
 

@@ -33,6 +33,8 @@ _NANOSECONDS = "_ns"
 _DIGITS = 1e6  # numbers from here on are written without decimals
 _NAMES_BY_NUMBER = frozenset({"pid", "tid"})
 _CHANGE = "change"
+# Columns of bytes of code, which are -1 where it was not counted.
+CODE = frozenset({"code", "control_code", "exchange_code", "vertex_code", "code_bytes"})
 _BATCH = 2000
 _BUFFER = 1 << 16  # characters
 _LINE_END = "\r\n"
@@ -263,6 +265,8 @@ def _cell(value: Any, column: str) -> str:
         return f"{value:,.6g}" if abs(value) < _DIGITS else f"{value:,.0f}"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if value == -1 and column in CODE:
+        return "–"
     if isinstance(value, int) and column == _CHANGE:
         return signed(value)
     if isinstance(value, int):

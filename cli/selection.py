@@ -18,6 +18,7 @@ from cli.output import (
     limit_option,
     of_frame,
     of_record,
+    write,
     write_bytes,
     write_result,
     write_rows_object,
@@ -61,9 +62,12 @@ class Selection:
 
 
 def write_selected(
-    name: str, path: str, result: Any, units: dict[str, str], chosen: Selection
+    name: str, path: str, result: Any, units: dict[str, str], chosen: Selection, note: str = ""
 ) -> None:
-    """Write the rows that are chosen of what an analysis or table gave; raises PvaError."""
+    """Write the rows that are chosen of what an analysis or table gave; raises PvaError.
+
+    `note` ends a table.
+    """
     record = dataclasses.is_dataclass(result) and not isinstance(result, type)
     if record and (chosen.where or chosen.sort or chosen.form == PARQUET):
         result, record = frame_of_record(result), False
@@ -76,6 +80,7 @@ def write_selected(
         write_rows_object("show", path, rows, chosen.limit, units, name=name)
     else:
         write_result(result, chosen.form, chosen.limit)
+        write([note] if note and chosen.form == FORMATS[0] else [])
 
 
 def _with_units(rows: Rows, units: dict[str, str]) -> Rows:

@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 
 from cli.faults import Command, Group
 from cli.output import (
+    CODE,
     OBJECT,
     Rows,
     format_option,
@@ -116,26 +117,36 @@ def _capital(text: str) -> str:
 def _of_analysis(name: str, analysis: Callable[..., Any]) -> click.Command:
     subject = _subject(analysis)
 
-    def ask(path: str, options: dict[str, Any]) -> Any:
+    def ask(path: str, options: dict[str, Any]) -> tuple[Any, str]:
         given = {option: value for option, value in options.items() if value is not None}
-        return analysis(open_trace(path) if subject == "trace" else open_report(path), **given)
+        opened = open_trace(path) if subject == "trace" else open_report(path)
+        return analysis(opened, **given), _note(opened, _units(name))
 
     text = f"{inspect.getdoc(analysis)}{_columns_text(name)}"
     return _command(name, subject, ask, text, _parameters(analysis))
 
 
 def _of_table(name: str, table: str) -> click.Command:
-    def ask(path: str, options: dict[str, Any]) -> pd.DataFrame:
+    def ask(path: str, options: dict[str, Any]) -> tuple[pd.DataFrame, str]:
         from pva import schema
         from pva.frames import frame_of
 
         frame = frame_of(open_report(path).dataset, table, copy=False)
         if table in schema.TABLE:
             frame.insert(0, ROW, range(len(frame)))
-        return frame
+        return frame, ""
 
     sentence = next(text for known, _, text, _ in entries() if known == _table_name(table))
     return _command(name, "report", ask, f"{sentence}{_columns_text(_table_name(table))}", [])
+
+
+def _note(opened: Any, units: dict[str, str]) -> str:
+    """Say how code is counted, below a table that has it, where it was not."""
+    if not (CODE | {"code_counted"}) & set(units):
+        return ""
+    from pva.analysis.memory import COUNT_CODE, counts_code
+
+    return "" if counts_code(opened) else f"code was not counted; {COUNT_CODE}"
 
 
 def _columns_text(name: str) -> str:
@@ -156,7 +167,7 @@ def _with_units(units: dict[str, str]) -> list[str]:
 def _command(
     name: str,
     subject: str,
-    ask: Callable[[str, dict[str, Any]], Any],
+    ask: Callable[[str, dict[str, Any]], tuple[Any, str]],
     text: str,
     parameters: list[click.Parameter],
 ) -> click.Command:
@@ -164,7 +175,8 @@ def _command(
         names = [field.name for field in dataclasses.fields(Selection)]
         selection = Selection(**{key: chosen.pop(key) for key in names})
         units = _units(name)
-        write_selected(name, path, ask(path, chosen), units, selection)
+        result, note = ask(path, chosen)
+        write_selected(name, path, result, units, selection, note)
 
     argument = click.Argument(["path"], metavar=subject.upper(), type=click.Path())
     command = Command(name, callback=run, params=[argument, *parameters], help=text)

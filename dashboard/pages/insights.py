@@ -11,7 +11,13 @@ from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, section
 from dashboard.figures import insights as figures
 from dashboard.figures.axes import Figure
-from dashboard.pages.words import counted, fit_sentence, fit_tone, other_runs_sentence
+from dashboard.pages.words import (
+    code_sentence,
+    counted,
+    fit_sentence,
+    fit_tone,
+    other_runs_sentence,
+)
 from dashboard.store import Report, Store
 from dashboard.theme import Theme
 from pva import units
@@ -56,7 +62,9 @@ VARIABLE_COLUMNS = (
 VERTEX_COLUMNS = (
     Column("vertex_type", "Vertex type", "name", note="A codelet"),
     Column("total", "State and code", "bytes", 140, "Fields, pointers and code"),
-    Column("code", "Code", "bytes", 110, "Its code, once a tile that has it"),
+    Column(
+        "code", "Code", "bytes", 110, "Its code, once a tile that has it; a dash where not counted"
+    ),
     Column("vertex_data", "Fields", "bytes", 110, "The data of its fields"),
     Column("edge_pointers", "Edge pointers", "bytes", 130, "Pointers to what its fields connect"),
     Column("copy_pointers", "Copy pointers", "bytes", 130, "Pointers for copies before it runs"),
@@ -102,7 +110,12 @@ def _fit(report: Report) -> Element:
         else f"{units.size(-spare)} must be saved on the fullest tile."
     )
     mean = units.size(found.mean_bytes)
-    more = f"{words} The mean tile needs {mean}. {other_runs_sentence(report)}".strip()
+    parts = (
+        f"{words} The mean tile needs {mean}.",
+        code_sentence(counted=found.code_counted),
+        other_runs_sentence(report),
+    )
+    more = " ".join(filter(None, parts))
     return components.headline(fit_sentence(found), fit_tone(found), more=more)
 
 
@@ -308,6 +321,7 @@ def variables(store: Store, chosen: Address) -> Frame:
 def vertices(store: Store, chosen: Address) -> Frame:
     """Give the memory of vertices by type in the chosen place."""
     frame = memory.memory_by_vertex_type(store.report(chosen.report), **_place(chosen))
+    frame["code"] = frame["code"].where(frame["code"] >= 0)
     return _named(frame, "vertex_type", chosen)
 
 

@@ -16,7 +16,7 @@ from dashboard.figures.memory import Limit, Series
 from dashboard.overview import strip
 from dashboard.pages import memory_tabs as tabs
 from dashboard.pages.provenance import badge
-from dashboard.pages.words import fit_sentence, fit_tone, most_of_memory
+from dashboard.pages.words import code_sentence, fit_sentence, fit_tone, most_of_memory
 from dashboard.store import Report, Store
 from dashboard.theme import SERIES, Theme, category_colour, token
 from pva.analysis import memory as analysis
@@ -61,6 +61,7 @@ def layout(store: Store, chosen: Address) -> Element:
     """Lay the page out; raises PvaError."""
     report = store.report(chosen.report)
     memory = analysis.memory_overview(report)
+    more = f"{most_of_memory(memory)} {code_sentence(counted=memory.code_counted)}".strip()
     above = [
         view.panel("memory-tools", PATH, ("graph", "breakdown", "per"), name="pane-tools"),
         view.panel("memory-overview", PATH, PLOT_KEYS[:-1]),
@@ -73,9 +74,7 @@ def layout(store: Store, chosen: Address) -> Element:
     return html.Div(
         [
             components.title("Where is the memory of the tiles?"),
-            components.headline(
-                fit_sentence(memory), fit_tone(memory), more=most_of_memory(memory)
-            ),
+            components.headline(fit_sentence(memory), fit_tone(memory), more=more),
             controls.split(above, below, name="memory"),
         ]
     )

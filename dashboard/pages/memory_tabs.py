@@ -84,6 +84,7 @@ ANALYSES: dict[str, Any] = {
     EXCHANGES: on_tiles.exchanges_on_tiles,
     VARIABLES: on_tiles.variables_on_tiles,
 }
+COUNTED = ("vertices", "code", "code_bytes")  # what may not be known
 MAIN = {COMPUTE_SETS: "state", VERTICES: "total", EXCHANGES: "code_bytes", VARIABLES: "bytes"}
 
 
@@ -167,12 +168,14 @@ def rows(store: Store, chosen: Address) -> Any:
 
 
 def _on_tiles(report: Report, tab: str, tiles: tuple[int, ...] = ()) -> Any:
-    """Give all rows of the table of a tab; raises PvaError."""
+    """Give all rows of the table of a tab, unknown figures as missing; raises PvaError."""
+    own = on_tiles.own_columns(tiles)
     frame = ANALYSES[tab](report, tiles=tiles)
     if tab == VARIABLES:
         labels = {name: category_label(name) for name in frame["category"].unique()}
         frame = frame.assign(category=frame["category"].map(labels))
-    return frame
+    known = [name for name in frame if name in COUNTED or tab == EXCHANGES and name in own]
+    return frame.assign(**{name: frame[name].where(frame[name] >= 0) for name in known})
 
 
 def details_tree(report: Report, chosen: Address) -> Element:

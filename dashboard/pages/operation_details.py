@@ -22,7 +22,8 @@ from dashboard.store import Store
 from dashboard.theme import Theme
 from pva import units
 from pva.analysis import operation_parts as parts
-from pva.analysis.costs import operation_totals
+from pva.analysis.costs import CODE, operation_totals
+from pva.analysis.memory import COUNT_CODE, counts_code
 from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
 
@@ -143,11 +144,12 @@ Pairs = list[tuple[str, str]]
 def _pairs(
     costs: dict[str, Any], wanted: tuple[tuple[str, str, Callable[[Any], str]], ...]
 ) -> Pairs:
-    """Write those figures that are known."""
+    """Write those figures that are known, and a dash for code that is not."""
+    known = [costs[field] == costs[field] and costs[field] >= 0 for field, _, _ in wanted]
     return [
-        (words, write(costs[field]))
-        for field, words, write in wanted
-        if costs[field] == costs[field] and costs[field] >= 0
+        (words, write(costs[field]) if there else "–")
+        for (field, words, write), there in zip(wanted, known, strict=True)
+        if there or field in ("code", *CODE)
     ]
 
 
@@ -217,7 +219,8 @@ def _line(chosen: Address, row: dict[Any, Any], words: str) -> Element:
 
 
 def _code(store: Store, shown: Chosen, theme: Theme) -> Element:
-    frame = parts.operation_by_tile(store.report(shown.address.report), **shown.asked())
+    report = store.report(shown.address.report)
+    frame = parts.operation_by_tile(report, **shown.asked())
     wanted = (
         ("control_code", "Control code", units.size),
         ("exchange_code", "Exchange code", units.size),
@@ -229,6 +232,8 @@ def _code(store: Store, shown: Chosen, theme: Theme) -> Element:
         for field in ("control_code", "exchange_code", "vertex_state")
         if int(frame[field].sum()) > 0
     ]
+    if not fields and not counts_code(report):
+        return components.message("Code was not counted.", hint=f"To count it, {COUNT_CODE}.")
     if not fields:
         return components.message("The report tells no code of it by tile.")
     figure = by_tile(frame, fields, unit="bytes", stacked=True, theme=theme)

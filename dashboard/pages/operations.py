@@ -14,11 +14,12 @@ from dashboard.components import Column, Element, Frame
 from dashboard.pages import operation_details
 from dashboard.pages.operation_words import costs_sentence, outside_words
 from dashboard.pages.provenance import badge
-from dashboard.pages.words import other_runs_sentence
+from dashboard.pages.words import code_sentence, other_runs_sentence
 from dashboard.store import Store
 from dashboard.theme import Theme
 from pva.analysis.costs import operation_costs
 from pva.analysis.layers import software_layers
+from pva.analysis.memory import counts_code
 
 PATH, TITLE = "/operations", "Operations"
 
@@ -69,7 +70,8 @@ def layout(store: Store, chosen: Address) -> Element:
     layers = store.derived(chosen.report, "layers", lambda: software_layers(report))
     choices = list(zip(layers["layer"], layers["label"], strict=True)) or [FALLBACK]
     costs = costs_of(store, chosen)
-    more = f"{outside_words(costs)} {other_runs_sentence(report)}".strip()
+    code = code_sentence(counted=counts_code(report))
+    more = " ".join(filter(None, (outside_words(costs), code, other_runs_sentence(report))))
     tools = html.Div(
         [
             controls.row([controls.choice("layer", choices, chosen, label="Software layer")]),
@@ -154,7 +156,9 @@ def table(store: Store, chosen: Address, theme: Theme) -> Element:
     found = rows(store, chosen)
     fields = chosen_fields(chosen)
     if not chosen.text("columns"):  # what was not recorded is no column until it is asked for
-        fields = tuple(name for name in fields if found[name].notna().any()) or fields
+        kept = {name for name in fields if found[name].notna().any()}
+        kept |= {"code"} - ({"code"} if counts_code(store.report(chosen.report)) else set())
+        fields = tuple(name for name in fields if name in kept) or fields
     longest = max(map(len, costs_of(store, chosen)["kind"]), default=0)
     kind = replace(KIND, width=min(40 + 8 * longest, KIND.width))
     figures = [column for column, _ in CHOICES if column.field in fields]

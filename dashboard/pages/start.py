@@ -36,7 +36,7 @@ FIELDS = tuple(field.name for field in fields(ReportOverview))
 COMPLETED_AFTER = 120  # milliseconds after the last letter of a path
 MOST_NAMED = 4  # ways in which a path may go on, in a line
 MOST_LISTED = 100  # reports that are opened to say what is in them
-ALWAYS_RECORDED = ("programs",)  # parts that are not worth a word of their own
+ALWAYS_RECORDED = ("programs", "code")  # parts that are not worth a word of their own
 DEMO_WORDS = {
     "idle": "",
     "running": "Training a small network in the simulator; this takes about half a minute.",
@@ -221,6 +221,7 @@ def _fit(found: ReportOverview) -> Element:
         return "not recorded"
     share = found.fullest_bytes / max(found.bytes_per_tile, 1)
     words = components.unbroken(f"{units.size(found.fullest_bytes)} ({units.share(share)})")
+    words += "" if found.code_counted else ", without code"
     if not found.tiles_out_of_memory:
         return words
     return html.Span(f"{words}, does not fit", className="bad")

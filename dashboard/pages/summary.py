@@ -14,6 +14,7 @@ from dashboard.pages.documents import dotted, flat_pairs, leaves, tree
 from dashboard.pages.provenance import trust_section
 from dashboard.pages.targets import architecture_words, kind_words
 from dashboard.pages.words import (
+    code_sentence,
     counted,
     execution_sentence,
     fit_sentence,
@@ -226,7 +227,8 @@ def _fit(report: Report) -> Element:
         memory = memory_overview(report)
     except NotRecordedError as problem:
         return components.headline(f"Memory not known: {problem.wanted}.", more=_time(report))
-    return components.headline(fit_sentence(memory), fit_tone(memory), more=_time(report))
+    more = f"{code_sentence(counted=memory.code_counted)} {_time(report)}".strip()
+    return components.headline(fit_sentence(memory), fit_tone(memory), more=more)
 
 
 def _time(report: Report) -> str:

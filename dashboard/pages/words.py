@@ -7,7 +7,7 @@ from dashboard.store import Report
 from pva import units
 from pva.analysis.execution import ExecutionOverview, other_runs
 from pva.analysis.liveness import LivenessOverview
-from pva.analysis.memory import MemoryOverview, category_label
+from pva.analysis.memory import COUNT_CODE, MemoryOverview, category_label
 
 
 def counted(number: int, thing: str) -> str:
@@ -19,11 +19,19 @@ def fit_sentence(memory: MemoryOverview) -> str:
     """Say whether the program fits, and how full the fullest tile is."""
     tile = f"the fullest tile (tile {memory.fullest_tile:,})"
     used, limit = units.size(memory.fullest_bytes), units.size(memory.bytes_per_tile)
+    without = "" if memory.code_counted else ", without code"
     if not memory.tiles_out_of_memory:
-        return f"Fits: {tile} uses {used} of {limit} ({units.share(memory.fullest_share)})."
+        share = units.share(memory.fullest_share)
+        return f"Fits{without}: {tile} uses {used} of {limit} ({share})."
     over = units.size(memory.fullest_bytes - memory.bytes_per_tile)
     tiles = counted(memory.tiles_out_of_memory, "tile")
-    return f"Does not fit: {tiles} out of memory; {tile} needs {used} of {limit}, {over} too much."
+    needs = f"{tile} needs {used} of {limit}, {over} too much"
+    return f"Does not fit{without}: {tiles} out of memory; {needs}."
+
+
+def code_sentence(*, counted: bool) -> str:
+    """Say how code is counted where it was not; empty where it was."""
+    return "" if counted else f"Code was not counted: to count it, {COUNT_CODE}."
 
 
 def most_of_memory(memory: MemoryOverview) -> str:
@@ -37,7 +45,7 @@ def most_of_memory(memory: MemoryOverview) -> str:
 
 def fit_tone(memory: MemoryOverview) -> Tone:
     """Give the tone of `fit_sentence`."""
-    return "bad" if memory.tiles_out_of_memory else "good"
+    return "bad" if memory.tiles_out_of_memory else "good" if memory.code_counted else "plain"
 
 
 def liveness_sentence(live: LivenessOverview) -> str:

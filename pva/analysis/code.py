@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pva.analysis.memory import VERTEX_PARTS
+from pva.analysis.memory import (
+    CODE_CATEGORIES,
+    VERTEX_PARTS,
+    check_code,
+    code_if_counted,
+    counts_code,
+)
 from pva.analysis.programs import (
     EXCHANGES,
     OPERANDS,
@@ -31,10 +37,11 @@ def code_by_program(report: Report) -> pd.DataFrame:
     `control_code` is the program's own, without its children's; `exchange_code` that of its
     exchange, 0 where it has none. Programs that run one exchange share its code, so that the
     column may add up to more than there is. `tiles` have control code of it, at most
-    `most_on_a_tile` each. Raises NotRecordedError.
+    `most_on_a_tile` each. Raises NotRecordedError, also where code was not counted.
     """
     import pandas as pd
 
+    check_code(report)
     data = report.dataset
     count = len(data.column("programs", "name"))
     names = ("program", "tile", "end_tile", "bytes")
@@ -77,9 +84,10 @@ def code_of_exchanges(report: Report, tag: str) -> Integers:
     data = report.dataset
     array = f"{OPERANDS[tag][1]}_code_bytes"
     if data.has(array):
-        by_exchange: Integers = data.array(array).sum(axis=1)
-        return by_exchange
+        return code_if_counted(report, data.array(array).sum(axis=1))
     code = np.full(len(moved_bytes(report, tag)[0]), -1)
+    if not counts_code(report):
+        return code
     if data.has("exchange_instructions"):
         names = ("program", "total")
         programs, totals = (data.column("exchange_instructions", name) for name in names)
@@ -95,8 +103,9 @@ def memory_by_operation(report: Report) -> pd.DataFrame:
 
     An operation is as in `cycles_by_operation`. `variables` are the bytes of its variables, which
     share memory when they are not live together; `vertex_state` of its compute sets; `control_code`
-    and `exchange_code` of its programs (an exchange that several run counts for the first). Code of
-    vertices is shared by all, and left out. `bytes` is the sum. Raises NotRecordedError.
+    and `exchange_code` of its programs (an exchange that several run counts for the first), -1
+    where code was not counted. Code of vertices is shared by all, and left out. `bytes` is the sum.
+    Raises NotRecordedError.
     """
     import pandas as pd
 
@@ -121,11 +130,15 @@ def memory_by_operation(report: Report) -> pd.DataFrame:
             "operation": words.astype(object),
             "layer": [layer_of(word) for word in words.tolist()],
             "bytes": sum(parts.values()),
-            **parts,
+            **{name: _known(report, name, sizes) for name, sizes in parts.items()},
         }
     )
     frame = frame[frame["bytes"] > 0]
     return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+
+
+def _known(report: Report, part: str, sizes: Integers) -> Integers:
+    return code_if_counted(report, sizes) if part in CODE_CATEGORIES else sizes
 
 
 def control_code_by_program(report: Report) -> Integers:

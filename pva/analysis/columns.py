@@ -20,14 +20,14 @@ _TEXTS: dict[str, str] = {
     "unchecked_rules": "rule about tells why",
     "report_overview": (
         "type architecture ipus tiles created fullest_tile fullest_bytes:bytes "
-        "bytes_per_tile:bytes tiles_out_of_memory runs cycles:cycles seconds:s"
+        "bytes_per_tile:bytes tiles_out_of_memory code_counted runs cycles:cycles seconds:s"
     ),
     "recorded_parts": "part recorded option",
     "memory_overview": (
         "bytes_per_tile:bytes tiles total:bytes total_including_gaps:bytes fullest_tile "
         "fullest_bytes:bytes fullest_share:fraction fullest_tile_excluding_gaps "
         "fullest_bytes_excluding_gaps:bytes mean_bytes:bytes tiles_out_of_memory "
-        "largest_category largest_category_bytes:bytes"
+        "largest_category largest_category_bytes:bytes code_counted"
     ),
     "memory_by_tile": (
         "tile ipu total:bytes total_including_gaps:bytes interleaved:bytes "

@@ -16,7 +16,7 @@ from pva.analysis.layers import (
     variable_owners_in,
 )
 from pva.analysis.liveness import liveness_overview
-from pva.analysis.memory import memory_by_category
+from pva.analysis.memory import CODE_CATEGORIES, counts_code, memory_by_category
 from pva.analysis.placement import live_at_peak_truths
 from pva.analysis.program_tree import step_estimates
 from pva.analysis.programs import (
@@ -38,13 +38,7 @@ if TYPE_CHECKING:
 UNKNOWN = -1
 _COMPUTE = "OnTileExecute"
 _PHASES = tuple(phase.replace(" ", "_") for phase in PHASES)
-CODE = ("control_code", "exchange_code", "vertex_code")
-# What the parts of `operation_costs` are of in `memory_by_category`, where a category is just that.
-_CATEGORIES = {
-    "control_code": ("controlCode",),
-    "exchange_code": ("internalExchangeCode", "globalExchangeCode", "hostExchangeCode"),
-    "vertex_code": ("vertexCode",),
-}
+CODE = tuple(CODE_CATEGORIES)
 
 
 def operation_costs(report: Report, *, layer: str = DEFAULT) -> pd.DataFrame:
@@ -57,7 +51,8 @@ def operation_costs(report: Report, *, layer: str = DEFAULT) -> pd.DataFrame:
     in the recorded runs, or once where there are none. `flops` are those executed. `code` is
     control code, exchange code and that of vertex types that no other operation uses; vertices'
     state is `vertex_state`. `variables` are bytes of its variables; `peak_bytes` of those of them
-    live where liveness peaks, with code and state. -1 is not recorded. Most cycles first, then most
+    live where liveness peaks, with code and state. -1 is not recorded, as code is without
+    compileIPUCode. Most cycles first, then most
     code. Raises SelectionError, NotRecordedError without programs.
     """
     import pandas as pd
@@ -132,6 +127,8 @@ def _code(report: Report, owner_of: Integers, count: int) -> dict[str, Integers]
     """Sum up the kinds of code by owner, and what is known of them."""
     data = report.dataset
     unknown = np.full(count, UNKNOWN)
+    if not counts_code(report):
+        return dict.fromkeys(("code", *CODE), unknown)
     control = unknown
     if data.has("control_code"):
         control = summed(owner_of, control_code_by_program(report), count)
@@ -233,7 +230,7 @@ def _wholes(report: Report) -> dict[str, tuple[str, int]]:
         found["flops"] = ("flop", int(done))
     if data.has("memory_by_category"):
         total = memory_by_category(report).set_index("category")["total"]
-        for part, categories in _CATEGORIES.items():
+        for part, categories in CODE_CATEGORIES.items():
             found[part] = ("bytes", sum(int(total.get(category, 0)) for category in categories))
     with suppress(NotRecordedError):
         found["peak_bytes"] = ("bytes", liveness_overview(report).max_live)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pva.analysis.selection import chosen, rows_wanted, tile_count, tiles_of
 from pva.analysis.told import Told
+from pva.errors import NotRecordedError
 from pva.units import KILOBYTE
 
 if TYPE_CHECKING:
@@ -48,13 +49,23 @@ CATEGORY_LABELS = {
     "vertexFieldData": "Vertex Field Data",
     "vertexInstanceState": "Vertex Instances",
 }
+# The categories of each kind of code that operations and programs have.
+CODE_CATEGORIES = {
+    "control_code": ("controlCode",),
+    "exchange_code": ("internalExchangeCode", "globalExchangeCode", "hostExchangeCode"),
+    "vertex_code": ("vertexCode",),
+}
+COUNT_CODE = "run the program on a device with compileIPUCode"  # as Poplar's IPUModel has it
 OVERLAPPED = "overlapped"
 _OVERLAPPED_LABEL = "Shared by data not live together"
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryOverview(Told):
-    """How full the tiles are. Sizes in bytes, shares as fractions of one tile's memory."""
+    """How full the tiles are. Sizes in bytes, shares as fractions of one tile's memory.
+
+    Without `code_counted` there is no code in them.
+    """
 
     bytes_per_tile: int
     tiles: int
@@ -69,11 +80,37 @@ class MemoryOverview(Told):
     tiles_out_of_memory: int
     largest_category: str
     largest_category_bytes: int
+    code_counted: bool
 
 
 def category_label(category: str) -> str:
     """Give the words for a category, or for the column `overlapped` of `category_by_tile`."""
     return _OVERLAPPED_LABEL if category == OVERLAPPED else CATEGORY_LABELS[category]
+
+
+def counts_code(report: Report) -> bool:
+    """Tell whether memory has code in it: what runs on a tile has some, so that none is no count.
+
+    True where the report has no memory by category, as nothing speaks against it.
+    """
+    if not report.dataset.has("memory_by_category"):
+        return True
+    names = list(CATEGORY_LABELS)
+    rows = [names.index(category) for kind in CODE_CATEGORIES.values() for category in kind]
+    return report.dataset.kept(
+        "counts code", lambda data: bool(data.array("memory_by_category")[rows].any())
+    )
+
+
+def check_code(report: Report) -> None:
+    """Raise NotRecordedError, which says how to count it, where code was not counted."""
+    if not counts_code(report):
+        raise NotRecordedError(report.dataset.name, "code was not counted", COUNT_CODE)
+
+
+def code_if_counted(report: Report, code: Bytes) -> Bytes:
+    """Give bytes of code as they are, -1 where code was not counted."""
+    return code if counts_code(report) else np.full_like(code, -1)
 
 
 def memory_by_tile(report: Report) -> pd.DataFrame:
@@ -190,6 +227,7 @@ def memory_overview(
         tiles_out_of_memory=int((gaps > capacity).sum()),
         largest_category=[*CATEGORY_LABELS, OVERLAPPED][largest],
         largest_category_bytes=int(categories[largest]),
+        code_counted=counts_code(report),
     )
 
 
@@ -277,8 +315,8 @@ def memory_by_vertex_type(
 ) -> pd.DataFrame:
     """Give the bytes of each vertex type: its code once a tile, its data by part, largest first.
 
-    Summed over all tiles, those of an IPU or one; `total` is the sum of the other columns. Raises
-    SelectionError, NotRecordedError.
+    Summed over all tiles, those of an IPU or one; `total` is the sum of the other columns, of which
+    `code` is -1 where it was not counted. Raises SelectionError, NotRecordedError.
     """
     import pandas as pd
 
@@ -287,6 +325,7 @@ def memory_by_vertex_type(
         part: report.dataset.array(f"memory_by_vertex_type_{part}")[:, tiles].sum(axis=1)
         for part in (*VERTEX_PARTS, "code", "total")
     }
+    parts["code"] = code_if_counted(report, parts["code"])
     names = report.dataset.column("vertex_types", "name")
     frame = pd.DataFrame({"vertex_type": names, **parts})
     frame = frame[frame["total"] > 0]
@@ -297,8 +336,8 @@ def memory_by_compute_set(report: Report) -> pd.DataFrame:
     """Tell which compute sets' vertices take the most memory, on all tiles, largest first.
 
     `state` is what is held for its `vertices` alone: the sum of the columns after it. `code` counts
-    each vertex type once a tile; other compute sets share it, so that it cannot be added up. Bytes.
-    Raises NotRecordedError.
+    each vertex type once a tile; other compute sets share it, so that it cannot be added up; -1
+    where it was not counted. Bytes. Raises NotRecordedError.
     """
     import pandas as pd
 
@@ -315,7 +354,7 @@ def memory_by_compute_set(report: Report) -> pd.DataFrame:
             "vertices": vertices,
             "state": sum(parts.values()),
             **parts,
-            "code": data.array(f"{name}_code").sum(axis=1),
+            "code": code_if_counted(report, data.array(f"{name}_code").sum(axis=1)),
         }
     )
     return frame.sort_values(["state", "code"], ascending=False, kind="stable", ignore_index=True)

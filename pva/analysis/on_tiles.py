@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.exchanges import KINDS, exchange_names
-from pva.analysis.memory import CATEGORY_LABELS, VERTEX_PARTS
+from pva.analysis.memory import CATEGORY_LABELS, VERTEX_PARTS, code_if_counted, counts_code
 from pva.analysis.programs import EXCHANGES, OPERANDS, Integers, moved_bytes, summed
 from pva.analysis.regions import REGIONS
 from pva.analysis.selection import several, tile_count
@@ -126,8 +126,8 @@ def vertices_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     """Tell what each vertex type takes on the chosen tiles, or on all, the most first.
 
     `vertices` in all compute sets (-1 where it was not recorded on which tiles they lie), `code`
-    once a tile, `state` of all of them; `total` is the sum of both. Raises SelectionError,
-    NotRecordedError.
+    once a tile (-1 where it was not counted), `state` of all of them; `total` is the sum of both.
+    Raises SelectionError, NotRecordedError.
     """
     import pandas as pd
 
@@ -140,7 +140,7 @@ def vertices_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
         {
             "name": data.column("vertex_types", "name"),
             "vertices": _vertices(report, "vertex_type", len(total), rows),
-            "code": code.sum(axis=1),
+            "code": code_if_counted(report, code.sum(axis=1)),
             "state": (total - code).sum(axis=1),
             "total": total.sum(axis=1),
             **_by_tile(total, tiles),
@@ -165,8 +165,8 @@ def compute_sets_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     """Tell what each compute set takes on the chosen tiles, or on all, the most first.
 
     `state` of its `vertices` (-1 where it was not recorded on which tiles they lie), and `code`,
-    which other compute sets share; `instances` are the programs that run it. Raises SelectionError,
-    NotRecordedError.
+    which other compute sets share (-1 where it was not counted); `instances` are the programs that
+    run it. Raises SelectionError, NotRecordedError.
     """
     import pandas as pd
 
@@ -185,7 +185,7 @@ def compute_sets_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
             "vertices": _vertices(report, "compute_set", count, rows),
             "instances": np.bincount(runs[(runs >= 0) & (runs < count)], minlength=count),
             "state": state.sum(axis=1),
-            "code": data.array(f"{name}_code")[:, rows].sum(axis=1),
+            "code": code_if_counted(report, data.array(f"{name}_code")[:, rows].sum(axis=1)),
             **_by_tile(state, tiles),
         }
     )
@@ -216,7 +216,7 @@ def _exchanges(report: Report, tag: str, rows: npt.NDArray[np.int64], tiles: Til
     data = report.dataset
     received, sent = moved_bytes(report, tag)
     array = f"{OPERANDS[tag][1]}_code_bytes"
-    told = data.has(array)
+    told = data.has(array) and counts_code(report)
     code = (
         data.array(array)[: len(received), rows]
         if told

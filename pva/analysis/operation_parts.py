@@ -11,7 +11,7 @@ from pva.analysis.costs import operation_costs
 from pva.analysis.debug import above, contexts_frame
 from pva.analysis.flops import peak_of_tile
 from pva.analysis.layers import DEFAULT, owners_in
-from pva.analysis.memory import VERTEX_PARTS
+from pva.analysis.memory import VERTEX_PARTS, code_if_counted
 from pva.analysis.programs import EXCHANGES, OPERANDS, Integers, elapsed, executions, summed
 from pva.analysis.selection import SelectionError, tile_count
 
@@ -115,9 +115,10 @@ def operation_by_tile(report: Report, *, operation: str = "", layer: str = DEFAU
 
     Cycles of compute, exchange (on and between IPUs) and with the host are those of its programs as
     often as they ran in the recorded runs, or once where there are none. `control_code`,
-    `exchange_code` and `vertex_state` are bytes, 0 where they were not recorded; what several
-    programs share counts once, in the operation of the first. Without `operation` it is the one
-    that costs most. Raises SelectionError, NotRecordedError.
+    `exchange_code` and `vertex_state` are bytes, 0 where they were not recorded, and of code -1
+    where it was not counted; what several programs share counts once, in the operation of the
+    first. Without `operation` it is the one that costs most. Raises SelectionError,
+    NotRecordedError.
     """
     import pandas as pd
 
@@ -150,6 +151,8 @@ def operation_by_tile(report: Report, *, operation: str = "", layer: str = DEFAU
             parts = (f"memory_by_compute_set_{part}" for part in VERTEX_PARTS)
             columns["vertex_state"] = sum(_rows(report, a, once, ones, tiles) for a in parts)
     columns["control_code"] = _control_code(report, programs, tiles)
+    for name in ("control_code", "exchange_code"):
+        columns[name] = code_if_counted(report, columns[name])
     return pd.DataFrame({"tile": np.arange(tiles), "ipu": np.arange(tiles) // each, **columns})
 
 

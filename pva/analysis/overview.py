@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pva.analysis.execution import execution_overview
-from pva.analysis.memory import memory_overview
+from pva.analysis.memory import counts_code, memory_overview
 from pva.analysis.told import Told
 from pva.errors import NotRecordedError
 
@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
-# What may be recorded: in words, a table or array of it, and the engine option that records it.
+CODE = "code"
+# What may be recorded: in words, a table or array of it, and the engine option that records it;
+# code is counted by an option of the device.
 PARTS = (
     ("memory", "memory_by_tile", "autoReport.outputGraphProfile"),
+    (CODE, "memory_by_category", "compileIPUCode"),
     ("liveness", "liveness_steps", "autoReport.outputGraphProfile"),
     ("programs", "programs", "autoReport.outputGraphProfile"),
     ("execution", "steps", "autoReport.outputExecutionProfile"),
@@ -31,7 +34,10 @@ PARTS = (
 
 @dataclass(frozen=True, slots=True)
 class ReportOverview(Told):
-    """A report at a glance. Bytes include gaps; -1 stands for what was not recorded."""
+    """A report at a glance. Bytes include gaps; -1 stands for what was not recorded.
+
+    Without `code_counted` there is no code in them.
+    """
 
     type: str
     architecture: str
@@ -42,6 +48,7 @@ class ReportOverview(Told):
     fullest_bytes: int
     bytes_per_tile: int
     tiles_out_of_memory: int
+    code_counted: bool
     runs: int
     cycles: int
     seconds: float
@@ -67,19 +74,20 @@ def report_overview(report: Report) -> ReportOverview:
         fullest_bytes=memory[1],
         bytes_per_tile=memory[2],
         tiles_out_of_memory=memory[3],
+        code_counted=memory[4],
         runs=runs,
         cycles=cycles,
         seconds=seconds,
     )
 
 
-def _memory(report: Report) -> tuple[int, int, int, int]:
+def _memory(report: Report) -> tuple[int, int, int, int, bool]:
     try:
         found = memory_overview(report)
     except NotRecordedError:
-        return -1, -1, -1, -1
-    out = found.tiles_out_of_memory
-    return found.fullest_tile, found.fullest_bytes, found.bytes_per_tile, out
+        return -1, -1, -1, -1, False
+    out, counted = found.tiles_out_of_memory, found.code_counted
+    return found.fullest_tile, found.fullest_bytes, found.bytes_per_tile, out, counted
 
 
 def _execution(report: Report) -> tuple[int, int, float]:
@@ -98,6 +106,7 @@ def recorded_parts(report: Report) -> pd.DataFrame:
     import pandas as pd
 
     there = [report.dataset.has(table) for _, table, _ in PARTS]
+    there[[part for part, _, _ in PARTS].index(CODE)] &= counts_code(report)
     return pd.DataFrame(
         {
             "part": [part for part, _, _ in PARTS],

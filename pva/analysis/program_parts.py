@@ -9,7 +9,7 @@ import numpy as np
 
 from pva.analysis.code import code_of_exchanges
 from pva.analysis.debug import above, contexts_frame
-from pva.analysis.memory import VERTEX_PARTS
+from pva.analysis.memory import VERTEX_PARTS, counts_code
 from pva.analysis.program_tree import sync_estimate
 from pva.analysis.programs import EXCHANGES, OPERANDS, elapsed, labels
 from pva.analysis.selection import chosen, tile_count
@@ -160,7 +160,7 @@ def _cycles_array(tag: str) -> str:
 
 def _control_code(report: Report, program: int) -> int:
     data = report.dataset
-    if not data.has("control_code"):
+    if not data.has("control_code") or not counts_code(report):
         return UNKNOWN
     rows = data.rows_where("control_code", "program", program)
     first, end, sizes = (
@@ -171,7 +171,7 @@ def _control_code(report: Report, program: int) -> int:
 
 def _exchange_code(report: Report, tag: str, exchange: int) -> int:
     data = report.dataset
-    if tag not in EXCHANGES or exchange < 0:
+    if tag not in EXCHANGES or exchange < 0 or not counts_code(report):
         return UNKNOWN
     array = f"{OPERANDS[tag][1]}_code_bytes"
     if data.has(array):

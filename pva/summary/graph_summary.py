@@ -177,7 +177,10 @@ def _fullest_lines(report: Report, ipu: int | None, replica: int | None) -> Iter
     ):
         kilobytes = f"{size / KILOBYTE:,.1f} K"
         yield f"    Maximum ({label} Gaps): {size:,} ({kilobytes}) on tile {tile}"
-    yield f"    {overview.tiles_out_of_memory:,} tile(s) out of memory"
+    out = f"    {overview.tiles_out_of_memory:,} tile(s) out of memory"
+    yield out if overview.code_counted else f"{out}, without code"
+    if not overview.code_counted:
+        yield f"    Code was not counted: {memory.COUNT_CODE}"
     if overview.tiles_out_of_memory:
         yield from _overfull_lines(report, overview.tiles_out_of_memory, ipu, replica)
 

@@ -15,6 +15,7 @@ from tests.builders import small_report
 
 SAMPLES = Path(__file__).parents[2] / "sample_reports"
 NAMES = ("small", *sorted(f.parent.name for f in SAMPLES.glob("*/profile.pop")))
+WITHOUT_CODE = ("matmul_chain_mk2", "matmul_chain_tiny", "newton_pipeline_replicas")
 every_report = pytest.mark.parametrize("name", NAMES)
 ARRAYS = {
     "OnTileExecute": ("compute_set", "compute_set"),

@@ -6,7 +6,7 @@ import pytest
 
 from pva.analysis import code
 from pva.errors import NotRecordedError
-from tests.analysis.samples import ARRAYS, every_report, opened, rows, small
+from tests.analysis.samples import ARRAYS, WITHOUT_CODE, every_report, opened, rows, small
 
 WITHOUT = {f"{name}_code_bytes": None for _, name in ARRAYS.values() if name != "compute_set"}
 
@@ -25,6 +25,10 @@ def test_programs_stand_by_their_code() -> None:
 
 @every_report
 def test_code_of_programs_is_that_of_a_loop(name: str) -> None:
+    if name in WITHOUT_CODE:
+        with pytest.raises(NotRecordedError, match="code was not counted; .* compileIPUCode"):
+            code.code_by_program(opened(name))
+        return
     data = opened(name).dataset
     programs = rows(opened(name), "programs")
     control = [0] * len(programs)
@@ -73,5 +77,9 @@ def test_operations_share_out_all_variables_state_and_code(name: str) -> None:
     )
     assert frame["variables"].sum() == data.column("variables", "bytes").sum()
     assert frame["vertex_state"].sum() == state
+    if name in WITHOUT_CODE:
+        assert {*frame["control_code"], *frame["exchange_code"]} == {-1}
+        assert (frame["bytes"] == frame["variables"] + frame["vertex_state"]).all()
+        return
     assert frame["control_code"].sum() == control
     assert frame["exchange_code"].sum() == exchange

@@ -12,9 +12,13 @@ from hypothesis import strategies as st
 
 from pva import schema
 from pva.analysis import memory
+from pva.analysis.costs import operation_costs
+from pva.analysis.exchanges import largest_exchanges
+from pva.analysis.overview import recorded_parts
+from pva.analysis.program_parts import program_figures
 from pva.analysis.selection import SelectionError
 from pva.errors import PvaError
-from tests.analysis.samples import every_report, opened
+from tests.analysis.samples import WITHOUT_CODE, every_report, opened, small
 from tests.builders import TILES, replicated_report, small_report
 
 
@@ -152,4 +156,28 @@ def test_vertices_of_a_compute_set_take_their_state_and_shared_code() -> None:
 def test_state_and_code_of_a_compute_set_are_its_total(name: str) -> None:
     total = opened(name).dataset.array("memory_by_compute_set_total").sum(axis=1).tolist()
     frame = memory.memory_by_compute_set(opened(name)).sort_values("compute_set")
+    if name in WITHOUT_CODE:
+        assert set(frame["code"]) == {-1}
+        frame["code"] = 0
     assert (frame["state"] + frame["code"]).tolist() == total
+
+
+def test_a_report_without_any_code_says_that_it_was_not_counted() -> None:
+    codes = [schema.CATEGORIES.index(name) for name in schema.CATEGORIES if name.endswith("Code")]
+    categories = small_report().array("memory_by_category").copy()
+    assert len(codes) == 5 and categories[codes].any()
+    assert memory.memory_overview(small()).code_counted and memory.counts_code(small())
+    categories[codes] = 0
+    without = small(memory_by_category=categories)
+    assert not memory.memory_overview(without).code_counted
+    assert set(memory.memory_by_vertex_type(without)["code"]) == {-1}
+    found = largest_exchanges(without)["code_bytes"], operation_costs(without)["code"]
+    assert [set(column) for column in found] == [{-1}, {-1}]
+    assert (program_figures(without, program=6).control_code, recorded(without)) == (-1, False)
+    categories[codes[0], 0, 0, 3] = 4  # a byte on a tile is enough
+    assert memory.counts_code(small(memory_by_category=categories))
+
+
+def recorded(report: Any) -> bool:
+    """Tell whether the table of what was recorded has code."""
+    return bool(recorded_parts(report).set_index("part")["recorded"]["code"])

@@ -95,7 +95,7 @@ def test_a_python_file_is_run_with_its_arguments(program: Path, tmp_path: Path) 
     result = run("simulate", program, "--epochs", "8", "--target", "tiny", "--out", out)
     assert result.stdout == "__main__ --epochs 8 found False\n"
     assert result.exit_code == 0 and f"report: {out}" in result.stderr
-    assert "memory: fits: tile " in result.stderr and "execution: " in result.stderr
+    assert "memory: fits, without code: tile " in result.stderr and "execution: " in result.stderr
     assert openReport(out).dataset.value("target", "num_tiles") == 4
     assert run("simulate", program, "--out", out, "--", "--fail", "--out").exit_code == 3
 
@@ -227,5 +227,5 @@ def test_info_of_a_program_that_never_ran_counts_in_words(tmp_path: Path) -> Non
     poplar.Engine(graph, poplar.program.Sequence(), options)
     text = run("info", tmp_path).stdout
     assert "IPU_MODEL ipu2: 1 IPU x 4 tiles" in text
-    assert "does not fit, 1 tile out of memory: tile 1" in text
+    assert "does not fit, 1 tile out of memory, without code: tile 1" in text
     assert "execution   no run has ended\n" in text

@@ -344,3 +344,32 @@ def test_info_and_pages_write_the_number_in_the_same_words(faces: Faces, name: s
     if figure.info:
         said["info", figure.info] = faces.info[figure.info]
     assert {place: text for place, text in said.items() if words not in text} == {}
+
+
+EXCHANGES = ("internalExchange", "globalExchange", "hostExchange")
+CODE = tuple(f"{part}Code" for part in ("control", "vertex", *EXCHANGES))
+
+
+def test_every_face_says_whether_code_was_counted(faces: Faces) -> None:
+    tiles = faces.report.compilation.tiles
+    code = sum(getattr(tile.memory.category, name).total for tile in tiles for name in CODE)
+    path = str(faces.path)
+    fits = [row for row in faces.rows("show", "insights", path) if row["rule"] == "does_it_fit"]
+    costs = [row["code"] for row in faces.rows("show", "operation_costs", path)]
+    said = {
+        "summary": "without code" in faces.summary,
+        "info": "without code" in faces.info["memory"],
+        "missing": "compileIPUCode" in faces.info["missing"],
+        "overview": not faces.rows("show", "memory_overview", path)[0]["code_counted"],
+        "insights": "without code" in fits[0]["what"] and "compileIPUCode" in fits[0]["advice"],
+        "operations": set(costs) == {-1},
+    }
+    for page in ("summary", "insights", "memory", "operations"):
+        said[f"page {page}"] = "compileIPUCode" in faces.page(page, "")
+    assert said == dict.fromkeys(said, code == 0)
+
+
+def test_a_table_has_a_dash_and_the_option_where_code_was_not_counted(faces: Faces) -> None:
+    printed = faces.command("show", "operation_costs", str(faces.path))
+    without = "code was not counted; run the program on a device with compileIPUCode"
+    assert (without in printed) == (" –" in printed) == ("without code" in faces.info["memory"])

@@ -147,7 +147,11 @@ def _tiles(data: Dataset, by_tile: dict[str, Any], first: int) -> Iterator[str]:
     capacity = int(data.value("target", "bytes_per_tile"))
     needed = by_tile["total_including_gaps"].tolist()
     lacking = [tile for tile, size in enumerate(needed) if size > capacity]
-    yield f"{len(lacking):,} tile(s) out of memory"
+    codes = [row for row, word in enumerate(schema.CATEGORIES) if word.endswith("Code")]
+    counted = data.array("memory_by_category")[codes].sum() > 0
+    yield f"{len(lacking):,} tile(s) out of memory{'' if counted else ', without code'}"
+    if not counted:
+        yield "Code was not counted: run the program on a device with compileIPUCode"
     for tile in sorted(lacking, key=lambda tile: -needed[tile])[:5]:
         yield f"Tile {first + tile}: {needed[tile]:,} B, {needed[tile] - capacity:,} B too many"
         held = data.array("memory_by_category")[..., first + tile].sum(axis=(1, 2)).tolist()

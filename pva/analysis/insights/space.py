@@ -12,6 +12,9 @@ import numpy as np
 from pva.analysis.exchanges import largest_exchanges
 from pva.analysis.insights.finding import ALL_TILES, FULLEST_TILE, Finding, part
 from pva.analysis.memory import (
+    CODE_CATEGORIES,
+    COUNT_CODE,
+    check_code,
     memory_by_compute_set,
     memory_by_tile,
     memory_overview,
@@ -28,7 +31,6 @@ EVEN_ENOUGH = 0.75  # mean tile / fullest tile
 MATTERS = 0.5  # of a tile's memory: a fullest tile below it has room anyway
 WORTH_A_LOOK = 0.05  # of what a saving is a part of
 WORKERS = 6  # threads of a tile that run vertices
-EXCHANGE_CODE = ("internalExchangeCode", "globalExchangeCode", "hostExchangeCode")
 
 
 def does_it_fit(report: Report) -> list[Finding]:
@@ -53,9 +55,11 @@ def does_it_fit(report: Report) -> list[Finding]:
         return [Finding(severity="problem", what=what, where=f"{tile} needs {of}", amount=-spare,
                         advice=advice, saving=even if fits else 0, **base)]  # fmt: skip
     full = memory.fullest_share > NEARLY_FULL
-    what = f"Fits, with {share(part(spare, memory.bytes_per_tile))} spare on the fullest tile"
+    left = f"with {share(part(spare, memory.bytes_per_tile))} spare on the fullest tile"
+    what = f"Fits, {left}" if memory.code_counted else f"Fits, without code, {left}"
+    advice = "" if memory.code_counted else f"To count code, {COUNT_CODE}."
     return [Finding(severity="cost" if full else "note", what=what, where=f"{tile} uses {of}",
-                    amount=spare, **base)]  # fmt: skip
+                    amount=spare, advice=advice, **base)]  # fmt: skip
 
 
 def _tiles(number: int) -> str:
@@ -140,9 +144,10 @@ def variable_on_few_tiles(report: Report) -> list[Finding]:
 
 def code_of_exchanges(report: Report) -> list[Finding]:
     """Tell when the code that moves data takes a part of memory."""
+    check_code(report)
     usage = memory_usage(report)
     by_category = usage.not_overlapped_by_category
-    code = sum(by_category.get(category, 0) for category in EXCHANGE_CODE)
+    code = sum(by_category.get(category, 0) for category in CODE_CATEGORIES["exchange_code"])
     if code <= 2 * WORTH_A_LOOK * usage.total:
         return []
     table = largest_exchanges(report).sort_values("code_bytes", ascending=False, kind="stable")
