@@ -35,7 +35,7 @@ class PopartRep(BackendRep):  # type: ignore[misc]
         stored = {tensor.name for tensor in self._model.graph.initializer}
         free = [name for name in names if name not in stored]
         given = inputs if isinstance(inputs, Mapping) else dict(zip(free, inputs, strict=False))
-        arrays = {name: _array(values) for name, values in given.items()}
+        arrays = {name: _array(values, name) for name, values in given.items()}
         model = with_constants(self._model, arrays)
         outputs = [value.name for value in model.graph.output]
         device = DeviceManager().createIpuModelDevice(
@@ -58,11 +58,15 @@ def _of_type(values: Array, kind: int) -> Array:
     return values.astype(onnx.helper.tensor_dtype_to_np_dtype(kind)) if kind else values
 
 
-def _array(values: Any) -> Array:
+def _array(values: Any, name: str) -> Array:
     """Give an input as an array; ONNX's own tests have some as TensorProto."""
     if isinstance(values, onnx.TensorProto):
         return np.asarray(onnx.numpy_helper.to_array(values))
-    return np.asarray(values)
+    try:
+        return np.asarray(values)
+    except ValueError:
+        sequence = f"model: input {name!r}: is a sequence of several shapes; tensors are known"
+        raise popart_exception(sequence) from None
 
 
 def with_constants(model: onnx.ModelProto, arrays: Mapping[str, Array]) -> onnx.ModelProto:
@@ -113,8 +117,8 @@ class PopartBackend(Backend):  # type: ignore[misc]
         **kwargs: Any,
     ) -> tuple[Array, ...]:
         """Compile and run one node; `opset_version` says of which operator set it is."""
-        arrays = [_array(values) for values in inputs]
         names = [name for name in node.input if name]
+        arrays = [_array(values, name) for name, values in zip(names, inputs, strict=True)]
         values = [
             onnx.helper.make_tensor_value_info(
                 name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape

@@ -70,7 +70,9 @@ def _check_nodes(ir: Ir, wanted: set[str], moving: set[str], what: str) -> None:
     for node in reversed(ir.nodes):
         if not wanted.intersection(node.outputs) or not moving.intersection(node.outputs):
             continue
-        if node.key not in GRADIENTS and not node.branches:
+        joins = node.attributes.get("reduction", "none") if "Scatter" in node.operator else "none"
+        lost = node.key not in GRADIENTS or joins not in ("none", "add")
+        if lost and not node.branches:
             raise popart_exception(
                 f"{what}: {node} has no gradient; without one what is before it has none"
             )

@@ -8,6 +8,7 @@ from simulator.popart.ir import ONNX, Ir
 
 # Operator -> the inputs that are places along an axis of the first one.
 INDICES = {"Gather": 1, "GatherElements": 1, "Scatter": 1, "ScatterElements": 1}
+TUPLES = {"GatherND": 1, "ScatterND": 1}  # of places along the first axes behind those of a batch
 
 
 def looked_up(ir: Ir) -> dict[str, int]:
@@ -19,6 +20,10 @@ def looked_up(ir: Ir) -> dict[str, int]:
             axis = int(node.attributes.get("axis", 0))
             if -len(dims) <= axis < len(dims):
                 found[name] = min(dims[axis], found.get(name, dims[axis]))
+        elif node.domain == ONNX and node.operator in TUPLES:
+            name, first = node.inputs[1], int(node.attributes.get("batch_dims", 0))
+            sizes = ir.infos[node.inputs[0]].dims[first : first + ir.infos[name].dims[-1]]
+            found[name] = min((*sizes, found.get(name, sizes[0]))) if sizes else 0
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx
 
-from simulator.popart.indices import INDICES
+from simulator.popart.indices import INDICES, TUPLES
 from simulator.popart.ir import Ir, Node
 from simulator.popart.tensor_info import TensorInfo
 
@@ -26,7 +26,7 @@ def types_of(node: Node, ir: Ir) -> dict[str, TensorInfo]:
         places = {name for other in ir.nodes if other.operator in PLACES for name in other.outputs}
         for name in places & set(found):
             found[name] = TensorInfo("INT64", found[name].dims)
-    place = {**INDICES, "OneHot": 0}.get(node.operator)
+    place = {**INDICES, **TUPLES, "OneHot": 0}.get(node.operator)
     if place is not None and found[node.inputs[place]].type == "UINT32":
         name = node.inputs[place]
         found[name] = TensorInfo("INT32", found[name].dims)
@@ -36,7 +36,7 @@ def types_of(node: Node, ir: Ir) -> dict[str, TensorInfo]:
 def with_size(proto: onnx.NodeProto, ir: Ir) -> onnx.NodeProto:
     """Give a recurrent node with the size of its state, which its weights tell as well."""
     given = any(attribute.name == "hidden_size" for attribute in proto.attribute)
-    if given or proto.op_type not in ("GRU", "LSTM") or len(proto.input) < 3:
+    if given or proto.op_type not in ("GRU", "LSTM", "RNN") or len(proto.input) < 3:
         return proto
     sized = onnx.NodeProto()
     sized.CopyFrom(proto)

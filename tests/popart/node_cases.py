@@ -29,7 +29,6 @@ NAMES = {*(name for _, name in OPERATORS), *DEFINED}
 
 NUMBERS = "the test expects the numbers of NumPy's generator; the device has its own"
 HALVES = "elements differ by the last bit of a half, for which the test has no tolerance"
-REPLACED = "an update replaces what is there; it cannot be joined with it"
 REGION = "a region of interest may lie beyond the tensor; it cannot be resized"
 COMPUTED = "its body takes a slice whose ends are computed"
 RUNS = "how often it runs is computed, so that the shape of what it makes is not known"
@@ -44,10 +43,6 @@ REASONS = {
     "test_resize_tf_crop_and_resize_axes_2_3": REGION,
     "test_resize_tf_crop_and_resize_axes_3_2": REGION,
     "test_resize_tf_crop_and_resize_extrapolation_value": REGION,
-    "test_scatter_elements_with_duplicate_indices": REPLACED,
-    "test_scatter_elements_with_reduction_max": REPLACED,
-    "test_scatter_elements_with_reduction_min": REPLACED,
-    "test_scatter_elements_with_reduction_mul": REPLACED,
     "test_training_dropout": NUMBERS,
     "test_training_dropout_default": NUMBERS,
     "test_training_dropout_default_mask": NUMBERS,

@@ -139,6 +139,12 @@ NEWER = [
         for inputs, w, other in (("w c d", values(2, 2), values(1, 2)),
                                  ("d c w", values(1, 2), values(2, 3)))
     ),
+    *(
+        more("ScatterElements", inputs, w, {"c": np.int64([[1, 0, 1]]), "d": other},
+             f"ScatterElements that adds {inputs}", axis=1, reduction="add")
+        for inputs, w, other in (("w c d", values(2, 2), values(1, 3)),
+                                 ("d c w", values(1, 3), values(2, 3)))
+    ),
     one("Trilu", values(2, 3, 4), upper=0),
     more("CumSum", "w c", values(2, 3), {"c": np.int64(1)}, exclusive=1),
     more("CumSum", "w c", values(2, 3), {"c": np.int64(0)}, "CumSum from the end", reverse=1),
@@ -341,6 +347,13 @@ def test_a_product_with_zeros_gives_each_element_the_product_of_the_others() -> 
     stored = {"w": np.float32([[2, 3, 4], [2, 0, 4], [0, 0, 4]])}
     found = trained(nodes, stored, popart.IdentityLoss("y", "loss"), "Gradient___w")
     assert found["Gradient___w"].tolist() == [[12, 8, 6], [0, 8, 0], [0, 0, 0]]
+
+
+def test_a_scatter_that_keeps_the_larger_is_refused_in_training() -> None:
+    scatter = node("ScatterElements", "w c d", "y", axis=1, reduction="max")
+    stored = {"w": values(2, 2), "c": np.int64([[1, 0]]), "d": values(1, 2)}
+    with pytest.raises(popart.popart_exception, match="ScatterElements.* has no gradient"):
+        trained([scatter], stored, popart.IdentityLoss("y", "loss"), "Gradient___w", opset=18)
 
 
 def test_a_length_of_zero_gives_no_gradient() -> None:

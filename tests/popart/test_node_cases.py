@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from node_cases import DEFINED, REASONS, markdown, outcomes
 
-from simulator.popart import backend
+from simulator.popart import backend, popart_exception
 from simulator.popart.operators.table import OPERATORS
 
 PAGE = Path(__file__).parents[2] / "docs" / "onnx-coverage.md"
@@ -38,3 +38,10 @@ def test_a_node_runs_by_itself() -> None:
 
     (found,) = backend.run_node(helper.make_node("Neg", ["a"], ["b"]), [[1.5, -2.0]])
     assert found.tolist() == [-1.5, 2.0]
+
+
+def test_a_sequence_of_several_shapes_is_refused_by_name() -> None:
+    from onnx import helper
+
+    with pytest.raises(popart_exception, match="input 'a': is a sequence of several shapes"):
+        backend.run_node(helper.make_node("Neg", ["a"], ["b"]), [[[1.5], [1.0, 2.0]]])

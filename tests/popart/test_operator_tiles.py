@@ -31,8 +31,17 @@ NORMS = {
     "Softmax": "x",
 }
 SEVERAL = dict.fromkeys(("Max", "Mean", "Min", "Mod", "Sum"), "x x")
-INPUTS = {"Cast": "x", "Clip": "x low high", "Where": "truth x x", **SEVERAL, **NORMS}
-ATTRIBUTES: dict[str, dict[str, Any]] = {"Cast": {"to": 10}, "LRN": {"size": 5}, "Mod": {"fmod": 1}}
+INPUTS = {
+    "BitShift": "bits bits",
+    "Cast": "x",
+    "Clip": "x low high",
+    "Where": "truth x x",
+    **SEVERAL,
+    **NORMS,
+}
+ATTRIBUTES: dict[str, dict[str, Any]] = {
+    "BitShift": {"direction": "LEFT"}, "Cast": {"to": 10}, "LRN": {"size": 5}, "Mod": {"fmod": 1},
+}  # fmt: skip
 NAMES = sorted({*ELEMENTWISE, *NORMS} - {"OneHot"})  # OneHot makes an axis that its input has not
 
 
@@ -46,7 +55,8 @@ def _node(name: str) -> onnx.NodeProto:
 @cache
 def _costs() -> dict[str, list[tuple[float, int, float]]]:
     """Return for each compute set its share of the operator's cycles, its tiles, max over mean."""
-    types = {"x": TensorProto.FLOAT, "truth": TensorProto.BOOL, "whole": TensorProto.INT32}
+    types = {"x": TensorProto.FLOAT, "truth": TensorProto.BOOL, "whole": TensorProto.INT32,
+             "bits": TensorProto.UINT32}  # fmt: skip
     inputs = [helper.make_tensor_value_info(name, kind, SHAPE) for name, kind in types.items()]
     weights = {"scale": np.ones(32), "row": np.ones(16), "low": np.zeros(()), "high": np.ones(())}
     stored = [

@@ -7,9 +7,10 @@ from functools import reduce
 
 import numpy as np
 
-from simulator.codelets.operations import TERNARY
+from simulator.codelets.operations import BINARY, TERNARY
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import BOOL, FLOAT, INT, UNSIGNED_INT
+from simulator.popart.ir import Ir, Node
 from simulator.popart.operators.activations import exact_gelu
 from simulator.popart.operators.call import Call, broadcast, wider
 from simulator.poplibs import popnn, popops
@@ -192,3 +193,42 @@ def one_hot(call: Call) -> Tensor:
     off, on = call[2].flatten()[0], call[2].flatten()[1]
     shaped = [broadcast(value, out.shape) for value in (on, off)]
     return call.map(expr.Select(_1, _2, _3 != 0), *shaped, out)
+
+
+def shifted(call: Call) -> Tensor:
+    """Shift bits; amounts below 0, or of the width at least, leave the sign or 0 (BitShift-28)."""
+    dtype, left = call[0].dtype, call.attribute("direction") == "LEFT"
+    bits, signed = 8 * dtype.size, dtype.numpy.kind == "i"
+    operation = "SHIFT_LEFT" if left else "SHIFT_RIGHT_SIGN_EXTEND" if signed else "SHIFT_RIGHT"
+    wide = wider(dtype, BINARY[operation].types)
+    values, given = (broadcast(call.cast(each, wide), call.outputs[0].dims)
+                     for each in operands(call))  # fmt: skip
+    valid = expr.And(_1 >= 0, _1 < bits) if signed else _1 < bits
+    amounts = call.map(expr.Select(_1, _1 * 0 + (bits - 1), valid), given)
+    made = call.apply(operation, values, amounts)
+    if left or not signed:
+        made = call.map(expr.Select(_1, _1 * 0, _2), made, call.map(valid, given))
+    return call.cast(_narrowed(call, made, bits, signed=signed), dtype)
+
+
+def _narrowed(call: Call, made: Tensor, bits: int, *, signed: bool) -> Tensor:
+    """Drop the bits of a wider integer that a narrower one does not have."""
+    rest = 8 * made.dtype.size - bits
+    if not rest:
+        return made
+    back = "SHIFT_RIGHT_SIGN_EXTEND" if signed else "SHIFT_RIGHT"
+    distance = call.constant(rest, made.dtype, "width")
+    return call.apply(back, call.apply("SHIFT_LEFT", made, distance), distance)
+
+
+def same_bits(call: Call) -> Tensor:
+    """View the bits of each element as another type of the same width."""
+    return call[0].reinterpret(call.outputs[0].device)
+
+
+def other_width(node: Node, ir: Ir) -> str:
+    """Say that a BitCast is of a type that the device holds in another width."""
+    info = ir.infos[node.inputs[0]]
+    if info.host.itemsize == info.device.size:
+        return ""
+    return f"input {node.inputs[0]!r} is {info}; at most 32 bits an element would be needed"

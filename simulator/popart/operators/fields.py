@@ -220,3 +220,13 @@ def local_response(call: Call) -> Tensor:
     base = total * (alpha / size) + call.attribute("bias", 1.0)
     # The data come first: an expression is computed where its first operand lies.
     return call.map(_1 * expr.Pow(base, expr.Const(-beta)), data, *parts)
+
+
+def lp_pool(call: Call) -> Tensor:
+    """Give the p-norm of each window."""
+    power, windows = int(call.attribute("p", 2)), pool_windows(call)
+    taken = spread_windows(call, call[0], windows, 0.0)
+    raised = call.map(expr.Abs(_1) if power == 1 else expr.Pow(expr.Abs(_1), power), taken)
+    total = reduced(call, raised, [raised.rank() - 1], Operation.ADD)
+    made = total if power == 1 else call.map(expr.Pow(_1, 1 / power), total)
+    return made.reshape(call.outputs[0].dims)

@@ -47,15 +47,20 @@ def of_top_k(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 
 def of_scatter(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Give what was replaced no gradient, and that of its place to what replaced it."""
+    """Give what was replaced no gradient, and that of its place to what replaced it.
+
+    Where updates are added, what they are added to keeps its gradient.
+    """
     if not call.saved:
         return [grads[0], None, None]
     (places,) = call.saved
     rows, count = places.expand([1]), places.numElements()
-    kept = call.copy(grads[0], "ScatterGrad")
-    nothing = call.constant(np.zeros((count, 1, 1)), kept.dtype, "nothing")
-    given = (call.graph, kept.flatten().expand([1]), nothing, rows, [0], [1], call.prog)
-    popops.multiUpdate(*given, debugContext=f"{call.name}/ScatterGrad")
+    kept = grads[0]
+    if call.attribute("reduction", "none") == "none":
+        kept = call.copy(grads[0], "ScatterGrad")
+        nothing = call.constant(np.zeros((count, 1, 1)), kept.dtype, "nothing")
+        given = (call.graph, kept.flatten().expand([1]), nothing, rows, [0], [1], call.prog)
+        popops.multiUpdate(*given, debugContext=f"{call.name}/ScatterGrad")
     taken = popops.multiSlice(
         call.graph, grads[0].flatten().expand([1]), rows, [0], [1], call.prog,
         debugContext=f"{call.name}/UpdatesGrad",

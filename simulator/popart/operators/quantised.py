@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, INT
+from simulator.popart.operators import fields, products
 from simulator.popart.operators.call import Call, broadcast
+from simulator.popart.tensor_info import TensorInfo
 from simulator.poplibs.popops.expr import Max, Min, NearbyInt, _1, _2, _3
 
 
@@ -43,3 +47,75 @@ def _wide(call: Call, tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
         return tensor.upsample(size, axis).slice(0, shape[axis], axis)
     rows = [count if place == axis else 1 for place, count in enumerate(shape)]
     return broadcast(tensor.reshape(rows), shape)
+
+
+def whole_product(call: Call) -> Tensor:
+    """Multiply matrices of whole numbers less their zero points (MatMulInteger)."""
+    operands = [_less_zero(call, place, 2 + place, -2 + place) for place in (0, 1)]
+    made = products.mat_mul(_of_floats(call, operands))
+    return call.cast(made, INT)
+
+
+def quantised_product(call: Call) -> Tensor:
+    """Multiply matrices of quantised numbers, and quantise the product (QLinearMatMul)."""
+    operands = [_less_zero(call, 3 * place, 3 * place + 2, -2 + place) for place in (0, 1)]
+    made = products.mat_mul(_of_floats(call, operands))
+    shape = made.shape
+    scales = [_along(call, call.cast(call[3 * place + 1], FLOAT), shape, -2 + place)
+              for place in (0, 1)]  # fmt: skip
+    return _requantised(call, made, scales, 6, 7)
+
+
+def whole_convolution(call: Call) -> Tensor:
+    """Convolve whole numbers less their zero points (ConvInteger)."""
+    data, weights = _less_zero(call, 0, 2, None), _less_zero(call, 1, 3, 0)
+    return call.cast(fields.convolution(_of_floats(call, [data, weights])), INT)
+
+
+def quantised_convolution(call: Call) -> Tensor:
+    """Convolve quantised numbers, and quantise what comes out (QLinearConv)."""
+    data, weights = _less_zero(call, 0, 2, None), _less_zero(call, 3, 5, 0)
+    operands = [data, weights] + ([call.cast(call[8], FLOAT)] if call.has(8) else [])
+    made = fields.convolution(_of_floats(call, operands))
+    of_data, of_weights = (call.cast(call[place], FLOAT) for place in (1, 4))
+    scales = [_along(call, of_data, made.shape, 1), _along(call, of_weights, made.shape, 1)]
+    return _requantised(call, made, scales, 6, 7)
+
+
+def _less_zero(call: Call, place: int, zero: int, axis: int | None) -> Tensor:
+    """Give an operand less its zero point, one or one a row of an axis, as floats."""
+    values = call.cast(call.cast(call[place], INT), FLOAT)
+    if not call.has(zero):
+        return values
+    point = call.cast(call.cast(call[zero], INT), FLOAT)
+    return call.map(_1 - _2, values, _along(call, point, values.shape, axis))
+
+
+def _along(call: Call, tensor: Tensor, shape: tuple[int, ...], axis: int | None) -> Tensor:
+    """View one number, one for each place of an axis, or one a matrix in a larger shape."""
+    if tensor.numElements() == 1 or axis is None:
+        return broadcast(tensor.flatten(), shape)
+    if tensor.rank() > 1:
+        return broadcast(tensor, shape)
+    rows = [1] * len(shape)
+    rows[axis] = tensor.numElements()
+    return broadcast(tensor.reshape(rows), shape)
+
+
+def _of_floats(call: Call, operands: list[Tensor]) -> Call:
+    """Give a call of the same node on floats, without what belongs to quantised numbers."""
+    infos = [TensorInfo("FLOAT", list(operand.shape)) for operand in operands]
+    outputs = [TensorInfo("FLOAT", list(call.outputs[0].dims))]
+    return replace(call, inputs=list(operands), infos=list(infos), outputs=outputs,
+                   known=[None] * len(operands))  # fmt: skip
+
+
+def _requantised(call: Call, made: Tensor, scales: list[Tensor], scale: int, zero: int) -> Tensor:
+    """Give round(x times both scales / scale) + zero point, within the limits of the type."""
+    wanted = call.outputs[0]
+    limits = np.iinfo(wanted.host)
+    out = _along(call, call.cast(call[scale], FLOAT), made.shape, -2)
+    point = _along(call, call.cast(call.cast(call[zero], INT), FLOAT), made.shape, -2)
+    real = call.map(_1 * _2 * _3, made, *scales)
+    kept = Max(Min(NearbyInt(_1 / _2) + _3, float(limits.max)), float(limits.min))
+    return call.cast(call.cast(call.map(kept, real, out, point), INT), wanted.device)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simulator.codelets.reduction import REDUCTIONS
-from simulator.graph.tensor import Tensor
+from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import BOOL, element_count
 from simulator.popart.operators.call import Call, broadcast, wider
 from simulator.poplibs import popnn, popops
@@ -182,3 +182,42 @@ def running(call: Call, tensor: Tensor, *, backward: bool) -> Tensor:
     place = call.place_of(axis)
     made = popops.cumSum(call.graph, wide, place, call.prog, call.name, **given)
     return call.cast(made, tensor.dtype)
+
+
+def hardmax(call: Call) -> Tensor:
+    """Give 1 at the first largest element of each sample, else 0."""
+    table, back = classes_of(call, call[0])
+    found = popnn.argMax(call.graph, table, call.prog, call.name)
+    hot = call.variable(table.dtype, table.shape, "hardmax")
+    popops.encodeOneHot(call.graph, found, hot, call.prog, call.name)
+    return back(hot)
+
+
+def by_norm(call: Call) -> Tensor:
+    """Divide the elements of an axis by their norm; where that is 0 they stay 0."""
+    axis, tensor = call.axis(-1), call[0]
+    absolute = call.attribute("p", 2) == 1
+    values = call.map(expr.Abs(_1), tensor) if absolute else tensor
+    operation = Operation.ADD if absolute else Operation.SQUARE_ADD
+    total = reduced(call, values, [axis], operation)
+    norm = total if absolute else call.map(expr.Sqrt(_1), total)
+    wide = broadcast(norm.expand([axis]), tensor.shape)
+    return call.map(expr.Select(_1 / _2, _1 * 0.0, _2 > 0), tensor, wide)
+
+
+def running_product(call: Call) -> Tensor:
+    """Multiply the elements of an axis as far as each, or from each on, in log2(size) steps."""
+    place = call.place_of((call.numbers(1) or [0])[0])
+    backward = bool(call.attribute("reverse", 0))
+    made = call[0].reverse(place) if backward else call[0]
+    size = made.shape[place]
+    if call.attribute("exclusive", 0):
+        ahead = popops.pad(call.graph, made, 1, 0, place, 1)
+        made = ahead.slice(0, size, place)
+    distance = 1
+    while distance < size:
+        before = made.slice(0, size - distance, place)
+        joined = call.map(_1 * _2, made.slice(distance, size, place), before)
+        made = concat([made.slice(0, distance, place), joined], place)
+        distance *= 2
+    return call.copy(made.reverse(place) if backward else made, "product")

@@ -236,23 +236,3 @@ def gathered_elements(call: Call) -> Tensor:
         call.graph, rows, flat.expand([1]), [0], [1], call.prog, debugContext=call.name
     )
     return taken.reshape(call.info(1).dims)
-
-
-def scattered(call: Call) -> Tensor:
-    """Replace elements of a copy: element i of the updates goes to index i of the axis."""
-    if not call.info(1).nelms():
-        return call[0]
-    out = call.copy(call[0], "scattered")
-    flat = element_places(call)
-    call.saved = (flat,)
-    popops.multiUpdate(
-        call.graph,
-        out.flatten().expand([1]),
-        call[2].flatten().expand([1]).expand([1]),
-        flat.expand([1]),
-        [0],
-        [1],
-        call.prog,
-        debugContext=call.name,
-    )
-    return out

@@ -16,6 +16,7 @@ from simulator.popart.operators import (
     elementwise,
     fields,
     gru,
+    indexed,
     loops,
     losses,
     norms,
@@ -25,6 +26,7 @@ from simulator.popart.operators import (
     reductions,
     resize,
     shapes,
+    simple_recurrent,
     transposed,
 )
 from simulator.popart.operators.activations import FUNCTIONS
@@ -87,12 +89,6 @@ def _wide_scale(node: Node, ir: Ir) -> str:
     return ""
 
 
-def _reduced_updates(node: Node, ir: Ir) -> str:
-    """Say how a scatter joins updates with what is there, where they do not replace it."""
-    kind = node.attributes.get("reduction", "none")
-    return "" if kind == "none" else f"reduction {kind!r}; 'none' would be needed"
-
-
 _U = elementwise.unary
 _VIEW = "21 23 24 25"  # versions that only added types
 _RELU, _TANH = NonLinearityType.RELU, NonLinearityType.TANH
@@ -104,6 +100,7 @@ ELEMENTWISE = {
     "And": _row("1 7", elementwise.binary("LOGICAL_AND")),
     "Asin": _row("7 22", _U("ASIN")),
     "Atan": _row("7 22", elementwise.ARC_TANGENT),
+    "BitShift": _row("11 28", elementwise.shifted),
     "BitwiseAnd": _row("18", elementwise.binary("BITWISE_AND")),
     "BitwiseNot": _row("18", _U("BITWISE_NOT")),
     "BitwiseOr": _row("18", elementwise.binary("BITWISE_OR")),
@@ -174,7 +171,9 @@ _REDUCTIONS = (
         "ArgMin": _row("1 11 12 13", reductions.arg_extreme),
         "GlobalAveragePool": _row("1 22", reductions.global_pool),
         "GlobalMaxPool": _row("1 22", reductions.global_pool),
+        "Hardmax": _row("1 11 13", reductions.hardmax),
         "LogSoftmax": _row("1 11 13", reductions.log_softmax),
+        "LpNormalization": _row("1 22", reductions.by_norm),
         "Softmax": _row("1 11 13", reductions.softmax),
         "TopK": _row("1 10 11 24", reductions.top_k, 1),
     }
@@ -187,20 +186,28 @@ def _view(versions: str, *static: int) -> Operator:
 
 _BLOCKED = replace(_row("1 11 13", shapes.blocked), back=shapes.blocked_back)
 _SHAPES = {
+    "BitCast": replace(_row("26", elementwise.same_bits), lacks=elementwise.other_width),
     "Concat": _row("1 4 11 13", shapes.joined),
+    "CumProd": _row("26", reductions.running_product, 1),
     "CumSum": _row("11 14", reductions.running_sum, 1),
     "DepthToSpace": _BLOCKED,
     "Expand": _row("8 13", shapes.expanded, 1),
     "Flatten": _view(f"1 9 11 13 {_VIEW}"),
     "Gather": replace(_row("1 11 13", shapes.gathered), layouts={0: shapes.gather_input}),
     "GatherElements": _row("11 13", shapes.gathered_elements),
+    "GatherND": _row("11 12 13", indexed.gathered_nd),
     "Identity": replace(_row(f"1 13 14 16 19 {_VIEW}", shapes.same), back=shapes.reshaped_back),
     "Pad": _row(f"2 11 13 18 19 {_VIEW}", shapes.padded, 1, 3),
     "Reshape": _view(f"5 13 14 19 {_VIEW}", 1),
     "QuantizeLinear": _row("10 13 19 21 23 24 25 28", quantised.quantised),
     "Resize": replace(_row("10 11 13 18 19", resize.resized, 1, 2, 3), lacks=resize.lacks),
-    "Scatter": _row("9 11", shapes.scattered),
-    "ScatterElements": replace(_row("11 13 16 18", shapes.scattered), lacks=_reduced_updates),
+    "ReverseSequence": _row("10 28", indexed.reversed_sequences),
+    "Scatter": _row("9 11", indexed.scattered_elements),
+    "ScatterElements": replace(
+        _row("11 13 16 18", indexed.scattered_elements), lacks=indexed.lacks
+    ),
+    "TensorScatter": _row("24", indexed.written_cache),
+    "ScatterND": replace(_row("11 13 16 18", indexed.scattered_nd), lacks=indexed.lacks),
     "Slice": _row("1 10 11 13", shapes.sliced, 1, 2, 3, 4),
     "SpaceToDepth": replace(_BLOCKED, versions=(1, 13)),
     "Split": _row("2 11 13 18", shapes.split, 1),
@@ -214,6 +221,7 @@ _PARAMETERS = {place: norms.norm_parameter(place) for place in (1, 2, 3, 4)}
 _LAYERS = {
     "AveragePool": _row("1 7 10 11 19 22", fields.average_pool),
     "BatchNormalization": replace(_row("6 7 9 14 15", norms.batch_norm), layouts=_PARAMETERS),
+    "ConvInteger": _row("10", quantised.whole_convolution),
     "Conv": replace(
         _row("1 11 22", fields.convolution),
         layouts={0: fields.conv_input, 1: fields.conv_weights},
@@ -235,11 +243,16 @@ _LAYERS = {
     "LSTM": replace(_row("1 7 14 22", recurrent.onnx_lstm), lacks=_unknown_activation),
     "LayerNormalization": replace(_row("17", norms.layer_norm), lacks=_wide_scale),
     "Loop": replace(_row(f"1 11 13 16 19 {_VIEW}", loops.loop), lacks=loops.lacks),
+    "LpPool": _row("2 11 18 22", fields.lp_pool),
+    "MatMulInteger": _row("10", quantised.whole_product),
     "MatMul": replace(
         _row("1 9 13", products.mat_mul),
         layouts={0: products.mat_mul_input(0), 1: products.mat_mul_input(1)},
     ),
     "MaxPool": _row("1 8 10 11 12 22", fields.max_pool),
+    "QLinearConv": _row("10", quantised.quantised_convolution),
+    "QLinearMatMul": _row("10 21", quantised.quantised_product),
+    "RNN": replace(_row("7 14 22", simple_recurrent.onnx_rnn), lacks=simple_recurrent.lacks),
 }
 _GRAPHCORE = {
     "Atan2": _row("1", elementwise.binary("ATAN2")),

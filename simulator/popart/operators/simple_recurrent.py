@@ -1,0 +1,89 @@
+"""The RNN of ONNX, step by step: one product for all inputs, one a step for the state."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.graph.program import Copy
+from simulator.graph.tensor import Tensor, concat
+from simulator.popart.ir import Ir, Node
+from simulator.popart.operators.call import Call, broadcast
+from simulator.popart.operators.recurrent import ACTIVATIONS, Activation, directions
+from simulator.poplibs import poplin, popops
+from simulator.poplibs.popops import expr
+from simulator.poplibs.popops.expr import Expr, _1, _2
+
+
+def onnx_rnn(call: Call) -> list[Tensor]:
+    """Run each direction; give all outputs and the last one."""
+    by_batch = bool(call.attribute("layout", 0))
+    inputs = call[0].dimShufflePartial([0], [1]) if by_batch else call[0]
+    every, last = [], []
+    for place, backward in enumerate(directions(call)):
+        taken = inputs.reverse(0) if backward else inputs
+        outputs, state = _run(call, taken, place, by_batch)
+        last.append(state.expand([0]))
+        every.append((outputs.reverse(0) if backward else outputs).expand([1]))
+    outputs, state = concat(every, 1), concat(last, 0)
+    if by_batch:  # [batch, time, direction, size] and [batch, direction, size]
+        outputs, state = outputs.dimShuffle([2, 0, 1, 3]), state.dimShuffle([1, 0, 2])
+    return [outputs, state]
+
+
+def lacks(node: Node, ir: Ir) -> str:
+    """Say what of an RNN cannot be done: an activation, or sequences of several lengths."""
+    known = {name.lower() for name in ACTIVATIONS}
+    unknown = [n for n in node.attributes.get("activations") or () if n.lower() not in known]
+    if unknown:
+        return f"activation {unknown[0]!r}; known are {', '.join(ACTIVATIONS)}"
+    if len(node.inputs) > 4 and node.inputs[4]:
+        lengths = ir.known(node.inputs[4])
+        steps = ir.infos[node.inputs[0]].dims[1 if node.attributes.get("layout", 0) else 0]
+        if lengths is None or not bool((lengths == steps).all()):
+            return f"input 4 ({node.inputs[4]!r}): sequences of {steps} steps would be needed"
+    return ""
+
+
+def _run(call: Call, inputs: Tensor, place: int, by_batch: bool) -> tuple[Tensor, Tensor]:
+    """Give the outputs of a direction [time, batch, size], and its last state."""
+    steps, batch, features = inputs.shape
+    size, dtype, name = call.info(2).dims[-1], inputs.dtype, call.name
+    flat = inputs.reshape((steps * batch, features))
+    kernels = [call[which][place].transpose() for which in (1, 2)]
+    sums = poplin.matMul(call.graph, flat, kernels[0], call.prog, debugContext=f"{name}/Inputs")
+    if call.has(3):
+        both = call[3][place].reshape((2, size))
+        biases = call.map(_1 + _2, both[0], both[1]).expand([0])
+        wide = broadcast(biases, sums.shape)
+        popops.addInPlace(call.graph, sums, wide, call.prog, f"{name}/Biases")
+    if call.has(5):
+        state = call[5][:, place] if by_batch else call[5][place]
+    else:
+        state = call.constant(np.zeros((batch, size), dtype.numpy), dtype, "state")
+    made = []
+    for step in range(steps):
+        product = poplin.matMul(
+            call.graph, state, kernels[1], call.prog, debugContext=f"{name}/Recurrent"
+        )
+        given = sums.slice(step * batch, (step + 1) * batch, 0)
+        state = call.map(_activated(call, place, _1 + _2), given, product)
+        made.append(state.expand([0]))
+    kept = call.variable(dtype, [steps, batch, size], "outputs")
+    call.prog.add(Copy(concat(made, 0), kept, name=f"{name}/outputs"))
+    return kept, state
+
+
+def _activated(call: Call, place: int, inner: Expr) -> Expr:
+    """Give the activation of a direction of a sum, which is clipped first where that is asked."""
+    names = call.attribute("activations") or ["Tanh"] * (place + 1)
+    table: dict[str, tuple[Activation, float, float]] = {
+        name.lower(): row for name, row in ACTIVATIONS.items()
+    }
+    function, *defaults = table[names[place].lower()]
+    alpha, beta = (
+        values[place] if place < len(values := call.attribute(f"activation_{name}") or ())
+        else default for name, default in zip(("alpha", "beta"), defaults, strict=True)
+    )  # fmt: skip
+    limit = float(call.attribute("clip", 0.0))
+    bounded = expr.Max(expr.Min(inner, limit), -limit) if limit else inner
+    return function(bounded, alpha, beta)
