@@ -33,6 +33,10 @@ _target = click.option(
 )
 _any_target = click.option("--target", help="Machine that the program gets unless it fixes one.")
 _ipus = click.option("--ipus", type=click.IntRange(min=1), help="IPUs, unless it fixes them.")
+_code = click.option(
+    "--code/--no-code", default=True, show_default=True,
+    help="Count code for the IPU, as compileIPUCode does.",
+)  # fmt: skip
 _option = click.option("--option", multiple=True, metavar="KEY=VALUE", help="Engine option.")
 _out = click.option(
     "--out", type=click.Path(path_type=Path), help="Directory of the report.  [default: its name]"
@@ -157,15 +161,16 @@ def mlp_digits(target: str, out: Path | None, epochs: int | None) -> None:
 @simulate.command("matmul_chain", cls=Command)
 @click.argument("shapes", metavar="[SHAPE]...", nargs=-1)
 @_target
+@_code
 @_out
-def matmul_chain(shapes: tuple[str, ...], target: str, out: Path | None) -> None:
+def matmul_chain(shapes: tuple[str, ...], target: str, code: bool, out: Path | None) -> None:
     """Multiply random matrices, ((m1 * m2) * m3), of shapes such as 800x500 500x400 400x200."""
     directory = out or Path("matmul_chain")
     from simulator.examples import matmul_chain as example
 
     chain = example.parse_shapes(shapes) if shapes else example.SHAPES
     with recorded(directory):
-        result = example.run(chain, target=target, out=directory)
+        result = example.run(chain, target=target, out=directory, compile_ipu_code=code)
     rows, columns = result.product.shape
     click.echo(f"product of {rows:,} x {columns:,}; relative error {result.error:.1e}")
     say_where(directory)
@@ -184,13 +189,18 @@ def matmul_chain(shapes: tuple[str, ...], target: str, out: Path | None) -> None
     show_default=True,
     help="Replicas, two IPUs each.",
 )
-def newton_pipeline(target: str, out: Path | None, tiles: int | None, replicas: int) -> None:
+@_code
+def newton_pipeline(
+    target: str, out: Path | None, tiles: int | None, replicas: int, code: bool
+) -> None:
     """Take square roots in a pipeline over two IPUs, with loops that its data ends."""
     directory = out or Path("newton_pipeline")
     from simulator.examples import newton_pipeline as example
 
     with recorded(directory):
-        result = example.run(target=target, tiles=tiles or 0, replicas=replicas, out=directory)
+        result = example.run(
+            target=target, tiles=tiles or 0, replicas=replicas, out=directory, compile_ipu_code=code
+        )
     count = f"{result.roots.size:,} roots by {replicas} replica(s)"
     click.echo(f"{count}; relative error {result.error:.1e}")
     say_where(directory)

@@ -125,10 +125,12 @@ def run(
     tiles: int = 0,
     replicas: int = 1,
     out: Path | None = None,
+    compile_ipu_code: bool = False,
     seed: int = 1,
 ) -> Result:
     """Take one batch, then all of them, on `tiles` tiles of each IPU, 0 for all."""
-    members: dict[str, Any] = {"numIPUs": 2 * replicas} | ({"tilesPerIPU": tiles} if tiles else {})
+    members: dict[str, Any] = {"numIPUs": 2 * replicas, "compileIPUCode": compile_ipu_code}
+    members |= {"tilesPerIPU": tiles} if tiles else {}
     device = poplar.IPUModel(target, **members).createDevice()
     graph = poplar.Graph(device.getTarget(), poplar.replication_factor(replicas))
     facts = {"application": "newton_pipeline", "batches": BATCHES, "replicas": replicas}

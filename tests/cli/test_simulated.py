@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cli.main import tilescope
+from pva import schema
 from pva.report import openReport
 from pva.trace import openTrace
 
@@ -50,6 +51,20 @@ def test_demo_leaves_a_report_that_adds_up_and_a_trace(demo: tuple[Path, Result]
 def test_one_epoch_is_said_in_the_singular(tmp_path: Path) -> None:
     arguments = ("simulate", "mlp_digits", "--target", "tiny", "--epochs", "1")
     assert "train 1 epoch of 89 steps" in run(*arguments, "--out", tmp_path / "run").stderr
+
+
+@pytest.mark.parametrize(("options", "counted"), [((), True), (("--no-code",), False)])
+@pytest.mark.parametrize(
+    "program", [("matmul_chain", "4x3", "3x2"), ("newton_pipeline", "--tiles", "2")]
+)
+def test_examples_count_code_unless_told_otherwise(
+    program: tuple[str, ...], options: tuple[str, ...], counted: bool, tmp_path: Path
+) -> None:
+    result = run("simulate", *program, "--target", "tiny", *options, "--out", tmp_path / "out")
+    assert result.exit_code == 0 and ("without code" in result.stderr) != counted
+    code = schema.CATEGORIES.index("controlCode")
+    held = openReport(tmp_path / "out").dataset.array("memory_by_category")[code]
+    assert bool(held.any()) == counted
 
 
 def test_matmul_chain_replaces_the_report_of_an_earlier_run(tmp_path: Path) -> None:
