@@ -110,7 +110,8 @@ class Device:
 class DeviceManager:
     """Lists simulated devices: 16 IPUs, alone and in groups of 2, 4, 8 and 16.
 
-    They are Mk2, unless POPLAR_TARGET_OPTIONS sets `ipuModel.version`.
+    They are Mk2, unless POPLAR_TARGET_OPTIONS sets `ipuModel.version`, and have code to count, as
+    what they stand for has.
 
     Device ids count all groups of one IPU first, then those of two, and so on. Groups overlap, so
     that attaching one makes others unavailable, as `Device.attach` then says. All are IPU Models.
@@ -151,7 +152,7 @@ class DeviceManager:
             )
         ipus = _GROUPS[deviceManagerId]
         part = part_name("DeviceManager", str(model_defaults().get(DEFAULT_PART, MANAGED_PART)))
-        target = make_target(part, options, num_ipus=len(ipus))
+        target = make_target(part, options, num_ipus=len(ipus), compile_ipu_code=True)
         return Device(target, int(deviceManagerId), ipus)
 
     def getChildDeviceIds(self, parentId: int, numChildDeviceIpus: int = 1) -> list[int]:

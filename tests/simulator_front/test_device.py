@@ -94,6 +94,13 @@ def test_an_engine_takes_its_device_and_does_not_run_without_it(manager: DeviceM
     loaded(manager.getDevice(4)).run()
 
 
+def test_devices_of_the_manager_count_code_and_a_model_when_told(manager: DeviceManager) -> None:
+    acquired = manager.acquireAvailableDevice(2)
+    assert acquired.getTarget().compile_ipu_code
+    assert acquired.createVirtualDevice(4).getTarget().compile_ipu_code
+    assert not IPUModel().getTarget().compile_ipu_code
+
+
 def test_groups_that_share_an_ipu_exclude_each_other(manager: DeviceManager) -> None:
     pair = manager.acquireAvailableDevice(2)
     assert pair.getDriverIDs() == [0, 1]
