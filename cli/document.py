@@ -35,8 +35,10 @@ when it makes no Engine.
 ## Input and output
 
 Data goes to stdout, messages to stderr. A report is a directory or a file in any encoding; `-`
-reads one from stdin. What is wider or longer than the terminal goes through its pager (`PAGER`;
-`less` does not wrap); to a pipe or a file, and where `CI` is set, everything is written at once.
+reads one from stdin. On a terminal a table takes its width: long cells wrap, and where there is
+no room for columns each value has its own line. What is longer than the terminal goes through its
+pager (`PAGER`). To a pipe or a file, and where `CI` is set, lines are whole, and all is written at
+once.
 
 `--format json` writes a list of rows, one object each; `--json` writes one object, whatever the
 command:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.faults import Command
+from cli.fitting import labelled
 from cli.output import (
     OBJECT,
     Rows,
@@ -73,7 +74,7 @@ def info(path: str, tables: bool, form: str, limit: int | None) -> None:
     elif form == OBJECT:
         write_object("info", path, **_object(opened))
     elif form == "table":
-        write(f"{label:<{_LABEL_WIDTH}}{printable(text)}" for label, text in _facts(opened))
+        write(labelled(((label, printable(text)) for label, text in _facts(opened)), _LABEL_WIDTH))
     else:
         facts = list(_facts(opened))
         write_rows(Rows(("fact", "text"), facts, len(facts)), form, limit)

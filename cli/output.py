@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.fitting import laid_out, terminal_width
 from pva import units
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ OBJECT = "object"  # what --json asks for
 # Rows of a table unless told: about a screen. JSON and CSV are for programs and get all.
 TABLE_ROWS = 40
 _WIDEST_CELL = 72
+_LONGEST_WRAPPED = 320  # letters of a cell on a terminal, where it wraps
 RECORD_COLUMNS = ("field", "value")  # of a dataclass: a value is written as its field is called
 _SHARES = ("share", "balance")
 _SHARES_OF_TIME = ("compute", "exchange", "host_exchange", "waiting", "parallel_efficiency")
@@ -225,24 +227,19 @@ def table_lines(
 ) -> Iterator[str]:
     """Write a table: numbers to the right with thousands commas, shares as percentages.
 
-    `right` are further columns that go to the right.
+    `right` are further columns that go to the right. A terminal that is too narrow gets the cells
+    wrapped, or a line for each value.
     """
     if tuple(columns) == RECORD_COLUMNS:
         cells = [[str(name), _cell(value, str(name))] for name, value in rows]
+        right = (1,)
     else:
         cells = [[_cell(value, name) for value, name in zip(row, columns, strict=True)]
                  for row in rows]  # fmt: skip
     heads = [printable(name.removesuffix(_NANOSECONDS)) for name in columns]
-    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
-    numeric = [bool(rows) and all(_is_number(row[at]) for row in rows) for at in range(len(widths))]
-    for at in (1,) if tuple(columns) == RECORD_COLUMNS else right:
-        numeric[at] = True
-    for texts in (heads, *cells):
-        aligned = (
-            text.rjust(width) if number else text.ljust(width)
-            for text, width, number in zip(texts, widths, numeric, strict=True)
-        )
-        yield "  ".join(aligned).rstrip()
+    numeric = [bool(rows) and all(_is_number(row[at]) for row in rows) for at in range(len(heads))]
+    at_right = [number or at in right for at, number in enumerate(numeric)]
+    yield from laid_out(heads, cells, at_right, rigid=numeric)
     if not rows:
         yield "(no rows)"
 
@@ -272,7 +269,8 @@ def _cell(value: Any, column: str) -> str:
     if isinstance(value, int):
         return str(value) if column in _NAMES_BY_NUMBER else f"{value:,}"
     text = printable(str(value))
-    return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"
+    widest = _WIDEST_CELL if terminal_width() is None else _LONGEST_WRAPPED
+    return text if len(text) <= widest else text[: widest - 1] + "…"
 
 
 def signed(number: float) -> str:

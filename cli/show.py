@@ -12,6 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from cli.faults import Command, Group
+from cli.fitting import terminal_width
 from cli.output import (
     CODE,
     OBJECT,
@@ -39,6 +40,7 @@ Examples:
   tilescope show memory_by_tile run/ --format parquet > tiles.parquet
 """
 ROW = "row"  # the number that other tables refer to, as in SQL
+INDENT = " " * 4  # of what a table means and of its columns
 TABLE = "table."  # before the name of a table that an analysis has, too
 
 
@@ -271,15 +273,20 @@ def show(ctx: click.Context, form: str) -> None:
 
 def _listed() -> Iterator[str]:
     before = ""
+    terminal = terminal_width()
     for name, subject, meaning, units in entries():
         kind = _kind(name)
         if kind != before:
             yield f"{kind}\n" if not before else f"\n{kind}\n"
         before = kind
         yield f"{name}  ({subject})" if subject != "report" else name
-        yield f"    {printable(meaning)}"
-        columns = ", ".join(_with_units(units))
-        yield from textwrap.wrap(columns, 96, initial_indent=" " * 4, subsequent_indent=" " * 4)
+        text = printable(meaning)
+        yield from _indented(text, terminal or len(INDENT + text))
+        yield from _indented(", ".join(_with_units(units)), min(terminal or 96, 96))
+
+
+def _indented(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, initial_indent=INDENT, subsequent_indent=INDENT)
 
 
 def _kind(name: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 import click
 
 from cli.faults import Command, Group
+from cli.fitting import labelled
 from cli.output import (
     OBJECT,
     counted,
@@ -116,7 +117,7 @@ def write_trace_info(opened: Trace, of: str | list[str], form: str | None) -> No
         f" {counted(len(facts['heatmaps']), 'heatmap')}",
         "problems": "; ".join(opened.problems) or "none",
     }
-    write(f"{name:<12}{printable(text)}" for name, text in lines.items())
+    write(labelled(((name, printable(text)) for name, text in lines.items()), 12))
 
 
 def _of_file(path: Path, make: Callable[[Trace], T]) -> T:
