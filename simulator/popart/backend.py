@@ -5,7 +5,7 @@ Device "CPU" is that machine ("tiny"); "IPU" is an Mk2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,11 @@ from simulator.popart.importing import import_model
 from simulator.popart.operators.table import OPERATORS
 from simulator.popart.session import InferenceSession
 
+# Operators that are computed on the host, and the inputs that are the size of what they make.
+SIZES = {
+    "AffineGrid": [1], "BlackmanWindow": [0], "ConstantOfShape": [0], "HammingWindow": [0],
+    "HannWindow": [0], "Range": [0, 1, 2],
+}  # fmt: skip
 _PARTS = {"CPU": "tiny", "IPU": "mk2"}
 
 
@@ -69,13 +74,20 @@ def _array(values: Any, name: str) -> Array:
         raise popart_exception(sequence) from None
 
 
+def _static(node: onnx.NodeProto) -> Sequence[int]:
+    """List the inputs of a node that it has to know: those of the size of what it makes."""
+    if node.op_type in SIZES:
+        return SIZES[node.op_type]
+    row = OPERATORS.get((node.domain or "ai.onnx", node.op_type))
+    return row.static if row is not None else ()
+
+
 def with_constants(model: onnx.ModelProto, arrays: Mapping[str, Array]) -> onnx.ModelProto:
     """Make constants of the inputs that operators have to know when they are compiled."""
     wanted = {
         node.input[place]
         for node in model.graph.node
-        if (row := OPERATORS.get((node.domain or "ai.onnx", node.op_type))) is not None
-        for place in row.static
+        for place in _static(node)
         if place < len(node.input)
     } & set(arrays)
     if not wanted:

@@ -40,9 +40,13 @@ def _filled(attributes: dict[str, Any], shape: Array) -> Array:
 
 
 def of_shape(operator: str, attributes: dict[str, Any], info: TensorInfo | None) -> Array | None:
-    """Give what is known of a tensor by its shape alone: Shape and Size, else None."""
-    if info is None or operator not in ("Shape", "Size"):
+    """Give what is known of a tensor by its shape alone: Shape, Size and EyeLike, else None."""
+    if info is None or operator not in ("EyeLike", "Shape", "Size"):
         return None
+    if operator == "EyeLike":
+        kind, (rows, columns) = attributes.get("dtype"), info.dims
+        dtype = info.host if kind is None else onnx.helper.tensor_dtype_to_np_dtype(kind)
+        return np.eye(rows, columns, attributes.get("k", 0)).astype(dtype)
     if operator == "Size":
         return np.asarray(info.nelms(), dtype=np.int64)
     first, end = attributes.get("start", 0), attributes.get("end", len(info.dims))

@@ -9,7 +9,6 @@ import onnx
 from simulator.popart.einsum import einsum_function
 from simulator.popart.ir import ONNX
 
-GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 # Where ONNX itself has a function of later versions alone, whose operators are not there yet.
 EARLIER = {
     "PRelu": """<domain: "", opset_import: ["": 7]> PRelu (X, slope) => (Y) {
@@ -25,18 +24,18 @@ EARLIER = {
 def function_of(
     proto: onnx.NodeProto, opset: int, types: Sequence[onnx.TypeProto]
 ) -> onnx.FunctionProto | None:
-    """Give the function that defines a node of ai.onnx; None when it has none.
+    """Give the function that ONNX defines a node by; None when it has none.
 
-    `types` are those of its inputs, empty for one that is not given. A function whose nodes have
-    graphs of their own is left out.
+    `types` are those of its inputs, empty for one that is not given.
     """
-    if proto.domain not in ("", ONNX) or not onnx.defs.has(proto.op_type, opset, ""):
+    domain = "" if proto.domain == ONNX else proto.domain
+    if not onnx.defs.has(proto.op_type, opset, domain):
         return None
     if proto.op_type == "Einsum":  # ONNX has none; its shapes make one
         shapes = [[d.dim_value for d in kind.tensor_type.shape.dim] for kind in types]
         own = einsum_function(proto, shapes)
         return own if own.node else None
-    schema = onnx.defs.get_schema(proto.op_type, opset, "")
+    schema = onnx.defs.get_schema(proto.op_type, opset, domain)
     made = onnx.FunctionProto()
     versions = schema.function_opset_versions or schema.context_dependent_function_opset_versions
     if not versions:
@@ -51,8 +50,7 @@ def function_of(
             version, proto.SerializeToString(), given
         )
         made.ParseFromString(found)
-    inner = [attribute for node in made.node for attribute in node.attribute]
-    if not made.node or any(attribute.type in GRAPHS for attribute in inner):
+    if not made.node:
         return None
     _give_defaults(made, schema)
     return made
@@ -85,6 +83,8 @@ def body_of(
         if not needed.intersection(node.output):
             continue
         needed.update(node.input)
+        for attribute in node.attribute:
+            needed.update(_captured(attribute.g))
         label = f"{name}/{next(filter(None, node.output))}"
         found.append((label, _renamed(node, renamed, given, notes, name)))
     return found[::-1]
@@ -106,5 +106,33 @@ def _renamed(
         if value is not None:
             made.attribute.add().CopyFrom(value)
             made.attribute[-1].name = attribute.name
+            if value.HasField("g"):
+                _rename_captured(made.attribute[-1].g, renamed, name)
     made.attribute.extend(notes)
     return made
+
+
+def _captured(graph: onnx.GraphProto) -> set[str]:
+    """Name the tensors around a graph that it reads, itself or in graphs within."""
+    own = {value.name for value in (*graph.input, *graph.initializer)}
+    own |= {name for node in graph.node for name in node.output}
+    read = {name for node in graph.node for name in node.input}
+    read |= {value.name for value in graph.output}
+    inner = (_captured(a.g) for node in graph.node for a in node.attribute if a.HasField("g"))
+    return (read.union(*inner) - own) - {""}
+
+
+def _rename_captured(graph: onnx.GraphProto, renamed: Mapping[str, str], name: str) -> None:
+    """Rename what a graph reads of the function around it, in place."""
+    outer = _captured(graph)
+    for node in graph.node:
+        for place, tensor in enumerate(node.input):
+            if tensor in outer:
+                node.input[place] = renamed.get(tensor, f"{name}:{tensor}")
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                kept = {tensor: tensor for tensor in _captured(attribute.g) - outer}
+                _rename_captured(attribute.g, dict(renamed) | kept, name)
+    for value in graph.output:
+        if value.name in outer:
+            value.name = renamed.get(value.name, f"{name}:{value.name}")

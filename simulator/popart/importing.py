@@ -26,13 +26,14 @@ from simulator.popart.model_file import (
     tensor_values,
     value_info,
 )
-from simulator.popart.operators import loops
+from simulator.popart.operators import loops, scans
 from simulator.popart.operators.reductions import leaves_input
 from simulator.popart.operators.table import OPERATORS, infer_graphcore, unsupported
 from simulator.popart.ordering import in_order, names_of
 from simulator.popart.tensor_info import ELEMENT_TYPES, InputShapeInfo, TensorInfo, type_name
 
 GUIDE_OPSET = 11  # the newest that the user guide lists versions of
+SIZED = ("Range",)  # operators whose inputs are the size of what they make: floats are constants
 FEW = 4096  # elements of a constant that shape inference is told
 
 
@@ -78,10 +79,12 @@ def import_graph(
         ir.infos |= dict(zip(ir.inputs, given, strict=False))
     else:
         _add_inputs(state, ir, graph)
+    ir.outputs = [value.name for value in graph.output]
+    if outer is not None and state.wrong:
+        return ir  # what it reads may be made by a node that is refused
     protos = in_order(graph, [*ir.infos], state.what)
     for proto, name in zip(protos, names_of(protos), strict=True):
         _add_node(state, ir, proto, name)
-    ir.outputs = [value.name for value in graph.output]
     missing = [name for name in ir.outputs if name not in ir.infos and not state.wrong]
     if missing:
         raise popart_exception(f"{state.what}: output {missing[0]!r} is made by no node")
@@ -137,7 +140,8 @@ def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
         raise popart_exception(f"{what}: the model imports no operator set of {domain}")
     attributes = attributes_of(proto, what)
     noted, proto = proto, _without_annotations(proto)
-    known = [ir.constants.get(i) if i else None for i in proto.input]
+    stored = ir.weights if proto.op_type in SIZED else {}
+    known = [ir.constants.get(i, stored.get(i)) if i else None for i in proto.input]
     found = _known(state, ir, proto, attributes, known)
     if found is not None:
         for output, value in zip(proto.output, found, strict=False):
@@ -155,7 +159,9 @@ def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
     node = Node(
         name, domain, proto.op_type, version, tuple(proto.input), tuple(proto.output), attributes
     )
-    if domain == ONNX and proto.op_type in ("If", "Loop") and node.key in OPERATORS:
+    row = OPERATORS.get(node.key)
+    bodies = domain == ONNX and proto.op_type in ("If", "Loop", "Scan")
+    if bodies and row is not None and version in row.versions:
         node = _with_graphs(state, ir, node)
     reason = unsupported(node, ir)
     if reason:
@@ -182,7 +188,9 @@ def _added_by_function(
     function = function_of(proto, state.opsets[proto.domain or ONNX], types)
     if function is None:
         return False
-    opsets = {entry.domain or ONNX: entry.version for entry in function.opset_import}
+    newest = {ONNX: onnx.defs.onnx_opset_version()}
+    opsets = {e.domain or ONNX: e.version for e in function.opset_import if e.version > 0}
+    opsets = {**newest, **state.opsets, **opsets}
     for label, node in body_of(function, proto, name):
         _add_node(replace(state, opsets=opsets), ir, node, label)
     return True
@@ -231,11 +239,21 @@ def _version(domain: str, operator: str, opset: int) -> int:
 
 
 def _with_graphs(state: Import, ir: Ir, node: Node) -> Node:
-    """Replace the graphs within a node by their representations."""
+    """Replace the graphs within a node by their representations.
+
+    Of an If whose condition is known the branch that is not taken is not looked at.
+    """
     given: list[TensorInfo] = []
+    condition = ir.constants.get(node.inputs[0]) if node.operator == "If" else None
+    if condition is not None:
+        taken = "then_branch" if bool(condition.reshape(-1)[0]) else "else_branch"
+        chosen = import_graph(state, node.attributes[taken], ir)
+        return replace(node, attributes={"then_branch": chosen, "else_branch": chosen})
     if node.operator == "Loop":
         carried = [ir.infos[name] for name in node.inputs[2:]]
         given = [TensorInfo("INT64", []), TensorInfo("BOOL", []), *carried]
+    if node.operator == "Scan":
+        given = scans.given(node, ir)
     graphs = {
         name: import_graph(state, value, ir, given) if isinstance(value, onnx.GraphProto) else value
         for name, value in node.attributes.items()
@@ -258,7 +276,8 @@ def _inferred(
             if inner in branch.infos
         }
     if isinstance(node.attributes.get("body"), Ir):
-        return loops.inferred(node, ir)
+        found = scans.inferred if node.operator == "Scan" else loops.inferred
+        return found(node, ir)
     if leaves_input(node.operator, node.attributes):
         return {node.outputs[0]: ir.infos[node.inputs[0]]}
     domain = "" if node.domain == ONNX else node.domain
@@ -357,8 +376,9 @@ def _converted(model: onnx.ModelProto) -> onnx.ModelProto | None:
 
     None when onnx's converter cannot do it, or it is that operator set already.
     """
-    if opsets_of(model).get(ONNX) in (None, GUIDE_OPSET):
-        return None
+    batched = any(node.op_type == "Scan" and node.input[0] == "" for node in model.graph.node)
+    if batched or opsets_of(model).get(ONNX) in (None, GUIDE_OPSET):
+        return None  # of a Scan of version 8 the converter would drop the batch
     try:
         return onnx.version_converter.convert_version(model, GUIDE_OPSET)
     except Exception:  # whatever the converter finds; the first errors say what is needed

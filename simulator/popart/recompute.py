@@ -19,7 +19,7 @@ from simulator.popart.operators.table import OPERATORS
 from simulator.popart.stash import Delayed
 
 # What would not be the same again, or does more than to make its outputs.
-ONCE = ("Dropout", "If", "Loop", "PrintTensor")
+ONCE = ("Dropout", "If", "Loop", "PrintTensor", "Scan")
 NORMS = ("BatchNormalization", "GroupNormalization", "InstanceNormalization", "LayerNormalization")
 FOLLOWING = ("Elu", "Gelu", "LeakyRelu", "Relu", "Sigmoid", "Tanh")
 

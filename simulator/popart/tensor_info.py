@@ -8,6 +8,7 @@ from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
+import onnx
 
 from simulator.graph.types import (
     BOOL,
@@ -56,8 +57,10 @@ _BY_HOST = {np.dtype(row.host): name for name, row in ELEMENT_TYPES.items()}
 def type_name(number: int, what: str) -> str:
     """Give the name of ONNX's number of a type; raises popart_exception naming `what`."""
     if number not in _BY_NUMBER:
+        types = onnx.TensorProto.DataType
+        name = types.Name(number) if number in types.values() else f"number {number}"
         known = ", ".join(ELEMENT_TYPES)
-        raise popart_exception(f"{what}: element type {number} of ONNX; known are {known}")
+        raise popart_exception(f"{what}: element type {name} of ONNX; known are {known}")
     return _BY_NUMBER[number]
 
 

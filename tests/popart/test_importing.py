@@ -233,3 +233,31 @@ def test_a_node_of_constants_that_the_reference_cannot_compute_runs_on_the_devic
     nodes = [node("GatherElements", "data places", "y"), node("Cast", "y", "z", to=1)]
     (gathered,) = outcome(model(nodes, {}, ["z"], weights, opset=13), {}, "z")
     assert gathered.tolist() == [39, 0, 33]
+
+
+def test_of_an_if_whose_condition_is_known_the_other_branch_is_not_looked_at() -> None:
+    branches = {
+        "then_branch": model([node("Neg", "x", "then")], {}, ["then"]).graph,
+        "else_branch": model([node("NonZero", "x", "else")], {}, ["else"]).graph,
+    }
+    sizes = [node("Shape", "x", "shape"), node("ReduceProd", "shape", "count", keepdims=0)]
+    nodes = [*sizes, node("Equal", "count six", "is_six"), node("If", "is_six", "y", **branches)]
+    proto = model(nodes, {"x": [2, 3]}, ["y"], {"six": np.int64(6)})
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert popart.backend.prepare(proto).run([x])[0].tolist() == (-x).tolist()
+    assert "NonZero" in refused(model(nodes, {"x": [2, 2]}, ["y"], {"six": np.int64(6)}))
+
+
+def test_float_initialisers_may_be_the_bounds_of_a_range() -> None:
+    bounds = {"first": np.float32(1), "end": np.float32(2), "step": np.float32(0.25)}
+    nodes = [node("Range", "first end step", "r"), node("Add", "x r", "y")]
+    proto = model(nodes, {"x": [4]}, ["y"], bounds)
+    found = popart.backend.prepare(proto).run([np.zeros(4, np.float32)])[0]
+    assert found.tolist() == [1.0, 1.25, 1.5, 1.75]
+
+
+@pytest.mark.parametrize("kind", ["BFLOAT16", "FLOAT8E4M3FN", "INT4", "STRING"])
+def test_a_type_that_the_machine_lacks_is_refused_by_its_name(kind: str) -> None:
+    proto = model([node("Identity", "x", "y")], {"x": [2]}, ["y"])
+    proto.graph.input[0].type.tensor_type.elem_type = getattr(onnx.TensorProto, kind)
+    assert f"input 'x': element type {kind} of ONNX; known are FLOAT, UINT8" in refused(proto)

@@ -91,9 +91,9 @@ def loop(call: Call) -> list[Tensor]:
     outer, call.prog = call.prog, inner
     given = dict(zip(body.inputs, [_signed(call, number), flag, *carried], strict=False))
     made = call.lower_graph(body, inner, given)
-    stacks = [_stack(call, slice, number, info.dims[0]) for slice, info in
+    stacks = [stacked(call, slice, number, info.dims[0]) for slice, info in
               zip(made[1 + count :], call.outputs[count:], strict=False)]  # fmt: skip
-    following = _apart(call, [made[0], *made[1 : 1 + count]], [flag, *carried])
+    following = apart(call, [made[0], *made[1 : 1 + count]], [flag, *carried])
     for new, old in zip(following, [flag, *carried], strict=True):
         if new is not old:
             inner.add(Copy(new, old, name=f"{call.name}/carried"))
@@ -118,7 +118,7 @@ def _signed(call: Call, number: Tensor) -> Tensor:
     return call.cast(number, INT).reshape([])
 
 
-def _apart(call: Call, made: list[Tensor], old: list[Tensor]) -> list[Tensor]:
+def apart(call: Call, made: list[Tensor], old: list[Tensor]) -> list[Tensor]:
     """Copy what views something that is about to change, unless it stays where it is."""
     changing = {number for tensor in old for number in variables_of(tensor)}
     return [
@@ -127,7 +127,7 @@ def _apart(call: Call, made: list[Tensor], old: list[Tensor]) -> list[Tensor]:
     ]
 
 
-def _stack(call: Call, slice: Tensor, number: Tensor, count: int) -> Tensor:
+def stacked(call: Call, slice: Tensor, number: Tensor, count: int) -> Tensor:
     """Add a stack, and the copy of a run's slice to its place."""
     one, name = slice.expand([0]), f"{call.name}/Stack"
     stack = popops.createSliceableTensorFromSlice(call.graph, one, [0], [count], name)

@@ -15,6 +15,7 @@ from simulator.popart.operators import (
     control,
     elementwise,
     fields,
+    grids,
     gru,
     indexed,
     loops,
@@ -25,6 +26,7 @@ from simulator.popart.operators import (
     recurrent,
     reductions,
     resize,
+    scans,
     shapes,
     simple_recurrent,
     transposed,
@@ -236,6 +238,7 @@ _LAYERS = {
     ),
     "DequantizeLinear": _row("10 13 19 21 23 24 25 28", quantised.dequantised),
     "GRU": replace(_row("7 14 22", gru.onnx_gru), lacks=gru.lacks),
+    "GridSample": _row("16 20 22", grids.sampled),
     "GroupNormalization": _row("18 21", norms.group_norm),
     "If": _row(f"1 11 13 16 19 {_VIEW}", control.conditional),
     "InstanceNormalization": _row("6 22", norms.instance_norm),
@@ -252,6 +255,7 @@ _LAYERS = {
     "MaxPool": _row("1 8 10 11 12 22", fields.max_pool),
     "QLinearConv": _row("10", quantised.quantised_convolution),
     "QLinearMatMul": _row("10 21", quantised.quantised_product),
+    "Scan": replace(_row(f"9 11 16 19 {_VIEW}", scans.scan), lacks=scans.lacks),
     "RNN": replace(_row("7 14 22", simple_recurrent.onnx_rnn), lacks=simple_recurrent.lacks),
 }
 _GRAPHCORE = {
