@@ -66,11 +66,12 @@ def check(
     ctx: click.Context, report: str, budget: str | None, form: str, limit: int | None
 ) -> None:
     """Check that the figures of a report add up and keep their budgets; exit code 1 if not."""
+    from pva import progress
     from pva.check import LAWS
 
     opened = open_report(report)
     data = opened.dataset
-    verdicts = [row for law in LAWS for row in law.verdict(data)]
+    verdicts = [row for law in progress.each(LAWS, "checking") for row in law.verdict(data)]
     left = {law: why for law, _, holds, _, why, *_ in verdicts if holds is None}
     broken = [
         (law, place, found, wanted, count)

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from cli.faults import Command
-from cli.recording import progress_shown, recorded
+from cli.progress import steps_shown
+from cli.recording import recorded
 from cli.serve import port_option, serve_paths
 from cli.summary import write_summary
 from pva import units
@@ -45,11 +46,13 @@ def demo(out: Path, served: bool, port: int) -> None:
 def train_digits(out: Path, target: str = "mk2", epochs: int | None = None) -> None:
     """Train the network of digits into the report directory `out`; say how well and how fast."""
     begin = time.monotonic()
-    with recorded(out), progress_shown() as progress:
+    with recorded(out):
         from simulator.examples import mlp_digits
 
         count = epochs or mlp_digits.EPOCHS
-        result = mlp_digits.train(out, target=target, epochs=count, progress=progress)
+        result = mlp_digits.train(
+            out, target=target, epochs=count, progress=steps_shown("training")
+        )
     took = units.duration(time.monotonic() - begin)
     losses = result.losses
     click.echo(

@@ -38,7 +38,8 @@ Data goes to stdout, messages to stderr. A report is a directory or a file in an
 reads one from stdin. On a terminal a table takes its width: long cells wrap, and where there is
 no room for columns each value has its own line. What is longer than the terminal goes through its
 pager (`PAGER`). To a pipe or a file, and where `CI` is set, lines are whole, and all is written at
-once.
+once. Work of more than a second says on stderr how far it is and about how much time it has left,
+on one line that goes when it ends; only where stderr is a terminal.
 
 `--format json` writes a list of rows, one object each; `--json` writes one object, whatever the
 command:
@@ -55,7 +56,7 @@ command:
 | `figures`; `categories` to `settings` | `compare`: before, after, change; null: not recorded |
 | `ok`, `laws`, `not_checked`, `budgets`, `broken` | `check` |
 | `query` | `sql` |
-| `threads`, `labels` | `trace show`; `trace info` has its facts by name |
+| `threads`, `labels` | `trace show`; `trace info` has its facts by name, of several files `files` |
 
 ## Completion
 

@@ -14,6 +14,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from cli.output import printable
+from cli.progress import time_left_shown
 from cli.source import told
 from pva.errors import PvaError, nearest
 
@@ -53,7 +54,8 @@ class Command(click.Command):
             # What an encoding such as Latin-1 cannot write is spelled out, as on stderr.
             sys.stdout.reconfigure(errors="backslashreplace")
         try:
-            code = super().main(args, prog_name, standalone_mode=False, **extra)
+            with time_left_shown():
+                code = super().main(args, prog_name, standalone_mode=False, **extra)
         except NoArgsIsHelpError as error:
             error.show()
             sys.exit(error.exit_code)

@@ -1,20 +1,12 @@
-"""What `demo` and `simulate` share: the directory of a report, its host trace, progress."""
+"""What `demo` and `simulate` share: the directory of a report and its host trace."""
 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import click
-
-if TYPE_CHECKING:
-    from click._termui_impl import ProgressBar
-
-Progress = Callable[[int, int, str], None]
 TRACES = "*.pvti"
 
 
@@ -44,23 +36,3 @@ def recorded(out: Path) -> Iterator[None]:
         claim.release()
         with suppress(OSError):  # there is something in it
             out.rmdir()
-
-
-@contextmanager
-def progress_shown() -> Iterator[Progress]:
-    """Show progress on stderr: a bar on a terminal, a line each step otherwise."""
-    if not sys.stderr.isatty():
-        yield lambda done, total, text: click.echo(f"[{done}/{total}] {text}", err=True)
-        return
-    shown = [""]
-    bar: ProgressBar[int] = click.progressbar(
-        length=1, file=sys.stderr, item_show_func=lambda _: shown[0]
-    )
-
-    def update(done: int, total: int, text: str) -> None:
-        bar.length, shown[0] = total, text
-        bar.update(done - bar.pos)
-        bar.render_progress()
-
-    with bar:
-        yield update

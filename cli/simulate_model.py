@@ -10,7 +10,8 @@ import click
 
 from cli.faults import Command
 from cli.output import printable
-from cli.recording import Progress, progress_shown, recorded
+from cli.progress import Progress, steps_shown
+from cli.recording import recorded
 from pva.errors import PvaError
 
 SUFFIX = ".onnx"
@@ -50,8 +51,9 @@ def model_command(
                 click.echo(printable(line))
             return UNSUPPORTED if wrong else 0
         directory = out or Path(path.stem)
-        with recorded(directory), progress_shown() as shown:
-            outcome = simulate.simulate_model(path, directory, request, _seldom(shown))
+        shown = _told(steps_shown("lowering", PARTS))
+        with recorded(directory):
+            outcome = simulate.simulate_model(path, directory, request, shown)
         if outcome.loss:
             click.echo(printable(f"trained one batch: {outcome.loss}"), err=True)
         for name, values in outcome.outputs.items():
@@ -95,14 +97,10 @@ def _shapes(given: tuple[str, ...]) -> dict[str, list[int]]:
     return shapes
 
 
-def _seldom(shown: Progress) -> Progress:
-    """Show a share of the nodes: each tenth, and the last."""
-    last = [-1]
+def _told(shown: Progress) -> Progress:
+    """Say of what is lowered, and that all of it is then compiled."""
 
-    def show(done: int, total: int, what: str) -> None:
-        part = done * PARTS // max(total, 1)
-        if part != last[0]:
-            last[0] = part
-            shown(done, total, printable(f"lowering {what}" if what else "compiling"))
+    def tell(done: int, total: int, what: str) -> None:
+        shown(done, total, f"lowering {what}" if what else "compiling")
 
-    return show
+    return tell

@@ -28,7 +28,7 @@ class Row:
 
 
 MIDDLE = ("pva.errors", "pva.plain_file", "pva.units", "pva.schema", "pva.validation",
-          "pva.sources", "pva.dataset", "pva.long_texts")  # fmt: skip
+          "pva.sources", "pva.dataset", "pva.long_texts", "pva.progress")  # fmt: skip
 READERS = ("pva.formats.registry", "pva.model", "pva.frames", "pva.check")
 
 # The longest prefix that matches a module is its row. A package may always import from itself.
@@ -45,6 +45,7 @@ TABLE = {
     "pva.sources": Row(("pva.errors",)),
     "pva.dataset": Row(MIDDLE),
     "pva.long_texts": Row(MIDDLE),
+    "pva.progress": Row(),
     "pva.formats": Row(
         (*MIDDLE, "pvti.schema", "cbor2", "orjson", "msgspec"), ("pyarrow", "perfetto")
     ),

@@ -26,6 +26,7 @@ from pva.formats.growing import IN_RUNS, Codes, GrowingTexts, Numbers, looked_up
 from pva.formats.json_pieces import Array
 from pva.formats.matching import matched
 from pva.plain_file import opened
+from pva.progress import part_of, reading
 from pvti.schema import TABLES
 
 Integers = npt.NDArray[np.int64]
@@ -44,8 +45,11 @@ class ChromeFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with opened(path, _WHAT) as stream:
-            self.budget = Budget(path, os.fstat(stream.fileno()).st_size, held=0, otherwise=SHORTER)
+        with (
+            opened(path, _WHAT) as stream,
+            part_of(reading(path), size := os.fstat(stream.fileno()).st_size),
+        ):
+            self.budget = Budget(path, size, held=0, otherwise=SHORTER)
             array = Array(path, stream, KEY)
             try:
                 found = events.read(array, self.budget)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, repeat
+from itertools import accumulate, chain, repeat
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy.typing as npt
 import orjson
 
 from pva.formats.identifiers import identifiers
+from pva.progress import WRITING, part_of
 
 Integers = npt.NDArray[np.int64]
 
@@ -41,9 +42,13 @@ def write(trace: Any, out: BinaryIO) -> None:
     pids, threads = identifiers(trace)
     for process, pid in zip(trace.processes, pids, strict=True):
         out.write(_named("process_name", (pid, 0), process.name))
-    for thread, known in zip(trace.threads, threads, strict=True):
-        out.write(_named("thread_name", known, thread.name))
-        out.writelines(_events(trace, thread.columns, known))
+    *before, events = accumulate((thread.count for thread in trace.threads), initial=0)
+    with part_of(WRITING, events) as tell_done:
+        for thread, known, first in zip(trace.threads, threads, before, strict=True):
+            out.write(_named("thread_name", known, thread.name))
+            for rows, parts in _events(trace, thread.columns, known):
+                tell_done(first + rows)
+                out.writelines(parts)
     out.writelines(_instants(trace, threads))
     out.writelines(_counters(trace, pids))
     # What ends the list takes no comma: something that every viewer knows and nobody sees.
@@ -56,13 +61,14 @@ def _named(kind: str, known: Known, name: str) -> bytes:
     return _encoded(event) + b",\n"
 
 
-def _events(trace: Any, columns: Any, known: Known) -> Iterator[bytes]:
+def _events(trace: Any, columns: Any, known: Known) -> Iterator[tuple[int, Iterator[bytes]]]:
+    """Give the events some at a time, and how many were before."""
     ends = _ends(columns)
     across = columns.overlapping
     for first in range(0, len(columns), BATCH):
         rows = np.arange(first, min(first + BATCH, len(columns)))
-        yield _complete(trace, columns, rows[~across[rows]], (known, ends))
-        yield from _pairs(trace, columns, rows[across[rows]], (known, ends))
+        complete = _complete(trace, columns, rows[~across[rows]], (known, ends))
+        yield first, chain([complete], _pairs(trace, columns, rows[across[rows]], (known, ends)))
 
 
 def _complete(trace: Any, columns: Any, rows: Integers, told: Told) -> bytes:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.errors import DamagedFileError, UnknownFormatError
+from pva.progress import reading, tell
 
 Integers = npt.NDArray[np.int32]
 
@@ -72,12 +73,14 @@ class Text:
         stream.seek(0)
         self._packed = head == GZIP
         self._unpack: Any = None
-        self._limit = max(PACKED_LEAST, RATIO * os.fstat(stream.fileno()).st_size)
+        self._size = os.fstat(stream.fileno()).st_size
+        self._limit = max(PACKED_LEAST, RATIO * self._size)
         self._given = 0
         self.cut = False  # the packed text ends too early, or is damaged
 
     def read(self, size: int) -> bytes:
         """Give more text, up to about `size` bytes; nothing at its end."""
+        tell(reading(self._path), self._stream.tell(), self._size)
         if not self._packed:
             return self._stream.read(size)
         found = b""

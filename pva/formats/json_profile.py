@@ -17,6 +17,7 @@ from pva.formats.document import from_file, to_file
 from pva.formats.files import collector_paused, replaced
 from pva.formats.values import shown
 from pva.plain_file import contents
+from pva.progress import part_of, reading
 
 WHAT = "a profile as JSON"
 MARK = b"\xef\xbb\xbf"  # a byte order mark, which editors put before UTF-8
@@ -44,9 +45,9 @@ def decoded(file: Path, data: bytes, *, plain: bool = True) -> Any:
 
     with collector_paused():
         try:
-            return json_numbers.decoded(
-                data.removeprefix(MARK), Budget(file, len(data)), plain=plain
-            )
+            with part_of(reading(file), len(data)) as tell_done:
+                text, budget = data.removeprefix(MARK), Budget(file, len(data))
+                return json_numbers.decoded(text, budget, plain=plain, tell=tell_done)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DamagedFileError(file, str(error), f"{WHAT}, whole") from error
         except json_numbers.DuplicateKeyError as error:

@@ -14,6 +14,7 @@ Sources: perfetto.dev/docs/reference/synthetic-track-event, protobuf.dev/program
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -21,6 +22,7 @@ import numpy.typing as npt
 
 from pva.errors import MissingPackageError
 from pva.formats.identifiers import identifiers
+from pva.progress import WRITING, part_of
 
 Integers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -52,9 +54,12 @@ def write(trace: Any, out: BinaryIO) -> None:
     numbers = [tracks.thread(known, thread.name, owners[known[0]])
                for known, thread in zip(threads, trace.threads, strict=True)]  # fmt: skip
     packets = _Packets(trace)
-    for thread, track in zip(trace.threads, numbers, strict=True):
-        for part in _thread(thread, track, tracks, packets):
-            out.write(part)
+    *before, events = accumulate((thread.count for thread in trace.threads), initial=0)
+    with part_of(WRITING, events) as tell_done:
+        for thread, track, first in zip(trace.threads, numbers, before, strict=True):
+            for rows, parts in _thread(thread, track, tracks, packets):
+                tell_done(first + rows)
+                out.writelines(parts)
     for part in _instants(trace, np.array(numbers, np.int64), packets):
         out.write(part)
     for process, name, unit, times, values in _counted(trace):
@@ -214,8 +219,10 @@ def _width(parts: Sequence[Bytes]) -> int:
     return sum(part.shape[1] for part in parts)
 
 
-def _thread(thread: Any, main: int, tracks: _Tracks, packets: _Packets) -> Iterator[bytes]:
-    """Give the begins and ends of a thread's events in the order in which they happen."""
+def _thread(
+    thread: Any, main: int, tracks: _Tracks, packets: _Packets
+) -> Iterator[tuple[int, Iterator[bytes]]]:
+    """Give begins and ends of a thread's events in their order, and how many events were before."""
     columns = thread.columns
     if not len(columns):
         return
@@ -232,7 +239,8 @@ def _thread(thread: Any, main: int, tracks: _Tracks, packets: _Packets) -> Itera
         both[closed_at] = packets.ends(columns.end_ns[closed], off)
         told = np.searchsorted(columns.metadata.rows, (rows[0], rows[-1] + 1))
         places = at[columns.metadata.rows[slice(*told)] - rows[0]]
-        yield from _with_metadata(both, places, columns.metadata.texts[slice(*told)])
+        texts = columns.metadata.texts[slice(*told)]
+        yield int(rows[0]), _with_metadata(both, places, texts)
 
 
 def _brackets(

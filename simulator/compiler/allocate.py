@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pva.progress import each
 from simulator.graph.intervals import spread
 from simulator.graph.types import IntArray
 
@@ -90,7 +91,7 @@ def allocate(
     address = np.zeros(len(demand.variable), dtype=np.int64)
     region = np.zeros(len(demand.variable), dtype=np.int64)
     placed = np.zeros(count, dtype=bool)
-    for variable in _order(demand, sizes):
+    for variable in each(_order(demand, sizes).tolist(), "placing variables"):
         piece = slice(starts[variable], starts[variable + 1])
         on = demand.tile[piece]
         below = np.flatnonzero(demand.conflicts[variable] & placed)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pva.progress import part_of
 from simulator.compiler.block_recording import start_recording
 from simulator.compiler.building import Building, Part, sync, with_access
 from simulator.compiler.executable import Access, CompilerVariable, Lowered, LoweredProgram
@@ -17,7 +18,7 @@ from simulator.compiler.instrument import NO_INSTRUMENTATION, Instrumentation, s
 from simulator.compiler.lower_stream import stream_copy
 from simulator.compiler.lower_tree import WORD, Tree, broadcast_word
 from simulator.graph.graph import Graph
-from simulator.graph.program import Program
+from simulator.graph.program import Program, children_of
 from simulator.graph.types import IntArray
 
 
@@ -30,15 +31,18 @@ def lower(
     building = Building.start(graph)
     building.stream_phases = instrumentation.stream_phases
     recording = start_recording(building, programs, instrumentation.blocks)
-    tree = Tree(building, sync_around(instrumentation, graph.target.num_ipus), recording)
-    control = tree.add(Part(LoweredProgram("Sequence")))
-    for part in _preamble(building, len(programs)):
-        tree.add(part, control)
-    switch = tree.add(Part(LoweredProgram("Switch")), control)
-    user = [tree.grow(program, switch) for program in programs]
-    for part in recording.at_the_end() if recording else ():
-        tree.add(part, control)
-    functions = [tree.grow(program, -1) for _, program in graph.functions]
+    around = sync_around(instrumentation, graph.target.num_ipus)
+    bodies = [program for _, program in graph.functions]
+    with part_of("compiling", _leaves([*programs, *bodies])) as tell_done:
+        tree = Tree(building, around, recording, tell_done)
+        control = tree.add(Part(LoweredProgram("Sequence")))
+        for part in _preamble(building, len(programs)):
+            tree.add(part, control)
+        switch = tree.add(Part(LoweredProgram("Switch")), control)
+        user = [tree.grow(program, switch) for program in programs]
+        for part in recording.at_the_end() if recording else ():
+            tree.add(part, control)
+        functions = [tree.grow(program, -1) for program in bodies]
     return Lowered(
         programs=[part.program for part in tree.parts],
         user_programs=user,
@@ -53,6 +57,20 @@ def lower(
         written=tree.written,
         origins=tree.origins,
     )
+
+
+def _leaves(roots: Sequence[Program]) -> int:
+    """Count the programs that hold no others, each once."""
+    seen: set[int] = set()
+    leaves, waiting = 0, list(roots)
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            below = children_of(node)
+            waiting += below
+            leaves += not below
+    return leaves
 
 
 def _preamble(building: Building, programs: int) -> list[Part]:

@@ -6,7 +6,7 @@ SetLocalConsensusFromVar, Sync and If or IfElse; a Switch first tells its value 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,8 +52,9 @@ class Tree:
     """The programs as they are added, each with its place in the tree.
 
     `sync_around` is the kind of sync before and after each compute set, "" for none; `recording`
-    what lightweight profiling adds. `written` are the user's programs at each place where one
-    stands, and `origins` says by row which of them it was made of, NOBODY for the compiler's own.
+    what lightweight profiling adds; `tell_done` is told how many leaves are lowered. `written` are
+    the user's programs at each place where one stands, and `origins` says by row which of them it
+    was made of, NOBODY for the compiler's own.
     """
 
     def __init__(
@@ -61,12 +62,14 @@ class Tree:
         building: Building,
         sync_around: str = "",
         recording: BlockRecording | None = None,
+        tell_done: Callable[[int], None] = lambda leaves: None,
     ) -> None:
         self.parts: list[Part] = []
         self.written: list[WrittenProgram] = []
         self.origins: list[int] = []
         self._sync_around = sync_around
         self._recording = recording
+        self._tell_done = tell_done
         self._building = building
         self._leaves: dict[Program, list[Part]] = {}
         self._compute_sets: dict[int, list[Part]] = {}
@@ -180,6 +183,7 @@ class Tree:
 
     def _leaf(self, node: Program) -> list[Part]:
         if node not in self._leaves:
+            self._tell_done(len(self._leaves))
             parts = _in_step(self._lowered(node), self._sync_around)
             carrier = _carrier(parts)
             parts = [

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pva.progress import each
 from pva.schema import STEP_TYPES
 from simulator.compiler.executable import Lowered, LoweredProgram
 from simulator.graph.errors import PoplarError
@@ -87,7 +88,7 @@ class Flow:
         self, rows: IntArray, values: ValueRunner, replicas: int
     ) -> Iterator[CrossReplicaCopy]:
         """Run what has values; give the copies between replicas to whoever walks them all."""
-        for row in rows.tolist():
+        for row in each(rows.tolist(), "running steps"):
             action = self._programs[row].action
             assert action is not None
             if replicas > 1 and isinstance(action, CrossReplicaCopy):

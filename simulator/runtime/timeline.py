@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pva.progress import each
 from pva.schema import CLOCK_INTERVAL
 
 Cycles = npt.NDArray[np.int64]
@@ -124,7 +125,7 @@ def watch(
     free = free.copy()
     before: list[Cycles] = []
     after: list[Cycles] = []
-    for index in order:
+    for index in each(order, "timing steps"):
         phase = phases[index]
         if phase.is_sync:
             free = sync(free, delays, external=phase.external)
@@ -155,7 +156,7 @@ def replay(
     waited = np.zeros(steps, dtype=np.int64)
     bounds: list[tuple[Cycles, ...]] = []
     snapshots: list[Cycles] = []
-    for step, index in enumerate(order):
+    for step, index in enumerate(each(order, "timing steps")):
         if (first_step + step) % CLOCK_INTERVAL == 0:
             snapshots.append(clock.copy())
         phase = phases[index]
