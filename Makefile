@@ -1,11 +1,11 @@
-# One command each: demo, test, lint, bench. Each sets up what it needs first.
+# One command each: demo, test, test-asan, lint, bench. Each sets up what it needs first.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := tilescope-demo
 
-.PHONY: demo test lint bench documents samples clean
+.PHONY: demo test test-asan lint bench documents samples clean
 
 demo: $(VENV)/.demo
 	$(BIN)/tilescope demo --out $(DEMO)
@@ -13,6 +13,10 @@ demo: $(VENV)/.demo
 test: $(VENV)/.dev
 	@sh tools/install_chromium.sh
 	$(BIN)/pytest -n 2 --dist loadgroup
+
+# The tracer's tests on an accelerator that AddressSanitizer watches.
+test-asan: $(VENV)/.dev
+	$(BIN)/python tools/sanitized.py -n 2
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .

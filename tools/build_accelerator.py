@@ -28,13 +28,13 @@ def target() -> str:
     return f"pvti/_accelerator{sysconfig.get_config_var('EXT_SUFFIX')}"
 
 
-def build(root: Path, out: Path) -> str:
-    """Build it as `out`; give why it was not built, empty when it was."""
+def build(root: Path, out: Path, flags: str = "") -> str:
+    """Build it as `out`, with more flags; give why it was not built, empty when it was."""
     linker = sysconfig.get_config_var("LDSHARED")
     if not linker or sysconfig.get_config_var("Py_GIL_DISABLED") or sys.byteorder == "big":
         return "not for this Python"
     part = out.with_suffix(".part")  # a program that runs may have `out` loaded
-    options = shlex.split(f"{sysconfig.get_config_var('CCSHARED') or ''} -O2")
+    options = shlex.split(f"{sysconfig.get_config_var('CCSHARED') or ''} -O2 {flags}")
     options += [f"-I{sysconfig.get_paths()['include']}", SOURCE, "-o", str(part)]
     reason = ""
     # The compiler of this machine, where that of Python's own build is not here.

@@ -122,11 +122,12 @@ def test_a_commit_that_a_handler_cut_short_is_made_again(tmp_path: Path) -> None
         + """
 from pvti import writer
 insert = writer.TraceFile._insert
+pvti.writeTrace()
 with pvti.Tracepoint(channel, "y"): pass
 writer.TraceFile._insert = signalled(insert)
 try: pvti.writeTrace()
 except Timeout: pass
-wait_for_commits(1)  # nothing else is recorded
+wait_for_commits(2)  # nothing else is recorded
 os._exit(0)
 """
     )

@@ -1,0 +1,101 @@
+"""Run the tracer's tests on an accelerator that AddressSanitizer watches: `make test-asan`.
+
+Run: python tools/sanitized.py [arguments of pytest]
+
+Where there is no compiler, or none with its library, it says so and runs nothing: there pvti is
+Python alone.
+
+The build and a virtual environment of its own stand in `build/asan`: there `pvti._accelerator` is
+the watched one, in each process that a test starts. All else is that of this Python.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import site
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+from build_accelerator import build
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "build" / "asan"
+FLAGS = "-g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all"
+# Python itself leaks by design; small quarantines, as tests of memory measure the process.
+OPTIONS = "detect_leaks=0:quarantine_size_mb=8:allocator_may_return_null=1:handle_segv=0"
+# All that record with it. What measures memory would measure the sanitizer's, and a child that is
+# forked while threads run waits for ever for a lock of the sanitizer's own.
+TESTS = (
+    "accelerator", "crashes", "endings", "faults", "file", "instrument",
+    "locks", "names", "processes", "ring", "series", "signals", "tasks", "tracepoint",
+)  # fmt: skip
+NOT_HERE = "memory or without_it or fork or child"
+FINDER = """
+import importlib.util, sys
+class Watched:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "pvti._accelerator":
+            return importlib.util.spec_from_file_location(name, {library!r})
+sys.meta_path.insert(0, Watched)
+"""
+
+
+def sanitizer() -> str:
+    """Name the library that must be loaded before all others; empty where there is none."""
+    linker = os.environ.get("LDSHARED") or sysconfig.get_config_var("LDSHARED") or "cc"
+    for compiler in (shlex.split(linker)[0], "cc"):
+        if shutil.which(compiler):
+            asked = [compiler, "-print-file-name=libasan.so"]
+            found = subprocess.run(asked, capture_output=True, text=True, check=False)
+            if os.path.isabs(found.stdout.strip()):
+                return os.path.realpath(found.stdout.strip())
+    return ""
+
+
+def make_environment(library: Path) -> Path:
+    """Make a virtual environment that finds `library` as the accelerator; give its Python."""
+    venv.create(FOLDER, clear=True, symlinks=True)
+    (FOLDER / library.name).parent.mkdir(exist_ok=True)
+    packages = next(FOLDER.glob("lib/python*/site-packages"))
+    (packages / "watched.py").write_text(FINDER.format(library=str(library)))
+    own = "".join(f"import site; site.addsitedir({path!r})\n" for path in site.getsitepackages())
+    (packages / "watched.pth").write_text(f"import watched\n{own}")
+    return FOLDER / "bin" / "python"
+
+
+def main() -> int:
+    """Build, check that the watched build is in use, and run the tests."""
+    preloaded = sanitizer()
+    if not preloaded:
+        print("test-asan: not run: no C compiler with libasan here (Debian: apt install gcc)")
+        return 0
+    python = make_environment(library := FOLDER / "lib" / "watched.so")
+    reason = build(ROOT, library, FLAGS)
+    if reason:
+        print(f"test-asan: the accelerator cannot be built: {reason}")
+        return 1
+    reports = FOLDER / "report"
+    environment = os.environ | {
+        "LD_PRELOAD": preloaded, "PYTHONMALLOC": "malloc",
+        "ASAN_OPTIONS": f"{OPTIONS}:log_path={reports}",
+        "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={reports}",
+    }  # fmt: skip
+    check = "import pvti._accelerator as a, sys; sys.exit(a.__file__ != sys.argv[1])"
+    subprocess.run([python, "-c", check, library], cwd=ROOT, env=environment, check=True)
+    tests = [f"tests/pvti/test_pvti_{name}.py" for name in TESTS]
+    command = [python, "-m", "pytest", "-q", "-k", f"not ({NOT_HERE})", *tests, *sys.argv[1:]]
+    failed = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    written = sorted(FOLDER.glob("report.*"))
+    for report in written[:3]:
+        print(report.read_text(errors="replace"))
+    return failed or bool(written)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
