@@ -15,7 +15,7 @@ from dashboard.pages import operation_details, operations
 from dashboard.pages.operation_words import costs_sentence, outside_words
 from dashboard.store import Store
 from pva.analysis.selection import SelectionError
-from tests.builders import small_report, write_report
+from tests.builders import report_without_code, small_report, write_report
 from tests.dashboard.layouts import words
 from tests.dashboard.test_programs_page import find, rows
 
@@ -45,6 +45,18 @@ def test_the_sentence_names_what_costs_most(store: Store) -> None:
     )
     # The syncs take 140 of 1,024 cycles.
     assert "13.7 % of the cycles are in none of them, most of it (Sync)" in outside_words(costs)
+
+
+def test_code_that_was_not_counted_is_a_dash_with_the_option(tmp_path: Path) -> None:
+    store = Store([write_report(tmp_path / "without", report_without_code())])
+    chosen = asked("operation=multiply")
+    grid = str(operations.table(store, chosen, "light"))
+    assert "'headerName': 'Code'" in grid  # though it is not known
+    assert operations.rows(store, chosen)["code"].isna().all()
+    head = words(operations.layout(store, chosen))
+    assert "Code was not counted: to count it, run the program on a device with compile" in head
+    assert "Code –" in words(details(store, "operation=multiply"))
+    assert "Code was not counted." in words(details(store, "operation=(Sync)&tab=code"))
 
 
 def test_rows_follow_layer_filter_and_choice(store: Store) -> None:

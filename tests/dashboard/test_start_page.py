@@ -18,7 +18,7 @@ from dashboard.pages.documents import dotted, leaves, tree
 from dashboard.store import Store
 from pva.errors import NotFoundError
 from pva.summary import profile_summary
-from tests.builders import small_report, write_report
+from tests.builders import report_without_code, small_report, write_report
 from tests.dashboard.layouts import parts as parts_of
 from tests.dashboard.layouts import words
 
@@ -29,6 +29,7 @@ def store(tmp_path: Path) -> Store:
     write_report(tmp_path / "good")
     target = dict(small_report().table("target")) | {"bytes_per_tile": [600]}
     write_report(tmp_path / "tight", small_report(target=target))
+    write_report(tmp_path / "codeless", report_without_code())
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn" / "profile.pop").write_bytes(b"no report")
     return Store([tmp_path])
@@ -45,6 +46,7 @@ def test_every_report_is_listed_with_what_is_known_of_it(store: Store) -> None:
     assert "1,024 cycles (1.0\u00a0µs)" in shown
     assert "memory, liveness, execution" in shown
     assert "does not fit" in shown
+    assert shown.count("1.0\u00a0kB (50.8\u00a0%), without code") == 1
     assert "torn profile.pop" in shown or "torn" in shown.split("profile.pop")[0]
 
 
