@@ -103,6 +103,7 @@ class Column:
     kind: Kind = "text"
     width: int = 130
     note: str = ""
+    least: int = NAME_PIXELS  # of a column of names
 
 
 def headline(sentence: str, tone: Tone = "plain", *, more: str = "") -> Element:
@@ -289,7 +290,7 @@ def column_definition(column: Column) -> dict[str, Any]:
     if column.kind == "figure":  # a number that was written before
         right = {"type": "rightAligned", "cellClass": "ag-right-aligned-cell"}
         return definition | right | {"width": column.width}
-    least = max(column.width, NAME_PIXELS)
+    least = max(column.width, column.least)
     size: dict[str, Any] = {"width": column.width}
     if column.kind == "name":
         size = {"flex": 1, "minWidth": least}

@@ -24,35 +24,36 @@ from pva.analysis.memory import counts_code
 PATH, TITLE = "/operations", "Operations"
 
 TABLE = "operations-table"
-NAME = Column("operation", "Operation", "name", 220, note="As the layer names it")
+# With the columns that are shown at first, the table fits a window of 1,440 pixels.
+NAME = Column("operation", "Operation", "name", 170, "As the layer names it", least=170)
 # Columns to choose from, and whether each is shown at first.
 CHOICES: tuple[tuple[Column, bool], ...] = (
     (Column("programs", "Programs", "number", 100, "Programs that it was compiled into"), False),
     (Column("steps", "Steps", "number", 90, "Steps executed in the recorded runs"), False),
-    (Column("cycles", "Cycles", "cycles", 120,
+    (Column("cycles", "Cycles", "cycles", 110,
             "By how many cycles its steps made the recorded runs longer"), True),
-    (Column("share", "Share", "share", 96, "Of the cycles of the recorded runs"), True),
+    (Column("share", "Share", "share", 90, "Of the cycles of the recorded runs"), True),
     (Column("compute", "Compute", "cycles", 115, "Of its cycles, those of compute"), False),
     (Column("exchange", "Exchange", "cycles", 115,
             "Of its cycles, those of exchange on and between IPUs"), False),
     (Column("host_exchange", "Host exchange", "cycles", 125,
             "Of its cycles, those of exchange with the host"), False),
     (Column("sync", "Sync", "cycles", 100, "Of its cycles, those of syncs"), False),
-    (Column("estimated_cycles", "Estimate", "cycles", 120,
+    (Column("estimated_cycles", "Estimate", "cycles", 110,
             "Cycles by the estimates of the compiler, of the same executions"), True),
-    (Column("flops", "FLOPs", "number", 130, "Floating-point operations executed"), True),
-    (Column("code", "Code", "bytes", 105,
+    (Column("flops", "FLOPs", "number", 125, "Floating-point operations executed"), True),
+    (Column("code", "Code", "bytes", 90,
             "Control code, exchange code, and code of vertices that no other operation has"), True),
     (Column("control_code", "Control code", "bytes", 120, "Control code of its programs"), False),
     (Column("exchange_code", "Exchange code", "bytes", 125, "Code of its exchanges"), False),
     (Column("vertex_code", "Vertex code", "bytes", 115,
             "Code of vertex types that no other operation uses"), False),
-    (Column("vertex_state", "State", "bytes", 105, "State of its vertices"), True),
+    (Column("vertex_state", "State", "bytes", 90, "State of its vertices"), True),
     (Column("variables", "Variables", "bytes", 110, "Its variables"), False),
-    (Column("peak_bytes", "At the peak", "bytes", 120,
+    (Column("peak_bytes", "At the peak", "bytes", 110,
             "Code, state, and those of its variables that are live where liveness peaks"), True),
 )  # fmt: skip
-KIND = Column("kind", "Kind", "text", 160, "Its operator in the framework, or the library called")
+KIND = Column("kind", "Kind", "text", 150, "Its operator in the framework, or the library called")
 COLUMNS = (NAME, KIND, Column("mark", "Mark", "text"), *(column for column, _ in CHOICES))
 FIELDS = tuple(column.field for column, _ in CHOICES)
 DEFAULT = tuple(column.field for column, shown in CHOICES if shown)

@@ -11,6 +11,7 @@ from dash import Dash
 from dashboard import tables
 from dashboard.address import parse
 from dashboard.app import create_app
+from dashboard.components import column_definition
 from dashboard.pages import operation_details, operations
 from dashboard.pages.operation_words import costs_sentence, outside_words
 from dashboard.store import Store
@@ -190,3 +191,11 @@ def test_what_is_shown_can_be_downloaded_by_its_address(tmp_path: Path) -> None:
         assert answer.text.splitlines()[1].startswith(first), answer.text[:300]
     answer = client.get(link.format("program-vertices", "program=x"), headers={"Host": "127.0.0.1"})
     assert answer.status_code == 404 and "write a row, as in program=12" in answer.text
+
+
+def test_columns_that_are_shown_at_first_fit_a_window_of_1440_pixels() -> None:
+    first = [column for column, shown in operations.CHOICES if shown]
+    columns = [column_definition(c) for c in (operations.NAME, operations.KIND, *first)]
+    menu, page, section = 220, 56, 38  # of the window, what is beside the table
+    assert sum(c.get("minWidth") or c["width"] for c in columns) <= 1440 - menu - page - section
+    assert columns[0]["minWidth"] >= 160
