@@ -187,7 +187,7 @@
     locate() {
       if (this.placed || !this.layout) return;
       this.placed = window.tilescope.rows.place(this.layout, this.state);
-      this.tall = window.tilescope.asked.tall(this.placed.height);
+      this.tall = window.tilescope.asked.tall(this.placed.height, this.place.dataset.source);
       this.scroller.style.height = this.tall + 4 + "px";
       this.sizer.style.height = window.tilescope.paint.RULER + this.placed.height + "px";
     }

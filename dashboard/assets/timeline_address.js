@@ -4,6 +4,7 @@
 
   const MARGIN = 0.35; // of the window, fetched on each side so that a pan has something to show
   const SMALLEST = 8; // units in view
+  const MOST_OF_DEVICE = 4000; // pixels of all rows of a device; sixteen IPUs with their layers
   const OPTIONS = ["report", "against", "axis", "merged", "align"];
 
   /** Give the keys on which the answers of a source depend. */
@@ -52,9 +53,10 @@
     return { begin: from, end: from + span };
   }
 
-  /** Give how high the view of rows so high together is. */
-  function tall(height) {
-    return Math.min(window.tilescope.paint.RULER + height, Math.max(window.innerHeight * 0.62, 160));
+  /** Give how high the view of rows so high together is: of IPUs none is below an inner edge. */
+  function tall(height, source) {
+    const most = source === "device" ? MOST_OF_DEVICE : Math.max(window.innerHeight * 0.62, 160);
+    return Math.min(window.tilescope.paint.RULER + height, most);
   }
 
   /** Give begin, end and rows to ask for, so that `view` and the entries `seen` have some around. */
