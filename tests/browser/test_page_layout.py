@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.names import Opener
+from tests.browser.test_pages import FITS, ready_canvas
 from tests.browser.waiting import box_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
@@ -24,6 +25,8 @@ MANY = """list => {
 def test_names_of_100_kilobytes_make_no_page_wider(open_page: Opener, link: str) -> None:
     page = open_page(link, width=1024)
     assert page.evaluate("document.documentElement.scrollWidth") == 1024
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function(FITS)
 
 
 @pytest.mark.parametrize("link", ["/memory", "/execution"])
@@ -44,3 +47,13 @@ def test_printed_page_is_the_view_without_menus(open_page: Opener) -> None:
     for part in (".header", ".side", ".page-help", ".exports"):
         expect(page.locator(part).first).to_be_hidden()
     assert box_of(page.locator("#page"))["x"] == 0
+
+
+def test_rows_of_a_device_are_all_there_below_a_low_window(open_page: Opener) -> None:
+    page = open_page("/execution?report=demo")
+    page.set_viewport_size({"width": 1280, "height": 200})
+    page.reload()
+    ready_canvas(page)
+    scroller = page.locator(".timeline-scroller")
+    assert scroller.evaluate("place => place.scrollHeight <= place.clientHeight")
+    assert box_of(scroller)["height"] > 160  # what the window alone would leave

@@ -56,7 +56,7 @@ RANGE_IN_NOTE = """() => {
   const note = document.querySelector("#execution-range .note");
   return note && note.textContent.includes(`${range[1] - range[0]} cycles`);
 }"""
-FITS = "document.documentElement.scrollWidth <= window.innerWidth"
+FITS = "() => document.documentElement.scrollWidth <= window.innerWidth"
 
 
 def click_plot(page: Any, plot: str, share: float) -> None:
@@ -103,6 +103,8 @@ def test_page_answers_its_question_on_the_demo_report(open_page: Opener, path: s
 def test_page_fits_a_narrow_window(open_page: Opener, path: str) -> None:
     page = open_page(path, width=800)
     page.wait_for_load_state("networkidle")
+    page.wait_for_function(FITS)
+    page.set_viewport_size({"width": 390, "height": 844})  # of a telephone
     page.wait_for_function(FITS)
 
 
