@@ -123,7 +123,9 @@ def simulate() -> None:
     \b
     tilescope simulate PROGRAM.py [ARGS]... [--target PART] [--ipus N]
                        [--option KEY=VALUE]... [--out DIR]
-    tilescope simulate MODEL.onnx [--target PART] [--ipus N] [--batch B] [--shape INPUT=1x3x8]...
+    tilescope simulate MODEL.onnx [--target PART] [--ipus N] [--batch B]
+                       [--shape INPUT=1x3x8]... [--input INPUT=VALUE|FILE.npy]...
+                       [--values FILE.npz] [--save-outputs FILE.npz]
                        [--train [--optimizer sgd|momentum|adam] [--recompute]]
                        [--no-values] [--list-unsupported]
                        [--option KEY=VALUE]... [--out DIR]
@@ -137,11 +139,13 @@ def simulate() -> None:
     what tilescope wrote there is replaced; anything else in its way is refused and kept.
 
     An ONNX model runs once on random inputs (by tilescope[popart]); several IPUs share its nodes.
-    --batch is the first size of its inputs, --shape one input's. --train adds a loss and trains one
-    batch; the optimizer decides what is kept for each weight, and --recompute makes what the way
-    back reads again instead of keeping it. With --no-values memory and cycles are found without
-    values or weights; --list-unsupported names all nodes that cannot be run, and ends with 1 if
-    there are any.
+    --batch is the first size of its inputs, --shape one input's. --input gives the value of an
+    input that is known when the model is compiled, as branches and shapes need it; --values feeds
+    arrays in place of random numbers, and --save-outputs keeps what comes out. --train adds a loss
+    and trains one batch; the optimizer decides what is kept for each weight, and --recompute makes
+    what the way back reads again instead of keeping it. With --no-values memory and cycles are
+    found without values or weights; --list-unsupported names all nodes that cannot be run, and ends
+    with 1 if there are any.
     """
 
 

@@ -12,7 +12,7 @@ from cli.faults import Command
 from cli.output import printable
 from cli.progress import Progress, steps_shown
 from cli.recording import recorded
-from pva.errors import PvaError
+from pva.errors import OverwriteError, PvaError
 
 SUFFIX = ".onnx"
 HELP = "Run an ONNX model once on random inputs, and write its report."
@@ -29,18 +29,25 @@ def model_command(
 
     def run_model(out: Path | None, option: tuple[str, ...], list_unsupported: bool,
                   shape: tuple[str, ...], no_values: bool, optimizer: str | None,
+                  input: tuple[str, ...], values: Path | None, save_outputs: Path | None,
                   **given: Any) -> int:  # fmt: skip
+        if no_values and (values or save_outputs):
+            raise click.UsageError("--values and --save-outputs are of values: drop --no-values")
         if (optimizer or given["recompute"]) and not given["train"]:
             raise click.UsageError("--optimizer and --recompute are of a training: add --train")
         if not path.is_file():
             raise PvaError(path, "no such file", "give the path of an ONNX model")
+        _check_free(save_outputs)
         options = checked_options(option)
         from simulator import popart  # noqa: F401 - which says what to install
-        from simulator.popart import simulate
+        from simulator.popart import given_values, simulate
 
+        pairs = {name: given_values.read_value(text, f"--input {name}")
+                 for name, text in _pairs(input)}  # fmt: skip
         request = simulate.Request(
             shapes=_shapes(shape), values=not no_values, options=options,
-            optimizer=optimizer or "sgd", **given,
+            optimizer=optimizer or "sgd", constants=pairs,
+            data=given_values.read_values(values) if values else {}, **given,
         )  # fmt: skip
         if request.optimizer not in simulate.OPTIMIZERS:
             known = ", ".join(simulate.OPTIMIZERS)
@@ -56,10 +63,12 @@ def model_command(
             outcome = simulate.simulate_model(path, directory, request, shown)
         if outcome.loss:
             click.echo(printable(f"trained one batch: {outcome.loss}"), err=True)
-        for name, values in outcome.outputs.items():
-            sizes = " x ".join(map(str, values.shape)) or "1"
-            low, high = float(values.min()), float(values.max())
-            click.echo(printable(f"{name}: {sizes} of {values.dtype}, {low:.6g} to {high:.6g}"))
+        for name, array in outcome.outputs.items():
+            sizes = " x ".join(map(str, array.shape)) or "1"
+            low, high = float(array.min()), float(array.max())
+            click.echo(printable(f"{name}: {sizes} of {array.dtype}, {low:.6g} to {high:.6g}"))
+        if save_outputs:
+            _save(save_outputs, outcome.outputs)
         say_where(directory)
         return 0
 
@@ -72,6 +81,24 @@ def _with_options(command: click.Command) -> click.Command:
         click.option("--ipus", type=click.IntRange(min=1), default=1, help="IPUs."),
         click.option("--batch", type=click.IntRange(min=1), help="First size of every input."),
         click.option("--shape", multiple=True, metavar="INPUT=1x3x8", help="Shape of an input."),
+        click.option(
+            "--input",
+            multiple=True,
+            metavar="INPUT=VALUE|FILE.npy",
+            help="Value of an input that is known when the model is compiled.",
+        ),
+        click.option(
+            "--values",
+            type=click.Path(path_type=Path),
+            metavar="FILE.npz",
+            help="Arrays of inputs, in place of random ones.",
+        ),
+        click.option(
+            "--save-outputs",
+            type=click.Path(path_type=Path),
+            metavar="FILE.npz",
+            help="File for the values of the outputs.",
+        ),
         click.option("--train", is_flag=True, help="Train one batch, too."),
         click.option("--optimizer", help="sgd, momentum or adam; sgd if not given."),
         click.option("--recompute", is_flag=True, help="Compute again what the way back reads."),
@@ -95,6 +122,33 @@ def _shapes(given: tuple[str, ...]) -> dict[str, list[int]]:
             raise click.UsageError(f"--shape {text}: write INPUT=1x3x224x224")
         shapes[name] = [int(part) for part in parts]
     return shapes
+
+
+def _pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Read INPUT=VALUE pairs; raises click.UsageError."""
+    wrong = [text for text in given if not text.partition("=")[0] or not text.partition("=")[2]]
+    if wrong:
+        raise click.UsageError(f"--input {wrong[0]}: write INPUT=VALUE or INPUT=FILE.npy")
+    return [(name, value) for name, _, value in (text.partition("=") for text in given)]
+
+
+def _check_free(path: Path | None) -> None:
+    """Raise OverwriteError where there is something already."""
+    if path and path.exists():
+        raise OverwriteError(path, "already there", "give another name to --save-outputs")
+
+
+def _save(path: Path, outputs: dict[str, Any]) -> None:
+    """Write arrays to a new .npz file of exactly this name; raises OverwriteError and PvaError."""
+    import numpy as np
+
+    try:
+        with open(path, "xb") as stream:
+            np.savez(stream, **outputs)
+    except FileExistsError:
+        _check_free(path)
+    except OSError as error:
+        raise PvaError(path, error.strerror or str(error), "give a file to write") from error
 
 
 def _told(shown: Progress) -> Progress:

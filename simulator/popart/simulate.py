@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from simulator.graph.types import Array
 from simulator.popart.dataflow import DataFlow, PyStepIO
 from simulator.popart.devices import DeviceManager
 from simulator.popart.errors import popart_exception
+from simulator.popart.given_values import fitted, shapes_of, with_inputs
 from simulator.popart.importing import import_model
 from simulator.popart.indices import looked_up
 from simulator.popart.ir import ONNX, Ir
@@ -44,7 +45,8 @@ OPTIMIZERS: dict[str, Callable[[], Optimizer]] = {
 class Request:
     """What is asked for: the machine, the batch (None for the model's own), and what is run.
 
-    `optimizer` and `recompute` count when it trains.
+    `optimizer` and `recompute` count when it trains. `constants` are inputs that are known when the
+    model is compiled, `data` those that are fed in place of random ones.
     """
 
     target: str = "mk2"
@@ -56,6 +58,8 @@ class Request:
     recompute: bool = False
     values: bool = True
     options: Mapping[str, object] | None = None
+    constants: Mapping[str, Array] = field(default_factory=dict)
+    data: Mapping[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ def simulate_model(
 
     Raises popart_exception for a model that cannot be run.
     """
-    model, what, folder = read_model(path)
+    model, what, folder = opened_model(path, request)
     shapes = open_shapes(model, request, what)
     device = DeviceManager().createIpuModelDevice(
         {"ipuVersion": request.target, "numIPUs": request.ipus}
@@ -84,6 +88,10 @@ def simulate_model(
     ir, wrong = import_model(model, what, folder, shapes, values=request.values)
     if wrong:
         raise popart_exception(f"{wrong[0]}; --list-unsupported names all {len(wrong)}")
+    fed = {
+        name: fitted(values, ir.infos[name], f"{what}: input {name!r}")
+        for name, values in request.data.items()
+    }
     outputs = [name for name in ir.outputs if ir.infos[name].nelms()]
     given: dict[str, Any] = {
         "inputShapeInfo": shapes,
@@ -109,16 +117,30 @@ def simulate_model(
     session.weightsFromHost()
     anchors = session.initAnchorArrays()
     inputs = random_inputs(session, losses, looked_up(ir)) if request.values else {}
-    session.run(PyStepIO(inputs, anchors))
+    session.run(PyStepIO(inputs | fed, anchors))
     kinds = ", ".join(f"{type(loss).__name__} of {loss.inputs[0]!r}" for loss in losses)
     return Outcome(anchors if request.values else {}, kinds)
 
 
 def list_unsupported(path: Path, request: Request) -> list[str]:
     """Say of each node that cannot be lowered why, and what would be needed."""
-    model, what, folder = read_model(path)
+    model, what, folder = opened_model(path, request)
     shapes = open_shapes(model, request, what)
     return import_model(model, what, folder, shapes, values=False)[1]
+
+
+def opened_model(path: Path, request: Request) -> tuple[onnx.ModelProto, str, Path | None]:
+    """Read a model, with the inputs that are known as initialisers; raises popart_exception."""
+    model, what, folder = read_model(path)
+    if not request.constants:
+        return model, what, folder
+    inputs = {value.name: value for value in model.graph.input}
+    shapes = shapes_of(model, request.constants, what)
+    infos = {
+        name: TensorInfo(value_info(inputs[name], f"{what}: input {name!r}")[0], shape)
+        for name, shape in shapes.items()
+    }
+    return with_inputs(model, request.constants, infos), what, folder
 
 
 def open_shapes(model: onnx.ModelProto, request: Request, what: str) -> InputShapeInfo:
@@ -126,7 +148,7 @@ def open_shapes(model: onnx.ModelProto, request: Request, what: str) -> InputSha
     found = InputShapeInfo()
     stored = {tensor.name for tensor in model.graph.initializer}
     inputs = [value for value in model.graph.input if value.name not in stored]
-    given = dict(request.shapes or {})
+    given = shapes_of(model, request.data, what) | dict(request.shapes or {})
     unknown = sorted(set(given) - {value.name for value in inputs})
     if unknown:
         known = ", ".join(repr(value.name) for value in inputs)

@@ -190,3 +190,50 @@ def test_a_program_with_two_sessions_leaves_two_reports(tmp_path: Path) -> None:
         (run,) = openReport(out / name).execution.runs
         assert run.name == "run"
     assert "made 2 engines" not in result.output
+
+
+def test_values_are_fed_and_outputs_are_kept(tmp_path: Path) -> None:
+    x, path = np.float32([[1, 2, 3, 4], [0, 0, 0, 1]]), small(tmp_path)
+    np.savez(tmp_path / "in.npz", x=x)
+    kept = ("--values", str(tmp_path / "in.npz"), "--save-outputs", str(tmp_path / "y.npz"))
+    done = simulated(path, tmp_path / "out", *kept)
+    assert done.exit_code == 0, done.output
+    raised = np.exp(x @ WEIGHTS)
+    found = np.load(tmp_path / "y.npz")["p"]
+    np.testing.assert_allclose(found, raised / raised.sum(1, keepdims=True), rtol=1e-4)
+    again = simulated(path, tmp_path / "out", *kept)
+    assert again.exit_code == 2 and "y.npz: already there" in again.stderr
+    assert np.load(tmp_path / "y.npz")["p"].tolist() == found.tolist()
+
+
+@pytest.mark.parametrize(("value", "shape"), [("2,3", "2 x 3"), ("file", "6 x 1")])
+def test_an_input_that_is_known_decides_a_shape(tmp_path: Path, value: str, shape: str) -> None:
+    proto = model([node("Reshape", "x sizes", "y")], {"x": [6], "sizes": [2]}, ["y"])
+    proto.graph.input[1].type.tensor_type.elem_type = onnx.TensorProto.INT64
+    np.save(tmp_path / "sizes.npy", np.array([6, 1]))
+    text = str(tmp_path / "sizes.npy") if value == "file" else value
+    done = simulated(saved(tmp_path, proto), tmp_path / "out", "--input", f"sizes={text}")
+    assert f"y: {shape} of float32" in done.stdout, done.output
+
+
+def test_wrong_values_are_one_line(tmp_path: Path) -> None:
+    np.savez(tmp_path / "in.npz", x=np.zeros((2, 5)), z=np.zeros(3))
+    np.savez(tmp_path / "text.npz", x=np.array(["a"]))
+    np.save(tmp_path / "one.npy", np.zeros(3))
+    (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 cut")
+    for more, text in (
+        (["--input", "w=1"], "no input 'w'; there are 'x'"),
+        (["--input", "x=one,two"], "'one,two' is no number"),
+        (["--input", "x=1,2"], "input 'x': has shape [2]; FLOAT [2, 4] would be needed"),
+        (["--input", "x="], "write INPUT=VALUE"),
+        (["--values", str(tmp_path / "in.npz")], "no input 'z'; there are 'x'"),
+        (["--values", str(tmp_path / "one.npy")], "one array; a .npz file"),
+        (["--values", str(tmp_path / "bad.npz")], "bad.npz: not a file of NumPy"),
+        (["--values", str(tmp_path / "text.npz")], "is of type <U1; FLOAT"),
+        (["--values", str(tmp_path / "none.npz")], "none.npz: no such file"),
+        (["--values", str(tmp_path)], "a directory"),
+        (["--save-outputs", "y.npz", "--no-values"], "drop --no-values"),
+    ):
+        done = simulated(small(tmp_path), tmp_path / "out", *more)
+        assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done.output
+        assert text in done.stderr

@@ -1,0 +1,105 @@
+"""Values that a user gives to a model: of one input as text or .npy, of several as .npz."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from pva.plain_file import opened
+from simulator.graph.types import Array
+from simulator.popart.errors import popart_exception
+from simulator.popart.model_file import value_info
+from simulator.popart.tensor_info import TensorInfo
+
+TRUTHS = {"true": "1", "false": "0"}
+
+
+def read_value(text: str, what: str) -> Array:
+    """Read FILE.npy, or numbers with commas between; raises PvaError and popart_exception."""
+    if text.endswith(".npy"):
+        return np.asarray(_loaded(Path(text)))
+    parts = [TRUTHS.get(part.strip().lower(), part) for part in text.split(",")]
+    for kind in (np.int64, np.float64):
+        try:
+            values = np.array(parts).astype(kind)
+        except (ValueError, OverflowError):
+            continue
+        return values if len(parts) > 1 else values.reshape(())
+    raise popart_exception(f"{what}: {text!r} is no number; write 3, 1,2,3, true or FILE.npy")
+
+
+def read_values(path: Path) -> dict[str, Array]:
+    """Read the arrays of a .npz file by name; raises PvaError and popart_exception."""
+    found = _loaded(path)
+    if not isinstance(found, dict):
+        raise popart_exception(f"{path}: one array; a .npz file with an array an input is read")
+    return found
+
+
+def _loaded(path: Path) -> Any:
+    """Load a file of NumPy, and nothing that would run; raises PvaError and popart_exception."""
+    try:
+        with opened(path, "a file of NumPy") as stream:
+            found = np.load(stream, allow_pickle=False)
+            return {name: found[name] for name in found} if hasattr(found, "files") else found
+    except (ValueError, EOFError, KeyError, MemoryError, zipfile.BadZipFile) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise popart_exception(f"{path}: not a file of NumPy: {reason}") from None
+
+
+def fitted(values: Array, info: TensorInfo, what: str) -> Array:
+    """Give values in the type and shape of a tensor; raises popart_exception for what is lost.
+
+    A flat list fits any shape of as many elements.
+    """
+    if values.size != info.nelms() or (values.ndim > 1 and values.shape != info.dims):
+        raise popart_exception(f"{what}: has shape {list(values.shape)}; {info} would be needed")
+    if values.dtype.kind not in "biuf":
+        raise popart_exception(f"{what}: is of type {values.dtype}; {info} would be needed")
+    shaped = values.reshape(info.dims)
+    with np.errstate(all="ignore"):
+        made = shaped.astype(info.host)
+    if info.host.kind != "f" and not bool((made == shaped).all()):
+        raise popart_exception(f"{what}: has values that {info.type} cannot hold")
+    return made
+
+
+def shapes_of(
+    model: onnx.ModelProto, given: Mapping[str, Array], what: str
+) -> dict[str, list[int]]:
+    """Give the shape that each input gets by its values; raises popart_exception for no input.
+
+    A flat list has the shape that the model declares, where it declares one.
+    """
+    stored = {tensor.name for tensor in model.graph.initializer}
+    inputs = {value.name: value for value in model.graph.input if value.name not in stored}
+    found = {}
+    for name, values in given.items():
+        if name not in inputs:
+            known = ", ".join(map(repr, inputs)) or "none"
+            raise popart_exception(f"{what}: no input {name!r}; there are {known}")
+        _, sizes = value_info(inputs[name], f"{what}: input {name!r}")
+        declared = [size for size in sizes if size is not None]
+        whole = len(declared) == len(sizes) and inputs[name].type.tensor_type.HasField("shape")
+        found[name] = declared if whole and values.ndim < 2 else list(values.shape)
+    return found
+
+
+def with_inputs(
+    model: onnx.ModelProto, given: Mapping[str, Array], infos: Mapping[str, TensorInfo]
+) -> onnx.ModelProto:
+    """Give the model with initialisers in place of inputs: they are known when it is compiled."""
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    kept = [value for value in changed.graph.input if value.name not in given]
+    del changed.graph.input[:]
+    changed.graph.input.extend(kept)
+    for name, values in given.items():
+        typed = fitted(values, infos[name], f"input {name!r}")
+        changed.graph.initializer.append(onnx.numpy_helper.from_array(typed, name))
+    return changed
