@@ -57,3 +57,12 @@ def test_rows_of_a_device_are_all_there_below_a_low_window(open_page: Opener) ->
     scroller = page.locator(".timeline-scroller")
     assert scroller.evaluate("place => place.scrollHeight <= place.clientHeight")
     assert box_of(scroller)["height"] > 160  # what the window alone would leave
+
+
+@pytest.mark.parametrize("link", ["/", "/compare?report=small&against=demo"])
+def test_tables_of_a_telephone_keep_their_columns_and_scroll(open_page: Opener, link: str) -> None:
+    page = open_page(link, width=390)
+    table = page.locator("table:is(.reports, .compare-figures)").first
+    assert box_of(table.locator("thead tr"))["height"] < 60  # two lines
+    assert table.evaluate("table => table.parentElement.clientWidth < table.clientWidth")
+    page.wait_for_function(FITS)
