@@ -218,7 +218,7 @@ def test_an_input_that_is_known_decides_a_shape(tmp_path: Path, value: str, shap
 
 def test_wrong_values_are_one_line(tmp_path: Path) -> None:
     np.savez(tmp_path / "in.npz", x=np.zeros((2, 5)), z=np.zeros(3))
-    np.savez(tmp_path / "text.npz", x=np.array(["a"]))
+    np.savez(tmp_path / "text.npz", x=np.full((2, 4), "a"))
     np.save(tmp_path / "one.npy", np.zeros(3))
     (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 cut")
     for more, text in (
