@@ -391,4 +391,4 @@ def _after_in_child() -> None:
 
 def _told(error: BaseException) -> str:
     """Say what the system refused, without the path, which the line begins with."""
-    return getattr(error, "strerror", None) or str(error)
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections import deque
@@ -14,7 +13,7 @@ from typing import NamedTuple
 
 from pvti.buffers import Track
 from pvti.spans import do_at_once
-from pvti.writer import Open, Process, Progress, Taken, TraceFile, remember
+from pvti.writer import Open, Process, Progress, Taken, TraceFile, remember, remove
 
 BYTES_LIMIT = 64 << 20  # of records and rows: four million events
 ROW_BYTES = 300  # about what a row that is no event takes in memory
@@ -74,7 +73,7 @@ class Ring:
             file.write(self._content(), progress._replace(finished=1), PATIENCE_SECONDS)
         except BaseException:
             file.close()
-            os.unlink(path)  # it holds nothing
+            remove(path)
             raise
         file.close()
         self._changed = False

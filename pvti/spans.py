@@ -291,11 +291,14 @@ def lost(error: Exception) -> None:
     """Tell of a fault that cost an event: the traced program must not meet it."""
     global _told
     raise_if_signalled(error)
-    reason = f"{type(error).__name__}: {writable(error)}"[:REASON_LENGTH]
-    _losses.append(reason)
-    if not _told:
-        _told = True
-        warn(f"an event was lost: {reason}")
+    reason = type(error).__name__
+    with contextlib.suppress(MemoryError):
+        reason = f"{reason}: {writable(error)}"[:REASON_LENGTH]
+    with contextlib.suppress(MemoryError):
+        _losses.append(reason)
+        if not _told:
+            _told = True
+            warn(f"an event was lost: {reason}")
 
 
 def move_losses(rows: list[Any], now: int) -> None:
@@ -352,6 +355,8 @@ def writable(text: object) -> str:
     """Give the text of anything, and spell out what UTF-8 cannot hold (lone surrogates)."""
     try:
         return str(text).encode("utf-8", "backslashreplace").decode("utf-8")
+    except MemoryError:  # another label is none
+        raise
     except Exception as error:  # one in the program's own __str__ is no reason to break it
         raise_if_signalled(error)
         return f"<{type(text).__name__}>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sqlite3
@@ -100,7 +101,7 @@ class TraceFile:
         try:
             self._connection = _create(path, process)
         except BaseException:
-            os.unlink(path)  # what cannot be opened is no trace
+            remove(path)  # what cannot be opened is no trace
             raise
         self._identity = _identity(path)
 
@@ -209,6 +210,13 @@ class TraceFile:
                 if not _is_busy(error) or time.monotonic() >= deadline:
                     raise
             time.sleep(BUSY_SECONDS)
+
+
+def remove(path: str) -> None:
+    """Remove a file that holds nothing, and the journal that a full disk has left beside it."""
+    for file in (path, f"{path}-journal"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(file)
 
 
 def _create(path: str, process: Process) -> sqlite3.Connection:

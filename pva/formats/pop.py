@@ -88,16 +88,15 @@ def write(dataset: Dataset, path: str | PathLike[str]) -> None:
     if not file.exists() and _journal(file).exists():
         raise OverwriteError(_journal(file), "there without its database", "move it away")
     part = beside(file, "part")
-    with _written(file):
-        part.touch(exist_ok=False)
     try:
+        with _written(file):
+            part.touch(exist_ok=False)
         ReportWriter(part, dataset).close()
         with _written(file):
             _journal(file).unlink(missing_ok=True)
             os.replace(part, file)
     except BaseException:
-        with suppress(OSError):
-            part.unlink()
+        _remove(part)
         raise
 
 
@@ -133,7 +132,7 @@ class ReportWriter:
         except BaseException:
             with suppress(OSError):
                 if self._path.stat().st_ino == own:  # no other writer has put its file there
-                    self._path.unlink()
+                    _remove(self._path)
             raise
 
     def append_run(
@@ -191,8 +190,14 @@ def _put_identified(path: Path, identity: str) -> None:
         open_writer(part, DECLARATION, creation).close()
         os.replace(part, path)
     finally:
+        _remove(part)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file that is not whole, and the journal that a full disk has left beside it."""
+    for file in (path, _journal(path)):
         with suppress(OSError):
-            part.unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
 
 
 def _journal(path: Path) -> Path:
