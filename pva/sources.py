@@ -82,7 +82,10 @@ class Room:
         if amount + self._taken > self.limit:
             wanted = f"at most {self.limit - self._taken:.0f} more in a file of this size"
             raise DamagedFileError(self._file, f"{amount} bytes", wanted, place=place)
-        self.let_go(int(self.limit) - amount - self._taken)
+        with self._lock:
+            held = self._places()
+            while held and sum(known.bytes for known in held) + amount + self._taken > self.limit:
+                max(held, key=lambda known: known.bytes).drop_oldest()
 
     @property
     def held(self) -> int:
@@ -90,11 +93,16 @@ class Room:
         return sum(known.bytes for known in self._places())
 
     def let_go(self, most: int) -> None:
-        """Let go of what is held, the oldest where most is held, until it is `most` bytes."""
+        """Let go of what is held, the largest first, until it is `most` bytes.
+
+        A byte of a large array is read again sooner than one of many small columns of texts.
+        """
         with self._lock:
             held = self._places()
-            while any(held) and sum(known.bytes for known in held) > most:
-                max(held, key=lambda known: known.bytes).drop_oldest()
+            while (full := [known for known in held if known.bytes > 0]) and (
+                sum(known.bytes for known in full) > most
+            ):
+                max(full, key=lambda known: known.largest).drop_largest()
 
     def _places(self) -> list[Held]:
         return [known for reference in self._held if (known := reference()) is not None]
@@ -133,6 +141,16 @@ class Held(dict[str | tuple[str, str], Values]):
     def drop_oldest(self) -> None:
         """Let go of one."""
         self._drop(*list(self)[:1])
+
+    @property
+    def largest(self) -> int:
+        """Count the bytes of the largest that is held."""
+        return max(list(self._sizes.values()), default=0)
+
+    def drop_largest(self) -> None:
+        """Let go of the one of the most bytes."""
+        sizes = dict(self._sizes)
+        self._drop(*sorted(sizes, key=lambda name: sizes[name])[-1:])
 
     def _drop(self, *names: str | tuple[str, str]) -> None:
         for name in names:  # another thread may have been first

@@ -45,6 +45,23 @@ def test_what_is_held_makes_way_for_what_is_read() -> None:
     assert list(held) == ["new"]
 
 
+def test_the_largest_is_let_go_first_where_it_can_be_read_again() -> None:
+    room = Room(1000, "file")
+    columns, arrays = room.keep(1.0), room.keep(1.0)
+    columns.hold("small", NUMBERS[:3], 30)
+    arrays.hold("large", NUMBERS[:5], 50)
+    columns.hold("middle", NUMBERS[:4], 40)
+    room.let_go(120)
+    assert room.held == 120
+    room.let_go(119)
+    assert (list(columns), list(arrays), room.held) == (["small", "middle"], [], 70)
+    room.let_go(30)
+    assert (list(columns), room.held) == (["small"], 30)
+    arrays.hold("empty", NUMBERS[:0], 0)
+    room.let_go(-5)  # what takes nothing stays
+    assert (list(columns), list(arrays), room.held) == ([], ["empty"], 0)
+
+
 @pytest.mark.parametrize("format", [pop, parquet])
 def test_a_table_that_is_too_large_may_be_read_by_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: object
