@@ -17,7 +17,7 @@ from dashboard.app import application
 from dashboard.store import Store
 
 PORTS_TRIED = 100
-THREADS = 8
+THREADS = 4
 # Who opens connections and sends nothing keeps others out for at most the seconds of both.
 CONNECTIONS = {"connection_limit": 500, "channel_timeout": 30, "cleanup_interval": 10}
 
