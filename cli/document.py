@@ -25,7 +25,7 @@ of them is also printed by `tilescope COMMAND --help`.
 | code | meaning |
 | --- | --- |
 | 0 | done; what was checked holds |
-| 1 | checked and false: `tilescope check` found a broken law or budget |
+| 1 | checked and false: `tilescope check` found a broken law or budget, or a model does not fit |
 | 2 | bad input or use: one line on stderr says what, where, and what would be right |
 | 130, 141 | ended by Ctrl-C; the reader of the output went away |
 

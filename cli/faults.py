@@ -67,6 +67,9 @@ class Command(click.Command):
         except fault_types() as error:
             _say(name, _text(error))
             sys.exit(BAD_INPUT)
+        except MemoryError as error:
+            _say(name, f"the memory of this machine is not enough: {str(error) or 'it is full'}")
+            sys.exit(BAD_INPUT)
         sys.exit(code if isinstance(code, int) else 0)
 
 

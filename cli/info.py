@@ -237,11 +237,13 @@ def _memory(report: Report) -> str:
     overview = memory_overview(report)
     over = overview.tiles_out_of_memory
     fits = f"does not fit, {counted(over, 'tile')} out of memory" if over else "fits"
+    more = units.size(overview.fullest_bytes - overview.bytes_per_tile)
+    much = f"{units.share(overview.fullest_share)}{f', {more} too much' if over else ''}"
     fits += "" if overview.code_counted else ", without code"
     how = "" if overview.code_counted else f"; to count code, {COUNT_CODE}"
     return (
         f"{fits}: tile {overview.fullest_tile} needs {units.size(overview.fullest_bytes)}"
-        f" ({units.share(overview.fullest_share)}); most is"
+        f" ({much}); most is"
         f" {category_label(overview.largest_category)}"
         f" ({units.size(overview.largest_category_bytes)} on all tiles){how}"
     )

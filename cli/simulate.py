@@ -139,6 +139,7 @@ def simulate() -> None:
     what tilescope wrote there is replaced; anything else in its way is refused and kept.
 
     An ONNX model runs once on random inputs (by tilescope[popart]); several IPUs share its nodes.
+    One that does not fit ends with 1, and its report is kept.
     --batch is the first size of its inputs, --shape one input's. --input gives the value of an
     input that is known when the model is compiled, as branches and shapes need it; --values feeds
     arrays in place of random numbers, and --save-outputs keeps what comes out. --train adds a loss

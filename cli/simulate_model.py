@@ -19,6 +19,7 @@ HELP = "Run an ONNX model once on random inputs, and write its report."
 PARTS = 10  # lines of progress where there is no terminal
 
 UNSUPPORTED = 1  # exit code of --list-unsupported when there are some
+OUT_OF_MEMORY = 1  # exit code of a model that does not fit; its report is kept
 
 
 def model_command(
@@ -70,7 +71,7 @@ def model_command(
         if save_outputs:
             _save(save_outputs, outcome.outputs)
         say_where(directory)
-        return 0
+        return 0 if _fits(directory) else OUT_OF_MEMORY
 
     return _with_options(Command(path.name, callback=run_model, help=HELP))
 
@@ -122,6 +123,17 @@ def _shapes(given: tuple[str, ...]) -> dict[str, list[int]]:
             raise click.UsageError(f"--shape {text}: write INPUT=1x3x224x224")
         shapes[name] = [int(part) for part in parts]
     return shapes
+
+
+def _fits(directory: Path) -> bool:
+    """Tell whether every tile has the memory that the report in a directory says it needs."""
+    from pva.analysis.memory import memory_overview
+    from pva.report import openReport
+
+    report = openReport(directory)
+    if not report.dataset.has("memory_by_tile"):
+        return True
+    return not memory_overview(report).tiles_out_of_memory
 
 
 def _pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:

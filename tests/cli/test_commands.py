@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from cli.faults import Command
 from cli.main import COMMANDS, tilescope
 from cli.output import FORMATS
 from cli.summary import _print_profile_summary
@@ -428,3 +429,15 @@ def test_dash_is_standard_input(report: Path, call: tuple[str, ...]) -> None:
     data = (report / "profile.pop").read_bytes()
     result = CliRunner().invoke(tilescope, arguments, input=data)
     assert (result.exit_code, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(("said", "text"), [("", "it is full"), ("no 3 GiB", "no 3 GiB")])
+def test_full_memory_is_one_line(capsys: pytest.CaptureFixture[str], said: str, text: str) -> None:
+    def fill() -> None:
+        raise MemoryError(said)
+
+    with pytest.raises(SystemExit) as ended:
+        Command("fill", callback=fill).main([], prog_name="tilescope")
+    assert ended.value.code == 2
+    wanted = f"tilescope: the memory of this machine is not enough: {text}\n"
+    assert capsys.readouterr().err == wanted

@@ -237,3 +237,16 @@ def test_wrong_values_are_one_line(tmp_path: Path) -> None:
         done = simulated(small(tmp_path), tmp_path / "out", *more)
         assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done.output
         assert text in done.stderr
+
+
+def test_a_model_that_does_not_fit_ends_with_1_and_keeps_its_report(tmp_path: Path) -> None:
+    proto = model([node("MatMul", "x w", "y")], {"x": [64, 600]}, ["y"],
+                  {"w": np.zeros((600, 600), np.float32)})  # fmt: skip
+    done = simulated(saved(tmp_path, proto), tmp_path / "out", "--no-values")
+    tiles = openReport(tmp_path / "out").frames.memory_by_tile()["total_including_gaps"]
+    limit = openReport(tmp_path / "out").compilation.target.bytesPerTile
+    assert (done.exit_code, tiles.max() > limit) == (1, True)
+    over = (tiles.max() - limit) / 1024
+    assert f"{(tiles > limit).sum()} tiles out of memory" in done.stderr
+    assert f"{over:.1f} kB too much" in done.stderr
+    assert simulated(small(tmp_path), tmp_path / "fits").exit_code == 0
