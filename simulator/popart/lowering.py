@@ -55,6 +55,7 @@ class Lowering:
     makers: dict[str, int] = field(default_factory=dict)  # tensor -> IPU of the node that made it
     inner: dict[int, Lowering] = field(default_factory=dict)  # by the id of a branch
     products: Mapping[str, object] = field(default_factory=dict)  # options of matrix products
+    pools: Mapping[str, object] = field(default_factory=dict)  # options of poolings
 
     def __post_init__(self) -> None:
         self.consumers = self.ir.consumers()
@@ -170,7 +171,9 @@ class Lowering:
         return Call(*given, partial(self.branch, ipu), self.training)
 
     def options_of(self, node: Node) -> Mapping[str, object]:
-        """Give the options of a node's convolution or product, with what the builder has noted."""
+        """Give the options of a convolution, product or pooling, with what the builder noted."""
+        if node.operator == "MaxPool":
+            return self.pools
         noted = {
             option: node.attributes[key] for key, option in NOTED.items() if key in node.attributes
         }

@@ -150,6 +150,7 @@ class InferenceSession(Weights, Reports):
         graph, options = Graph(self._device.target, replicas), self._options.convolutionOptions
         lowering = Lowering(self._ir, graph, options, self._values, self.training)
         lowering.products = self._options.of_products
+        lowering.pools = {"maxPoolGradient": self._options.maxPoolGradient}
         lowering.placed = {} if self._device.isCpu else self._placed(lowering)
         lowering = self._pipeline(lowering) or lowering
         body = Program(name="batch")

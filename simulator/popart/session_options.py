@@ -35,6 +35,7 @@ OPTIONS: dict[str, Any] = {
     "reportOptions": {},  # of the summary report: showExecutionSteps, showVarStorage, ...
     "autoVirtualGraph": False,  # balance nodes over the IPUs, instead of the builder's notes
     "convolutionOptions": {},  # of poplin's convolutions and products
+    "maxPoolGradient": "All",  # which of equal maxima have it: All, as PopART, or the First (torch)
     "matmulOptions": {},  # of poplin's products, before those of convolutions
     "partialsTypeMatMuls": "",  # type of the parts of products: half or float
     "syntheticDataMode": SyntheticDataMode.Off,  # inputs that are on the device already
@@ -45,6 +46,7 @@ _WANTED = {"dict": "a dictionary", "list": "a list", "str": "a text", "bool": "T
 # What these take is one of few.
 CHOICES: dict[str, tuple[str, ...]] = {
     "accumulationAndReplicationReductionType": ("Sum", "Mean"),
+    "maxPoolGradient": ("All", "First"),
     "partialsTypeMatMuls": ("", "half", "float"),
 }
 # Options of PopART that say how its compiler works or checks itself; here there is no such step.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from models import model, node, trained
+from models import model, node, tiny, trained
 from onnx.reference import ReferenceEvaluator
 
 from simulator import popart
@@ -391,3 +391,23 @@ def test_parts_that_nobody_uses_have_a_gradient_of_zero() -> None:
     nodes = [node("Split", "w", "a b", axis=0), node("Neg", "a", "y")]
     found = trained(nodes, {"w": values(4)}, popart.IdentityLoss("y", "loss"), "Gradient___w")
     assert found["Gradient___w"].tolist() == [-1, -1, 0, 0]
+
+
+@pytest.mark.parametrize(("which", "expected"), [
+    ("All", [[0, 1, 1], [0, 1, 0]]), ("First", [[0, 1, 0], [0, 0, 0]]),
+])  # fmt: skip
+def test_equal_maxima_have_the_gradient_of_popart_or_of_torch(
+    which: str, expected: list[list[int]]
+) -> None:
+    w = np.float32([[0, 2, 2], [1, 2, 0]]).reshape(1, 1, 2, 3)
+    proto = model([node("MaxPool", "w", "y", kernel_shape=[2, 3])], {}, [], {"w": w})
+    options = popart.SessionOptions(maxPoolGradient=which)
+    session = popart.TrainingSession(
+        proto, popart.DataFlow(1, ["Gradient___w"]), userOptions=options, deviceInfo=tiny(),
+        losses=[popart.IdentityLoss("y", "loss")], optimizer=popart.ConstSGD(0.0),
+    )  # fmt: skip
+    session.prepareDevice()
+    session.weightsFromHost()
+    found = session.initAnchorArrays()
+    session.run(popart.PyStepIO({}, found))
+    assert found["Gradient___w"].reshape(2, 3).tolist() == expected

@@ -113,7 +113,8 @@ def max_pool(call: Call) -> Tensor | list[Tensor]:
     windows = pool_windows(call)
     whole = call[0].dtype not in (FLOAT, HALF)
     data = call.cast(call[0], HALF) if whole else call[0]
-    if call.wants(1) or (windows.dilated and call.training):
+    placed = windows.dilated or call.options.get("maxPoolGradient") == "First"
+    if call.wants(1) or (placed and call.training):
         return _max_with_places(call, data, windows)
     if windows.dilated:
         out = reduced_windows(call, data, windows, Operation.MAX, -np.inf)
