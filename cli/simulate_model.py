@@ -41,14 +41,14 @@ def model_command(
         _check_free(save_outputs)
         options = checked_options(option)
         from simulator import popart  # noqa: F401 - which says what to install
-        from simulator.popart import given_values, simulate
+        from simulator.popart import input_values, simulate
 
-        pairs = {name: given_values.read_value(text, f"--input {name}")
+        pairs = {name: input_values.read_value(text, f"--input {name}")
                  for name, text in _pairs(input)}  # fmt: skip
         request = simulate.Request(
             shapes=_shapes(shape), values=not no_values, options=options,
             optimizer=optimizer or "sgd", constants=pairs,
-            data=given_values.read_values(values) if values else {}, **given,
+            data=input_values.read_values(values) if values else {}, **given,
         )  # fmt: skip
         if request.optimizer not in simulate.OPTIMIZERS:
             known = ", ".join(simulate.OPTIMIZERS)

@@ -253,7 +253,7 @@ def _with_graphs(state: Import, ir: Ir, node: Node) -> Node:
         carried = [ir.infos[name] for name in node.inputs[2:]]
         given = [TensorInfo("INT64", []), TensorInfo("BOOL", []), *carried]
     if node.operator == "Scan":
-        given = scans.given(node, ir)
+        given = scans.body_inputs(node, ir)
     graphs = {
         name: import_graph(state, value, ir, given) if isinstance(value, onnx.GraphProto) else value
         for name, value in node.attributes.items()

@@ -14,9 +14,9 @@ from simulator.graph.types import Array
 from simulator.popart.dataflow import DataFlow, PyStepIO
 from simulator.popart.devices import DeviceManager
 from simulator.popart.errors import popart_exception
-from simulator.popart.given_values import fitted, shapes_of, with_inputs
 from simulator.popart.importing import import_model
 from simulator.popart.indices import looked_up
+from simulator.popart.input_values import fitted, shapes_of, with_inputs
 from simulator.popart.ir import ONNX, Ir
 from simulator.popart.losses import IdentityLoss, Loss, NllLoss, ReductionType
 from simulator.popart.lowering import Progress

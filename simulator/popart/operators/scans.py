@@ -30,7 +30,7 @@ def _input_axes(node: Node, infos: list[TensorInfo]) -> list[int]:
     return _axes(node, "input", [len(info.dims) for info in infos])
 
 
-def given(node: Node, ir: Ir) -> list[TensorInfo]:
+def body_inputs(node: Node, ir: Ir) -> list[TensorInfo]:
     """Give what the body reads: what is carried, and a slice of each other input."""
     infos = [ir.infos[name] for name in node.inputs]
     count = _carried(node)
