@@ -71,4 +71,5 @@ def test_tables_of_a_telephone_keep_their_columns_and_scroll(open_page: Opener, 
 @pytest.mark.parametrize("link", ["/memory?report=demo", "/liveness?report=demo"])
 def test_plots_of_a_telephone_are_high_enough_to_read(open_page: Opener, link: str) -> None:
     page = open_page(link, width=390)
-    assert box_of(page.locator(".pane-above .js-plotly-plot .nsewdrag").first)["height"] > 120
+    place = "document.querySelector('.pane-above .js-plotly-plot .nsewdrag')"
+    page.wait_for_function(f"{place}?.getBoundingClientRect().height > 120")
