@@ -189,7 +189,7 @@ def test_a_process_or_thread_that_is_not_there_is_named(sample: Path) -> None:
 def test_a_path_that_is_wrong_is_one_line(sample: Path, tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="no such file; give the path of a host trace"):
         openTrace(tmp_path / "none.pvti")
-    with pytest.raises(NotFoundError, match="no .pvti file in this directory"):
+    with pytest.raises(NotFoundError, match="no .pvti file or Chrome trace in this directory"):
         openTrace(tmp_path)
     (tmp_path / "notes.pvti").write_text("notes")
     with pytest.raises(UnknownFormatError, match="begins with b'notes'"):
