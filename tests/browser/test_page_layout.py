@@ -72,4 +72,4 @@ def test_tables_of_a_telephone_keep_their_columns_and_scroll(open_page: Opener, 
 def test_plots_of_a_telephone_are_high_enough_to_read(open_page: Opener, link: str) -> None:
     page = open_page(link, width=390)
     place = "document.querySelector('.pane-above .js-plotly-plot .nsewdrag')"
-    page.wait_for_function(f"{place}?.getBoundingClientRect().height > 120")
+    page.wait_for_function(f"() => {place}?.getBoundingClientRect().height > 120")
