@@ -137,6 +137,9 @@ def open_page(contexts: dict[str, Any], address: str) -> Iterator[Opener]:
 
     yield open_link
     for page in pages:
+        # What the browser keeps of one test (heights, open parts) is not there for the next one.
+        if page.url.startswith(address):
+            page.evaluate("localStorage.clear()")
         page.close()
     for context in contexts.values():
         context.clear_cookies()
