@@ -17,11 +17,11 @@ OVERFLOW = "overflow"
 
 
 def blocks(report: Report, *, run: int | None = None) -> pd.DataFrame:
-    """Sum up the blocks of each name on each IPU, of all runs or one; the most cycles first.
+    """Sum up the blocks of each program on each IPU, of all runs or one; the most cycles first.
 
     `kind` is common for the blocks of the program, streamCopy, blockFlush for what emptied the
     buffer, and overflow for the gaps while it was full: blocks that began or ended in them are
-    missing. A block's cycles contain those of the blocks inside it. Raises SelectionError,
+    missing. `type` is that of the program; a stream copy has three. A block's cycles contain those of the blocks inside it. Raises SelectionError,
     NotRecordedError.
     """
     import pandas as pd
@@ -29,23 +29,25 @@ def blocks(report: Report, *, run: int | None = None) -> pd.DataFrame:
     data = report.dataset
     table = data.table("blocks")
     kind = data.texts("blocks", "kind")
-    _, names = program_texts(report, table["program"])
+    types, names = program_texts(report, table["program"])
+    overflow = kind == OVERFLOW
     frame = pd.DataFrame(
         {
-            "name": np.where(kind == OVERFLOW, OVERFLOW, np.array(names, dtype=object)),
+            "name": np.where(overflow, OVERFLOW, np.array(names, dtype=object)),
             "kind": kind.astype(object),
+            "type": np.where(overflow, "", np.array(types, dtype=object)),
             "ipu": table["ipu"],
             "cycles": table["cycles_to"] - table["cycles_from"],
         }
     )
     if run is not None:
         frame = frame[table["run"] == chosen("run", run, len(data.column("runs", "name")))]
-    summed = frame.groupby(["name", "kind", "ipu"], as_index=False).agg(
+    summed = frame.groupby(["name", "kind", "type", "ipu"], as_index=False).agg(
         count=("cycles", "size"),
         total_cycles=("cycles", "sum"),
         mean_cycles=("cycles", "mean"),
         min_cycles=("cycles", "min"),
         max_cycles=("cycles", "max"),
     )
-    by = ["total_cycles", "name", "kind", "ipu"]
-    return summed.sort_values(by, ascending=[False, True, True, True], ignore_index=True)
+    by = ["total_cycles", "name", "kind", "type", "ipu"]
+    return summed.sort_values(by, ascending=[False, *[True] * 4], ignore_index=True)

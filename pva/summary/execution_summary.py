@@ -23,6 +23,8 @@ _TOTALS = (
     ("Total sync cycles", "sync"),
 )
 _SYNCS = frozenset({"Sync", "SyncAns", "Sans"})
+# In these the device waits for the host: no tile computes, and no data move.
+_WAITS = frozenset({"StreamCopyBegin", "StreamCopyEnd"})
 # The types that have cyclesOverlapped, by the chapter "Profiling".
 _WITH_OVERLAP = frozenset({"OnTileExecute", "DoExchange", "CopySharedStructure"})
 _VERTEX_CYCLES = (
@@ -115,6 +117,9 @@ def _fields(step: Step, tiles: int, vertices: VertexRows) -> Iterator[str]:
     cycles = f"{step['cycles']:,}"
     if step["type"] in _WITH_OVERLAP and step["cycles_overlapped"] >= 0:
         cycles += f" ({step['cycles_overlapped']:,} overlapped with previous)"
+    if step["type"] in _WAITS:
+        yield left(4, "Cycles", cycles, STEP_COLUMN)
+        return
     computes = step["type"] == "OnTileExecute"
     rows = [("Cycles", cycles), ("Active Tiles", f"{step['active_tiles']:,} / {tiles:,}")]
     if computes:

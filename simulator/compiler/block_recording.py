@@ -16,7 +16,7 @@ import numpy as np
 
 from simulator.compiler.building import Building, Part, sync, with_access
 from simulator.compiler.executable import CompilerVariable, LoweredProgram
-from simulator.compiler.lower_stream import stream_copy
+from simulator.compiler.lower_stream import in_phases, stream_copy
 from simulator.graph.errors import PoplarError
 from simulator.graph.program import Block, Call, Program, children_of
 from simulator.graph.program import Sequence as SequenceNode
@@ -104,7 +104,7 @@ class BlockRecording:
     options: BlockOptions
     compute_set: int
     buffer: IntArray  # the number of the variable
-    flush: list[Part]  # one, or none
+    flush: list[Part]  # the phases of a stream copy, or none
 
     def event(self, name: str, event: str) -> Part:
         """Record an event; LoweredProgram names them."""
@@ -171,7 +171,7 @@ def start_recording(
     if options.implicit_flush:
         # What a stream copy moves is fixed when it is compiled: all of the buffer, full or not.
         copy = stream_copy(building, FLUSH, tiles, size, False)
-        flush = [with_access(Part(replace(copy.program, event="flush")), [number])]
+        flush = in_phases(with_access(Part(replace(copy.program, event="flush")), [number]))
     return BlockRecording(options, compute_set, number, flush)
 
 

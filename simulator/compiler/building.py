@@ -48,7 +48,6 @@ class Building:
     global_exchanges: list[Exchange] = field(default_factory=list)
     host_exchanges: list[Exchange] = field(default_factory=list)
     variables: list[CompilerVariable] = field(default_factory=list)
-    stream_phases: bool = False  # of all streams, see Instrumentation
 
     @classmethod
     def start(cls, graph: Graph) -> Building:

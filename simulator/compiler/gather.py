@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.compiler.building import Building, Part, sync, with_access
+from simulator.compiler.building import Building, Part, with_access
 from simulator.compiler.lower_copy import Side, side_of
-from simulator.compiler.lower_stream import lower_stream, split_by_ipu, stream_copy
+from simulator.compiler.lower_stream import host_copy, lower_stream, split_by_ipu, stream_copy
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
 
@@ -73,4 +73,4 @@ def _gather(building: Building, name: str, side: Side) -> list[Part]:
         writes=[there],
         whole=np.isin(there, np.setdiff1d(written[whole], here)),
     )
-    return [sync("External"), stream, sync("Internal"), sync("Internal"), copy, *exchange]
+    return [*host_copy(stream), copy, *exchange]

@@ -36,14 +36,12 @@ class Instrumentation:
     external_exchange   exchanges between IPUs
     host_exchange       exchanges with the host
     blocks              begin and end of Blocks
-    stream_phases       stream copies in their phases: the host fills buffers ahead
     """
 
     compute: str = ""
     external_exchange: bool = False
     host_exchange: bool = False
     blocks: BlockOptions = BlockOptions()
-    stream_phases: bool = False
 
     @property
     def on_one_tile(self) -> bool:
@@ -68,8 +66,6 @@ def instrumentation_of(options: Mapping[str, bool | int | str]) -> Instrumentati
             buffer_bytes=int(options["profiler.blocks.bufferSize"]),
             implicit_flush=bool(options["profiler.blocks.implicitFlush"]),
         ),
-        stream_phases=bool(options["exchange.enablePrefetch"])
-        and options["exchange.streamBufferOverlap"] != "Any",
     )
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from pva.progress import part_of
 from simulator.compiler.block_recording import start_recording
-from simulator.compiler.building import Building, Part, sync, with_access
+from simulator.compiler.building import Building, Part, with_access
 from simulator.compiler.executable import Access, CompilerVariable, Lowered, LoweredProgram
 from simulator.compiler.instrument import NO_INSTRUMENTATION, Instrumentation, sync_around
-from simulator.compiler.lower_stream import stream_copy
+from simulator.compiler.lower_stream import host_copy, stream_copy
 from simulator.compiler.lower_tree import WORD, Tree, broadcast_word
 from simulator.graph.graph import Graph
 from simulator.graph.program import Program, children_of
@@ -29,7 +29,6 @@ def lower(
 ) -> Lowered:
     """Lower the programs that were given to the engine, under one control program."""
     building = Building.start(graph)
-    building.stream_phases = instrumentation.stream_phases
     recording = start_recording(building, programs, instrumentation.blocks)
     around = sync_around(instrumentation, graph.target.num_ipus)
     bodies = [program for _, program in graph.functions]
@@ -83,15 +82,15 @@ def _preamble(building: Building, programs: int) -> list[Part]:
         return np.array([building.add_variable(row)], dtype=np.int64)
 
     state, number = variable("<anon>"), variable("programId")
-    wake = stream_copy(building, "", first, word, True)
+    wake = with_access(stream_copy(building, "", first, word, True), [], [state])
     fetch = stream_copy(building, "", first, 2 * word, True)
+    fetch = with_access(fetch, [state], [state, number])
     name = f"switchControlBroadcast{programs}"
-    internal = sync("Internal")
     return [
-        sync("External"), with_access(wake, [], [state]), internal, internal,
-        sync("External"), with_access(fetch, [state], [state, number]), internal, internal,
+        *host_copy(wake),
+        *host_copy(fetch),
         *broadcast_word(building, name, "broadcastProgramId", first, first, number),
-    ]  # fmt: skip
+    ]
 
 
 def _access(parts: Sequence[Part]) -> Access:

@@ -8,13 +8,7 @@ from simulator.compiler.gather import lower_gathered
 from simulator.compiler.lower_copy import lower_copy
 from simulator.compiler.lower_cross import lower_cross_replica
 from simulator.compiler.lower_execute import lower_compute_set
-from simulator.compiler.lower_stream import (
-    in_phases,
-    is_ahead,
-    lower_remote,
-    lower_stream,
-    transfer_limit,
-)
+from simulator.compiler.lower_stream import lower_remote, lower_stream, transfer_limit
 from simulator.graph.program import (
     Abort,
     AbortOnCondition,
@@ -71,8 +65,7 @@ def _lower_copy(building: Building, node: Copy) -> list[Part]:
             return lower_copy(building, name, source, destination)
         case (Stream() as stream, Tensor() as tensor) | (Tensor() as tensor, Stream() as stream):
             name, limit = node.name or stream.handle, transfer_limit(stream, building.graph.target)
-            parts = lower_gathered(building, name, tensor, stream.direction == "in", limit)
-            return in_phases(parts) if is_ahead(building, stream) else parts
+            return lower_gathered(building, name, tensor, stream.direction == "in", limit)
         case RemoteBuffer() as buffer, Tensor() as tensor:
             name = node.name or buffer.handle
             return lower_remote(building, name, buffer, tensor, node.offset, True)

@@ -59,29 +59,26 @@ def lower_stream(
     whole_elements = (limit or target.stream_copy_limit) // tensor.dtype.size * tensor.dtype.size
     transfers = split_by_ipu(side_of(building, tensor), whole_elements, target.tiles_per_ipu)
     copies = _copies(building, name, transfers, to_device)
-    after = [sync("Internal"), sync("Internal")]
-    return [part for copy in copies for part in (sync("External"), copy, *after)]
+    return [part for copy in copies for part in host_copy(copy)]
 
 
-def is_ahead(building: Building, stream: Stream) -> bool:
-    """Tell whether the host works on a stream's buffers while the device goes on."""
-    return building.stream_phases or stream.bufferingDepth > 1
+def host_copy(copy: Part) -> list[Part]:
+    """Return the phases and the syncs of a copy with the host."""
+    begin, middle, end = in_phases(copy)
+    return [sync("External"), begin, middle, sync("Internal"), end, sync("Internal")]
 
 
-def in_phases(parts: Sequence[Part]) -> list[Part]:
-    """Put around each stream copy its other phases, in which the device waits for the host.
+def in_phases(copy: Part) -> list[Part]:
+    """Return the three phases of a stream copy: in the first and the last the device waits.
 
     StreamCopyBegin waits until the host has made the buffer ready, StreamCopyEnd until it has
-    taken it back. The model's host always is ready, so that both take no cycles.
+    taken it back. The model's host always is ready, so that both take no cycles. Source: PopTorch
+    user guide, "Overlapping compute and IO", whose profile without buffering has all three.
     """
-    result = []
-    for part in parts:
-        name = part.program.name
-        is_copy = part.program.type == "StreamCopy"
-        result += [Part(LoweredProgram("StreamCopyBegin", name))] * is_copy
-        result.append(part)
-        result += [Part(LoweredProgram("StreamCopyEnd", name))] * is_copy
-    return result
+    begin, end = (
+        Part(LoweredProgram(f"StreamCopy{phase}", copy.program.name)) for phase in ("Begin", "End")
+    )
+    return [begin, copy, end]
 
 
 def lower_remote(
@@ -106,7 +103,8 @@ def lower_remote(
     if offset is not None:
         reads.append(building.variables_at(offset.begins * offset.dtype.size))
     copies = _copies(building, name, transfers, to_device, reads, remote=True)
-    return [sync("Internal"), *(part for copy in copies for part in (copy, sync("Internal")))]
+    phases = [part for copy in copies for part in (*in_phases(copy), sync("Internal"))]
+    return [sync("Internal"), *phases]
 
 
 def stream_copy(

@@ -112,8 +112,8 @@ def test_a_step_can_be_run_again() -> None:
         assert anchors["c"].tolist() == [2 * value, 2 * value]
 
 
-@pytest.mark.parametrize(("depth", "phases"), [(1, ["Mid"]), (3, ["Begin", "Mid", "End"])])
-def test_inputs_with_several_buffers_are_copied_in_phases(depth: int, phases: list[str]) -> None:
+@pytest.mark.parametrize("depth", [1, 3])
+def test_inputs_are_copied_in_phases_with_any_number_of_buffers(depth: int) -> None:
     options = popart.SessionOptions(defaultPrefetchBufferingDepth=depth)
     flow = popart.DataFlow(2, ["c"])
     session = popart.InferenceSession(DOUBLE, flow, tiny(), userOptions=options)
@@ -123,7 +123,7 @@ def test_inputs_with_several_buffers_are_copied_in_phases(depth: int, phases: li
     assert anchors["c"].tolist() == [[0, 2], [4, 6]]
     steps = session.getReport().execution.runs[0].steps
     names = [step.program.type.name for step in steps if step.program.name == "input/a"]
-    assert names == [f"StreamCopy{phase}" for phase in phases] * 2
+    assert names == [f"StreamCopy{phase}" for phase in ("Begin", "Mid", "End")] * 2
 
 
 def test_weights_have_to_be_loaded_first() -> None:

@@ -150,14 +150,17 @@ def test_a_stream_copy_lasts_until_all_tiles_have_their_data(machine):
     engine.run()
     rows = [row[1:] for row in listed(engine)]
     assert named(rows) == [
-        ("BlockFlush", FLUSH), ("fetched", COPY), ("after", COMMON), ("BlockFlush", FLUSH)
+        ("BlockFlush", FLUSH), *[("fetched", COPY)] * 3, ("after", COMMON), ("BlockFlush", FLUSH)
     ]  # fmt: skip
     # Tile 3 had 882 + 42 (latency 41 and a word); the sync adds 126, of which 33 less on tile 0.
-    flush, copied = rows[0], rows[1]
-    assert flush[2] == 1050 - 33
-    assert copied[2] == flush[3] + EVENT == 1050 - 33 + 178 + EVENT
-    # Tile 0 comes to the first of two syncs last: 30 there, 63 + 63 for tile 3, 30 back.
-    assert copied[3] == copied[2] + 30 + 63 + 63 + 30
+    flush, ready, moved, over = (row[2:] for row in rows[:4])
+    assert flush[0] == 1050 - 33
+    assert ready[0] == ready[1] == flush[1] + EVENT == 1050 - 33 + 178 + EVENT
+    # Tile 0 comes to the first of two syncs last: 30 there, 30 back.
+    assert moved == (ready[1] + 2 * EVENT, ready[1] + 2 * EVENT + 30 + 30)
+    # It comes to the second one last too, after two more events, unless tile 3 does, 63 + 63 away.
+    last = max(moved[1] + 2 * EVENT + 30, moved[0] + 30 + 63 + 63)
+    assert over == (moved[1] + 2 * EVENT, last + 30)
 
 
 # Overflow

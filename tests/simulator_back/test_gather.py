@@ -11,6 +11,7 @@ from simulator.compiler.gather import lower_gathered
 from simulator.graph.graph import Graph
 from simulator.graph.target import make_target
 from simulator.poplar import FLOAT, program
+from tests.stream_copies import HOST_COPY
 
 LIMIT = 1 << 20
 
@@ -45,10 +46,9 @@ def test_packets_are_streamed_copied_and_exchanged():
     # 40 words one a tile on Mk1: packets of 16 words begin on the tiles 0, 16 and 32.
     graph = Graph(make_target("mk1"))
     building, parts, kinds = lowered(graph, spread(graph, range(40)))
-    stream = ["External", "StreamCopy", "Internal", "Internal"]
-    assert kinds == [*stream, "OnTileExecute", "Internal", "DoExchange"]
+    assert kinds == [*HOST_COPY, "OnTileExecute", "Internal", "DoExchange"]
     names = [part.program.name for part in parts if part.program.type != "Sync"]
-    assert names == ["s", "s/PostArrange-0", "s/ExchangePost"]
+    assert names == ["s", "s", "s", "s/PostArrange-0", "s/ExchangePost"]
     assert np.flatnonzero(building.host_exchanges[0].received).tolist() == [0, 16, 32]
     assert building.host_exchanges[0].received[[0, 16, 32]].tolist() == [64, 64, 32]
     exchange = building.exchanges[0]
@@ -59,7 +59,7 @@ def test_packets_are_streamed_copied_and_exchanged():
 def test_the_copy_begins_the_life_of_what_stays_on_its_tile():
     graph = Graph(make_target("mk1"))
     building, parts, _ = lowered(graph, spread(graph, range(32)))
-    stream, copy, exchange = (part for part in parts if part.program.type != "Sync")
+    _, stream, _, copy, exchange = (part for part in parts if part.program.type != "Sync")
     packet, rearranged = 1, 2  # after the variable itself
     names = [variable.name for variable in building.variables]
     assert names == ["tPacket", "tRearranged"]
@@ -71,16 +71,15 @@ def test_the_copy_begins_the_life_of_what_stays_on_its_tile():
 
 def test_what_fills_a_packet_somewhere_or_needs_only_one_is_not_gathered():
     graph = Graph(make_target("mk1"))
-    plain = ["External", "StreamCopy", "Internal", "Internal"]
     for tiles in ([7] * 40, [*range(40), *[3] * 16], range(15)):
-        assert lowered(graph, spread(graph, tiles))[2] == plain
-    assert lowered(graph, spread(graph, range(40)), to_device=False)[2] == plain
+        assert lowered(graph, spread(graph, tiles))[2] == HOST_COPY
+    assert lowered(graph, spread(graph, range(40)), to_device=False)[2] == HOST_COPY
 
 
 def test_what_takes_several_transfers_is_not_gathered():
     graph = Graph(make_target("mk1"))
     _, _, kinds = lowered(graph, spread(graph, range(40)), limit=100)
-    assert kinds == ["External", "StreamCopy", "Internal", "Internal"] * 2
+    assert kinds == HOST_COPY * 2
 
 
 @settings(max_examples=40, deadline=None)

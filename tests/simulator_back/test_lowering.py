@@ -8,8 +8,9 @@ from simulator.compiler.compile import compile_graph
 from simulator.graph.graph import Graph
 from simulator.graph.target import TARGETS
 from simulator.poplar import program
+from tests.stream_copies import HOST_COPY
 
-PREAMBLE = 12  # rows: the control Sequence, its preamble and the Switch
+PREAMBLE = 16  # rows: the control Sequence, its preamble and the Switch
 
 
 class Add(poplar.Vertex):
@@ -59,10 +60,10 @@ def test_the_control_program_begins_as_in_the_guides_sample(graph):
     executable = compile_graph(graph, [program.Sequence(node)])
     rows = executable.lowered.programs
     kinds = [row.sync_type if row.type == "Sync" else row.type for row in rows]
-    fetch = ["External", "StreamCopy", "Internal", "Internal"]
-    assert kinds[:PREAMBLE] == ["Sequence", *fetch, *fetch, "Internal", "DoExchange", "Switch"]
-    assert rows[10].name == "switchControlBroadcast1/ExchangePre"
-    assert rows[11].children == list(executable.lowered.user_programs) == [PREAMBLE]
+    fetch = ["Sequence", *HOST_COPY, *HOST_COPY]
+    assert kinds[:PREAMBLE] == [*fetch, "Internal", "DoExchange", "Switch"]
+    assert rows[14].name == "switchControlBroadcast1/ExchangePre"
+    assert rows[15].children == list(executable.lowered.user_programs) == [PREAMBLE]
 
 
 def test_inputs_at_hand_need_no_exchange(graph):
@@ -133,12 +134,12 @@ def test_a_copy_moves_by_exchange_what_is_elsewhere_and_by_vertices_the_rest(gra
     assert executable.costs.cycles[0].tolist() == [432, 0, 0, 0]
 
 
-def test_a_stream_copy_stands_between_an_external_and_two_internal_syncs(graph):
+def test_a_stream_copy_is_three_phases_among_an_external_and_two_internal_syncs(graph):
     stream = graph.addHostToDeviceFIFO("s", poplar.FLOAT, 2)
     executable, _ = compiled(graph, program.Copy(stream, variable(graph, "a", 1, 2)))
     rows = executable.lowered.programs[PREAMBLE + 1 :]
     kinds = [row.sync_type if row.type == "Sync" else row.type for row in rows]
-    assert kinds == ["External", "StreamCopy", "Internal", "Internal"]
+    assert kinds == HOST_COPY
     assert executable.lowered.host_exchanges[2].received.tolist() == [0, 4, 4, 0]
 
 

@@ -19,8 +19,9 @@ from simulator.graph.program import (
     WriteUndef,
 )
 from simulator.graph.target import TARGETS
+from tests.stream_copies import PHASES
 
-PREAMBLE = 12  # rows: the control Sequence, its preamble and the Switch
+PREAMBLE = 16  # rows: the control Sequence, its preamble and the Switch
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def test_blocks_nest_as_named_sequences(graph, body):
 
 def test_an_error_brings_its_tensor_to_the_host(graph, flag):
     executable, found = lowered(graph, ErrorProgram("wrong", flag))
-    assert found == ("Sequence", "Sync", "StreamCopy", "Sync", "Sync")
+    assert found == ("Sequence", "Sync", *PHASES[:2], "Sync", PHASES[2], "Sync")
     assert executable.lowered.host_exchanges[-1].sent.tolist() == [0, 0, 4, 0]
 
 

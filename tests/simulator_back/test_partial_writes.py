@@ -33,7 +33,8 @@ def live_at(parts):
         graph, program.Sequence(*parts(graph, pair), program.Copy(pair, out))
     ).compiled
     live, lowered = compiled.liveness, compiled.lowered
-    names = {name: i for i, name in enumerate(lowered.programs[r].name for r in live.program)}
+    programs = [lowered.programs[row] for row in live.program]
+    names = {one.name: i for i, one in enumerate(programs) if one.type != "StreamCopyEnd"}
     spans = [(b, e) for v, b, e in zip(live.variable, live.begin, live.end, strict=True) if v == 0]
     return [any(b <= names[name] < e for b, e in spans) for name in ("before", "last", "out")]
 

@@ -183,8 +183,8 @@ def test_control_programs_and_functions_are_programs(graph: Document) -> None:
 
 
 TAGS = (
-    "OnTileExecute DoExchange GlobalExchange StreamCopy Repeat RepeatWhile If IfElse "
-    "SetLocalConsensusFromVar Switch Sequence WriteUndef Sync Call"
+    "OnTileExecute DoExchange GlobalExchange StreamCopyBegin StreamCopy StreamCopyEnd Repeat "
+    "RepeatWhile If IfElse SetLocalConsensusFromVar Switch Sequence WriteUndef Sync Call"
 )
 OPERANDS = {
     "OnTileExecute": "computeSet", "DoExchange": "exchange", "GlobalExchange": "exchange",

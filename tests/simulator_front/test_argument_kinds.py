@@ -92,7 +92,7 @@ SIZES: list[tuple[Callable[[Any, Any], object], str]] = [
         lambda g, t: setattr(poplar.IPUModel("tiny"), "globalExchangeConstraints", [None]),
         "IPUModel: globalExchangeConstraints: None; GlobalExchangeConstraints are",
     ),
-    (calls_of_calls, "Call 'copy': with all calls of functions written out the programs are more"),
+    (calls_of_calls, "Sequence '': with all calls of functions written out the programs are more "),
     (endless, "Repeat '': 4,611,686,018,427,387,904 turns of 1 program(s); a run of the"),
 ]
 

@@ -15,9 +15,9 @@ from simulator.graph.streams import Stream
 from simulator.graph.target import make_target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT
+from tests.stream_copies import HOST_COPY, PHASES
 
 MEGABYTE = 1 << 20
-STREAM_COPY = ["External", "StreamCopy", "Internal", "Internal"]
 
 
 def kinds(parts: list[Part]) -> list[str]:
@@ -47,7 +47,7 @@ def test_a_stream_of_300_megabytes_is_split_at_the_targets_limit(
     tensor = mapped(graph, 300 * MEGABYTE // 4)
     building = Building.start(graph)
     parts = lower_stream(building, "s", tensor, to_device)
-    assert kinds(parts) == STREAM_COPY * len(sizes)
+    assert kinds(parts) == HOST_COPY * len(sizes)
     assert [sum(bytes_) for bytes_ in moved(building)] == sizes
 
 
@@ -56,7 +56,7 @@ def test_a_stream_at_the_limit_is_one_copy() -> None:
     tensor = mapped(graph, 64 * MEGABYTE)
     building = Building.start(graph)
     parts = lower_stream(building, "s", tensor, True)
-    assert kinds(parts) == STREAM_COPY
+    assert kinds(parts) == HOST_COPY
     assert parts[1].program.name == "s"
 
 
@@ -67,7 +67,7 @@ def test_a_split_follows_the_order_of_the_tensor_and_never_cuts_an_element() -> 
     building = Building.start(graph)
     parts = lower_stream(building, "s", tensor, True, 15)  # three elements a transfer
     assert moved(building) == [[0, 12, 0, 0], [8, 4, 0, 0]]
-    assert [part.program.name for part in parts[1::4]] == ["s/0", "s/1"]
+    assert [part.program.name for part in parts[2::6]] == ["s/0", "s/1"]
 
 
 def test_the_limit_is_one_of_each_ipu() -> None:
@@ -110,7 +110,7 @@ def test_the_first_transfer_that_touches_a_variable_writes_it_whole() -> None:
         np.array([3, 2]),
     )
     building = Building.start(graph)
-    copies = lower_stream(building, "s", both, True, 8)[1::4]
+    copies = lower_stream(building, "s", both, True, 8)[2::6]
     assert [copy.writes.tolist() for copy in copies] == [[0], [0, 1], [1]]
     assert [copy.whole.tolist() for copy in copies] == [[True], [False, False], [False]]
 
@@ -135,10 +135,10 @@ def test_each_row_of_a_remote_buffer_is_a_transfer_without_the_host() -> None:
     graph = Graph(make_target("tiny"))
     tensor, offset = mapped(graph, 6, INT, tile=1), mapped(graph, 3, UNSIGNED_INT, tile=0)
     building, parts = remote_parts(graph, tensor, 3, offset)
-    assert kinds(parts) == ["Internal"] + 3 * ["StreamCopy", "Internal"]
+    assert kinds(parts) == ["Internal"] + 3 * [*PHASES, "Internal"]
     assert moved(building) == [[0, 8, 0, 0]] * 3
-    assert [part.reads.tolist() for part in parts[1::2]] == [[1]] * 3
-    assert [part.writes.tolist() for part in parts[1::2]] == [[0]] * 3
+    assert [part.reads.tolist() for part in parts[2::4]] == [[1]] * 3
+    assert [part.writes.tolist() for part in parts[2::4]] == [[0]] * 3
 
 
 def test_rows_go_out_of_the_tiles_that_hold_them() -> None:
@@ -148,7 +148,7 @@ def test_rows_go_out_of_the_tiles_that_hold_them() -> None:
     offset = mapped(graph, 2, UNSIGNED_INT, tile=0)
     building, parts = remote_parts(graph, tensor, 2, offset, to_device=False)
     assert [cost.sent.tolist() for cost in building.host_exchanges] == [[6, 2, 0, 0], [0, 8, 0, 0]]
-    assert parts[1].reads.tolist() == [0, 1] and not len(parts[1].writes)
+    assert parts[2].reads.tolist() == [0, 1] and not len(parts[2].writes)
 
 
 def test_a_row_takes_as_long_as_a_link_of_15_75_gigabytes_a_second() -> None:

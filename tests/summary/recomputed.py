@@ -230,6 +230,8 @@ def _step(data: Dataset, step: int, tiles: int) -> Iterator[str]:
     over = f" ({hidden:,} overlapped with previous)"
     computes = kind == "OnTileExecute"
     yield f"Cycles: {row['cycles']:,}{over if computes or kind == 'DoExchange' else ''}"
+    if kind in ("StreamCopyBegin", "StreamCopyEnd"):
+        return
     yield f"Active Tiles: {row['active_tiles']:,} / {tiles:,}"
     if computes:
         yield f"Thread Balance: {100 * row['thread_balance']:.1f}%"
