@@ -21,8 +21,8 @@ def blocks(report: Report, *, run: int | None = None) -> pd.DataFrame:
 
     `kind` is common for the blocks of the program, streamCopy, blockFlush for what emptied the
     buffer, and overflow for the gaps while it was full: blocks that began or ended in them are
-    missing. `type` is that of the program; a stream copy has three. A block's cycles contain those of the blocks inside it. Raises SelectionError,
-    NotRecordedError.
+    missing. `type` is that of the program: a stream copy has three. A block's cycles contain those
+    of the blocks inside it. Raises SelectionError, NotRecordedError.
     """
     import pandas as pd
 

@@ -290,7 +290,7 @@ _TEXTS: dict[str, str] = {
         "run name gap_microseconds:µs gap_share:fraction run_microseconds:µs device_microseconds:µs"
     ),
     "blocks": (
-        "name kind ipu count total_cycles:cycles mean_cycles:cycles min_cycles:cycles "
+        "name kind type ipu count total_cycles:cycles mean_cycles:cycles min_cycles:cycles "
         "max_cycles:cycles"
     ),
     "range_by_ipu": (

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pva.report import Report
 
 AROUND, PART = "around", "part"
+_WAITS = ("StreamCopyBegin", "StreamCopyEnd")  # the phases around the copy itself
 _MOSTLY = 0.75  # of a program's cycles, in one of its parts: that part is what it does
 _NOTABLE = 0.01  # of a program's cycles: a part with a name that is worth a line
 
@@ -26,8 +27,8 @@ def program_stages(report: Report) -> pd.DataFrame:
     `role` around are the programs on the way, the rows of `role` part what the last of them does,
     in order. Parts without a name are added up by type, such as `(Sync)`, at the place of the
     first. `line` is a row of `program_tree`, as are `executions` and `cycles`; without steps,
-    `cycles` are those estimated, of one execution. `share` is of the cycles of the control
-    program. Raises NotRecordedError.
+    `cycles` are those estimated, of one execution. The phases of a stream copy are one part.
+    `share` is of the cycles of the control program. Raises NotRecordedError.
     """
     tree = program_tree(report)
     recorded = bool((tree["cycles"] >= 0).any())
@@ -41,9 +42,14 @@ def program_stages(report: Report) -> pd.DataFrame:
     around = _way_down(tree, first)
     parts = tree.loc[_below(tree, around[-1]), columns]
     parts = parts[(parts["cycles"] > 0) | (parts["name"] != "")]
+    begins = parts["line"].where(parts["type"] == "StreamCopyBegin").ffill()
+    waits = parts["type"].isin(_WAITS)
+    parts.loc[waits, "executions"] = 0
+    parts["type"] = parts["type"].mask(waits, "StreamCopy")
     unnamed = parts["name"] == ""
     parts["name"] = parts["name"].where(~unnamed, "(" + parts["type"] + ")")
-    keys = parts["line"].where(~unnamed, -1)
+    first_lines = parts["line"].mask(parts["type"] == "StreamCopy", begins.fillna(parts["line"]))
+    keys = first_lines.where(~unnamed, -1)
     grouped = parts.groupby([keys, "type", "name"], sort=False, as_index=False).agg(
         {"line": "first", "program": "first", "executions": "sum", "cycles": "sum"}
     )

@@ -160,12 +160,14 @@ class ExecutionStep(Item):
     def cyclesByTile(self) -> Numbers:
         """Cycles of each tile of the profiled replica; of a sync what the tile waits, itself too.
 
-        Empty where that is not told.
+        Empty where the report does not say.
         """
         code = self._value("steps", "type")
         table, array = CYCLES_BY_TILE.get(schema.STEP_TYPES[code], ("", ""))
         if code in SYNCS:
             found = sync_cycles(self._data, self._row)
+        elif not array and self.cycles == 0:  # the host was ready at once
+            found = np.zeros(self._data.of_replica("num_tiles"), np.int64)
         else:
             row = int(self._data.column("programs", table)[self.program._id]) if array else -1
             found = self._data.array(array)[row] if row >= 0 else None

@@ -13,7 +13,8 @@ from pva.errors import NotRecordedError
 from tests.analysis.samples import every_report, executed, longer, opened, small
 
 WORDS = {"OnTileExecute": "compute", "DoExchange": "exchange", "GlobalExchange": "exchange",
-         "StreamCopy": "host_exchange", "Sync": "sync"}  # fmt: skip
+         "StreamCopy": "host_exchange", "StreamCopyBegin": "host_exchange",
+         "StreamCopyEnd": "host_exchange", "Sync": "sync"}  # fmt: skip
 
 
 def test_phases_share_out_the_cycles_and_the_tile_cycles() -> None:

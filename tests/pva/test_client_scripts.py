@@ -73,7 +73,8 @@ def test_liveness_by_layer(data: Dataset) -> None:
 
 
 def test_cycles_by_type_of_program(data: Dataset) -> None:
-    cycles, types = data.column("steps_by_ipu", "cycles"), data.texts("steps", "type")
+    cycles, step = (data.column("steps_by_ipu", name) for name in ("cycles", "step"))
+    types = data.texts("steps", "type")[step]
     kinds = {"OnTileExecute": "compute", "DoExchange": "exchange", "StreamCopy": "host"}
     kind = np.array([kinds.get(name, "other") for name in types])
     totals = {name: int(cycles[kind == name].sum()) for name in ("compute", "exchange", "host")}

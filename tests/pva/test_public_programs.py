@@ -66,6 +66,8 @@ def replayed_totals(data: Dataset) -> list[int]:
     for step in range(int(data.column("runs", "end_step")[0])):
         program = int(data.column("steps", "program")[step])
         tag = types(data)[program]
+        if tag in ("StreamCopyBegin", "StreamCopyEnd"):  # the host is ready
+            continue
         if tag != "Sync":
             column, array = COSTS[tag]
             row = data.column("programs", column)[program]
