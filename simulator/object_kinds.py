@@ -50,6 +50,7 @@ CLASSES = (
     "simulator.graph.mapping",
     "simulator.graph.program",
     "simulator.graph.streams",
+    "simulator.graph.strides",
     "simulator.graph.target",
     "simulator.graph.tensor",
     "simulator.graph.types",

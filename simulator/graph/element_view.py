@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 
@@ -12,11 +12,13 @@ from simulator.graph import regions
 from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import PoplarError
 from simulator.graph.intervals import Interval, from_elements, overlap, spread
+from simulator.graph.strides import Strides, intervals_of
 from simulator.graph.types import IntArray, Type, element_count
 
 if TYPE_CHECKING:
     from simulator.graph.graph import Graph
 
+Intervals: TypeAlias = tuple[IntArray, IntArray]  # begins and lengths
 WHOLE = (int, np.integer)  # what counts as a whole number
 
 
@@ -25,14 +27,29 @@ WHOLE = (int, np.integer)  # what counts as a whole number
 class ElementView:
     """A view of `shape` elements: interval i is `lengths[i]` elements from element `begins[i]`.
 
-    Element e of a type of s bytes is the bytes [e*s, (e+1)*s) of the arena.
+    Element e of a type of s bytes is the bytes [e*s, (e+1)*s) of the arena. `places` are the
+    intervals, or loops that lead to them.
     """
 
     graph: Graph
     dtype: Type
     shape: tuple[int, ...]
-    begins: IntArray
-    lengths: IntArray
+    places: Intervals | Strides
+
+    @property
+    def begins(self) -> IntArray:
+        """Give the first element of each interval."""
+        return self.intervals()[0]
+
+    @property
+    def lengths(self) -> IntArray:
+        """Give the elements of each interval."""
+        return self.intervals()[1]
+
+    def intervals(self) -> Intervals:
+        """Give begins and lengths; where they are many, ask once for both."""
+        places = self.places
+        return intervals_of(places) if isinstance(places, Strides) else places
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.describe()}: {self.dtype}{list(self.shape)})"
@@ -75,7 +92,7 @@ class ElementView:
 
     def containsAliases(self) -> bool:
         """Tell whether an element stands in the tensor twice."""
-        return overlap(self.begins, self.lengths)
+        return overlap(*self.intervals())
 
     def containsConstant(self) -> bool:
         variables = self.graph.variables
@@ -92,14 +109,18 @@ class ElementView:
     # Elements of the arena
     def elements(self) -> IntArray:
         """List the arena elements, in the tensor's shape."""
-        return spread(self.begins, self.lengths).reshape(self.shape)
+        return spread(*self.intervals()).reshape(self.shape)
 
     def view(self, elements: IntArray) -> Self:
         """Make the view of these arena elements, in their shape."""
         return self._of(elements.shape, *from_elements(elements.reshape(-1)))
 
     def _of(self, shape: tuple[int, ...], begins: IntArray, lengths: IntArray) -> Self:
-        return type(self)(self.graph, self.dtype, shape, begins, lengths)
+        return self.at(shape, (begins, lengths))
+
+    def at(self, shape: tuple[int, ...], places: Intervals | Strides) -> Self:
+        """View other places of the same type, in a shape of as many elements."""
+        return type(self)(self.graph, self.dtype, shape, places)
 
     def _checked_dimension(self, dimension: int) -> int:
         if not isinstance(dimension, WHOLE) or not 0 <= dimension < len(self.shape):

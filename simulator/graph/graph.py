@@ -17,9 +17,9 @@ from simulator.graph.arguments import refuse_in
 from simulator.graph.debug import DebugContext, users_location
 from simulator.graph.errors import PoplarError
 from simulator.graph.host_functions import HostFunction, new_host_function
-from simulator.graph.intervals import as_int64
 from simulator.graph.mapping import Mapping, MappingTable
 from simulator.graph.streams import RemoteBuffer, ReplicatedStreamMode, Stream
+from simulator.graph.strides import stepped
 from simulator.graph.target import Target, checked_target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import (
@@ -225,10 +225,8 @@ class Graph:
         variable = variables.new_variable(self, dtype, shape, values, name or "<anon>")
         self.variables.append(variable)
         self._shared.arena_bytes = variable.offset + variable.bytes
-        begins = as_int64(variable.offset // dtype.size)
-        elements = element_count(shape)
-        lengths = as_int64(elements)
-        return Tensor(self, dtype, shape, begins[:elements], lengths[:elements])
+        first, elements = variable.offset // dtype.size, element_count(shape)
+        return Tensor(self, dtype, shape, stepped(first, [(elements, 1)]))
 
     def variable_bounds(self) -> tuple[IntArray, IntArray]:
         """Give the first and last byte (not included) of every variable in the arena."""

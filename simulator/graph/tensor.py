@@ -10,10 +10,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from simulator.graph import strides
 from simulator.graph.arguments import refuse_in, refusing
-from simulator.graph.element_view import WHOLE, ElementView
+from simulator.graph.element_view import WHOLE, ElementView, Intervals
 from simulator.graph.errors import PoplarError
 from simulator.graph.intervals import blocks, cut, join, offsets_of
+from simulator.graph.strides import Strides, listed
 from simulator.graph.types import IntArray, Type, checked_shape, checked_type, element_count
 
 PythonSlice = slice  # Tensor has a method of that name
@@ -98,18 +100,19 @@ class Tensor(ElementView):
         if begin == 0 and end == size:
             return self
         shape = (*self.shape[:axis], end - begin, *self.shape[axis + 1 :])
-        return Tensor(self.graph, self.dtype, shape, *self._cut_dimension(begin, end, axis))
+        return self.at(shape, self._cut_dimension(begin, end, axis))
 
-    def _cut_dimension(self, begin: int, end: int, axis: int) -> tuple[IntArray, IntArray]:
-        """Give the intervals of [begin, end) of one dimension."""
+    def _cut_dimension(self, begin: int, end: int, axis: int) -> Intervals | Strides:
+        """Give the places of [begin, end) of one dimension."""
+        if isinstance(self.places, Strides):
+            stepped = strides.sliced(self.places, self.shape, axis, begin, end)
+            if stepped is not None:
+                return stepped
         inner = element_count(self.shape[axis + 1 :])
         rows = element_count(self.shape[:axis])
         size = (end - begin) * inner
-        if rows == 1 and size and len(self.begins) == 1:
-            # The common case, as programs add vertices one by one: one region out of one.
-            return self.begins + begin * inner, np.array([size])
         low = np.arange(rows, dtype=np.int64) * (self.shape[axis] * inner) + begin * inner
-        begins, lengths, _ = cut(self.begins, self.lengths, low, low + size)
+        begins, lengths, _ = cut(*self.intervals(), low, low + size)
         return join(begins, lengths)
 
     def __getitem__(self, part: Index | tuple[Index, ...]) -> Tensor:
@@ -159,8 +162,7 @@ class Tensor(ElementView):
             raise PoplarError(f"{self!r}: index {number} of dimension {axis}; its size is {size}")
         first = int(number) % size
         shape = self.shape[:axis] + self.shape[axis + 1 :]
-        cut_out = self._cut_dimension(first, first + 1, axis)
-        return Tensor(self.graph, self.dtype, shape, *cut_out)
+        return self.at(shape, self._cut_dimension(first, first + 1, axis))
 
     def taken(self, numbers: IntArray, axis: int) -> Tensor:
         """Take these indexes of a dimension, in their order."""
@@ -168,7 +170,7 @@ class Tensor(ElementView):
         outer = np.arange(element_count(self.shape[:axis]), dtype=np.int64)[:, None]
         order = (outer * size + numbers).reshape(-1)
         shape = (*self.shape[:axis], len(numbers), *self.shape[axis + 1 :])
-        return self._of(shape, *blocks(self.begins, self.lengths, order, inner))
+        return self._of(shape, *blocks(*self.intervals(), order, inner))
 
     def reverse(self, dimension: int) -> Tensor:
         """Turn the order of a dimension round."""
@@ -196,10 +198,14 @@ class Tensor(ElementView):
         """Repeat the tensor N times along a dimension."""
         axis = self._checked_dimension(dimension)
         times = self._times(N, "broadcast: count")
+        shape = (*self.shape[:axis], self.shape[axis] * times, *self.shape[axis + 1 :])
+        if isinstance(self.places, Strides):
+            stepped = strides.repeated(self.places, self.shape, axis, times)
+            if stepped is not None:
+                return self.at(shape, stepped)
         rows = np.arange(element_count(self.shape[:axis]), dtype=np.int64)
         inner = element_count(self.shape[axis:])
-        shape = (*self.shape[:axis], self.shape[axis] * times, *self.shape[axis + 1 :])
-        return self._of(shape, *blocks(self.begins, self.lengths, np.repeat(rows, times), inner))
+        return self._of(shape, *blocks(*self.intervals(), np.repeat(rows, times), inner))
 
     def _times(self, number: object, what: str) -> int:
         """Give how often a tensor is repeated, which makes a view that can be held."""
@@ -223,7 +229,7 @@ class Tensor(ElementView):
                 f"{self!r}: cannot be reshaped to {list(sizes)}: "
                 f"{self.numElements()} elements against {element_count(sizes)}"
             )
-        return self._of(sizes, self.begins, self.lengths)
+        return self.at(sizes, self.places)
 
     def reshapePartial(self, beginIndex: int, endIndex: int, newDims: Sequence[int]) -> Tensor:
         """Replace the dimensions [beginIndex, endIndex) by others."""
@@ -236,7 +242,7 @@ class Tensor(ElementView):
     def flatten(self, dimBegin: int = 0, dimEnd: int | None = None) -> Tensor:
         """Make one dimension of all, or of [dimBegin, dimEnd)."""
         if dimEnd is None and dimBegin == 0:
-            return self._of((self.numElements(),), self.begins, self.lengths)
+            return self.at((self.numElements(),), self.places)
         end = self.rank() if dimEnd is None else dimEnd
         return self.reshapePartial(dimBegin, end, [element_count(self.shape[dimBegin:end])])
 
@@ -268,7 +274,7 @@ class Tensor(ElementView):
                 f"{self!r}: reinterpret as {type} of {type.size} bytes; "
                 f"{self.dtype} has {self.dtype.size}"
             )
-        return Tensor(self.graph, type, self.shape, self.begins, self.lengths)
+        return Tensor(self.graph, type, self.shape, self.places)
 
     # Order of dimensions
     def transpose(self) -> Tensor:
@@ -280,13 +286,17 @@ class Tensor(ElementView):
         order = tuple(permutation)
         if sorted(order) != list(range(self.rank())):
             raise PoplarError(f"{self!r}: dimShuffle({list(order)}) is no order of its dimensions")
+        shape = tuple(self.shape[axis] for axis in order)
+        if isinstance(self.places, Strides):
+            stepped = strides.shuffled(self.places, self.shape, order)
+            if stepped is not None:
+                return self.at(shape, stepped)
         # Dimensions at the end that stay where they are move as blocks.
         moved = max((axis + 1 for axis, old in enumerate(order) if axis != old), default=0)
         outer, inner = self.shape[:moved], element_count(self.shape[moved:])
         numbers = np.arange(element_count(outer), dtype=np.int64).reshape(outer)
         rows = numbers.transpose(order[:moved]).reshape(-1)
-        shape = tuple(self.shape[axis] for axis in order)
-        return self._of(shape, *blocks(self.begins, self.lengths, rows, inner))
+        return self._of(shape, *blocks(*self.intervals(), rows, inner))
 
     def dimShufflePartial(self, source: Sequence[int], destination: Sequence[int]) -> Tensor:
         """Move the dimensions `source` to the places `destination`; the rest keep their order."""
@@ -334,8 +344,8 @@ def _concat(parts: list[Tensor], axis: int) -> Tensor:
     for part in parts:
         if not _fits(part, first, axis):
             raise PoplarError(f"concat of {first!r} and {part!r} along dimension {axis}")
-    begins = np.concatenate([part.begins for part in parts])
-    lengths = np.concatenate([part.lengths for part in parts])
+    columns = zip(*(part.intervals() for part in parts), strict=True)
+    begins, lengths = map(np.concatenate, columns)
     sizes = [part.shape[axis] for part in parts]
     rows = element_count(before)
     if rows != 1:
@@ -345,7 +355,7 @@ def _concat(parts: list[Tensor], axis: int) -> Tensor:
         low = first_row + np.arange(rows, dtype=np.int64)[:, None] * row_sizes
         begins, lengths, _ = cut(begins, lengths, low.reshape(-1), (low + row_sizes).reshape(-1))
     shape = (*before, sum(sizes), *after)
-    return Tensor(first.graph, first.dtype, shape, *join(begins, lengths))
+    return Tensor(first.graph, first.dtype, shape, listed(*join(begins, lengths)))
 
 
 def _fits(part: Tensor, first: Tensor, axis: int) -> bool:

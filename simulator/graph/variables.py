@@ -11,6 +11,7 @@ import numpy as np
 
 from simulator.graph.errors import PoplarError
 from simulator.graph.intervals import as_int64
+from simulator.graph.strides import Strides
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import (
     UNSIGNED_INT,
@@ -108,6 +109,11 @@ def map_linearly(graph: Graph, tensor: Tensor) -> None:
 
 def clone(graph: Graph, tensor: Tensor, name: str, dtype: Type | None) -> Tensor:
     """Add a variable of the same shape, order in memory and mapping as a tensor."""
+    if isinstance(tensor.places, Strides) and (upward := tensor.places.ascending()):
+        copy = graph.addVariable(dtype or tensor.dtype, tensor.shape, name)
+        flat = (tensor.numElements(),)
+        graph.copy_mapping(tensor.at(flat, upward), copy.flatten())
+        return copy.at(tensor.shape, tensor.places.packed(int(copy.begins[0])))
     places = tensor.elements().reshape(-1)
     order = np.argsort(places, kind="stable")
     copy = graph.addVariable(dtype or tensor.dtype, tensor.shape, name).flatten()

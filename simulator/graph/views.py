@@ -151,7 +151,7 @@ def everywhere(tensor: Tensor, owner: Graph | None = None) -> Tensor:
     begins = (tensor.begins + np.arange(replicas)[:, None] * shift).reshape(-1)
     lengths = np.tile(tensor.lengths, replicas)
     shape = (replicas, *tensor.shape)
-    return Tensor(graph.top, tensor.dtype, shape, begins, lengths)
+    return Tensor(graph.top, tensor.dtype, shape, (begins, lengths))
 
 
 def non_replicated(replication: int, tensor: Tensor) -> Tensor:

@@ -8,15 +8,20 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.graph.intervals import join, offsets_of, spread
+from simulator.graph.strides import Strides, listed
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray
 
 
 def in_memory_order(tensor: Tensor) -> Tensor:
     """Give a flat view of a tensor that goes up in memory."""
-    order = np.argsort(tensor.begins, kind="stable")
-    begins, lengths = join(tensor.begins[order], tensor.lengths[order])
-    return Tensor(tensor.graph, tensor.dtype, (tensor.numElements(),), begins, lengths)
+    places = tensor.places
+    upward = places.ascending() if isinstance(places, Strides) else None
+    if upward is None:
+        begins, lengths = tensor.intervals()
+        order = np.argsort(begins, kind="stable")
+        return tensor.at((tensor.numElements(),), listed(*join(begins[order], lengths[order])))
+    return tensor.at((tensor.numElements(),), upward)
 
 
 def arranged(tensor: Tensor, values: Array) -> Array:
@@ -35,7 +40,8 @@ def restored(tensor: Tensor, values: Array) -> Array:
 
 def _blocks(tensor: Tensor) -> tuple[int, IntArray]:
     """Give the size of blocks that stay whole, and the block at each place of the memory."""
-    size = int(np.gcd.reduce(tensor.lengths))
-    order = np.argsort(tensor.begins, kind="stable")
-    first, count = offsets_of(tensor.lengths)[:-1] // size, tensor.lengths // size
+    begins, lengths = tensor.intervals()
+    size = int(np.gcd.reduce(lengths))
+    order = np.argsort(begins, kind="stable")
+    first, count = offsets_of(lengths)[:-1] // size, lengths // size
     return size, spread(first[order], count[order])

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import as_int64, join
+from simulator.graph.intervals import join
 from simulator.graph.program import Sequence as Steps
 from simulator.graph.regions import parts_of
+from simulator.graph.strides import stepped
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT
 from simulator.poplibs import popops
@@ -46,8 +47,8 @@ class Stash:
         """Add the stash of a variable; give the variable that it is taken out to."""
         graph, variable = self.graph, self.graph.variables[number]
         name, count = f"{variable.name}/Stash", variable.elements // variable.replicas
-        begin = as_int64(variable.offset // variable.dtype.size)
-        whole = Tensor(graph, variable.dtype, (count,), begin, as_int64(count)).expand([0])
+        places = stepped(variable.offset // variable.dtype.size, [(count, 1)])
+        whole = Tensor(graph, variable.dtype, (count,), places).expand([0])
         if not self.counters:
             self.counters = [_counter(graph, f"{self.name}/{what}") for what in ("put", "take")]
         stash = popops.createSliceableTensorFromSlice(graph, whole, [0], [self.depth], name)
@@ -84,7 +85,7 @@ def moved(tensor: Tensor, instead: dict[int, int]) -> Tensor:
     first = np.zeros(len(variables), dtype=np.int64)
     first[numbers] = [variables[n].offset // tensor.dtype.size for n in numbers.tolist()]
     begins = (first + shift)[parts.variable] + parts.first
-    return Tensor(tensor.graph, tensor.dtype, tensor.shape, *join(begins, parts.high - parts.low))
+    return Tensor(tensor.graph, tensor.dtype, tensor.shape, join(begins, parts.high - parts.low))
 
 
 def each_tensor(value: Any, change: Callable[[Tensor], Tensor]) -> Any:

@@ -13,7 +13,9 @@ from view_chains import REORDERS, REPEATS, chain
 
 from simulator.graph.errors import GraphConnectionError, PoplarError
 from simulator.graph.graph import Graph
+from simulator.graph.intervals import from_elements
 from simulator.graph.program import Copy
+from simulator.graph.strides import Strides
 from simulator.graph.target import TARGETS
 from simulator.graph.tensor import Tensor, broadcast_to, concat
 from simulator.graph.types import FLOAT, HALF, INT, SHORT
@@ -44,12 +46,33 @@ def test_any_chain_of_views_equals_the_same_chain_on_numpy(
     assert tensor.shape == array.shape
     np.testing.assert_array_equal(tensor.elements(), array)
     numbers = array.reshape(-1)
+    for one, other in zip(tensor.intervals(), from_elements(numbers), strict=True):
+        np.testing.assert_array_equal(one, other)
     assert tensor.containsAliases() == (len(np.unique(numbers)) < len(numbers))
     assert tensor.numElements() == array.size
     parts = [list(range(*region.interval)) for region in tensor.getVarRegions()]
     assert [number for part in parts for number in part] == numbers.tolist()
     for begin, end in tensor.getContiguousRegions():
         assert (np.diff(numbers[begin:end]) == 1).all()
+
+
+def test_a_view_of_many_elements_in_loops_lists_none_of_them() -> None:
+    table = fresh(30_522, 768)
+    columns = table.transpose().reshape([12, 64, 30_522]).dimShuffle([1, 0, 2])[1:3, :, :30_000]
+    assert columns.places == Strides(1, ((2, 1), (12, 64), (30_000, 768)))
+    crossed = table[:3, :5].transpose().reshape([3, 5])[:, 1:]  # loops of 5 and 3 do not fit
+    assert crossed.elements().tolist()[1] == [2, 768 + 2, 2 * 768 + 2, 3]
+
+
+def test_a_clone_of_a_transposed_view_has_its_order_in_memory_and_its_tiles() -> None:
+    whole = fresh(4, 6)
+    for tile in range(4):
+        whole.graph.setTileMapping(whole[tile], tile)
+    copy = whole.graph.clone(whole.transpose()[1:4])
+    places = copy.elements() - copy.elements().min()
+    assert places.tolist() == [[0, 3, 6, 9], [1, 4, 7, 10], [2, 5, 8, 11]]
+    parts = whole.graph.getTileMapping(copy)
+    assert parts[:4] == [[(t, t + 1), (4 + t, 5 + t), (8 + t, 9 + t)] for t in range(4)]
 
 
 @settings(max_examples=60, deadline=None)

@@ -54,7 +54,7 @@ class Partials:
         """View a tensor of the parts of the result as [g][co][n][*field]; in the parts' order."""
         begins, lengths = blocks_in_order(self.rows, tensor.begins[0] + places)
         sizes = self.layout.sizes(self.shape)
-        in_memory = Tensor(tensor.graph, tensor.dtype, sizes, begins, lengths)
+        in_memory = Tensor(tensor.graph, tensor.dtype, sizes, (begins, lengths))
         split = in_memory.dimShuffle(self.layout.permutation())
         return split.reshape(self.shape)
 

@@ -77,7 +77,7 @@ def _zeros(
     graph.setTileMapping(zero, 0)
     some = sizes[sizes > 0]
     begins = np.full(len(some), zero.begins[0])
-    everywhere = Tensor(graph, zero.dtype, tensor.shape, begins, some)
+    everywhere = Tensor(graph, zero.dtype, tensor.shape, (begins, some))
     prog.add(Copy(everywhere, tensor, name=f"{name}/Pad"))
     low, high = bounds[:-1][order], bounds[1:][order]
     return {"padding": cut_field("padding", "input", tensor, low, high)}

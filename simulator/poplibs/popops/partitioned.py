@@ -14,6 +14,7 @@ import numpy as np
 from simulator.codelets.costs import ceil_div
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import join
+from simulator.graph.strides import Strides, stepped
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray, Type, element_count
 
@@ -78,20 +79,36 @@ class Partition:
             return join(begins, lengths)
         return begins, lengths
 
-    def at(self, first: int) -> tuple[IntArray, IntArray]:
-        """Give the intervals of a tensor whose memory begins at an element."""
+    def at(self, first: int) -> Strides | tuple[IntArray, IntArray]:
+        """Give the places of a tensor whose memory begins at an element."""
+        if all(size % step == 0 for size, step in zip(self.shape, self.steps, strict=True)):
+            return stepped(first, self._loops())
         begins, lengths = self._intervals()
         return begins + first, lengths
+
+    def _loops(self) -> list[tuple[int, int]]:
+        """Give the loops over the elements of parts that are all alike: by dimension, two each."""
+        counts = (*self.parts, *self.steps)  # in the order of memory, the outermost first
+        steps = [prod(counts[place + 1 :]) for place in range(len(counts))]
+        pairs = list(zip(counts, steps, strict=True))
+        rank = len(self.shape)
+        return [pair for axis in range(rank) for pair in (pairs[axis], pairs[rank + axis])]
 
     def first_element(self, tensor: Tensor) -> int | None:
         """Give the first element of a tensor that lies in memory part after part, else None."""
         if tensor.shape != self.shape or not tensor.numElements():
             return None
+        if isinstance(tensor.places, Strides):
+            first = tensor.places.first
+            places = self.at(first)
+            if isinstance(places, Strides):
+                return first if places == tensor.places else None
         begins, lengths = self._intervals()
-        if len(begins) != len(tensor.begins) or not np.array_equal(lengths, tensor.lengths):
+        held, counts = tensor.intervals()
+        if len(begins) != len(held) or not np.array_equal(lengths, counts):
             return None
-        first = int(tensor.begins[0])
-        return first if np.array_equal(tensor.begins - first, begins) else None
+        first = int(held[0])
+        return first if np.array_equal(held - first, begins) else None
 
 
 def _along(values: IntArray, axis: int, rank: int) -> IntArray:
@@ -107,4 +124,4 @@ def add_partitioned(
     if not memory.numElements():
         return memory.reshape(partition.shape), memory
     intervals = partition.at(int(memory.begins[0]))
-    return Tensor(graph, dtype, partition.shape, *intervals), memory
+    return Tensor(graph, dtype, partition.shape, intervals), memory

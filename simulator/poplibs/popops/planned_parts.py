@@ -11,8 +11,9 @@ import numpy as np
 
 from simulator.graph import program
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import as_int64, offsets_of
+from simulator.graph.intervals import offsets_of
 from simulator.graph.mapping import Mapping
+from simulator.graph.strides import stepped
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 from simulator.poplibs.popops.block_fields import Pieces, cut_blocks
@@ -76,7 +77,7 @@ def in_plan(graph: Graph, t: Tensor, prog: program.Sequence, plan: SlicePlan, na
     first = partition.first_element(t)
     if first is not None:  # as it was made for a plan: compared part by part, not row by row
         size = t.numElements()
-        whole = Tensor(t.graph, t.dtype, (size,), as_int64(first), as_int64(size))
+        whole = Tensor(t.graph, t.dtype, (size,), stepped(first, [(size, 1)]))
         planned, found = joined_ranges(low, high, tile), joined_ranges(*graph.tile_ranges(whole))
     else:
         wanted = Mapping(low, high, tile, np.zeros_like(tile))

@@ -93,8 +93,10 @@ def _places(graph: Graph, values: Tensor) -> tuple[IntArray, IntArray, IntArray]
         graph,
         values.dtype,
         (sum(variable.bytes // size for variable in held),),
-        as_int64([variable.offset // size for variable in held]),
-        as_int64([variable.bytes // size for variable in held]),
+        (
+            as_int64([variable.offset // size for variable in held]),
+            as_int64([variable.bytes // size for variable in held]),
+        ),
     )
     low, high, tile = graph.tile_ranges(whole)
     offsets = offsets_of(whole.lengths)

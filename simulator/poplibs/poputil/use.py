@@ -9,8 +9,9 @@ import numpy as np
 from simulator.codelets.costs import ceil_div
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import as_int64, offsets_of, present, spread
+from simulator.graph.intervals import offsets_of, present, spread
 from simulator.graph.regions import parts_of
+from simulator.graph.strides import stepped
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray, Type
 from simulator.logging import library_call
@@ -150,9 +151,11 @@ class TensorUseTracker:
             places = np.arange(uses.elements, dtype=np.int64)
             if not extendPartialUsage:
                 places = np.unique(element)
-            begin = as_int64(variable.offset // variable.dtype.size)
             whole = Tensor(
-                graph, variable.dtype, (variable.elements,), begin, as_int64(variable.elements)
+                graph,
+                variable.dtype,
+                (variable.elements,),
+                stepped(variable.offset // variable.dtype.size, [(variable.elements, 1)]),
             )
             graph.map_ranges(whole, places, places + 1, tiles[places])
 
