@@ -22,6 +22,7 @@ from cli.output import (
     write_rows,
     write_rows_object,
 )
+from cli.run_facts import run_facts, run_object
 from cli.source import open_report, open_trace, source, told
 from cli.trace import write_trace_info
 from pva import units
@@ -37,6 +38,8 @@ Examples:
   tilescope info run.pvti             a host trace
 """
 _LABEL_WIDTH = 12
+EXECUTION = "execution"
+VERDICT = ("memory", "run", "items", "steady", "latency", "set-up", EXECUTION)
 _NAMED = 3  # of the tables that a part lacks
 
 # What the tables and arrays of an engine option are called together.
@@ -97,6 +100,7 @@ def _object(report: Report) -> dict[str, Any]:
         "kind": _kind(report),
         "files": [{"name": name, "bytes": size} for name, size in _files(report)],
         "facts": dict(_facts(report)),
+        "run": run_object(report),
         "recorded": recorded,
         "missing": missing,
     }
@@ -185,6 +189,8 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
     yield "files", ", ".join(f"{name} {units.size(size)}" for name, size in _files(report))
     for label, needs, words in _FACTS:
         absent = [name for name in needs if not report.dataset.has(name)]
+        if label == EXECUTION:
+            yield from run_facts(report)
         yield label, _absent(report, absent) if absent else words(report)
     yield "recorded", _recorded(report)
     yield "missing", _missing(report)
@@ -192,8 +198,7 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
 
 def verdict(report: Report) -> Iterator[tuple[str, str]]:
     """Tell whether the program fits and how long it took, as far as the report holds it."""
-    chosen = ("memory", "execution")
-    return ((label, text) for label, text in _facts(report) if label in chosen)
+    return ((label, text) for label, text in _facts(report) if label in VERDICT)
 
 
 def _absent(report: Report, absent: list[str]) -> str:
@@ -268,36 +273,22 @@ def _runs_alone(report: Report) -> str:
     return f"{took:,} cycles in {runs}" if took else runs
 
 
-def _other_runs(report: Report) -> str:
-    """Say what ran with profiling disabled, and counts nowhere."""
-    from pva.analysis.execution import other_runs
-
-    if not report.dataset.length("other_runs"):
-        return ""
-    frame = other_runs(report)
-    rows = zip(frame["name"], frame["cycles"], strict=True)
-    words = [f"{name} ({cycles:,} cycles)" if cycles >= 0 else str(name) for name, cycles in rows]
-    return f"; not counted, with profiling disabled: {', '.join(words)}"
-
-
 def _execution(report: Report) -> str:
     from pva.analysis.execution import execution_overview
 
     if not (report.dataset.has("tile_cycles") and report.dataset.has("steps")):
         return (
             f"{_runs_alone(report)}; no steps in this report; {report.dataset.why_absent('steps')}"
-            f"{_other_runs(report)}"
         )
     overview = execution_overview(report)
     if not overview.runs:
-        return f"no run has ended{_other_runs(report)}"
+        return "no run has ended"
     runs, steps = counted(overview.runs, "run"), counted(overview.steps, "step")
     shares = [f"{units.share(share)} {what}" for what, share in overview.time_shares.items()]
     return (
         f"{overview.cycles:,} cycles ({units.duration(overview.seconds)}): {', '.join(shares)};"
         f" on average {units.share(overview.compute_share)} of the tiles compute;"
         f" {runs}, {overview.recorded_runs:,} recorded step by step ({steps})"
-        f"{_other_runs(report)}"
     )
 
 
@@ -307,5 +298,5 @@ _FACTS: tuple[tuple[str, tuple[str, ...], Callable[..., str]], ...] = (
     ("graph", ("graph",), _graph),
     ("memory", ("target", "memory_by_tile", "memory_by_category"), _memory),
     ("liveness", ("always_live_bytes", "liveness_steps", "variables", "programs"), _liveness),
-    ("execution", ("target", "execution", "runs"), _execution),
+    (EXECUTION, ("target", "execution", "runs"), _execution),
 )

@@ -23,6 +23,7 @@ Examples:
   tilescope simulate mine.py --epochs 3 --target bow --ipus 2 --out run/
   tilescope simulate mine.py --option autoReport.executionProfileProgramRunCount=5
   tilescope simulate alexnet.onnx --ipus 2 --batch 4 --no-values --out alexnet/
+  tilescope simulate alexnet.onnx --ipus 4 --repeat 16 --no-values --out pipeline/
 """
 
 SUFFIX = ".py"
@@ -127,7 +128,7 @@ def simulate() -> None:
                        [--shape INPUT=1x3x8]... [--input INPUT=VALUE|FILE.npy]...
                        [--values FILE.npz] [--save-outputs FILE.npz]
                        [--train [--optimizer sgd|momentum|adam] [--recompute]]
-                       [--no-values] [--list-unsupported]
+                       [--repeat N] [--no-values] [--list-unsupported] [--json]
                        [--option KEY=VALUE]... [--out DIR]
 
     The file runs as the main program, unchanged, with ARGS as its arguments; put -- before ARGS
@@ -138,8 +139,11 @@ def simulate() -> None:
     code is the program's; 2 when it makes no Engine. DIR is new, empty or holds an earlier report:
     what tilescope wrote there is replaced; anything else in its way is refused and kept.
 
-    An ONNX model runs once on random inputs (by tilescope[popart]); several IPUs share its nodes.
-    One that does not fit ends with 1, and its report is kept.
+    An ONNX model runs on random inputs (by tilescope[popart]); several IPUs share its nodes. One
+    that does not fit ends with 1, and its report is kept. With --repeat it takes N batches one
+    after another, and several IPUs are the stages of a pipeline: the figures "steady" are those of
+    a full one, without its filling and draining, so that N must be above the number of IPUs (in
+    training, above twice as many less one). Items are the first size that all inputs share.
     --batch is the first size of its inputs, --shape one input's. --input gives the value of an
     input that is known when the model is compiled, as branches and shapes need it; --values feeds
     arrays in place of random numbers, and --save-outputs keeps what comes out. --train adds a loss

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from cli.faults import Command
-from cli.output import printable
+from cli.output import OBJECT, counted, object_option, printable, write_object
 from cli.progress import Progress, steps_shown
 from cli.recording import recorded
+from cli.run_facts import run_object
 from pva.errors import OverwriteError, PvaError
 
 SUFFIX = ".onnx"
-HELP = "Run an ONNX model once on random inputs, and write its report."
+HELP = "Run an ONNX model on random inputs, and write its report."
 PARTS = 10  # lines of progress where there is no terminal
 
 UNSUPPORTED = 1  # exit code of --list-unsupported when there are some
@@ -31,7 +32,7 @@ def model_command(
     def run_model(out: Path | None, option: tuple[str, ...], list_unsupported: bool,
                   shape: tuple[str, ...], no_values: bool, optimizer: str | None,
                   input: tuple[str, ...], values: Path | None, save_outputs: Path | None,
-                  **given: Any) -> int:  # fmt: skip
+                  form: str | None, **given: Any) -> int:  # fmt: skip
         if no_values and (values or save_outputs):
             raise click.UsageError("--values and --save-outputs are of values: drop --no-values")
         if (optimizer or given["recompute"]) and not given["train"]:
@@ -63,11 +64,9 @@ def model_command(
         with recorded(directory):
             outcome = simulate.simulate_model(path, directory, request, shown)
         if outcome.loss:
-            click.echo(printable(f"trained one batch: {outcome.loss}"), err=True)
-        for name, array in outcome.outputs.items():
-            sizes = " x ".join(map(str, array.shape)) or "1"
-            low, high = float(array.min()), float(array.max())
-            click.echo(printable(f"{name}: {sizes} of {array.dtype}, {low:.6g} to {high:.6g}"))
+            batches = counted(request.repeat, "batch", "batches")
+            click.echo(printable(f"trained {batches}: {outcome.loss}"), err=True)
+        _say_outputs(outcome.outputs, path, directory, form)
         if save_outputs:
             _save(save_outputs, outcome.outputs)
         say_where(directory)
@@ -100,10 +99,18 @@ def _with_options(command: click.Command) -> click.Command:
             metavar="FILE.npz",
             help="File for the values of the outputs.",
         ),
-        click.option("--train", is_flag=True, help="Train one batch, too."),
+        click.option("--train", is_flag=True, help="Train, too."),
         click.option("--optimizer", help="sgd, momentum or adam; sgd if not given."),
         click.option("--recompute", is_flag=True, help="Compute again what the way back reads."),
+        click.option(
+            "--repeat",
+            type=click.IntRange(min=1),
+            default=1,
+            metavar="N",
+            help="Batches, one after another; several IPUs are then the stages of a pipeline.",
+        ),
         click.option("--no-values", is_flag=True, help="Find memory and cycles alone."),
+        object_option,
         click.option("--list-unsupported", is_flag=True, help="Name what cannot be run."),
         click.option("--option", multiple=True, metavar="KEY=VALUE", help="Engine option."),
         click.option("--out", type=click.Path(path_type=Path), help="Directory of the report."),
@@ -123,6 +130,25 @@ def _shapes(given: tuple[str, ...]) -> dict[str, list[int]]:
             raise click.UsageError(f"--shape {text}: write INPUT=1x3x224x224")
         shapes[name] = [int(part) for part in parts]
     return shapes
+
+
+def _say_outputs(outputs: Mapping[str, Any], path: Path, out: Path, form: str | None) -> None:
+    """Write type, shape and extremes of what came out, or with the run's figures as an object."""
+    found: list[dict[str, Any]] = [
+        {"name": name, "shape": list(array.shape), "type": str(array.dtype),
+         "least": float(array.min()), "most": float(array.max())}
+        for name, array in outputs.items()
+    ]  # fmt: skip
+    if form == OBJECT:
+        from pva.report import openReport
+
+        figures = run_object(openReport(out))
+        write_object("simulate", str(path), report=str(out), run=figures, outputs=found)
+        return
+    for each in found:
+        sizes = " x ".join(map(str, each["shape"])) or "1"
+        extremes = f"{each['least']:.6g} to {each['most']:.6g}"
+        click.echo(printable(f"{each['name']}: {sizes} of {each['type']}, {extremes}"))
 
 
 def _fits(directory: Path) -> bool:

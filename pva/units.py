@@ -99,6 +99,11 @@ def share(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
+def rate(per_second: float) -> str:
+    """Write how many items pass in a second, below 100 with three digits."""
+    return f"{per_second:,.0f} items/s" if per_second >= 100 else f"{per_second:.3g} items/s"
+
+
 def frequency(hertz: float) -> str:
     """Write a clock frequency in MHz with one decimal."""
     return f"{hertz / 1e6:,.1f} MHz"

@@ -38,6 +38,7 @@ from simulator.runtime.storage import Storage
 from simulator.runtime.time_stamps import TimerTimePoint
 from simulator.runtime.without_values import OPTION as VALUES_OPTION
 from simulator.runtime.without_values import NoValues
+from simulator.runtime.work import NOTHING_KNOWN, Work
 from simulator.watch import Event, tell
 
 if TYPE_CHECKING:
@@ -180,8 +181,11 @@ class Engine:
         if given != wanted:
             raise PoplarError(f"Engine: the graph is for {wanted}, the device is {given}")
 
-    def run(self, prog: int = 0, debugName: str = "") -> None:
-        """Run a program by its number; the first runs are recorded step by step."""
+    def run(self, prog: int = 0, debugName: str = "", *, work: Work = NOTHING_KNOWN) -> None:
+        """Run a program by its number; the first runs are recorded step by step.
+
+        `work` tells how many items it takes in, for the report.
+        """
         if self._runner is None or self._device is None:
             raise PoplarError("Engine: load a device before running")
         if not self._device.isAttached():
@@ -201,7 +205,7 @@ class Engine:
         kind = "run" if self._profiling else "other_run"
         place = {kind: self._ended[kind], "name": name, "report": self._directory.absolute().name}
         with _attempted("Engine::run", place):
-            done = self._runner.run(prog, name, record=record, other=not self._profiling)
+            done = self._runner.run(prog, name, work, record=record, other=not self._profiling)
         self._ended[kind] += 1
         self._recorded += record
         if self._logged:

@@ -82,6 +82,7 @@ from simulator.runtime.host_halves import (
     copyFloatToDeviceHalf,
 )
 from simulator.runtime.time_stamps import TimerTimePoint
+from simulator.runtime.work import Work
 
 if TYPE_CHECKING:
     from simulator.engine_report import printExecutionSummary as printExecutionSummary
@@ -198,6 +199,7 @@ __all__ = [
     "Vector",
     "VectorList",
     "Vertex",
+    "Work",
     "append",
     "application_runtime_error",
     "compileGraph",

@@ -499,6 +499,7 @@ def _run(run: int, first: int, end: int, begin: int, stop: int) -> dict[str, Any
         "name": "main", "program": 0, "first_step": first, "end_step": end, "cycles_from": begin,
         "cycles": stop - begin, "start_microseconds": start, "end_microseconds": start + 500,
         "trace_begin": 1_000_000 * (run + 1), "trace_end": 1_000_000 * (run + 1) + 500_000,
+        "items": 4, "batches": 1, "stages": 1,
     }  # fmt: skip
 
 

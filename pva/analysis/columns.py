@@ -282,8 +282,13 @@ _TEXTS: dict[str, str] = {
     ),
     "runs": (
         "run name program first_step end_step cycles_from:cycles cycles:cycles "
-        "start_microseconds:µs end_microseconds:µs trace_begin:ns trace_end:ns steps recorded "
-        "device_microseconds:µs"
+        "start_microseconds:µs end_microseconds:µs trace_begin:ns trace_end:ns items batches "
+        "stages steps recorded device_microseconds:µs"
+    ),
+    "main_run": (
+        "runs cycles:cycles seconds:s items items_per_second:items/s batches stages "
+        "steady_cycles:cycles steady_seconds:s steady_items_per_second:items/s "
+        "latency_cycles:cycles latency_seconds:s setup_runs setup_cycles:cycles setup_seconds:s"
     ),
     "other_runs": "name runs cycles:cycles device_microseconds:µs",
     "time_between_runs": (

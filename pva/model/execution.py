@@ -273,6 +273,21 @@ class Run(OtherRun):
         first, end = (int(self._value("runs", name)) for name in ("first_step", "end_step"))
         return steps(self._data)[first:end]
 
+    @property
+    def items(self) -> int:
+        """Items that it took in, such as images, on all replicas; -1 where it is not known."""
+        return int(self._value("runs", "items"))
+
+    @property
+    def batches(self) -> int:
+        """Batches that one replica took in one after another; -1 where it is not known."""
+        return int(self._value("runs", "batches"))
+
+    @property
+    def stages(self) -> int:
+        """Batches in its pipeline at once when it is full, 1 without one; -1: not known."""
+        return int(self._value("runs", "stages"))
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TotalCycles(Shown):

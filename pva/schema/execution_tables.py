@@ -51,6 +51,9 @@ EXECUTION_TABLES: tuple[Table, ...] = (
         whole("first_step", "", "row of steps of its first step", within=Range(0, rows="steps", end=True)),
         whole("end_step", "", "row after its last step; equal to first_step when the run was not recorded in full", within=Range(0, rows="steps", end=True)),
         *_RUN,
+        whole("items", "", "items that all replicas took in, such as images; PopART's sessions and Engine.run(work=...) tell them", optional=True),
+        whole("batches", "", "batches that one replica took in one after another", optional=True),
+        whole("stages", "", "batches in its pipeline at once when it is full; 1 without one", optional=True),
     ), "calls of Engine.run: those of the model", EXECUTION_OPTION),
     Table("other_runs", "execution", "otherRuns", "records", (
         text("name", "name of the run"),

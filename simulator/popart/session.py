@@ -39,6 +39,7 @@ from simulator.popart.report_folders import Folder
 from simulator.popart.session_options import SessionOptions
 from simulator.popart.session_reports import Reports
 from simulator.popart.session_weights import Weights, flat
+from simulator.popart.session_work import work_of
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo, to_device, to_host
 from simulator.popart.tile_map import write_tile_map
 from simulator.runtime.without_values import OPTION as VALUES_OPTION
@@ -114,6 +115,7 @@ class InferenceSession(Weights, Reports):
         self._engine: Engine | None = None
         self._programs = Programs()
         self._uploaded = self._ran = False
+        self._in_flight = 1  # batches in a full pipeline
         self._around = Program(name="begin"), Program(name="end")  # of accumulated micro-batches
         self._kept: dict[str, Tensor] = {}  # what an optimiser keeps between batches
         self._check_copies()
@@ -153,6 +155,8 @@ class InferenceSession(Weights, Reports):
         lowering.pools = {"maxPoolGradient": self._options.maxPoolGradient}
         lowering.placed = {} if self._device.isCpu else self._placed(lowering)
         lowering = self._pipeline(lowering) or lowering
+        if isinstance(lowering, Pipeline) and not self._accumulates:
+            self._in_flight = len(lowering.stages)
         body = Program(name="batch")
         compute = Program()
         made = self._programs = Programs(depth=self._options.defaultPrefetchBufferingDepth)
@@ -288,9 +292,11 @@ class InferenceSession(Weights, Reports):
             self._run_called(stepio, debugName)
             return
         outputs = self._connect(engine, stepio) if self._values else {}
-        log("session", "DEBUG", f"run of {self._flow.batchesPerStep()} batches")
+        batches = self._flow.batchesPerStep()
+        log("session", "DEBUG", f"run of {batches} batches")
         engine.enableExecutionProfiling()
-        engine.run(self._programs.number(parts.RUN), debugName or parts.RUN)
+        work = work_of(self._ir, self._micro_batches, batches, self._in_flight)
+        engine.run(self._programs.number(parts.RUN), debugName or parts.RUN, work=work)
         self._ran = True
         for name, values in outputs.items():
             out = stepio.outputs[name]

@@ -45,6 +45,7 @@ OPTIMIZERS: dict[str, Callable[[], Optimizer]] = {
 class Request:
     """What is asked for: the machine, the batch (None for the model's own), and what is run.
 
+    Several IPUs share the nodes; with `repeat` batches to run, they are stages of a pipeline.
     `optimizer` and `recompute` count when it trains. `constants` are inputs that are known when the
     model is compiled, `data` those that are fed in place of random ones.
     """
@@ -60,6 +61,7 @@ class Request:
     options: Mapping[str, object] | None = None
     constants: Mapping[str, Array] = field(default_factory=dict)
     data: Mapping[str, Array] = field(default_factory=dict)
+    repeat: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Outcome:
 def simulate_model(
     path: Path, out: Path, request: Request, progress: Progress = lambda done, total, what: None
 ) -> Outcome:
-    """Compile a model, run one batch of random inputs, and leave a report in `out`.
+    """Compile a model, run its batches of random inputs, and leave a report in `out`.
 
     Raises popart_exception for a model that cannot be run.
     """
@@ -84,7 +86,10 @@ def simulate_model(
     )
     report = {"autoReport.all": True, "autoReport.directory": str(out.resolve())}
     engine = {**report, **(request.options or {}), VALUES_OPTION: request.values}
-    options = SessionOptions(engineOptions=engine, autoVirtualGraph=request.ipus > 1)
+    several, batches = request.ipus > 1, request.repeat
+    options = SessionOptions(
+        engineOptions=engine, autoVirtualGraph=several, enablePipelining=several and batches > 1
+    )
     ir, wrong = import_model(model, what, folder, shapes, values=request.values)
     if wrong:
         raise popart_exception(f"{wrong[0]}; --list-unsupported names all {len(wrong)}")
@@ -105,19 +110,20 @@ def simulate_model(
     give_back(out)
     if request.train:
         losses = [loss_of(ir, shapes)]
-        flow = DataFlow(1, [*outputs, LOSS])
+        flow = DataFlow(batches, [*outputs, LOSS])
         if request.recompute:
             options.autoRecomputation = RecomputationType.Standard
         optimizer = OPTIMIZERS[request.optimizer]()
         given |= {"losses": losses, "optimizer": optimizer, "deviceInfo": device}
         session = TrainingSession(source, flow, **given)
     else:
-        session = InferenceSession(source, DataFlow(1, outputs), device, **given)
+        session = InferenceSession(source, DataFlow(batches, outputs), device, **given)
     session.prepareDevice()
     session.weightsFromHost()
     anchors = session.initAnchorArrays()
-    inputs = random_inputs(session, losses, looked_up(ir)) if request.values else {}
-    session.run(PyStepIO(inputs | fed, anchors))
+    inputs = random_inputs(session, losses, looked_up(ir), batches) if request.values else {}
+    again = {name: np.broadcast_to(array, (batches, *array.shape)) for name, array in fed.items()}
+    session.run(PyStepIO(inputs | again, anchors))
     kinds = ", ".join(f"{type(loss).__name__} of {loss.inputs[0]!r}" for loss in losses)
     return Outcome(anchors if request.values else {}, kinds)
 
@@ -183,7 +189,7 @@ def loss_of(ir: Ir, shapes: InputShapeInfo) -> Loss:
 
 
 def random_inputs(
-    session: InferenceSession, losses: Sequence[Loss], rows: Mapping[str, int]
+    session: InferenceSession, losses: Sequence[Loss], rows: Mapping[str, int], batches: int = 1
 ) -> dict[str, Array]:
     """Make inputs: normal numbers for floats, labels of any class, indices of any row; else 0."""
     random = np.random.default_rng(SEED)
@@ -195,11 +201,12 @@ def random_inputs(
     made: dict[str, Array] = {}
     for name in session.inputs:
         info = session.getInfo(name)
+        shape = (batches, *info.dims)
         if limits.get(name):
             most = min(limits[name], np.iinfo(info.host).max)
-            made[name] = random.integers(0, most, info.dims).astype(info.host)
+            made[name] = random.integers(0, most, shape).astype(info.host)
         elif info.host.kind == "f":
-            made[name] = random.normal(size=info.dims).astype(info.host)
+            made[name] = random.normal(size=shape).astype(info.host)
         else:
-            made[name] = np.zeros(info.dims, dtype=info.host)
+            made[name] = np.zeros(shape, dtype=info.host)
     return made

@@ -6,7 +6,7 @@ columns from there. Syncs alone differ from one execution to the next.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -162,7 +162,8 @@ class ExecutionProfile:
         if self._traced:
             arrays |= self._measured.run(record.ran)
         steps = {"first_step": [first], "end_step": [self._steps]}
-        tables["runs"] = self._run_row(record) | steps
+        work = {name: [value] for name, value in asdict(record.work).items()}
+        tables["runs"] = self._run_row(record) | steps | work
         if self._blocks and record.blocks is not None:
             tables["blocks"] = self._block_rows(record, record.blocks)
         self._runs += 1

@@ -18,6 +18,7 @@ from simulator.runtime.blocks import BlockRecorder, BlockRows
 from simulator.runtime.execute import ValueRunner
 from simulator.runtime.flow import Clocks, Flow, Watch, meet
 from simulator.runtime.timeline import Delays, Phase, Replay, replay, watch
+from simulator.runtime.work import NOTHING_KNOWN, Work
 
 NO_TRACE = -1
 
@@ -35,6 +36,7 @@ class RunRecord:
     trace_begin, trace_end on the clock of the host trace, -1 without one
     blocks                 what lightweight profiling recorded, None when it is off
     other                  whether profiling was disabled: it counts among the other runs
+    work                   what it took in
     """
 
     name: str
@@ -50,6 +52,7 @@ class RunRecord:
     trace_end: int
     blocks: BlockRows | None = None
     other: bool = False
+    work: Work = NOTHING_KNOWN
 
 
 class Runner:
@@ -83,7 +86,10 @@ class Runner:
         """Take the values of another load; the clocks go on, as the report does."""
         self._values = values
 
-    def run(self, index: int, name: str, *, record: bool, other: bool = False) -> RunRecord:
+    def run(
+        self, index: int, name: str, work: Work = NOTHING_KNOWN, *, record: bool,
+        other: bool = False,
+    ) -> RunRecord:  # fmt: skip
         """Run a user's program; `record` keeps every step, otherwise only the cycles."""
         start, trace_begin = _wall_clock(), _trace_clock()
         with pvti.Tracepoint(pvti.tracePoplar, "run/values"):
@@ -96,7 +102,7 @@ class Runner:
         kept = steps if record else steps[:0]
         ran, host, trace = np.unique(steps), (start, end), (trace_begin, trace_end)
         clocks = before, cycles, *host, *trace
-        return RunRecord(name, index, kept, ran, replayed, *clocks, blocks, other)
+        return RunRecord(name, index, kept, ran, replayed, *clocks, blocks, other, work)
 
     def _run_values(self, row: int) -> IntArray:
         """Run a program in every replica; give the steps of the profiled one."""

@@ -267,7 +267,7 @@ def test_figures_are_shown_one_a_row_with_their_units() -> None:
             and inspect.signature(analysis).return_annotation != "pd.DataFrame"
         ):
             shown[name] = analysis(report, **options.get(name, {}))._repr_html_()
-    assert len(shown) == 9
+    assert len(shown) == 10
     assert (
         "<tr><td>cycles</td><td>2,937,649</td><td>cycles</td></tr>" in shown["execution_overview"]
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from click.testing import CliRunner, Result
 from models import model, node
 
 from cli.main import tilescope
+from pva.analysis import main_run
 from pva.report import openReport
 
 WEIGHTS = np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32)
@@ -60,7 +63,7 @@ def test_batch_and_ipus_are_those_asked_for(tmp_path: Path) -> None:
 def test_training_names_its_loss(tmp_path: Path) -> None:
     done = simulated(small(tmp_path), tmp_path / "out", "--train")
     assert done.exit_code == 0, done.output
-    assert "trained one batch: NllLoss of 'p'" in done.stderr and "\nloss: 1 of" in done.stdout
+    assert "trained 1 batch: NllLoss of 'p'" in done.stderr and "\nloss: 1 of" in done.stdout
     execution = openReport(tmp_path / "out").execution
     others = [run.name for run in execution.otherRuns]
     assert others == ["optimizerFromHost", "weightsFromHost"]
@@ -250,3 +253,49 @@ def test_a_model_that_does_not_fit_ends_with_1_and_keeps_its_report(tmp_path: Pa
     assert f"{(tiles > limit).sum()} tiles out of memory" in done.stderr
     assert f"{over:.1f} kB too much" in done.stderr
     assert simulated(small(tmp_path), tmp_path / "fits").exit_code == 0
+
+
+def test_repeated_batches_fill_a_pipeline_and_every_face_says_so(tmp_path: Path) -> None:
+    nodes = [node("MatMul", f"x{i} w", f"x{i + 1}") for i in range(3)]
+    proto = model(nodes, {"x0": [2, 4]}, ["x3"], {"w": np.eye(4, dtype=np.float32)})
+    done = simulated(saved(tmp_path, proto), tmp_path / "out", "--ipus", "3", "--repeat", "6",
+                     "--json")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert [each["shape"] for each in found["outputs"]] == [[6, 2, 4]]
+    run = found["run"]
+    assert (run["items"], run["batches"], run["stages"]) == (12, 6, 3)
+    assert found["run"] == dataclasses.asdict(main_run(openReport(tmp_path / "out")))
+    info = CliRunner().invoke(tilescope, ["info", "--json", str(tmp_path / "out")]).stdout
+    assert json.loads(info)["run"] == run
+    steady = f"steady: {run['steady_items_per_second']:,.0f} items/s, "
+    assert steady in done.stderr and "all 3 stages full" in done.stderr
+    assert f"for 12 items: {run['items_per_second']:,.0f} items/s" in done.stderr
+    lines = done.stderr.splitlines()
+    for label in ("run: ", "steady: ", "latency: ", "set-up: "):
+        (line,) = (line for line in lines if line.startswith(label))
+        assert len(line) <= 80
+
+
+def test_batches_too_few_for_the_stages_are_told_how_many_are_needed(tmp_path: Path) -> None:
+    done = simulated(small(tmp_path), tmp_path / "out", "--ipus", "2", "--repeat", "2")
+    assert "steady: – items/s: 2 batches are too few for 2 stages; --repeat 3" in done.stderr
+    assert "steady" not in simulated(small(tmp_path), tmp_path / "one").stderr
+
+
+@pytest.mark.parametrize("wrong", ["0", "-2", "1.5", "many"])
+def test_a_number_of_batches_that_cannot_be_is_one_line(wrong: str, tmp_path: Path) -> None:
+    done = simulated(small(tmp_path), tmp_path / "out", "--repeat", wrong)
+    assert done.exit_code == 2 and done.stderr.count("\n") == 1
+    assert f"Invalid value for '--repeat': {wrong} is" in done.stderr.replace(f"'{wrong}'", wrong)
+    assert not (tmp_path / "out").exists()
+
+
+def test_values_that_are_fed_are_those_of_every_batch(tmp_path: Path) -> None:
+    np.savez(tmp_path / "fed.npz", x=np.arange(8, dtype=np.float32).reshape(2, 4))
+    done = simulated(small(tmp_path), tmp_path / "out", "--values", str(tmp_path / "fed.npz"),
+                     "--repeat", "3", "--save-outputs", str(tmp_path / "made.npz"))  # fmt: skip
+    assert done.exit_code == 0, done.output
+    made = np.load(tmp_path / "made.npz")["p"]
+    assert made.shape == (3, 2, 3)
+    np.testing.assert_array_equal(made, np.broadcast_to(made[0], made.shape))

@@ -120,7 +120,7 @@ def test_summary_and_info_say_what_is_not_counted(tmp_path: Path) -> None:
     report = scaled(tmp_path)
     cycles = report.execution.otherRuns[0].cycles
     text = CliRunner().invoke(tilescope, ["info", str(tmp_path / "inference")]).output
-    assert f"weightsFromHost ({cycles:,} cycles)" in text
+    assert f"not counted in the run: weightsFromHost ({cycles:,} cycles)" in text
     text = CliRunner().invoke(tilescope, ["summary", str(tmp_path / "inference")]).output
     assert f"{cycles:,} (weightsFromHost), not counted" in text
     total = f"Total cycles: {report.execution.totalCycles.total:,} ("
