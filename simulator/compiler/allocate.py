@@ -83,31 +83,77 @@ def allocate(
     starts = np.searchsorted(demand.variable, np.arange(count + 1))
     unit = np.where(demand.is_code[demand.variable], element_bytes, ALIGNMENT)
     sizes = -(-demand.bytes // unit) * unit
-    # By region, the end of each variable on each tile; what lies nowhere ends at the region's base.
-    bases = (0, interleaved_base, bytes_per_tile)
-    limits = (interleaved_base, bytes_per_tile, np.iinfo(np.int64).max)
-    ends = np.empty((3, count, tiles), dtype=np.int64)
-    ends[:] = np.asarray(bases)[:, None, None]
+    stacks = [
+        _Stack.on(tiles, count, base, limit)
+        for base, limit in (
+            (0, interleaved_base),
+            (interleaved_base, bytes_per_tile),
+            (bytes_per_tile, np.iinfo(np.int64).max),
+        )
+    ]
     address = np.zeros(len(demand.variable), dtype=np.int64)
     region = np.zeros(len(demand.variable), dtype=np.int64)
-    placed = np.zeros(count, dtype=bool)
+    with_all = demand.conflicts.all(axis=1)
+    apart = np.zeros(count, dtype=bool)  # what is placed and does not conflict with all
     for variable in each(_order(demand, sizes).tolist(), "placing variables"):
         piece = slice(starts[variable], starts[variable + 1])
-        on = demand.tile[piece]
-        below = np.flatnonzero(demand.conflicts[variable] & placed)
+        on, size = demand.tile[piece], sizes[piece]
+        below = None if with_all[variable] else np.flatnonzero(demand.conflicts[variable] & apart)
         waiting = np.ones(len(on), dtype=bool)
         wanted = (INTERLEAVED,) if demand.interleaved[variable] else (NON_INTERLEAVED, INTERLEAVED)
         for where in (*wanted, OVERFLOWED):
-            base = ends[where][np.ix_(below, on)].max(axis=0, initial=bases[where])
-            fits = waiting & (base + sizes[piece] <= limits[where])
+            stack = stacks[where]
+            base = stack.base_of(below, on)
+            fits = waiting & (base + size <= stack.limit)
             address[piece] = np.where(fits, base, address[piece])
             region[piece] = np.where(fits, where, region[piece])
-            ends[where, variable, on[fits]] = (base + sizes[piece])[fits]
+            stack.put(None if below is None else variable, on[fits], (base + size)[fits])
             waiting &= ~fits
             if not waiting.any():
                 break
-        placed[variable] = True
+        apart[variable] = not with_all[variable]
     return Allocation(address, region)
+
+
+@dataclass(slots=True, eq=False)
+class _Stack:
+    """A region of all tiles: how far it is filled, by what conflicts with all and by the others.
+
+    `ends` holds by variable, for those that do not conflict with all, where it ends on each of
+    its tiles; elsewhere the region's base.
+    """
+
+    base: int
+    limit: int
+    count: int
+    with_all: IntArray
+    top: IntArray
+    ends: IntArray | None = None
+
+    @classmethod
+    def on(cls, tiles: int, count: int, base: int, limit: int) -> _Stack:
+        """Make an empty one."""
+        return cls(base, limit, count, np.full(tiles, base), np.full(tiles, base))
+
+    def base_of(self, below: IntArray | None, on: IntArray) -> IntArray:
+        """Give where a variable may begin on its tiles, above `below`; None: above everything."""
+        if below is None:
+            return self.top[on]
+        if self.ends is None or not len(below):
+            return self.with_all[on]
+        others = self.ends[np.ix_(below, on)].max(axis=0)
+        base: IntArray = np.maximum(self.with_all[on], others)
+        return base
+
+    def put(self, variable: int | None, on: IntArray, end: IntArray) -> None:
+        """Note where a variable ends on tiles; None: one that conflicts with all."""
+        self.top[on] = np.maximum(self.top[on], end)
+        if variable is None:
+            self.with_all[on] = np.maximum(self.with_all[on], end)
+        elif len(on):
+            if self.ends is None:
+                self.ends = np.full((self.count, len(self.top)), self.base)
+            self.ends[variable, on] = end
 
 
 def _order(demand: Demand, sizes: IntArray) -> IntArray:

@@ -15,6 +15,13 @@ from simulator.graph.intervals import kinds, present
 from simulator.graph.types import IntArray
 
 MESSAGE, REARRANGED, OUTPUT_EDGE = "<message:{}>", "{}Rearranged", "<outputEdge:{}>"
+# The name of a copy of a variable, by its category.
+FORMS = {
+    "message": MESSAGE,
+    "globalMessage": MESSAGE,
+    "rearrangement": REARRANGED,
+    "outputEdge": OUTPUT_EDGE,
+}
 
 
 def lower_compute_set(building: Building, compute_set: int) -> list[Part]:

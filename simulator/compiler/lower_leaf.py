@@ -7,7 +7,6 @@ from simulator.compiler.executable import LoweredProgram
 from simulator.compiler.gather import lower_gathered
 from simulator.compiler.lower_copy import lower_copy
 from simulator.compiler.lower_cross import lower_cross_replica
-from simulator.compiler.lower_execute import lower_compute_set
 from simulator.compiler.lower_stream import lower_remote, lower_stream, transfer_limit
 from simulator.graph.program import (
     Abort,
@@ -16,7 +15,6 @@ from simulator.graph.program import (
     Copy,
     CrossReplicaCopy,
     ErrorProgram,
-    Execute,
     PrintTensor,
     Program,
     Sync,
@@ -28,10 +26,8 @@ from simulator.graph.tensor import Tensor
 
 
 def lower_leaf(building: Building, node: Program) -> list[Part]:
-    """Lower one program; the rows that it becomes, in order."""
+    """Lower one program that executes no compute set; the rows that it becomes, in order."""
     match node:
-        case Execute():
-            return lower_compute_set(building, node.compute_set.id)
         case Copy():
             return _lower_copy(building, node)
         case CrossReplicaCopy():

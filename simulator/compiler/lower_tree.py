@@ -15,6 +15,7 @@ from simulator.compiler.block_recording import BlockRecording
 from simulator.compiler.building import Building, Part, consensus, sync
 from simulator.compiler.executable import CompilerVariable, LoweredProgram, WrittenProgram
 from simulator.compiler.lower_leaf import lower_leaf
+from simulator.compiler.reuse import Reuse
 from simulator.graph.program import (
     Block,
     Call,
@@ -71,6 +72,7 @@ class Tree:
         self._recording = recording
         self._tell_done = tell_done
         self._building = building
+        self._reuse = Reuse(building)
         self._leaves: dict[Program, list[Part]] = {}
         self._compute_sets: dict[int, list[Part]] = {}
 
@@ -201,7 +203,7 @@ class Tree:
             return lower_leaf(self._building, node)
         number = node.compute_set.id
         if number not in self._compute_sets:
-            self._compute_sets[number] = lower_leaf(self._building, node)
+            self._compute_sets[number] = self._reuse.lower(number)
         return self._compute_sets[number]
 
 
