@@ -1,11 +1,12 @@
-# One command each: demo, test, test-asan, lint, bench. Each sets up what it needs first.
+# One command each: demo, test, test-asan, lint, bench, zoo. Each sets up what it needs first.
 PYTHON ?= python3
 VENV := .venv
+ZOO := .venv-zoo
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := tilescope-demo
 
-.PHONY: demo test test-asan lint bench documents samples clean
+.PHONY: demo test test-asan lint bench zoo documents samples clean
 
 demo: $(VENV)/.demo
 	$(BIN)/tilescope demo --out $(DEMO)
@@ -26,6 +27,18 @@ lint: $(VENV)/.dev
 bench: $(VENV)/.dev
 	for script in $$(ls benchmarks/*.py | grep -v large_report.py); do \
 	  echo "== $$script"; $(BIN)/python -m benchmarks.$$(basename $$script .py) || exit 1; done
+
+# Real models beside torch, in an environment of its own (2 GB with torch's build for CPUs):
+# docs/models.md is written again. torchvision names another torch than it needs here.
+zoo: $(ZOO)/.ready
+	$(ZOO)/bin/python -m benchmarks.zoo --write
+
+$(ZOO)/.ready: pyproject.toml constraints.txt benchmarks/zoo/packages.txt
+	@$(PYTHON) -m venv $(ZOO)
+	@$(ZOO)/bin/python -m pip --disable-pip-version-check --quiet install torch==2.13.0
+	@$(ZOO)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -r benchmarks/zoo/packages.txt
+	@$(ZOO)/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt -e '.[popart]' onnxscript onnxruntime transformers pillow
+	@touch $@
 
 # Write again what is generated: docs/report-format.md, docs/analyses.md, docs/vertex-costs.md,
 # docs/cli.md, docs/onnx-coverage.md, docs/trace-format.md, docs/objects.md.
@@ -58,4 +71,4 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt pvti/_accelerato
 	@touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) $(DEMO) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ZOO) $(DEMO) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
