@@ -22,6 +22,7 @@ import onnx
 
 from benchmarks.zoo.sources import Model, models
 from pva import openReport
+from pva.analysis.main_runs import main_run
 
 SIMULATE = (sys.executable, "-c", "from cli.main import main; main()", "simulate")
 TARGET = ("--target", "mk2")
@@ -101,10 +102,8 @@ def measure(model: Model, folder: Path, limit: float) -> Figures:
     figures.seconds, figures.peak = run.seconds, run.peak
     if (report / "profile.pop").exists():
         opened = openReport(report)
-        runs = opened.execution.runs
-        if len(runs):
-            clock = opened.compilation.target.clockFrequency
-            figures.items = clock / int(runs[0].cycles)
+        if len(opened.execution.runs):
+            figures.items = main_run(opened).items_per_second
     if run.code == 0:
         _compare(model, path, command, figures, limit)
     return figures
