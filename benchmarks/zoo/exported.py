@@ -86,16 +86,16 @@ def exports() -> Iterator[Model]:
     if find_spec("torchvision"):
         source = f"torchvision {metadata.version('torchvision')}"
         for name, side in TORCHVISION.items():
-            network = partial(_of_torchvision, name)
+            network = partial(of_torchvision, name)
             yield _exported(name, source, network, (1, 3, side, side), dynamo=False)
     if find_spec("transformers"):
         source = f"transformers {metadata.version('transformers')}"
         for name, (kind, config, shape) in SMALL.items():
-            network = partial(_of_transformers, kind, config)
+            network = partial(of_transformers, kind, config)
             for dynamo in (False, True):
                 yield _exported(f"small {name}", source, network, shape, dynamo=dynamo)
         for name, (kind, config, shape) in LARGE.items():
-            network = partial(_of_transformers, kind, config)
+            network = partial(of_transformers, kind, config)
             yield _exported(name, source, network, shape, dynamo=True)
 
 
@@ -108,7 +108,7 @@ def _exported(
     dynamo: bool,
 ) -> Model:
     way = "dynamo" if dynamo else "TorchScript"
-    return Model(f"{name}, {way}", source, partial(_write, network, shape, dynamo))
+    return Model(f"{name}, {way}", source, partial(write, network, shape, dynamo))
 
 
 def _name_operators() -> None:
@@ -124,7 +124,8 @@ def _name_operators() -> None:
             torch.library.define(f"torchvision::{name}", schema)
 
 
-def _of_torchvision(name: str) -> Any:
+def of_torchvision(name: str) -> Any:
+    """Return a network of torchvision with random weights."""
     _name_operators()
     import torchvision
 
@@ -138,7 +139,8 @@ def _of_torchvision(name: str) -> Any:
     return make(**options)
 
 
-def _of_transformers(kind: str, config: dict[str, Any]) -> Any:
+def of_transformers(kind: str, config: dict[str, Any]) -> Any:
+    """Return a network of transformers with random weights."""
     if find_spec("torchvision"):  # which transformers imports
         _name_operators()
     import transformers
@@ -148,19 +150,32 @@ def _of_transformers(kind: str, config: dict[str, Any]) -> Any:
     return made.encoder if kind == "WhisperModel" else made
 
 
-def _write(
+def write(
     network: Callable[[], Any], shape: int | tuple[int, ...], dynamo: bool, folder: Path
 ) -> Path:
     """Export the first output of a network for one item."""
     import torch
 
     torch.manual_seed(SEED)
-    inner = network().eval()
+    whole = first_output(network().eval())
+    tokens = isinstance(shape, int)
+    data = torch.zeros(1, shape, dtype=torch.long) if tokens else torch.zeros(shape)
+    options: dict[str, Any] = {"dynamo": dynamo, "verbose": False, "external_data": False}
+    options |= {} if dynamo else {"opset_version": OPSET}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(whole, (data,), str(folder / MODEL_FILE), **options)
+    return folder / MODEL_FILE
+
+
+def first_output(network: Any) -> Any:
+    """Return a network of the first output alone, as transformers' are tables of several."""
+    import torch
 
     class First(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.inner = inner
+            self.inner = network
 
         def forward(self, data: Any) -> Any:
             result = self.inner(data)
@@ -168,11 +183,4 @@ def _write(
                 return next(iter(result.values()))
             return result[0] if isinstance(result, tuple) else result
 
-    tokens = isinstance(shape, int)
-    data = torch.zeros(1, shape, dtype=torch.long) if tokens else torch.zeros(shape)
-    options: dict[str, Any] = {"dynamo": dynamo, "verbose": False, "external_data": False}
-    options |= {} if dynamo else {"opset_version": OPSET}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.onnx.export(First().eval(), (data,), str(folder / MODEL_FILE), **options)
-    return folder / MODEL_FILE
+    return First().eval()
