@@ -13,17 +13,26 @@ import onnx
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from simulator.graph.types import Array
+from simulator.popart.bounded import chosen, with_roots
+from simulator.popart.composites.table import COMPOSITES
 from simulator.popart.dataflow import DataFlow, PyStepIO
 from simulator.popart.devices import DeviceManager
 from simulator.popart.errors import popart_exception
+from simulator.popart.functions import captured
 from simulator.popart.importing import import_model
+from simulator.popart.input_values import with_known
+from simulator.popart.ir import Ir
 from simulator.popart.operators.table import OPERATORS
 from simulator.popart.session import InferenceSession
+from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
+from simulator.popart.unrolled import graphs_of
 
 # Operators that are computed on the host, and the inputs that are the size of what they make.
 SIZES = {
     "AffineGrid": [1], "BlackmanWindow": [0], "ConstantOfShape": [0], "HammingWindow": [0],
-    "HannWindow": [0], "Range": [0, 1, 2],
+    "CenterCropPad": [1], "HannWindow": [0], "MelWeightMatrix": [0, 1, 2, 3, 4],
+    "Range": [0, 1, 2], "SequenceAt": [1], "SequenceErase": [1], "SequenceInsert": [2],
+    "SplitToSequence": [1], "Unique": [0],
 }  # fmt: skip
 _PARTS = {"CPU": "tiny", "IPU": "mk2"}
 
@@ -33,34 +42,73 @@ class PopartRep(BackendRep):  # type: ignore[misc]
 
     def __init__(self, model: onnx.ModelProto, part: str) -> None:
         self._model, self._part = model, part
+        self.nodes: int | None = None  # that ran on the device; others were folded
 
-    def run(self, inputs: Any, **kwargs: Any) -> tuple[Array, ...]:
-        """Run the model on arrays, in the order of its inputs or by name."""
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Run the model on arrays, lists of them or None, in the order of its inputs or by name."""
         names = [value.name for value in self._model.graph.input]
         stored = {tensor.name for tensor in self._model.graph.initializer}
         free = [name for name in names if name not in stored]
         given = inputs if isinstance(inputs, Mapping) else dict(zip(free, inputs, strict=False))
-        arrays = {name: _array(values, name) for name, values in given.items()}
+        arrays = _arrays(self._model, given)
         model = with_constants(self._model, arrays)
-        outputs = [value.name for value in model.graph.output]
+        shapes = InputShapeInfo()
+        for name in set(arrays) - set(names):
+            shapes.add(name, TensorInfo(arrays[name]))
+        for value in model.graph.input:
+            sizes = value.type.tensor_type.shape.dim
+            is_open = not all(size.HasField("dim_value") for size in sizes)
+            if value.name in arrays and (is_open or value.type.HasField("optional_type")):
+                shapes.add(value.name, TensorInfo(arrays[value.name]))
+        ir, wrong = import_model(model, "model", None, shapes)
+        if wrong:
+            raise popart_exception("; ".join(wrong[:1]))
+        self.nodes = len(ir.nodes)
         device = DeviceManager().createIpuModelDevice(
             {"ipuVersion": self._part, "compileIPUCode": False}  # values alone are asked for
         )
-        session = InferenceSession(model, DataFlow(1, outputs), device)
+        flow = DataFlow(1, with_roots(ir.outputs, ir.bounds))
+        session = InferenceSession(model, flow, device, shapes)
         session.prepareDevice()
         session.weightsFromHost()
         anchors = session.initAnchorArrays()
-        kept = {value.name for value in model.graph.input}
-        fed = {name: values for name, values in arrays.items() if name in kept}
+        fed = {name: values for name, values in arrays.items() if name in ir.inputs}
         session.run(PyStepIO(fed, anchors))
-        types = [value.type.tensor_type.elem_type for value in model.graph.output]
-        found = [_of_type(anchors[name], kind) for name, kind in zip(outputs, types, strict=True)]
+        made = chosen(anchors, ir.bounds)
+        found = [_output(value, ir, made) for value in model.graph.output]
+        outputs = [value.name for value in model.graph.output]
         return tuple(namedtupledict("Outputs", outputs)(*found))
 
 
-def _of_type(values: Array, kind: int) -> Array:
+def _output(value: onnx.ValueInfoProto, ir: Ir, made: Mapping[str, Array]) -> Any:
     """Return an output in the type that the model declares; PopART's may be narrower."""
+    if value.name in ir.absent:
+        return None
+    if value.name in ir.sequences:
+        kind = value.type.optional_type.elem_type if value.type.HasField("optional_type") else (
+            value.type)  # fmt: skip
+        element = kind.sequence_type.elem_type.tensor_type.elem_type
+        count = len(ir.sequences[value.name])
+        return [_of_type(made[f"{value.name}/{n}"], element) for n in range(count)]
+    return _of_type(made[value.name], value.type.tensor_type.elem_type)
+
+
+def _of_type(values: Array, kind: int) -> Array:
     return values.astype(onnx.helper.tensor_dtype_to_np_dtype(kind)) if kind else values
+
+
+def _arrays(model: onnx.ModelProto, given: Mapping[str, Any]) -> dict[str, Array]:
+    """Return the inputs as arrays: element n of a sequence x is `x/n`, None is not there."""
+    types = {value.name: value.type for value in model.graph.input}
+    arrays = {}
+    for name, values in given.items():
+        kind = types[name].WhichOneof("value") if name in types else "tensor_type"
+        several = isinstance(values, list | tuple) and kind in ("sequence_type", "optional_type")
+        if several:
+            arrays.update({f"{name}/{n}": _array(v, name) for n, v in enumerate(values)})
+        elif values is not None:
+            arrays[name] = _array(values, name)
+    return arrays
 
 
 def _array(values: Any, name: str) -> Array:
@@ -78,28 +126,41 @@ def _static(node: onnx.NodeProto) -> Sequence[int]:
     """List the inputs of a node that it has to know: those of the size of what it makes."""
     if node.op_type in SIZES:
         return SIZES[node.op_type]
+    if node.op_type in ("If", "Loop"):
+        return _deciding(node)
+    own = COMPOSITES.get(node.op_type) if node.domain in ("", "ai.onnx") else None
     row = OPERATORS.get((node.domain or "ai.onnx", node.op_type))
-    return row.static if row is not None else ()
+    static = () if row is None else row.static
+    return static if own is None else own.static
+
+
+def _deciding(node: onnx.NodeProto) -> Sequence[int]:
+    """List the inputs that decide how many tensors or slices a Loop or an If makes."""
+    outputs = [value for graph in graphs_of(node) for value in graph.output]
+    several = any(v.type.WhichOneof("value") not in (None, "tensor_type") for v in outputs)
+    if node.op_type == "If":
+        return (0,) if several else ()
+    return (0, 1) if several or len(outputs) > len(node.input) - 1 else ()
 
 
 def with_constants(model: onnx.ModelProto, arrays: Mapping[str, Array]) -> onnx.ModelProto:
     """Make constants of the inputs that operators have to know when they are compiled."""
-    wanted = {
-        node.input[place]
-        for node in model.graph.node
-        for place in _static(node)
-        if place < len(node.input)
-    } & set(arrays)
+    makers = {name: node for node in model.graph.node for name in node.output}
+    static = [(node, place) for node in model.graph.node for place in _static(node)]
+    left = [node.input[place] for node, place in static if place < len(node.input)]
+    seen: set[str] = set()
+    while left:  # what they are computed from has to be known, too
+        name = left.pop()
+        maker = makers.get(name)
+        if name in seen or maker is None or maker.op_type in ("Shape", "Size"):
+            seen.add(name)
+            continue
+        seen.add(name)
+        left += [*maker.input, *(n for graph in graphs_of(maker) for n in captured(graph))]
+    wanted = seen & set(arrays)
     if not wanted:
         return model
-    changed = onnx.ModelProto()
-    changed.CopyFrom(model)
-    kept = [value for value in changed.graph.input if value.name not in wanted]
-    del changed.graph.input[:]
-    changed.graph.input.extend(kept)
-    for name in sorted(wanted):
-        changed.graph.initializer.append(onnx.numpy_helper.from_array(arrays[name], name))
-    return changed
+    return with_known(model, {name: arrays[name] for name in sorted(wanted)})
 
 
 class PopartBackend(Backend):  # type: ignore[misc]

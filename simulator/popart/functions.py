@@ -84,13 +84,13 @@ def body_of(
             continue
         needed.update(node.input)
         for attribute in node.attribute:
-            needed.update(_captured(attribute.g))
+            needed.update(captured(attribute.g))
         label = f"{name}/{next(filter(None, node.output))}"
-        found.append((label, _renamed(node, renamed, given, notes, name)))
+        found.append((label, renamed_node(node, renamed, given, notes, name)))
     return found[::-1]
 
 
-def _renamed(
+def renamed_node(
     node: onnx.NodeProto,
     renamed: Mapping[str, str],
     given: Mapping[str, onnx.AttributeProto],
@@ -112,26 +112,26 @@ def _renamed(
     return made
 
 
-def _captured(graph: onnx.GraphProto) -> set[str]:
+def captured(graph: onnx.GraphProto) -> set[str]:
     """Name the tensors around a graph that it reads, itself or in graphs within."""
     own = {value.name for value in (*graph.input, *graph.initializer)}
     own |= {name for node in graph.node for name in node.output}
     read = {name for node in graph.node for name in node.input}
     read |= {value.name for value in graph.output}
-    inner = (_captured(a.g) for node in graph.node for a in node.attribute if a.HasField("g"))
+    inner = (captured(a.g) for node in graph.node for a in node.attribute if a.HasField("g"))
     return (read.union(*inner) - own) - {""}
 
 
 def _rename_captured(graph: onnx.GraphProto, renamed: Mapping[str, str], name: str) -> None:
     """Rename what a graph reads of the function around it, in place."""
-    outer = _captured(graph)
+    outer = captured(graph)
     for node in graph.node:
         for place, tensor in enumerate(node.input):
             if tensor in outer:
                 node.input[place] = renamed.get(tensor, f"{name}:{tensor}")
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                kept = {tensor: tensor for tensor in _captured(attribute.g) - outer}
+                kept = {tensor: tensor for tensor in captured(attribute.g) - outer}
                 _rename_captured(attribute.g, dict(renamed) | kept, name)
     for value in graph.output:
         if value.name in outer:

@@ -10,6 +10,19 @@ from simulator.popart.model_file import value_info
 from simulator.popart.tensor_info import TensorInfo
 
 
+def declared_sizes(graph: onnx.GraphProto) -> dict[str, list[int | None]]:
+    """Return the sizes that a graph declares its tensors to have, None where they are open."""
+    values = [v for v in (*graph.value_info, *graph.output) if v.type.HasField("tensor_type")]
+    return {
+        value.name: [
+            dim.dim_value if dim.HasField("dim_value") else None
+            for dim in value.type.tensor_type.shape.dim
+        ]
+        for value in values
+        if value.type.tensor_type.HasField("shape")
+    }
+
+
 def check_given(value: onnx.ValueInfoProto, info: TensorInfo, what: str) -> None:
     """Raise popart_exception if InputShapeInfo gives another type or rank than the model has."""
     if not value.type.WhichOneof("value"):
@@ -34,7 +47,7 @@ def check_outputs(what: str, ir: Ir, graph: onnx.GraphProto) -> None:
     """Raise popart_exception for an output that comes out of another shape than declared."""
     for value in graph.output:
         called = f"{what}: output {value.name!r}"
-        if value.type.WhichOneof("value") is None:
+        if value.type.WhichOneof("value") in (None, "optional_type", "sequence_type"):
             continue
         _, sizes = value_info(value, called)
         info = ir.infos[value.name]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +11,18 @@ import onnx
 import onnx.checker
 import onnx.inliner
 import onnx.version_converter
-from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from simulator.graph.types import Array
-from simulator.popart import folding, leniency
+from simulator.popart import folding, sequences, unrolled
 from simulator.popart import import_checks as checks
+from simulator.popart.bounded import bounds_of
+from simulator.popart.composites.body import Unsupported
+from simulator.popart.composites.table import composite_of, nodes_of
 from simulator.popart.errors import popart_exception
 from simulator.popart.functions import body_of, function_of
-from simulator.popart.ir import GRAPHCORE, ONNX, Ir, Node
+from simulator.popart.import_state import Import
+from simulator.popart.inference import inferred, typed
+from simulator.popart.ir import ONNX, Bound, Ir, Node
 from simulator.popart.model_file import (
     attributes_of,
     opsets_of,
@@ -26,36 +30,15 @@ from simulator.popart.model_file import (
     tensor_values,
     value_info,
 )
-from simulator.popart.operators import loops, scans
-from simulator.popart.operators.reductions import leaves_input
-from simulator.popart.operators.table import OPERATORS, infer_graphcore, unsupported
+from simulator.popart.operators import scans
+from simulator.popart.operators.table import OPERATORS, unsupported
+from simulator.popart.opsets import check_opsets, converted, version_of
 from simulator.popart.ordering import in_order, names_of
-from simulator.popart.tensor_info import ELEMENT_TYPES, InputShapeInfo, TensorInfo, type_name
+from simulator.popart.sequence_inputs import without_sequences
+from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
 
-GUIDE_OPSET = 11  # the newest that the user guide lists versions of
-SIZED = ("Range",)  # operators whose inputs are the size of what they make: floats are constants
-FEW = 4096  # elements of a constant that shape inference is told
-
-
-@dataclass(slots=True)
-class Import:
-    """A model on its way: the graph that is made, and what could not be."""
-
-    what: str
-    folder: Path | None
-    opsets: Mapping[str, int]
-    ir_version: int
-    shapes: InputShapeInfo
-    values: bool = True  # whether weights have to be there
-    wrong: list[str] = field(default_factory=list)
-
-    @property
-    def imports(self) -> list[onnx.OperatorSetIdProto]:
-        """Give the operator sets as ONNX has them."""
-        return [
-            onnx.helper.make_opsetid("" if domain == ONNX else domain, version)
-            for domain, version in self.opsets.items()
-        ]
+# Operators whose inputs are the size of what they make: floats are constants.
+SIZED = ("MelWeightMatrix", "Range", "Unique")
 
 
 def import_graph(
@@ -69,8 +52,12 @@ def import_graph(
     A body within a node has inputs of the types and shapes that are `given`.
     """
     ir = Ir(graph.name or "graph")
+    state.declared |= checks.declared_sizes(graph)
     if outer is not None:  # a branch sees the tensors around it
         ir.infos.update(outer.infos)
+        ir.bounds.update(outer.bounds)
+        ir.sequences.update(outer.sequences)
+        ir.absent.update(outer.absent)
         ir.constants.update(outer.constants)
         ir.weights.update(outer.weights)
     _add_stored(state, ir, graph, branch=outer is not None)
@@ -82,9 +69,11 @@ def import_graph(
     ir.outputs = [value.name for value in graph.output]
     if outer is not None and state.wrong:
         return ir  # what it reads may be made by a node that is refused
-    protos = in_order(graph, [*ir.infos], state.what)
+    protos = in_order(graph, [*ir.infos, *ir.sequences, *ir.absent], state.what)
     for proto, name in zip(protos, names_of(protos), strict=True):
         _add_node(state, ir, proto, name)
+    if outer is None:
+        _take_outputs_apart(state, ir)
     missing = [name for name in ir.outputs if name not in ir.infos and not state.wrong]
     if missing:
         raise popart_exception(f"{state.what}: output {missing[0]!r} is made by no node")
@@ -138,6 +127,13 @@ def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
     what = f"{state.what}: node {name!r} ({domain}.{proto.op_type})"
     if domain not in state.opsets:
         raise popart_exception(f"{what}: the model imports no operator set of {domain}")
+    unknown = [name for name in proto.input if name and not ir.has(name)]
+    if unknown and not state.wrong:
+        raise popart_exception(f"{what}: reads {unknown[0]!r}, whose shape is not known")
+    version = version_of(domain, proto.op_type, state.opsets[domain])
+    kind = f"{what.removesuffix(')')}-{version})"
+    if unknown or _added_apart(state, ir, proto, name, kind):
+        return
     attributes = attributes_of(proto, what)
     noted, proto = proto, _without_annotations(proto)
     stored = ir.weights if proto.op_type in SIZED else {}
@@ -148,25 +144,28 @@ def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
             ir.constants[output] = value
             ir.infos[output] = TensorInfo(value)
         return
-    version = _version(domain, proto.op_type, state.opsets[domain])
-    unknown = [name for name in proto.input if name and name not in ir.infos]
-    if unknown and not state.wrong:
-        raise popart_exception(f"{what}: reads {unknown[0]!r}, whose shape is not known")
-    if unknown:
-        return  # made by a node that is refused
-    if _added_by_function(state, ir, noted, name, version):
-        return
     node = Node(
         name, domain, proto.op_type, version, tuple(proto.input), tuple(proto.output), attributes
     )
+    try:
+        if _added_by_function(state, ir, noted, node):
+            return
+    except Unsupported as error:
+        state.wrong.append(f"{kind}: {error}")
+        return
     row = OPERATORS.get(node.key)
     bodies = domain == ONNX and proto.op_type in ("If", "Loop", "Scan")
     if bodies and row is not None and version in row.versions:
+        before = len(state.wrong)
         node = _with_graphs(state, ir, node)
-    reason = unsupported(node, ir)
+        if len(state.wrong) > before and _laid_out_after_all(state, ir, proto, name, before):
+            return
+    reason = unsupported(node, ir) or _bounded(node, ir)
     if reason:
-        state.wrong.append(f"{what.removesuffix(')')}-{version}): {reason}")
-    ir.infos.update(_inferred(state, ir, proto, node, what))
+        state.wrong.append(f"{kind}: {reason}")
+    ir.infos.update(inferred(state, ir, proto, node, what))
+    if node.operator == "If" and _same_constants(node, ir):
+        return
     first = next(filter(None, node.outputs), "")
     if first not in ir.infos and not state.wrong:
         raise popart_exception(
@@ -177,23 +176,109 @@ def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
     ir.nodes.append(replace(node, outputs=made))
 
 
-def _added_by_function(
-    state: Import, ir: Ir, proto: onnx.NodeProto, name: str, version: int
+def _same_constants(node: Node, ir: Ir) -> bool:
+    """Note what the one branch of an If makes whose condition is known, if that is constant."""
+    branches = node.branches
+    if not branches or any(branch is not branches[0] for branch in branches):
+        return False
+    found = [branches[0].constants.get(name) for name in branches[0].outputs]
+    for name, value in zip(node.outputs, found, strict=False):
+        if name and value is not None:
+            ir.constants[name] = value
+    return all(value is not None for value in found)
+
+
+def _added_apart(state: Import, ir: Ir, proto: onnx.NodeProto, name: str, kind: str) -> bool:
+    """Add the nodes of what is no operator of the device: of sequences, and bodies of them."""
+    try:
+        nodes = sequences.added(ir, proto)
+        for place, node in enumerate(nodes or ()):
+            label = f"{name}:{place}" if len(nodes or ()) > 1 else name
+            _add_node(_newest(state), ir, node, label)
+        if nodes is None and proto.op_type in ("If", "Loop") and unrolled.has_sequences(ir, proto):
+            _lay_out(state, ir, proto, name)
+            return True
+    except Unsupported as error:
+        state.wrong.append(f"{kind}: {error}")
+        return True
+    return nodes is not None
+
+
+def _newest(state: Import) -> Import:
+    return replace(state, opsets={**state.opsets, ONNX: onnx.defs.onnx_opset_version()})
+
+
+def _lay_out(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
+    def adds(of: Import) -> unrolled.Add:
+        return lambda node, label: _add_node(of, ir, node, label)
+
+    unrolled.lay_out(ir, proto, name, adds(state), adds(_newest(state)))
+
+
+def _laid_out_after_all(
+    state: Import, ir: Ir, proto: onnx.NodeProto, name: str, before: int
 ) -> bool:
-    """Add what ONNX defines an operator by, if it has no lowering of its own; tell whether so."""
-    row = OPERATORS.get((proto.domain or ONNX, proto.op_type))
-    if row is not None and version in row.versions:
+    """Lay a Loop out run by run whose body has to know the number of the run; tell whether so."""
+    if proto.op_type != "Loop":
         return False
-    types = [_type_proto(ir.infos[i]) if i else onnx.TypeProto() for i in proto.input]
-    function = function_of(proto, state.opsets[proto.domain or ONNX], types)
-    if function is None:
+    faults = state.wrong[before:]
+    del state.wrong[before:]
+    try:
+        _lay_out(state, ir, proto, name)
+    except Unsupported:
+        state.wrong[before:] = faults
+    return not state.wrong[before:]
+
+
+def _take_outputs_apart(state: Import, ir: Ir) -> None:
+    """Make an output `y/n` of each element of a sequence, and none of what is not there."""
+    names: list[str] = []
+    for output in ir.outputs:
+        items = ir.sequences.get(output)
+        made = [output] if items is None else [f"{output}/{n}" for n in range(len(items))]
+        for item, name in zip(items or (), made, strict=False):
+            _add_node(state, ir, onnx.helper.make_node("Identity", [item], [name]), name)
+        names += [] if output in ir.absent else made
+    ir.outputs = names
+
+
+def _added_by_function(state: Import, ir: Ir, proto: onnx.NodeProto, node: Node) -> bool:
+    """Add the nodes that a node without a lowering is computed by; tell whether there are some.
+
+    They are ours, or those that ONNX defines its operator by.
+    """
+    own, row = composite_of(node), OPERATORS.get(node.key)
+    opset = state.opsets[node.domain]
+    if own is not None:
+        infos = [ir.infos.get(name) for name in node.inputs]
+        known = [ir.known(name) if n in own.static else None for n, name in enumerate(node.inputs)]
+        function = nodes_of(own, node, infos, known, state.declared.get(node.outputs[0]))
+    elif row is not None and node.version in row.versions:
         return False
+    else:
+        types = [typed(ir, name) for name in node.inputs]
+        defined = function_of(proto, opset, types)
+        if defined is None:
+            return False
+        function = defined
     newest = {ONNX: onnx.defs.onnx_opset_version()}
     opsets = {e.domain or ONNX: e.version for e in function.opset_import if e.version > 0}
     opsets = {**newest, **state.opsets, **opsets}
-    for label, node in body_of(function, proto, name):
-        _add_node(replace(state, opsets=opsets), ir, node, label)
+    for label, inner in body_of(function, proto, node.name):
+        _add_node(replace(state, opsets=opsets), ir, inner, label)
+    first = node.outputs[0]
+    if own is not None and own.bounded is not None and None in state.declared.get(first, [None]):
+        ir.bounds[first] = Bound(first, own.bounded, own.bounded)
     return True
+
+
+def _bounded(node: Node, ir: Ir) -> str:
+    """Note what of the outputs counts; say why that cannot be known."""
+    try:
+        ir.bounds |= bounds_of(node, ir)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _without_annotations(proto: onnx.NodeProto) -> onnx.NodeProto:
@@ -228,16 +313,6 @@ def _known(
     return folding.fold(proto, attributes, known, state.imports)
 
 
-def _version(domain: str, operator: str, opset: int) -> int:
-    """Give the first opset that has the operator as this one has it."""
-    if domain != ONNX:
-        return opset
-    try:
-        return int(onnx.defs.get_schema(operator, opset, "").since_version)
-    except onnx.defs.SchemaError:
-        return opset
-
-
 def _with_graphs(state: Import, ir: Ir, node: Node) -> Node:
     """Replace the graphs within a node by their representations.
 
@@ -261,71 +336,6 @@ def _with_graphs(state: Import, ir: Ir, node: Node) -> Node:
     return replace(node, attributes=graphs)
 
 
-def _inferred(
-    state: Import, ir: Ir, proto: onnx.NodeProto, node: Node, what: str
-) -> dict[str, TensorInfo]:
-    """Give the types and shapes of a node's outputs; none where it is not known what it does."""
-    if node.domain == GRAPHCORE and node.key in OPERATORS:
-        made = infer_graphcore(node, [ir.infos.get(i) for i in node.inputs], what)
-        return dict(zip(node.outputs, made, strict=False))
-    if isinstance(node.attributes.get("then_branch"), Ir):
-        branch: Ir = node.attributes["then_branch"]
-        return {
-            output: branch.infos[inner]
-            for output, inner in zip(node.outputs, branch.outputs, strict=True)
-            if inner in branch.infos
-        }
-    if isinstance(node.attributes.get("body"), Ir):
-        found = scans.inferred if node.operator == "Scan" else loops.inferred
-        return found(node, ir)
-    if leaves_input(node.operator, node.attributes):
-        return {node.outputs[0]: ir.infos[node.inputs[0]]}
-    domain = "" if node.domain == ONNX else node.domain
-    if not onnx.defs.has(node.operator, state.opsets[node.domain], domain):
-        return {}
-    schema = onnx.defs.get_schema(node.operator, state.opsets[node.domain], domain)
-    if not schema.has_type_and_shape_inference_function and node.key in OPERATORS:
-        return {node.outputs[0]: ir.infos[node.inputs[0]]}  # as GroupNormalization
-    types = {i: _type_proto(info) for i, info in leniency.types_of(node, ir).items()}
-    proto = leniency.with_size(proto, ir)
-    values = {i: v for i in node.inputs if i and (v := _few(ir, i)) is not None}
-    try:
-        found = infer_node_outputs(
-            schema, proto, types, values, opset_imports=state.imports, ir_version=state.ir_version
-        )
-    except (InferenceError, onnx.checker.ValidationError, ValueError, RuntimeError) as error:
-        shown = ", ".join(f"{i!r} {ir.infos[i]}" for i in node.inputs if i)
-        raise popart_exception(f"{what}: inputs {shown} do not fit: {error}") from None
-    known = {name: info for name, kind in found.items() if (info := _info(kind, what)) is not None}
-    return leniency.with_places(node, known)
-
-
-def _few(ir: Ir, name: str) -> onnx.TensorProto | None:
-    value = ir.known(name)
-    if value is None or value.size > FEW:
-        return None
-    return onnx.numpy_helper.from_array(value, name)
-
-
-def _type_proto(info: TensorInfo) -> onnx.TypeProto:
-    return onnx.helper.make_tensor_type_proto(ELEMENT_TYPES[info.type].onnx, info.dims)
-
-
-def _info(kind: onnx.TypeProto, what: str) -> TensorInfo | None:
-    """Give type and shape; None when the shape is not known."""
-    if kind.WhichOneof("value") != "tensor_type" or not kind.tensor_type.HasField("shape"):
-        return None
-    sizes = kind.tensor_type.shape.dim
-    shown = [size.dim_value for size in sizes]
-    if min(shown, default=0) < 0:
-        raise popart_exception(f"{what}: comes out with shape {shown}; its inputs are too small")
-    if not all(size.HasField("dim_value") for size in sizes):
-        return None
-    return TensorInfo(
-        type_name(kind.tensor_type.elem_type, what), [size.dim_value for size in sizes]
-    )
-
-
 def import_model(
     model: onnx.ModelProto,
     what: str,
@@ -338,6 +348,7 @@ def import_model(
 
     Raises popart_exception for what is wrong with the model.
     """
+    model = without_sequences(model, shapes or InputShapeInfo())
     if model.functions:
         try:
             model = onnx.inliner.inline_local_functions(model)
@@ -347,10 +358,10 @@ def import_model(
     found = _imported(model, what, folder, shapes, values)
     if not found[1]:
         return found
-    converted = _converted(model)
-    if converted is None:
+    other = converted(model)
+    if other is None:
         return found
-    again = _imported(converted, what, folder, shapes, values)
+    again = _imported(other, what, folder, shapes, values)
     return found if again[1] else again
 
 
@@ -366,28 +377,6 @@ def _imported(
     state = Import(
         what, folder, opsets_of(model), model.ir_version, shapes or InputShapeInfo(), values
     )
-    _check_opsets(state)
+    check_opsets(state)
     ir = import_graph(state, model.graph)
     return ir, state.wrong
-
-
-def _converted(model: onnx.ModelProto) -> onnx.ModelProto | None:
-    """Give the model in the operator set of the guide, for versions that have no lowering.
-
-    None when onnx's converter cannot do it, or it is that operator set already.
-    """
-    batched = any(node.op_type == "Scan" and node.input[0] == "" for node in model.graph.node)
-    if batched or opsets_of(model).get(ONNX) in (None, GUIDE_OPSET):
-        return None  # of a Scan of version 8 the converter would drop the batch
-    try:
-        return onnx.version_converter.convert_version(model, GUIDE_OPSET)
-    except Exception:  # whatever the converter finds; the first errors say what is needed
-        return None
-
-
-def _check_opsets(state: Import) -> None:
-    newest = onnx.defs.onnx_opset_version()
-    if not 1 <= state.opsets.get(ONNX, 1) <= newest:
-        raise popart_exception(
-            f"{state.what}: operator set {state.opsets[ONNX]} of {ONNX}; known are 1 to {newest}"
-        )

@@ -93,13 +93,25 @@ def shapes_of(
 def with_inputs(
     model: onnx.ModelProto, given: Mapping[str, Array], infos: Mapping[str, TensorInfo]
 ) -> onnx.ModelProto:
-    """Give the model with initialisers in place of inputs: they are known when it is compiled."""
+    """Give the model with constants in place of inputs: they are known when it is compiled."""
+    return with_known(
+        model,
+        {name: fitted(values, infos[name], f"input {name!r}") for name, values in given.items()},
+    )
+
+
+def with_known(model: onnx.ModelProto, given: Mapping[str, Array]) -> onnx.ModelProto:
+    """Give the model with Constant nodes in place of inputs, whose type and shape these have."""
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     kept = [value for value in changed.graph.input if value.name not in given]
     del changed.graph.input[:]
     changed.graph.input.extend(kept)
-    for name, values in given.items():
-        typed = fitted(values, infos[name], f"input {name!r}")
-        changed.graph.initializer.append(onnx.numpy_helper.from_array(typed, name))
+    made = [
+        onnx.helper.make_node("Constant", [], [name], value=onnx.numpy_helper.from_array(values))
+        for name, values in given.items()
+    ]
+    nodes = [*made, *changed.graph.node]
+    del changed.graph.node[:]
+    changed.graph.node.extend(nodes)
     return changed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from simulator.graph.types import Array
 from simulator.popart.tensor_info import TensorInfo
@@ -16,6 +16,17 @@ IPU_ATTRIBUTE, STAGE_ATTRIBUTE = "__ipu_number", "__pipeline_stage"
 PHASE_ATTRIBUTE = "__execution_phase"
 RECOMPUTE_ATTRIBUTE = "__recompute_output_in_backward_pass"
 PARTIALS_ATTRIBUTE, MEMORY_ATTRIBUTE = "__partials_type", "__available_memory"
+
+
+class Bound(NamedTuple):
+    """The tensor that says how many elements count, by -1 behind them, and along which axis.
+
+    `axis` is that of the tensor that is bounded.
+    """
+
+    root: str
+    root_axis: int
+    axis: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +79,8 @@ class Ir:
     """A graph: constants are known for good, weights can change, inputs come with every batch.
 
     A weight is None when its values are not there (they are not needed to find memory and cycles).
+    `bounds` are of tensors that are as long as they can be, and not all of which counts.
+    `sequences` are the tensors that each is made of, `absent` the optional values without any.
     """
 
     name: str
@@ -77,6 +90,13 @@ class Ir:
     weights: dict[str, Array | None] = field(default_factory=dict)
     inputs: list[str] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
+    bounds: dict[str, Bound] = field(default_factory=dict)
+    sequences: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    absent: set[str] = field(default_factory=set)
+
+    def has(self, name: str) -> bool:
+        """Tell whether a tensor, a sequence or an optional value is known."""
+        return name in self.infos or name in self.sequences or name in self.absent
 
     def known(self, name: str) -> Array | None:
         """Give the values of a tensor that are known before it runs, else None."""

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 
 from simulator.graph.types import Array
+from simulator.popart.bounded import chosen, with_roots
 from simulator.popart.dataflow import DataFlow, PyStepIO
 from simulator.popart.devices import DeviceManager
 from simulator.popart.errors import popart_exception
@@ -24,6 +25,7 @@ from simulator.popart.model_file import read_model, value_info
 from simulator.popart.names import RecomputationType
 from simulator.popart.optimizers import SGD, Adam, Optimizer
 from simulator.popart.report_folders import give_back
+from simulator.popart.sequence_inputs import tensors_of
 from simulator.popart.session import InferenceSession
 from simulator.popart.session_options import SessionOptions
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
@@ -98,6 +100,7 @@ def simulate_model(
         for name, values in request.data.items()
     }
     outputs = [name for name in ir.outputs if ir.infos[name].nelms()]
+    anchored = with_roots(outputs, ir.bounds)
     given: dict[str, Any] = {
         "inputShapeInfo": shapes,
         "userOptions": options,
@@ -110,14 +113,14 @@ def simulate_model(
     give_back(out)
     if request.train:
         losses = [loss_of(ir, shapes)]
-        flow = DataFlow(batches, [*outputs, LOSS])
+        flow = DataFlow(batches, [*anchored, LOSS])
         if request.recompute:
             options.autoRecomputation = RecomputationType.Standard
         optimizer = OPTIMIZERS[request.optimizer]()
         given |= {"losses": losses, "optimizer": optimizer, "deviceInfo": device}
         session = TrainingSession(source, flow, **given)
     else:
-        session = InferenceSession(source, DataFlow(batches, outputs), device, **given)
+        session = InferenceSession(source, DataFlow(batches, anchored), device, **given)
     session.prepareDevice()
     session.weightsFromHost()
     anchors = session.initAnchorArrays()
@@ -125,7 +128,9 @@ def simulate_model(
     again = {name: np.broadcast_to(array, (batches, *array.shape)) for name, array in fed.items()}
     session.run(PyStepIO(inputs | again, anchors))
     kinds = ", ".join(f"{type(loss).__name__} of {loss.inputs[0]!r}" for loss in losses)
-    return Outcome(anchors if request.values else {}, kinds)
+    counted = chosen(anchors, ir.bounds) if batches == 1 else anchors
+    made = {name: counted[name] for name in anchors if name in outputs or name == LOSS}
+    return Outcome(made if request.values else {}, kinds)
 
 
 def list_unsupported(path: Path, request: Request) -> list[str]:
@@ -153,8 +158,9 @@ def open_shapes(model: onnx.ModelProto, request: Request, what: str) -> InputSha
     """Give the shapes of the inputs that the request changes; of outputs none stays declared."""
     found = InputShapeInfo()
     stored = {tensor.name for tensor in model.graph.initializer}
-    inputs = [value for value in model.graph.input if value.name not in stored]
-    given = shapes_of(model, request.data, what) | dict(request.shapes or {})
+    wanted = dict(request.shapes or {})
+    inputs = [value for value in tensors_of(model, wanted) if value.name not in stored]
+    given = shapes_of(model, request.data, what) | wanted
     unknown = sorted(set(given) - {value.name for value in inputs})
     if unknown:
         known = ", ".join(repr(value.name) for value in inputs)

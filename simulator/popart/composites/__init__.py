@@ -1,0 +1,1 @@
+"""Operators that are computed by nodes of others, which are made for their shapes and constants."""

@@ -1,0 +1,69 @@
+"""The operators that are computed by nodes of others: for each its versions and its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import onnx
+
+from simulator.graph.types import Array
+from simulator.popart.composites import selection, signals, windows
+from simulator.popart.composites.body import Body
+from simulator.popart.ir import ONNX, Node
+from simulator.popart.tensor_info import TensorInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Composite:
+    """An operator: what adds its nodes, its versions, the inputs that have to be constants.
+
+    `only` are the values of an attribute that it is for; `bounded` is the axis along which only
+    the first elements of the output count, as many as are chosen when the program runs.
+    """
+
+    nodes: Callable[[Body], None]
+    versions: tuple[int, ...]
+    static: tuple[int, ...] = ()
+    only: tuple[str, str] | None = None
+    bounded: int | None = None
+
+
+COMPOSITES = {
+    "Col2Im": Composite(windows.images_of_columns, (18,), (1, 2)),
+    "Compress": Composite(selection.compressed, (9, 11, 28), (1,)),
+    "DFT": Composite(signals.fourier, (17, 20), (1, 2)),
+    "DeformConv": Composite(windows.deformed, (19, 22)),
+    "MaxUnpool": Composite(windows.unpooled, (9, 11, 22), (2,)),
+    "NonMaxSuppression": Composite(selection.suppressed, (10, 11), (2,), bounded=0),
+    "NonZero": Composite(selection.non_zero, (9, 13), bounded=1),
+    "Resize": Composite(
+        windows.cropped, (11, 13, 18, 19), (1, 2, 3),
+        ("coordinate_transformation_mode", "tf_crop_and_resize"),
+    ),
+    "RoiAlign": Composite(windows.aligned_regions, (10, 16, 22)),
+    "STFT": Composite(signals.frames_transformed, (17,), (1, 3)),
+}  # fmt: skip
+
+
+def composite_of(node: Node) -> Composite | None:
+    """Return the row of a node, None where it has none."""
+    row = COMPOSITES.get(node.operator) if node.domain == ONNX else None
+    if row is None or node.version not in row.versions:
+        return None
+    if row.only is not None and node.attributes.get(row.only[0]) != row.only[1]:
+        return None
+    return row
+
+
+def nodes_of(
+    row: Composite,
+    node: Node,
+    infos: Sequence[TensorInfo | None],
+    known: Sequence[Array | None],
+    declared: Sequence[int | None] | None,
+) -> onnx.FunctionProto:
+    """Return the nodes of a node as a function; raises Unsupported."""
+    body = Body(node, infos, known, declared)
+    row.nodes(body)
+    return body.function()

@@ -1,0 +1,92 @@
+"""Types and shapes of what a node makes, as ONNX infers them."""
+
+from __future__ import annotations
+
+import onnx
+import onnx.checker
+from onnx.shape_inference import InferenceError, infer_node_outputs
+
+from simulator.popart import leniency
+from simulator.popart.errors import popart_exception
+from simulator.popart.import_state import Import
+from simulator.popart.ir import GRAPHCORE, ONNX, Ir, Node
+from simulator.popart.operators import loops, scans
+from simulator.popart.operators.reductions import leaves_input
+from simulator.popart.operators.table import OPERATORS, infer_graphcore
+from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, type_name
+
+FEW = 4096  # elements of a constant that shape inference is told
+
+
+def inferred(
+    state: Import, ir: Ir, proto: onnx.NodeProto, node: Node, what: str
+) -> dict[str, TensorInfo]:
+    """Give the types and shapes of a node's outputs; none where it is not known what it does."""
+    if node.domain == GRAPHCORE and node.key in OPERATORS:
+        made = infer_graphcore(node, [ir.infos.get(i) for i in node.inputs], what)
+        return dict(zip(node.outputs, made, strict=False))
+    if isinstance(node.attributes.get("then_branch"), Ir):
+        branch: Ir = node.attributes["then_branch"]
+        return {
+            output: branch.infos[inner]
+            for output, inner in zip(node.outputs, branch.outputs, strict=True)
+            if inner in branch.infos
+        }
+    if isinstance(node.attributes.get("body"), Ir):
+        found = scans.inferred if node.operator == "Scan" else loops.inferred
+        return found(node, ir)
+    if leaves_input(node.operator, node.attributes):
+        return {node.outputs[0]: ir.infos[node.inputs[0]]}
+    domain = "" if node.domain == ONNX else node.domain
+    if not onnx.defs.has(node.operator, state.opsets[node.domain], domain):
+        return {}
+    schema = onnx.defs.get_schema(node.operator, state.opsets[node.domain], domain)
+    if not schema.has_type_and_shape_inference_function and node.key in OPERATORS:
+        return {node.outputs[0]: ir.infos[node.inputs[0]]}  # as GroupNormalization
+    types = {i: type_proto(info) for i, info in leniency.types_of(node, ir).items()}
+    proto = leniency.with_size(proto, ir)
+    values = {i: v for i in node.inputs if i and (v := _few(ir, i)) is not None}
+    try:
+        found = infer_node_outputs(
+            schema, proto, types, values, opset_imports=state.imports, ir_version=state.ir_version
+        )
+    except (InferenceError, onnx.checker.ValidationError, ValueError, RuntimeError) as error:
+        shown = ", ".join(f"{i!r} {ir.infos[i]}" for i in node.inputs if i)
+        raise popart_exception(f"{what}: inputs {shown} do not fit: {error}") from None
+    known = {name: info for name, kind in found.items() if (info := _info(kind, what)) is not None}
+    return leniency.with_places(node, known)
+
+
+def _few(ir: Ir, name: str) -> onnx.TensorProto | None:
+    value = ir.known(name)
+    if value is None or value.size > FEW:
+        return None
+    return onnx.numpy_helper.from_array(value, name)
+
+
+def typed(ir: Ir, name: str) -> onnx.TypeProto:
+    """Return the type of an input as ONNX has it; empty for one that is not given."""
+    if name in ir.sequences:
+        kinds = [ir.infos[item] for item in ir.sequences[name]] or [TensorInfo("FLOAT", [])]
+        element = onnx.helper.make_tensor_type_proto(ELEMENT_TYPES[kinds[0].type].onnx, None)
+        return onnx.helper.make_sequence_type_proto(element)
+    return type_proto(ir.infos[name]) if name in ir.infos else onnx.TypeProto()
+
+
+def type_proto(info: TensorInfo) -> onnx.TypeProto:
+    return onnx.helper.make_tensor_type_proto(ELEMENT_TYPES[info.type].onnx, info.dims)
+
+
+def _info(kind: onnx.TypeProto, what: str) -> TensorInfo | None:
+    """Give type and shape; None when the shape is not known."""
+    if kind.WhichOneof("value") != "tensor_type" or not kind.tensor_type.HasField("shape"):
+        return None
+    sizes = kind.tensor_type.shape.dim
+    shown = [size.dim_value for size in sizes]
+    if min(shown, default=0) < 0:
+        raise popart_exception(f"{what}: comes out with shape {shown}; its inputs are too small")
+    if not all(size.HasField("dim_value") for size in sizes):
+        return None
+    return TensorInfo(
+        type_name(kind.tensor_type.elem_type, what), [size.dim_value for size in sizes]
+    )
