@@ -3,17 +3,13 @@
 python -m benchmarks.zoo [--limit SECONDS] [--write] [--keep FOLDER] [--list] [NAME...]
 
 `make zoo` sets up an environment with torch, torchvision, transformers, onnxruntime and packages
-that hold models. --write puts the table into docs/models.md; --keep keeps the model files. Seconds
+that hold models. --write puts the rows into docs/models.md; --keep keeps the model files. Seconds
 are of the processor.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
-from collections.abc import Iterator
-from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +21,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 BEGIN, END = "<!-- zoo: begin -->", "<!-- zoo: end -->"
 HEAD = "| model | from | nodes | weights | imported | runs | values | error | s | GB | items/s |"
 RULE = f"| {' | '.join(['---'] * 3 + ['---:'] + ['---'] * 3 + ['---:'] * 4)} |"
+WRONG = "WRONG"
 CLOSE = 1e-3  # of the largest value of an output: more is named as wrong
 
 
@@ -44,29 +41,35 @@ def main() -> None:
     wrong = [name for name in arguments.names if name not in every]
     if wrong:
         parser.error(f"no model here is called {wrong[0]!r}; --list names all")
-    chosen = [every[name] for name in arguments.names or every]
+    rows = _written() if arguments.write else {}
     print(HEAD, RULE, sep="\n", flush=True)
-    lines, refused = [], []
-    for model in chosen:
-        figures = in_a_process(model, arguments.limit, arguments.keep)
-        if isinstance(figures, str):
-            refused.append(f"{model.name} ({figures})")
-            continue
-        lines.append((model, figures))
-        print(row(model, figures), flush=True)
-    text = "\n".join([HEAD, RULE, *(row(*line) for line in lines), "", *closing(lines, refused)])
-    print("", *closing(lines, refused), sep="\n")
-    if arguments.write:
-        page = PAGE.read_text(encoding="utf-8")
-        block = re.compile(f"{BEGIN}.*{END}", re.DOTALL)
-        PAGE.write_text(block.sub(lambda _: f"{BEGIN}\n{text}\n{END}", page), encoding="utf-8")
+    for name in arguments.names or every:
+        figures = in_a_process(every[name], arguments.limit, arguments.keep)
+        rows[name] = row(every[name], figures)
+        print(rows[name], flush=True)
+        if arguments.write:
+            _write([rows[known] for known in every if known in rows])
+
+
+def _written() -> dict[str, str]:
+    """Read the rows that the page has, by model."""
+    lines = PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0].splitlines()
+    table = [line for line in lines if line.startswith("| ") and line not in (HEAD, RULE)]
+    return {line.split(" | ")[0].removeprefix("| "): line for line in table}
+
+
+def _write(rows: list[str]) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    before, after = page.partition(BEGIN)[0], page.partition(END)[2]
+    text = "\n".join([HEAD, RULE, *rows, "", closing(rows)])
+    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
 
 
 def row(model: Model, figures: Figures) -> str:
     """Write the row of a model."""
     values = figures.values
     if values == "yes" and not figures.error < CLOSE:
-        values = "WRONG"
+        values = WRONG
     weights = f"{figures.weights / 1e6:,.1f} M"
     peak = number(figures.peak / 1e9, ".1f")
     error = number(figures.error, ".1e")
@@ -82,22 +85,15 @@ def number(value: float, form: str) -> str:
     return "" if np.isnan(value) else format(value, form)
 
 
-def closing(lines: list[tuple[Model, Figures]], refused: list[str]) -> Iterator[str]:
-    """Sum up: how many are imported, run and right, and which no exporter could write."""
-    figures = [line for _, line in lines]
-    imported = sum(one.imported == "yes" for one in figures)
-    runs = sum(one.runs == "yes" for one in figures)
-    compared = [one for one in figures if one.values == "yes"]
-    right = sum(one.error < CLOSE for one in compared)
-    tool = "onnxruntime" if find_spec("onnxruntime") else "onnx"
-    evaluator = f"{tool} {metadata.version(tool)}"
-    yield (
-        f"Of {len(figures)} models {imported} are imported and {runs} run; of {len(compared)} whose"
+def closing(rows: list[str]) -> str:
+    """Sum the rows up: how many are imported, run and right."""
+    cells = [line.strip("| ").split(" | ") for line in rows]
+    imported, runs, values = ([line[place] for line in cells] for place in (4, 5, 6))
+    compared = [text for text in values if text in ("yes", WRONG)]
+    return (
+        f"Of {len(rows)} models {imported.count('yes')} are imported and {runs.count('yes')} run; "
+        f"of {len(compared)} whose values were compared, {values.count('yes')} agree."
     )
-    yield f"values were compared with those of {evaluator}, {right} agree within {CLOSE:g}."
-    if refused:
-        yield ""
-        yield f"Their exporters refuse: {'; '.join(refused)}."
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ SEED = 7
 IDS = 100  # tokens, bytes and classes are below
 MOST_WEIGHTS = 30_000_000  # of models whose values are compared
 NO = "no"
+DOES_NOT_FIT = "memory: does not fit"
 
 
 @dataclass(slots=True)
@@ -54,49 +55,54 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended: its exit code, None when it was stopped, its last line, its cost."""
+    """How a command ended: its exit code, None when it was stopped, its lines, its cost."""
 
     code: int | None
-    line: str
+    lines: list[str]
     seconds: float
     peak: float
 
 
-def in_a_process(model: Model, limit: float, keep: Path | None) -> Figures | str:
-    """Measure a model in a process of its own; return why where it cannot be exported."""
+def in_a_process(model: Model, limit: float, keep: Path | None) -> Figures:
+    """Measure a model in a process of its own."""
     context = multiprocessing.get_context("spawn")
     queue = context.SimpleQueue()
     process = context.Process(target=_measure, args=(model.name, limit, keep, queue))
     process.start()
     process.join()
-    return "the exporter's process ended" if queue.empty() else queue.get()  # type: ignore[no-any-return]
+    if queue.empty():
+        return Figures(imported=f"{NO}: the process that writes it ended with {process.exitcode}")
+    figures: Figures = queue.get()
+    return figures
 
 
 def _measure(
-    name: str, limit: float, keep: Path | None, queue: multiprocessing.SimpleQueue[Figures | str]
+    name: str, limit: float, keep: Path | None, queue: multiprocessing.SimpleQueue[Figures]
 ) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         if keep:
             folder = keep / re.sub(r"\W+", "_", name)
             folder.mkdir(parents=True, exist_ok=True)
+        model = models()[name]
         try:
-            queue.put(measure(models()[name], folder, limit))
-        except Exception as error:  # whatever an exporter raises is said at the end
-            line = "".join(str(error).strip().splitlines()[:1])
-            queue.put(f"{type(error).__name__}: {line[:100]}")
+            path = model.write(folder)
+        except Exception as error:  # whatever an exporter raises
+            line = "".join(str(error).strip().splitlines()[:1])[:100]
+            queue.put(Figures(imported=f"not exported: {type(error).__name__}: {line}"))
+            return
+        queue.put(measure(model, path, limit))
 
 
-def measure(model: Model, folder: Path, limit: float) -> Figures:
-    """Try one model; each command has `limit` seconds. Raises what the exporter raises."""
-    path = model.write(folder)
+def measure(model: Model, path: Path, limit: float) -> Figures:
+    """Try the file of a model; each command has `limit` seconds."""
     figures = _sizes(path)
     command = (*SIMULATE, str(path), *TARGET, *model.options)
     listed = ended((*command, "--list-unsupported"), limit)
     figures.imported = "yes" if listed.code == 0 else f"{NO}: {_reason(listed, path)}"
     if listed.code != 0:
         return figures
-    report = folder / "report"
+    report = path.parent / "report"
     run = ended((*command, "--no-values", "--out", str(report)), limit)
     figures.runs = "yes" if run.code == 0 else f"{NO}: {_reason(run, path)}"
     figures.seconds, figures.peak = run.seconds, run.peak
@@ -124,13 +130,14 @@ def ended(command: tuple[str, ...], limit: float) -> Ended:
         process.returncode = os.waitstatus_to_exitcode(status)
     code = None if stopped.is_set() else process.returncode
     seconds = used.ru_utime + used.ru_stime
-    return Ended(code, lines[-1] if lines else "", seconds, 1024.0 * used.ru_maxrss)
+    return Ended(code, lines, seconds, 1024.0 * used.ru_maxrss)
 
 
 def _reason(result: Ended, path: Path) -> str:
     if result.code is None:
         return "not within the time"
-    return result.line.replace(str(path), "").removeprefix("tilescope: ").lstrip(": ")
+    lines = [line for line in result.lines if line.startswith(DOES_NOT_FIT)] or result.lines[-1:]
+    return "".join(lines).replace(str(path), "").removeprefix("tilescope: ").lstrip(": ")
 
 
 def _sizes(path: Path) -> Figures:
