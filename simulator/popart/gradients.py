@@ -14,12 +14,12 @@ from simulator.popart.ir import GRAPHCORE, ONNX, Ir, Node
 from simulator.popart.lowering import Lowering
 from simulator.popart.operators.backward import zeros
 from simulator.popart.operators.call import Call
-from simulator.popart.operators.layer_gradients import GRADIENTS
+from simulator.popart.operators.layer_gradients import GRADIENTS, LACKING
 from simulator.popart.operators.losses import through_softmax
 from simulator.popart.recompute import Again
 from simulator.poplibs import popops
 
-ALL_OUTPUTS = ("LSTM", "Split")  # whose gradients take those of all outputs
+ALL_OUTPUTS = ("LSTM", "RNN", "Split")  # whose gradients take those of all outputs
 PREFIX = "Gradient___"  # PopART's names of gradients begin so
 # What does not change when its input does a little.
 FLAT = {(ONNX, name) for name in ("ArgMax", "ArgMin", "Ceil", "Equal", "Floor", "Greater", "IsInf",
@@ -76,6 +76,9 @@ def _check_nodes(ir: Ir, wanted: set[str], moving: set[str], what: str) -> None:
             raise popart_exception(
                 f"{what}: {node} has no gradient; without one what is before it has none"
             )
+        lacking = LACKING[node.key](node) if node.key in LACKING else ""
+        if lacking and (node.operator != "GridSample" or node.inputs[1] in moving):
+            raise popart_exception(f"{what}: {node} has no gradient: {lacking}")
         _check_outputs(ir, node, wanted, what)
         for branch in node.branches:
             _check_nodes(branch, set(branch.outputs), dependent(branch, moving), what)

@@ -10,6 +10,7 @@ import numpy as np
 
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, INT, UNSIGNED_INT, element_count
+from simulator.popart.ir import Node
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.reductions import reduced
 from simulator.poplibs import popops
@@ -21,10 +22,14 @@ MODES = {"bilinear": "linear", "bicubic": "cubic"}  # as versions before 20 call
 
 
 class Tap(NamedTuple):
-    """One of the elements along an axis that a sample is made of: its place and its weight."""
+    """One of the elements along an axis that a sample is made of: its place and its weight.
+
+    `slope` is by how much the weight grows with the coordinate; only in training.
+    """
 
     place: Tensor
     weight: Tensor
+    slope: Tensor | None = None
 
 
 def sampled(call: Call) -> Tensor:
@@ -34,7 +39,8 @@ def sampled(call: Call) -> Tensor:
     count = element_count(tuple(points))
     grid = call.cast(call[1], FLOAT).reshape((batch * count, rank))
     taps = [_taps(call, grid[:, rank - 1 - axis], size) for axis, size in enumerate(field)]
-    places, weights = _corners(call, taps, field, batch, count)
+    places, weights, slopes = _corners(call, taps, field, batch, count)
+    call.saved = (places, weights, slopes)
     rows = call[0].reshape((batch, channels, element_count(tuple(field)))).dimShuffle([0, 2, 1])
     taken = popops.multiSlice(
         call.graph,
@@ -58,16 +64,34 @@ def _taps(call: Call, given: Tensor, size: int) -> list[Tap]:
         scaled = _inside(scaled, padding, size, aligned=aligned)
     at = call.map(scaled, given)
     if mode == "nearest":
-        return [_tap(call, call.map(expr.NearbyInt(_1), at), None, padding, size, aligned)]
+        one = call.map(_1 * 0.0 + 1.0, at)
+        flat = call.map(_1 * 0.0, at) if call.training else None
+        nearest = Tap(call.map(expr.NearbyInt(_1), at), one, flat)
+        return [_kept(call, nearest, padding, size, aligned=aligned)]
     first = call.map(expr.Floor(_1), at)
     rest = call.map(_1 - _2, at, first)
     weights = _cubic() if mode == "cubic" else [1 - _1, _1]
     begin = -1 if mode == "cubic" else 0
+    slopes: Sequence[Tensor | None] = [None] * len(weights)
+    if call.training:
+        scale = (size - 1 if aligned else size) / 2
+        grown = [call.map(each * scale, rest) for each in _slopes(mode)]
+        if mode != "cubic" and padding == "border":
+            within = expr.And(_1 > 0.0, _1 < float(size - 1))
+            grown = [call.map(expr.Select(_2, _2 * 0.0, within), at, each) for each in grown]
+        slopes = grown
     return [
-        _tap(call, call.map(_1 + float(begin + number), first), call.map(weight, rest),
-             padding, size, aligned)
-        for number, weight in enumerate(weights)
+        _kept(call, Tap(call.map(_1 + float(begin + number), first), call.map(weight, rest), slope),
+              padding, size, aligned=aligned)
+        for number, (weight, slope) in enumerate(zip(weights, slopes, strict=True))
     ]  # fmt: skip
+
+
+def lacks_gradient(node: Node) -> str:
+    """Say what of a GridSample has no gradient, to a grid that is computed."""
+    linear = MODES.get(node.attributes.get("mode", "linear"), "linear") == "linear"
+    reflected = node.attributes.get("padding_mode") == "reflection"
+    return "padding_mode 'reflection' has none to its grid" if linear and reflected else ""
 
 
 def _inside(at: Expr, padding: str, size: int, *, aligned: bool) -> Expr:
@@ -97,33 +121,62 @@ def _cubic() -> list[Expr]:
     return [far(_1 + 1), near(_1), near(1 - _1), far(2 - _1)]
 
 
-def _tap(
-    call: Call, place: Tensor, weight: Tensor | None, padding: str, size: int, aligned: bool
-) -> Tap:
+def _slopes(mode: str) -> list[Expr]:
+    """Give by how much each weight grows with the distance of a sample to its first element."""
+    if mode != "cubic":
+        return [_1 * 0.0 - 1.0, _1 * 0.0 + 1.0]
+    a = CUBIC
+
+    def near(x: Expr) -> Expr:
+        return (3 * (a + 2) * x - 2 * (a + 3)) * x
+
+    def far(x: Expr) -> Expr:
+        return (3 * a * x - 10 * a) * x + 8 * a
+
+    return [far(_1 + 1), near(_1), near(1 - _1) * -1.0, far(2 - _1) * -1.0]
+
+
+def _kept(call: Call, tap: Tap, padding: str, size: int, *, aligned: bool) -> Tap:
     """Give an element's place within the axis; one that is not there has no weight."""
-    if weight is None:
-        weight = call.map(_1 * 0.0 + 1.0, place)
+    place, weight, slope = tap
     if padding == "zeros":
         there = expr.And(_1 >= 0.0, _1 <= float(size - 1))
         weight = call.map(expr.Select(_2, _2 * 0.0, there), place, weight)
+        if slope is not None:
+            slope = call.map(expr.Select(_2, _2 * 0.0, there), place, slope)
     moved = _inside(_1, padding, size, aligned=aligned)
     kept = expr.Max(expr.Min(moved, float(size - 1)), 0.0)
-    return Tap(call.cast(call.map(kept, place), INT), weight)
+    return Tap(call.cast(call.map(kept, place), INT), weight, slope)
 
 
 def _corners(
     call: Call, taps: Sequence[Sequence[Tap]], field: Sequence[int], batch: int, count: int
-) -> tuple[Tensor, Tensor]:
-    """Give place and weight of all elements that a sample is made of [elements, samples]."""
+) -> tuple[Tensor, Tensor, list[Tensor]]:
+    """Give place and weight of all elements that a sample is made of [elements, samples].
+
+    In training also, for each axis, by how much the weights grow along it.
+    """
     base = np.repeat(np.arange(batch) * element_count(tuple(field)), count).astype(np.int32)
     first = call.constant(base, INT, "images")
     places, weights = [], []
+    slopes: list[list[Tensor]] = [[] for _ in field]
     for corner in product(*taps):
-        place, weight = first, corner[0].weight
+        place = first
         for axis, tap in enumerate(corner):
             stride = element_count(tuple(field[axis + 1 :]))
             place = call.map(_1 + _2 * stride, place, tap.place)
-            weight = call.map(_1 * _2, weight, tap.weight) if axis else weight
         places.append(call.cast(place, UNSIGNED_INT).expand([0]))
-        weights.append(weight.expand([0]))
-    return concat(places, 0), concat(weights, 0)
+        weights.append(_product(call, [tap.weight for tap in corner]))
+        for axis, tap in enumerate(corner):
+            if tap.slope is not None:
+                others = [other.weight for n, other in enumerate(corner) if n != axis]
+                slopes[axis].append(_product(call, [tap.slope, *others]))
+    grown = [concat(parts, 0) for parts in slopes if parts]
+    return concat(places, 0), concat(weights, 0), grown
+
+
+def _product(call: Call, parts: Sequence[Tensor]) -> Tensor:
+    made = parts[0]
+    for part in parts[1:]:
+        made = call.map(_1 * _2, made, part)
+    return made.expand([0])

@@ -26,6 +26,7 @@ def gathered_nd(call: Call) -> Tensor:
     shape = call.outputs[0].dims
     if not element_count(shape):
         return call[0].flatten().slice(0, 0).reshape(shape)
+    call.saved = (places,)
     found = popops.multiSlice(
         call.graph, rows, places.expand([1]), [0], [1], call.prog, debugContext=call.name
     )
@@ -38,6 +39,7 @@ def scattered_nd(call: Call) -> Tensor:
         return call[0]
     out = call.copy(call[0], "scattered")
     rows, places = _rows(call, 0, out)
+    call.saved = (places,)
     updates = call[2].reshape((places.numElements(), rows.shape[1]))
     _join(call, out, rows, places, updates)
     return out

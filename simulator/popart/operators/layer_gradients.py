@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from simulator.graph.tensor import Tensor, broadcast_to
 from simulator.graph.types import element_count
-from simulator.popart.ir import GRAPHCORE, ONNX
-from simulator.popart.operators import fields, losses, norms, resize, transposed
+from simulator.popart.ir import GRAPHCORE, ONNX, Node
+from simulator.popart.operators import (
+    fields,
+    grids,
+    grids_gradient,
+    indexed_gradients,
+    losses,
+    norms,
+    resize,
+    simple_recurrent_gradient,
+    transposed,
+)
 from simulator.popart.operators.backward import Gradient, of_bias, summed_to, total
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.placed_gradients import (
@@ -237,6 +247,11 @@ def of_log_softmax(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     return [back(call.map(_3 - expr.Exp(_1) * _2, rows, broadcast(total, rows.shape), grad))]
 
 
+# What of a node whose operator has a gradient has none.
+LACKING: dict[tuple[str, str], Callable[[Node], str]] = {
+    (ONNX, "GridSample"): grids.lacks_gradient,
+    (ONNX, "RNN"): simple_recurrent_gradient.lacks_gradient,
+}
 GRADIENTS: dict[tuple[str, str], Gradient] = {
     **POINTWISE,
     (ONNX, "AveragePool"): of_average_pool,
@@ -245,7 +260,9 @@ GRADIENTS: dict[tuple[str, str], Gradient] = {
     (ONNX, "ConvTranspose"): transposed.of_convolution,
     (ONNX, "Dropout"): of_dropout,
     (ONNX, "GatherElements"): of_gathered_elements,
+    (ONNX, "GatherND"): indexed_gradients.of_gathered_nd,
     (ONNX, "Gemm"): of_gemm,
+    (ONNX, "GridSample"): grids_gradient.of_grid_sample,
     (ONNX, "GroupNormalization"): of_group_norm,
     (ONNX, "InstanceNormalization"): of_group_norm,
     (ONNX, "LRN"): of_local_response,
@@ -254,9 +271,11 @@ GRADIENTS: dict[tuple[str, str], Gradient] = {
     (ONNX, "LogSoftmax"): of_log_softmax,
     (ONNX, "MatMul"): of_mat_mul,
     (ONNX, "MaxPool"): of_max_pool,
+    (ONNX, "RNN"): simple_recurrent_gradient.of_rnn,
     (ONNX, "Resize"): resize.of_resized,
     (ONNX, "Scatter"): of_scatter,
     (ONNX, "ScatterElements"): of_scatter,
+    (ONNX, "ScatterND"): indexed_gradients.of_scattered_nd,
     (ONNX, "Softmax"): of_softmax,
     (ONNX, "TopK"): of_top_k,
     (ONNX, "Upsample"): resize.of_resized,

@@ -60,7 +60,7 @@ def _run(call: Call, inputs: Tensor, place: int, by_batch: bool) -> tuple[Tensor
         state = call[5][:, place] if by_batch else call[5][place]
     else:
         state = call.constant(np.zeros((batch, size), dtype.numpy), dtype, "state")
-    made = []
+    made, first = [], state
     for step in range(steps):
         product = poplin.matMul(
             call.graph, state, kernels[1], call.prog, debugContext=f"{name}/Recurrent"
@@ -70,6 +70,7 @@ def _run(call: Call, inputs: Tensor, place: int, by_batch: bool) -> tuple[Tensor
         made.append(state.expand([0]))
     kept = call.variable(dtype, [steps, batch, size], "outputs")
     call.prog.add(Copy(concat(made, 0), kept, name=f"{name}/outputs"))
+    call.saved = (*call.saved, (inputs, first, kept))
     return kept, state
 
 

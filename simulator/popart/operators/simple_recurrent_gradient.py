@@ -1,0 +1,86 @@
+"""The gradient of ONNX's RNN: back through its steps, then one product for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from simulator.graph.tensor import Tensor, concat
+from simulator.popart.ir import Node
+from simulator.popart.operators.call import Call
+from simulator.popart.operators.recurrent import directions
+from simulator.poplibs import poplin, popops
+from simulator.poplibs.popops import Operation
+from simulator.poplibs.popops.expr import Expr, Select, _1, _2
+
+Tensors = Sequence[Tensor]
+
+# By the output of the activation _2, what of a gradient _1 reaches the sum that it is of.
+_SLOPES: dict[str, Callable[[], Expr]] = {
+    "relu": lambda: Select(_1, _1 * 0.0, _2 > 0.0),
+    "sigmoid": lambda: _1 * _2 * (1.0 - _2),
+    "tanh": lambda: _1 * (1.0 - _2 * _2),
+}
+
+
+def lacks_gradient(node: Node) -> str:
+    """Say what of an RNN has no gradient."""
+    names = node.attributes.get("activations") or ()
+    wrong = [name for name in names if name.lower() not in _SLOPES]
+    if wrong:
+        return f"activation {wrong[0]!r} has none; Relu, Sigmoid and Tanh have"
+    return "clipped sums have none" if node.attributes.get("clip") else ""
+
+
+def of_rnn(call: Call, outputs: Tensors, grads: Tensors) -> list[Tensor | None]:
+    """Give the gradients of inputs, weights, biases and the first state of all directions."""
+    by_batch = bool(call.attribute("layout", 0))
+    places = [place for place, name in enumerate(call.node.outputs) if name]
+    given: list[Tensor | None] = [None, None]
+    for place, grad in zip(places, grads, strict=True):
+        order = [1, 2, 0, 3] if place == 0 else [1, 0, 2]
+        given[place] = grad.dimShuffle(order) if by_batch else grad
+    found = []
+    for place, backward in enumerate(directions(call)):
+        whole = None if given[0] is None else given[0][:, place]
+        whole = whole.reverse(0) if whole is not None and backward else whole
+        made = _of_direction(call, place, whole, None if given[1] is None else given[1][place])
+        found.append([made[0].reverse(0), *made[1:]] if backward else made)
+    inputs = found[0][0]
+    for other in found[1:]:
+        inputs = call.map(_1 + _2, inputs, other[0])
+    stacks = [concat([made[n].expand([0]) for made in found], 0) for n in range(1, 5)]
+    if by_batch:
+        inputs, stacks[3] = inputs.dimShufflePartial([0], [1]), stacks[3].dimShuffle([1, 0, 2])
+    return [inputs, *stacks[:3], None, stacks[3]][: len(call.inputs)]
+
+
+def _of_direction(
+    call: Call, place: int, whole: Tensor | None, last: Tensor | None
+) -> list[Tensor]:
+    """Give those of the inputs, of both weights, the biases and the first state."""
+    taken, first, made = call.saved[place]
+    steps, batch, size = made.shape
+    names = call.attribute("activations") or ["Tanh"] * (place + 1)
+    slope = _SLOPES[names[place].lower()]()
+    sums: list[Tensor] = []
+    reached = last
+    for step in range(steps - 1, -1, -1):
+        shown = None if whole is None else whole[step]
+        parts = [part for part in (shown, reached) if part is not None]
+        both = call.map(_1 + _2, *parts) if len(parts) > 1 else parts[0]
+        sums.insert(0, call.map(slope, both, made[step]))
+        reached = _product(call, sums[0], call[2][place], "Recurrent")
+    together = concat(sums, 0)
+    before = concat([first.expand([0]), made.slice(0, steps - 1)], 0)
+    rows = [part.reshape((steps * batch, part.shape[2])) for part in (taken, before)]
+    weights = [_product(call, together.transpose(), part, "Weights") for part in rows]
+    inputs = _product(call, together, call[1][place], "Inputs").reshape(taken.shape)
+    name = f"{call.name}/Biases"
+    biases = popops.reduce(call.graph, together, [0], Operation.ADD, call.prog, name)
+    state = call.map(_1 * 1.0, reached) if reached is not None else biases
+    return [inputs, *weights, concat([biases, biases], 0), state]
+
+
+def _product(call: Call, a: Tensor, b: Tensor, what: str) -> Tensor:
+    name = f"{call.name}/{what}"
+    return poplin.matMul(call.graph, a, b, call.prog, debugContext=name, options=call.options)
