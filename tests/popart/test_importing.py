@@ -11,6 +11,7 @@ import pytest
 from models import model, node, outcome, prepared, tiny
 
 from simulator import popart
+from simulator.popart import backend
 
 FLOW = popart.DataFlow(1, [])
 
@@ -244,7 +245,7 @@ def test_of_an_if_whose_condition_is_known_the_other_branch_is_not_looked_at() -
     nodes = [*sizes, node("Equal", "count six", "is_six"), node("If", "is_six", "y", **branches)]
     proto = model(nodes, {"x": [2, 3]}, ["y"], {"six": np.int64(6)})
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    assert popart.backend.prepare(proto).run([x])[0].tolist() == (-x).tolist()
+    assert backend.prepare(proto).run([x])[0].tolist() == (-x).tolist()
     assert "Unique" in refused(model(nodes, {"x": [2, 2]}, ["y"], {"six": np.int64(6)}))
 
 
@@ -252,7 +253,7 @@ def test_float_initialisers_may_be_the_bounds_of_a_range() -> None:
     bounds = {"first": np.float32(1), "end": np.float32(2), "step": np.float32(0.25)}
     nodes = [node("Range", "first end step", "r"), node("Add", "x r", "y")]
     proto = model(nodes, {"x": [4]}, ["y"], bounds)
-    found = popart.backend.prepare(proto).run([np.zeros(4, np.float32)])[0]
+    found = backend.prepare(proto).run([np.zeros(4, np.float32)])[0]
     assert found.tolist() == [1.0, 1.25, 1.5, 1.75]
 
 
