@@ -37,8 +37,7 @@ def run_facts(report: Report) -> Iterator[tuple[str, str]]:
         return
     if found.runs:
         yield "run", _took(found)
-    if found.runs and found.items < 0:
-        yield "items", NO_ITEMS
+        yield "items", _items(found)
     yield from _flow(found)
     if found.setup_runs:
         yield "set-up", _setup(report, found)
@@ -48,10 +47,14 @@ def _took(run: MainRun) -> str:
     several = f"{counted(run.runs, 'run')}, " if run.runs > 1 else ""
     if run.cycles < 0:
         return f"{several}cycles not known"
-    took = f"{several}{run.cycles:,} cycles{_time(run.seconds)}"
+    return f"{several}{run.cycles:,} cycles{_time(run.seconds)}"
+
+
+def _items(run: MainRun) -> str:
     if run.items < 0:
-        return took
-    return f"{took} for {counted(run.items, 'item')}: {units.rate(run.items_per_second)}"
+        return NO_ITEMS
+    fast = units.rate(run.items_per_second) if run.items_per_second > 0 else "– items/s"
+    return f"{fast}, {counted(run.items, 'item')} in {counted(run.runs, 'run')}"
 
 
 def _time(seconds: float) -> str:

@@ -16,6 +16,7 @@ from dashboard.figures.compare import Curve
 from dashboard.figures.memory import add_ipu_borders
 from dashboard.pages import compare_tables as known
 from dashboard.pages.compare_tables import both, compared, percent, tiles_of_both
+from dashboard.pages.compare_words import BETTER, FIGURE_WORDS
 from dashboard.pages.memory import ipu_tiles
 from dashboard.pages.words import counted
 from dashboard.store import Store
@@ -35,17 +36,6 @@ TABS = {
     "execution": "Execution",
     "settings": "Target and options",
 }
-FIGURE_WORDS = {
-    "largest_tile": "Fullest tile, with gaps",
-    "total_memory": "All tiles, without gaps",
-    "tiles_out_of_memory": "Tiles out of memory",
-    "always_live": "Always live",
-    "max_live": "Live at the peak",
-    "recorded_runs": "Recorded runs",
-    "steps": "Executed steps",
-    "total_cycles": "Cycles of the recorded runs",
-    "tile_balance": "Tiles computing, on average",
-}
 # What the answer tells, in this order: figure, words for more and for less.
 ANSWERS = (
     ("tiles_out_of_memory", "has {} more out of memory", "has {} fewer out of memory"),
@@ -58,8 +48,6 @@ SAME = {
     "largest_tile": "memory on its fullest tile",
     "max_live": "peak of liveness",
 }
-# Whether more of a figure is better (1), worse (-1) or neither.
-BETTER = {"tile_balance": 1, "recorded_runs": 0, "steps": 0}
 MOST_ROWS, PLOT_PIXELS = 12, 320
 BOTH, CHANGE, SEPARATE = "together", "change", "separate"
 
@@ -193,8 +181,11 @@ def _clocks(store: Store, chosen: Address) -> list[Element]:
 def _written(value: float, unit: str) -> str:
     if unit == "fraction":
         return units.share(value)
-    write = {"bytes": units.size, "cycles": units.cycles_or_time}.get(unit, units.count)
+    write = _WRITE.get(unit, units.count)
     return write(value)
+
+
+_WRITE = {"bytes": units.size, "cycles": units.cycles_or_time, "items/s": units.rate}
 
 
 def _change(row: dict[Any, Any]) -> str:

@@ -17,6 +17,7 @@ from dashboard.pages.words import (
     fit_sentence,
     fit_tone,
     other_runs_sentence,
+    run_sentence,
 )
 from dashboard.store import Report, Store
 from dashboard.theme import Theme
@@ -51,6 +52,7 @@ VIEWS: dict[str, tuple[str, dict[str, str]]] = {
     "sync_waits": ("/execution", {}),
     "stream_bandwidth": ("/execution", {}),
     "longest_steps": ("/execution", {}),
+    "main_run": ("/summary", {}),
 }
 VARIABLE_COLUMNS = (
     Column("name", "Variable or category", "name", note="What is live where liveness peaks"),
@@ -113,6 +115,7 @@ def _fit(report: Report) -> Element:
     parts = (
         f"{words} The mean tile needs {mean}.",
         code_sentence(counted=found.code_counted),
+        run_sentence(report),
         other_runs_sentence(report),
     )
     more = " ".join(filter(None, parts))

@@ -12,6 +12,7 @@ from dashboard.address import Address
 from dashboard.components import Element, Frame, card, facts, section
 from dashboard.pages.documents import dotted, flat_pairs, leaves, tree
 from dashboard.pages.provenance import trust_section
+from dashboard.pages.run_cards import run_cards
 from dashboard.pages.targets import architecture_words, kind_words
 from dashboard.pages.words import (
     code_sentence,
@@ -76,7 +77,12 @@ def layout(store: Store, chosen: Address) -> Element:
         [
             components.title(QUESTION),
             _fit(report),
-            components.cards(*_memory_cards(report), *_execution_cards(report), name="cards four"),
+            components.cards(
+                *run_cards(report),
+                *_memory_cards(report),
+                *_execution_cards(report),
+                name="cards four",
+            ),  # fmt: skip
             html.Div(
                 [
                     controls.tabs(TABS, chosen),

@@ -7,7 +7,9 @@ from dashboard.store import Report
 from pva import units
 from pva.analysis.execution import ExecutionOverview, other_runs
 from pva.analysis.liveness import LivenessOverview
+from pva.analysis.main_runs import MainRun, main_run
 from pva.analysis.memory import COUNT_CODE, MemoryOverview, category_label
+from pva.errors import NotRecordedError
 
 
 def counted(number: int, thing: str) -> str:
@@ -76,6 +78,37 @@ def execution_sentence(spent: ExecutionOverview) -> str:
     return f"{took}: {', '.join(shares)}. {busy}"
 
 
+def run_sentence(report: Report) -> str:
+    """Say how long the model's runs took, and for how many items; empty when none has ended."""
+    found = known_run(report)
+    if found is None or found.runs <= 0 or found.cycles < 0:
+        return ""
+    took = f"{units.count(found.cycles)} cycles ({units.duration(found.seconds)})"
+    runs = "The run" if found.runs == 1 else f"{found.runs:,} runs"
+    return f"{runs} took {took}{items_words(found)}."
+
+
+def known_run(report: Report) -> MainRun | None:
+    """Give the figures of the model's runs; None where no execution was recorded."""
+    if not report.dataset.has("target"):
+        return None
+    try:
+        return main_run(report)
+    except NotRecordedError:
+        return None
+
+
+def items_words(found: MainRun) -> str:
+    """Say how many items the runs took in, and how many a second; empty where it is not known."""
+    if not found.items_per_second > 0:
+        return ""
+    words = f" for {counted(found.items, 'item')}: {units.rate(found.items_per_second)}"
+    if found.steady_cycles != found.steady_cycles:
+        return words
+    full = f"with all {found.stages} stages full" if found.stages > 1 else "from batch to batch"
+    return f"{words}, {units.rate(found.steady_items_per_second)} {full}"
+
+
 def other_runs_sentence(report: Report) -> str:
     """Say what ran outside the profile, which no figure counts; empty when nothing did."""
     if not (report.dataset.has("other_runs") and report.dataset.has("target")):
@@ -87,4 +120,4 @@ def other_runs_sentence(report: Report) -> str:
         f"{f' ({units.count(cycles)} cycles)' if cycles >= 0 else ''}"
         for name, runs, cycles in rows
     ]
-    return f"Not counted, run with profiling disabled: {'; '.join(parts)}." if parts else ""
+    return f"Set-up, run with profiling disabled, not counted: {'; '.join(parts)}." if parts else ""

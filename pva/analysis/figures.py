@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pva.analysis.execution import execution_overview
 from pva.analysis.liveness import liveness_overview
+from pva.analysis.main_runs import main_run
 from pva.analysis.memory import memory_overview
 from pva.errors import NotRecordedError
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 
 NO_RUN = "no run was recorded"
+RECORDED = "recorded_runs"
 RUN_IT = "run the program, with autoReport.executionProfileProgramRunCount above 0"
 
 
@@ -28,15 +30,17 @@ class Figure:
     unit: str
     analysis: Callable[..., Any]
     field: str
-    of_runs: bool = False  # nothing, rather than 0, where no run was recorded
+    of_runs: str = ""  # the field that counts runs: nothing, rather than 0, where there is none
 
     def of(self, report: Report) -> float:
         """Give the number; raises NotRecordedError, also where it is held as unknown."""
         found = self.analysis(report)
-        if self.of_runs and not (found.recorded_runs or found.cycles):
+        # Documents that do not tell their runs may have the cycles of an execution.
+        ran = not self.of_runs or getattr(found, self.of_runs)
+        if not (ran or (self.of_runs == RECORDED and found.cycles)):
             raise no_run(report)
         value: float = getattr(found, self.field)
-        if value < 0:
+        if not value >= 0:
             raise NotRecordedError(report.path, f"no {self.field} in this report")
         return value
 
@@ -54,8 +58,13 @@ FIGURES: dict[str, Figure] = {
     "max_live": Figure("bytes", liveness_overview, "max_live"),
     "recorded_runs": Figure("", execution_overview, "recorded_runs"),
     "steps": Figure("", execution_overview, "steps"),
-    "total_cycles": Figure("cycles", execution_overview, "cycles", of_runs=True),
-    "tile_balance": Figure("fraction", execution_overview, "tile_balance", of_runs=True),
+    "total_cycles": Figure("cycles", execution_overview, "cycles", RECORDED),
+    "tile_balance": Figure("fraction", execution_overview, "tile_balance", RECORDED),
+    "run_cycles": Figure("cycles", main_run, "cycles", "runs"),
+    "items_per_second": Figure("items/s", main_run, "items_per_second", "runs"),
+    "steady_items_per_second": Figure("items/s", main_run, "steady_items_per_second", "runs"),
+    "latency": Figure("cycles", main_run, "latency_cycles", "runs"),
+    "setup_cycles": Figure("cycles", main_run, "setup_cycles", "setup_runs"),
 }
 
 
@@ -63,7 +72,8 @@ def figures(report: Report) -> pd.DataFrame:
     """Give those of FIGURES that the report holds: figure, unit, value.
 
     `largest_tile` is what the fullest tile needs with its gaps; `total_memory` is without gaps.
-    Cycles and balance are of the recorded runs.
+    `total_cycles` and balance are of the runs recorded step by step, `run_cycles` of all runs of
+    the model, without `setup_cycles`.
     """
     import pandas as pd
 

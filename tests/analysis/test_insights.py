@@ -121,6 +121,9 @@ CASES: dict[str, tuple[dict[str, Any], float, float, dict[str, Any]]] = {
     "poor_use_of_matrix_units": (convolution(20), 456, 456, convolution(114 * 320)),
     # 10 steps of 10 cycles, where a sync takes 35: of 5 syncs less, the 2 of 34 between such steps
     "many_tiny_steps": (lasting(10, "OnTileExecute"), 100, 68, {}),
+    "how_long_it_takes": ({}, 1024, 0, table("runs", cycles=[-1, -1])),
+    # two batches have left the first of two stages when the second one gets its second
+    "pipeline_rarely_full": (table("runs", batches=[2, 2], stages=[2, 2]), 0, 0, {}),
 }  # fmt: skip
 
 

@@ -75,9 +75,10 @@ def test_info_tells_machine_memory_and_cycles(report: Path) -> None:
     assert names == ["profile.pop", "debug.cbor", "framework.json", "app.json"]
     assert lines[3] == "machine     IPU_MODEL tiny: 2 IPUs x 5 tiles x 2.0 kB at 1,000.0 MHz"
     assert lines[5].startswith("memory      fits: tile 0 needs 1.0 kB (50.8 %)")
-    assert lines[7] == "run         2 runs, 1,024 cycles (1.0 µs) for 8 items: 7,812,500 items/s"
-    assert lines[8] == "latency     476 cycles (476 ns) from the input of an item to its output"
-    assert lines[9].startswith("execution   1,024 cycles (1.0 µs): 62.7 % compute")
+    assert lines[7] == "run         2 runs, 1,024 cycles (1.0 µs)"
+    assert lines[8] == "items       7,812,500 items/s, 8 items in 2 runs"
+    assert lines[9] == "latency     476 cycles (476 ns) from the input of an item to its output"
+    assert lines[10].startswith("execution   1,024 cycles (1.0 µs): 62.7 % compute")
 
 
 def test_info_says_what_a_report_lacks_and_who_records_it(tmp_path: Path) -> None:

@@ -104,6 +104,11 @@ def of_written(spent: dict[int, int], frames: Frames) -> int:
     return sum(spent.get(program, 0) for program in set(frames.written_results()["program"]))
 
 
+def items_a_second(items: list[int], cycles: int, clock: float) -> float:
+    """Give 0 where a run does not tell its items."""
+    return sum(items) * clock / cycles if min(items) >= 0 else 0
+
+
 FIGURES = {
     "total bytes": Figure(
         summary=r"Overflowed[\s\S]*?Total: +([\d,]+)",
@@ -186,6 +191,37 @@ FIGURES = {
         sql="select count(*) as value from steps",
         info="execution",
         pages=(("summary", "Executed steps"),),
+    ),
+    "cycles of all runs": Figure(
+        show=("main_run", lambda rows: rows[0]["cycles"]),
+        objects=lambda r: sum(run.cycles for run in r.execution.runs),
+        frames=lambda f: f.runs()["cycles"].sum(),
+        sql="select sum(cycles) as value from runs",
+        words=lambda cycles: f"{units.count(cycles)} cycles",
+        info="run",
+        pages=(("summary", "Run time"), ("insights", "")),
+    ),
+    "items a second": Figure(
+        show=("main_run", lambda rows: rows[0]["items_per_second"] or 0),
+        objects=lambda r: items_a_second(
+            [run.items for run in r.execution.runs], sum(run.cycles for run in r.execution.runs),
+            r.compilation.target.clockFrequency,
+        ),
+        frames=lambda f: items_a_second(
+            f.runs()["items"].tolist(), f.runs()["cycles"].sum(), f.target()["clock_frequency"][0]
+        ),
+        sql="select all_items * clock / cycles as value from (select"
+        " case when min(items) < 0 then 0 else sum(items) end as all_items, sum(cycles) as cycles,"
+        " max(clock_frequency) as clock from runs, target)",
+        words=lambda rate: f"{rate:,.0f}" if rate else "–",
+        info="items",
+        pages=(("summary", "Items a second"),),
+    ),
+    "cycles of set-up": Figure(
+        show=("main_run", lambda rows: rows[0]["setup_cycles"]),
+        objects=lambda r: sum(run.cycles for run in r.execution.otherRuns),
+        frames=lambda f: f.other_runs()["cycles"].sum(),
+        sql="select coalesce(sum(cycles), 0) as value from other_runs",
     ),
     "runs": Figure(
         show=("runs", len),

@@ -270,9 +270,9 @@ def test_repeated_batches_fill_a_pipeline_and_every_face_says_so(tmp_path: Path)
     assert json.loads(info)["run"] == run
     steady = f"steady: {run['steady_items_per_second']:,.0f} items/s, "
     assert steady in done.stderr and "all 3 stages full" in done.stderr
-    assert f"for 12 items: {run['items_per_second']:,.0f} items/s" in done.stderr
+    assert f"items: {run['items_per_second']:,.0f} items/s, 12 items in 1 run" in done.stderr
     lines = done.stderr.splitlines()
-    for label in ("run: ", "steady: ", "latency: ", "set-up: "):
+    for label in ("run: ", "items: ", "steady: ", "latency: ", "set-up: "):
         (line,) = (line for line in lines if line.startswith(label))
         assert len(line) <= 80
 

@@ -10,6 +10,7 @@ import pytest
 from models import model, node, prepared, tiny
 
 from pva.analysis import main_run
+from pva.analysis.insights import insights
 from pva.analysis.main_runs import MainRun
 from pva.report import openReport
 from simulator import popart, poplar
@@ -54,6 +55,9 @@ def test_a_full_pipeline_takes_as_long_as_one_batch_more(
     runs = [run_of(tmp_path / str(n), n, ipus, train=train) for n in (8, 9)]
     assert runs[1].steady_cycles == runs[1].cycles - runs[0].cycles
     assert (runs[1].items, runs[1].batches, runs[1].stages) == (36, 9, stages)
+    frame = insights(openReport(tmp_path / "9")).set_index("rule")
+    saving = frame["saving"].get("pipeline_rarely_full", 0)
+    assert saving == (runs[1].cycles - 9 * runs[1].steady_cycles if stages > 1 else 0)
     clock = runs[1].cycles / runs[1].seconds
     assert runs[1].steady_items_per_second == pytest.approx(4 * clock / runs[1].steady_cycles)
 

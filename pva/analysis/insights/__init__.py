@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from pva.analysis.insights import lives, space, speed
+from pva.analysis.insights import lives, runs, space, speed
 from pva.analysis.insights.finding import UNITS, Finding, part
 from pva.errors import NotRecordedError
 
@@ -35,6 +35,8 @@ RULES: dict[str, tuple[Rule, ...]] = {
         space.many_vertices,
     ),
     TIME: (
+        runs.how_long_it_takes,
+        runs.pipeline_rarely_full,
         speed.uneven_work,
         speed.bound_by_sync,
         speed.bound_by_exchange,
