@@ -87,7 +87,7 @@ def number(value: float, form: str) -> str:
 
 def closing(rows: list[str]) -> str:
     """Sum the rows up: how many are imported, run and right."""
-    cells = [line.strip("| ").split(" | ") for line in rows]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in rows]
     imported, runs, values = ([line[place] for line in cells] for place in (4, 5, 6))
     compared = [text for text in values if text in ("yes", WRONG)]
     return (
