@@ -93,7 +93,7 @@ def allocate(
     ]
     address = np.zeros(len(demand.variable), dtype=np.int64)
     region = np.zeros(len(demand.variable), dtype=np.int64)
-    with_all = demand.conflicts.all(axis=1)
+    with_all = np.logical_and.reduce(demand.conflicts, axis=1)
     apart = np.zeros(count, dtype=bool)  # what is placed and does not conflict with all
     for variable in each(_order(demand, sizes).tolist(), "placing variables"):
         piece = slice(starts[variable], starts[variable + 1])

@@ -148,7 +148,7 @@ class Reuse:
             np.array_equal(a.lengths, b.lengths)
             and np.array_equal(a.starts, b.starts)
             and np.array_equal(a.begins - shift, b.begins)
-            and (a.rows is None or np.array_equal(a.rows, b.rows))
+            and (a.rows is None or b.rows is None or np.array_equal(a.rows, b.rows))
         )
 
 

@@ -92,6 +92,9 @@ class ElementView:
 
     def containsAliases(self) -> bool:
         """Tell whether an element stands in the tensor twice."""
+        places = self.places
+        if isinstance(places, Strides) and places.ascending() is not None:
+            return False
         return overlap(*self.intervals())
 
     def containsConstant(self) -> bool:

@@ -50,13 +50,30 @@ def join(begins: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:
         return begins, lengths
     first = np.ones(len(begins), dtype=bool)
     np.not_equal(begins[1:], begins[:-1] + lengths[:-1], out=first[1:])
+    if first.all():
+        return begins, lengths
     heads = np.flatnonzero(first)
     return begins[heads], np.add.reduceat(lengths, heads)
 
 
+def uniform(length: int, count: int) -> IntArray:
+    """Give `count` lengths that are the same, in the room of one; they cannot be changed."""
+    return np.broadcast_to(np.int64(length), (count,))
+
+
+def common_length(lengths: IntArray) -> int:
+    """Give the length that `uniform` has; 0 for lengths that were not made by it."""
+    return int(lengths[0]) if len(lengths) > 1 and lengths.strides == (0,) else 0
+
+
 def from_elements(elements: IntArray) -> tuple[IntArray, IntArray]:
     """Give the intervals of a list of element numbers, in its order."""
-    return join(elements, np.ones(len(elements), dtype=np.int64))
+    first = np.ones(len(elements), dtype=bool)
+    np.not_equal(elements[1:], elements[:-1] + 1, out=first[1:])
+    if first.all():
+        return elements, uniform(1, len(elements))
+    heads = np.flatnonzero(first)
+    return elements[heads], np.diff(heads, append=len(elements))
 
 
 def cut(
@@ -67,11 +84,19 @@ def cut(
     Gives the begins and lengths of all pieces and, for each range, where its pieces start
     (one entry more than ranges).
     """
-    offsets = offsets_of(lengths)
-    first = np.searchsorted(offsets, low, side="right") - 1
-    last = np.searchsorted(offsets, high, side="left") - 1
+    length = common_length(lengths)
+    if length:
+        first, last = low // length, (high - 1) // length
+    else:
+        offsets = offsets_of(lengths)
+        first = np.searchsorted(offsets, low, side="right") - 1
+        last = np.searchsorted(offsets, high, side="left") - 1
     counts = np.where(high > low, last - first + 1, 0)
     source = spread(first, counts)
+    if length and not (low % length).any() and not (high % length).any():
+        return begins[source], uniform(length, len(source)), offsets_of(counts)
+    if length:
+        offsets = np.arange(len(begins) + 1, dtype=np.int64) * length
     piece_low = np.maximum(offsets[source], np.repeat(low, counts))
     piece_high = np.minimum(offsets[source + 1], np.repeat(high, counts))
     return begins[source] + piece_low - offsets[source], piece_high - piece_low, offsets_of(counts)
@@ -84,10 +109,18 @@ def crossings(
 
     Gives the interval's index and the piece's index of every pair, by interval and then by piece.
     """
-    first = np.searchsorted(piece_ends, begins, side="right")
-    last = np.searchsorted(piece_begins, ends, side="left")
+    if not len(begins):
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    # Few of the pieces are between the outermost of the intervals: searched, they stay at hand.
+    low = int(np.searchsorted(piece_ends, begins.min(), side="right"))
+    high = int(np.searchsorted(piece_begins, ends.max(), side="left"))
+    first = np.searchsorted(piece_ends[low:high], begins, side="right") + low
+    last = np.searchsorted(piece_begins[low:high], ends, side="left") + low
     counts = np.maximum(last - first, 0)
-    return np.repeat(np.arange(len(begins), dtype=np.int64), counts), spread(first, counts)
+    numbers = np.arange(len(begins), dtype=np.int64)
+    if (counts == 1).all():
+        return numbers, first
+    return np.repeat(numbers, counts), spread(first, counts)
 
 
 def blocks(
@@ -104,6 +137,8 @@ def blocks(
 
 def overlap(begins: IntArray, lengths: IntArray) -> bool:
     """Tell whether a number lies in two of the intervals; none of them is empty."""
+    if (begins[1:] >= (begins + lengths)[:-1]).all():
+        return False
     # In disjoint intervals the k-th begin and the k-th end belong together, so that each can be
     # sorted by itself; in others more have begun somewhere than this allows to have ended.
     first, ends = np.sort(begins), np.sort(begins + lengths)

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from simulator.graph.intervals import join
+from simulator.graph.intervals import join, uniform
 from simulator.graph.types import IntArray
 
 Loop: TypeAlias = tuple[int, int]  # how often, and how many elements from one to the next
@@ -51,7 +51,7 @@ class Strides(NamedTuple):
             begins = (np.arange(times, dtype=np.int64)[:, None] * step + begins).reshape(-1)
             meets |= step == span
             span += (times - 1) * step
-        lengths = np.full(count, length, dtype=np.int64)
+        lengths = uniform(length, count)
         return join(begins, lengths) if meets else (begins, lengths)
 
     def ascending(self) -> Strides | None:
@@ -177,6 +177,21 @@ def repeated(places: Strides, shape: Sequence[int], axis: int, times: int) -> St
     if parts is None:
         return None
     return _joined(places.first, [*parts[:axis], ((times, 0),), *parts[axis:]])
+
+
+def along(places: object, leading: object) -> Strides | None:
+    """Give places in the order in which the leading ones go up in the arena.
+
+    None where either are no loops, or the order is not that of loops over both.
+    """
+    if not isinstance(places, Strides) or not isinstance(leading, Strides):
+        return None
+    counts = [times for times, _ in leading.loops]
+    parts = by_dimension(places.loops, counts)
+    if leading.ascending() is None or parts is None:
+        return None
+    upward = sorted(range(len(counts)), key=lambda number: -leading.loops[number][1])
+    return _joined(places.first, [parts[number] for number in upward])
 
 
 def _joined(first: int, parts: Sequence[Loops]) -> Strides:

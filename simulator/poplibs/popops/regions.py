@@ -8,6 +8,7 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div, sum_by_vertex
 from simulator.codelets.elementwise import ElementwiseVertices
+from simulator.graph import strides
 from simulator.graph.errors import PoplarError, TileMappingError, poplibs_error
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.intervals import offsets_of, spread
@@ -57,11 +58,22 @@ def in_memory_order(operands: dict[str, Operand], leading: str) -> dict[str, Ope
     tensor = flat[leading][1]
     if tensor.isContiguous():
         return flat
-    order = np.argsort(tensor.elements(), kind="stable")
-    return {
-        name: (way, t.view(t.elements()[order]) if t.numElements() == len(order) else t)
-        for name, (way, t) in flat.items()
+    total = tensor.numElements()
+    in_loops = {
+        name: strides.along(t.places, tensor.places)
+        for name, (_, t) in flat.items()
+        if t.numElements() == total
     }
+    by_element = [name for name, places in in_loops.items() if places is None]
+    order = np.argsort(tensor.elements(), kind="stable") if by_element else None
+
+    def reordered(name: str, t: Tensor) -> Tensor:
+        places = in_loops.get(name)
+        if places is not None:
+            return t.at((total,), places)
+        return t.view(t.elements()[order]) if name in by_element else t
+
+    return {name: (way, reordered(name, t)) for name, (way, t) in flat.items()}
 
 
 def regions_of(graph: Graph, tensor: Tensor) -> Regions:
