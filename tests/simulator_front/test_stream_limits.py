@@ -106,8 +106,7 @@ def test_the_first_transfer_that_touches_a_variable_writes_it_whole() -> None:
         graph,
         FLOAT,
         (5,),
-        np.concatenate([first.begins, second.begins]),
-        np.array([3, 2]),
+        (np.concatenate([first.begins, second.begins]), np.array([3, 2])),
     )
     building = Building.start(graph)
     copies = lower_stream(building, "s", both, True, 8)[2::6]
