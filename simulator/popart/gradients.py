@@ -23,7 +23,8 @@ ALL_OUTPUTS = ("LSTM", "RNN", "Split")  # whose gradients take those of all outp
 PREFIX = "Gradient___"  # PopART's names of gradients begin so
 # What does not change when its input does a little.
 FLAT = {(ONNX, name) for name in ("ArgMax", "ArgMin", "Ceil", "Equal", "Floor", "Greater", "IsInf",
-        "IsNaN", "Less", "Not", "OneHot", "Round", "Sign", "Xor")}  # fmt: skip
+        "IsNaN", "Less", "Not", "OneHot", "RandomNormalLike", "RandomUniformLike", "Round", "Sign",
+        "Xor")}  # fmt: skip
 FLAT |= {(GRAPHCORE, "Detach"), (GRAPHCORE, "Round")}
 
 

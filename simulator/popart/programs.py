@@ -15,10 +15,10 @@ from simulator.popart.arrangement import in_memory_order
 from simulator.popart.dataflow import ONCE, DataFlow
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import Ir
+from simulator.popart.operators.drawn import DRAWS
 from simulator.poplibs import popops, poprand
 from simulator.poplibs.popsys import cycleCount
 
-DRAWS = ("Dropout",)  # operators that draw random numbers
 SEED_FROM_HOST, CYCLES_TO_HOST = "randomSeedFromHost", "cycleCountToHost"
 WEIGHTS_FROM_HOST, RUN, WEIGHTS_TO_HOST = "weightsFromHost", "run", "weightsToHost"
 

@@ -15,11 +15,12 @@ from simulator.popart.ir import RECOMPUTE_ATTRIBUTE, Ir, Node
 from simulator.popart.lowering import Lowering
 from simulator.popart.names import RecomputationType, RecomputeType
 from simulator.popart.operators.call import Call
+from simulator.popart.operators.drawn import DRAWS
 from simulator.popart.operators.table import OPERATORS
 from simulator.popart.stash import Delayed
 
 # What would not be the same again, or does more than to make its outputs.
-ONCE = ("Dropout", "If", "Loop", "PrintTensor", "Scan")
+ONCE = (*DRAWS, "If", "Loop", "PrintTensor", "Scan")
 NORMS = ("BatchNormalization", "GroupNormalization", "InstanceNormalization", "LayerNormalization")
 FOLLOWING = ("Elu", "Gelu", "LeakyRelu", "Relu", "Sigmoid", "Tanh")
 

@@ -58,9 +58,10 @@ def test_what_no_output_needs_of_a_function_is_left_out() -> None:
 
 
 def test_a_node_of_a_function_that_cannot_run_is_named_with_its_place() -> None:
-    draw = node("Bernoulli", "x", "y", seed=1.0)
-    proto = model([draw], {"x": [4]}, ["y"], opset=15)
-    place = r"node 'Bernoulli/y/X_random' \(ai.onnx.RandomUniformLike-1\)"
+    crop = node("CenterCropPad", "x s", "y")
+    proto = model([node("Shape", "x", "n"), node("Cast", "x", "s", to=7), crop], {"x": [4]}, ["y"],
+                  opset=18)  # fmt: skip
+    place = r"node 'CenterCropPad/y/padded_input' \(ai.onnx.Pad-18\): input 1"
     with pytest.raises(popart.popart_exception, match=place):
         popart.InferenceSession(proto, popart.DataFlow(1, ["y"]), tiny())
 

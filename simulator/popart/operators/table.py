@@ -13,6 +13,7 @@ from simulator.popart.errors import popart_exception
 from simulator.popart.ir import GRAPHCORE, ONNX, Ir, Node
 from simulator.popart.operators import (
     control,
+    drawn,
     elementwise,
     fields,
     grids,
@@ -256,6 +257,10 @@ _LAYERS = {
     "QLinearConv": _row("10", quantised.quantised_convolution),
     "QLinearMatMul": _row("10 21", quantised.quantised_product),
     "Scan": replace(_row(f"9 11 16 19 {_VIEW}", scans.scan), lacks=scans.lacks),
+    "RandomNormal": _row("1 22", drawn.normal),
+    "RandomNormalLike": _row("1 22", drawn.normal),
+    "RandomUniform": _row("1 22", drawn.uniform),
+    "RandomUniformLike": _row("1 22", drawn.uniform),
     "RNN": replace(_row("7 14 22", simple_recurrent.onnx_rnn), lacks=simple_recurrent.lacks),
 }
 _GRAPHCORE = {
