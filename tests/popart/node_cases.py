@@ -94,11 +94,11 @@ def outcome(case: Any) -> Outcome:
 
 
 def _compared(pairs: Sequence[tuple[Any, Any]], case: Any) -> str:
-    """Compare as onnx's runner does; a type or a shape that differs is wrong."""
+    """Compare as onnx's runner does; another type or shape is no outcome of the page."""
     ended = ""
     for wanted, made in pairs:
         if wanted.shape != made.shape or wanted.dtype != made.dtype:
-            return "wrong"
+            return "of another shape or type"
         a, b = (np.asarray(v, dtype=np.float64) for v in (wanted, made))
         if np.allclose(b, a, rtol=case.rtol, atol=case.atol, equal_nan=True):
             continue
