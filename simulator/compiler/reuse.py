@@ -2,8 +2,8 @@
 
 Two compute sets are alike when their vertices are on the same tiles and their fields take in the
 same parts of variables that are mapped in the same way, in the same order of the arena. What one
-becomes is then what the other became, under its own names and with its own variables. Nothing is
-hashed: what is taken for alike has been compared whole.
+becomes is then what the other became, under its own names and with its own variables. Hashes
+tell most apart; what is taken for alike has been compared whole.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Reuse:
     building: Building
     _cases: dict[Hashable, list[_Case]] = field(default_factory=dict)
     _kinds: dict[int, int] = field(default_factory=dict)
-    _first_of_kind: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    _first_of_kind: dict[Hashable, list[int]] = field(default_factory=dict)
 
     def lower(self, compute_set: int) -> list[Part]:
         """Give the programs of one execution of a compute set, in order."""
@@ -98,21 +98,21 @@ class Reuse:
 
     def _summary(self, case: _Case) -> Hashable:
         """Give what like compute sets have in common and others mostly do not."""
-        sizes = tuple(len(group) for group in case.groups)
+        tiles = tuple(hash(group.tile.tobytes()) for group in case.groups)
         fields = tuple(
-            (use.item.direction, use.item.dtype.size, len(use.item.begins), len(use.item.starts))
-            for use in case.uses
+            (item.direction, item.dtype.size, len(item.begins), len(item.starts))
+            + tuple((item.begins[[0, -1]] - item.begins.min()).tolist() if len(item.begins) else ())
+            for item in (use.item for use in case.uses)
         )
-        return sizes, fields, tuple(map(self._kind, case.variables.tolist()))
+        return tiles, fields, tuple(map(self._kind, case.variables.tolist()))
 
     def _kind(self, variable: int) -> int:
         """Give the first variable that is as large and mapped in the same way."""
         if variable not in self._kinds:
             mapping, (bounds, ends) = self.building.layout.mapping, self._bounds()
             here = _rows(mapping, variable)
-            first = self._first_of_kind.setdefault(
-                (int(ends[variable] - bounds[variable]), here.stop - here.start), []
-            )
+            size, tiles = int(ends[variable] - bounds[variable]), mapping.tile[here]
+            first = self._first_of_kind.setdefault((size, hash(tiles.tobytes())), [])
             for other in first:
                 if _same_mapping(
                     mapping, here, _rows(mapping, other), bounds[variable] - bounds[other]
