@@ -115,8 +115,8 @@ print(engine.readTensor("sum"))
         (lambda body: body[:-9], "the file is damaged"),
         (lambda body: body[:-9] + b"123456789", "the file is damaged"),
         (lambda body: body.replace(b'"version": "', b'"version": "9', 1), "made with version 9"),
-        (lambda body: body.replace(b'"format": 2', b'"format": 3', 1), "format 3, this is 2"),
-        (lambda body: body.replace(b'"format": 2, ', b"", 1), "format 1, this is 2; compile"),
+        (lambda body: body.replace(b'"format": 3', b'"format": 4', 1), "format 4, this is 3"),
+        (lambda body: body.replace(b'"format": 3, ', b"", 1), "format 1, this is 3; compile"),
     ],
 )
 def test_a_file_that_is_no_executable_or_a_damaged_one_is_refused(change, said):
