@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -59,18 +60,22 @@ def _absent(reason: str) -> None:
 
 @cache
 def _contexts() -> dict[str, Any]:
-    """Start Chromium with a context a theme; the pages of one share what they have fetched."""
+    """Start a Chromium for each theme; it keeps what it fetched and compiled for the next page."""
     program = shutil.which("chromium")
     if program is None:
         _absent("no chromium on the path; on Debian: apt-get install chromium")
     _running.callback(_contexts.cache_clear)
     playwright = _running.enter_context(sync_playwright())
-    browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
-    _running.callback(browser.close)
-    made = {theme: browser.new_context(color_scheme=theme) for theme in ("light", "dark")}
-    for context in made.values():
-        context.set_default_timeout(TIMEOUT)
-    return made
+    contexts: dict[str, Any] = {}
+    for theme in ("light", "dark"):
+        # Only a profile on disk keeps compiled scripts, which are half of opening a page.
+        profile = _running.enter_context(TemporaryDirectory(ignore_cleanup_errors=True))
+        contexts[theme] = playwright.chromium.launch_persistent_context(
+            profile, executable_path=program, args=ARGUMENTS, color_scheme=theme
+        )
+        contexts[theme].set_default_timeout(TIMEOUT)
+        _running.callback(contexts[theme].close)
+    return contexts
 
 
 @contextmanager
