@@ -1,6 +1,6 @@
 """Build and run programs for a tiled processor, in the way of Poplar and PopLibs.
 
-from simulator import poplar, poputil, popops, poplin, popnn, poprand, popsolver, popart
+from simulator import poplar, poputil, popops, poplin, popnn, poprand, popsolver, popart, gcl
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from simulator import popart as popart
     from simulator import poplar as poplar
+    from simulator.poplibs import gcl as gcl
     from simulator.poplibs import poplin as poplin
     from simulator.poplibs import popnn as popnn
     from simulator.poplibs import popops as popops
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "popart": "simulator.popart",
+    "gcl": "simulator.poplibs.gcl",
     "poplar": "simulator.poplar",
     "poputil": "simulator.poplibs.poputil",
     "popops": "simulator.poplibs.popops",
@@ -30,7 +32,17 @@ _MODULES = {
     "popsolver": "simulator.poplibs.popsolver",
 }
 
-__all__ = ["popart", "poplar", "poplin", "popnn", "popops", "poprand", "popsolver", "poputil"]
+__all__ = [
+    "gcl",
+    "popart",
+    "poplar",
+    "poplin",
+    "popnn",
+    "popops",
+    "poprand",
+    "popsolver",
+    "poputil",
+]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -204,6 +204,7 @@ def _graph_tables() -> dict[str, Columns]:
         "control_code": _of_rows("program tile end_tile bytes", CONTROL_CODE),
         "exchange_instructions": zero | counts | {"program": [5]},
         "control_programs": {"program": [0]},
+        "io_tiles": {"tile": []},
         "function_programs": {"program": [FUNCTION]},
         "written_programs": _written(),
         "written_results": _of_rows("written program", [

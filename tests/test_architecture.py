@@ -28,7 +28,8 @@ class Row:
 
 
 MIDDLE = ("pva.errors", "pva.plain_file", "pva.units", "pva.schema", "pva.validation",
-          "pva.sources", "pva.dataset", "pva.long_texts", "pva.progress")  # fmt: skip
+          "pva.sources", "pva.dataset", "pva.long_texts", "pva.progress",
+          "pva.tile_sets")  # fmt: skip
 READERS = ("pva.formats.registry", "pva.model", "pva.frames", "pva.check")
 
 # The longest prefix that matches a module is its row. A package may always import from itself.
@@ -45,6 +46,7 @@ TABLE = {
     "pva.sources": Row(("pva.errors",)),
     "pva.dataset": Row(MIDDLE),
     "pva.long_texts": Row(MIDDLE),
+    "pva.tile_sets": Row(MIDDLE),
     "pva.progress": Row(),
     "pva.formats": Row(
         (*MIDDLE, "pvti.schema", "cbor2", "orjson", "msgspec"), ("pyarrow", "perfetto")
@@ -62,7 +64,8 @@ TABLE = {
     ),
     "pva.trace_frames": Row((*MIDDLE, "pva.model", "pva.frames"), ("pandas",)),
     "pva.analysis": Row(
-        ("pva.errors", "pva.plain_file", "pva.report", "pva.trace", "pva.units"), ("pandas",)
+        ("pva.errors", "pva.plain_file", "pva.report", "pva.trace", "pva.units")
+        + ("pva.tile_sets",), ("pandas",)
     ),
     "pva.summary": Row(("pva.analysis", "pva.errors", "pva.report", "pva.units")),
     "simulator": Row((*MIDDLE, "pva.formats.registry", "pva.formats.report_directory", "pvti")),
@@ -73,7 +76,9 @@ TABLE = {
     "dashboard.store": Row(("dashboard.sources", "pva.report", "pva.trace", "pva.errors")),
     "dashboard.sources": Row(("pva.trace", "pva.errors")),
     "dashboard.figures": Row(("plotly", "pva.units", "dashboard.theme"), ("pandas",)),
-    "dashboard.timeline": Row(("dashboard", "pva.analysis", "pva.errors", "pva.units"), ("flask",)),
+    "dashboard.timeline": Row(
+        ("dashboard", "pva.analysis", "pva.errors", "pva.tile_sets", "pva.units"), ("flask",)
+    ),
     "dashboard.pages": Row(
         ("dash", "dash_ag_grid", "dash_mantine_components", "dashboard", "pva.analysis",
          "pva.check", "pva.long_texts", "pva.summary",

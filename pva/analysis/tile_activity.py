@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from pva.analysis.programs import OPERANDS
 from pva.analysis.selection import tiles_of
+from pva.tile_sets import sets_of_steps, tiles_of_sets
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -169,32 +170,40 @@ def _begins(
 ) -> Integers:
     """Give when each step begins on each tile: what was run since the last sync, behind it.
 
-    A sync lets the tiles go at a time that is known for the last of them.
+    A sync lets the tiles that it joins go at a time that is known for the last of them.
     """
     data = report.dataset
     types = data.texts("steps", "type")[steps]
     is_sync = np.isin(types, SYNCS)
-    release, ipu = _release(report, tiles)
-    known = _ends_by_ipu(report, steps)[:, ipu] + release
     run = np.cumsum(cost, axis=0)
-    before = run - cost
-    sync = np.maximum.accumulate(np.where(is_sync, np.arange(len(types)), -1))
-    sync = np.append(-1, sync[:-1])  # a sync itself begins where its tile came from
-    since = np.where((sync >= 0)[:, None], known[sync] - run[sync], clock)
-    begins: Integers = since + before
+    since = np.empty_like(run)
+    of_step = sets_of_steps(data)[steps]
+    sets = tiles_of_sets(data)
+    release, ipu = _release(report)
+    last = np.array([release[of_set].max(initial=0) for of_set in sets])
+    ends = _ends_by_ipu(report, steps) - last[of_step, None]
+    release, ipu, sets = release[tiles], ipu[tiles], sets[:, tiles]
+    for some in np.unique(sets.T, axis=0):  # tiles of the same sets have the same syncs
+        mine = np.flatnonzero((some == sets.T).all(axis=1))
+        known = ends[:, ipu[mine]] + release[mine]
+        joins = is_sync & some[of_step]
+        sync = np.maximum.accumulate(np.where(joins, np.arange(len(types)), -1))
+        sync = np.append(-1, sync[:-1])  # a sync itself begins where its tile came from
+        at = known[sync] - run[sync][:, mine]
+        since[:, mine] = np.where((sync >= 0)[:, None], at, clock[mine])
+    begins: Integers = since + run - cost
     return begins
 
 
-def _release(report: Report, tiles: slice) -> tuple[Integers, Integers]:
-    """Give how much earlier than the last tile of its IPU a sync lets each tile go, and its IPU."""
+def _release(report: Report) -> tuple[Integers, Integers]:
+    """Give by tile how long a sync takes to let it go, and its IPU."""
     data = report.dataset
     each = max(int(data.value("target", "tiles_per_ipu")), 1)
     delay = np.full(each, max(int(data.value("target", "min_sync_delay")), 0))
     if data.has("relative_sync_delay"):
         delay = delay + data.array("relative_sync_delay")
-    number = np.arange(tiles.start, tiles.stop)
-    release = delay // 2
-    return (release - release.max())[number % each], number // each
+    number = np.arange(max(data.of_replica("num_tiles"), 0))
+    return (delay // 2)[number % each], number // each
 
 
 def _ends_by_ipu(report: Report, steps: slice) -> Integers:

@@ -10,6 +10,7 @@ from pva import schema
 from pva.check.graph import OPERANDS
 from pva.check.law import Laws, Values, Violation, at_most, equal
 from pva.dataset import Dataset
+from pva.tile_sets import tiles_of_sets
 
 LAWS = Laws()
 BY_IPU = "steps_by_ipu"
@@ -173,6 +174,19 @@ def cycles_are_those_of_the_recorded_runs(data: Dataset) -> Iterator[Violation]:
     if found < 0:  # a CPU has none
         return
     yield from equal(found, _recorded_cycles(data), "cycles")
+
+
+@LAWS.needing("programs", "target", "io_tiles")
+def tile_sets_do_what_is_theirs(data: Dataset) -> Iterator[Violation]:
+    """A program of the I/O tiles takes no cycles on the others, one of those none on them."""
+    sets, of_program = tiles_of_sets(data), data.column("programs", "tile_set")
+    types = data.texts("programs", "type")
+    for tag, (column, array) in OPERANDS.items():
+        programs = np.flatnonzero((types == tag) & (data.column("programs", column) >= 0))
+        if data.has(array) and len(programs):
+            cycles = data.array(array)[data.column("programs", column)[programs]]
+            outside = np.where(sets[of_program[programs]], 0, cycles).sum(axis=1)
+            yield from equal(outside, np.zeros_like(outside), f"cycles of {tag}", "outside")
 
 
 @LAWS.needing("tile_cycles", "runs", "target")

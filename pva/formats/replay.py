@@ -15,6 +15,7 @@ import numpy as np
 from pva import schema
 from pva.dataset import Dataset
 from pva.formats.values import Values
+from pva.tile_sets import sets_of_steps, tiles_of_sets
 
 # What a step of a type costs by tile: the column of its program, and arrays, the best first.
 COSTS = {
@@ -139,6 +140,7 @@ def replay(data: Dataset) -> Replay:
         delay += np.tile(data.array("relative_sync_delay"), ipus)
     between = max(int(data.value("target", "global_sync_cycles")), 0)
     request, release = (delay + 1) // 2, delay // 2
+    sets, of_step = tiles_of_sets(data), sets_of_steps(data)
     clock = np.zeros(tiles, dtype=np.int64)
     frontier = np.zeros(len(place) + 1, dtype=np.int64)
     by_ipu = np.zeros((len(EXTENTS), len(place), ipus), dtype=np.int64)
@@ -148,11 +150,15 @@ def replay(data: Dataset) -> Replay:
         if step % schema.CLOCK_INTERVAL == 0:
             snapshots.append(clock)
         if is_sync[step]:
-            arrived = (clock + request).reshape(ipus, -1).max(axis=1, keepdims=True)
+            joined = sets[of_step[step]]
+            requests = np.where(joined, clock + request, 0)
+            arrived = requests.reshape(ipus, -1).max(axis=1, keepdims=True)
             if external[step]:
                 arrived = np.full_like(arrived, arrived.max() + between)
             after = (arrived + release.reshape(ipus, -1)).reshape(-1)
-            after += max(int(known[step]) - int(after.max()), 0)
+            if joined.all():
+                after += max(int(known[step]) - int(after.max()), 0)
+            after = np.where(joined, after, clock)
         else:
             after = clock + rows[place[step]]
         _extents(by_ipu[:, step], clock.reshape(ipus, -1), after.reshape(ipus, -1))

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from pva import schema
 from pva.dataset import Dataset
+from pva.tile_sets import sets_of_steps, tiles_of_sets
 
 Cycles = npt.NDArray[np.int64]
 
@@ -24,17 +25,33 @@ NEEDED = ("steps_by_ipu", "target", "programs")
 
 
 def sync_cycles(data: Dataset, step: int) -> Cycles | None:
-    """Give the cycles of each tile in a step that is a sync; None where clocks are not told."""
+    """Give the cycles of each tile in a step that is a sync; None where clocks are not told.
+
+    Tiles that it does not join have none.
+    """
     if not all(data.has(name) for name in NEEDED):
         return None
-    after, before = _after(data, step), _before(data, step)
-    return None if after is None or before is None else np.maximum(after - before, 0)
+    sets, of_step = (data.kept(f.__name__, f) for f in (tiles_of_sets, sets_of_steps))
+    found = np.zeros(data.of_replica("num_tiles"), dtype=np.int64)
+    for some in np.unique(sets.T, axis=0):  # tiles of the same sets have the same syncs
+        mine = (some == sets.T).all(axis=1)
+        if not some[of_step[step]]:
+            continue
+        after, before = _after(data, step), _before(data, step, some[of_step])
+        if after is None or before is None:
+            return None
+        found[mine] = np.maximum(after - before, 0)[mine]
+    return found
 
 
-def _before(data: Dataset, step: int) -> Cycles | None:
-    """Give the clock of each tile: that of the sync or run before, and what it did since."""
+def _before(data: Dataset, step: int, joined: npt.NDArray[np.bool_]) -> Cycles | None:
+    """Give the clock of each tile: that of the sync or run before, and what it did since.
+
+    `joined` tells which steps are for the tiles in question.
+    """
     runs = data.column("steps", "run")
     syncs = data.kept("steps that are syncs", _syncs)
+    syncs = syncs[joined[syncs]]
     place, run = int(np.searchsorted(syncs, step)) - 1, int(runs[step])
     if place >= 0 and int(runs[syncs[place]]) == run:
         first = int(syncs[place]) + 1
@@ -65,22 +82,27 @@ def _spent(data: Dataset, steps: slice) -> Cycles:
 
 
 def _after(data: Dataset, step: int) -> Cycles | None:
-    """Give the clock of each tile behind a sync, which lets a tile go later the farther it is."""
+    """Give the clock of each tile behind a sync, which lets a tile go later the farther it is.
+
+    Of tiles that it does not join it tells nothing.
+    """
     rows = data.rows_where("steps_by_ipu", "step", step)
     ipus = data.column("steps_by_ipu", "ipu")[rows]
     ends = data.column("steps_by_ipu", "to_max")[rows]
     release = data.kept("releases of syncs", _releases)
     if len(release) == 0 or ipus.tolist() != list(range(len(release))):
         return None
-    clocks: Cycles = (ends[:, None] + release).reshape(-1)
+    sets, of_step = (data.kept(f.__name__, f) for f in (tiles_of_sets, sets_of_steps))
+    joined = sets[of_step[step]].reshape(release.shape)
+    last = np.where(joined, release, 0).max(axis=1, keepdims=True)
+    clocks: Cycles = (ends[:, None] + release - last).reshape(-1)
     return clocks
 
 
 def _releases(data: Dataset) -> Cycles:
-    """Give how many cycles before the last tile of its IPU each is let go, [IPU][tile]."""
+    """Give how long each tile takes to be let go, [IPU][tile]."""
     ipus, tiles = data.of_replica("num_ipus"), data.of_replica("num_tiles")
     delay = np.full(tiles // max(ipus, 1), max(int(data.value("target", "min_sync_delay")), 0))
     if data.has("relative_sync_delay"):
         delay = delay + data.array("relative_sync_delay")
-    release = delay // 2
-    return np.tile(release - release.max(initial=0), (ipus, 1))
+    return np.tile(delay // 2, (ipus, 1))

@@ -40,6 +40,7 @@ from pva.schema.words import (
     STEP_TYPES,
     SYNC_TYPES,
     TARGET_TYPES,
+    TILE_SETS,
     VERTEX_MEMORY_PARTS,
     WRITTEN_TYPES,
 )
@@ -71,6 +72,7 @@ __all__ = [
     "TABLE",
     "TABLES",
     "TARGET_TYPES",
+    "TILE_SETS",
     "TRACE_TABLE",
     "TRACE_TABLES",
     "VERTEX_MEMORY_PARTS",

@@ -26,6 +26,7 @@ from pva.schema.words import (
     REGIONS,
     SYNC_TYPES,
     TARGET_TYPES,
+    TILE_SETS,
     WRITTEN_TYPES,
 )
 
@@ -53,6 +54,9 @@ GRAPH_TABLES: tuple[Table, ...] = (
         whole("num_replicas", "", "replicas of the graph; all that is held by tile or IPU is of one", within=COUNT),
         whole("interleaved_base", "bytes", "first address of the interleaved region of a tile"),
     ), "the machine that the program was compiled for"),
+    Table("io_tiles", "graph", "target.ioTiles", "list", (
+        whole("tile", "", "tile of each IPU", within=TILES),
+    ), "the I/O tiles: they only exchange, while the others compute; none without overlapped I/O"),
     Table("optimization_info", "graph", "optimizationInfo", "map", (
         text("name", "metric of the compilation"), fraction("value", "", "its value"),
     ), "figures of the compiler about its own work"),
@@ -83,6 +87,7 @@ GRAPH_TABLES: tuple[Table, ...] = (
         whole("count", "", "times that a Repeat runs its body", optional=True),
         Column("sync_type", "code", "", "External or Internal", optional=True, values=SYNC_TYPES),
         whole("debug_context", "", "id in debug_contexts", optional=True, within=ANY),
+        Column("tile_set", "code", "", "tiles that take part: all, those that compute, or the I/O tiles, which only exchange", optional=True, values=TILE_SETS),
     ), "all programs, flat"),
     Table("program_children", "graph", "programs.children", "columns", (
         whole("program", "", "row of programs"), whole("child", "", "row of programs"),

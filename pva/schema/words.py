@@ -28,6 +28,7 @@ STEP_TYPES = (
     "StreamCopyBegin", "StreamCopyEnd", "SyncAns", "Sans",
 )  # fmt: skip
 SYNC_TYPES = ("None", "Internal", "External")
+TILE_SETS = ("All", "Compute", "IO")
 PROFILER_MODES = (
     "NONE", "CPU", "IPU_MODEL", "COMPUTE_SETS", "SINGLE_TILE_COMPUTE_SETS", "VERTICES",
     "EXTERNAL_EXCHANGES", "HOST_EXCHANGES",

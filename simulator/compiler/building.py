@@ -48,12 +48,16 @@ class Building:
     global_exchanges: list[Exchange] = field(default_factory=list)
     host_exchanges: list[Exchange] = field(default_factory=list)
     variables: list[CompilerVariable] = field(default_factory=list)
+    io_tiles: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
 
     @classmethod
-    def start(cls, graph: Graph) -> Building:
-        """Begin with the user's compute sets and vertices."""
+    def start(cls, graph: Graph, io_tiles: BoolArray | None = None) -> Building:
+        """Begin with the user's compute sets and vertices, and the tiles that only exchange."""
         names = [compute_set.name for compute_set in graph.compute_sets]
-        return cls(graph, Layout.of(graph), names, list(graph.vertex_groups()))
+        none = np.zeros(graph.target.num_tiles, dtype=np.bool_)
+        tiles = none if io_tiles is None else io_tiles
+        layout, groups = Layout.of(graph), list(graph.vertex_groups())
+        return cls(graph, layout, names, groups, io_tiles=tiles)
 
     def add_variable(self, variable: CompilerVariable) -> int:
         """Add a variable of the compiler; give its number."""
@@ -186,9 +190,9 @@ class Building:
         return written, total >= sizes
 
 
-def sync(kind: str) -> Part:
-    """Make a sync, Internal or External."""
-    return Part(LoweredProgram("Sync", sync_type=kind))
+def sync(kind: str, tile_set: str = "All") -> Part:
+    """Make a sync, Internal or External, of all tiles or of one set."""
+    return Part(LoweredProgram("Sync", sync_type=kind, tile_set=tile_set))
 
 
 def with_access(

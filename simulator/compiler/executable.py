@@ -34,6 +34,7 @@ class LoweredProgram:
     container chooses what to run. `target` of a Call is an index into the functions, `block` marks
     a Block of the user. `context` is a debug context, 0 none. `event` is what lightweight profiling
     does here: blockBegin, blockEnd (of the program above), copyBegin (of the next), copyEnd, flush.
+    `tile_set` names the tiles that take part, a word of schema.TILE_SETS.
     """
 
     type: str
@@ -49,6 +50,7 @@ class LoweredProgram:
     block: bool = False
     context: int = 0
     event: str = ""
+    tile_set: str = "All"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +112,7 @@ class Lowered:
 
     `user_programs` and `functions` are the rows of what was given to the engine and of the
     functions of the graph. `origins` says by program which row of `written` it was made of, -1 for
-    what the compiler adds by itself.
+    what the compiler adds by itself. `io_tiles` tells by tile which ones only exchange.
     """
 
     programs: Sequence[LoweredProgram]
@@ -125,6 +127,7 @@ class Lowered:
     access: Access
     written: Sequence[WrittenProgram] = ()
     origins: Sequence[int] = ()
+    io_tiles: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

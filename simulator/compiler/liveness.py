@@ -24,7 +24,12 @@ from simulator.graph.graph import Graph
 from simulator.graph.intervals import spread
 from simulator.graph.types import IntArray
 
-CHOICES = ("Switch", "If", "IfElse")  # containers that run one of their children, or none
+CHOICES = (
+    "Switch",
+    "OnEveryTileSwitch",
+    "If",
+    "IfElse",
+)  # containers that run one of their children, or none
 MOST_STEPS = 1 << 20  # of the tree; each holds a row of all variables
 STEPS_AT_ONCE = 256  # rows of [step][tile] held in memory at a time
 

@@ -19,6 +19,7 @@ from simulator.compiler.lower_stream import host_copy, stream_copy
 from simulator.compiler.lower_tree import WORD, Tree, broadcast_word
 from simulator.graph.graph import Graph
 from simulator.graph.program import Program, children_of
+from simulator.graph.tile_sets import io_tiles
 from simulator.graph.types import IntArray
 
 
@@ -28,16 +29,18 @@ def lower(
     instrumentation: Instrumentation = NO_INSTRUMENTATION,
 ) -> Lowered:
     """Lower the programs that were given to the engine, under one control program."""
-    building = Building.start(graph)
+    bodies = [program for _, program in graph.functions]
+    building = Building.start(graph, io_tiles(graph, [*programs, *bodies]))
     recording = start_recording(building, programs, instrumentation.blocks)
     around = sync_around(instrumentation, graph.target.num_ipus)
-    bodies = [program for _, program in graph.functions]
     with part_of("compiling", _leaves([*programs, *bodies])) as tell_done:
         tree = Tree(building, around, recording, tell_done)
         control = tree.add(Part(LoweredProgram("Sequence")))
         for part in _preamble(building, len(programs)):
             tree.add(part, control)
-        switch = tree.add(Part(LoweredProgram("Switch")), control)
+        # Where tiles are apart, each goes its own way: none waits for the others to choose.
+        kind = "OnEveryTileSwitch" if building.io_tiles.any() else "Switch"
+        switch = tree.add(Part(LoweredProgram(kind)), control)
         user = [tree.grow(program, switch) for program in programs]
         for part in recording.at_the_end() if recording else ():
             tree.add(part, control)
@@ -55,6 +58,7 @@ def lower(
         access=_access(tree.parts),
         written=tree.written,
         origins=tree.origins,
+        io_tiles=building.io_tiles,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from simulator.compiler.building import Building, Part, consensus, sync
 from simulator.compiler.executable import CompilerVariable, LoweredProgram, WrittenProgram
 from simulator.compiler.lower_leaf import lower_leaf
 from simulator.compiler.reuse import Reuse
+from simulator.compiler.tile_sets import apart
 from simulator.graph.program import (
     Block,
     Call,
@@ -199,11 +201,13 @@ class Tree:
         return self._leaves[node]
 
     def _lowered(self, node: Program) -> list[Part]:
+        building = self._building
         if not isinstance(node, Execute):
-            return lower_leaf(self._building, node)
+            return apart(building, lambda: lower_leaf(building, node))
         number = node.compute_set.id
         if number not in self._compute_sets:
-            self._compute_sets[number] = self._reuse.lower(number)
+            lower = partial(self._reuse.lower, number)
+            self._compute_sets[number] = apart(building, lower, number)
         return self._compute_sets[number]
 
 
@@ -237,7 +241,11 @@ def _in_step(parts: list[Part], kind: str) -> list[Part]:
     return [
         step
         for part in parts
-        for step in ([sync(kind), part, sync(kind)] if part.program.compute_set >= 0 else [part])
+        for step in (
+            [sync(kind, part.program.tile_set), part, sync(kind, part.program.tile_set)]
+            if part.program.compute_set >= 0
+            else [part]
+        )
     ]
 
 

@@ -95,6 +95,7 @@ class Graph:
         self.host_writes: dict[str, Tensor] = {}
         self.host_functions: dict[str, HostFunction] = {}
         self.debug_contexts: list[DebugContext] = []
+        self.virtual_tiles: list[IntArray] = []  # of the whole graph, by virtual graph
         self._shared = _Shared()
         self._mapping = MappingTable()
         self._batches: dict[_BatchKey, tuple[Graph, user_vertices.Batch]] = {}
@@ -118,8 +119,9 @@ class Graph:
     def createVirtualGraph(self, tiles: int | Sequence[int], upperTile: int | None = None) -> Graph:
         """View some tiles: a number of each IPU, those of a list of each IPU, or [tiles, upper)."""
         chosen = views.virtual_tiles(self.target, tiles, upperTile)
-        target = views.virtual_target(self.target, chosen)
-        return self._view(target, Window(self.window.tiles[:, chosen]))
+        window = Window(self.window.tiles[:, chosen])
+        self.virtual_tiles.append(window.tiles)
+        return self._view(views.virtual_target(self.target, chosen), window)
 
     def createReplicatedGraph(self, replicationFactor: int) -> Graph:
         """View the first of so many equal parts; what is added to it is added to them all."""

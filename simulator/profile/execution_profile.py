@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva import schema
-from simulator.compiler.executable import Executable, LoweredProgram
+from simulator.compiler.executable import BoolArray, Executable, LoweredProgram
 from simulator.graph.types import IntArray
 from simulator.profile.graph_profile import code
 from simulator.profile.measured import Measured, profiler_mode
@@ -33,7 +33,8 @@ ACTIVITY = {
     "StreamCopy": "stream_copy",
     "Sync": "sync",
 }
-# The steps that may begin before the one before has ended on all tiles, so that some is hidden.
+# The steps that may begin before the one before has ended on all tiles, so that some is hidden; so
+# may all of the I/O tiles.
 OVERLAPPING = [
     schema.STEP_TYPES.index(name) for name in ("OnTileExecute", "DoExchange", "CopySharedStructure")
 ]
@@ -45,6 +46,7 @@ class StepCosts:
 
     kind, sync_type       codes of the tables `programs` and `steps`
     cycles, spent         of the longest running tile and of all tiles; 0 for syncs
+    overlaps              whether some of it may be hidden behind earlier steps
     active_compute        cycles in which a vertex was being run, on all tiles
     tiles, ipu_tiles      active tiles
     bytes_in, bytes_out   received and sent by the tiles of each IPU
@@ -55,6 +57,7 @@ class StepCosts:
     sync_type: IntArray
     cycles: IntArray
     spent: IntArray
+    overlaps: BoolArray
     active_compute: IntArray
     tiles: IntArray
     ipu_tiles: IntArray
@@ -72,14 +75,17 @@ def step_costs(executable: Executable) -> StepCosts:
     sent = np.stack([row[2] for row in measured])
     by_ipu = (len(measured), target.num_ipus, target.tiles_per_ipu)
     is_sync = np.array([program.type == "Sync" for program in lowered.programs])
-    active = (cycles > 0) | is_sync[:, None]
+    active = (cycles > 0) | (is_sync[:, None] & _joined(executable))
     data = (received + sent).astype(np.float64)
     most = data.max(axis=1)
     balance = np.divide(data.mean(axis=1), most, out=np.full(len(data), np.nan), where=most > 0)
     compute = executable.costs.active_cycles.sum(axis=1)
     sets = [program.compute_set for program in lowered.programs]
+    kinds = _step_types(lowered.programs)
+    aside = np.array([program.tile_set == "IO" for program in lowered.programs])
     return StepCosts(
-        kind=_step_types(lowered.programs),
+        kind=kinds,
+        overlaps=np.isin(kinds, OVERLAPPING) | (aside & (cycles > 0).any(axis=1)),
         sync_type=np.array([code("steps", "sync_type", p.sync_type) for p in lowered.programs]),
         cycles=cycles.max(axis=1),
         spent=cycles.sum(axis=1),
@@ -90,6 +96,16 @@ def step_costs(executable: Executable) -> StepCosts:
         bytes_out=sent.reshape(by_ipu).sum(axis=2),
         data_balance=balance,
     )
+
+
+def _joined(executable: Executable) -> BoolArray:
+    """Tell by [program][tile] which tiles a program is for."""
+    io, names = executable.lowered.io_tiles, np.array(schema.TILE_SETS)
+    every = np.ones(executable.graph.target.num_tiles, dtype=np.bool_)
+    sets = {"All": every, "IO": io, "Compute": ~io}
+    table = np.stack([sets[name] if io.any() else every for name in names])
+    numbers = {name: index for index, name in enumerate(names.tolist())}
+    return table[[numbers[program.tile_set] for program in executable.lowered.programs]]
 
 
 def _step_types(programs: Any) -> IntArray:
@@ -237,7 +253,7 @@ class ExecutionProfile:
             "cycles": longest,
             "cycles_from": replay.cycles_from - self._origin,
             "cycles_to": replay.cycles_to - self._origin,
-            "cycles_overlapped": np.where(np.isin(kinds, OVERLAPPING), longest - taken, -1),
+            "cycles_overlapped": np.where(costs.overlaps[rows], longest - taken, -1),
             "active_tiles": tiles,
             "tile_balance": _share(spent, longest * self._tiles),
             "active_tile_balance": _share(spent, longest * tiles),

@@ -56,6 +56,8 @@ def not_recorded(executable: Executable, options: Mapping[str, bool | int | str]
     absent = measured if any(options.get(name) for name in BLOCK_FILTERS) else measured | {"blocks"}
     if options[schema.GRAPH_OPTION] and not options.get(schema.LOWERED_OPTION, True):
         absent.add("variable_pieces")
+    if not executable.lowered.io_tiles.any():
+        absent.add("io_tiles")
     if executable.graph.target.target_type == "CPU":
         absent |= (schema.TABLE.keys() | schema.ARRAY.keys()) - CPU_HAS
     return absent
@@ -67,6 +69,7 @@ def _tables(executable: Executable, options: Mapping[str, bool | int | str]) -> 
     return {
         "report": _report(executable),
         "target": _target(executable),
+        "io_tiles": {"tile": _io_tiles(executable)},
         "optimization_info": {"name": list(metrics), "value": list(metrics.values())},
         "graph": _graph(executable),
         "vertex_types": {
@@ -176,6 +179,12 @@ def _target(executable: Executable) -> Columns:
     return {name: [value] for name, value in row.items()}
 
 
+def _io_tiles(executable: Executable) -> IntArray:
+    """List the I/O tiles, which are the same of each IPU."""
+    tiles = np.flatnonzero(executable.lowered.io_tiles)
+    return tiles[tiles < executable.graph.target.tiles_per_ipu]
+
+
 def _graph(executable: Executable) -> Columns:
     return {
         "num_compute_sets": [len(executable.lowered.compute_sets)],
@@ -232,6 +241,7 @@ def program_table(executable: Executable) -> Columns:
         "count": [program.count for program in programs],
         "sync_type": [code("programs", "sync_type", program.sync_type) for program in programs],
         "debug_context": program_contexts(executable),
+        "tile_set": [code("programs", "tile_set", program.tile_set) for program in programs],
     }
 
 

@@ -23,7 +23,7 @@ TRUST = (
     Trust(
         EXACT,
         "as the program made and mapped it, and as this compiler lowers it",
-        "optimization_info graph vertex_types compute_sets compute_set_vertices programs "
+        "optimization_info graph io_tiles vertex_types compute_sets compute_set_vertices programs "
         "program_children control_programs function_programs written_programs written_results "
         "variables variable_pieces variable_intervals access vertex_count_by_tile "
         "exchange_bytes_received exchange_bytes_sent external_exchange_bytes_received "

@@ -21,6 +21,7 @@ from simulator.graph.types import IntArray
 from simulator.runtime.execute import ValueRunner
 
 MOST_ROWS = 1 << 26  # programs that a run executes one after another; they take about 1 GB
+SWITCHES = ("Switch", "OnEveryTileSwitch")
 NOTHING = np.zeros(0, dtype=np.int64)
 # Of all steps of a run until now: the clocks of the tiles before and after the last of them.
 Clocks = tuple[IntArray, IntArray]
@@ -173,7 +174,7 @@ def children_of(
     program = programs[row]
     if program.type == "Call":
         return [functions[program.target]]
-    if program.type == "Switch" and program.control is None and chosen >= 0:
+    if program.type in SWITCHES and program.control is None and chosen >= 0:
         return [child for child in program.children if child == chosen]
     return program.children
 

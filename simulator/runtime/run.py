@@ -198,6 +198,9 @@ def _phase(executable: Executable, program: LoweredProgram) -> Phase:
     target = executable.graph.target
     if program.type == "Sync":
         external = program.sync_type == "External"
+        if program.tile_set != "All":
+            chosen = executable.lowered.io_tiles == (program.tile_set == "IO")
+            return Phase.sync_of(np.flatnonzero(chosen), target.tiles_per_ipu, external=external)
         return Phase.sync(target.num_tiles, target.tiles_per_ipu, external=external)
     return Phase.of(cycles_of(executable, program), target.tiles_per_ipu)
 

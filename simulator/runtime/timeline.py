@@ -8,7 +8,7 @@ cycle. Exchange and the compute that follows it are not separated by a sync.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,8 @@ class Phase:
     """What one step costs: `cycles` on each of `tiles` (ascending); a sync has no tiles of its own.
 
     `ipus` are those with an active tile, `starts` the place of their first tile in `tiles`.
-    `external` tells of a sync that it joins all IPUs.
+    `external` tells of a sync that it joins all IPUs, `some` that it joins `tiles` alone, which are
+    as many of each IPU.
     """
 
     is_sync: bool
@@ -53,6 +54,7 @@ class Phase:
     ipus: Cycles
     starts: Cycles
     external: bool = False
+    some: bool = False
 
     @classmethod
     def of(cls, cycles_by_tile: npt.ArrayLike, tiles_per_ipu: int) -> Phase:
@@ -68,6 +70,12 @@ class Phase:
         starts = np.arange(0, tiles, tiles_per_ipu, dtype=np.int64)
         nothing = np.zeros(0, dtype=np.int64)
         return cls(True, nothing, nothing, starts // tiles_per_ipu, starts, external)
+
+    @classmethod
+    def sync_of(cls, tiles: Cycles, tiles_per_ipu: int, *, external: bool = False) -> Phase:
+        """Make the phase of a sync of some tiles: of those of each IPU, or of all of them."""
+        ipus, starts = np.unique(tiles // tiles_per_ipu, return_index=True)
+        return cls(True, tiles, np.zeros_like(tiles), ipus, starts, external, some=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,6 +118,19 @@ def sync(free: Cycles, delays: Delays, *, external: bool = False) -> Cycles:
     return after
 
 
+def _synced(clock: Cycles, phase: Phase, delays: Delays) -> tuple[Cycles, Cycles, Cycles]:
+    """Return the clocks after a sync, and those of the tiles that it joins before and after it."""
+    if not phase.some:
+        after = sync(clock, delays, external=phase.external)
+        return after, clock, after
+    tiles, begin = phase.tiles, clock[phase.tiles]
+    mine = replace(delays, request=delays.request[tiles], release=delays.release[tiles])
+    end = sync(begin, mine, external=phase.external)
+    after = clock.copy()
+    after[tiles] = end
+    return after, begin, end
+
+
 def watch(
     free: Cycles,
     phases: Sequence[Phase],
@@ -128,7 +149,7 @@ def watch(
     for index in each(order, "timing steps"):
         phase = phases[index]
         if phase.is_sync:
-            free = sync(free, delays, external=phase.external)
+            free, _, _ = _synced(free, phase, delays)
             continue
         begin = free[phase.tiles]
         free[phase.tiles] = end = begin + phase.cycles
@@ -161,8 +182,7 @@ def replay(
             snapshots.append(clock.copy())
         phase = phases[index]
         if phase.is_sync:
-            begin, clock = clock, sync(clock, delays, external=phase.external)
-            end = clock
+            clock, begin, end = _synced(clock, phase, delays)
             waited[step] = end.sum() - begin.sum()
         else:
             begin = clock[phase.tiles]

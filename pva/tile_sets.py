@@ -1,0 +1,37 @@
+"""Which tiles take part in a step: all of them, those that compute, or the I/O tiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pva import schema
+from pva.dataset import Dataset
+
+ALL, COMPUTE, IO = range(len(schema.TILE_SETS))
+
+
+def has_io_tiles(data: Dataset) -> bool:
+    """Tell whether some tiles only exchange, while the others compute."""
+    return data.length("io_tiles") > 0 and data.has("target")
+
+
+def tiles_of_sets(data: Dataset) -> npt.NDArray[np.bool_]:
+    """Tell by [tile set][tile] of a replica which tiles are of it; all are, without I/O tiles."""
+    tiles = max(data.of_replica("num_tiles"), 0)
+    result = np.ones((len(schema.TILE_SETS), tiles), dtype=np.bool_)
+    if has_io_tiles(data):
+        each = max(int(data.value("target", "tiles_per_ipu")), 1)
+        result[IO] = np.isin(np.arange(tiles) % each, data.column("io_tiles", "tile"))
+        result[COMPUTE] = ~result[IO]
+    return result
+
+
+def sets_of_steps(data: Dataset) -> npt.NDArray[Any]:
+    """Return the code of each step's tile set, a place in schema.TILE_SETS."""
+    if not (has_io_tiles(data) and data.has("programs")):
+        return np.zeros(data.length("steps"), dtype=np.int64)
+    codes: npt.NDArray[Any] = np.append(data.column("programs", "tile_set"), ALL)
+    return codes[data.column("steps", "program")]
