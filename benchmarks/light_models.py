@@ -11,6 +11,7 @@ import onnx.version_converter
 from onnx.reference import ReferenceEvaluator
 
 FOLDER = Path(onnx.backend.test.__file__).parent / "data" / "light"
+NAMES = tuple(sorted(path.stem.removeprefix("light_") for path in FOLDER.glob("light_*.onnx")))
 SEED = 7
 
 

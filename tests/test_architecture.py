@@ -269,3 +269,36 @@ def test_no_two_test_files_have_the_same_name() -> None:
     # pytest imports them by their names alone, so that the second one is an error of a whole run.
     names = [file.name for file in ROOT.glob("tests/**/test_*.py")]
     assert sorted(names) == sorted(set(names))
+
+
+def names_of(module: str) -> set[str]:
+    """List the names that a module of the project binds outside functions, and its submodules."""
+    path = ROOT / module.replace(".", "/")
+    bound = {file.stem for file in path.glob("*")}
+    source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    for node, inside in walk(tree(source)) if source.exists() else ():
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            bound.add(node.name)
+        elif isinstance(node, ast.alias):
+            bound.add(node.asname or node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and not inside:
+            bound.add(node.id)
+    return bound
+
+
+SCRIPTS = [
+    str(f.relative_to(ROOT)) for d in ("benchmarks", "tools") for f in (ROOT / d).rglob("*.py")
+]
+
+
+@pytest.mark.parametrize("script", sorted(SCRIPTS))
+def test_benchmarks_and_tools_import_names_that_exist(script: str) -> None:
+    own = {path.name.removesuffix(".py") for path in ROOT.glob("*/")}
+    missing = [
+        f"{node.module}.{alias.name} (line {node.lineno})"
+        for node in ast.walk(tree(ROOT / script))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in own
+        for alias in node.names
+        if not {alias.name, "__getattr__"} & names_of(node.module or "")
+    ]
+    assert missing == []

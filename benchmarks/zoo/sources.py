@@ -14,8 +14,7 @@ from pathlib import Path
 
 import onnx
 
-from benchmarks.light_models import light_model
-from benchmarks.onnx_models import NAMES
+from benchmarks.light_models import NAMES, light_model
 
 MODEL_FILE = "model.onnx"
 # Shapes that a file leaves open, and values that its branches need, as options of `simulate`.
