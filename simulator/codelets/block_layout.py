@@ -35,8 +35,9 @@ class Layout:
                 places.append(len(self.order))
         return tuple(places)
 
-    def unpack(self, values: Array, count: int, sizes: tuple[int, ...]) -> Array:
-        """Give so many blocks of a size, one after another, as an array [block][dimension]..."""
+    def unpack(self, values: Array, sizes: tuple[int, ...]) -> Array:
+        """Give blocks of a size, a row of values each, as an array [block][dimension]..."""
+        count = len(values)
         blocks = values.reshape(count, *self.sizes(sizes))
         ordered = blocks.transpose(0, *(place + 1 for place in self.permutation()))
         return ordered.reshape(count, *sizes)

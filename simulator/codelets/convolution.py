@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from simulator.codelets.block_layout import Layout
 from simulator.codelets.costs import runs_of_equals
@@ -33,7 +34,7 @@ SIZES = {  # bytes of state and of code of each vertex type
 }
 CHANNELS = ("groups", "batch", "outputs", "inputs")  # parameters, and by dimension AXIS
 AXIS = ("input", "output", "kernel", "shift")
-EVERYTHING: tuple[Any, ...] = (slice(None),) * 4
+AT_ONCE = 1 << 19  # elements on the left of a matrix product, so that it stays near the processor
 Steps = tuple[tuple[int, int, int], ...]  # stride, kernel_step and input_step of each dimension
 
 
@@ -71,16 +72,13 @@ class Block:
     def weight_sizes(self) -> tuple[int, ...]:
         return (self.groups, self.outputs, self.inputs, *self.kernel)
 
-    def reads(self, steps: Steps) -> list[IntArray]:
-        """Give for each dimension which input [output][kernel] reads; -1 for a zero."""
-        found = []
-        for (inputs, outputs, taps, shift), (stride, kernel_step, input_step) in zip(
-            self.axes, steps, strict=True
-        ):
-            place = np.arange(outputs)[:, None] * stride + np.arange(taps) * kernel_step + shift
-            number, rest = np.divmod(place, input_step)
-            found.append(np.where((rest == 0) & (number >= 0) & (number < inputs), number, -1))
-        return found
+    @property
+    def positions(self) -> int:
+        return self.batch * prod(self.field)
+
+    @property
+    def products(self) -> int:
+        return self.groups * self.positions * self.inputs * prod(self.kernel)
 
 
 def worklists(positions: IntArray, workers: int) -> Array:
@@ -150,39 +148,37 @@ def conv_codelet(
         return found
 
     def compute(operands: Operands) -> dict[str, Array]:
-        fields = ("in", "weights", "out")
         wide = accumulator(dtype)
-        out = np.empty(int(operands.counts["out"].sum()), dtype=wide)
-        for block, count, part in _runs(operands, fields):
-            left = layouts["in"].unpack(operands.arrays["in"][part["in"]], count, block.input_sizes)
-            right = layouts["weights"].unpack(
-                operands.arrays["weights"][part["weights"]], count, block.weight_sizes
-            )
-            made = _convolve(block, left.astype(wide), right.astype(wide), block.reads(steps))
-            out[part["out"]] = layouts["out"].pack(made)
-        return {"out": out.astype(partials.numpy, copy=False)}
+        out = np.empty(int(operands.counts["out"].sum()), dtype=partials.numpy)
+        for block, count, part in _runs(operands, ("in", "weights", "out")):
+            taken = {name: operands.arrays[name][part[name]] for name in ("in", "weights")}
+            rows = {name: values.reshape(count, -1) for name, values in taken.items()}
+            made = out[part["out"]].reshape(count, -1)
+            each = max(1, AT_ONCE // max(1, block.products))
+            for first in range(0, count, each):
+                some = slice(first, first + each)
+                inputs = layouts["in"].unpack(rows["in"][some], block.input_sizes)
+                weights = layouts["weights"].unpack(rows["weights"][some], block.weight_sizes)
+                sums = _convolve(inputs, weights, block, steps, wide)
+                made[some] = layouts["out"].pack(sums).reshape(len(sums), -1)
+        return {"out": out}
 
     return Codelet(vertex, compute, True, *SIZES[vertex.partition("<")[0]], operations)
 
 
-def _convolve(block: Block, inputs: Array, weights: Array, reads: list[IntArray]) -> Array:
-    """Convolve [vertex][g][ci][n][i] with [vertex][g][co][ci][k], a kernel element at a time."""
-    vertices = len(inputs)
-    whole = (vertices * block.groups, block.outputs, block.batch, *block.field)
-    made = np.zeros(whole, dtype=inputs.dtype)
-    left = inputs.reshape(vertices * block.groups, *block.input_sizes[1:])
-    right = weights.reshape(vertices * block.groups, *block.weight_sizes[1:])
-    for tap in product(*(range(size) for size in block.kernel)):
-        read = [axis[:, k] for axis, k in zip(reads, tap, strict=True)]
-        outputs = [np.flatnonzero(numbers >= 0) for numbers in read]
-        sources = [numbers[found] for numbers, found in zip(read, outputs, strict=True)]
-        here = left[np.ix_(*(np.arange(s) for s in left.shape[:3]), *sources)]
-        flat = here.reshape(*here.shape[:2], here[0, 0].size)
-        here_weights = right[(*EVERYTHING[:3], *tap)]
-        product_of_tap = np.matmul(here_weights, flat)
-        target = np.ix_(*(np.arange(s) for s in whole[:3]), *outputs)
-        made[target] += product_of_tap.reshape(*whole[:2], *here.shape[2:])
-    return made.reshape(vertices, block.groups, *whole[1:])
+def _convolve(
+    inputs: Array, weights: Array, block: Block, steps: Steps, wide: np.dtype[Any]
+) -> Array:
+    """Convolve [vertex][g][ci][n][i] with [vertex][g][co][ci][k]: one matrix product a group."""
+    vertices, dims = len(inputs), len(steps)
+    each, added = vertices * block.groups, block.inputs * prod(block.kernel)
+    read = _windows(inputs, block, steps).transpose(0, 1, 3, *range(4, 4 + 2 * dims), 2)
+    by_output = weights.transpose(0, 1, 2, *range(4, 4 + dims), 3)
+    left = read.astype(wide, order="C", copy=False).reshape(each, block.positions, added)
+    right = by_output.astype(wide, order="C", copy=False).reshape(each, block.outputs, added)
+    sums: Array = np.matmul(left, right.transpose(0, 2, 1))  # [vertex and g][n and o][co]
+    made = sums.reshape(vertices, block.groups, block.batch, *block.field, block.outputs)
+    return made.transpose(0, 1, 3 + dims, *range(2, 3 + dims))
 
 
 def arrange_codelet(dtype: Type, layout: Layout, steps: Steps, *, weights: bool) -> Codelet:
@@ -195,10 +191,13 @@ def arrange_codelet(dtype: Type, layout: Layout, steps: Steps, *, weights: bool)
         out = np.empty(int(operands.counts["out"].sum()), dtype=dtype.numpy)
         for block, count, part in _runs(operands, ("in", "out")):
             sizes = block.weight_sizes if weights else block.input_sizes
-            source = layout.unpack(operands.arrays["in"][part["in"]], count, sizes)
+            values = operands.arrays["in"][part["in"]].reshape(count, -1)
+            source = layout.unpack(values, sizes)
             if not weights:
-                source = _windows(source, block.reads(steps))
-            out[part["out"]] = source.reshape(-1)
+                dims = len(steps)
+                order = (0, 1, 3, *range(4, 4 + dims), 2, *range(4 + dims, 4 + 2 * dims))
+                source = _windows(source, block, steps).transpose(order)
+            out[part["out"]].reshape(source.shape)[...] = source
         return {"out": out}
 
     return Codelet(f"popops::Transpose1D<{dtype}>", compute, True, 16, 200)
@@ -214,16 +213,35 @@ def transpose_codelet(dtype: Type, rows: int, columns: int) -> Codelet:
     return Codelet(f"popops::Transpose1D<{dtype}>", compute, True, 16, 200)
 
 
-def _windows(source: Array, reads: list[IntArray]) -> Array:
-    """Lay the inputs of each output side by side: [vertex][g][n][o...][ci][k...]."""
-    padded = np.pad(source, [(0, 0)] * 4 + [(0, 1)] * len(reads))  # index -1 is a zero
-    dims = len(reads)
-    index: list[IntArray] = []
-    for axis, numbers in enumerate(reads):
-        shape = [1] * (2 * dims)
-        shape[axis], shape[dims + axis] = numbers.shape
-        index.append(numbers.reshape(shape))
-    taken = padded[(*EVERYTHING, *index)]  # [vertex][g][ci][n][o...][k...]
-    order = (0, 1, 3, *range(4, 4 + dims), 2, *range(4 + dims, 4 + 2 * dims))
-    windows: Array = taken.transpose(order)
-    return windows
+def _windows(source: Array, block: Block, steps: Steps) -> Array:
+    """Give what each output reads: [vertex][g][ci][n][o...][k...], a zero where no input lies.
+
+    It is a view that cannot be written.
+    """
+    for dim, (axis, (stride, kernel_step, step)) in enumerate(zip(block.axes, steps, strict=True)):
+        _, outputs, taps, shift = axis
+        span = max(0, (outputs - 1) * stride + (taps - 1) * kernel_step + 1)
+        source = _stretched(source, 4 + dim, step, shift, span)
+    by_input = source.strides[4:]
+    strides = (
+        *source.strides[:4],
+        *(size * stride for size, (stride, _, _) in zip(by_input, steps, strict=True)),
+        *(size * kernel_step for size, (_, kernel_step, _) in zip(by_input, steps, strict=True)),
+    )
+    sizes = (*source.shape[:4], *block.field, *block.kernel)
+    return as_strided(source, sizes, strides, writeable=False)
+
+
+def _stretched(source: Array, axis: int, step: int, first: int, span: int) -> Array:
+    """Give so many places of a dimension, whose elements lie at multiples of `step`; else zeros."""
+    before = (slice(None),) * axis
+    size = source.shape[axis]
+    if step == 1 and first >= 0 and first + span <= size:
+        return source[(*before, slice(first, first + span))]
+    low = max(0, -(-first // step))
+    high = max(low, min(size, -(-(first + span) // step)))
+    zeros = np.zeros((*source.shape[:axis], span, *source.shape[axis + 1 :]), source.dtype)
+    if high > low:
+        places = slice(low * step - first, (high - 1) * step - first + 1, step)
+        zeros[(*before, places)] = source[(*before, slice(low, high))]
+    return zeros
