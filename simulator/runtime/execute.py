@@ -30,28 +30,11 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray
 from simulator.graph.vertex import Operands, VertexGroup
 from simulator.runtime.host_streams import HostStreams
+from simulator.runtime.places import Places
 from simulator.runtime.remote_buffers import RemoteBuffers
-from simulator.runtime.storage import Places, Storage, places_of
+from simulator.runtime.storage import Storage
 
 Step = Callable[[], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Gather:
-    """Where a field's values lie in the typed arena."""
-
-    name: str
-    values: Array
-    places: Places
-
-    def load(self) -> Array:
-        """Copy the values out."""
-        taken: Array = self.values[self.places]
-        return taken.copy() if isinstance(self.places, slice) else taken
-
-    def store(self, values: Array) -> None:
-        """Copy values in."""
-        self.values[self.places] = values
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +42,13 @@ class PreparedGroup:
     """A vertex group with the places of its fields."""
 
     operands: Operands
-    gathers: tuple[Gather, ...]
-    outputs: dict[str, Gather]
+    inputs: dict[str, Places]
+    outputs: dict[str, Places]
 
     def compute(self) -> dict[str, Array]:
         """Load the operands and compute the outputs."""
-        for gather in self.gathers:
-            self.operands.arrays[gather.name] = gather.load()
+        for name, places in self.inputs.items():
+            self.operands.arrays[name] = places.load()
         return self.operands.group.codelet.compute(self.operands)
 
 
@@ -89,7 +72,7 @@ class ValueRunner:
         self._text: TextIO | None = None
         self._steps: dict[Program, Step] = {}
         self._compute_sets: dict[int, Step] = {}
-        self._gathers: dict[Tensor, Gather] = {}
+        self._places: dict[Tensor, Places] = {}
         self._registers: dict[str, Any] = {"replica": replica}
 
     def print_to(self, text: TextIO) -> None:
@@ -110,7 +93,7 @@ class ValueRunner:
     # What decides
     def is_set(self, predicate: Tensor) -> bool:
         """Tell whether a predicate is not zero; raises PoplarError when replicas disagree."""
-        found = self._gather(predicate).load() != 0
+        found = self._places_of(predicate).load() != 0
         if found.any() != found.all():
             raise PoplarError(
                 f"{predicate!r}: the replicas disagree; one program decides for them all"
@@ -119,7 +102,7 @@ class ValueRunner:
 
     def number(self, control: Tensor) -> int:
         """Give the value that a Switch decides by; raises PoplarError when replicas disagree."""
-        found = self._gather(control).load()
+        found = self._places_of(control).load()
         if (found != found[0]).any():
             raise PoplarError(f"{control!r}: replicas hold {found.tolist()}; one value is needed")
         return int(found[0])
@@ -127,11 +110,11 @@ class ValueRunner:
     # What replicas exchange
     def read(self, tensor: Tensor) -> Array:
         """Copy the values of a tensor out, flat."""
-        return self._gather(tensor).load()
+        return self._places_of(tensor).load()
 
     def write(self, tensor: Tensor, values: Array) -> None:
         """Copy flat values into a tensor."""
-        self._gather(tensor).store(values)
+        self._places_of(tensor).store(values)
 
     def _prepare(self, action: Program) -> Step:
         match action:
@@ -140,7 +123,7 @@ class ValueRunner:
             case Copy():
                 return self._copy(action)
             case CrossReplicaCopy():
-                out_of, into = self._gather(action.src), self._gather(action.dst)
+                out_of, into = self._places_of(action.src), self._places_of(action.dst)
                 return lambda: into.store(out_of.load())
             case PrintTensor():
                 return lambda: self._print(action)
@@ -149,7 +132,7 @@ class ValueRunner:
             case Abort():
                 return lambda: _abort(action)
             case AbortOnCondition():
-                predicate = self._gather(action.predicate)
+                predicate = self._places_of(action.predicate)
                 return lambda: _abort(action) if predicate.load().any() else None
             case WriteUndef() | Sync() | AssumeEqualAcrossReplicas():
                 return lambda: None
@@ -163,23 +146,17 @@ class ValueRunner:
         return self._compute_sets[compute_set]
 
     def _group(self, group: VertexGroup) -> PreparedGroup:
-        gathers = {
-            name: Gather(
-                name, self._storage.view(field.dtype), places_of(field.begins, field.lengths)
-            )
-            for name, field in group.fields.items()
-        }
-        outputs = {n: g for n, g in gathers.items() if group.fields[n].direction != "input"}
+        places = {name: self._storage.places(field) for name, field in group.fields.items()}
+        outputs = {n: p for n, p in places.items() if group.fields[n].direction != "input"}
         # A library codelet writes its outputs whole; a user's may leave elements as they are.
-        loaded = (
-            gather
-            for name, gather in gathers.items()
+        inputs = {
+            name: place
+            for name, place in places.items()
             if group.codelet.kind == "user" or group.fields[name].direction != "output"
-        )
+        }
         counts = {name: field.counts() for name, field in group.fields.items()}
-        return PreparedGroup(
-            Operands(group, {}, counts, registers=self._registers), tuple(loaded), outputs
-        )
+        operands = Operands(group, {}, counts, registers=self._registers)
+        return PreparedGroup(operands, inputs, outputs)
 
     def _copy(self, action: Copy) -> Step:
         load, store = self._source(action), self._sink(action)
@@ -192,7 +169,7 @@ class ValueRunner:
             case RemoteBuffer() as buffer:
                 return lambda: self._remote.load(buffer, self._rows(action), self._replica)
             case tensor:
-                return self._gather(tensor).load
+                return self._places_of(tensor).load
 
     def _sink(self, action: Copy) -> Callable[[Array], None]:
         match action.dst:
@@ -203,17 +180,16 @@ class ValueRunner:
                     buffer, self._rows(action), values, self._replica
                 )
             case tensor:
-                return self._gather(tensor).store
+                return self._places_of(tensor).store
 
     def _rows(self, action: Copy) -> Array:
         """Give the rows of a remote buffer that a copy moves: those of its offset, or row 0."""
         return np.zeros(1, dtype=np.int64) if action.offset is None else self.read(action.offset)
 
-    def _gather(self, tensor: Tensor) -> Gather:
-        if tensor not in self._gathers:
-            places = places_of(tensor.begins, tensor.lengths)
-            self._gathers[tensor] = Gather("", self._storage.view(tensor.dtype), places)
-        return self._gathers[tensor]
+    def _places_of(self, tensor: Tensor) -> Places:
+        if tensor not in self._places:
+            self._places[tensor] = self._storage.places(tensor)
+        return self._places[tensor]
 
     def _fail(self, action: ErrorProgram) -> None:
         values = format_values(self._storage.read(action.tensor))

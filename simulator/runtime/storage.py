@@ -8,21 +8,10 @@ import numpy as np
 
 from simulator.graph.errors import HostAccessError, PoplarError
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import join, spread
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import Array, IntArray, Type, checked_values
-
-Places = slice | IntArray
-
-
-def places_of(begins: IntArray, lengths: IntArray) -> Places:
-    """Give what picks these elements out of a typed view: a slice if they lie together."""
-    begins, lengths = join(begins, lengths)
-    if not len(begins):
-        return slice(0, 0)
-    if len(begins) == 1:
-        return slice(int(begins[0]), int(begins[0] + lengths[0]))
-    return spread(begins, lengths)
+from simulator.graph.types import Array, Type, checked_values
+from simulator.graph.vertex import Field
+from simulator.runtime.places import Places, places_of
 
 
 class Storage:
@@ -52,10 +41,13 @@ class Storage:
             self._views[dtype] = self.arena.view(dtype.numpy)
         return self._views[dtype]
 
+    def places(self, of: Tensor | Field) -> Places:
+        """Give where the elements of a tensor or of a group's field lie."""
+        return places_of(self.view(of.dtype), of.begins, of.lengths)
+
     def read(self, tensor: Tensor) -> Array:
         """Copy a tensor's values out, in its shape."""
-        values = self.view(tensor.dtype)[places_of(tensor.begins, tensor.lengths)]
-        return values.reshape(tensor.shape).copy()
+        return self.places(tensor).load().reshape(tensor.shape)
 
     def write(self, tensor: Tensor, values: Any, what: str) -> None:
         """Copy values into a tensor; HostAccessError names `what` when they do not fit."""
@@ -65,5 +57,4 @@ class Storage:
                 f"{what}: {array.size} values for {tensor.describe()} of "
                 f"{tensor.numElements()} elements"
             )
-        places = places_of(tensor.begins, tensor.lengths)
-        self.view(tensor.dtype)[places] = array.reshape(-1)
+        self.places(tensor).store(array.reshape(-1))

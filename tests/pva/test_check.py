@@ -33,9 +33,8 @@ BROKEN: dict[str, dict[str, Any]] = {
     "machine_is_its_tiles": changed("target", "total_memory", 0, 1),
     "graph_counts_what_is_there": changed("graph", "num_compute_sets", 0, 4),
     "debug_contexts_are_a_tree": changed("debug_contexts", "parent", 0, 3),
-    "tile_sets_do_what_is_theirs": changed("programs", "tile_set", 6, 1) | {
-        "io_tiles": {"tile": [4]}
-    },
+    "tile_sets_do_what_is_theirs": changed("programs", "tile_set", 6, 1)
+    | {"io_tiles": {"tile": [4]}},
     "vertices_are_on_tiles": changed_array("vertex_count_by_tile", (1, 3), 1),
     "programs_are_trees": changed("program_children", "child", 0, 0),
     "programs_point_at_something": changed("programs", "exchange", 5, 1),
