@@ -70,11 +70,11 @@ def row(model: Model, figures: Figures) -> str:
     values = figures.values
     if values == "yes" and not figures.error < CLOSE:
         values = WRONG
-    weights = f"{figures.weights / 1e6:,.1f} M"
+    weights = f"{figures.weights / 1e6:,.1f} M" if figures.nodes else ""
     peak = number(figures.peak / 1e9, ".1f")
     error = number(figures.error, ".1e")
     cells = (
-        model.name, model.source, str(figures.nodes), weights, figures.imported, figures.runs,
+        model.name, model.source, str(figures.nodes or ""), weights, figures.imported, figures.runs,
         values, error, number(figures.seconds, ".1f"), peak, number(figures.items, ",.0f"),
     )  # fmt: skip
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"

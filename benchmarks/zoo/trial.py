@@ -89,10 +89,17 @@ def _measure(
         try:
             path = model.write(folder)
         except Exception as error:  # whatever an exporter raises
-            line = "".join(str(error).strip().splitlines()[:1])[:100]
-            queue.put(Figures(imported=f"not exported: {type(error).__name__}: {line}"))
+            queue.put(Figures(imported=f"not exported: {_cause(error)}"))
             return
         queue.put(measure(model, path, limit))
+
+
+def _cause(error: BaseException) -> str:
+    """Return the kind and the first line of what an error began with; exporters wrap it."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    line = "".join(re.sub(r"\x1b\[\d*m", "", str(error)).strip().splitlines()[:1])
+    return f"{type(error).__name__}: {line[:100]}"
 
 
 def measure(model: Model, path: Path, limit: float) -> Figures:
