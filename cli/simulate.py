@@ -24,6 +24,7 @@ Examples:
   tilescope simulate mine.py --option autoReport.executionProfileProgramRunCount=5
   tilescope simulate alexnet.onnx --ipus 2 --batch 4 --no-values --out alexnet/
   tilescope simulate alexnet.onnx --ipus 4 --repeat 16 --no-values --out pipeline/
+  tilescope simulate alexnet.onnx --repeat 16 --io-tiles 32 --no-values --out io/
 """
 
 SUFFIX = ".py"
@@ -128,7 +129,8 @@ def simulate() -> None:
                        [--shape INPUT=1x3x8]... [--input INPUT=VALUE|FILE.npy]...
                        [--values FILE.npz] [--save-outputs FILE.npz]
                        [--train [--optimizer sgd|momentum|adam] [--recompute]]
-                       [--repeat N] [--no-values] [--list-unsupported] [--json]
+                       [--repeat N] [--io-tiles N [--exchange-strategy STRATEGY]]
+                       [--no-values] [--list-unsupported] [--json]
                        [--option KEY=VALUE]... [--out DIR]
 
     The file runs as the main program, unchanged, with ARGS as its arguments; put -- before ARGS
@@ -144,6 +146,9 @@ def simulate() -> None:
     after another, and several IPUs are the stages of a pipeline: the figures "steady" are those of
     a full one, without its filling and draining, so that N must be above the number of IPUs (in
     training, above twice as many less one). Items are the first size that all inputs share.
+    --io-tiles sets tiles of each IPU apart that exchange with the host while the others compute:
+    the next batch is loaded and the last one's outputs leave meanwhile, which takes two batches
+    more to fill. By --exchange-strategy just-in-time they do so in turns.
     --batch is the first size of its inputs, --shape one input's. --input gives the value of an
     input that is known when the model is compiled, as branches and shapes need it; --values feeds
     arrays in place of random numbers, and --save-outputs keeps what comes out. --train adds a loss

@@ -32,11 +32,14 @@ def model_command(
     def run_model(out: Path | None, option: tuple[str, ...], list_unsupported: bool,
                   shape: tuple[str, ...], no_values: bool, optimizer: str | None,
                   input: tuple[str, ...], values: Path | None, save_outputs: Path | None,
-                  form: str | None, **given: Any) -> int:  # fmt: skip
+                  form: str | None, exchange_strategy: str | None,
+                  **given: Any) -> int:  # fmt: skip
         if no_values and (values or save_outputs):
             raise click.UsageError("--values and --save-outputs are of values: drop --no-values")
         if (optimizer or given["recompute"]) and not given["train"]:
             raise click.UsageError("--optimizer and --recompute are of a training: add --train")
+        if exchange_strategy and not given["io_tiles"]:
+            raise click.UsageError("--exchange-strategy is of I/O tiles: add --io-tiles N")
         if not path.is_file():
             raise PvaError(path, "no such file", "give the path of an ONNX model")
         _check_free(save_outputs)
@@ -49,6 +52,7 @@ def model_command(
         request = simulate.Request(
             shapes=_shapes(shape), values=not no_values, options=options,
             optimizer=optimizer or "sgd", constants=pairs,
+            exchange_strategy=exchange_strategy or "overlap-inner-loop",
             data=input_values.read_values(values) if values else {}, **given,
         )  # fmt: skip
         if request.optimizer not in simulate.OPTIMIZERS:
@@ -108,6 +112,18 @@ def _with_options(command: click.Command) -> click.Command:
             default=1,
             metavar="N",
             help="Batches, one after another; several IPUs are then the stages of a pipeline.",
+        ),
+        click.option(
+            "--io-tiles",
+            type=click.IntRange(min=0),
+            default=0,
+            metavar="N",
+            help="Tiles of each IPU that exchange with the host while the others compute.",
+        ),
+        click.option(
+            "--exchange-strategy",
+            type=click.Choice(["just-in-time", "overlap-inner-loop", "overlap-loops"]),
+            help="When they do so; overlap-inner-loop if not given.",
         ),
         click.option("--no-values", is_flag=True, help="Find memory and cycles alone."),
         object_option,

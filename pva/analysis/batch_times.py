@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.programs import moved_bytes
+from pva.tile_sets import IO, has_io_tiles, sets_of_steps
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -17,6 +18,7 @@ Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 STREAM_COPY = "StreamCopy"
 UNKNOWN = -1
+NEVER = np.iinfo(np.int64).max
 NONE: Integers = np.zeros(0, dtype=np.int64)
 
 
@@ -66,7 +68,7 @@ def batch_times(report: Report, run: int, batches: int) -> BatchTimes:
     data = report.dataset
     first, stop = (int(data.column("runs", name)[run]) for name in ("first_step", "end_step"))
     steps = first + np.flatnonzero(data.texts("steps", "type")[first:stop] == STREAM_COPY)
-    begin, end = (data.column("steps", name)[steps] for name in ("cycles_from", "cycles_to"))
+    begin, end = (times[steps] for times in clocks_of_steps(report))
     programs = data.column("steps", "program")[steps]
     received, sent = (_moves(report, programs, way) for way in moved_bytes(report, STREAM_COPY))
     names = np.append(data.column("programs", "name"), "")[programs]
@@ -75,6 +77,24 @@ def batch_times(report: Report, run: int, batches: int) -> BatchTimes:
     count = max(map(len, inputs or outputs), default=0)
     begins, ends = _joined(np.minimum, inputs, count), _joined(np.maximum, outputs, count)
     return BatchTimes(begins, ends, max(count // batches, 1))
+
+
+def clocks_of_steps(report: Report) -> tuple[Integers, Integers]:
+    """Give when each step begins and ends: on any tile, or of the I/O tiles on its own ones.
+
+    Raises NotRecordedError.
+    """
+    data = report.dataset
+    begin, end = (data.column("steps", name).copy() for name in ("cycles_from", "cycles_to"))
+    if has_io_tiles(data) and data.has("steps_by_ipu"):
+        step, first, last = (
+            data.column("steps_by_ipu", name) for name in ("step", "from_min", "to_max")
+        )
+        aside = np.flatnonzero(sets_of_steps(data)[step] == IO)
+        begin[step[aside]], end[step[aside]] = NEVER, -1
+        np.minimum.at(begin, step[aside], first[aside])
+        np.maximum.at(end, step[aside], last[aside])
+    return begin, end
 
 
 def _moves(report: Report, programs: Integers, by_tile: Integers) -> Flags:

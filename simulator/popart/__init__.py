@@ -16,6 +16,7 @@ from simulator.popart.builder import Builder
 from simulator.popart.dataflow import AnchorReturnType, DataFlow, PyStepIO, PyStepIOCallback
 from simulator.popart.devices import DeviceInfo, DeviceManager
 from simulator.popart.errors import popart_exception
+from simulator.popart.input_settings import ExchangeStrategy, InputSettings, TileSet
 from simulator.popart.logging import Logger, getLogger
 from simulator.popart.losses import IdentityLoss, L1Loss, NllLoss, ReductionType
 from simulator.popart.names import (
@@ -73,9 +74,11 @@ __all__ = [
     "DataType",
     "DeviceInfo",
     "DeviceManager",
+    "ExchangeStrategy",
     "GraphTransformer",
     "IdentityLoss",
     "InferenceSession",
+    "InputSettings",
     "InputShapeInfo",
     "Instrumentation",
     "L1Loss",
@@ -92,6 +95,7 @@ __all__ = [
     "SGDAccumulatorAndMomentum",
     "SessionOptions",
     "TensorInfo",
+    "TileSet",
     "TrainingSession",
     "WeightDecayMode",
     "getLogger",

@@ -25,16 +25,16 @@ def in_memory_order(tensor: Tensor) -> Tensor:
 
 
 def arranged(tensor: Tensor, values: Array) -> Array:
-    """Put a tensor's flat values into the order of its memory."""
+    """Put a tensor's flat values, once or several times, into the order of its memory."""
     size, places = _blocks(tensor)
-    return values.reshape(-1, size)[places].reshape(-1)
+    return values.reshape(-1, len(places), size)[:, places].reshape(-1)
 
 
 def restored(tensor: Tensor, values: Array) -> Array:
     """Put flat values that are in the order of a tensor's memory into its own."""
     size, places = _blocks(tensor)
     found = np.empty_like(values)
-    found.reshape(-1, size)[places] = values.reshape(-1, size)
+    found.reshape(-1, len(places), size)[:, places] = values.reshape(-1, len(places), size)
     return found
 
 

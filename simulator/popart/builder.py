@@ -17,6 +17,7 @@ from onnx import helper
 from simulator.popart.builder_notes import Notes, annotate
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing import known_infos
+from simulator.popart.input_settings import InputSettings, note_settings
 from simulator.popart.ir import GRAPHCORE, ONNX
 from simulator.popart.model_file import Model, opsets_of, read_model, typed_tensor
 from simulator.popart.operators.reductions import leaves_input
@@ -147,23 +148,28 @@ class Builder(Notes):
     def addInputTensor(
         self,
         info: TensorInfo | str,
-        shape: Sequence[int] | str = (),
-        debugPrefix: str = "",
+        shape: Sequence[int] | str | InputSettings = (),
+        debugPrefix: str | InputSettings = "",
         debugContext: str = "",
+        *,
+        settings: InputSettings | None = None,
     ) -> str:
-        """Add an input that comes with every batch; give its name."""
-        debugPrefix = debugPrefix or debugContext
-        sizes: Sequence[int] = ()
-        if isinstance(shape, str):
-            debugPrefix = shape
-        else:
-            sizes = shape
+        """Add an input that comes with every batch; give its name.
+
+        After its type and shape, InputSettings may say by which tiles it comes, and when.
+        """
+        given = [shape, debugPrefix, debugContext]
+        settings = next((one for one in given if isinstance(one, InputSettings)), settings)
+        names = [one for one in given if isinstance(one, str) and one]
+        sizes = () if isinstance(shape, str | InputSettings) else shape
         if isinstance(info, str):
             info = TensorInfo(info, sizes)
         if not isinstance(info, TensorInfo):
             raise popart_exception(f"addInputTensor: {info!r}; a TensorInfo is needed")
-        name = self._new(debugPrefix or "input")
+        name = self._new(names[0] if names else "input")
         self._graph.input.append(_value(name, info))
+        if settings is not None:
+            note_settings(self._graph.input[-1], settings)
         return name
 
     def addUntypedInputTensor(self, debugPrefix: str = "", debugContext: str = "") -> str:

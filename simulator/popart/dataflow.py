@@ -11,6 +11,12 @@ import numpy as np
 
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
+from simulator.popart.input_settings import (
+    ExchangeStrategy,
+    InputSettings,
+    TileSet,
+    checked_strategy,
+)
 
 KINDS = ("ALL", "EVERYN", "FINAL", "SUM")
 ONCE = ("FINAL", "SUM")  # those that come at the end of a step
@@ -20,13 +26,27 @@ ONCE = ("FINAL", "SUM")  # those that come at the end of a step
 class AnchorReturnType:
     """Which batches of a step give a tensor back: ALL, every n-th (EVERYN, n), or the FINAL one.
 
-    SUM gives the sum of all. Newer versions of PopART write them All, EveryN and Final.
+    SUM gives the sum of all. Newer versions of PopART write them All, EveryN and Final. Behind
+    these may stand a TileSet and an ExchangeStrategy: AnchorReturnType("All", TileSet.IO,
+    ExchangeStrategy.OverlapInnerLoop).
     """
 
     kind: str
-    period: int = 1
+    period: int | TileSet = 1
+    tileSet: TileSet | ExchangeStrategy = TileSet.Compute
+    exchangeStrategy: ExchangeStrategy = ExchangeStrategy.JustInTime
 
     def __post_init__(self) -> None:
+        if isinstance(self.period, TileSet):
+            strategy = self.exchangeStrategy
+            if isinstance(self.tileSet, ExchangeStrategy):
+                strategy = self.tileSet
+            object.__setattr__(self, "exchangeStrategy", strategy)
+            object.__setattr__(self, "tileSet", self.period)
+            object.__setattr__(self, "period", 1)
+        checked_strategy(self.exchangeStrategy, "AnchorReturnType")
+        if not isinstance(self.tileSet, TileSet):
+            raise popart_exception(f"AnchorReturnType: {self.tileSet!r}; a TileSet is needed")
         kind = getattr(self.kind, "value", self.kind)
         object.__setattr__(self, "kind", str(kind).upper())
         if self.kind not in KINDS:
@@ -41,11 +61,17 @@ class AnchorReturnType:
 
     def rp(self) -> int:
         """Give the n of EVERYN."""
+        assert isinstance(self.period, int)
         return self.period
+
+    @property
+    def settings(self) -> InputSettings:
+        """Give by which tiles it goes, and when."""
+        return InputSettings(self.tileSet, self.exchangeStrategy)
 
     def count(self, batches: int) -> int:
         """Tell how many values a step of so many batches gives."""
-        return {"ALL": batches, "EVERYN": batches // self.period, "FINAL": 1, "SUM": 1}[self.kind]
+        return {"ALL": batches, "EVERYN": batches // self.rp(), "FINAL": 1, "SUM": 1}[self.kind]
 
 
 Anchors = Mapping[str, AnchorReturnType] | Iterable[str]

@@ -167,5 +167,5 @@ def pipeline_of(plain: Lowering, stages: int) -> Pipeline:
         plain.ir, plain.graph, plain.options, plain.values, plain.training, plain.placed,
         stages=[Steps(restore, name=f"stage {n}") for n, restore in enumerate(restores)],
         hops=[[] for _ in range(stages)], restores=restores, products=plain.products,
-        pools=plain.pools,
+        pools=plain.pools, graphs=plain.graphs,
     )  # fmt: skip

@@ -11,7 +11,8 @@ from simulator.graph.graph import Graph
 from simulator.graph.program import Call, Program, Repeat
 from simulator.graph.program import Sequence as Steps
 from simulator.graph.tensor import Tensor
-from simulator.popart.dataflow import DataFlow
+from simulator.popart.dataflow import ONCE, DataFlow
+from simulator.popart.io_tiles import PLAIN, Ways, handed, is_apart, is_overlapped
 from simulator.popart.lowering import Lowering
 from simulator.popart.pipeline import Pipeline
 from simulator.popart.programs import Programs, add_anchor, host_to_device
@@ -51,7 +52,7 @@ class Cycles:
     inputs: list[list[Program]]
     work: list[Program]
     anchors: list[list[Program]]
-    hops: Sequence[Sequence[Program]]
+    hops: list[list[Program]]
     every: list[tuple[int, int, Program]] = field(default_factory=list)
     name: str = "pipeline"
 
@@ -140,10 +141,45 @@ class Cycles:
 
         return periodic(fired, batches, lcm(*periods), batch)
 
+    def over_loops(
+        self, batches: int, factor: int, before: Program, after: Program
+    ) -> list[Program]:
+        """Give the same program, but that the host goes on from batch to batch.
+
+        There is one stage between loading and storing.
+        """
+        load, work, store = self.work
+        total = batches * factor
+        periods = [period for _, period, _ in self.every]
+
+        def signs(number: int) -> Fired:
+            """Tell what a micro-batch does besides: -1 it begins a batch, -2 it ends one."""
+            marks = {-1} if number % factor == 0 else set()
+            marks |= {-2} if number % factor == factor - 1 else set()
+            for place, (stage, period, _) in enumerate(self.every):
+                batch = (number + 1 - stage) // factor  # of the micro-batch that is there
+                marks |= {place} if batch >= 0 and (batch + 1) % period == 0 else set()
+            return frozenset(marks)
+
+        def cycle(active: range, marks: Fired) -> Program:
+            begin, end = ([step] * (mark in marks) for step, mark in ((before, -1), (after, -2)))
+            own = replace(self, work=[load, Steps(begin, work, end), store])
+            return own.steps(active, self.name, frozenset(m for m in marks if m >= 0))
+
+        if total == 1:
+            return [cycle(range(n, n + 1), signs(n - 1)) for n in range(3)]
+        middle = periodic(
+            lambda place: signs(place + 1), total - 2, factor * lcm(*periods),
+            lambda marks: cycle(range(3), marks),
+        )  # fmt: skip
+        first, last = cycle(range(2), signs(0)), cycle(range(1, 3), signs(total - 1))
+        ends = cycle(range(1), frozenset()), cycle(range(2, 3), signs(total))
+        return [ends[0], first, *middle, last, ends[1]]
+
 
 def cycles_of(
     made: Programs,
-    graph: Graph,
+    ways: Ways,
     lowering: Lowering,
     compute: Steps,
     tensors: tuple[Mapping[str, Tensor], Mapping[str, Tensor]],
@@ -151,32 +187,77 @@ def cycles_of(
 ) -> Cycles:
     """Give the cycles of a pipeline from the tensors of inputs and anchors.
 
-    What is no pipeline has one stage, `compute`.
+    What is no pipeline has one stage, `compute`. Where data are exchanged with the host while
+    others compute, there is a stage before the first, and one behind the last.
     """
     pipeline = lowering if isinstance(lowering, Pipeline) else None
     stages = pipeline.stages if pipeline else [compute]
     hops = pipeline.hops if pipeline else [[]]
-    count = len(stages)
     inputs, anchors = tensors
     work: list[Program] = [
-        Call(graph.addFunction(stage, f"stage {place}"), f"stage {place}")
+        Call(ways.compute.addFunction(stage, f"stage {place}"), f"stage {place}")
         for place, stage in enumerate(stages)
     ]
-    none: list[list[Program]] = [[] for _ in range(count)]
-    name = "pipeline" if pipeline else "microbatches"
-    cycles = Cycles(graph, none, work, [[] for _ in range(count)], hops, name=name)
+    if ways.overlap:
+        work = [Steps(name="load"), *work, Steps(name="store")]
+        hops = [[], *hops, []]
+    name = "pipeline" if pipeline else "batches" if ways.overlap else "microbatches"
+    none: list[list[Program]] = [[] for _ in work]
+    rows = [[*hop] for hop in hops]
+    cycles = Cycles(ways.compute, none, work, [[] for _ in work], rows, name=name)
     for name, tensor in inputs.items():
         if tensor.numElements():
-            made.inputs[name], copy = host_to_device(graph, "input", name, tensor, made.depth)
-            cycles.inputs[(pipeline and pipeline.stage_of(name)) or 0].append(copy)
+            stage = (pipeline and pipeline.stage_of(name)) or 0
+            _add_input(cycles, made, ways, lowering, name, tensor, stage + ways.overlap)
     for name, tensor in anchors.items():
-        each = add_anchor(made, graph, name, tensor, flow) if tensor.numElements() else None
-        if each is None:
-            continue
-        kind = flow.art(name)
-        stage = pipeline.stage_with(name, tensor) if pipeline else 0
-        if kind.id() == "EVERYN" and kind.rp() > 1:
-            cycles.every.append((stage, kind.rp(), each))
-        else:
-            cycles.anchors[stage].append(each)
+        if tensor.numElements():
+            stage = pipeline.stage_with(name, tensor) if pipeline else 0
+            _add_output(cycles, made, ways, lowering, flow, name, tensor, stage + ways.overlap)
     return cycles
+
+
+def _add_input(
+    cycles: Cycles, made: Programs, ways: Ways, lowering: Lowering, name: str, tensor: Tensor,
+    stage: int,
+) -> None:  # fmt: skip
+    """Add the way of an input from the host to a stage."""
+    settings = ways.inputs.get(name, PLAIN)
+    if not is_apart(settings):
+        made.inputs[name], copy = host_to_device(cycles.graph, "input", name, tensor, made.depth)
+        cycles.inputs[stage].append(copy)
+        return
+    waiting = ways.waiting(tensor, settings, lowering.ipu_with(tensor), f"{name}/Waiting")
+    made.inputs[name], load = host_to_device(cycles.graph, "input", name, waiting, made.depth)
+    made.arranged[name] = tensor
+    hand = handed(waiting, tensor, f"{name}/HandOver")
+    if is_overlapped(settings):
+        # Behind the work of other stages: what the host brings meanwhile takes no time of its own.
+        cycles.anchors[stage - 1].append(load)
+        cycles.hops[stage].append(hand)
+    else:
+        cycles.inputs[stage] += [load, hand]
+
+
+def _add_output(
+    cycles: Cycles, made: Programs, ways: Ways, lowering: Lowering, flow: DataFlow, name: str,
+    tensor: Tensor, stage: int,
+) -> None:  # fmt: skip
+    """Add the way of an anchor from a stage to the host."""
+    kind, settings = flow.art(name), ways.anchors.get(name, PLAIN)
+    waiting = None
+    if is_apart(settings):
+        waiting = ways.waiting(tensor, settings, lowering.ipu_with(tensor), f"{name}/Waiting")
+    each = add_anchor(made, cycles.graph, name, tensor, flow, waiting)
+    if each is None:
+        return
+    if waiting is not None and kind.id() not in ONCE:
+        hand = handed(tensor, waiting, f"{name}/HandOver")
+        if is_overlapped(settings):
+            stage += 1
+            cycles.hops[stage].append(hand)
+        else:
+            each = Steps(hand, each)
+    if kind.id() == "EVERYN" and kind.rp() > 1:
+        cycles.every.append((stage, kind.rp(), each))
+    else:
+        cycles.anchors[stage].append(each)

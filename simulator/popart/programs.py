@@ -33,6 +33,7 @@ class Programs:
     weights_in: dict[str, str] = field(default_factory=dict)
     weights_out: dict[str, str] = field(default_factory=dict)
     weights: dict[str, Tensor] = field(default_factory=dict)
+    arranged: dict[str, Tensor] = field(default_factory=dict)  # by input or anchor, on the host
     begin: Steps = field(default_factory=lambda: Steps(name="begin"))  # of a step
     last: list[Program] = field(default_factory=list)  # of a step: anchors that come once
     depth: int = 1  # buffers of each input's stream
@@ -110,11 +111,18 @@ def add_inputs(made: Programs, graph: Graph, inputs: Mapping[str, Tensor], prog:
 
 
 def add_anchor(
-    made: Programs, graph: Graph, name: str, tensor: Tensor, flow: DataFlow
+    made: Programs,
+    graph: Graph,
+    name: str,
+    tensor: Tensor,
+    flow: DataFlow,
+    waiting: Tensor | None = None,
 ) -> Program | None:
     """Add an anchor; give what each of its batches does for it, None for the last one's.
 
-    A sum begins with zero in every step. Raises popart_exception for what cannot be added.
+    A sum begins with zero in every step. What goes by a tensor `waiting` is copied there first
+    where it comes once; else that is left to the caller. Raises popart_exception for what cannot
+    be added.
     """
     kind = flow.art(name).id()
     source, each = tensor, None
@@ -125,9 +133,14 @@ def add_anchor(
         source = graph.clone(tensor, label)
         popops.zero(graph, source, made.begin, label)
         popops.addInPlace(graph, source, tensor, each, label)
-    made.anchors[name], copy = device_to_host(graph, "anchor", name, source)
+    leaves = source if waiting is None else waiting
+    made.anchors[name], copy = device_to_host(graph, "anchor", name, leaves)
+    if waiting is not None:
+        made.arranged[name] = source
     if kind not in ONCE:
         return copy
+    if waiting is not None:
+        made.last.append(Copy(in_memory_order(source), waiting, name=f"{name}/HandOver"))
     made.last.append(copy)
     return each
 

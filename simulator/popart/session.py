@@ -16,12 +16,15 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.popart import dot, reports
 from simulator.popart import programs as parts
+from simulator.popart.arrangement import arranged, restored
 from simulator.popart.dataflow import ONCE, DataFlow, PyStepIO, PyStepIOCallback
 from simulator.popart.devices import DeviceInfo
 from simulator.popart.errors import popart_exception
 from simulator.popart.gradients import PREFIX
 from simulator.popart.importing import import_model
 from simulator.popart.indices import check_places, looked_up
+from simulator.popart.input_settings import settings_of
+from simulator.popart.io_tiles import ways_of
 from simulator.popart.ir import Node
 from simulator.popart.logging import log
 from simulator.popart.losses import Loss, add_losses, losses_of
@@ -149,14 +152,18 @@ class InferenceSession(Weights, Reports):
     def prepareDevice(self) -> None:
         """Compile the model and load it onto the device."""
         replicas, factor = self._options.replicas, self._options.factor
-        graph, options = Graph(self._device.target, replicas), self._options.convolutionOptions
+        whole, options = Graph(self._device.target, replicas), self._options.convolutionOptions
+        noted = settings_of(self._model)
+        ways = ways_of(whole, self._options.io_tiles, noted, self._flow, self._what)
+        graph = ways.compute
         lowering = Lowering(self._ir, graph, options, self._values, self.training)
         lowering.products = self._options.of_products
         lowering.pools = {"maxPoolGradient": self._options.maxPoolGradient}
         lowering.placed = {} if self._device.isCpu else self._placed(lowering)
         lowering = self._pipeline(lowering) or lowering
-        if isinstance(lowering, Pipeline) and not self._accumulates:
-            self._in_flight = len(lowering.stages)
+        if not self._accumulates:
+            stages = len(lowering.stages) if isinstance(lowering, Pipeline) else 1
+            self._in_flight = stages + 2 * ways.overlap
         body = Program(name="batch")
         compute = Program()
         made = self._programs = Programs(depth=self._options.defaultPrefetchBufferingDepth)
@@ -173,13 +180,15 @@ class InferenceSession(Weights, Reports):
             name: lowering.stored[name] for name in self._ir.weights if name in lowering.stored
         }
         parts.add_weights(made, graph, {**weights, **self._kept})
-        if isinstance(lowering, Pipeline) or factor > 1:
+        if isinstance(lowering, Pipeline) or factor > 1 or ways.chosen:
             lowering.finish(begin)
-            cycles = cycles_of(made, graph, lowering, compute, (inputs, anchors), self._flow)
+            cycles = cycles_of(made, ways, lowering, compute, (inputs, anchors), self._flow)
+            loops = ways.over_loops and not isinstance(lowering, Pipeline)
+            accumulated = cycles.over_loops if loops else cycles.accumulated
             steps = (
                 cycles.of_batches(batches)
                 if not self._accumulates
-                else cycles.accumulated(batches, factor, *self._around)
+                else accumulated(batches, factor, *self._around)
             )
             made.programs[parts.RUN] = Program(begin, made.begin, steps, made.last, name=parts.RUN)
         else:
@@ -191,10 +200,10 @@ class InferenceSession(Weights, Reports):
             parts.add_cycle_count(made, graph)
         for stage in ("PREALIAS", "FINAL"):
             self._write_dot(stage)
-        write_tile_map(graph, {**lowering.stored, **lowering.made, **more})
+        write_tile_map(whole, {**lowering.stored, **lowering.made, **more})
         log("devicex", "INFO", f"compiling {len(graph.compute_sets)} compute sets")
         programs, name = list(made.programs.values()), self._folder.claimed()
-        self._engine = Engine(graph, programs, self._options.engineOptions, name=name)
+        self._engine = Engine(whole, programs, self._options.engineOptions, name=name)
         self._engine.load(self._device.device)
         self._uploaded = False
 
@@ -299,7 +308,8 @@ class InferenceSession(Weights, Reports):
         engine.run(self._programs.number(parts.RUN), debugName or parts.RUN, work=work)
         self._ran = True
         for name, values in outputs.items():
-            out = stepio.outputs[name]
+            out, apart = stepio.outputs[name], self._programs.arranged.get(name)
+            values = values if apart is None else restored(apart, values)
             out[...] = values.astype(out.dtype).reshape(out.shape)  # whatever its strides
 
     def _run_called(self, stepio: PyStepIOCallback, debugName: str) -> None:
@@ -354,8 +364,9 @@ class InferenceSession(Weights, Reports):
             typed = to_host(given, info, f"run: input {name!r}")
             if name in places and typed.dtype.kind in "iu":
                 check_places(typed, places[name], f"run: input {name!r}")
-            held = to_device(typed, info, f"input {name!r}")
-            engine.connectStream(handle, flat(held))
+            held = flat(to_device(typed, info, f"input {name!r}"))
+            apart = self._programs.arranged.get(name)
+            engine.connectStream(handle, held if apart is None else arranged(apart, held))
         outputs = {}
         for name, handle in self._programs.anchors.items():
             info, shape = self._ir.infos[name], self._anchor_shape(name)

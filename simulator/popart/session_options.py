@@ -36,6 +36,7 @@ OPTIONS: dict[str, Any] = {
     "autoVirtualGraph": False,  # balance nodes over the IPUs, instead of the builder's notes
     "convolutionOptions": {},  # of poplin's convolutions and products
     "maxPoolGradient": "All",  # which of equal maxima have it: All, as PopART, or the First (torch)
+    "numIOTiles": 0,  # of each IPU: they exchange with the host while the others compute
     "matmulOptions": {},  # of poplin's products, before those of convolutions
     "partialsTypeMatMuls": "",  # type of the parts of products: half or float
     "syntheticDataMode": SyntheticDataMode.Off,  # inputs that are on the device already
@@ -61,7 +62,8 @@ WITHOUT_EFFECT = (
     "lstmOptions", "meanAccumulationAndReplicationReductionStrategy", "mergeVarUpdate",
     "mergeVarUpdateMemThreshold", "opxAliasChecking", "opxModifyChecking",
     "outlineSequenceBreakCost", "outlineThreshold", "prefetchBufferingDepthMap",
-    "rearrangeAnchorsOnHost", "scheduleNonWeightUpdateGradientConsumersEarly",
+    "rearrangeAnchorsOnHost", "rearrangeStreamsOnHost",
+    "scheduleNonWeightUpdateGradientConsumersEarly",
     "separateCallOpPdfs", "strictOpVersions", "subgraphCopyingStrategy", "swapLimitScheduler",
     "timeLimitScheduler", "transitiveClosureOptimizationThreshold", "useHostCopyOps",
 )  # fmt: skip
@@ -70,7 +72,7 @@ NOT_HERE = (
     "customCodelets", "enableDistributedReplicatedGraphs",
     "enableFloatingPointChecks", "enableNonStableSoftmax", "enableStochasticRounding",
     "enableSupportedDataTypeCasting", "explicitPipelining", "hostAllReduce",
-    "hostAllReduceRemoteBuffer", "hostWeightUpdate", "numIOTiles",
+    "hostAllReduceRemoteBuffer", "hostWeightUpdate",
 )  # fmt: skip
 # Groups of options: what is off of each, as it is here; None stands for whatever is asked for.
 GROUPS: dict[str, dict[str, Any]] = {
@@ -150,6 +152,20 @@ class SessionOptions:
         return bool(self.autoVirtualGraph) or self.virtualGraphMode is VirtualGraphMode.Auto
 
     @property
+    def io_tiles(self) -> int:
+        """Count the I/O tiles of each IPU; raises popart_exception without virtual graphs."""
+        count = int(self.numIOTiles)
+        if count and self.virtualGraphMode is VirtualGraphMode.Off:
+            raise popart_exception(
+                "SessionOptions: I/O tiles need virtual graphs; set virtualGraphMode to Manual"
+            )
+        return count
+
+    def enableExplicitIR(self, enable: bool) -> None:
+        """Take note: loops and copies with the host are explicit here in any case."""
+        self.enableExplicitMainLoops = self.useHostCopyOps = enable
+
+    @property
     def of_products(self) -> dict[str, Any]:
         """Give the options of poplin's products."""
         partials = self.partialsTypeMatMuls
@@ -172,7 +188,8 @@ def _checked(name: str, value: Any) -> Any:
         taken = [item.value if isinstance(item, DotCheck) else item for item in taken]
     elif kind is str and isinstance(value, Enum):
         taken = value.value
-    below = kind is int and (isinstance(taken, bool) or (isinstance(taken, int) and taken < 1))
+    least = min(OPTIONS[name], 1) if kind is int else 0
+    below = kind is int and (isinstance(taken, bool) or (isinstance(taken, int) and taken < least))
     if not isinstance(taken, kind) or below:
         wanted = _WANTED.get(kind.__name__, f"a {kind.__name__}")
         raise popart_exception(f"SessionOptions: {name} is {value!r}; {wanted} is needed")

@@ -12,11 +12,17 @@ import onnx
 
 from simulator.graph.types import Array
 from simulator.popart.bounded import chosen, with_roots
-from simulator.popart.dataflow import DataFlow, PyStepIO
+from simulator.popart.dataflow import AnchorReturnType, DataFlow, PyStepIO
 from simulator.popart.devices import DeviceManager
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing import import_model
 from simulator.popart.indices import looked_up
+from simulator.popart.input_settings import (
+    ExchangeStrategy,
+    InputSettings,
+    TileSet,
+    note_settings,
+)
 from simulator.popart.input_values import fitted, shapes_of, with_inputs
 from simulator.popart.ir import ONNX, Ir
 from simulator.popart.losses import IdentityLoss, Loss, NllLoss, ReductionType
@@ -34,6 +40,11 @@ from simulator.runtime.without_values import OPTION as VALUES_OPTION
 
 RATE, SEED = 0.01, 1
 LOSS, LABELS = "loss", "labels"
+STRATEGIES = {
+    "just-in-time": ExchangeStrategy.JustInTime,
+    "overlap-inner-loop": ExchangeStrategy.OverlapInnerLoop,
+    "overlap-loops": ExchangeStrategy.OverlapLoops,
+}
 OPTIMIZERS: dict[str, Callable[[], Optimizer]] = {
     "sgd": lambda: SGD(RATE),
     "momentum": lambda: SGD(
@@ -49,7 +60,8 @@ class Request:
 
     Several IPUs share the nodes; with `repeat` batches to run, they are stages of a pipeline.
     `optimizer` and `recompute` count when it trains. `constants` are inputs that are known when the
-    model is compiled, `data` those that are fed in place of random ones.
+    model is compiled, `data` those that are fed in place of random ones. With `io_tiles` inputs and
+    outputs go by that many tiles of each IPU, as `exchange_strategy` says.
     """
 
     target: str = "mk2"
@@ -64,6 +76,8 @@ class Request:
     constants: Mapping[str, Array] = field(default_factory=dict)
     data: Mapping[str, Array] = field(default_factory=dict)
     repeat: int = 1
+    io_tiles: int = 0
+    exchange_strategy: str = "overlap-inner-loop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +100,11 @@ def simulate_model(
     device = DeviceManager().createIpuModelDevice(
         {"ipuVersion": request.target, "numIPUs": request.ipus}
     )
-    report = {"autoReport.all": True, "autoReport.directory": str(out.resolve())}
-    engine = {**report, **(request.options or {}), VALUES_OPTION: request.values}
-    several, batches = request.ipus > 1, request.repeat
-    options = SessionOptions(
-        engineOptions=engine, autoVirtualGraph=several, enablePipelining=several and batches > 1
-    )
+    options, batches = _options(request, out), request.repeat
+    settings = settings_for(request)
+    if request.io_tiles:
+        for value in model.graph.input:
+            note_settings(value, settings)
     ir, wrong = import_model(model, what, folder, shapes, values=request.values)
     if wrong:
         raise popart_exception(f"{wrong[0]}; --list-unsupported names all {len(wrong)}")
@@ -113,14 +126,14 @@ def simulate_model(
     give_back(out)
     if request.train:
         losses = [loss_of(ir, shapes)]
-        flow = DataFlow(batches, [*anchored, LOSS])
+        flow = flow_of(batches, [*anchored, LOSS], settings)
         if request.recompute:
             options.autoRecomputation = RecomputationType.Standard
         optimizer = OPTIMIZERS[request.optimizer]()
         given |= {"losses": losses, "optimizer": optimizer, "deviceInfo": device}
         session = TrainingSession(source, flow, **given)
     else:
-        session = InferenceSession(source, DataFlow(batches, anchored), device, **given)
+        session = InferenceSession(source, flow_of(batches, anchored, settings), device, **given)
     session.prepareDevice()
     session.weightsFromHost()
     anchors = session.initAnchorArrays()
@@ -131,6 +144,34 @@ def simulate_model(
     counted = chosen(anchors, ir.bounds) if batches == 1 else anchors
     made = {name: counted[name] for name in anchors if name in outputs or name == LOSS}
     return Outcome(made if request.values else {}, kinds)
+
+
+def _options(request: Request, out: Path) -> SessionOptions:
+    """Return the options of a session whose report goes to a folder."""
+    report = {"autoReport.all": True, "autoReport.directory": str(out.resolve())}
+    several = request.ipus > 1
+    return SessionOptions(
+        engineOptions={**report, **(request.options or {}), VALUES_OPTION: request.values},
+        autoVirtualGraph=several,
+        enablePipelining=several and request.repeat > 1,
+        numIOTiles=request.io_tiles,
+    )
+
+
+def settings_for(request: Request) -> InputSettings:
+    """Return how the inputs and outputs go; raises popart_exception for an unknown strategy."""
+    if request.exchange_strategy not in STRATEGIES:
+        known = ", ".join(STRATEGIES)
+        raise popart_exception(f"{request.exchange_strategy!r}: no strategy; there are {known}")
+    if not request.io_tiles:
+        return InputSettings()
+    return InputSettings(TileSet.IO, STRATEGIES[request.exchange_strategy])
+
+
+def flow_of(batches: int, anchors: Sequence[str], settings: InputSettings) -> DataFlow:
+    """Return a flow that gives all batches of some tensors."""
+    art = AnchorReturnType("ALL", 1, settings.tileSet(), settings.exchangeStrategy())
+    return DataFlow(batches, dict.fromkeys(anchors, art))
 
 
 def list_unsupported(path: Path, request: Request) -> list[str]:

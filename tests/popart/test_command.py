@@ -299,3 +299,30 @@ def test_values_that_are_fed_are_those_of_every_batch(tmp_path: Path) -> None:
     made = np.load(tmp_path / "made.npz")["p"]
     assert made.shape == (3, 2, 3)
     np.testing.assert_array_equal(made, np.broadcast_to(made[0], made.shape))
+
+
+def test_io_tiles_load_the_next_batch_while_this_one_is_computed(tmp_path: Path) -> None:
+    big = model([node("Relu", "x", "r"), node("Tanh", "r", "p")], {"x": [64, 64]}, ["p"], {})
+    path, repeat = saved(tmp_path, big), ("--repeat", "8", "--io-tiles", "2")
+    beside = simulated(path, tmp_path / "beside", *repeat)
+    in_turns = simulated(
+        path, tmp_path / "turns", *repeat, "--exchange-strategy", "just-in-time", "--json"
+    )
+    assert (beside.exit_code, in_turns.exit_code) == (0, 0), beside.output + in_turns.output
+    steady = [main_run(openReport(tmp_path / name)) for name in ("beside", "turns")]
+    assert steady[0].stages == 3 and steady[0].steady_cycles < steady[1].steady_cycles
+    outputs = json.loads(in_turns.stdout)["outputs"]
+    assert f"{outputs[0]['least']:.6g} to {outputs[0]['most']:.6g}" in beside.stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        (["--io-tiles", "4"], "numIOTiles is 4; an even number below 4"),
+        (["--exchange-strategy", "just-in-time"], "add --io-tiles N"),
+    ],
+)
+def test_io_tiles_that_cannot_be_are_one_line(tmp_path: Path, more: list[str], text: str) -> None:
+    done = simulated(small(tmp_path), tmp_path / "out", *more)
+    assert done.exit_code == 2 or done.exit_code == 1
+    assert text in done.output and "Traceback" not in done.output

@@ -274,7 +274,11 @@ def test_names_without_a_counterpart_are_taken_and_what_cannot_be_is_refused() -
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: popart.SessionOptions(numIOTiles=32), "numIOTiles is 32; it cannot be done here"),
+        (
+            lambda: popart.SessionOptions(explicitPipelining=True),
+            "explicitPipelining is True; it cannot be done here",
+        ),
+        (lambda: popart.SessionOptions(numIOTiles=-2), "numIOTiles is -2; a whole number"),
         (lambda: popart.SessionOptions(enableOutlinin=1), "did you mean enableOutlining"),
         (lambda: popart.SessionOptions(virtualGraphMode="Auto"), "a VirtualGraphMode is needed"),
         (lambda: popart.Builder().executionPhase(-1), "executionPhase: .* a number is needed"),
