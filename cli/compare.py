@@ -111,8 +111,12 @@ def _lines(reports: tuple[Report, Report], by: str | None, limit: int | None) ->
     if by is not None:
         yield from _part(reports, by, limit)
         return
+    from pva.analysis.compare import code_of_one
+
     for side, report in zip("AB", reports, strict=True):
         yield f"{side}: {printable(told(str(report.path)))}"
+    if apart := code_of_one(*reports, ("A", "B")):
+        yield apart
     yield ""
     yield from _figure_lines(_comparison(reports, "compare_figures"))
     for name in FIRST:

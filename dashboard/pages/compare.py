@@ -23,7 +23,7 @@ from dashboard.store import Store
 from dashboard.theme import Theme
 from pva import units
 from pva.analysis import liveness
-from pva.analysis.compare import AFTER, BEFORE, compare_settings, total_of
+from pva.analysis.compare import AFTER, BEFORE, code_of_one, compare_settings, total_of
 from pva.errors import NotRecordedError
 
 PATH, TITLE = "/compare", "Compare"
@@ -109,7 +109,9 @@ def _choose(store: Store, chosen: Address) -> Element:
 
 def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Head the page with what changed most."""
-    return components.headline(sentence(compared(store, chosen, "compare_figures"), chosen.against))
+    what = sentence(compared(store, chosen, "compare_figures"), chosen.against)
+    names = (chosen.report or store.keys[0], chosen.against)
+    return components.headline(what, more=code_of_one(*both(store, chosen), names))
 
 
 def sentence(frame: Frame, after: str) -> str:

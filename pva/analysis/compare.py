@@ -20,6 +20,7 @@ from pva.analysis.liveness import always_live_variables, live_variables
 from pva.analysis.memory import (
     category_by_tile,
     category_label,
+    counts_code,
     memory_by_compute_set,
     memory_by_tile,
     memory_by_vertex_type,
@@ -42,6 +43,14 @@ def compare_figures(before: Report, after: Report) -> pd.DataFrame:
     order = {name: place for place, name in enumerate(FIGURES)}
     frame = frame.sort_values("figure", key=lambda names: names.map(order), ignore_index=True)
     return _with_change(frame)
+
+
+def code_of_one(before: Report, after: Report, names: tuple[str, str]) -> str:
+    """Return a sentence where one of two reports alone counts code, else nothing."""
+    if counts_code(before) == counts_code(after):
+        return ""
+    without, counted = names if counts_code(after) else names[::-1]
+    return f"{without} is without code, {counted} has it: memory differs by it, too."
 
 
 def compare_categories(before: Report, after: Report) -> pd.DataFrame:

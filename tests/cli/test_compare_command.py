@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cli.main import tilescope
-from tests.builders import small_report, write_report
+from tests.builders import report_without_code, small_report, write_report
 
 
 def run(*arguments: str | Path) -> Result:
@@ -98,3 +98,11 @@ def test_csv_is_of_one_table(pair: tuple[Path, Path]) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     assert "add --by or use --json" in result.stderr
     assert run(*pair, "--by", "layers", "--format", "csv").stdout.startswith("layer,before,after")
+
+
+def test_the_report_without_code_is_named(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    without = write_report(tmp_path / "without", report_without_code())
+    lines = run(without, pair[0]).stdout.splitlines()
+    assert lines[2] == "A is without code, B has it: memory differs by it, too."
+    assert run(pair[0], without).stdout.splitlines()[2].startswith("B is without code, A has it")
+    assert run(*pair).stdout.splitlines()[2] == ""

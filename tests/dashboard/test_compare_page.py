@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from dashboard.store import Store
 from pva.analysis import COMPARISONS
 from pva.units import Writing, write_as
 from tests.analysis.samples import never_run
-from tests.builders import small_report, write_report
+from tests.builders import report_without_code, small_report, write_report
 from tests.dashboard.layouts import grid, parts, words
 
 DATA = small_report()
@@ -256,3 +257,9 @@ def test_data_of_every_view_can_be_downloaded(store: Store) -> None:
 def test_panel_is_never_filled_with_nothing(store: Store) -> None:
     assert compare.plot_of_tab(store, chosen("&tab=operations"), "light") is None
     assert view.or_empty(None).nodes == [["div", {}]] and view.or_empty("x") == "x"
+
+
+def test_the_report_without_code_is_named(tmp_path: Path) -> None:
+    paths = write_report(tmp_path / "a", report_without_code()), write_report(tmp_path / "b")
+    answer = compare.answer(Store([*paths]), parse("/compare", "?report=a&against=b"), "light")
+    assert "a is without code, b has it: memory differs by it, too." in text(answer)
