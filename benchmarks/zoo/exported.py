@@ -158,6 +158,9 @@ def write(
 
     torch.manual_seed(SEED)
     whole = first_output(network().eval())
+    convolutions = (torch.nn.Conv1d, torch.nn.Conv2d)
+    for module in (one for one in whole.modules() if isinstance(one, convolutions)):
+        torch.nn.init.kaiming_normal_(module.weight)  # activations keep their size
     tokens = isinstance(shape, int)
     data = torch.zeros(1, shape, dtype=torch.long) if tokens else torch.zeros(shape)
     options: dict[str, Any] = {"dynamo": dynamo, "verbose": False, "external_data": False}
