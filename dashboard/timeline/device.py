@@ -16,6 +16,7 @@ from dashboard.timeline.lanes import Labels, Lane, RowItems, Timeline
 from pva.analysis.pyramid import build
 from pva.analysis.selection import program_texts
 from pva.analysis.spans import bridged, depths, grouped, without_overlap
+from pva.tile_sets import IO, has_io_tiles, sets_of_steps
 
 Integers = npt.NDArray[Any]
 Row = tuple[Integers, Integers, Integers]
@@ -111,7 +112,11 @@ def _step_rows(report: Report, ipu: int, steps: _Steps, making: _Making) -> Iter
     """Give the rows of layers and steps of one IPU, and of what it exchanged meanwhile."""
     mine, begin, end = _clock(report, ipu)
     program = steps.program[mine]
-    aside = overlapped(begin, end, steps.host[program], steps.work[program])
+    apart = has_io_tiles(report.dataset)
+    if apart:
+        aside = sets_of_steps(report.dataset)[mine] == IO
+    else:
+        aside = overlapped(begin, end, steps.host[program], steps.work[program])
     main = mine[~aside]
     begins, ends = without_overlap(begin[~aside], end[~aside])
     programs = program[~aside]
@@ -123,7 +128,7 @@ def _step_rows(report: Report, ipu: int, steps: _Steps, making: _Making) -> Iter
     if aside.any():
         begins, ends = without_overlap(begin[aside], end[aside])
         row = (begins, ends, steps.label[program[aside]])
-        yield making.row("Overlapped I/O", "io", row, mine[aside])
+        yield making.row("I/O tiles" if apart else "Overlapped I/O", "io", row, mine[aside])
 
 
 def overlapped(begin: Integers, end: Integers, host: Any, work: Any) -> Any:
@@ -243,10 +248,11 @@ def _layer(begin: Integers, end: Integers, codes: Integers, of_step: tuple[Any, 
 def _clock(report: Report, ipu: int) -> tuple[Integers, Integers, Integers]:
     """Give the steps in which an IPU takes part, with their begin and end on it.
 
-    One IPU has all steps, as long as they are on any tile.
+    One IPU has all steps, as long as they are on any tile, unless its I/O tiles go their own way.
     """
     data = report.dataset
-    if data.of_replica("num_ipus") == 1 or not data.length("steps_by_ipu"):
+    alone = data.of_replica("num_ipus") == 1 and not has_io_tiles(data)
+    if alone or not data.length("steps_by_ipu"):
         begin, end = (data.column("steps", name) for name in ("cycles_from", "cycles_to"))
         return np.arange(len(begin)), np.maximum(begin, 0), np.maximum(end, 0)
     rows = data.rows_where("steps_by_ipu", "ipu", ipu)

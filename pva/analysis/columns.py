@@ -270,6 +270,10 @@ _TEXTS: dict[str, str] = {
     "overlap": (
         "ipu io_cycles:cycles compute_cycles:cycles both_cycles:cycles hidden_share:fraction"
     ),
+    "overlap_io": (
+        "run name ipu cycles:cycles io_cycles:cycles hidden_cycles:cycles exposed_cycles:cycles "
+        "hidden_share:fraction exposed_share:fraction io_tiles"
+    ),
     "longest_steps": (
         "step run type name cycles:cycles all_cycles:cycles cycles_from:cycles active_tiles "
         "tile_balance:fraction"

@@ -47,3 +47,34 @@ def depths(begin: Integers, end: Integers) -> Integers:
     among = np.searchsorted(np.sort(begin[begin == end]), begin, side="right")
     inside: Integers = np.maximum(np.arange(len(begin)) - ended + among - instant, 0)
     return inside
+
+
+def merged(begin: Integers, end: Integers) -> tuple[Integers, Integers]:
+    """Merge spans that touch or overlap; give begins and ends in order."""
+    order = np.argsort(begin, kind="stable")
+    begin, reach = begin[order], np.maximum.accumulate(end[order])
+    if not len(begin):
+        return begin, reach
+    first = np.append(True, begin[1:] > reach[:-1])
+    last = np.append(np.flatnonzero(first)[1:] - 1, len(begin) - 1)
+    return begin[first], reach[last]
+
+
+def length(spans: tuple[Integers, Integers]) -> int:
+    """Measure separate spans together."""
+    begin, end = spans
+    return int((end - begin).sum())
+
+
+def common(left: tuple[Integers, Integers], right: tuple[Integers, Integers]) -> int:
+    """Measure what two sets of separate spans have in common."""
+
+    def covered(spans: tuple[Integers, Integers], until: Integers) -> Integers:
+        """Measure what of the spans lies before each moment."""
+        begin, end = spans
+        before = np.append(0, np.cumsum(end - begin))
+        place = np.searchsorted(begin, until, side="right")
+        inside = np.maximum(np.append(end, 0)[place - 1] - until, 0) if len(begin) else 0
+        return before[place] - np.where(place > 0, inside, 0)
+
+    return int((covered(right, left[1]) - covered(right, left[0])).sum())

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from pva.analysis.execution import device_microseconds
 from pva.analysis.programs import PHASES, Integers, elapsed, executions_of_rows, labels, phases
 from pva.analysis.selection import chosen, program_texts, rows_wanted
+from pva.analysis.spans import common, length, merged
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -225,10 +226,10 @@ def overlap(report: Report) -> pd.DataFrame:
     rows = []
     for ipu in range(data.of_replica("num_ipus")):
         io, compute = (
-            _union(begin[here], end[here])
+            merged(begin[here], end[here])
             for here in ((ipus == ipu) & (phase == PHASES.index(word)) for word in _AT_ONCE)
         )
-        rows.append((ipu, _length(io), _length(compute), _common(io, compute)))
+        rows.append((ipu, length(io), length(compute), common(io, compute)))
     names = ["ipu", "io_cycles", "compute_cycles", "both_cycles"]
     frame = pd.DataFrame.from_records(rows, columns=names)
     frame["hidden_share"] = frame["both_cycles"] / frame["io_cycles"].clip(lower=1)
@@ -238,33 +239,3 @@ def overlap(report: Report) -> pd.DataFrame:
 
 
 _AT_ONCE = ("host exchange", "compute")
-
-
-def _union(begin: Integers, end: Integers) -> tuple[Integers, Integers]:
-    """Merge spans that touch or overlap; give begins and ends in order."""
-    order = np.argsort(begin, kind="stable")
-    begin, reach = begin[order], np.maximum.accumulate(end[order])
-    if not len(begin):
-        return begin, reach
-    first = np.append(True, begin[1:] > reach[:-1])
-    last = np.append(np.flatnonzero(first)[1:] - 1, len(begin) - 1)
-    return begin[first], reach[last]
-
-
-def _length(spans: tuple[Integers, Integers]) -> int:
-    begin, end = spans
-    return int((end - begin).sum())
-
-
-def _common(left: tuple[Integers, Integers], right: tuple[Integers, Integers]) -> int:
-    """Measure what two sets of separate spans have in common."""
-
-    def covered(spans: tuple[Integers, Integers], until: Integers) -> Integers:
-        """Measure what of the spans lies before each moment."""
-        begin, end = spans
-        before = np.append(0, np.cumsum(end - begin))
-        place = np.searchsorted(begin, until, side="right")
-        inside = np.maximum(np.append(end, 0)[place - 1] - until, 0) if len(begin) else 0
-        return before[place] - np.where(place > 0, inside, 0)
-
-    return int((covered(right, left[1]) - covered(right, left[0])).sum())

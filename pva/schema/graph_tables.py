@@ -56,7 +56,7 @@ GRAPH_TABLES: tuple[Table, ...] = (
     ), "the machine that the program was compiled for"),
     Table("io_tiles", "graph", "target.ioTiles", "list", (
         whole("tile", "", "tile of each IPU", within=TILES),
-    ), "the I/O tiles: they only exchange, while the others compute; none without overlapped I/O"),
+    ), "I/O tiles of each IPU: they only exchange"),
     Table("optimization_info", "graph", "optimizationInfo", "map", (
         text("name", "metric of the compilation"), fraction("value", "", "its value"),
     ), "figures of the compiler about its own work"),

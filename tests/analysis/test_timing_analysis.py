@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pva.analysis import timing
 from pva.analysis.selection import SelectionError
+from pva.analysis.spans import common, length, merged
 from pva.errors import NotRecordedError
 from tests.analysis.samples import every_report, executed, longer, opened, rows, small
 
@@ -154,8 +155,8 @@ def test_what_spans_have_in_common_is_counted_once(
 ) -> None:
     sets = [{at for b, n in side for at in range(b, b + n)} for side in (left, right)]
     unions = [
-        timing._union(pairs[:, 0], pairs.sum(axis=1))
+        merged(pairs[:, 0], pairs.sum(axis=1))
         for pairs in (np.array(side, dtype=np.int64).reshape(-1, 2) for side in (left, right))
     ]
-    assert [timing._length(union) for union in unions] == [len(each) for each in sets]
-    assert timing._common(unions[0], unions[1]) == len(sets[0] & sets[1])
+    assert [length(union) for union in unions] == [len(each) for each in sets]
+    assert common(unions[0], unions[1]) == len(sets[0] & sets[1])

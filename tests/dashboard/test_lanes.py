@@ -23,6 +23,7 @@ from pva.errors import NotFoundError, NotRecordedError
 from pva.report import Report
 from tests.builders import TRACE, replicated_report, small_report, write_report
 from tests.dashboard.layouts import words
+from tests.io_tiles import clocks, report_of
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +120,25 @@ def test_only_exchanges_with_the_host_beside_other_work_have_a_row_of_their_own(
     assert overlapped(begin, end, host, work).tolist() == [False, False, True, False, False]
     begin[4] = 32  # the later step begins before the fourth ends
     assert overlapped(begin, end, host, work).tolist() == [False, False, True, True, False]
+
+
+@pytest.mark.parametrize("ipus", [1, 2])
+def test_io_tiles_have_a_row_of_their_own_beside_the_others(tmp_path: Path, ipus: int) -> None:
+    data, _ = report_of(tmp_path, work=10, ipus=ipus)
+    whole = device_timeline(Report.of(data))
+    begin, end = clocks(data)
+    fetches = data.column("programs", "name")[data.column("steps", "program")] == "fetch"
+    steps = np.flatnonzero(fetches & (data.texts("steps", "type") == "StreamCopy"))
+    by_ipu = (len(steps), ipus, -1)
+    moving = (end > begin)[steps].reshape(by_ipu)
+    first = np.where(moving, begin[steps].reshape(by_ipu), end.max()).min(axis=2)
+    for ipu, lane in enumerate(whole.lanes):
+        assert lane.names[-1] == "I/O tiles" and lane.kinds[-1] == "io"
+        row = lane.first + len(lane.names) - 1
+        events = np.arange(*whole.tracks.offset[row : row + 2])
+        labels = [whole.labels[label] for label in whole.tracks.label[events]]
+        shown = whole.tracks.begin[events][[label == "fetch" for label in labels]]
+        assert np.abs(shown - first[:, ipu]).max() < 10  # a sync before it ends on another tile
 
 
 def test_layers_follow_the_beginnings_that_names_share() -> None:
