@@ -50,7 +50,7 @@ VIEWS: dict[str, tuple[str, dict[str, str]]] = {
     "flops_by_compute_set": ("/operations", {}),
     "tile_balance": ("/execution", {}),
     "sync_waits": ("/execution", {}),
-    "stream_bandwidth": ("/execution", {}),
+    "overlap_io": ("/execution", {}),
     "longest_steps": ("/execution", {}),
     "main_run": ("/summary", {}),
 }
