@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -10,6 +11,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from simulator.popart.errors import popart_exception
 from simulator.popart.model_file import Model, read_model, tensor_values
+
+LARGEST = float(np.finfo(np.float16).max)
 
 
 class GraphTransformer:
@@ -27,16 +30,17 @@ class GraphTransformer:
     def convertFloatsToHalfs(self) -> None:
         """Make floats halves: inputs, weights, constants, and what nodes are told to cast to.
 
-        Raises popart_exception for a number that is larger than a half can be.
+        A number beyond what a half can be, as the -3.4e38 of a mask, becomes the half next to it,
+        -65504; a UserWarning names the tensor. What is infinite stays so.
         """
         graphs = list(_graphs(self._model.graph))
         nodes = [node for graph in graphs for node in graph.node]
         attributes = [(node, attribute) for node in nodes for attribute in node.attribute]
         for tensor in (tensor for graph in graphs for tensor in graph.initializer):
-            self._halve(tensor)
+            self._halve(tensor, f"initialiser {tensor.name!r}")
         for node, attribute in attributes:
             if attribute.HasField("t"):
-                self._halve(attribute.t)
+                self._halve(attribute.t, f"constant {(node.output or [node.name])[0]!r}")
             elif node.op_type == "Cast" and attribute.i == TensorProto.FLOAT:
                 attribute.i = TensorProto.FLOAT16
         for graph in graphs:
@@ -75,16 +79,19 @@ class GraphTransformer:
     def prepareNodesForTraining(self) -> None:
         """Leave all as it is: a TrainingSession trains norms and drops whatever they are told."""
 
-    def _halve(self, tensor: onnx.TensorProto) -> None:
+    def _halve(self, tensor: onnx.TensorProto, name: str) -> None:
         if tensor.data_type != TensorProto.FLOAT:
             return
-        what = f"{self._what}: {tensor.name!r}"
+        what = f"{self._what}: {name}"
         values = np.asarray(tensor_values(tensor, self._folder, what))
         with np.errstate(over="ignore"):
             halves = values.astype(np.float16)
-        wrong = np.isfinite(values) & ~np.isfinite(halves)
-        if wrong.any():
-            raise popart_exception(f"{what} has {values[wrong][0]:g}; a half holds up to 65504")
+        beyond = np.isfinite(values) & np.isinf(halves)
+        if beyond.any():
+            halves[beyond] = np.copysign(LARGEST, values[beyond])
+            first = f"{values[beyond][0]:g} becomes {halves[beyond][0]:g}"
+            more = f", and {beyond.sum() - 1:,} more" if beyond.sum() > 1 else ""
+            warnings.warn(f"{what}: {first}, the nearest half{more}", stacklevel=3)
         tensor.CopyFrom(numpy_helper.from_array(halves, tensor.name))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from models import model, node, tiny
+from onnx.numpy_helper import from_array
 
 from simulator import popart
 from simulator.graph.types import Array
@@ -233,9 +234,23 @@ def test_a_model_is_made_of_halves() -> None:
     found = ran(ready(transformer.getModelProto(), ["y"]), x=np.float16(X))["y"]
     assert found.dtype == np.float16
     np.testing.assert_allclose(found, X @ W, rtol=2e-2, atol=2e-2)
-    large = model([node("Mul", "x w", "y")], {"x": [1]}, ["y"], {"w": np.float32([7e4])})
-    with pytest.raises(popart.popart_exception, match="'w' has 70000; a half holds up to 65504"):
-        popart.GraphTransformer(large).convertFloatsToHalfs()
+
+
+def test_what_no_half_can_be_becomes_the_nearest_and_is_named() -> None:
+    mask = np.float32([-3.4e38, 0, 65519, 65520, -np.inf])  # of 65519 the nearest half is 65504
+    nodes = [node("Add", "x mask", "z"), node("Constant", "", "c", value=from_array(mask[:1])),
+             node("Max", "z c", "y")]  # fmt: skip
+    proto = model(nodes, {"x": [5]}, ["z", "y"], {"mask": mask})
+    transformer = popart.GraphTransformer(proto)
+    with pytest.warns(UserWarning) as said:
+        transformer.convertFloatsToHalfs()
+    assert [str(line.message) for line in said] == [
+        "model: initialiser 'mask': -3.4e+38 becomes -65504, the nearest half, and 1 more",
+        "model: constant 'c': -3.4e+38 becomes -65504, the nearest half",
+    ]
+    found = ran(ready(transformer.getModelProto(), ["z", "y"]), x=np.zeros(5, np.float16))
+    assert found["z"].tolist() == [-65504, 0, 65504, 65504, -np.inf]
+    assert found["y"].tolist() == [-65504, 0, 65504, 65504, -65504]
 
 
 def test_weights_become_constants_and_unused_inputs_go() -> None:
