@@ -26,16 +26,37 @@ def in_memory_order(tensor: Tensor) -> Tensor:
 
 def arranged(tensor: Tensor, values: Array) -> Array:
     """Put a tensor's flat values, once or several times, into the order of its memory."""
+    sizes, order = _dimensions(tensor)
+    if order is not None:
+        return values.reshape(-1, *sizes).transpose(order).reshape(-1)
     size, places = _blocks(tensor)
     return values.reshape(-1, len(places), size)[:, places].reshape(-1)
 
 
 def restored(tensor: Tensor, values: Array) -> Array:
     """Put flat values that are in the order of a tensor's memory into its own."""
-    size, places = _blocks(tensor)
     found = np.empty_like(values)
+    sizes, order = _dimensions(tensor)
+    if order is not None:
+        upward = found.reshape(-1, *sizes).transpose(order)
+        upward[...] = values.reshape(upward.shape)
+        return found
+    size, places = _blocks(tensor)
     found.reshape(-1, len(places), size)[:, places] = values.reshape(-1, len(places), size)
     return found
+
+
+def _dimensions(tensor: Tensor) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+    """Give dimensions of a tensor's elements, and their order in memory behind one of tensors.
+
+    The order is None where the memory's is no order of dimensions.
+    """
+    places = tensor.places
+    if not isinstance(places, Strides) or places.ascending() is None:
+        return (), None
+    steps = [step for _, step in places.loops]
+    order = sorted(range(len(steps)), key=lambda number: -steps[number])
+    return tuple(times for times, _ in places.loops), (0, *(number + 1 for number in order))
 
 
 def _blocks(tensor: Tensor) -> tuple[int, IntArray]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +55,8 @@ class Weights:
                     raise popart_exception(f"weightsFromHost: weight {name!r} has no values")
                 info = self._ir.infos[name]
                 held = flat(to_device(values, info, f"weight {name!r}"))
-                engine.connectStream(handle, arranged(self._programs.weights[name], held))
+                upload = partial(_fill, tensor=self._programs.weights[name], values=held)
+                engine.connectStreamToCallback(handle, upload)
         if self._programs.weights_in:
             self._programs.run_apart(engine, parts.WEIGHTS_FROM_HOST)
         self._uploaded = True
@@ -119,3 +121,8 @@ class Weights:
 def flat(values: Array) -> Array:
     """Give an array's elements in order."""
     return np.ascontiguousarray(values).reshape(-1)
+
+
+def _fill(buffer: Array, tensor: Tensor, values: Array) -> None:
+    """Fill the buffer of a transfer with a weight's values."""
+    buffer[:] = arranged(tensor, values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn, TextIO
 
 import numpy as np
@@ -49,11 +50,17 @@ class PreparedGroup:
         """Load the operands and compute the outputs."""
         for name, places in self.inputs.items():
             self.operands.arrays[name] = places.load()
-        return self.operands.group.codelet.compute(self.operands)
+        try:
+            return self.operands.group.codelet.compute(self.operands)
+        finally:
+            self.operands.arrays.clear()
 
 
 class ValueRunner:
-    """Executes the values of program nodes; a node's indexes are prepared once and kept."""
+    """Executes the values of program nodes.
+
+    What a node needs is kept; what a compute set needs, which is much, when it runs once more.
+    """
 
     def __init__(
         self,
@@ -71,7 +78,7 @@ class ValueRunner:
         self._replica = replica
         self._text: TextIO | None = None
         self._steps: dict[Program, Step] = {}
-        self._compute_sets: dict[int, Step] = {}
+        self._compute_sets: dict[int, list[PreparedGroup] | None] = {}  # those that ran
         self._places: dict[Tensor, Places] = {}
         self._registers: dict[str, Any] = {"replica": replica}
 
@@ -119,7 +126,7 @@ class ValueRunner:
     def _prepare(self, action: Program) -> Step:
         match action:
             case Execute():
-                return self._execute(action.compute_set.id)
+                return partial(self._execute, action.compute_set.id)
             case Copy():
                 return self._copy(action)
             case CrossReplicaCopy():
@@ -139,11 +146,13 @@ class ValueRunner:
             case _:
                 raise TypeError(f"{type(action).__name__} has no values of its own")
 
-    def _execute(self, compute_set: int) -> Step:
-        if compute_set not in self._compute_sets:
+    def _execute(self, compute_set: int) -> None:
+        prepared = self._compute_sets.get(compute_set)
+        if prepared is None:
             prepared = [self._group(group) for group in self._graph.groups_of(compute_set)]
-            self._compute_sets[compute_set] = lambda: _run_groups(prepared)
-        return self._compute_sets[compute_set]
+            again = compute_set in self._compute_sets
+            self._compute_sets[compute_set] = prepared if again else None
+        _run_groups(prepared)
 
     def _group(self, group: VertexGroup) -> PreparedGroup:
         places = {name: self._storage.places(field) for name, field in group.fields.items()}
