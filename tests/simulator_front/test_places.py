@@ -1,12 +1,24 @@
 """Values gathered from the arena and scattered to it: NumPy's indexing, element by element."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simulator.graph.graph import Graph
 from simulator.graph.intervals import spread
+from simulator.graph.program import Sequence
+from simulator.graph.target import make_target
+from simulator.graph.types import FLOAT
+from simulator.poplibs import popops
+from simulator.poplibs.poputil import mapTensorLinearly
+from simulator.runtime.execute import ValueRunner
+from simulator.runtime.host_streams import HostStreams
 from simulator.runtime.places import places_of
+from simulator.runtime.remote_buffers import RemoteBuffers
+from simulator.runtime.storage import Storage
 
 ARENA = np.arange(400, dtype=np.float32)
 
@@ -53,3 +65,22 @@ def test_one_value_is_stored_in_all_places() -> None:
     arena = np.zeros(12, dtype=np.float16)
     places_of(arena, np.array([6, 0]), np.array([2, 2])).store(1.5)
     assert arena.tolist() == [1.5, 1.5, 0, 0, 0, 0, 1.5, 1.5, 0, 0, 0, 0]
+
+
+def test_operands_and_places_of_what_runs_once_are_not_kept() -> None:
+    graph, program = Graph(make_target("tiny")), Sequence()
+    square = graph.addVariable(FLOAT, [64, 64], "square")
+    mapTensorLinearly(graph, square)
+    for _ in range(20):
+        popops.addInPlace(graph, square, square.transpose(), program)
+    runner = ValueRunner(graph, Storage(graph), HostStreams([]), RemoteBuffers([]))
+    tracemalloc.start()
+    for step in program.children:
+        runner.run(step)
+    held = tracemalloc.get_traced_memory()[0]
+    for step in program.children:
+        runner.run(step)
+    again = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    operands = 20 * square.numElements() * 4
+    assert held < operands < again  # what runs twice is likely to run many times
