@@ -65,7 +65,8 @@ SMALL: dict[str, tuple[str, dict[str, Any], int | tuple[int, ...]]] = {
     "mobilenet_v2": ("MobileNetV2Model", {"image_size": 64, "depth_multiplier": 0.35},
                      SMALL_IMAGE),
     "efficientnet": ("EfficientNetModel", {"image_size": 64, "width_coefficient": 0.25,
-                                           "depth_coefficient": 0.2}, SMALL_IMAGE),
+                                           "depth_coefficient": 0.2, "hidden_dim": 320},
+                     SMALL_IMAGE),
     "segformer": ("SegformerModel", {"hidden_sizes": [16, 32], "depths": [1, 1],
                                      "num_encoder_blocks": 2, "num_attention_heads": [1, 2],
                                      "sr_ratios": [4, 2], "patch_sizes": [7, 3],
@@ -158,9 +159,11 @@ def write(
 
     torch.manual_seed(SEED)
     whole = first_output(network().eval())
-    convolutions = (torch.nn.Conv1d, torch.nn.Conv2d)
-    for module in (one for one in whole.modules() if isinstance(one, convolutions)):
-        torch.nn.init.kaiming_normal_(module.weight)  # activations keep their size
+    for module in whole.modules():  # activations keep their size: some networks begin with 0.02
+        if isinstance(module, torch.nn.Conv1d | torch.nn.Conv2d):
+            torch.nn.init.kaiming_normal_(module.weight)
+        elif isinstance(module, torch.nn.BatchNorm1d | torch.nn.BatchNorm2d):
+            torch.nn.init.uniform_(module.weight, 0.5, 1.5)
     tokens = isinstance(shape, int)
     data = torch.zeros(1, shape, dtype=torch.long) if tokens else torch.zeros(shape)
     options: dict[str, Any] = {"dynamo": dynamo, "verbose": False, "external_data": False}
