@@ -110,6 +110,14 @@ class ElementView:
         return regions.have_common_bytes(self, other)
 
     # Elements of the arena
+    def extent(self) -> tuple[int, int]:
+        """Give the lowest of the elements and the end of the highest; there is one at least."""
+        if isinstance(self.places, Strides):
+            return self.places.extent()
+        begins, lengths = self.places
+        filled = slice(None) if lengths.all() else lengths > 0
+        return int(begins[filled].min()), int((begins + lengths)[filled].max())
+
     def elements(self) -> IntArray:
         """List the arena elements, in the tensor's shape."""
         return spread(*self.intervals()).reshape(self.shape)

@@ -265,8 +265,10 @@ class Graph:
         """List, for each tile, the parts [begin, end) of the flattened tensor that it holds."""
         return placement.listed_by_tile(self, self._mapping, tensor)
 
-    def mapping_table(self) -> Mapping:
-        """Give all mapped bytes of the arena, sorted, cut at variables and tiles."""
+    def mapping_table(self, variables: list[int] | None = None) -> Mapping:
+        """Give the mapped bytes of variables (all, when none are named), cut at them and tiles."""
+        if variables is not None:
+            return placement.settled_mapping(self, self._mapping, variables)
         version = (self._mapping.version, len(self.variables))
         if self._shared.mapping is None or self._shared.mapping[0] != version:
             self._shared.mapping = (version, placement.settled_mapping(self, self._mapping))
@@ -385,10 +387,7 @@ class Graph:
         )
 
     def createHostRead(self, handle: str, t: Tensor, rearrangeOnHost: bool = False) -> None:
-        """Let the host read a tensor; where it is rearranged makes no difference here.
-
-        A handle may be that of a host write, too.
-        """
+        """Let the host read a tensor, rearranged or not; a handle may be that of a host write."""
         streams.checked_handle("host read", handle, self.host_reads)
         self.host_reads[handle] = views.everywhere(t, self)
 

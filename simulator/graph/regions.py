@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from simulator.graph.intervals import Interval, crossings, offsets_of, touch
+from simulator.graph.intervals import Interval, crossings, offsets_of, present, spread, touch
 from simulator.graph.types import IntArray
 
 if TYPE_CHECKING:
@@ -65,8 +65,19 @@ def variable_regions(tensor: ElementView) -> list[VariableInterval]:
 
 def variables_of(tensor: ElementView) -> list[int]:
     """List the numbers of the variables that a tensor views, ascending."""
-    numbers: list[int] = np.unique(parts_of(tensor).variable).tolist()
-    return numbers
+    size, (bounds, ends) = tensor.dtype.size, tensor.graph.variable_bounds()
+    if not tensor.numElements():
+        return []
+    low, high = (byte * size for byte in tensor.extent())
+    if high <= ends[first := int(np.searchsorted(bounds, low, side="right")) - 1]:
+        return [first]
+    begins, lengths = tensor.intervals()
+    held = np.searchsorted(bounds, begins * size, side="right") - 1
+    last = np.searchsorted(bounds, (begins + lengths) * size) - 1
+    filled = lengths > 0
+    numbers = present(spread(held[filled], (last - held + 1)[filled]))
+    within: list[int] = numbers[ends[numbers] > bounds[numbers]].tolist()
+    return within
 
 
 def have_common_bytes(left: ElementView, right: ElementView) -> bool:

@@ -38,6 +38,12 @@ class Strides(NamedTuple):
             return prod(counts[:-1]), counts[-1]
         return prod(counts), 1
 
+    def extent(self) -> tuple[int, int]:
+        """Give the lowest of the elements and the end of the highest; there is one at least."""
+        reaches = [(times - 1) * step for times, step in self.loops]
+        low = sum(reach for reach in reaches if reach < 0)
+        return self.first + low, self.first + sum(reaches) - low + 1
+
     def intervals(self) -> tuple[IntArray, IntArray]:
         """Give begins and lengths of the elements' intervals, as many as they need and no more."""
         count, length = self.reach()

@@ -8,6 +8,7 @@ import numpy as np
 
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
+from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import IPU_ATTRIBUTE, Ir, Node
@@ -68,8 +69,13 @@ def graphs_of(graph: Graph) -> list[Graph]:
 
 def lies_on(graph: Graph, tensor: Tensor, ipu: int) -> bool:
     """Tell whether all of a tensor is on an IPU."""
-    tiles = graph.tile_ranges(tensor)[2]
-    return bool((tiles // graph.getTarget().tiles_per_ipu == ipu).all())
+    per_ipu = graph.getTarget().tiles_per_ipu
+    tiles = graph.window.inside(graph.mapping_table(variables_of(tensor)).tile)
+    # Most are of variables that are wholly on one IPU; of others the elements tell.
+    whole = tiles[tiles >= 0] // per_ipu == ipu
+    if whole.all() or not whole.any():
+        return bool(whole.all())
+    return bool((graph.tile_ranges(tensor)[2] // per_ipu == ipu).all())
 
 
 def brought(graph: Graph, tensor: Tensor, ipu: int, prog: Sequence, name: str) -> Tensor:

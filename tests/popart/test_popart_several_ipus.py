@@ -11,8 +11,10 @@ from models import model, node, tiny
 from pva.report import openReport
 from simulator import popart
 from simulator.graph.graph import Graph
-from simulator.graph.types import Array
+from simulator.graph.tensor import concat
+from simulator.graph.types import FLOAT, Array
 from simulator.popart.lowering import Lowering
+from simulator.popart.placement import lies_on
 
 
 def guides_example() -> tuple[bytes, list[str], str]:
@@ -125,3 +127,15 @@ def test_training_over_two_ipus_changes_weights_as_on_one() -> None:
         found.append(weights)
     for name in ("w0", "w1"):
         np.testing.assert_allclose(found[0][name], found[1][name], rtol=1e-5)
+
+
+def test_a_tensor_lies_on_an_ipu_when_all_of_its_elements_do() -> None:
+    graph = Graph(tiny(2).target)
+    tiles = graph.target.tiles_per_ipu
+    apart, across = (graph.addVariable(FLOAT, [4], name=name) for name in ("apart", "across"))
+    graph.setTileMapping(apart, tiles)
+    graph.setTileMapping(across[:2], 0)
+    graph.setTileMapping(across[2:], tiles)
+    tensors = [apart, across, across[:2], across[1:3], concat([apart, across[2:]])]
+    on = [[lies_on(graph, tensor, ipu) for ipu in (0, 1)] for tensor in tensors]
+    assert on == [[False, True], [False, False], [True, False], [False, False], [False, True]]

@@ -15,6 +15,7 @@ from simulator.graph.errors import GraphConnectionError, PoplarError
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import from_elements
 from simulator.graph.program import Copy
+from simulator.graph.regions import variables_of
 from simulator.graph.strides import Strides
 from simulator.graph.target import TARGETS
 from simulator.graph.tensor import Tensor, broadcast_to, concat
@@ -214,3 +215,15 @@ def test_a_tensor_is_neither_true_nor_false() -> None:
     for shape in ([], [0], [3]):
         with pytest.raises(PoplarError, match="neither true nor false; compare it with None"):
             bool(fresh(*shape))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data(), SHAPES)
+def test_a_view_is_of_the_variables_that_hold_an_element_of_it(
+    data: st.DataObject, shape: list[int]
+) -> None:
+    graph = Graph(TARGETS["tiny"])
+    parts = [graph.addVariable(FLOAT, sizes) for sizes in (shape, [0], [3, *shape])]
+    tensor, array = chain(data, concat(parts[2], parts[0].expand([0])), REORDERS + REPEATS)
+    held = [n for n, part in enumerate(parts) if np.isin(array, part.elements()).any()]
+    assert variables_of(tensor) == held
