@@ -3,20 +3,23 @@
     python -m benchmarks.resnet50 [BATCH]...
 
 The model is onnx's own (tilescope[popart]), in half precision with one size of batch; weights are
-on the chip, images come from the host in half precision before each batch, outputs go back after
-it. A step has three batches: the figure is that from one batch to the next.
+on the chip, images come from the host in half precision: before each batch, or by I/O tiles while
+the one before it is computed; outputs go back likewise. A step has six batches: the figure is that
+from one batch to the next.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from itertools import product
 from pathlib import Path
 
+import pandas as pd
 from onnx import numpy_helper
 
 from benchmarks.light_models import light_model
-from pva.analysis import main_run
+from pva.analysis import main_run, overlap_io
 from pva.analysis.main_runs import MainRun
 from pva.analysis.memory import MemoryOverview, memory_overview
 from pva.report import openReport
@@ -24,7 +27,8 @@ from simulator.popart.simulate import Request, simulate_model
 from simulator.popart.transformer import GraphTransformer
 
 BATCHES = (1, 4, 16)
-STEP = 3  # batches
+STEP = 6  # batches
+IO_TILES = (0, 32)
 
 
 def halved(batch: int) -> bytes:
@@ -41,24 +45,28 @@ def halved(batch: int) -> bytes:
     return transformer.getModelProto()
 
 
-def measured(batch: int) -> tuple[MainRun, MemoryOverview]:
-    """Return the figures of a step of batches of a size, and of its memory."""
+def measured(batch: int, io_tiles: int) -> tuple[MainRun, MemoryOverview, pd.DataFrame]:
+    """Return the figures of a step of batches of a size, of its memory and of what is hidden."""
     with tempfile.TemporaryDirectory() as folder:
         path, out = Path(folder) / "resnet50.onnx", Path(folder) / "report"
         path.write_bytes(halved(batch))
-        simulate_model(path, out, Request(batch=batch, repeat=STEP, values=False))
+        request = Request(batch=batch, repeat=STEP, values=False, io_tiles=io_tiles)
+        simulate_model(path, out, request)
         report = openReport(out)
-        return main_run(report), memory_overview(report)
+        return main_run(report), memory_overview(report), overlap_io(report)
 
 
 def main() -> None:
     """Print a line for each size of batch."""
-    for batch in map(int, sys.argv[1:]) if sys.argv[1:] else BATCHES:
-        run, memory = measured(batch)
+    batches = [int(given) for given in sys.argv[1:]] or BATCHES
+    for batch, io_tiles in product(batches, IO_TILES):
+        run, memory, host = measured(batch, io_tiles)
         print(
-            f"batch {batch}: {run.steady_items_per_second:,.0f} items/s, {run.steady_cycles:,.0f}"
+            f"batch {batch}, {io_tiles} I/O tiles: {run.steady_items_per_second:,.0f} items/s,"
+            f" {run.steady_cycles:,.0f}"
             f" cycles a batch, latency {run.latency_seconds * 1e3:.2f} ms;"
-            f" set-up {run.setup_cycles:,} cycles; the fullest tile needs"
+            f" set-up {run.setup_cycles:,} cycles; waits for the host"
+            f" {host['exposed_share'][0]:.1%} of the run; the fullest tile needs"
             f" {memory.fullest_bytes:,} of {memory.bytes_per_tile:,} B",
             flush=True,
         )

@@ -16,6 +16,7 @@ from simulator.compiler.block_recording import BlockRecording
 from simulator.compiler.building import Building, Part, consensus, sync
 from simulator.compiler.executable import CompilerVariable, LoweredProgram, WrittenProgram
 from simulator.compiler.lower_leaf import lower_leaf
+from simulator.compiler.merge_streams import can_join
 from simulator.compiler.reuse import Reuse
 from simulator.compiler.tile_sets import apart
 from simulator.graph.program import (
@@ -95,11 +96,26 @@ class Tree:
         while waiting:
             work = waiting.pop()
             if isinstance(work.what, list):
-                for part in work.what:
+                for part in self._joined(work.what, work.above):
                     self.add(part, work.above, work.written)
             else:
                 waiting += reversed(self._begin(work.what, work))
         return top
+
+    def _joined(self, parts: list[Part], above: int) -> list[Part]:
+        """Let stream copies join those just before them, whose end is taken back; give the rest."""
+        if not self._building.io_tiles.any() or self._recording:
+            return parts
+        rows = self.parts[above].program.children
+        count = len(rows)
+        if rows[-3:] != list(range(len(self.parts) - 3, len(self.parts))) or not can_join(
+            self._building, [self.parts[row] for row in rows], parts
+        ):
+            return parts
+        copy, end = self.parts[-4], self.parts[-2]  # the end carried the values of the copy
+        self.parts[-4] = replace(copy, program=replace(copy.program, action=end.program.action))
+        del self.parts[-3:], self.origins[-3:], rows[count - 3 :]
+        return parts[2:]
 
     def _begin(self, node: Program, work: Work) -> Sequence[Work]:
         """Note a program as it was written, add its rows, and give what comes below."""
