@@ -135,6 +135,22 @@ def runs_follow_each_other(data: Dataset) -> Iterator[Violation]:
     yield from at_most(last[known][:-1], first[known][1:], what, "run", "the next begins at")
 
 
+@LAWS.needing("runs.cycles_from", "runs.cycles", "other_runs")
+def no_other_run_is_within_a_run(data: Dataset) -> Iterator[Violation]:
+    """On the device a run of the model and one that is not recorded never overlap."""
+    begin, cycles = (
+        np.concatenate([data.column(table, name) for table in ("runs", "other_runs")])
+        for name in ("cycles_from", "cycles")
+    )
+    if not data.length("other_runs"):
+        return
+    rows = np.flatnonzero((begin >= 0) & (cycles >= 0))
+    rows = rows[np.argsort(begin[rows], kind="stable")]
+    ends = (begin + cycles)[rows]
+    what = "end in cycles, runs and other_runs by their begin"
+    yield from at_most(ends[:-1], begin[rows][1:], what, "number", "the next begins at")
+
+
 @LAWS.needing("steps.tile_balance", "steps.active_tile_balance", "steps.active_tiles", "target")
 def balances_agree_with_the_active_tiles(data: Dataset) -> Iterator[Violation]:
     """The balance of all tiles is that of the active ones, times their share in all."""

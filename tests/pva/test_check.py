@@ -28,6 +28,10 @@ def changed_array(name: str, place: Any, value: int) -> dict[str, Any]:
     return {name: values}
 
 
+UPLOAD: dict[str, Any] = {
+    "name": ["weightsFromHost"], "program": [1], "cycles": [300], "cycles_from": [1024],
+    "start_microseconds": [0.0], "end_microseconds": [0.0], "trace_begin": [-1], "trace_end": [-1],
+}  # fmt: skip
 PIECE_OF_Y = 42  # after 10 pieces of each of four variables and 2 of the partials
 BROKEN: dict[str, dict[str, Any]] = {
     "machine_is_its_tiles": changed("target", "total_memory", 0, 1),
@@ -133,6 +137,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     "balances_of_ipus_are_fractions": changed("steps_by_ipu", "tile_balance", 0, 1.5),
     "runs_end_after_they_begin": changed("runs", "trace_end", 0, 5),
     "runs_follow_each_other": changed("runs", "cycles_from", 1, 511),
+    "no_other_run_is_within_a_run": {"other_runs": UPLOAD | {"cycles_from": [1023]}},
     "balances_agree_with_the_active_tiles": changed("steps", "active_tiles", 0, 11),
     "clocks_are_kept_at_every_interval": {"tile_clock": np.zeros((2, builders.TILES))},
 }
@@ -140,6 +145,10 @@ BROKEN: dict[str, dict[str, Any]] = {
 
 def test_the_small_report_breaks_no_law() -> None:
     assert [str(violation) for violation in check(small_report())] == []
+
+
+def test_another_run_may_follow_the_last_one() -> None:
+    assert check(small_report(other_runs=UPLOAD)) == []
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
