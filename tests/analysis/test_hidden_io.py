@@ -10,6 +10,7 @@ import pytest
 import pva
 from pva.analysis.hidden_io import io_tiles_wanted, overlap_io
 from pva.analysis.insights import insights
+from pva.dataset import Dataset
 from pva.report import Report
 from tests.io_tiles import IO_TILES, NUMBERS, clocks, report_of
 
@@ -66,3 +67,18 @@ def test_io_tiles_are_as_many_as_hold_what_is_exchanged(tmp_path: Path) -> None:
     tile = report.dataset.value("target", "bytes_per_tile")
     assert tile > NUMBERS * 4 * 3  # numbers twice and their sum: one tile would do, and it is two
     assert io_tiles_wanted(report) == 2
+
+
+def test_what_waits_on_io_tiles_is_not_said_to_lie_on_few(tmp_path: Path) -> None:
+    report = opened(tmp_path, work=0)
+    data = report.dataset
+    fullest = insights(report).set_index("rule")
+    name = str(fullest["what"].get("variable_on_few_tiles", ""))
+    assert "waiting" in set(data.column("variables", "name")) and not name.startswith("waiting")
+    capacity = {**data.table("target"), "bytes_per_tile": np.array([20_000])}  # of 8,192 each
+    small = Report.of(Dataset.joined((Dataset.of({"target": capacity}), data)))
+    told = insights(small).set_index("rule")["what"].get("variable_on_few_tiles", "")
+    assert not str(told).startswith("waiting")
+    none = Dataset.of({"io_tiles": {"tile": np.zeros(0, dtype=np.int64)}})
+    apart = Report.of(Dataset.joined((none, small.dataset)))
+    assert insights(apart).set_index("rule")["what"]["variable_on_few_tiles"].startswith("waiting")

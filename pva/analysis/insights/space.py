@@ -21,6 +21,7 @@ from pva.analysis.memory import (
     memory_usage,
 )
 from pva.analysis.placement import variable_spread
+from pva.tile_sets import IO, has_io_tiles, tiles_of_sets
 from pva.units import count, share, size
 
 if TYPE_CHECKING:
@@ -115,9 +116,15 @@ def gaps_on_fullest_tile(report: Report) -> list[Finding]:
 
 
 def variable_on_few_tiles(report: Report) -> list[Finding]:
-    """Tell which variable fills one tile more than an even share of it would."""
-    capacity = int(report.dataset.value("target", "bytes_per_tile"))
+    """Tell which variable fills one tile more than an even share of it would.
+
+    What lies on I/O tiles has to lie on few.
+    """
+    data = report.dataset
+    capacity = int(data.value("target", "bytes_per_tile"))
     spread = variable_spread(report)
+    if has_io_tiles(data):
+        spread = spread[~tiles_of_sets(data)[IO][spread["fullest_tile"].to_numpy()]]
     if not len(spread) or spread["excess_bytes"].iloc[0] <= WORTH_A_LOOK * capacity:
         return []
     row = spread.iloc[0]
