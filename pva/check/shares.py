@@ -124,7 +124,10 @@ def runs_end_after_they_begin(data: Dataset) -> Iterator[Violation]:
 
 @LAWS.needing("runs.cycles", "runs.cycles_from")
 def runs_follow_each_other(data: Dataset) -> Iterator[Violation]:
-    """A run begins when the one before it has ended, on the device and on the host."""
+    """A run begins when the one before it has ended, on the device and on the host.
+
+    On the device, none of `other_runs` is within one.
+    """
     begin, cycles = data.column("runs", "cycles_from"), data.column("runs", "cycles")
     rows = np.flatnonzero((begin >= 0) & (cycles >= 0))
     ends = (begin + cycles)[rows]
@@ -133,21 +136,18 @@ def runs_follow_each_other(data: Dataset) -> Iterator[Violation]:
     known = (first > 0) & (last > 0)
     what = "end_microseconds"
     yield from at_most(last[known][:-1], first[known][1:], what, "run", "the next begins at")
+    if data.has("other_runs"):
+        yield from _in_turn(data)
 
 
-@LAWS.needing("runs.cycles_from", "runs.cycles", "other_runs")
-def no_other_run_is_within_a_run(data: Dataset) -> Iterator[Violation]:
-    """On the device a run of the model and one that is not recorded never overlap."""
+def _in_turn(data: Dataset) -> Iterator[Violation]:
     begin, cycles = (
         np.concatenate([data.column(table, name) for table in ("runs", "other_runs")])
         for name in ("cycles_from", "cycles")
     )
-    if not data.length("other_runs"):
-        return
     rows = np.flatnonzero((begin >= 0) & (cycles >= 0))
     rows = rows[np.argsort(begin[rows], kind="stable")]
-    ends = (begin + cycles)[rows]
-    what = "end in cycles, runs and other_runs by their begin"
+    ends, what = (begin + cycles)[rows], "end in cycles, runs and other_runs by their begin"
     yield from at_most(ends[:-1], begin[rows][1:], what, "number", "the next begins at")
 
 
