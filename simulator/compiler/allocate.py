@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pva.progress import each
-from simulator.graph.intervals import spread
+from simulator.graph.intervals import ascending, spread
 from simulator.graph.types import IntArray
 
 ALIGNMENT = 8  # bytes: one 64-bit word, the width of the data path
@@ -192,6 +192,6 @@ def _sweep(
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Sort pieces by tile and address; give the order and begins and ends on one long axis."""
     stride = int((address + length).max(initial=0)) + 1
-    order = np.lexsort((address, tile))
+    order = ascending(tile * stride + address)
     begin = (tile * stride + address)[order]
     return order, begin, begin + length[order]

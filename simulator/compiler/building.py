@@ -18,7 +18,7 @@ from simulator.compiler.executable import (
 )
 from simulator.compiler.global_exchange import GLOBAL_EXCHANGE, global_exchange_cost
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import crossings, kinds
+from simulator.graph.intervals import crossings, kinds, present
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import VertexGroup
@@ -204,7 +204,7 @@ def with_access(
     """Give a part with its accesses; writes are whole unless told."""
     written = np.concatenate([NONE, *writes])
     whole = np.ones(len(written), dtype=bool) if whole is None else whole
-    return Part(part.program, np.unique(np.concatenate([NONE, *reads])), written, whole)
+    return Part(part.program, present(np.concatenate([NONE, *reads])), written, whole)
 
 
 def consensus(building: Building, name: str, predicate: Tensor) -> list[Part]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from simulator.compiler.executable import ComputeCosts
+from simulator.graph.intervals import ascending
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Codelet, VertexGroup
@@ -54,7 +55,7 @@ def busiest_worker(places: IntArray, cycles: IntArray, workers: int) -> tuple[In
 
     Returns the places in use, ascending, and the load of the busiest worker of each.
     """
-    order = np.argsort(places, kind="stable")
+    order = ascending(places)
     used, first, counts = np.unique(places[order], return_index=True, return_counts=True)
     cycles = cycles[order]
     loads = np.zeros((len(used), workers), dtype=np.int64)

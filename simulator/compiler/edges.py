@@ -9,7 +9,7 @@ import numpy as np
 
 from simulator.compiler.executable import BoolArray
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import crossings, kinds, offsets_of
+from simulator.graph.intervals import ascending, crossings, distinct, kinds, offsets_of
 from simulator.graph.mapping import Mapping
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Field, VertexGroup
@@ -26,7 +26,8 @@ class Layout:
     def of(cls, graph: Graph) -> Layout:
         """Lay the pieces of a variable on a tile one after another, in the order of the arena."""
         mapping = graph.mapping_table()
-        order = np.lexsort((mapping.begin, mapping.tile, mapping.variable))
+        # They are sorted by variable and begin already.
+        order = ascending(mapping.variable * graph.target.num_tiles + mapping.tile)
         length = (mapping.end - mapping.begin)[order]
         before = np.cumsum(length) - length
         first = np.ones(len(order), dtype=bool)
@@ -119,14 +120,7 @@ def _reach(group: VertexGroup, item: Field) -> _Reach:
         return _Reach(begins, ends, _rows_of(item), user, once)
     if item.direction != "input" or len(begins) != len(group):
         return _Reach(begins, ends, vertex, user, once)
-    order = np.lexsort((ends, begins, user))
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = False
-    for column in (user, begins, ends):
-        first[1:] |= column[order][1:] != column[order][:-1]
-    heads = np.flatnonzero(first)
-    chosen = order[heads]
-    times = np.diff(np.append(heads, len(order)))
+    chosen, times = distinct(user, begins, ends)
     return _Reach(begins[chosen], ends[chosen], vertex[: len(chosen)], user[chosen], times)
 
 
@@ -165,7 +159,7 @@ def repeats(remote: Touch) -> BoolArray:
     """
     edge = np.cumsum(remote.breaks)
     stride = int(remote.high.max(initial=0)) + 1
-    order = np.argsort(edge * stride + remote.low, kind="stable")
+    order = ascending(edge * stride + remote.low)
     begin, end = (edge * stride + remote.low)[order], (edge * stride + remote.high)[order]
     again = edge[order][1:][begin[1:] < np.maximum.accumulate(end)[:-1]]
     return np.isin(edge, again)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pva.schema import EXCHANGE_INSTRUCTIONS
 from simulator.compiler.executable import Exchange
-from simulator.graph.intervals import distinct
+from simulator.graph.intervals import ascending, distinct
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray
 
@@ -42,7 +42,7 @@ def exchange_cost(
     tile receives several times, as of a broadcast tensor, is sent as often.
     """
     tiles = target.num_tiles
-    sends = distinct(source, begin, size, repetition(destination, begin))
+    sends, _ = distinct(source, begin, size, repetition(destination, begin))
     sender = source[sends]
     sent = _sum(sender, size[sends], tiles)
     received = _sum(destination, size, tiles)
@@ -83,9 +83,8 @@ def host_exchange_cost(target: Target, tile: IntArray, size: IntArray, to_device
 
 def repetition(destination: IntArray, begin: IntArray) -> IntArray:
     """Count for each fragment how many before it brought the same bytes to the same tile."""
-    # One sort of both together takes half as long as one after the other.
     stride = int(begin.max(initial=0)) + 1
-    order = np.argsort(destination * stride + begin, kind="stable")
+    order = ascending(destination * stride + begin)
     tile, byte = destination[order], begin[order]
     first = np.ones(len(order), dtype=bool)
     first[1:] = (tile[1:] != tile[:-1]) | (byte[1:] != byte[:-1])

@@ -152,7 +152,7 @@ def _crossings(
     """
     to_ipu = destination // target.tiles_per_ipu
     again = repetition(destination, begin)
-    sends = distinct(source, to_ipu, begin, size, again)
+    sends, _ = distinct(source * target.num_ipus + to_ipu, begin, size, again)
     return source[sends], to_ipu[sends], size[sends]
 
 

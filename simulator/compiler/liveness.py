@@ -21,7 +21,7 @@ from simulator.compiler.executable import (
 )
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import spread
+from simulator.graph.intervals import ascending, spread
 from simulator.graph.types import IntArray
 
 CHOICES = (
@@ -237,6 +237,6 @@ def _changes(
     counts = np.searchsorted(pieces.variable, variable, side="right") - first
     piece = spread(first, counts)
     step = np.concatenate([np.repeat(begin, counts), np.repeat(end, counts)])
-    order = np.argsort(step, kind="stable")
+    order = ascending(step)
     size = np.concatenate([pieces.bytes[piece], -pieces.bytes[piece]])
     return step[order], np.tile(pieces.tile[piece], 2)[order], size[order]

@@ -8,7 +8,7 @@ import numpy as np
 
 from simulator.compiler.building import Building, Part, with_access
 from simulator.compiler.executable import BoolArray
-from simulator.graph.intervals import offsets_of
+from simulator.graph.intervals import offsets_of, present
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 
@@ -56,7 +56,7 @@ def side_of(building: Building, tensor: Tensor) -> Side:
 def fragments(building: Building, src: Tensor, dst: Tensor) -> Fragments:
     """Cut a copy of a tensor to a tensor where either side changes its place."""
     source, destination = side_of(building, src), side_of(building, dst)
-    position = np.union1d(source.position, destination.position)
+    position = present(np.concatenate([source.position, destination.position]))
     size = np.diff(np.append(position, src.numElements() * src.dtype.size))
     from_byte, from_tile = source.cut(position)
     to_byte, to_tile = destination.cut(position)
@@ -76,7 +76,7 @@ def lower_copy(building: Building, name: str, src: Tensor, dst: Tensor) -> list[
     for here in (~local & ~crossing, crossing, local):
         if here.any():
             part = moved.where(here)
-            now = np.unique(part.written)
+            now = present(part.written)
             parts += _move(building, name, part, now, np.isin(now, complete))
             # The first to write a variable begins its new life; the others add to it.
             complete = np.setdiff1d(complete, now)

@@ -30,7 +30,7 @@ def lower_compute_set(building: Building, compute_set: int) -> list[Part]:
     reads, writes, read_too = _touches(building, compute_set)
     before, arrived = _bring(building, name, reads)
     after, left, written, whole = _send(building, name, writes)
-    direct = reads.where(~reads.remote & ~reads.arranged).variable
+    direct = reads.variable[~reads.remote & ~reads.arranged]
     run = with_access(
         Part(LoweredProgram("OnTileExecute", name, compute_set=compute_set)),
         [arrived, direct],
@@ -129,7 +129,7 @@ def _send(
     left = [np.zeros(0, dtype=np.int64)]
     variables, whole = building.whole(writes.variable, writes.bytes)
     complete = variables[whole]
-    direct = np.unique(writes.where(~writes.remote & ~writes.arranged).variable)
+    direct = present(writes.variable[~writes.remote & ~writes.arranged])
     # What the vertices begin to write in place must not be taken for dead until the rest follows.
     finished_here = np.setdiff1d(complete, direct)
     arranged = writes.where(writes.arranged)
@@ -139,7 +139,7 @@ def _send(
             arranged.variable, arranged.user, arranged.bytes, "rearrangement", REARRANGED
         )
         copy = building.tile_copy(f"{name}/PostArrange-0", arranged.user, arranged.bytes, rows)
-        written = np.unique(arranged.variable)
+        written = present(arranged.variable)
         parts.append(with_access(copy, [copies], [written], np.isin(written, finished_here)))
         finished_here = np.setdiff1d(finished_here, written)
         left.append(copies)
@@ -153,7 +153,7 @@ def _send(
             edges = building.copies_of(
                 part.variable, part.user, part.bytes, "outputEdge", OUTPUT_EDGE
             )
-            written = np.unique(part.variable)
+            written = present(part.variable)
             parts += building.exchange(
                 f"{name}/ExchangePost",
                 part.low,

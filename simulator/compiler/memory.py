@@ -11,6 +11,7 @@ from simulator.compiler.allocate import Allocation, shares_its_place, union_byte
 from simulator.compiler.executable import BoolArray, Liveness, Lowered, MemoryUse, Pieces
 from simulator.compiler.fixed_data import CODE_CATEGORIES, types_on_tiles, vertex_bytes
 from simulator.graph.graph import Graph
+from simulator.graph.intervals import present
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Codelet, VertexGroup
 
@@ -152,5 +153,5 @@ def _code_by_compute_set(
     for group, vertex_type in zip(lowered.groups, type_of_group.tolist(), strict=True):
         together.setdefault((group.compute_set, vertex_type), []).append(group.tile)
     for (compute_set, vertex_type), parts in together.items():
-        code[compute_set, np.unique(np.concatenate(parts))] += sizes[vertex_type]
+        code[compute_set, present(np.concatenate(parts))] += sizes[vertex_type]
     return code

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simulator.graph.types import IntArray
+from simulator.graph.types import BoolArray, IntArray
 
 # Up to how many times as large as they are many, at least so many, counting beats sorting.
 COUNTED, COUNTED_AT_LEAST = 8, 1 << 14
@@ -146,10 +146,14 @@ def overlap(begins: IntArray, lengths: IntArray) -> bool:
 
 
 def present(numbers: IntArray) -> IntArray:
-    """Give the different numbers, ascending; none is negative."""
+    """Give the different numbers, ascending; none is negative.
+
+    NumPy's unique hashes, which takes a hundred times as long as sorting.
+    """
     most = int(numbers.max(initial=-1)) + 1
     if most > max(COUNTED * len(numbers), COUNTED_AT_LEAST):
-        return np.unique(numbers)
+        ascending = np.sort(numbers)
+        return ascending[_heads(ascending)]
     here = np.zeros(most, dtype=bool)
     here[numbers] = True
     return np.flatnonzero(here)
@@ -157,26 +161,54 @@ def present(numbers: IntArray) -> IntArray:
 
 def kinds(numbers: IntArray) -> tuple[IntArray, IntArray]:
     """Give the different numbers, ascending, and which of them each is; none is negative."""
-    found = present(numbers)
-    most = int(found[-1]) + 1 if len(found) else 0
+    most = int(numbers.max(initial=-1)) + 1
     if most > max(COUNTED * len(numbers), COUNTED_AT_LEAST):
-        return found, np.searchsorted(found, numbers)
+        order = np.argsort(numbers)
+        first = _heads(numbers[order])
+        which = np.empty(len(order), dtype=np.int64)
+        which[order] = np.cumsum(first) - 1
+        return numbers[order[first]], which
+    found = present(numbers)
     rank = np.zeros(most, dtype=np.int64)
     rank[found] = np.arange(len(found))
     return found, rank[numbers]
 
 
-def distinct(*columns: IntArray) -> IntArray:
-    """Give the index of one row of each kind; rows are sorted by the first column, then the next.
+def ascending(numbers: IntArray) -> IntArray:
+    """Give the order that sorts numbers, those alike as they come; none is negative.
 
-    Sorting columns is much faster than NumPy's unique of rows.
+    Sorting them with their places as the last digits takes a fifth of a stable argsort.
     """
-    order: IntArray = np.lexsort(columns[::-1])
-    first = np.zeros(len(order), dtype=bool)
+    numbers, bits = numbers.astype(np.int64, copy=False), len(numbers).bit_length()
+    if int(numbers.max(initial=0)) >> (63 - bits):
+        return np.argsort(numbers, kind="stable")
+    places = np.sort(numbers << bits | np.arange(len(numbers), dtype=np.int64))
+    return places & ((1 << bits) - 1)
+
+
+def distinct(first: IntArray, second: IntArray, *columns: IntArray) -> tuple[IntArray, IntArray]:
+    """Give the index of one row of each kind, by the columns in their order, and how many it has.
+
+    No number is negative. Sorting columns is much faster than NumPy's unique of rows; one column
+    of two is sorted faster still, and mostly tells the kinds.
+    """
+    both = first * (int(second.max(initial=0)) + 1) + second
+    order = np.argsort(both)
+    new = _heads(both[order])
+    if any((column[order][1:] != column[order][:-1])[~new[1:]].any() for column in columns):
+        order = np.lexsort((*columns[::-1], both))
+        new = _heads(*(column[order] for column in (both, *columns)))
+    heads = np.flatnonzero(new)
+    return order[heads], np.diff(heads, append=len(order))
+
+
+def _heads(*columns: IntArray) -> BoolArray:
+    """Tell which rows differ from the row before."""
+    first = np.zeros(len(columns[0]), dtype=bool)
     first[:1] = True
     for column in columns:
-        first[1:] |= column[order][1:] != column[order][:-1]
-    return order[first]
+        first[1:] |= column[1:] != column[:-1]
+    return first
 
 
 def touch(begins: IntArray, ends: IntArray, others: IntArray, other_ends: IntArray) -> bool:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from simulator.graph.intervals import as_int64, crossings, offsets_of, spread
+from simulator.graph.intervals import as_int64, ascending, crossings, offsets_of, present, spread
 from simulator.graph.types import IntArray
 
 
@@ -127,7 +127,7 @@ class MappingTable:
         piece, variable = crossings(begins, ends, first_byte, last_byte)
         low = np.maximum(begins[piece], first_byte[variable])
         high = np.minimum(ends[piece], last_byte[variable])
-        touched = np.unique(variable)
+        touched = present(variable)
         before = [self._settled[n] for n in touched.tolist() if n in self._settled]
         kept = high > low
         now = last_wins(*_concatenated([*before, (low[kept], high[kept], tiles[piece][kept])]))
@@ -154,7 +154,7 @@ def last_wins(
     """Lay intervals over one another in their order; give the visible pieces, joined by tile."""
     if not len(begins):
         return begins, ends, tiles
-    order = np.argsort(begins, kind="stable")
+    order = ascending(begins)
     if (begins[order][1:] < ends[order][:-1]).any():
         begins, ends, tiles = _visible(begins, ends, tiles)
     else:
@@ -169,7 +169,7 @@ def _visible(
     begins: IntArray, ends: IntArray, tiles: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Cut at every boundary and keep the last interval over each part."""
-    bounds = np.unique(np.concatenate([begins, ends]))
+    bounds = present(np.concatenate([begins, ends]))
     low, high = np.searchsorted(bounds, begins), np.searchsorted(bounds, ends)
     owner = np.full(len(bounds) - 1, -1, dtype=np.int64)
     # NumPy assigns repeated indexes in order, so the last interval stays.

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Program, children_of
 from simulator.graph.streams import RemoteBuffer, Stream
 from simulator.graph.tensor import Tensor
-
-BoolArray = npt.NDArray[np.bool_]
+from simulator.graph.types import BoolArray, IntArray
 
 
 def io_tiles(graph: Graph, programs: Sequence[Program]) -> BoolArray:
@@ -45,7 +43,7 @@ def io_tiles(graph: Graph, programs: Sequence[Program]) -> BoolArray:
     return result if alike else np.zeros_like(result)
 
 
-def _is_part(tiles: npt.NDArray[np.int64], each: int) -> bool:
+def _is_part(tiles: IntArray, each: int) -> bool:
     """Tell whether a view has some tiles of an IPU and not others."""
     _, counts = np.unique(tiles // each, return_counts=True)
     return bool((counts < each).any())

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from simulator.graph.errors import PoplarError
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 Array: TypeAlias = npt.NDArray[Any]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simulator.graph.errors import GraphConnectionError, TileMappingError
-from simulator.graph.intervals import as_int64, crossings
+from simulator.graph.intervals import as_int64, ascending, crossings
 from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
@@ -108,7 +108,7 @@ def _check_outputs(
         return
     begins = np.concatenate([field.begins * field.dtype.size for _, field in outputs])
     sizes = np.concatenate([field.lengths * field.dtype.size for _, field in outputs])
-    order = np.argsort(begins, kind="stable")
+    order = ascending(begins)
     begins, ends = begins[order], (begins + sizes)[order]
     furthest = np.maximum.accumulate(ends)
     clashes = np.flatnonzero(begins[1:] < furthest[:-1])

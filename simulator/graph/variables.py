@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from simulator.graph.errors import PoplarError
-from simulator.graph.intervals import as_int64
+from simulator.graph.intervals import as_int64, ascending
 from simulator.graph.strides import Strides
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import (
@@ -115,7 +115,7 @@ def clone(graph: Graph, tensor: Tensor, name: str, dtype: Type | None) -> Tensor
         graph.copy_mapping(tensor.at(flat, upward), copy.flatten())
         return copy.at(tensor.shape, tensor.places.packed(int(copy.begins[0])))
     places = tensor.elements().reshape(-1)
-    order = np.argsort(places, kind="stable")
+    order = ascending(places)
     copy = graph.addVariable(dtype or tensor.dtype, tensor.shape, name).flatten()
     graph.copy_mapping(tensor.view(places[order]), copy)
     first = copy.begins[0] if len(copy.begins) else 0

@@ -9,7 +9,7 @@ import numpy as np
 
 from simulator.codelets.block_layout import Layout
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import offsets_of
+from simulator.graph.intervals import ascending, offsets_of, present
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Field, cut_ranges
@@ -126,7 +126,7 @@ def map_to_readers(
     elements = np.diff(box_start)
     share = np.arange(readers)[None, :] * (elements // grain)[:, None] // readers * grain
     bounds = (box_start[:-1, None] + share).reshape(-1)
-    start = np.union1d(bounds, row_start[:-1][rows.end > rows.begin])
+    start = present(np.concatenate([bounds, row_start[:-1][rows.end > rows.begin]]))
     start = start[start < row_start[-1]]
     row = np.searchsorted(row_start, start, side="right") - 1
     low = rows.begin[row] + start - row_start[row]
@@ -145,5 +145,5 @@ def blocks_in_order(rows: Rows, places: IntArray) -> tuple[IntArray, IntArray]:
     inside = offsets_of(length)
     before = inside[:-1] - np.repeat(inside[offsets_of(rows.counts)[:-1]], rows.counts)
     begins = np.repeat(places, rows.counts) + before
-    order = np.argsort(rows.begin, kind="stable")
+    order = ascending(rows.begin)
     return begins[order], length[order]

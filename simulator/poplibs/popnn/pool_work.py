@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
-from simulator.graph.intervals import offsets_of, spread
+from simulator.graph.intervals import offsets_of, present, spread
 from simulator.graph.types import IntArray
 from simulator.poplibs.popnn.pool_windows import NOWHERE, Window
 
@@ -44,7 +44,7 @@ def share_rows(sizes: IntArray, workers: int) -> Rows:
     line = spread(np.zeros(len(sizes), dtype=np.int64), lines)
     row_starts = base[owner] + line * width[owner]
     parts = base[:-1, None] + np.arange(workers) * total[:, None] // workers
-    starts = np.union1d(row_starts, parts[total > 0].reshape(-1))
+    starts = present(np.concatenate([row_starts, parts[total > 0].reshape(-1)]))
     box = np.searchsorted(base, starts, side="right") - 1
     place = starts - base[box]
     worker = ((place + 1) * workers - 1) // total[box]

@@ -11,7 +11,7 @@ from simulator.codelets import elementwise_cycles
 from simulator.codelets.fill import fill_codelet
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import ComputeSet, Graph, TileIntervals
-from simulator.graph.intervals import crossings, offsets_of, spread
+from simulator.graph.intervals import ascending, crossings, offsets_of, spread
 from simulator.graph.mapping import listed_pieces
 from simulator.graph.program import Copy, Execute, Sequence
 from simulator.graph.tensor import Tensor
@@ -130,7 +130,7 @@ def _fill_in(
     bounds = offsets_of(t.lengths)
     source, piece = crossings(low, high, bounds[:-1], bounds[1:])
     low, high = np.maximum(low[source], bounds[piece]), np.minimum(high[source], bounds[piece + 1])
-    order = np.argsort(tile[source], kind="stable")
+    order = ascending(tile[source])
     regions = Regions(low[order], high[order], tile[source][order])
     _add_vertices(graph, compute_set, t.flatten(), regions, held)
 

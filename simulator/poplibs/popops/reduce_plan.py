@@ -6,6 +6,7 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.reduction import lanes
+from simulator.graph.intervals import ascending, kinds, present
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray, Type
 from simulator.poplibs.popops.reduce_regions import Partials, region_cycles
@@ -45,7 +46,7 @@ def chunk_size(target: Target, partials: Partials, out_tile: IntArray) -> int:
     sizes = sizes[(sizes > 1) & (sizes < most)]
     distinct, times = np.unique(counts, return_counts=True)
     chunks = (ceil_div(distinct[None, :], sizes[:, None]) * times).sum(axis=1)
-    tiles = len(np.unique(partials.tile))
+    tiles = len(present(partials.tile))
     between = tile_cycles(target, dtype, ceil_div(chunks, tiles), sizes)
     after = tile_cycles(target, dtype, np.full_like(sizes, outs), ceil_div(most, sizes))
     straight = tile_cycles(target, dtype, outs.reshape(1), np.array([most]))
@@ -58,16 +59,15 @@ def tiles_between(partials: Partials, size: int) -> IntArray:
 
     They are spread over the tiles that hold partial results; neighbouring columns stay together.
     """
-    order = np.lexsort((partials.tile, partials.column))
+    order = ascending(partials.column * (int(partials.tile.max()) + 1) + partials.tile)
     counts = np.bincount(partials.column)
     used = counts[counts > 0]
     column, rank = partials.column[order], np.arange(len(order))
     rank -= np.repeat(np.cumsum(used) - used, used)
     here = counts[column]
     chunk = rank * ceil_div(here, size) // here
-    _, number = np.unique(chunk * len(counts) + column, return_inverse=True)
-    number = number.reshape(-1)
-    tiles = np.unique(partials.tile)
+    _, number = kinds(chunk * len(counts) + column)
+    tiles = present(partials.tile)
     result = np.empty(len(order), dtype=np.int64)
     result[order] = tiles[number * len(tiles) // (int(number.max()) + 1)]
     return result

@@ -9,7 +9,7 @@ import numpy as np
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.reduction import lanes, scalar_reduce_cycles, strided_reduce_cycles
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import as_int64, crossings, offsets_of, spread
+from simulator.graph.intervals import as_int64, ascending, crossings, offsets_of, spread
 from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray, Type
@@ -77,7 +77,7 @@ def in_memory(graph: Graph, values: Tensor) -> tuple[Memory, IntArray]:
     elements = values.elements()
     if (np.diff(place) > 0).all():
         return Memory(values, place), np.arange(len(place), dtype=np.int64)
-    sort = np.argsort(place, kind="stable")
+    sort = ascending(place)
     fresh = np.append(True, np.diff(place[sort]) > 0)
     number = np.empty(len(sort), dtype=np.int64)
     number[sort] = np.cumsum(fresh) - 1
@@ -119,7 +119,7 @@ def find_slots(
     of `rank`, by column; without it in the order of their first values.
     """
     key = tile * (int(partials.column.max()) + 1) + partials.column
-    order = np.argsort(key * len(key) + number, kind="stable")
+    order = ascending(key * len(key) + number)
     first = np.flatnonzero(np.append(True, np.diff(key[order]) != 0))
     counts = np.diff(np.append(first, len(key)))
     heads = order[first]

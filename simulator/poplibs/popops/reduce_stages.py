@@ -9,6 +9,7 @@ import numpy as np
 from simulator.codelets.reduction import REDUCTIONS
 from simulator.graph.errors import TileMappingError
 from simulator.graph.graph import ComputeSet, Graph
+from simulator.graph.intervals import present
 from simulator.graph.program import Execute, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray, Type
@@ -90,7 +91,7 @@ def add_reduction(progress: Progress, partials: Partials, result: Result, name: 
         )
         return
     columns = len(result.tile)
-    if len(np.unique(partials.tile * columns + partials.column)) < len(partials.column):
+    if len(present(partials.tile * columns + partials.column)) < len(partials.column):
         stage = f"{name}/ReduceOnTile/InToIntermediateNoExchange"
         partials = _add_stage(progress, partials, partials.tile, stage, None)
     while size := chunk_size(target, partials, result.tile):

@@ -11,7 +11,7 @@ from simulator.codelets.elementwise import ElementwiseVertices
 from simulator.graph import strides
 from simulator.graph.errors import PoplarError, TileMappingError, poplibs_error
 from simulator.graph.graph import ComputeSet, Graph
-from simulator.graph.intervals import offsets_of, spread
+from simulator.graph.intervals import ascending, offsets_of, present, spread
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor, broadcast_to
 from simulator.graph.types import Array, IntArray, Type
@@ -65,7 +65,7 @@ def in_memory_order(operands: dict[str, Operand], leading: str) -> dict[str, Ope
         if t.numElements() == total
     }
     by_element = [name for name, places in in_loops.items() if places is None]
-    order = np.argsort(tensor.elements(), kind="stable") if by_element else None
+    order = ascending(tensor.elements()) if by_element else None
 
     def reordered(name: str, t: Tensor) -> Tensor:
         places = in_loops.get(name)
@@ -81,7 +81,7 @@ def regions_of(graph: Graph, tensor: Tensor) -> Regions:
     low, high, tile = graph.tile_ranges(tensor)
     if int((high - low).sum()) != tensor.numElements():
         raise TileMappingError(f"variable {tensor.describe()!r}: is not wholly mapped to tiles")
-    order = np.argsort(tile, kind="stable")
+    order = ascending(tile)
     return Regions(low[order], high[order], tile[order])
 
 
@@ -209,7 +209,7 @@ def split_among_workers(
     tile = np.repeat(np.arange(len(first)), used)
     worker = spread(np.zeros(len(used), dtype=np.int64), used)
     begin = base[tile] + worker * grains[tile] // used[tile] * grain
-    start = np.union1d(begin, offset[:-1])
+    start = present(np.concatenate([begin, offset[:-1]]))
     region = np.searchsorted(offset, start, "right") - 1
     low = regions.low[region] + start - offset[region]
     high = low + np.diff(start, append=offset[-1])

@@ -9,7 +9,7 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div, even_bounds
 from simulator.graph.errors import poplibs_error
-from simulator.graph.intervals import Interval, as_int64, cut, join, offsets_of
+from simulator.graph.intervals import Interval, as_int64, ascending, cut, join, offsets_of
 from simulator.graph.mapping import listed_pieces
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray
@@ -36,7 +36,7 @@ def _is_list_of_pairs(part: Any) -> bool:
 
 def _merged(regions: Regions) -> list[Interval]:
     low, high, _ = listed_pieces([regions])
-    order = np.argsort(low, kind="stable")
+    order = ascending(low)
     begins, lengths = join(low[order], (high - low)[order])
     return _listed(begins, lengths)
 

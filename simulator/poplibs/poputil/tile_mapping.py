@@ -10,7 +10,7 @@ import numpy as np
 from simulator.codelets.costs import ceil_div, even_bounds
 from simulator.graph.errors import PoplarError, poplibs_error
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import offsets_of, spread
+from simulator.graph.intervals import ascending, offsets_of, spread
 from simulator.graph.mapping import listed_pieces
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
@@ -175,7 +175,7 @@ def rebalanceTensor(
         return
     wanted = np.diff(np.minimum(even_bounds(ceil_div(total, grain), tiles) * grain, total))
     low, high, tile = graph.tile_ranges(t)
-    order = np.argsort(tile, kind="stable")
+    order = ascending(tile)
     elements = spread(low[order], (high - low)[order])  # tile by tile
     surplus = np.maximum(counts - wanted, 0)
     moved = elements[spread(offsets_of(counts)[:-1], surplus)]
