@@ -231,6 +231,7 @@ MEMBERS = {
     "relativeSyncDelay": Member("relative_sync_delay"),
     "globalSyncCycles": Member("global_sync_cycles", 0),
     "globalExchangeConstraints": Member("global_exchange_constraints"),
+    "hostFillBytesPerSecond": Member("host_fill_bytes_per_second", 0),
     "exchangeBytesPerCycle": Member("exchange_bytes_per_cycle"),
     "memcpyBytesPerCycle": Member("memcpy_bytes_per_cycle"),
     "dataPathWidth": Member("data_path_width", 64),  # one element of the widest type

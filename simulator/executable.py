@@ -106,7 +106,8 @@ def compile_programs(
         )
     tell(1, STAGES)
     kept = frozen(graph)
-    compiled = compile_graph(kept, listed, instrumentation_of(chosen))
+    ahead = chosen["exchange.enablePrefetch"] and chosen["exchange.streamBufferOverlap"] != "Any"
+    compiled = compile_graph(kept, listed, instrumentation_of(chosen), prefetch=bool(ahead))
     tell(STAGES, STAGES)
     return Executable(kept, listed, dict(engine_options.OptionFlags(options or {})), compiled)
 

@@ -14,7 +14,7 @@ from simulator.graph.errors import PoplarError, one_line
 from simulator.object_file import packed, unpacked
 
 KIND = "simulator executable"
-FORMAT = 3  # 1 was a pickle; in 2 a tensor listed its intervals one by one
+FORMAT = 4  # 1 was a pickle; in 2 a tensor listed its intervals one by one; 3 had no I/O tiles
 LONGEST_HEADER = 1000  # bytes
 STEP = 1 << 20  # bytes that are asked for at once
 

@@ -64,7 +64,7 @@ GRAPH = (
     "replication", "device_target", "target", "top", "window", "variables", "initial_values",
     "replication_indexes", "compute_sets", "functions", "streams", "remote_buffers",
     "host_reads", "host_writes", "host_functions", "debug_contexts", "_shared", "_mapping",
-    "_batches", "_bulk", "_codelets", "_scopes",
+    "_batches", "_bulk", "_codelets", "_scopes", "virtual_tiles",
 )  # fmt: skip
 # What an annotation of a field says of its value; one that is not here is not looked at.
 PLAIN: dict[str, tuple[type, ...]] = {

@@ -49,15 +49,21 @@ class Building:
     host_exchanges: list[Exchange] = field(default_factory=list)
     variables: list[CompilerVariable] = field(default_factory=list)
     io_tiles: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    prefetch: bool = False
 
     @classmethod
-    def start(cls, graph: Graph, io_tiles: BoolArray | None = None) -> Building:
-        """Begin with the user's compute sets and vertices, and the tiles that only exchange."""
+    def start(
+        cls, graph: Graph, io_tiles: BoolArray | None = None, *, prefetch: bool = False
+    ) -> Building:
+        """Begin with the user's compute sets and vertices, and the tiles that only exchange.
+
+        `prefetch` tells whether the host fills buffers ahead.
+        """
         names = [compute_set.name for compute_set in graph.compute_sets]
         none = np.zeros(graph.target.num_tiles, dtype=np.bool_)
         tiles = none if io_tiles is None else io_tiles
         layout, groups = Layout.of(graph), list(graph.vertex_groups())
-        return cls(graph, layout, names, groups, io_tiles=tiles)
+        return cls(graph, layout, names, groups, io_tiles=tiles, prefetch=prefetch)
 
     def add_variable(self, variable: CompilerVariable) -> int:
         """Add a variable of the compiler; give its number."""

@@ -46,11 +46,18 @@ def compile_graph(
     graph: Graph,
     programs: Sequence[Program],
     instrumentation: Instrumentation = NO_INSTRUMENTATION,
+    *,
+    prefetch: bool = False,
 ) -> Executable:
-    """Compile the programs given to the engine; the graph has been validated."""
+    """Compile the programs given to the engine; the graph has been validated.
+
+    `prefetch` tells whether the host fills the buffers of streams ahead.
+    """
     created = int(os.environ.get("SOURCE_DATE_EPOCH", time()))
     with _phase("lower"):
-        lowered = _counted(lower(graph, programs, instrumentation), instrumentation)
+        lowered = _counted(
+            lower(graph, programs, instrumentation, prefetch=prefetch), instrumentation
+        )
         types, type_of_group = _vertex_types(lowered)
     with _phase("cycles"):
         target = graph.target

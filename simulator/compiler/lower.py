@@ -27,10 +27,12 @@ def lower(
     graph: Graph,
     programs: Sequence[Program],
     instrumentation: Instrumentation = NO_INSTRUMENTATION,
+    *,
+    prefetch: bool = False,
 ) -> Lowered:
     """Lower the programs that were given to the engine, under one control program."""
     bodies = [program for _, program in graph.functions]
-    building = Building.start(graph, io_tiles(graph, [*programs, *bodies]))
+    building = Building.start(graph, io_tiles(graph, [*programs, *bodies]), prefetch=prefetch)
     recording = start_recording(building, programs, instrumentation.blocks)
     around = sync_around(instrumentation, graph.target.num_ipus)
     with part_of("compiling", _leaves([*programs, *bodies])) as tell_done:

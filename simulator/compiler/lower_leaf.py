@@ -5,6 +5,7 @@ from __future__ import annotations
 from simulator.compiler.building import Building, Part, consensus, sync, with_access
 from simulator.compiler.executable import LoweredProgram
 from simulator.compiler.gather import lower_gathered
+from simulator.compiler.host_work import with_host_work
 from simulator.compiler.lower_copy import lower_copy
 from simulator.compiler.lower_cross import lower_cross_replica
 from simulator.compiler.lower_stream import lower_remote, lower_stream, transfer_limit
@@ -61,7 +62,11 @@ def _lower_copy(building: Building, node: Copy) -> list[Part]:
             return lower_copy(building, name, source, destination)
         case (Stream() as stream, Tensor() as tensor) | (Tensor() as tensor, Stream() as stream):
             name, limit = node.name or stream.handle, transfer_limit(stream, building.graph.target)
-            return lower_gathered(building, name, tensor, stream.direction == "in", limit)
+            first, costs = len(building.host_exchanges), building.host_exchanges
+            parts = lower_gathered(building, name, tensor, stream.direction == "in", limit)
+            target, prefetch = building.graph.target, building.prefetch
+            costs[first:] = [with_host_work(target, stream, prefetch, c) for c in costs[first:]]
+            return parts
         case RemoteBuffer() as buffer, Tensor() as tensor:
             name = node.name or buffer.handle
             return lower_remote(building, name, buffer, tensor, node.offset, True)

@@ -85,6 +85,7 @@ class Machine:
     data_path_width: int = 64  # bits [S]
     memory_element_bytes: int = MEMORY_ELEMENT_BYTES
     host_bytes_per_second: int = 8_000_000_000  # fit of the tutorial 7 streams [I]
+    host_fill_bytes_per_second: int = 0  # of its buffers; 0: it takes no time
     global_sync_cycles: int = 600  # getGlobalSyncCycles of a third-party binding [S]
     stride_bits: int = 10  # NUM_STRIDE_BITS [S]
     fp8_conv_unit_pipeline_depth: int = 4  # as the others [I]

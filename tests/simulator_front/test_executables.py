@@ -13,6 +13,7 @@ from pva import openReport
 from simulator import poplar, popops
 from simulator.object_file import packed, unpacked
 from simulator.poplar import FLOAT, INT, Executable, PoplarError, program
+from tests.io_tiles import NUMBERS, TURNS, machine, squares
 
 
 class Grow(poplar.Vertex):
@@ -115,8 +116,8 @@ print(engine.readTensor("sum"))
         (lambda body: body[:-9], "the file is damaged"),
         (lambda body: body[:-9] + b"123456789", "the file is damaged"),
         (lambda body: body.replace(b'"version": "', b'"version": "9', 1), "made with version 9"),
-        (lambda body: body.replace(b'"format": 3', b'"format": 4', 1), "format 4, this is 3"),
-        (lambda body: body.replace(b'"format": 3, ', b"", 1), "format 1, this is 3; compile"),
+        (lambda body: body.replace(b'"format": 4', b'"format": 5', 1), "format 5, this is 4"),
+        (lambda body: body.replace(b'"format": 4, ', b"", 1), "format 1, this is 4; compile"),
     ],
 )
 def test_a_file_that_is_no_executable_or_a_damaged_one_is_refused(change, said):
@@ -291,3 +292,23 @@ def test_runs_while_profiling_is_disabled_are_told_apart_and_not_counted(tmp_pat
     assert execution.totalCycles.total == 2 * taken > 0
     assert execution.runs[0].steps[0].ipus[0].activeCycles.cyclesFrom.min == taken
     np.testing.assert_array_equal(engine.readTensor("x"), [20, 20])
+
+
+def test_io_tiles_stay_apart_in_an_executable_of_a_file() -> None:
+    device = machine()
+    graph = poplar.Graph(device.getTarget())
+    program = squares(graph, io=True, work=2, wait=False)
+    made = poplar.compileGraph(graph, [program])
+    stream = io.BytesIO()
+    made.serialize(stream)
+    stream.seek(0)
+    read = poplar.Executable.deserialize(stream)
+    cycles = []
+    for executable in (made, read):
+        engine = poplar.Engine(executable)
+        engine.load(device)
+        engine.connectStream("numbers", np.ones(NUMBERS * (TURNS + 1), dtype=np.float32))
+        engine.connectStream("total", np.zeros(NUMBERS, dtype=np.float32))
+        engine.run(0)
+        cycles.append(executable.compiled.lowered.io_tiles.tolist())
+    assert cycles[0] == cycles[1] and sum(cycles[0]) == 2
