@@ -45,6 +45,17 @@ def light_model(name: str) -> onnx.ModelProto:
     return model
 
 
+def of_any_batch(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Let a model's shapes that begin with a batch of one begin with any."""
+    shapes = {node.input[1] for node in model.graph.node if node.op_type == "Reshape"}
+    for tensor in model.graph.initializer:
+        if tensor.name in shapes:
+            sizes = onnx.numpy_helper.to_array(tensor).copy()
+            sizes[:1] = np.where(sizes[:1] == 1, -1, sizes[:1])
+            tensor.CopyFrom(onnx.numpy_helper.from_array(sizes, tensor.name))
+    return model
+
+
 def image(model: onnx.ModelProto) -> dict[str, np.ndarray]:
     """Make a random image for the one input that has no values."""
     stored = {tensor.name for tensor in model.graph.initializer}
