@@ -39,6 +39,7 @@ from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
 
 # Operators whose inputs are the size of what they make: floats are constants.
 SIZED = ("MelWeightMatrix", "Range", "Unique")
+FEW = 1 << 10  # elements: so many an input can have that has to be known, as scales and limits
 
 
 def import_graph(
@@ -85,8 +86,10 @@ def import_graph(
 def _add_stored(state: Import, ir: Ir, graph: onnx.GraphProto, *, branch: bool) -> None:
     """Add the initialisers: float ones are weights, which can be loaded anew.
 
-    Those of a branch are constants: another branch may call its own alike.
+    Those of a branch are constants: another branch may call its own alike. Without values none is
+    kept that is large and decides no size.
     """
+    sizes = {name for node in graph.node if node.op_type in SIZED for name in node.input}
     if graph.sparse_initializer:
         raise popart_exception(f"{state.what}: sparse initialisers; store them as dense ones")
     for tensor in graph.initializer:
@@ -95,7 +98,9 @@ def _add_stored(state: Import, ir: Ir, graph: onnx.GraphProto, *, branch: bool) 
         if branch or info.device.numpy.kind != "f":
             ir.constants[tensor.name] = tensor_values(tensor, state.folder, what)
         elif state.values or tensor.data_location != onnx.TensorProto.EXTERNAL:
-            ir.weights[tensor.name] = tensor_values(tensor, state.folder, what)
+            values = tensor_values(tensor, state.folder, what)
+            kept = state.values or values.size <= FEW or tensor.name in sizes
+            ir.weights[tensor.name] = values if kept else None
         else:
             ir.weights[tensor.name] = None
 

@@ -134,6 +134,7 @@ def simulate_model(
         session = TrainingSession(source, flow, **given)
     else:
         session = InferenceSession(source, flow_of(batches, anchored, settings), device, **given)
+    ir.weights.clear()  # the session has its own
     session.prepareDevice()
     session.weightsFromHost()
     anchors = session.initAnchorArrays()

@@ -255,6 +255,24 @@ def test_a_model_that_does_not_fit_ends_with_1_and_keeps_its_report(tmp_path: Pa
     assert simulated(small(tmp_path), tmp_path / "fits").exit_code == 0
 
 
+def test_without_values_external_data_are_not_read(tmp_path: Path) -> None:
+    weights = np.zeros((600, 600), np.float32)
+    proto = model([node("MatMul", "x w", "y")], {"x": [64, 600]}, ["y"], {"w": weights})
+    within = simulated(saved(tmp_path, proto), tmp_path / "within", "--no-values")
+    (stored,) = proto.graph.initializer
+    stored.ClearField("raw_data")
+    stored.data_location = onnx.TensorProto.EXTERNAL
+    stored.external_data.add(key="location", value="in-no-file")
+    beside = simulated(saved(tmp_path, proto), tmp_path / "beside", "--no-values")
+    assert (within.exit_code, beside.exit_code) == (1, 1)  # neither fits
+    assert beside.stderr == within.stderr.replace("within", "beside")
+    tables = [openReport(tmp_path / n).frames.memory_by_tile() for n in ("within", "beside")]
+    assert tables[0].equals(tables[1])
+    done = simulated(saved(tmp_path, proto), tmp_path / "values")
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done.output
+    assert "'w': external data" in done.stderr and "in-no-file" in done.stderr
+
+
 def test_repeated_batches_fill_a_pipeline_and_every_face_says_so(tmp_path: Path) -> None:
     nodes = [node("MatMul", f"x{i} w", f"x{i + 1}") for i in range(3)]
     proto = model(nodes, {"x0": [2, 4]}, ["x3"], {"w": np.eye(4, dtype=np.float32)})
