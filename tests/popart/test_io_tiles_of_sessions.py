@@ -187,3 +187,30 @@ def test_io_tiles_that_are_not_there_and_overlapped_steps_are_refused() -> None:
         _ = popart.SessionOptions(
             numIOTiles=4, virtualGraphMode=popart.VirtualGraphMode.Off
         ).io_tiles
+
+
+def test_each_replica_has_a_link_of_its_own_to_the_host(tmp_path: Path) -> None:
+    proto, x, out = model(IO, INNER)
+    data = np.random.default_rng(5).normal(size=(4, 2, SIZE, SIZE)).astype(np.float32)
+    cycles = []
+    for replicas in (1, 2):
+        session = popart.InferenceSession(
+            proto,
+            popart.DataFlow(4, {out: popart.AnchorReturnType("ALL", IO, INNER)}),
+            device(replicas),
+            userOptions=options(
+                IO, tmp_path / str(replicas), enableReplicatedGraphs=True,
+                replicatedGraphCount=replicas,
+            ),
+            name="",
+        )  # fmt: skip
+        session.prepareDevice()
+        anchors = session.initAnchorArrays()
+        given = data[:, :replicas]
+        session.run(popart.PyStepIO({x: given}, anchors))
+        right = wanted(given.reshape(-1, SIZE, SIZE)).reshape(given.shape)
+        assert np.allclose(anchors[out].reshape(right.shape), right, atol=1e-5)
+        report = registry.read(tmp_path / str(replicas))
+        cycles.append(report.array("host_exchange_cycles"))
+        assert check(report) == []
+    assert np.array_equal(*cycles)  # of one replica, whose link no other one shares
