@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from simulator.graph.types import IntArray
 from simulator.graph.vertex import Codelet, VertexGroup
 
 PARTS = ("copy_pointers", "descriptors", "edge_pointers", "padding", "vertex_data")
+BYTES: Any = np.int32  # of what one compute set or type has on a tile; there are many such numbers
 ByTile = dict[str, IntArray]
 
 
@@ -136,7 +138,7 @@ def _always_live(
 
 def _vertex_parts(groups: Sequence[VertexGroup], rows: IntArray, count: int, tiles: int) -> ByTile:
     """Add up the parts of vertices by row (a compute set or vertex type) and tile."""
-    result = {part: np.zeros((count, tiles), dtype=np.int64) for part in (*PARTS, "code")}
+    result: ByTile = {part: np.zeros((count, tiles), dtype=BYTES) for part in (*PARTS, "code")}
     for group, row in zip(groups, rows.tolist(), strict=True):
         sizes = vertex_bytes(group)
         for part in PARTS:
@@ -148,7 +150,7 @@ def _code_by_compute_set(
     lowered: Lowered, type_of_group: IntArray, sizes: IntArray, tiles: int
 ) -> IntArray:
     """Count on each tile the code of every vertex type that a compute set uses there."""
-    code = np.zeros((len(lowered.compute_sets), tiles), dtype=np.int64)
+    code: IntArray = np.zeros((len(lowered.compute_sets), tiles), dtype=BYTES)
     together: dict[tuple[int, int], list[IntArray]] = {}
     for group, vertex_type in zip(lowered.groups, type_of_group.tolist(), strict=True):
         together.setdefault((group.compute_set, vertex_type), []).append(group.tile)

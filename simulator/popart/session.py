@@ -151,6 +151,15 @@ class InferenceSession(Weights, Reports):
     # Compiling
     def prepareDevice(self) -> None:
         """Compile the model and load it onto the device."""
+        graph = self._built()  # and what that needed, the tensors of all nodes, is gone
+        log("devicex", "INFO", f"compiling {len(graph.compute_sets)} compute sets")
+        programs, name = list(self._programs.programs.values()), self._folder.claimed()
+        self._engine = Engine(graph, programs, self._options.engineOptions, name=name)
+        self._engine.load(self._device.device)
+        self._uploaded = False
+
+    def _built(self) -> Graph:
+        """Build the graph, and the programs that run on it."""
         replicas, factor = self._options.replicas, self._options.factor
         whole, options = Graph(self._device.target, replicas), self._options.convolutionOptions
         noted = settings_of(self._model)
@@ -201,11 +210,7 @@ class InferenceSession(Weights, Reports):
         for stage in ("PREALIAS", "FINAL"):
             self._write_dot(stage)
         write_tile_map(whole, {**lowering.stored, **lowering.made, **more})
-        log("devicex", "INFO", f"compiling {len(graph.compute_sets)} compute sets")
-        programs, name = list(made.programs.values()), self._folder.claimed()
-        self._engine = Engine(whole, programs, self._options.engineOptions, name=name)
-        self._engine.load(self._device.device)
-        self._uploaded = False
+        return whole
 
     def _fill(self, graph: Graph, inputs: Mapping[str, Tensor]) -> None:
         """Give the inputs the values that they have for good."""
@@ -276,11 +281,8 @@ class InferenceSession(Weights, Reports):
 
         Of these three there is none that is one; of a FINAL one and a SUM there are replicas alone.
         """
-        made = {}
-        for name in self._flow.anchors():
-            info = self._ir.infos[name]
-            made[name] = np.zeros(self._anchor_shape(name), dtype=info.host)
-        return made
+        infos, names = self._ir.infos, self._flow.anchors()
+        return {n: np.zeros(self._anchor_shape(n), dtype=infos[n].host) for n in names}
 
     def _anchor_shape(self, name: str) -> tuple[int, ...]:
         batches, kind = self._flow.batchesPerStep(), self._flow.art(name)

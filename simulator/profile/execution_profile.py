@@ -6,6 +6,7 @@ columns from there. Syncs alone differ from one execution to the next.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ Floats = npt.NDArray[np.float64]
 
 CPU = "CPU"
 WITHOUT_TRACE = (CPU, "NONE")  # the profiler modes that have no steps
+PROGRAMS_AT_ONCE = 256  # rows of [program][tile] held in memory at a time
 MISSING = schema.MISSING["int"]
 ACTIVITY = {
     "OnTileExecute": "compute",
@@ -68,25 +70,38 @@ class StepCosts:
 
 def step_costs(executable: Executable) -> StepCosts:
     """Measure every program once."""
-    target, lowered = executable.graph.target, executable.lowered
-    measured = [_measure(executable, program) for program in lowered.programs]
+    programs = executable.lowered.programs
+    compute = executable.costs.active_cycles.sum(axis=1)
+    parts = [
+        _costs_of(executable, programs[first : first + PROGRAMS_AT_ONCE], compute)
+        for first in range(0, len(programs), PROGRAMS_AT_ONCE)
+    ]
+    names = StepCosts.__dataclass_fields__
+    return StepCosts(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def _costs_of(
+    executable: Executable, programs: Sequence[LoweredProgram], compute: IntArray
+) -> StepCosts:
+    """Measure some programs; `compute` are the cycles of vertices by compute set."""
+    target = executable.graph.target
+    measured = [_measure(executable, program) for program in programs]
     cycles = np.stack([row[0] for row in measured])
     received = np.stack([row[1] for row in measured])
     sent = np.stack([row[2] for row in measured])
     by_ipu = (len(measured), target.num_ipus, target.tiles_per_ipu)
-    is_sync = np.array([program.type == "Sync" for program in lowered.programs])
-    active = (cycles > 0) | (is_sync[:, None] & _joined(executable))
+    is_sync = np.array([program.type == "Sync" for program in programs])
+    active = (cycles > 0) | (is_sync[:, None] & _joined(executable, programs))
     data = (received + sent).astype(np.float64)
     most = data.max(axis=1)
     balance = np.divide(data.mean(axis=1), most, out=np.full(len(data), np.nan), where=most > 0)
-    compute = executable.costs.active_cycles.sum(axis=1)
-    sets = [program.compute_set for program in lowered.programs]
-    kinds = _step_types(lowered.programs)
-    aside = np.array([program.tile_set == "IO" for program in lowered.programs])
+    sets = [program.compute_set for program in programs]
+    kinds = _step_types(programs)
+    aside = np.array([program.tile_set == "IO" for program in programs])
     return StepCosts(
         kind=kinds,
         overlaps=np.isin(kinds, OVERLAPPING) | (aside & (cycles > 0).any(axis=1)),
-        sync_type=np.array([code("steps", "sync_type", p.sync_type) for p in lowered.programs]),
+        sync_type=np.array([code("steps", "sync_type", p.sync_type) for p in programs]),
         cycles=cycles.max(axis=1),
         spent=cycles.sum(axis=1),
         active_compute=np.array([compute[row] if row >= 0 else 0 for row in sets], dtype=np.int64),
@@ -98,14 +113,14 @@ def step_costs(executable: Executable) -> StepCosts:
     )
 
 
-def _joined(executable: Executable) -> BoolArray:
+def _joined(executable: Executable, programs: Sequence[LoweredProgram]) -> BoolArray:
     """Tell by [program][tile] which tiles a program is for."""
     io, names = executable.lowered.io_tiles, np.array(schema.TILE_SETS)
     every = np.ones(executable.graph.target.num_tiles, dtype=np.bool_)
     sets = {"All": every, "IO": io, "Compute": ~io}
     table = np.stack([sets[name] if io.any() else every for name in names])
     numbers = {name: index for index, name in enumerate(names.tolist())}
-    return table[[numbers[program.tile_set] for program in executable.lowered.programs]]
+    return table[[numbers[program.tile_set] for program in programs]]
 
 
 def _step_types(programs: Any) -> IntArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,10 @@ from models import model, node, tiny
 from onnx.numpy_helper import from_array
 
 from simulator import popart
+from simulator.engine import Engine
 from simulator.graph.types import Array
+from simulator.popart import session as session_module
+from simulator.popart.lowering import Lowering
 
 RANDOM = np.random.default_rng(8)
 X, W = (RANDOM.normal(size=(4, 4)).astype(np.float32) for _ in range(2))
@@ -323,3 +327,25 @@ def test_names_without_a_counterpart_are_taken_and_what_cannot_be_is_refused() -
 def test_what_is_wrong_is_one_clear_line(call: Callable[[], Any], text: str) -> None:
     with pytest.raises(popart.popart_exception, match=text):
         call()
+
+
+def test_the_tensors_of_nodes_are_gone_when_the_graph_is_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lowerings: list[weakref.ref[Lowering]] = []
+    alive: list[bool] = []
+
+    class Noted(Lowering):
+        def lower(self, *arguments: Any) -> None:
+            lowerings.append(weakref.ref(self))
+            super().lower(*arguments)
+
+    def compiled(*arguments: Any, **options: Any) -> Engine:
+        alive.extend(reference() is not None for reference in lowerings)
+        return Engine(*arguments, **options)
+
+    monkeypatch.setattr(session_module, "Lowering", Noted)
+    monkeypatch.setattr(session_module, "Engine", compiled)
+    proto = model([node("Neg", "x", "y")], {"x": [4]}, ["y"])
+    popart.InferenceSession(proto, popart.DataFlow(1, ["y"]), tiny()).prepareDevice()
+    assert alive == [False]
