@@ -53,13 +53,19 @@ def squares(graph: Graph, *, io: bool, work: int, wait: bool) -> Sequence:
 
 
 def report_of(
-    folder: Path, *, io: bool = True, work: int = 10, ipus: int = 1, wait: bool = False
+    folder: Path,
+    *,
+    io: bool = True,
+    work: int = 10,
+    ipus: int = 1,
+    wait: bool = False,
+    **more: object,
 ) -> tuple[Dataset, Array]:
     """Run the program; return its report and the sum of squares."""
     device = machine(ipus=ipus)
     graph = poplar.Graph(device.getTarget())
     program = squares(graph, io=io, work=work, wait=wait)
-    options = {"autoReport.all": True, "autoReport.directory": str(folder)}
+    options = {"autoReport.all": True, "autoReport.directory": str(folder)} | more
     engine = poplar.Engine(graph, program, options)
     engine.load(device)
     numbers = np.arange(NUMBERS * (TURNS + 1), dtype=np.float32) % 7

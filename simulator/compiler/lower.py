@@ -32,7 +32,9 @@ def lower(
 ) -> Lowered:
     """Lower the programs that were given to the engine, under one control program."""
     bodies = [program for _, program in graph.functions]
-    building = Building.start(graph, io_tiles(graph, [*programs, *bodies]), prefetch=prefetch)
+    # One tile measures for all others: then none goes its own way.
+    apart = None if instrumentation.on_one_tile else io_tiles(graph, [*programs, *bodies])
+    building = Building.start(graph, apart, prefetch=prefetch)
     recording = start_recording(building, programs, instrumentation.blocks)
     around = sync_around(instrumentation, graph.target.num_ipus)
     with part_of("compiling", _leaves([*programs, *bodies])) as tell_done:

@@ -44,6 +44,23 @@ def test_a_report_of_it_keeps_every_law(tmp_path: Path, ipus: int) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "apart"),
+    [
+        ({"debug.instrument": True}, True),
+        ({"profiler.blocks.filter": ".*", "profiler.programs.filter": ".*"}, True),
+        # one tile measures for all, so that they go in step
+        ({"debug.instrument": True, "debug.computeInstrumentationLevel": "device"}, False),
+    ],
+)
+def test_what_is_measured_keeps_every_law(
+    tmp_path: Path, options: dict[str, object], apart: bool
+) -> None:
+    data, _ = report_of(tmp_path, **options)
+    assert check(data) == []
+    assert data.has("io_tiles") == apart
+
+
 def test_only_syncs_of_the_tiles_that_meet_are_waited_for(tmp_path: Path) -> None:
     data, _ = report_of(tmp_path)
     sets = data.texts("programs", "tile_set")
