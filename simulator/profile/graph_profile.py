@@ -56,8 +56,6 @@ def not_recorded(executable: Executable, options: Mapping[str, bool | int | str]
     absent = measured if any(options.get(name) for name in BLOCK_FILTERS) else measured | {"blocks"}
     if options[schema.GRAPH_OPTION] and not options.get(schema.LOWERED_OPTION, True):
         absent.add("variable_pieces")
-    if not executable.lowered.io_tiles.any():
-        absent.add("io_tiles")
     if executable.graph.target.target_type == "CPU":
         absent |= (schema.TABLE.keys() | schema.ARRAY.keys()) - CPU_HAS
     return absent
