@@ -19,7 +19,8 @@ from simulator.graph.tensor import Tensor
 from simulator.runtime.execute import ValueRunner
 from simulator.runtime.storage import Storage
 
-CONTAINERS = ("Sequence", "Repeat", "RepeatWhile", "If", "IfElse", "Switch", "Call")
+CHOICES = ("Switch", "OnEveryTileSwitch")
+CONTAINERS = ("Sequence", "Repeat", "RepeatWhile", "If", "IfElse", "Call", *CHOICES)
 MANY_STEPS = 20_000
 Bytes = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 Walk = Generator[CrossReplicaCopy, None, None]
@@ -86,7 +87,7 @@ class PoisonedRun:
 
     def _each(self, number: int, lowered: LoweredProgram, below: list[int]) -> Walk:
         rows = self._executable.liveness.program
-        if lowered.type == "Switch":
+        if lowered.type in CHOICES:
             below = [child for child in below if rows[child] == self._chosen]
         for _ in range(lowered.count if lowered.type == "Repeat" else 1):
             for child in below:
