@@ -79,7 +79,7 @@ CASES = {
     "gpt2_small": Case(partial(transformer, transformers.GPT2_SMALL), 6.0),
     "bert_large": Case(partial(transformer, transformers.BERT_LARGE), 15.0, 3.0, stages=4),
     "resnet50_training": Case(partial(light, "resnet50"), 25.0, 3.0, train=True, batch=4),
-    "external_3gb": Case(partial(square_layers, 12, 8192), gigabytes=4.0, ipus=16),
+    "external_3gb": Case(partial(square_layers, 45, 4096), gigabytes=4.0, ipus=4),
     **{
         name: Case(partial(light, name), with_values="yes")
         for name in ("squeezenet", "shufflenet", "inception_v1", "inception_v2", "zfnet512",
