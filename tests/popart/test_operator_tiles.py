@@ -93,3 +93,37 @@ def test_costly_compute_sets_of_an_operator_use_half_of_the_tiles_of_its_input(n
     costly = [cost for cost in _costs()[name] if cost[0] >= 0.1]
     assert costly or name == "Dropout"  # a view
     assert all(tiles >= TILES / 2 and slowest < 2 for _, tiles, slowest in costly), costly
+
+
+PADS: dict[str, dict[str, Any]] = {
+    "AveragePool": {
+        "kernel_shape": [3, 3], "strides": [1, 1], "pads": [1, 1, 1, 1], "count_include_pad": 1
+    },
+    "LRN": {"size": 5},
+    "Pad": {"mode": "constant"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PADS)
+def test_what_pads_a_tensor_lies_where_its_edge_lies(name: str, tmp_path: Path) -> None:
+    field = helper.make_tensor_value_info("x", TensorProto.FLOAT, SHAPE)
+    widths = onnx.numpy_helper.from_array(np.array([0, 0, 1, 1, 0, 0, 1, 1]), "widths")
+    made = node(name, "x widths" if name == "Pad" else "x", "y", **PADS[name])
+    outputs = [helper.make_empty_tensor_value_info("y")]
+    graph = helper.make_graph([made], "pads", [field], outputs, [widths])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+    session = popart.InferenceSession(
+        model, popart.DataFlow(1, ["y"]),
+        popart.DeviceManager().createIpuModelDevice({"tilesPerIPU": TILES}),
+        userOptions=popart.SessionOptions(
+            engineOptions={"autoReport.all": "true", "autoReport.directory": str(tmp_path)}
+        ),
+    )  # fmt: skip
+    session.prepareDevice()
+    (report,) = tmp_path.rglob("profile.pop")
+    frames = pva.openReport(str(report)).frames
+    pieces, names = frames.variable_pieces(), frames.variables()["name"]
+    padding = pieces[(names.loc[pieces["variable"]] == "padding").to_numpy()]
+    bytes_of_tiles = padding.groupby("tile")["bytes"].sum()
+    assert bytes_of_tiles.sum() >= 4 * 2 * 32 * 2 * 16  # two sides of a row, or channels
+    assert bytes_of_tiles.max() <= bytes_of_tiles.sum() / 4

@@ -18,6 +18,7 @@ from simulator.popart.tensor_info import TensorInfo
 from simulator.poplibs import popops, poputil
 from simulator.poplibs.popops.expr import Expr
 from simulator.poplibs.popops.op_types import BinaryOpType, TernaryOpType, UnaryOpType
+from simulator.poplibs.popops.padding import MappingMethod
 
 _KINDS: tuple[tuple[Mapping[str, Operation], Callable[[str], Any]], ...] = (
     (UNARY, UnaryOpType),
@@ -141,6 +142,13 @@ class Call:
         arguments: list[Any] = [*taken, self.prog, self.name]
         out = popops.map(self.graph, kind(operation), *arguments)
         return out if entry.boolean else self.cast(out, dtype)
+
+    def padded(
+        self, tensor: Tensor, lower: int, upper: int, axis: int, value: float | Tensor = 0
+    ) -> Tensor:
+        """Put a number around an axis of a tensor; it lies where the edge of the tensor lies."""
+        method = MappingMethod.EDGE if tensor.numElements() else MappingMethod.ZERO
+        return popops.pad(self.graph, tensor, lower, upper, axis, value, method)
 
     def scalar(self, place: int) -> Tensor:
         """Give an input of one element as a tensor without dimensions."""

@@ -13,6 +13,7 @@ from simulator.popart.operators.reductions import reduced
 from simulator.popart.operators.windows import (
     Windows,
     in_images,
+    padded_field,
     positions,
     spread_windows,
     windows_of,
@@ -175,8 +176,7 @@ def average_pool(call: Call) -> Tensor:
         return _mean_of_spread(call, data, windows, with_padding)
     lower, upper = list(windows.lower), windows.beyond
     if with_padding and any((*lower, *windows.upper)):
-        around = ([0, 0, *lower], [0, 0, *windows.upper])
-        data = popops.pad(call.graph, data, *around)
+        data = padded_field(call, data, lower, windows.upper)
         lower, upper = [0] * len(lower), list(windows.extra)
     params = pool_params(PoolingType.AVG, data, windows, lower, upper)
     return pooling.pool(call.graph, params, data, call.prog, call.name)
@@ -214,7 +214,7 @@ def local_response(call: Call) -> Tensor:
     alpha, beta = call.attribute("alpha", 1e-4), call.attribute("beta", 0.75)
     before = (size - 1) // 2
     squares = call.map(expr.Square(_1), data)
-    around = popops.pad(call.graph, squares, before, size - 1 - before, 1, 0)
+    around = call.padded(squares, before, size - 1 - before, 1)
     parts = [around.slice(first, first + data.shape[1], 1) for first in range(size)]
     squares_around: list[Expr] = [expr.PlaceHolder(place + 2) for place in range(size)]
     total = reduce(lambda a, b: a + b, squares_around)

@@ -31,7 +31,8 @@ from simulator.popart.operators.placed_gradients import (
 from simulator.popart.operators.pointwise_gradients import POINTWISE, Grads
 from simulator.popart.operators.recurrent_gradient import of_lstm
 from simulator.popart.operators.reductions import classes_of, reduced
-from simulator.poplibs import poplin, popnn, popops
+from simulator.popart.operators.windows import padded_field
+from simulator.poplibs import poplin, popnn
 from simulator.poplibs.popnn import NonLinearityType, pooling
 from simulator.poplibs.popnn.pooling import PoolingType
 from simulator.poplibs.popops import Operation, expr
@@ -82,7 +83,7 @@ def of_average_pool(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     lower, upper = list(windows.lower), windows.beyond
     like = call[0]
     if call.attribute("count_include_pad", 0) and any((*lower, *windows.upper)):
-        like = popops.pad(call.graph, like, [0, 0, *lower], [0, 0, *windows.upper])
+        like = padded_field(call, like, lower, windows.upper)
         lower, upper = [0] * len(lower), list(windows.extra)
     params = fields.pool_params(PoolingType.AVG, like, windows, lower, upper)
     grad = pooling.poolInputGradient(call.graph, params, 1, grads[0], call.prog, call.name)
@@ -112,7 +113,7 @@ def of_local_response(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 
 def _window_sum(call: Call, tensor: Tensor, before: int, size: int) -> Tensor:
-    around = popops.pad(call.graph, tensor, before, size - 1 - before, 1, 0)
+    around = call.padded(tensor, before, size - 1 - before, 1)
     # The tensor itself comes first: a sum is computed where its first operand lies.
     firsts = sorted(range(size), key=lambda first: first != before)
     parts = [around.slice(first, first + tensor.shape[1], 1) for first in firsts]

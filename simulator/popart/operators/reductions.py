@@ -212,7 +212,7 @@ def running_product(call: Call) -> Tensor:
     made = call[0].reverse(place) if backward else call[0]
     size = made.shape[place]
     if call.attribute("exclusive", 0):
-        ahead = popops.pad(call.graph, made, 1, 0, place, 1)
+        ahead = call.padded(made, 1, 0, place, 1)
         made = ahead.slice(0, size, place)
     distance = 1
     while distance < size:

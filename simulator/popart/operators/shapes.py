@@ -156,7 +156,7 @@ def padded(call: Call) -> Tensor:
     for axis, lower, upper in pad_widths(call):
         if mode == "constant":
             given = call.scalar(2) if value is None and call.has(2) else number
-            tensor = popops.pad(call.graph, tensor, lower, upper, axis, given)
+            tensor = call.padded(tensor, lower, upper, axis, given)
         else:
             tensor = tensor.taken(around(mode, tensor.shape[axis], lower, upper), axis)
     return tensor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,6 @@ import numpy as np
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray, element_count
 from simulator.popart.operators.call import Call
-from simulator.poplibs import popops
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,7 @@ def _pads(call: Call, needed: list[int]) -> tuple[tuple[int, ...], tuple[int, ..
 def spread_windows(call: Call, tensor: Tensor, windows: Windows, fill: float) -> Tensor:
     """View [samples, channels, outputs..., taps]: what each window reads, `fill` outside."""
     axes = range(len(windows.kernel))
-    lower, upper = [0, 0, *windows.lower], [0, 0, *windows.beyond]
-    around = popops.pad(call.graph, tensor, lower, [max(u, 0) for u in upper], fill)
+    around = padded_field(call, tensor, windows.lower, [max(u, 0) for u in windows.beyond], fill)
     for axis in axes:
         around = around.taken(windows.taps(axis).reshape(-1), 2 + axis)
     split = [size for axis in axes for size in (windows.outputs[axis], windows.kernel[axis])]
@@ -82,6 +81,15 @@ def spread_windows(call: Call, tensor: Tensor, windows: Windows, fill: float) ->
     order = [0, 1, *(2 + 2 * axis for axis in axes), *(3 + 2 * axis for axis in axes)]
     shape = (*tensor.shape[:2], *windows.outputs, _taps(windows))
     return apart.dimShuffle(order).reshape(shape)
+
+
+def padded_field(
+    call: Call, tensor: Tensor, lower: Sequence[int], upper: Sequence[int], fill: float = 0
+) -> Tensor:
+    """Put a number around the field of [samples, channels, field...]."""
+    for place, (before, behind) in enumerate(zip(lower, upper, strict=True)):
+        tensor = call.padded(tensor, before, behind, 2 + place, fill)
+    return tensor
 
 
 def _taps(windows: Windows) -> int:
