@@ -130,7 +130,7 @@ def simulate() -> None:
                        [--values FILE.npz] [--save-outputs FILE.npz]
                        [--train [--optimizer sgd|momentum|adam] [--recompute]]
                        [--repeat N] [--io-tiles N [--exchange-strategy STRATEGY]]
-                       [--no-values] [--list-unsupported] [--json]
+                       [--no-outlining] [--no-values] [--list-unsupported] [--json]
                        [--option KEY=VALUE]... [--out DIR]
 
     The file runs as the main program, unchanged, with ARGS as its arguments; put -- before ARGS
@@ -148,7 +148,8 @@ def simulate() -> None:
     training, above twice as many less one). Items are the first size that all inputs share.
     --io-tiles sets tiles of each IPU apart that exchange with the host while the others compute:
     the next batch is loaded and the last one's outputs leave meanwhile, which takes two batches
-    more to fill. By --exchange-strategy just-in-time they do so in turns.
+    more to fill. By --exchange-strategy just-in-time they do so in turns. Equal layers are a
+    function, whose code is there once and whose calls copy; with --no-outlining each has its own.
     --batch is the first size of its inputs, --shape one input's. --input gives the value of an
     input that is known when the model is compiled, as branches and shapes need it; --values feeds
     arrays in place of random numbers, and --save-outputs keeps what comes out. --train adds a loss

@@ -32,7 +32,7 @@ def model_command(
     def run_model(out: Path | None, option: tuple[str, ...], list_unsupported: bool,
                   shape: tuple[str, ...], no_values: bool, optimizer: str | None,
                   input: tuple[str, ...], values: Path | None, save_outputs: Path | None,
-                  form: str | None, exchange_strategy: str | None,
+                  form: str | None, exchange_strategy: str | None, no_outlining: bool,
                   **given: Any) -> int:  # fmt: skip
         if no_values and (values or save_outputs):
             raise click.UsageError("--values and --save-outputs are of values: drop --no-values")
@@ -50,7 +50,8 @@ def model_command(
         pairs = {name: input_values.read_value(text, f"--input {name}")
                  for name, text in _pairs(input)}  # fmt: skip
         request = simulate.Request(
-            shapes=_shapes(shape), values=not no_values, options=options,
+            shapes=_shapes(shape), values=not no_values, outlining=not no_outlining,
+            options=options,
             optimizer=optimizer or "sgd", constants=pairs,
             exchange_strategy=exchange_strategy or "overlap-inner-loop",
             data=input_values.read_values(values) if values else {}, **given,
@@ -125,6 +126,7 @@ def _with_options(command: click.Command) -> click.Command:
             type=click.Choice(["just-in-time", "overlap-inner-loop", "overlap-loops"]),
             help="When they do so; overlap-inner-loop if not given.",
         ),
+        click.option("--no-outlining", is_flag=True, help="Give equal layers code of their own."),
         click.option("--no-values", is_flag=True, help="Find memory and cycles alone."),
         object_option,
         click.option("--list-unsupported", is_flag=True, help="Name what cannot be run."),

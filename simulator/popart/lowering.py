@@ -18,6 +18,7 @@ from simulator.popart.errors import popart_exception
 from simulator.popart.ir import MEMORY_ATTRIBUTE, PARTIALS_ATTRIBUTE, Ir, Node
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.table import OPERATORS
+from simulator.popart.outlined import Outlining
 from simulator.popart.placement import brought, graphs_of
 from simulator.popart.tensor_info import TensorInfo, to_device
 from simulator.poplibs import poputil
@@ -56,6 +57,8 @@ class Lowering:
     inner: dict[int, Lowering] = field(default_factory=dict)  # by the id of a branch
     products: Mapping[str, object] = field(default_factory=dict)  # options of matrix products
     pools: Mapping[str, object] = field(default_factory=dict)  # options of poolings
+    prefix: str = ""  # of the names of what a function has of its own
+    outlining: Outlining | None = None  # of the model's own nodes, not of those in a branch
 
     def __post_init__(self) -> None:
         self.consumers = self.ir.consumers()
@@ -97,10 +100,28 @@ class Lowering:
     def lower(self, prog: Program, progress: Progress = lambda done, total, what: None) -> None:
         """Add all nodes to a program."""
         total = len(self.ir.nodes)
-        for place, node in enumerate(self.ir.nodes):
-            progress(place, total, node.name)
-            self.lower_node(node, prog)
+        self.lower_nodes(range(total), prog, total, progress)
         progress(total, total, "")
+
+    def lower_nodes(
+        self,
+        places: range,
+        prog: Program,
+        below: int,
+        progress: Progress = lambda done, total, what: None,
+    ) -> None:
+        """Add some nodes; calls stand for sequences of fewer nodes than `below`."""
+        place = places.start
+        while place < places.stop:
+            node = self.ir.nodes[place]
+            progress(place, len(self.ir.nodes), node.name)
+            at = self.program(self.ipu_of(node), prog)
+            repeat = self.outlining.at(place, below) if self.outlining else None
+            if self.outlining and repeat:
+                self.outlining.lower(self, repeat, place, at)
+            else:
+                self.lower_node(node, at)
+            place += repeat.length if repeat else 1
 
     def lower_node(self, node: Node, prog: Program) -> None:
         """Add one node."""
@@ -187,7 +208,7 @@ class Lowering:
         own: dict[str, Any] = {
             name: dict(getattr(self, name)) for name in ("stored", "made", "copies")
         }
-        inner = replace(self, ir=ir, home=ipu, placed={}, calls={}, inner={}, **own)
+        inner = replace(self, ir=ir, home=ipu, placed={}, calls={}, inner={}, outlining=None, **own)
         inner.made.update(given or {})
         inner.lower(prog)
         self.inner[id(ir)] = inner
@@ -212,9 +233,10 @@ class Lowering:
         info, values = self.ir.infos[name], self.ir.constants.get(name)
         readers = [self.ipu_of(node) for node, _ in self.consumers.get(name, ())]
         ipu = min(readers, default=self.maker_ipu(name))
-        laid_out, graph = self.laid_out(name, name, ipu, DEEPEST), self.graphs[ipu]
+        label, graph = f"{self.prefix}{name}", self.graphs[ipu]
+        laid_out = self.laid_out(name, label, ipu, DEEPEST)
         if values is None:
-            return spread(graph, info, name) if laid_out is None else laid_out
+            return spread(graph, info, label) if laid_out is None else laid_out
         held = to_device(values, info, f"constant {name!r}")
         if laid_out is None:
             return constant(graph, info, held, name)

@@ -17,7 +17,7 @@ from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import STAGE_ATTRIBUTE, Ir
-from simulator.popart.lowering import Lowering, Progress
+from simulator.popart.lowering import Lowering
 from simulator.popart.stash import Delayed, Stash, each_tensor
 from simulator.poplibs import poputil
 
@@ -59,14 +59,6 @@ class Pipeline(Lowering):
     restores: list[Steps] = field(default_factory=list)
     forward: int | None = None
     kept: set[int] = field(default_factory=set)  # variables that are not of a batch
-
-    def lower(self, prog: Steps, progress: Progress = lambda done, total, what: None) -> None:
-        """Add each node to the program of its stage; those of a branch to the one given."""
-        total = len(self.ir.nodes)
-        for place, node in enumerate(self.ir.nodes):
-            progress(place, total, node.name)
-            self.lower_node(node, self.program(self.ipu_of(node), prog))
-        progress(total, total, "")
 
     def program(self, ipu: int, prog: Steps) -> Steps:
         """Give the stage of an IPU, forward or back; inside a branch the program given."""
@@ -167,5 +159,5 @@ def pipeline_of(plain: Lowering, stages: int) -> Pipeline:
         plain.ir, plain.graph, plain.options, plain.values, plain.training, plain.placed,
         stages=[Steps(restore, name=f"stage {n}") for n, restore in enumerate(restores)],
         hops=[[] for _ in range(stages)], restores=restores, products=plain.products,
-        pools=plain.pools, graphs=plain.graphs,
+        pools=plain.pools, graphs=plain.graphs, outlining=plain.outlining,
     )  # fmt: skip

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from simulator.engine import Engine
 from simulator.graph.graph import Graph
 from simulator.graph.program import Call, Copy, Program, Repeat
@@ -143,6 +145,14 @@ def add_anchor(
         made.last.append(Copy(in_memory_order(source), waiting, name=f"{name}/HandOver"))
     made.last.append(copy)
     return each
+
+
+def fill(graph: Graph, inputs: Mapping[str, Tensor], *, normal: bool) -> None:
+    """Give inputs the values that they have for good: random ones, or zero."""
+    random = np.random.default_rng(1)
+    for tensor in inputs.values():
+        made = random.normal(size=tensor.shape) if normal else np.zeros(tensor.shape)
+        graph.setInitialValue(tensor, made.astype(tensor.dtype.numpy))
 
 
 def add_run(

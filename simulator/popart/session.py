@@ -32,6 +32,7 @@ from simulator.popart.lowering import Lowering, Progress
 from simulator.popart.model_file import Model, read_model
 from simulator.popart.names import SyntheticDataMode, VirtualGraphMode, reservedAccumPrefix
 from simulator.popart.optimizers import Optimizer
+from simulator.popart.outlined import outlining_of
 from simulator.popart.patterns import Patterns, apply
 from simulator.popart.pipeline import Pipeline, check_pipeline, pipeline_of
 from simulator.popart.pipeline_steps import cycles_of
@@ -169,6 +170,8 @@ class InferenceSession(Weights, Reports):
         lowering.products = self._options.of_products
         lowering.pools = {"maxPoolGradient": self._options.maxPoolGradient}
         lowering.placed = {} if self._device.isCpu else self._placed(lowering)
+        read = self._flow.anchors()
+        lowering.outlining = outlining_of(self._ir, lowering.placed, read, self._options)
         lowering = self._pipeline(lowering) or lowering
         if not self._accumulates:
             stages = len(lowering.stages) if isinstance(lowering, Pipeline) else 1
@@ -183,7 +186,8 @@ class InferenceSession(Weights, Reports):
         anchors = {name: _found(lowering, more, name) for name in self._flow.anchors()}
         inputs = {name: lowering.tensor(name) for name in self._ir.inputs}
         if self._options.synthetic:
-            self._fill(graph, inputs)
+            normal = self._options.syntheticDataMode is SyntheticDataMode.RandomNormal
+            parts.fill(graph, inputs if self._values else {}, normal=normal)
             inputs, anchors = {}, {}
         weights = {
             name: lowering.stored[name] for name in self._ir.weights if name in lowering.stored
@@ -209,16 +213,10 @@ class InferenceSession(Weights, Reports):
             parts.add_cycle_count(made, graph)
         for stage in ("PREALIAS", "FINAL"):
             self._write_dot(stage)
+        if lowering.outlining:  # now that all is there that reads
+            lowering.outlining.finish(whole, made.programs.values())
         write_tile_map(whole, {**lowering.stored, **lowering.made, **more})
         return whole
-
-    def _fill(self, graph: Graph, inputs: Mapping[str, Tensor]) -> None:
-        """Give the inputs the values that they have for good."""
-        random = np.random.default_rng(1)
-        normal = self._options.syntheticDataMode is SyntheticDataMode.RandomNormal
-        for tensor in inputs.values() if self._values else ():
-            made = random.normal(size=tensor.shape) if normal else np.zeros(tensor.shape)
-            graph.setInitialValue(tensor, made.astype(tensor.dtype.numpy))
 
     def _pipeline(self, plain: Lowering) -> Pipeline | None:
         """Give a lowering by stages, if the options ask for it."""

@@ -24,6 +24,8 @@ OPTIONS: dict[str, Any] = {
     "constantWeights": True,  # an inference loads its weights by itself, when it first runs
     "defaultPrefetchBufferingDepth": 1,  # buffers of an input that the host fills ahead
     "dotChecks": [],  # stages of which DOT files are written: FWD0, FWD1, BWD0, PREALIAS, FINAL
+    "enableOutlining": True,  # equal nodes become a function, whose code is there once
+    "enableOutliningCopyCostPruning": True,  # of what is outlined, leave out where copies cost more
     "enableGradientAccumulation": False,  # without it the accumulationFactor has no effect
     "enableReplicatedGraphs": False,  # without it the replicatedGraphCount has no effect
     "instrumentWithHardwareCycleCounter": False,  # measure what a run takes: getCycleCount
@@ -36,6 +38,7 @@ OPTIONS: dict[str, Any] = {
     "autoVirtualGraph": False,  # balance nodes over the IPUs, instead of the builder's notes
     "convolutionOptions": {},  # of poplin's convolutions and products
     "maxPoolGradient": "All",  # which of equal maxima have it: All, as PopART, or the First (torch)
+    "outlineThreshold": 1.0,  # what a function has to be worth above those that it calls
     "numIOTiles": 0,  # of each IPU: they exchange with the host while the others compute
     "matmulOptions": {},  # of poplin's products, before those of convolutions
     "partialsTypeMatMuls": "",  # type of the parts of products: half or float
@@ -43,7 +46,7 @@ OPTIONS: dict[str, Any] = {
     "virtualGraphMode": VirtualGraphMode.Manual,  # whose word places nodes on IPUs
 }
 _WANTED = {"dict": "a dictionary", "list": "a list", "str": "a text", "bool": "True or False",
-           "int": "a whole number of at least 1"}  # fmt: skip
+           "float": "a number", "int": "a whole number of at least 1"}  # fmt: skip
 # What these take is one of few.
 CHOICES: dict[str, tuple[str, ...]] = {
     "accumulationAndReplicationReductionType": ("Sum", "Mean"),
@@ -55,13 +58,12 @@ WITHOUT_EFFECT = (
     "aliasZeroCopy", "cachePath", "decomposeGradSum",
     "delayVarUpdates", "disableGradAccumulationTensorStreams", "enableEngineCaching",
     "enableExplicitMainLoops", "enableFullyConnectedPass", "enableGroupedMatmuls",
-    "enableMergeExchange", "enableOutlining", "enableOutliningCopyCostPruning",
-    "enablePrefetchDatastreams", "enableStableNorm", "enableVirtualGraphs",
+    "enableMergeExchange", "enablePrefetchDatastreams", "enableStableNorm", "enableVirtualGraphs",
     "explicitRecomputation", "exportPoplarComputationGraph", "exportPoplarVertexGraph",
     "finalDotOp", "firstDotOp", "dotOpNames", "gclOptions", "groupHostSync", "kahnTieBreaker",
     "lstmOptions", "meanAccumulationAndReplicationReductionStrategy", "mergeVarUpdate",
     "mergeVarUpdateMemThreshold", "opxAliasChecking", "opxModifyChecking",
-    "outlineSequenceBreakCost", "outlineThreshold", "prefetchBufferingDepthMap",
+    "outlineSequenceBreakCost", "prefetchBufferingDepthMap",
     "rearrangeAnchorsOnHost", "rearrangeStreamsOnHost",
     "scheduleNonWeightUpdateGradientConsumersEarly",
     "separateCallOpPdfs", "strictOpVersions", "subgraphCopyingStrategy", "swapLimitScheduler",
@@ -186,6 +188,8 @@ def _checked(name: str, value: Any) -> Any:
     taken = list(value) if kind is list and isinstance(value, set | tuple) else value
     if kind is list:
         taken = [item.value if isinstance(item, DotCheck) else item for item in taken]
+    elif kind is float and isinstance(value, int) and not isinstance(value, bool):
+        taken = float(value)
     elif kind is str and isinstance(value, Enum):
         taken = value.value
     least = min(OPTIONS[name], 1) if kind is int else 0

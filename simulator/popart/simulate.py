@@ -61,7 +61,8 @@ class Request:
     Several IPUs share the nodes; with `repeat` batches to run, they are stages of a pipeline.
     `optimizer` and `recompute` count when it trains. `constants` are inputs that are known when the
     model is compiled, `data` those that are fed in place of random ones. With `io_tiles` inputs and
-    outputs go by that many tiles of each IPU, as `exchange_strategy` says.
+    outputs go by that many tiles of each IPU, as `exchange_strategy` says. With `outlining` equal
+    layers share their code.
     """
 
     target: str = "mk2"
@@ -78,6 +79,7 @@ class Request:
     repeat: int = 1
     io_tiles: int = 0
     exchange_strategy: str = "overlap-inner-loop"
+    outlining: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,7 @@ def _options(request: Request, out: Path) -> SessionOptions:
         engineOptions={**report, **(request.options or {}), VALUES_OPTION: request.values},
         autoVirtualGraph=several,
         enablePipelining=several and request.repeat > 1,
+        enableOutlining=request.outlining,
         numIOTiles=request.io_tiles,
     )
 

@@ -15,8 +15,8 @@ import numpy as np
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import join
 from simulator.graph.program import Sequence as Steps
-from simulator.graph.regions import parts_of
-from simulator.graph.strides import stepped
+from simulator.graph.regions import parts_of, variables_of
+from simulator.graph.strides import Strides, stepped
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT
 from simulator.poplibs import popops
@@ -46,9 +46,7 @@ class Stash:
     def _add(self, number: int) -> int:
         """Add the stash of a variable; give the variable that it is taken out to."""
         graph, variable = self.graph, self.graph.variables[number]
-        name, count = f"{variable.name}/Stash", variable.elements // variable.replicas
-        places = stepped(variable.offset // variable.dtype.size, [(count, 1)])
-        whole = Tensor(graph, variable.dtype, (count,), places).expand([0])
+        name, whole = f"{variable.name}/Stash", whole_variable(graph, number).expand([0])
         if not self.counters:
             self.counters = [_counter(graph, f"{self.name}/{what}") for what in ("put", "take")]
         stash = popops.createSliceableTensorFromSlice(graph, whole, [0], [self.depth], name)
@@ -69,6 +67,14 @@ class Stash:
             popops.mapInPlace(self.graph, following, [counter], prog, name)
 
 
+def whole_variable(graph: Graph, number: int) -> Tensor:
+    """View all of a variable, flat; of a replicated graph the part of one replica."""
+    variable = graph.variables[number]
+    count = variable.elements // variable.replicas
+    places = stepped(variable.offset // variable.dtype.size, [(count, 1)])
+    return Tensor(graph, variable.dtype, (count,), places)
+
+
 def _counter(graph: Graph, name: str) -> Tensor:
     counter = graph.addVariable(UNSIGNED_INT, [1], name)
     graph.setTileMapping(counter, 0)
@@ -77,7 +83,12 @@ def _counter(graph: Graph, name: str) -> Tensor:
 
 def moved(tensor: Tensor, instead: dict[int, int]) -> Tensor:
     """View other variables in place of those that a tensor views; they are as large."""
-    variables, parts = tensor.graph.variables, parts_of(tensor)
+    variables, places = tensor.graph.variables, tensor.places
+    if len(instead) == 1 and isinstance(places, Strides) and len(variables_of(tensor)) == 1:
+        ((old, new),) = instead.items()
+        by = (variables[new].offset - variables[old].offset) // tensor.dtype.size
+        return tensor.at(tensor.shape, places._replace(first=places.first + by))
+    parts = parts_of(tensor)
     shift = np.zeros(len(variables), dtype=np.int64)
     for old, new in instead.items():
         shift[old] = (variables[new].offset - variables[old].offset) // tensor.dtype.size

@@ -278,7 +278,7 @@ def test_an_index_beyond_the_table_is_named_before_the_run(index: int) -> None:
 
 
 def test_names_without_a_counterpart_are_taken_and_what_cannot_be_is_refused() -> None:
-    options = popart.SessionOptions(enableOutlining=True, numIOTiles=0)
+    options = popart.SessionOptions(aliasZeroCopy=True, numIOTiles=0)
     options.accumulationAndReplicationReductionType = popart.ReductionType.Mean
     options.dotChecks = {popart.DotCheck.Fwd0}
     patterns = popart.Patterns(["PreUniRepl", "MatMulOp"]).enableRuntimeAsserts(False)

@@ -1,0 +1,254 @@
+"""Functions of a lowering: nodes that come again are lowered once, and called with copies around.
+
+A function has variables of its own. A call copies into them what its nodes read from around, runs
+the function, and copies out what is read behind it, in training what the way back reads too. So do
+PopART's calls (willow/src/popx/op/callx.cpp, SubgraphCopyingStrategy OnEnterAndExit).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from os.path import commonprefix
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simulator.graph.graph import Function, Graph
+from simulator.graph.intervals import spread
+from simulator.graph.program import Call, Copy, Program, children_of, tensors_of
+from simulator.graph.program import Sequence as Steps
+from simulator.graph.regions import variables_of
+from simulator.graph.tensor import Tensor, concat
+from simulator.graph.types import Type
+from simulator.popart.ir import Ir, Node
+from simulator.popart.operators.call import Call as NodeCall
+from simulator.popart.outlining import Schedule, repeated_nodes
+from simulator.popart.repeats import Repeat
+from simulator.popart.session_options import SessionOptions
+from simulator.popart.stash import each_tensor, moved, whole_variable
+from simulator.poplibs.popops.regions import in_memory_order
+
+if TYPE_CHECKING:
+    from simulator.popart.lowering import Lowering
+
+LAYER = "popart"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outlined:
+    """A function, and the lowering of the nodes from `start` on that it was made of.
+
+    `inputs` are its variables for what comes from around, `changed` the numbers of those that it
+    writes; `variables` are the numbers of all that it has.
+    """
+
+    function: Function
+    lowering: Lowering
+    start: int
+    inputs: list[Tensor]
+    changed: list[int]
+    variables: range
+
+
+@dataclass(slots=True, eq=False)
+class Use:
+    """A call of a function: for its variables those of the call, filled by `out` behind it."""
+
+    graph: Graph
+    outlined: Outlined
+    label: str
+    out: Steps
+    instead: dict[int, int] = field(default_factory=dict)
+
+    def own(self, tensor: Tensor) -> Tensor:
+        """Give a tensor of the function as this call has left it."""
+        graph, of = self.graph, self.outlined.variables
+        numbers = [n for n in variables_of(tensor) if n in of and not graph.variables[n].constant]
+        for number in numbers:
+            if number not in self.instead:
+                name = f"{self.label}/{graph.variables[number].name}"
+                graph.clone(whole_variable(graph, number), name)
+                self.instead[number] = len(graph.variables) - 1
+        return moved(tensor, {n: self.instead[n] for n in numbers}) if numbers else tensor
+
+    def call(self, like: NodeCall, node: Node, given: Mapping[str, Tensor]) -> NodeCall:
+        """Give the call of a node for the way back: with what is given, and what is left here."""
+        inputs = [
+            None if tensor is None else given[name] if name in given else self.own(tensor)
+            for name, tensor in zip(node.inputs, like.inputs, strict=True)
+        ]
+        return replace(like, node=node, inputs=inputs, saved=each_tensor(like.saved, self.own))
+
+
+@dataclass(slots=True, eq=False)
+class Outlining:
+    """The functions of a session, by the sequences of nodes that are to become one."""
+
+    schedule: Schedule
+    repeats: dict[int, list[Repeat]] = field(default_factory=dict)  # by begin, the longest first
+    functions: dict[Repeat, Outlined] = field(default_factory=dict)
+    uses: list[Use] = field(default_factory=list)
+    numbers: Iterator[int] = field(default_factory=count)
+
+    @classmethod
+    def of(cls, schedule: Schedule, repeats: Iterable[Repeat]) -> Outlining:
+        """Make the functions that some sequences will be."""
+        made = cls(schedule)
+        for repeat in sorted(repeats, key=lambda repeat: -repeat.length):
+            for start in repeat.starts:
+                made.repeats.setdefault(start, []).append(repeat)
+        return made
+
+    def at(self, place: int, below: int) -> Repeat | None:
+        """Give the longest sequence of fewer than `below` nodes that begins at a node."""
+        return next((r for r in self.repeats.get(place, ()) if r.length < below), None)
+
+    def lower(self, lowering: Lowering, repeat: Repeat, place: int, prog: Steps) -> None:
+        """Add a call in place of the nodes from a place on."""
+        nodes = self.schedule.ir.nodes[place : place + repeat.length]
+        ipu, names = lowering.ipu_of(nodes[0]), self.schedule.outside(place, repeat.length)
+        if repeat not in self.functions:
+            self.functions[repeat] = self._function(lowering, repeat, place, names, prog)
+        outlined = self.functions[repeat]
+        for name, like in zip(names, outlined.inputs, strict=True):
+            if _is_new(lowering, name, ipu):  # and lies as the function wants it
+                lowering.stored[name] = lowering.graph.clone(like, f"{lowering.prefix}{name}")
+        given = [lowering.on_ipu(name, ipu, prog) for name in names]
+        label = "/".join(filter(None, (layer_of(nodes), outlined.function.name)))
+        out = Steps(name=f"{label}/Out")
+        use = Use(lowering.graph, outlined, label, out)
+        facts = {"node": label, "operator": "ai.graphcore.Call-1", "onnxLayer": layer_of(nodes)}
+        with lowering.graph.debug_scope(label, LAYER, **facts):
+            into = together(zip(given, outlined.inputs, strict=True), f"{label}/In")
+            changed = [(outlined.inputs[number], given[number]) for number in outlined.changed]
+            back = together(changed, f"{label}/Changed")
+            prog.add(Steps(into, Call(outlined.function, label), out, back, name=label))
+            self._take_out(lowering, use, repeat, nodes, dict(zip(names, given, strict=True)))
+            for node in nodes if place != outlined.start else ():
+                with lowering.scope(node):  # so that each node has its debug context
+                    pass
+        self.uses.append(use)
+
+    def _function(
+        self, lowering: Lowering, repeat: Repeat, place: int, names: list[str], prog: Steps
+    ) -> Outlined:
+        """Lower the nodes from a place on to a function; weights it lays out for itself."""
+        graph, name = lowering.graph, f"_subgraph({next(self.numbers)})"
+        home, body = lowering.ipu_of(self.schedule.ir.nodes[place]), Steps(name=name)
+        read = [n for n in names if not _is_new(lowering, n, home)]
+        given = {n: lowering.on_ipu(n, home, prog) for n in read}
+        first = len(graph.variables)
+        inner = replace(
+            lowering, home=home, placed={}, calls={}, inner={}, copies={}, prefix=f"{name}/",
+            stored=dict(lowering.stored),
+            made={n: graph.clone(tensor, f"{name}/{n}") for n, tensor in given.items()},
+        )  # fmt: skip
+        inner.lower_nodes(range(place, place + repeat.length), body, repeat.length)
+        inputs, written = [inner.tensor(n) for n in names], _copied_to(body)
+        changed = [n for n, t in enumerate(inputs) if written.intersection(variables_of(t))]
+        made = range(first, len(graph.variables))
+        return Outlined(graph.addFunction(body, name), inner, place, inputs, changed, made)
+
+    def _take_out(
+        self, lowering: Lowering, use: Use, repeat: Repeat, nodes: Sequence[Node],
+        given: dict[str, Tensor],
+    ) -> None:  # fmt: skip
+        """Let the lowering have what the nodes make; in training also their calls."""
+        inner, start = use.outlined.lowering, use.outlined.start
+        ipu, first = lowering.ipu_of(nodes[0]), self.schedule.ir.nodes[start : start + len(nodes)]
+        behind = {
+            row for begin in repeat.starts for row in self.schedule.read_behind(begin, len(nodes))
+        }
+        for number, (node, like) in enumerate(zip(nodes, first, strict=True)):
+            lowering.makers |= dict.fromkeys(node.outputs, ipu)
+            for place, name in enumerate(node.outputs):
+                if name and (lowering.training or (number, place) in behind):
+                    lowering.made[name] = use.own(inner.tensor(like.outputs[place]))
+            if lowering.training:
+                lowering.calls[node.name] = use.call(inner.calls[like.name], node, given)
+
+    def finish(self, graph: Graph, programs: Iterable[Program]) -> None:
+        """Copy out what anything reads behind the calls; `programs` are all that there will be."""
+        used = _used(graph, programs) if self.uses else set()
+        for use in reversed(self.uses):
+            read = {old: new for old, new in use.instead.items() if new in used}
+            used.update(read)
+            pairs = [tuple(whole_variable(graph, n) for n in pair) for pair in read.items()]
+            use.out.children.extend(together(pairs, use.out.name))
+
+
+def together(pairs: Iterable[tuple[Tensor, ...]], name: str) -> list[Program]:
+    """Copy tensors to tensors, those of a type in one, in the order of memory."""
+    rows: dict[Type, list[tuple[Tensor, ...]]] = {}
+    for source, destination in pairs:
+        if source.numElements():
+            row = in_memory_order(
+                {"in": ("input", source), "out": ("output", destination)}, leading="out"
+            )
+            both = tuple(row[end][1].flatten() for end in ("in", "out"))
+            rows.setdefault(source.dtype, []).append(both)
+    columns = [list(zip(*row, strict=True)) for row in rows.values()]
+    return [Copy(concat(sources), concat(ends), name=name) for sources, ends in columns]
+
+
+def outlining_of(
+    ir: Ir, placed: Mapping[str, int], kept: Collection[str], options: SessionOptions
+) -> Outlining | None:
+    """Choose what becomes a function; None where nothing does. `kept` are tensors read outside."""
+    if not options.enableOutlining:
+        return None
+    schedule, prune = Schedule(ir, placed, kept), options.enableOutliningCopyCostPruning
+    repeats = repeated_nodes(schedule, options.outlineThreshold, prune=prune)
+    return Outlining.of(schedule, repeats) if repeats else None
+
+
+def _is_new(lowering: Lowering, name: str, ipu: int) -> bool:
+    """Tell whether nothing has read an input or weight, and nothing will on another IPU."""
+    if name in lowering.made or name in lowering.stored:
+        return False
+    readers = lowering.consumers.get(name, ())
+    return all(lowering.ipu_of(node) == ipu for node, _ in readers)
+
+
+def layer_of(nodes: Sequence[Node]) -> str:
+    """Name the layer that all nodes are of; "" where there is none."""
+    return commonprefix([f"{node.name}/" for node in nodes]).rpartition("/")[0]
+
+
+def _leaves(programs: Iterable[Program]) -> Iterable[Program]:
+    waiting = list(programs)
+    while waiting:
+        node = waiting.pop()
+        waiting += children_of(node)
+        yield node
+
+
+def _copied_to(body: Program) -> set[int]:
+    """Number the variables that a program copies to."""
+    return {
+        number
+        for node in _leaves([body])
+        if isinstance(node, Copy) and isinstance(node.dst, Tensor)
+        for number in variables_of(node.dst)
+    }
+
+
+def _used(graph: Graph, programs: Iterable[Program]) -> set[int]:
+    """Number the variables that vertices and programs have."""
+    begins, _ = graph.variable_bounds()
+    used = np.zeros(len(begins), dtype=bool)
+    for group in graph.vertex_groups():
+        for item in group.fields.values():
+            low = item.begins * item.dtype.size
+            first = np.searchsorted(begins, low, side="right") - 1
+            last = np.searchsorted(begins, low + item.lengths * item.dtype.size) - 1
+            used[first] = True
+            several = last > first
+            used[spread(first[several], (last - first + 1)[several])] = True
+    bodies = [program for _, program in graph.functions]
+    for node in _leaves([*programs, *bodies]):
+        for tensor in tensors_of(node):
+            used[variables_of(tensor)] = True
+    return set(np.flatnonzero(used).tolist())
