@@ -1,11 +1,15 @@
-"""Compare single-operation programs with the figures that PopLibs published of them, on Mk1.
+"""Compare single-operation programs with published figures of them, on any machine.
 
     python -m benchmarks.poplibs_accuracy --kind gemm,reduction --name 'bert_*' --jobs 2 --write
+    python -m benchmarks.poplibs_accuracy --target mk2 --table FILE.csv --names ROW,ROW --json
 
-Each program is rebuilt, compiled without IPU code and run without values, in a process of its own,
-so that its memory is given back. Without options all rows are compared; `--write` puts the table
-into docs/accuracy.md. With `--results FILE` rows are kept there, so that kinds can be compared one
-at a time: the table is then of all rows in the file.
+A table has the form of poplibs_benchmarks_mk1.csv, which is compared by default. Each program is
+rebuilt, compiled without IPU code and run without values, in a process of its own, so that its
+memory is given back. `--json` prints a list of objects with `name`, `kind`, `cycles_error`,
+`memory_error` and `tile_error`: signed shares of the published figure. `--write` puts the tables of
+a file in benchmarks/ into docs/accuracy.md. With `--results FILE` rows are kept there, so that
+kinds can be compared one at a time: the table is then of all rows in the file. What cannot be read
+or measured is one line, and the status is not 0.
 """
 
 from __future__ import annotations
@@ -24,25 +28,30 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.poplibs_programs import (
-    BUILDERS,
+from benchmarks.poplibs_programs import BUILDERS, build, device_of
+from benchmarks.poplibs_table import (
+    DEFAULT_TARGET,
+    TABLE,
     Benchmark,
     Figures,
-    build,
-    device_of,
+    TableError,
+    chosen_rows,
     read_table,
 )
 from pva.report import Report, openReport
 from simulator import poplar
+from simulator.graph.errors import PoplarError
 
 PAGE = Path(__file__).parents[1] / "docs" / "accuracy.md"
-BEGIN, END = "<!-- poplibs_accuracy: begin -->", "<!-- poplibs_accuracy: end -->"
+# The part of the page for each table, measured on the machine that its figures are of.
+PARTS = {TABLE.name: "poplibs_accuracy"}
 OPTIONS = {
     "autoReport.outputGraphProfile": "true",
     "autoReport.outputExecutionProfile": "true",
     "simulator.computeValues": "false",
 }
 NAMES = ("cycles", "total memory", "largest tile")
+ERRORS = ("cycles_error", "memory_error", "tile_error")
 WORST = 12  # rows that are listed with their errors
 # Why rows are far away, by the pattern of their names; the first that fits counts.
 REASONS = (
@@ -97,9 +106,9 @@ def figures_of(report: Report) -> Figures:
     return Figures(report.execution.totalCycles.total, live, largest)
 
 
-def measure(benchmark: Benchmark) -> Figures:
-    """Build, compile and run the program of a row; raises PoplarError."""
-    device = device_of(benchmark)
+def measure(benchmark: Benchmark, target: str = DEFAULT_TARGET) -> Figures:
+    """Build, compile and run the program of a row; raises PoplarError, or TableError."""
+    device = device_of(benchmark, target)
     graph, built = build(benchmark, device)
     with tempfile.TemporaryDirectory() as folder:
         options = OPTIONS | {"autoReport.directory": folder}
@@ -110,10 +119,11 @@ def measure(benchmark: Benchmark) -> Figures:
         return figures_of(openReport(folder))
 
 
-def compare(benchmark: Benchmark) -> Comparison:
+def compare(benchmark: Benchmark, target: str, table: Path) -> Comparison:
     """Measure a row in a process of its own."""
     begin = time.perf_counter()
-    command = [sys.executable, "-m", "benchmarks.poplibs_accuracy", "--measure", benchmark.name]
+    command = [sys.executable, "-m", "benchmarks.poplibs_accuracy", "--measure"]
+    command += ["--names", benchmark.name, "--target", target, "--table", str(table)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - begin
     if done.returncode:
@@ -122,11 +132,18 @@ def compare(benchmark: Benchmark) -> Comparison:
     return Comparison(benchmark, Figures(**json.loads(done.stdout)), seconds)
 
 
-def compare_all(benchmarks: Iterable[Benchmark], jobs: int) -> Iterator[Comparison]:
+def compare_all(rows: Iterable[Benchmark], options: argparse.Namespace) -> Iterator[Comparison]:
     """Compare rows, so many at a time; each is given when it is done."""
-    with ThreadPoolExecutor(jobs) as pool:
-        for future in as_completed([pool.submit(compare, benchmark) for benchmark in benchmarks]):
+    with ThreadPoolExecutor(options.jobs) as pool:
+        waits = [pool.submit(compare, row, options.target, options.table) for row in rows]
+        for future in as_completed(waits):
             yield future.result()
+
+
+def object_of(done: Comparison) -> dict[str, object]:
+    """Return a measured row as `--json` prints it."""
+    errors = dict(zip(ERRORS, done.errors(), strict=True))
+    return {"name": done.benchmark.name, "kind": done.benchmark.kind, **errors}
 
 
 def keep(done: Comparison, path: Path) -> None:
@@ -137,11 +154,11 @@ def keep(done: Comparison, path: Path) -> None:
         file.write(json.dumps({**fields, "reason": done.reason}) + "\n")
 
 
-def kept(path: Path) -> list[Comparison]:
+def kept(path: Path, table: Path = TABLE) -> list[Comparison]:
     """Read a file of results: the last of each row, in the order of the table."""
     lines = path.read_text(encoding="utf-8").splitlines()
     found = {row["name"]: row for row in map(json.loads, lines)}
-    rows = ((benchmark, found.get(benchmark.name)) for benchmark in read_table())
+    rows = ((benchmark, found.get(benchmark.name)) for benchmark in read_table(table))
     return [
         Comparison(benchmark, row["ours"] and Figures(**row["ours"]), row["seconds"], row["reason"])
         for benchmark, row in rows
@@ -195,42 +212,91 @@ def document(done: list[Comparison]) -> str:
     return "\n\n".join(parts)
 
 
-def write_page(text: str, page: Path = PAGE) -> None:
-    """Replace what stands between the markers of the page."""
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, found, after = rest.partition(END)
+def markers(part: str) -> tuple[str, str]:
+    """Return the lines between which a part of the page stands."""
+    return f"<!-- {part}: begin -->", f"<!-- {part}: end -->"
+
+
+def write_page(text: str, part: str, page: Path = PAGE) -> None:
+    """Replace what stands between the markers of a part of the page."""
+    begin, end = markers(part)
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, found, after = rest.partition(end)
     if not found:
-        raise SystemExit(f"{page.name}: the lines {BEGIN} and {END} are not there")
-    page.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+        raise TableError(f"{page.name}: the lines {begin} and {end} are not there")
+    page.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
 
 
-def main() -> None:
-    """Compare the rows that were asked for."""
-    given = argparse.ArgumentParser(description=__doc__)
-    given.add_argument("--kind", default=",".join(BUILDERS), help="kinds, with commas between")
+def arguments(words: list[str]) -> argparse.Namespace:
+    """Read the command line."""
+    given = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    given.add_argument("--target", default=DEFAULT_TARGET, help="machine, as mk1 or mk2")
+    given.add_argument("--table", type=Path, default=TABLE, help="published figures, CSV")
+    given.add_argument("--names", default="", help="names of rows, with commas between")
+    given.add_argument("--kind", default="", help="kinds, with commas between")
     given.add_argument("--name", default="*", help="pattern of the rows' names")
+    given.add_argument("--json", action="store_true", help="print the errors of all rows as JSON")
     given.add_argument("--jobs", type=int, default=1, help="rows at a time")
-    given.add_argument("--write", action="store_true", help="put the table into docs/accuracy.md")
+    given.add_argument("--write", action="store_true", help="put the tables into docs/accuracy.md")
     given.add_argument("--results", type=Path, help="file of results that is added to")
-    given.add_argument("--measure", help=argparse.SUPPRESS)
-    options = given.parse_args()
+    given.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
+    options = given.parse_args(words)
+    if options.jobs < 1:
+        raise TableError(f"--jobs is {options.jobs}; at least 1 is needed")
+    if options.write and (options.table.name not in PARTS or options.target != DEFAULT_TARGET):
+        tables = " or ".join(PARTS)
+        raise TableError(f"--write is for {tables} on {DEFAULT_TARGET}, of which the page tells")
+    return options
+
+
+def rows_of(options: argparse.Namespace) -> list[Benchmark]:
+    """Choose the rows to compare, and check what can be checked at once; raises TableError."""
+    poplar.IPUModel(options.target)
+    rows = chosen_rows(options.table, options.names)
+    kinds = options.kind.split(",") if options.kind else list({row.kind for row in rows})
+    for kind in kinds:
+        if kind not in BUILDERS:
+            raise TableError(f"{options.table}: kind {kind!r}; known are {', '.join(BUILDERS)}")
+    rows = [row for row in rows if row.kind in kinds and fnmatch(row.name, options.name)]
+    if not rows:
+        raise TableError(f"{options.table}: no row of kind {options.kind} named {options.name}")
+    return rows
+
+
+def run(options: argparse.Namespace) -> bool:
+    """Compare the rows that were asked for, print and keep them; tell if all were measured."""
+    rows = rows_of(options)
     if options.measure:
-        chosen = next(row for row in read_table() if row.name == options.measure)
-        print(json.dumps(asdict(measure(chosen))))
-        return
-    kinds = options.kind.split(",")
-    rows = [row for row in read_table() if row.kind in kinds and fnmatch(row.name, options.name)]
+        print(json.dumps(asdict(measure(rows[0], options.target))))
+        return True
     done = []
-    for comparison in compare_all(rows, options.jobs):
-        print(line_of(comparison), flush=True)
+    for comparison in compare_all(rows, options):
+        if comparison.ours is None:
+            print(f"{comparison.benchmark.name}: {comparison.reason}", file=sys.stderr, flush=True)
+        elif not options.json:
+            print(line_of(comparison), flush=True)
         done.append(comparison)
         if options.results:
             keep(comparison, options.results)
-    text = document(kept(options.results) if options.results else done)
-    print(f"\n{text}")
+    done.sort(key=lambda comparison: rows.index(comparison.benchmark))
+    text = document(kept(options.results, options.table) if options.results else done)
+    errors = json.dumps([object_of(row) for row in done if row.ours], indent=1)
+    print(errors if options.json else f"\n{text}")
     if options.write:
-        write_page(text)
+        write_page(text, PARTS[options.table.name])
+    return all(row.ours is not None for row in done)
+
+
+def main(words: list[str]) -> None:
+    """Compare, or end with one line that says what is wrong."""
+    try:
+        measured = run(arguments(words))
+    except (TableError, PoplarError) as error:
+        sys.exit(f"poplibs_accuracy: {error}")
+    sys.exit(not measured)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -6,9 +6,8 @@ seeing the published total memory: with them ours is 11 to 16 % above it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from benchmarks.poplibs_programs import TYPES, Programs, field_of
+from benchmarks.poplibs_programs import Programs, field_of, number, type_of
+from benchmarks.poplibs_table import Parameters
 from simulator import popnn, poputil
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
@@ -18,15 +17,15 @@ from simulator.graph.types import Type
 USUAL_GROUP = 16  # channels that lie together, where they divide evenly
 
 
-def build(graph: Graph, parameters: Mapping[str, str]) -> Programs:
+def build(graph: Graph, parameters: Parameters) -> Programs:
     """Add the tensors and the programs: forward, then backward; no copies from or to the host."""
     field = field_of(parameters["field"])
 
     def by_dimension(name: str, usual: str) -> tuple[int, ...]:
         return field_of(parameters.get(name, usual), len(field))
 
-    channels, batch = int(parameters["channels"]), int(parameters.get("batch-size", "1"))
-    dtype = TYPES[parameters.get("data-type", "half")]
+    channels, batch = number(parameters["channels"]), number(parameters.get("batch-size", "1"))
+    dtype = type_of(parameters)
     params = popnn.pooling.PoolParams(
         popnn.pooling.PoolingType.MAX,
         field,
@@ -39,7 +38,9 @@ def build(graph: Graph, parameters: Mapping[str, str]) -> Programs:
         dtype,
     )
     usual = str(1 if channels % USUAL_GROUP else USUAL_GROUP)
-    group, back = (int(parameters.get(f"{way}-chans-per-group", usual)) for way in ("fwd", "bwd"))
+    group, back = (
+        number(parameters.get(f"{way}-chans-per-group", usual)) for way in ("fwd", "bwd")
+    )
     activations = _activations(graph, dtype, channels, [batch, *field], group, "prevAct")
     out_field = params.getOutputFieldShape()
     deltas = _activations(graph, dtype, channels, [batch, *out_field], back, "zDeltas")

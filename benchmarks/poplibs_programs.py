@@ -8,13 +8,11 @@ never run. `{a,b}` in the parameters is a list by spatial dimension, one number 
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 
+from benchmarks.poplibs_table import DEFAULT_TARGET, Benchmark, Parameters, TableError
 from simulator import poplar
 from simulator.device import Device
 from simulator.graph.graph import Graph
@@ -24,32 +22,10 @@ from simulator.graph.types import Type
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.poputil import mapTensorLinearly
 
-TABLE = Path(__file__).parent / "poplibs_benchmarks_mk1.csv"
-TARGET, TILES = "mk1", 1216
 TYPES: dict[str, Type] = {"half": poplar.HALF, "float": poplar.FLOAT}
 LEARNING_RATE = 0.05
 # The pooling programs have a module of their own, as large as this one.
 POOLING = "benchmarks.poplibs_pooling"
-Parameters = Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """What is compared: cycles of all runs, bytes on all tiles, bytes with gaps on the largest."""
-
-    cycles: int
-    total_memory_bytes: int
-    max_tile_bytes_including_gaps: int
-
-
-@dataclass(frozen=True, slots=True)
-class Benchmark:
-    """A row of the table."""
-
-    name: str
-    kind: str
-    parameters: Parameters
-    published: Figures
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,35 +36,55 @@ class Programs:
     run: int = 1
 
 
-def read_table(path: Path = TABLE) -> Iterator[Benchmark]:
-    """Read the published rows."""
-    with path.open(newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            figures = Figures(*(int(row[name]) for name in Figures.__slots__))
-            yield Benchmark(row["name"], row["kind"], json.loads(row["parameters"]), figures)
-
-
-def device_of(benchmark: Benchmark) -> Device:
-    """Make the device of a row, with the tiles that it asks for."""
-    tiles = int(benchmark.parameters.get("tiles-per-ipu", TILES))
-    return poplar.IPUModel(TARGET, tilesPerIPU=tiles).createDevice()
+def device_of(benchmark: Benchmark, target: str = DEFAULT_TARGET) -> Device:
+    """Make the device of a row, with the tiles that it asks for; raises PoplarError."""
+    tiles = benchmark.parameters.get("tiles-per-ipu")
+    changes = {} if tiles is None else {"tilesPerIPU": number(tiles)}
+    return poplar.IPUModel(target, **changes).createDevice()
 
 
 def build(benchmark: Benchmark, device: Device) -> tuple[Graph, Programs]:
-    """Build the program of a row; raises PoplarError."""
+    """Build the program of a row; raises PoplarError, or TableError for what it asks for."""
+    if benchmark.kind not in BUILDERS:
+        kinds = ", ".join(BUILDERS)
+        raise TableError(f"kind {benchmark.kind!r} cannot be built; known are {kinds}")
     graph = Graph(device.getTarget())
-    return graph, BUILDERS[benchmark.kind](graph, benchmark.parameters)
+    parameters = Parameters(benchmark.parameters, {"tiles-per-ipu"})
+    built = BUILDERS[benchmark.kind](graph, parameters)
+    parameters.check_all_read()
+    return graph, built
+
+
+def number(text: str) -> int:
+    """Read a number; raises TableError."""
+    if not text.strip().isdecimal():
+        raise TableError(f"{text!r} is no whole number")
+    return int(text)
+
+
+def type_of(given: Parameters, name: str = "data-type", usual: str = "half") -> Type:
+    """Read a type; raises TableError."""
+    text = given.get(name, usual)
+    if text not in TYPES:
+        raise TableError(f"parameter {name!r} is {text!r}; {' or '.join(TYPES)} is needed")
+    return TYPES[text]
+
+
+def expect(given: Parameters, name: str, *values: str) -> None:
+    """Raise TableError when a parameter has another value than the first, the usual one, or so."""
+    if (text := given.get(name, values[0])) not in values:
+        raise TableError(f"parameter {name!r} is {text!r}; only {values[0]} can be built")
 
 
 def field_of(text: str, dimensions: int = 0) -> tuple[int, ...]:
     """Read `{a,b}`, or one number for each of so many dimensions."""
     if text.startswith("{"):
-        return tuple(int(part) for part in text.strip("{}").split(","))
-    return (int(text),) * dimensions
+        return tuple(number(part) for part in text.strip("{}").split(","))
+    return (number(text),) * dimensions
 
 
 def _list_of(text: str) -> list[int]:
-    return [int(part) for part in text.split(",")]
+    return [number(part) for part in text.split(",")]
 
 
 def host_copies(graph: Graph, tensors: Mapping[str, Tensor]) -> tuple[Sequence, Sequence]:
@@ -111,14 +107,14 @@ def convolution(graph: Graph, given: Parameters) -> Programs:
         return field_of(given.get(name, default), len(field))
 
     padding = given.get("padding", "0")
-    groups = int(given.get("conv-groups", "1"))
+    groups, dtype = number(given.get("conv-groups", "1")), type_of(given)
     params = poplin.ConvParams(
-        poplar.HALF,
-        int(given["batch-size"]),
+        dtype,
+        number(given.get("batch-size", "1")),
         field,
         by_dimension("kernel-size", "1"),
-        int(given["input-channels"]),
-        int(given["output-channels"]),
+        number(given["input-channels"]),
+        number(given["output-channels"]),
         groups,
         inputTransform=poplin.InputTransform(
             paddingLower=by_dimension("padding-lower", padding),
@@ -136,7 +132,7 @@ def convolution(graph: Graph, given: Parameters) -> Programs:
     gradient = poplin.convolution(
         graph, deltas, weights, backward, True, reverse, "bwd", bwd, cache
     )
-    scale = graph.addConstant(poplar.HALF, [], -LEARNING_RATE)
+    scale = graph.addConstant(dtype, [], -LEARNING_RATE)
     graph.setTileMapping(scale, 0)
     poplin.convolutionWeightUpdate(
         graph, deltas, weights, inputs, params, scale, reverse, "wu", wu, cache
@@ -148,9 +144,9 @@ def convolution(graph: Graph, given: Parameters) -> Programs:
 
 def fully_connected(graph: Graph, given: Parameters) -> Programs:
     """tools/fully_connected_layer.cpp without a bias: forward, then backward and weight update."""
-    groups, batch = int(given.get("num-groups", "1")), int(given["batch-size"])
-    inputs, outputs = int(given["input-size"]), int(given["output-size"])
-    dtype = TYPES[given.get("data-type", "half")]
+    groups, batch = number(given.get("num-groups", "1")), number(given.get("batch-size", "1"))
+    inputs, outputs = number(given["input-size"]), number(given["output-size"])
+    dtype = type_of(given)
     left, right = [groups, batch, inputs], [groups, inputs, outputs]
     deltas_shape, transposed = [groups, batch, outputs], [groups, outputs, inputs]
     cache = poplin.PlanningCache()
@@ -180,13 +176,13 @@ def fully_connected(graph: Graph, given: Parameters) -> Programs:
 
 def matrix_multiply(graph: Graph, given: Parameters) -> Programs:
     """tools/general_matrix_multiply.cpp: C += A * B, where C lies as the product does."""
-    rows, inner, columns = (int(given[name]) for name in "mkn")
-    half, cache = poplar.HALF, poplin.PlanningCache()
+    rows, inner, columns = (number(given[name]) for name in "mkn")
+    dtype, cache = type_of(given), poplin.PlanningCache()
     shapes = [rows, inner], [inner, columns]
-    left = poplin.createMatMulInputLHS(graph, half, half, *shapes, "matA", None, cache)
-    right = poplin.createMatMulInputRHS(graph, half, half, *shapes, "matB", None, cache)
+    left = poplin.createMatMulInputLHS(graph, dtype, dtype, *shapes, "matA", None, cache)
+    right = poplin.createMatMulInputRHS(graph, dtype, dtype, *shapes, "matB", None, cache)
     program = Sequence()
-    product = poplin.matMul(graph, left, right, program, half, "op(A) x op(B)", None, cache)
+    product = poplin.matMul(graph, left, right, program, dtype, "op(A) x op(B)", None, cache)
     total = graph.clone(product, "matC")
     popops.scaledAddTo(graph, total, product, 1.0, program)
     return Programs([program])
@@ -194,8 +190,12 @@ def matrix_multiply(graph: Graph, given: Parameters) -> Programs:
 
 def reduction(graph: Graph, given: Parameters) -> Programs:
     """tools/reduce_op.cpp: the input lies linearly, the operation chooses the output."""
-    tensor = graph.addVariable(TYPES[given["type"]], _list_of(given["shape"]), "input")
+    tensor = graph.addVariable(type_of(given, "type"), _list_of(given["shape"]), "input")
     mapTensorLinearly(graph, tensor)
+    expect(given, "scale", "1.0", "1")
+    expect(given, "update", "false")
+    if given["operation"] not in [operation.value for operation in popops.Operation]:
+        raise TableError(f"parameter 'operation' is {given['operation']!r}; no operation of reduce")
     operation = popops.Operation(given["operation"])
     program = Sequence()
     popops.reduce(graph, tensor, _list_of(given["dims"]), operation, program)
