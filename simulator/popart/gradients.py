@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from simulator.graph.program import Copy, If
@@ -16,6 +16,8 @@ from simulator.popart.operators.backward import zeros
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.layer_gradients import GRADIENTS, LACKING
 from simulator.popart.operators.losses import through_softmax
+from simulator.popart.outlined import Use
+from simulator.popart.outlined_gradients import comes_again, lower_back
 from simulator.popart.recompute import Again
 from simulator.poplibs import popops
 
@@ -139,8 +141,9 @@ def direct_ways(ir: Ir, asked: Container[str]) -> dict[str, str]:
 
 
 def _add(
-    lowering: Lowering, call: Call, found: dict[str, Tensor], name: str, gradient: Tensor
-) -> None:
+    lowering: Lowering, prog: Program, label: str, found: dict[str, Tensor], name: str,
+    gradient: Tensor,
+) -> None:  # fmt: skip
     """Add up the gradients that reach a tensor, on the lower of their IPUs.
 
     Those of the tensor's readers go down a pipeline to it, whose own loss may be there already.
@@ -150,9 +153,9 @@ def _add(
         return
     both = found[name], gradient
     ipu = min(map(lowering.ipu_with, both))
-    prog, label = lowering.program(ipu, call.prog), f"{call.name}/Grad"
-    first, second = (lowering.carried(part, ipu, prog, label) for part in both)
-    found[name] = popops.add(lowering.graphs[ipu], first, second, prog, f"{call.name}/GradSum")
+    prog = lowering.program(ipu, prog)
+    first, second = (lowering.carried(part, ipu, prog, f"{label}/Grad") for part in both)
+    found[name] = popops.add(lowering.graphs[ipu], first, second, prog, f"{label}/GradSum")
 
 
 def lower_backward(
@@ -168,32 +171,66 @@ def lower_backward(
     `changed` are the tensors, weights above all, that can change and whose gradients are wanted;
     `direct` is what `direct_ways` gives, `again` what is computed again.
     """
-    moving = dependent(lowering.ir, changed)
-    for node in reversed(lowering.ir.nodes):
-        reached = [name for name in node.outputs if name in found]
-        if not reached or not moving.intersection(node.reads) or node.key in FLAT:
-            continue
-        ipu = lowering.ipu_of(node)
-        at = lowering.program(ipu, prog)
-        if again is None:
-            call = lowering.calls[node.name]
-            call.inputs = lowering.held(ipu, call.inputs)
+    changed = set(changed)
+    moving, nodes = dependent(lowering.ir, changed), list(lowering.ir.nodes)
+    while nodes:
+        use = lowering.outlining.ends.get(nodes[-1].name) if lowering.outlining else None
+        if use and not again and _is_whole(lowering, use, found, changed, direct or {}, moving):
+            label, at, gradients = lower_back(lowering, use, found, prog, moving, lower_node_back)
+            for name, gradient in gradients.items():
+                _add(lowering, at, label, found, name, gradient)
+            del nodes[-len(use.nodes) :]
         else:
-            call = again.call_of(node, at)
-        call.prog, call.node = at, replace(node, name=f"{node.name}/Grad")
-        (call.saved,) = lowering.held(ipu, [call.saved])
-        call.needed = [name in moving for name in node.inputs]
-        with lowering.scope(node):
-            way = (direct or {}).get(node.name)
-            if way is not None:
-                grad = lowering.carried(found[node.outputs[0]], ipu, call.prog, f"{call.name}/In")
-                gradients = [(way, through_softmax(call, grad))]
-            elif node.branches:
-                gradients = of_branches(lowering, call, node, found, moving)
-            else:
-                gradients = _of_node(lowering, call, node, found, again)
-            for name, gradient in gradients:
-                _add(lowering, call, found, name, gradient)
+            lower_node_back(lowering, nodes.pop(), found, prog, moving, direct, again)
+
+
+def _is_whole(
+    lowering: Lowering, use: Use, found: Container[str], changed: Container[str],
+    direct: Container[str], moving: Collection[str],
+) -> bool:  # fmt: skip
+    """Tell whether the way back through a call is one: it is reached, and none looks within."""
+    outputs = [name for node in use.nodes for name in node.outputs]
+    within = any(name in changed for name in outputs)
+    jumped = any(node.name in direct for node in use.nodes)
+    if within or jumped or lowering.outlining is None:
+        return False
+    return any(n in found for n in outputs) and comes_again(lowering.outlining, use, moving)
+
+
+def lower_node_back(
+    lowering: Lowering,
+    node: Node,
+    found: dict[str, Tensor],
+    prog: Program,
+    moving: Collection[str],
+    direct: Mapping[str, str] | None = None,
+    again: Again | None = None,
+) -> None:
+    """Add the gradients of a node to a program, if one has reached it; `moving` can change."""
+    reached = [name for name in node.outputs if name in found]
+    if not reached or not any(n in moving for n in node.reads) or node.key in FLAT:
+        return
+    ipu = lowering.ipu_of(node)
+    at = lowering.program(ipu, prog)
+    if again is None:
+        call = lowering.calls[node.name]
+        call.inputs = lowering.held(ipu, call.inputs)
+    else:
+        call = again.call_of(node, at)
+    call.prog, call.node = at, replace(node, name=f"{node.name}/Grad")
+    (call.saved,) = lowering.held(ipu, [call.saved])
+    call.needed = [name in moving for name in node.inputs]
+    with lowering.scope(node):
+        way = (direct or {}).get(node.name)
+        if way is not None:
+            grad = lowering.carried(found[node.outputs[0]], ipu, call.prog, f"{call.name}/In")
+            gradients = [(way, through_softmax(call, grad))]
+        elif node.branches:
+            gradients = of_branches(lowering, call, node, found, moving)
+        else:
+            gradients = _of_node(lowering, call, node, found, again)
+        for name, gradient in gradients:
+            _add(lowering, call.prog, call.name, found, name, gradient)
 
 
 def _of_node(
@@ -222,7 +259,7 @@ def _of_node(
 
 
 def of_branches(
-    lowering: Lowering, call: Call, node: Node, found: dict[str, Tensor], moving: set[str]
+    lowering: Lowering, call: Call, node: Node, found: dict[str, Tensor], moving: Collection[str]
 ) -> list[tuple[str, Tensor]]:
     """Give the gradients of what the branches of an If read: of the one that ran, else zero."""
     known, branches = call.value(0), node.branches
@@ -252,7 +289,7 @@ def _of_branch(
     call: Call,
     branch: Ir,
     found: dict[str, Tensor],
-    moving: set[str],
+    moving: Collection[str],
     body: Program,
 ) -> dict[str, Tensor]:
     """Add the backward pass of a branch; give the gradients of what it reads from around it."""

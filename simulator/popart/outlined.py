@@ -7,17 +7,17 @@ PopART's calls (willow/src/popx/op/callx.cpp, SubgraphCopyingStrategy OnEnterAnd
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from os.path import commonprefix
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simulator.graph.graph import Function, Graph
 from simulator.graph.intervals import spread
-from simulator.graph.program import Call, Copy, Program, children_of, tensors_of
+from simulator.graph.program import Call, Copy, Execute, Program, children_of, tensors_of
 from simulator.graph.program import Sequence as Steps
 from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor, concat
@@ -38,7 +38,7 @@ LAYER = "popart"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outlined:
-    """A function, and the lowering of the nodes from `start` on that it was made of.
+    """A function, and the lowering of the `length` nodes from `start` on that it was made of.
 
     `inputs` are its variables for what comes from around, `changed` the numbers of those that it
     writes; `variables` are the numbers of all that it has.
@@ -47,6 +47,7 @@ class Outlined:
     function: Function
     lowering: Lowering
     start: int
+    length: int
     inputs: list[Tensor]
     changed: list[int]
     variables: range
@@ -54,12 +55,17 @@ class Outlined:
 
 @dataclass(slots=True, eq=False)
 class Use:
-    """A call of a function: for its variables those of the call, filled by `out` behind it."""
+    """A call of a function: for its variables those of the call, filled by `out` behind it.
+
+    It stands for `nodes`, and is `given` tensors by the names of those.
+    """
 
     graph: Graph
     outlined: Outlined
     label: str
     out: Steps
+    nodes: Sequence[Node]
+    given: dict[str, Tensor]
     instead: dict[int, int] = field(default_factory=dict)
 
     def own(self, tensor: Tensor) -> Tensor:
@@ -73,11 +79,12 @@ class Use:
                 self.instead[number] = len(graph.variables) - 1
         return moved(tensor, {n: self.instead[n] for n in numbers}) if numbers else tensor
 
-    def call(self, like: NodeCall, node: Node, given: Mapping[str, Tensor]) -> NodeCall:
+    def call(self, like: NodeCall, node: Node) -> NodeCall:
         """Give the call of a node for the way back: with what is given, and what is left here."""
+        rows = zip(node.inputs, like.inputs, strict=True)
         inputs = [
-            None if tensor is None else given[name] if name in given else self.own(tensor)
-            for name, tensor in zip(node.inputs, like.inputs, strict=True)
+            None if tensor is None else self.given[name] if name in self.given else self.own(tensor)
+            for name, tensor in rows
         ]
         return replace(like, node=node, inputs=inputs, saved=each_tensor(like.saved, self.own))
 
@@ -90,6 +97,8 @@ class Outlining:
     repeats: dict[int, list[Repeat]] = field(default_factory=dict)  # by begin, the longest first
     functions: dict[Repeat, Outlined] = field(default_factory=dict)
     uses: list[Use] = field(default_factory=list)
+    ends: dict[str, Use] = field(default_factory=dict)  # by the name of its last node
+    backward: dict[Hashable, Any] = field(default_factory=dict)  # functions of the way back
     numbers: Iterator[int] = field(default_factory=count)
 
     @classmethod
@@ -105,6 +114,10 @@ class Outlining:
         """Give the longest sequence of fewer than `below` nodes that begins at a node."""
         return next((r for r in self.repeats.get(place, ()) if r.length < below), None)
 
+    def nodes_of(self, outlined: Outlined) -> Sequence[Node]:
+        """Give the nodes that a function was made of."""
+        return self.schedule.ir.nodes[outlined.start : outlined.start + outlined.length]
+
     def lower(self, lowering: Lowering, repeat: Repeat, place: int, prog: Steps) -> None:
         """Add a call in place of the nodes from a place on."""
         nodes = self.schedule.ir.nodes[place : place + repeat.length]
@@ -118,18 +131,20 @@ class Outlining:
         given = [lowering.on_ipu(name, ipu, prog) for name in names]
         label = "/".join(filter(None, (layer_of(nodes), outlined.function.name)))
         out = Steps(name=f"{label}/Out")
-        use = Use(lowering.graph, outlined, label, out)
+        use = Use(lowering.graph, outlined, label, out, nodes, dict(zip(names, given, strict=True)))
         facts = {"node": label, "operator": "ai.graphcore.Call-1", "onnxLayer": layer_of(nodes)}
         with lowering.graph.debug_scope(label, LAYER, **facts):
             into = together(zip(given, outlined.inputs, strict=True), f"{label}/In")
             changed = [(outlined.inputs[number], given[number]) for number in outlined.changed]
             back = together(changed, f"{label}/Changed")
             prog.add(Steps(into, Call(outlined.function, label), out, back, name=label))
-            self._take_out(lowering, use, repeat, nodes, dict(zip(names, given, strict=True)))
+            self._take_out(lowering, use, repeat)
             for node in nodes if place != outlined.start else ():
                 with lowering.scope(node):  # so that each node has its debug context
                     pass
         self.uses.append(use)
+        if not lowering.prefix:
+            self.ends[nodes[-1].name] = use
 
     def _function(
         self, lowering: Lowering, repeat: Repeat, place: int, names: list[str], prog: Steps
@@ -149,15 +164,14 @@ class Outlining:
         inputs, written = [inner.tensor(n) for n in names], _copied_to(body)
         changed = [n for n, t in enumerate(inputs) if written.intersection(variables_of(t))]
         made = range(first, len(graph.variables))
-        return Outlined(graph.addFunction(body, name), inner, place, inputs, changed, made)
+        return Outlined(
+            graph.addFunction(body, name), inner, place, repeat.length, inputs, changed, made
+        )
 
-    def _take_out(
-        self, lowering: Lowering, use: Use, repeat: Repeat, nodes: Sequence[Node],
-        given: dict[str, Tensor],
-    ) -> None:  # fmt: skip
+    def _take_out(self, lowering: Lowering, use: Use, repeat: Repeat) -> None:
         """Let the lowering have what the nodes make; in training also their calls."""
-        inner, start = use.outlined.lowering, use.outlined.start
-        ipu, first = lowering.ipu_of(nodes[0]), self.schedule.ir.nodes[start : start + len(nodes)]
+        inner, nodes = use.outlined.lowering, use.nodes
+        ipu, first = lowering.ipu_of(nodes[0]), self.nodes_of(use.outlined)
         behind = {
             row for begin in repeat.starts for row in self.schedule.read_behind(begin, len(nodes))
         }
@@ -167,11 +181,12 @@ class Outlining:
                 if name and (lowering.training or (number, place) in behind):
                     lowering.made[name] = use.own(inner.tensor(like.outputs[place]))
             if lowering.training:
-                lowering.calls[node.name] = use.call(inner.calls[like.name], node, given)
+                lowering.calls[node.name] = use.call(inner.calls[like.name], node)
 
     def finish(self, graph: Graph, programs: Iterable[Program]) -> None:
         """Copy out what anything reads behind the calls; `programs` are all that there will be."""
-        used = _used(graph, programs) if self.uses else set()
+        bodies = [program for _, program in graph.functions]
+        used = used_by(graph, [*programs, *bodies]) if self.uses else set()
         for use in reversed(self.uses):
             read = {old: new for old, new in use.instead.items() if new in used}
             used.update(read)
@@ -218,6 +233,7 @@ def layer_of(nodes: Sequence[Node]) -> str:
 
 
 def _leaves(programs: Iterable[Program]) -> Iterable[Program]:
+    """Give the programs and all below them."""
     waiting = list(programs)
     while waiting:
         node = waiting.pop()
@@ -235,20 +251,21 @@ def _copied_to(body: Program) -> set[int]:
     }
 
 
-def _used(graph: Graph, programs: Iterable[Program]) -> set[int]:
-    """Number the variables that vertices and programs have."""
+def used_by(graph: Graph, programs: Iterable[Program]) -> set[int]:
+    """Number the variables that programs and the vertices that they run have."""
     begins, _ = graph.variable_bounds()
     used = np.zeros(len(begins), dtype=bool)
+    leaves = list(_leaves(programs))
+    sets = {node.compute_set.id for node in leaves if isinstance(node, Execute)}
     for group in graph.vertex_groups():
-        for item in group.fields.values():
+        for item in group.fields.values() if group.compute_set in sets else ():
             low = item.begins * item.dtype.size
             first = np.searchsorted(begins, low, side="right") - 1
             last = np.searchsorted(begins, low + item.lengths * item.dtype.size) - 1
             used[first] = True
             several = last > first
             used[spread(first[several], (last - first + 1)[several])] = True
-    bodies = [program for _, program in graph.functions]
-    for node in _leaves([*programs, *bodies]):
+    for node in leaves:
         for tensor in tensors_of(node):
             used[variables_of(tensor)] = True
     return set(np.flatnonzero(used).tolist())

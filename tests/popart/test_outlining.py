@@ -185,6 +185,39 @@ def test_training_changes_the_weights_as_numpy_does(options: dict[str, Any]) -> 
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
+def test_the_way_back_is_a_function_where_as_much_moves() -> None:
+    # Nothing asks for the gradient of the input, so that the way back through layer 0 is alone.
+    weights, report = trained()
+    ahead = [f"layer{n}/_subgraph(0)" for n in range(LAYERS)]
+    assert calls(report) == [*ahead, *(f"layer{n}/_subgraph(1)" for n in (3, 2, 1))]
+    single, without = trained(enableOutlining=False)
+    for one, other in zip(weights, single, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    sets = [len(r.frames.compute_sets()) for r in (report, without)]
+    assert sets[0] < sets[1]
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_gradients_that_are_asked_for_are_given(place: int) -> None:
+    builder, x, y, names = layers()
+    loss = builder.aiGraphcore.identityloss([y], popart.ReductionType.Sum)
+    asked = [f"Gradient___{name}" for name in (x, names[place], names[place + 2])]
+    session = popart.TrainingSession(
+        builder.getModelProto(), popart.DataFlow(1, asked), loss, popart.SGD(RATE), tiny()
+    )
+    session.prepareDevice()
+    session.weightsFromHost()
+    anchors = session.initAnchorArrays()
+    session.run(popart.PyStepIO({x: X}, anchors))
+    moved = [(w - new) / RATE for w, new in zip(WEIGHTS, changed(X[None]), strict=True)]
+    for name, wanted in zip(asked[1:], moved[place::2], strict=False):
+        np.testing.assert_allclose(anchors[name], wanted, rtol=1e-3, atol=1e-4)
+    given, grad = through(X), np.ones((ROWS, WIDTH))
+    for inner, weight in zip(given[-2::-1], WEIGHTS[::-1], strict=True):
+        grad = grad + grad * (1 - np.tanh(inner @ weight) ** 2) / 2 @ weight.T
+    np.testing.assert_allclose(anchors[asked[0]], grad, rtol=1e-3, atol=1e-4)
+
+
 def statistics(enabled: bool) -> tuple[list[Array], set[str]]:
     """Train a batch of layers with norms; give their running means, and the functions."""
     builder = popart.Builder()

@@ -52,6 +52,7 @@ def trained(kind: Any = TYPES.NoRecompute, **given: Any) -> tuple[list[Array], i
     options = popart.SessionOptions(
         autoRecomputation=kind, enablePipelining=pipeline, enableGradientAccumulation=pipeline,
         accumulationFactor=4 if pipeline else 1,
+        enableOutlining=False,  # whose copies would count, too
     )  # fmt: skip
     session = popart.TrainingSession(
         builder.getModelProto(), popart.DataFlow(1, []), loss, popart.ConstSGD(0.01), tiny(ipus),
