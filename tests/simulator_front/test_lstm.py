@@ -100,9 +100,10 @@ def test_the_last_output_and_what_each_step_leaves() -> None:
     expected, cells = reference(data, output, cell, weights)
     np.testing.assert_allclose(storage.read(out), expected[-1], rtol=1e-5, atol=1e-6)
     steps = storage.read(kept[0])
-    assert steps.shape == (3, 5, 2, 4)
+    assert steps.shape == (3, 6, 2, 4)
     np.testing.assert_allclose(steps[:, 3] * steps[:, 4], expected, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(steps[-1, 4], np.tanh(cells), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(steps[0, 5], cell, rtol=1e-6)
 
 
 @pytest.mark.parametrize("before", [False, True])
@@ -149,3 +150,33 @@ def test_what_does_not_fit_is_refused() -> None:
         lstm.lstmFwd(graph, params, *call)
     with pytest.raises(poplibs_error, match="initialOutput: layerSizes"):
         lstm.createInitialState(graph, LstmParams(FLOAT, 2, 3, [5]))
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 3, 0, 2)])
+def test_weights_are_read_where_they_lie_in_any_order_of_units(tmp_path: Any, order: Any) -> None:
+    device = poplar.IPUModel("mk1", tilesPerIPU=24).createDevice()
+    graph, prog = poplar.Graph(device.getTarget()), poplar.program.Sequence()
+    units = [lstm.BasicLstmCellUnit(unit) for unit in order]
+    params = LstmParams(HALF, 16, 2, [64, 64], cellOrder=units)
+    inputs, state = lstm.createInput(graph, params), lstm.createInitialState(graph, params)
+    weights = lstm.createWeights(graph, params, "layer")
+    lstm.lstmFwd(graph, params, state, inputs, weights, None, prog, "layer")
+    options = {"autoReport.all": True, "autoReport.directory": str(tmp_path)}
+    engine = poplar.Engine(graph, prog, options)
+    engine.load(device)
+    engine.run(0)
+    report = registry.read(tmp_path)
+    names = report.column("programs", "name").tolist()
+    assert any("Convolve" in name for name in names)
+    assert not [name for name in names if "Convolve/PreArrange" in name]
+
+
+def test_steps_lie_on_the_same_tiles_from_the_last_one_on() -> None:
+    # 2 samples of 48 elements are 6 groups of 16: on 4 tiles 2 each, on 3 of them.
+    graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+    tensor = lstm.createInput(graph, LstmParams(FLOAT, 2, 5, [48, 48]))
+    tiles = [
+        [sum(high - low for low, high in part) for part in graph.getTileMapping(tensor[step])]
+        for step in range(5)
+    ]
+    assert tiles == [[32, 32, 0, 32]] * 5

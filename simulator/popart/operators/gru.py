@@ -60,7 +60,10 @@ def _run(call: Call, inputs: Tensor, place: int, by_batch: bool) -> Tensor:
         state = call[5][:, place] if by_batch else call[5][place]
     else:
         state = call.constant(np.zeros((batch, size), dtype.numpy), dtype, "state")
-    return popnn.gru.gruFwd(call.graph, params, state, inputs, weights, None, call.prog, call.name)
+    options = {"inferenceOnly": not call.training}
+    return popnn.gru.gruFwd(
+        call.graph, params, state, inputs, weights, None, call.prog, call.name, options
+    )
 
 
 def _biases(call: Call, place: int, size: int, after: bool) -> Tensor:

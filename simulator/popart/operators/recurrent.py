@@ -146,6 +146,7 @@ def _by_layer(call: Call, layer: Layer) -> tuple[Tensor, Tensor, Tensor]:
     outputs, cell = lstm.lstmFwd(
         call.graph, params, LstmState(layer.output, layer.cell), layer.inputs,
         LstmWeights(layer.weights, layer.recurrent, layer.biases), None, call.prog, call.name,
+        {"inferenceOnly": not call.training},
     )  # fmt: skip
     return outputs, outputs[steps - 1], cell
 
@@ -276,6 +277,6 @@ def graphcore_lstm(call: Call) -> list[Tensor]:
                           biases)  # fmt: skip
     outputs, cell = lstm.lstmFwd(
         call.graph, params, LstmState(states[0], states[1]), call[0], weights, None, call.prog,
-        call.name,
+        call.name, {"inferenceOnly": not call.training},
     )  # fmt: skip
     return [outputs, cell]

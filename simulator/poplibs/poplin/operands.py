@@ -54,11 +54,19 @@ def operand_of(tensor: Tensor, channel: int, grains: tuple[int, ...]) -> Operand
         layout = Layout(tuple(range(tensor.rank())))
         return Operand(tensor, tensor.shape, layout, runs[channel])
     return Operand(
-        grouped(tensor, innermost, group),
+        _groups_first(tensor, innermost, group),
         tensor.shape,
-        Layout(tuple(range(tensor.rank())), innermost, group),
+        Layout(tuple(dict.fromkeys((0, innermost, *range(tensor.rank())))), innermost, group),
         runs[channel],
     )
+
+
+def _groups_first(tensor: Tensor, axis: int, group: int) -> Tensor:
+    """View a tensor by groups of a dimension, so that all of a group in a part is one block.
+
+    PopLibs lists such blocks as the edges of a vertex: what was laid out for it is read in place.
+    """
+    return grouped(tensor, axis, group).dimRoll(axis, 1) if axis else grouped(tensor, axis, group)
 
 
 def grouped(tensor: Tensor, axis: int, group: int) -> Tensor:

@@ -33,6 +33,7 @@ class BasicGruCellUnit(IntEnum):
 
 
 UNITS = len(BasicGruCellUnit)
+GATES = 2  # reset and update, whose sums one product gives
 _1, _2, _3 = PlaceHolder(1), PlaceHolder(2), PlaceHolder(3)
 
 
@@ -117,7 +118,11 @@ def createWeightsKernel(
     cache: PlanningCache | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Add the weights of inputs and outputs, laid out for the products of the steps."""
-    return rnn.create_kernel(graph, params.rnn, UNITS, debugContext or "gru", options)
+    products = [UNITS] if params.resetAfter else [GATES, 1]
+    made = rnn.create_kernel(graph, params.rnn, products, debugContext or "gru", options)
+    order = [BasicGruCellUnit(unit) for unit in params.cellOrder]
+    inputs, states = (concat([part[unit].expand([0]) for unit in order], 0) for part in made)
+    return inputs, states
 
 
 @library_call("POPNN")
@@ -165,23 +170,35 @@ def gruFwd(
     r, u = recurrentActivation(x W + h U + b) by their units, c = activation(x W + (r * h) U + b),
     with `resetAfter` activation(x W + b + r * (h U + b')); h = u * h + (1 - u) * c. `in_` is
     PopLibs' `in`. To a list of `intermediates` the units' values of each step are added:
-    [timeSteps, 3, batch, outputs].
+    [timeSteps, 3, batch, outputs], with `resetAfter` and what the state adds to the candidate.
     """
     name = debug_name(debugContext, "gruFwd")
     order = _order(params, name)
     _check_tensors(name, params, stateInit, in_, weights)
     values = rnn.read_options(options, name)
     with graph.debug_scope(name, "popnn"):
-        layer = _layer_of(graph, params, in_, _sorted(weights, order), values, fwdProg, name)
-        state = rnn.copy_of(graph, stateInit, fwdProg, name)
-        outputs = rnn.sequence_like(graph, state, params.timeSteps, f"{name}/outputs")
-        kept = rnn.Kept(graph, intermediates, params.timeSteps, f"{name}/intermediates")
+        sizes = params.rnn
+        inputs = in_
+        if not values["preCalcWeights"]:
+            inputs = rnn.laid_out(graph, sizes, in_, fwdProg, f"{name}/prevLayerActsCopy")
+        outputs = rnn.create_sequence(
+            graph, sizes, sizes.outputs, sizes.timeSteps, f"{name}/output"
+        )
+        layer = _layer_of(graph, params, inputs, _sorted(weights, order), values, fwdProg, name)
+        kept = None
+        if intermediates is not None:
+            count = UNITS + params.resetAfter
+            kept = rnn.Kept.of(graph, sizes, count, fwdProg, f"{name}/fwdIntermediatesSeq")
+            intermediates.append(kept.sequence)
+        state = rnn.copy_of(graph, sizes, stateInit, fwdProg, name)
 
         def step(index: Tensor, prog: Program) -> None:
-            made = _cell(layer, state, index, prog)
+            made = _cell(layer, state, index, kept is not None, prog)
+            if kept:
+                kept.add(made, index, prog)
+            _next_output(layer, state, made, prog)
             if params.outputFullSequence:
                 rnn.keep_step(graph, outputs, state, index, prog, f"{name}/outputs")
-            kept.add(made, index, prog)
 
         rnn.add_loop(graph, params.timeSteps, fwdProg, name, step)
     return outputs if params.outputFullSequence else state
@@ -215,14 +232,14 @@ def _check_tensors(
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """The sums of the gates and of the candidate; with `resetAfter` what the state adds."""
+    """The sums of gates and of candidate; with `resetAfter` of all units, and what a state adds."""
 
     graph: Graph
     params: GruParams
     gates: Sums
-    candidate: Sums
-    state_kernel: Tensor
-    state_biases: Tensor
+    candidate: Sums | None
+    state_kernel: Tensor | None
+    state_biases: Tensor | None
     name: str
 
 
@@ -236,57 +253,76 @@ def _layer_of(
     name: str,
 ) -> _Layer:
     """Prepare the products of a layer whose units are in their usual order."""
-    biases, state_biases = weights.biases, weights.biases
+
+    def sums(which: slice, part: Tensor, what: str) -> Sums:
+        first, second = (rnn.as_matrix(kernel[which]) for kernel in weights[:2])
+        return rnn.sums_of(graph, inputs, (first, second), part, values, prog, f"{name}/{what}")
+
     if params.resetAfter:
-        own, state_biases = weights.biases[:, 0], weights.biases[:, 1]
-        both = popops.add(graph, own[:2], state_biases[:2], prog, f"{name}/Biases")
-        biases = concat([both, own[2].expand([0])], 0)
-
-    def sums(units: list[int], part: Tensor, what: str) -> Sums:
-        first, second = (rnn.as_matrix(kernel, units) for kernel in weights[:2])
-        flat = part.flatten()
-        return rnn.sums_of(graph, inputs, (first, second), flat, values, prog, f"{name}/{what}")
-
-    gates = sums([0, 1], biases[:2], "Gates")
-    candidate = sums([2], biases[2], "Candidate")
-    kernel = rnn.as_matrix(weights.outputWeights, [2])
-    return _Layer(graph, params, gates, candidate, kernel, state_biases[2], name)
+        both = sums(slice(0, UNITS), weights.biases[:, 0], "Units")
+        kernel = rnn.as_matrix(weights.outputWeights)
+        return _Layer(graph, params, both, None, kernel, weights.biases[:, 1], name)
+    gates = sums(slice(0, GATES), weights.biases[:GATES], "Gates")
+    candidate = sums(slice(GATES, UNITS), weights.biases[GATES:], "Candidate")
+    return _Layer(graph, params, gates, candidate, None, None, name)
 
 
-def _cell(layer: _Layer, state: Tensor, index: Tensor, prog: Program) -> Tensor:
-    """Add one step, which changes the state; give the units' values."""
-    graph, params, name = layer.graph, layer.params, layer.name
+def _cell(layer: _Layer, state: Tensor, index: Tensor, keep: bool, prog: Program) -> Tensor:
+    """Add one step up to its candidate; return the values that a backward pass needs."""
     taken = layer.gates.take(index, prog)
-    gates = layer.gates.of(taken, state, prog)
+    if layer.candidate is None:
+        return _reset_after(layer, taken, state, prog)
+    graph, params, name = layer.graph, layer.params, layer.name
+    reset, update, candidate = _units_like(layer, state)
+    gates = concat([reset, update], 0)
+    layer.gates.write(taken, state, gates, prog)
     rnn.activate(graph, [(params.recurrentActivation, gates)], prog, name)
-    reset, update = gates[:, : params.rnn.outputs], gates[:, params.rnn.outputs :]
     if layer.candidate.before:
         taken = layer.candidate.take(index, prog)
-    if params.resetAfter:
-        candidate = _reset_after(layer, taken, state, reset, prog)
-    else:
-        part = popops.mul(graph, reset, state, prog, f"{name}/Reset")
-        candidate = layer.candidate.of(taken, part, prog)
+    kept = reset
+    if keep:
+        kept = graph.clone(reset, f"{name}/resetGateOut")
+        prog.add(Copy(reset, kept, name=f"{name}/resetGateOut"))
+    popops.mulInPlace(graph, reset[0], state, prog, f"{name}/resetGate * output")
+    layer.candidate.write(taken, reset[0], candidate, prog)
     rnn.activate(graph, [(params.activation, candidate)], prog, name)
-    made = popops.map(
-        graph, _3 + _2 * (_1 - _3), [state, update, candidate], prog, f"{name}/UpdateState"
-    )
-    prog.add(Copy(made, state, name=f"{name}/UpdateState"))
-    return concat([tensor.expand([0]) for tensor in (reset, update, candidate)], 0)
+    return concat([kept, update, candidate], 0)
 
 
-def _reset_after(
-    layer: _Layer, taken: Tensor, state: Tensor, reset: Tensor, prog: Program
-) -> Tensor:
-    """Give what the inputs add to the candidate, and the reset part of what the state adds."""
-    graph, sums, name = layer.graph, layer.candidate, f"{layer.name}/ResetAfter"
-    matMul, options = poplin.matMul, sums.options
-    candidate = taken
+def _units_like(layer: _Layer, state: Tensor) -> list[Tensor]:
+    """Add a variable [1, batch, outputs] for each unit, that lies as the state does."""
+    names = ("reset", "update", "candidate")
+    return [layer.graph.clone(state, f"{layer.name}/{unit}").expand([0]) for unit in names]
+
+
+def _next_output(layer: _Layer, state: Tensor, made: Tensor, prog: Program) -> None:
+    """Add what replaces the state by the output of the step."""
+    operands = [state, made[1], made[2]]
+    name = f"{layer.name}/CalcNextOutput"
+    popops.mapInPlace(layer.graph, _3 + _2 * (_1 - _3), operands, prog, name)
+
+
+def _reset_after(layer: _Layer, taken: Tensor, state: Tensor, prog: Program) -> Tensor:
+    """Add one step whose reset gate acts on what the state adds to the candidate."""
+    graph, params, sums, name = layer.graph, layer.params, layer.gates, f"{layer.name}/ResetAfter"
+    if layer.state_kernel is None or layer.state_biases is None:
+        raise AssertionError(name)
+    units = concat(_units_like(layer, state), 0)
+    added = concat(_units_like(layer, state), 0)
+    product = taken
     if not sums.before:
         inputs = sums.kernel[: taken.dim(1)]
-        candidate = matMul(graph, taken, inputs, prog, None, f"{name}/Inputs", options)
-        rnn.add_biases(graph, candidate, sums.biases, prog, name)
-    product = matMul(graph, state, layer.state_kernel, prog, None, f"{name}/State", options)
-    rnn.add_biases(graph, product, layer.state_biases, prog, name)
-    popops.mapInPlace(graph, _1 * _2 + _3, [product, reset, candidate], prog, name)
-    return product
+        product = poplin.matMul(graph, taken, inputs, prog, None, f"{name}/Inputs", sums.options)
+    of_state = poplin.matMul(
+        graph, state, layer.state_kernel, prog, None, f"{name}/State", sums.options
+    )
+    rnn.write_units(graph, product, units, sums.biases, prog, f"{name}/Inputs")
+    rnn.write_units(graph, of_state, added, layer.state_biases, prog, f"{name}/State")
+    kept = graph.clone(added[GATES], f"{name}/candidateRecurrent")
+    prog.add(Copy(added[GATES], kept, name=f"{name}/candidateRecurrent"))
+    popops.addInPlace(graph, units[:GATES], added[:GATES], prog, f"{name}/Weights")
+    rnn.activate(graph, [(params.recurrentActivation, units[:GATES])], prog, name)
+    popops.mulInPlace(graph, added[GATES], units[0], prog, f"{name}/ch * r")
+    popops.addInPlace(graph, units[GATES], added[GATES], prog, f"{name}/Candidate")
+    rnn.activate(graph, [(params.activation, units[GATES:])], prog, name)
+    return concat([units, kept.expand([0])], 0)

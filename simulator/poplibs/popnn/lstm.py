@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
+from simulator.graph.program import Copy
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import Type
@@ -17,7 +18,8 @@ from simulator.poplibs import popops
 from simulator.poplibs.poplin import PlanningCache
 from simulator.poplibs.popnn import rnn
 from simulator.poplibs.popnn.activations import NonLinearityType, nonLinearity
-from simulator.poplibs.popnn.rnn import Options, RnnParams
+from simulator.poplibs.popnn.rnn import Options, RnnParams, Sums
+from simulator.poplibs.popops.expr import Expr, PlaceHolder, Sigmoid, Tanh
 from simulator.poplibs.popops.regions import debug_name
 
 
@@ -31,6 +33,13 @@ class BasicLstmCellUnit(IntEnum):
 
 
 UNITS = len(BasicLstmCellUnit)
+KEPT = 6  # values of a step that its backward pass needs
+_1, _2 = PlaceHolder(1), PlaceHolder(2)
+# Activations of the cell that take one vertex with the product by the output gate.
+FUSED: dict[NonLinearityType, Callable[[Expr], Expr]] = {
+    NonLinearityType.TANH: Tanh,
+    NonLinearityType.SIGMOID: Sigmoid,
+}
 
 
 def getDefaultBasicLstmCellOrder() -> list[BasicLstmCellUnit]:
@@ -146,7 +155,7 @@ def createWeightsKernel(
     cache: PlanningCache | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Add the weights of inputs and outputs, laid out for the products of the steps."""
-    return rnn.create_kernel(graph, params.rnn, UNITS, debugContext or "lstm", options)
+    return rnn.create_kernel(graph, params.rnn, [UNITS], debugContext or "lstm", options)
 
 
 @library_call("POPNN")
@@ -192,27 +201,41 @@ def lstmFwd(
 
     f, i, o = recurrentActivation(x W + h U + b), g = activation(x W + h U + b) by their units;
     cell = f * cell + i * g, h = o * activation(cell). `in_` is PopLibs' `in`. To a list of
-    `intermediates` the values of each step are added: [timeSteps, 5, batch, outputs], the units'
-    and the activated cell's.
+    `intermediates` the values of each step are added: [timeSteps, 6, batch, outputs], the units'
+    (forget, input, candidate, output), the activated cell's and the cell's before the step.
     """
     name = debug_name(debugContext, "lstmFwd")
     order = _order(params, name)
     _check_tensors(name, params.rnn, stateInit, in_, weights)
     values = rnn.read_options(options, name)
     with graph.debug_scope(name, "popnn"):
-        state = LstmState(*(rnn.copy_of(graph, tensor, fwdProg, name) for tensor in stateInit))
-        kernels = rnn.as_matrix(weights[0], order), rnn.as_matrix(weights[1], order)
-        biases = concat([weights.biases[unit] for unit in order], 0)
-        sums = rnn.sums_of(graph, in_, kernels, biases, values, fwdProg, name)
-        outputs = rnn.sequence_like(graph, state.output, params.timeSteps, f"{name}/outputs")
-        kept = rnn.Kept(graph, intermediates, params.timeSteps, f"{name}/intermediates")
+        sizes = params.rnn
+        inputs = in_
+        if not values["preCalcWeights"]:
+            inputs = rnn.laid_out(graph, sizes, in_, fwdProg, f"{name}/prevLayerActsCopy")
+        outputs = rnn.create_sequence(
+            graph, sizes, sizes.outputs, sizes.timeSteps, f"{name}/output"
+        )
+        kernels = rnn.as_matrix(weights.inputWeights), rnn.as_matrix(weights.outputWeights)
+        sums = rnn.sums_of(graph, inputs, kernels, weights.biases, values, fwdProg, name)
+        kept = None
+        if intermediates is not None:
+            kept = rnn.Kept.of(graph, sizes, KEPT, fwdProg, f"{name}/fwdIntermediatesSeq")
+            intermediates.append(kept.sequence)
+        state = LstmState(
+            *(rnn.copy_of(graph, sizes, tensor, fwdProg, name) for tensor in stateInit)
+        )
+        cell = _Cell(graph, params, order, sums, state, name)
 
         def step(index: Tensor, prog: Program) -> None:
-            units = sums.of(sums.take(index, prog), state.output, prog)
-            made = _cell(graph, params, units, state, prog, name)
+            taken = sums.take(index, prog)
+            if kept:
+                kept.add(cell.step(taken, prog), index, prog)
+                cell.finish(prog)
+            else:
+                cell.step_in_place(taken, prog)
             if params.outputFullSequence:
                 rnn.keep_step(graph, outputs, state.output, index, prog, f"{name}/outputs")
-            kept.add(made, index, prog)
 
         rnn.add_loop(graph, params.timeSteps, fwdProg, name, step)
     return (outputs if params.outputFullSequence else state.output), state.cellState
@@ -239,20 +262,63 @@ def _check_tensors(
     rnn.expect(name, weights.biases, dtype, UNITS, outputs)
 
 
-def _cell(
-    graph: Graph, params: LstmParams, sums: Tensor, state: LstmState, prog: Program, name: str
-) -> Tensor:
-    """Add one step, which changes the state; give the units' values and the activated cell's."""
-    size = params.rnn.outputs
-    units = [sums[:, size * unit : size * (unit + 1)] for unit in range(UNITS)]
-    forget, given, candidate, output = units
-    gates = concat([forget, given, output], 1)
-    activated = [(params.recurrentActivation, gates), (params.activation, candidate)]
-    rnn.activate(graph, activated, prog, name)
-    values = concat([state.cellState, candidate], 1)
-    parts = popops.mul(graph, concat([forget, given], 1), values, prog, f"{name}/UpdateCell")
-    both = (parts[:, :size], parts[:, size:])
-    popops.addWithOutput(graph, *both, state.cellState, prog, f"{name}/AddCellCand")
-    shown = nonLinearity(graph, params.activation, state.cellState, prog, f"{name}/Cell")
-    popops.mulWithOutput(graph, output, shown, state.output, prog, f"{name}/OutputGate")
-    return concat([tensor.expand([0]) for tensor in (*units, shown)], 0)
+@dataclass(slots=True)
+class _Cell:
+    """A step of a layer, which changes the state; `order` is where each unit stands."""
+
+    graph: Graph
+    params: LstmParams
+    order: list[int]
+    sums: Sums
+    state: LstmState
+    name: str
+    after: Tensor | None = None
+
+    def units(self, taken: Tensor, first: Tensor | None, prog: Program) -> list[Tensor]:
+        """Return the activated units in their usual order; `first` may hold the output gate."""
+        graph, name = self.graph, self.name
+        parts = [graph.clone(self.state.cellState, f"{name}/Rearranged") for _ in self.order]
+        if first is not None:
+            parts[self.order[-1]] = first
+        units = concat([part.expand([0]) for part in parts], 0)
+        self.sums.write(taken, self.state.output, units, prog)
+        forget, given, candidate, output = (parts[place] for place in self.order)
+        gates = concat([given, forget, output], 0)
+        params = self.params
+        activated = [(params.recurrentActivation, gates), (params.activation, candidate)]
+        rnn.activate(graph, activated, prog, name)
+        return [forget, given, candidate, output]
+
+    def step_in_place(self, taken: Tensor, prog: Program) -> None:
+        """Add a step of which nothing is kept."""
+        graph, cell, name = self.graph, self.state.cellState, self.name
+        forget, given, candidate, output = self.units(taken, self.state.output, prog)
+        both, gates = concat([cell, candidate], 0), concat([forget, given], 0)
+        popops.mulInPlace(graph, both, gates, prog, f"{name}/{{Forget + Input}}Gate")
+        popops.addInPlace(graph, cell, candidate, prog, f"{name}/AddCellCand")
+        function = FUSED.get(self.params.activation)
+        if function is None:
+            shown = nonLinearity(graph, self.params.activation, cell, prog, f"{name}/Cell")
+            popops.mulInPlace(graph, output, shown, prog, f"{name}/CalcNextOutput")
+        else:
+            expression = _1 * function(_2)
+            popops.mapInPlace(graph, expression, [output, cell], prog, f"{name}/CalcNextOutput")
+
+    def step(self, taken: Tensor, prog: Program) -> Tensor:
+        """Add a step; return what a backward pass needs. The state changes in `finish`."""
+        graph, cell, name = self.graph, self.state.cellState, self.name
+        units = forget, given, candidate, output = self.units(taken, None, prog)
+        size = self.params.rnn.batchSize
+        both, values = concat([forget, candidate], 0), concat([cell, given], 0)
+        product = popops.mul(graph, both, values, prog, f"{name}/{{Forget + Input}}Gate")
+        after = product[:size]
+        popops.addInPlace(graph, after, product[size:], prog, f"{name}/AddCellCand")
+        shown = nonLinearity(graph, self.params.activation, after, prog, f"{name}/Cell")
+        shown_output = popops.mul(graph, shown, output, prog, f"{name}/OutputGate")
+        self.after = concat([shown_output, after], 0)
+        return concat([tensor.expand([0]) for tensor in (*units, shown, cell)], 0)
+
+    def finish(self, prog: Program) -> None:
+        """Replace the state by that after the step."""
+        if self.after is not None:
+            prog.add(Copy(self.after, concat(list(self.state), 0), name=f"{self.name}/State"))

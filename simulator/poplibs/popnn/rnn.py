@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import gcd
 
+import numpy as np
+
+from simulator.codelets.costs import ceil_div
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import Option, OptionValue, checked, defaults
-from simulator.graph.program import Copy, Execute, Repeat
+from simulator.graph.program import Copy, Execute, Repeat, WriteUndef
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor, concat
-from simulator.graph.types import FLOAT, HALF, UNSIGNED_INT, Type
+from simulator.graph.types import FLOAT, HALF, UNSIGNED_INT, IntArray, Type
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.popnn.activations import NonLinearityType, nonLinearityInPlace
-from simulator.poplibs.poputil import mapTensorLinearly
+from simulator.poplibs.poputil import detectInnermostGrouping
 
+GROUP = 16  # elements of a step that stay together, where they divide evenly
+FORWARD, BACKWARD, UPDATE = "TRAINING_FWD", "TRAINING_BWD", "TRAINING_WU"
 GROUPED = 32  # sums on a tile at least: groups of a product's outputs stay together
 _TAKEN = "taken, and without effect here"
 OPTIONS = {
-    "inferenceOnly": Option(False, _TAKEN),
+    "inferenceOnly": Option(False, "there is no backward pass"),
     "availableMemoryProportion": Option("0.6", "share of a tile for products"),
     "partialsType": Option("float", "type of the parts of sums", allowed=("float", "half")),
     "weightAccumulatorsType": Option("float", _TAKEN, allowed=("float", "half")),
@@ -79,61 +85,137 @@ def create_input(
     """Add the inputs of all steps, laid out to be sliced, or for one product before the loop."""
     params.check(name)
     steps, batch, size = params.timeSteps, params.batchSize, params.inputs
-    dtype = params.dataType
-    if not read_options(options, name)["preCalcWeights"]:
-        return popops.createSliceableTensor(graph, dtype, [steps, batch, size], [0], [1], 0, name)
+    values = read_options(options, name)
+    if not values["preCalcWeights"]:
+        return create_sequence(graph, params, size, steps, name)
     shapes = ((steps * batch, size), (size, units * params.outputs))
-    made = poplin.createMatMulInputLHS(graph, dtype, dtype, *shapes, name)
+    dtype, passes = params.dataType, product_options(values, FORWARD)
+    made = poplin.createMatMulInputLHS(graph, dtype, dtype, *shapes, name, passes)
     return made.reshape([steps, batch, size])
+
+
+def create_sequence(graph: Graph, params: RnnParams, size: int, steps: int, name: str) -> Tensor:
+    """Add [steps, batch, size]: groups of a step spread over the tiles, each with all its steps.
+
+    Tiles are taken from the last one on, as the loop counter lies on the first.
+    """
+    batch, groups = params.batchSize, size // gcd(GROUP, size)
+    group, share, tiles = _spread(graph, params, size)
+    used = len(tiles)
+    low = np.arange(used, dtype=np.int64) * steps * share * group
+    high = np.append(low[1:], steps * groups * batch * group)
+    whole = graph.addVariable(params.dataType, [steps * groups * batch * group], name)
+    graph.map_ranges(whole, low, high, tiles)
+    cut = int(low[-1])
+    parts = [whole[cut:].reshape([steps, groups * batch - (used - 1) * share, group])]
+    if used > 1:
+        first = whole[:cut].reshape([used - 1, steps, share, group]).dimShuffle([1, 0, 2, 3])
+        parts.insert(0, first.reshape([steps, (used - 1) * share, group]))
+    made = concat(parts, 1).reshape([steps, groups, batch, group])
+    return made.dimShuffle([0, 2, 1, 3]).reshape([steps, batch, size])
+
+
+def _spread(graph: Graph, params: RnnParams, size: int) -> tuple[int, int, IntArray]:
+    """Return the elements in a group, the groups of a step on a tile, and the tiles."""
+    total, batch = graph.target.num_tiles, params.batchSize
+
+    def used(length: int, most: int) -> tuple[int, int]:
+        groups = batch * (length // gcd(GROUP, length))
+        share = ceil_div(groups, most)
+        return ceil_div(groups, share), share
+
+    most = max(used(length, total)[0] for length in params.layerSizes)
+    count, share = used(size, most)
+    tiles = (np.arange(count, dtype=np.int64) + 1) * total // count - 1
+    return gcd(GROUP, size), share, tiles
 
 
 def create_state(graph: Graph, params: RnnParams, name: str) -> Tensor:
     """Add a state: the output of a step, or what a cell holds."""
     params.check(name)
-    state = graph.addVariable(params.dataType, [params.batchSize, params.outputs], name)
-    mapTensorLinearly(graph, state)
-    return state
+    return create_sequence(graph, params, params.outputs, 1, name)[0]
+
+
+def product_options(values: Mapping[str, OptionValue], which: str) -> dict[str, object]:
+    """Return the options of the product of a pass."""
+    if which == FORWARD and values["inferenceOnly"]:
+        which = "INFERENCE_FWD"
+    kept: dict[str, object] = {
+        key: values[key] for key in ("availableMemoryProportion", "partialsType")
+    }
+    return kept | {"fullyConnectedPass": which}
 
 
 def create_kernel(
-    graph: Graph, params: RnnParams, units: int, name: str, options: Options
+    graph: Graph, params: RnnParams, products: Sequence[int], name: str, options: Options
 ) -> tuple[Tensor, Tensor]:
-    """Add the weights of inputs and of outputs: [units, inputs or outputs, outputs]."""
+    """Add the weights of inputs and of outputs: [units, inputs or outputs, outputs].
+
+    `products` are the numbers of units whose sums one product gives.
+    """
     params.check(name)
-    batch, sizes = params.batchSize, tuple(params.layerSizes)
-    width = units * params.outputs
-    dtype = params.dataType
-    rows = [(batch, sum(sizes))]
-    if read_options(options, name)["preCalcWeights"]:
-        rows = [(params.timeSteps * batch, sizes[0]), (batch, sizes[1])]
-    parts = [
-        poplin.createMatMulInputRHS(graph, dtype, dtype, shape, (shape[1], width), part)
-        for shape, part in zip(rows, (f"{name}/weights", f"{name}/outputWeights"), strict=False)
-    ]
-    whole = concat(parts, 0).reshape([sum(sizes), units, params.outputs]).dimShuffle([1, 0, 2])
-    return whole[:, : sizes[0]], whole[:, sizes[0] :]
+    batch, (inputs, outputs) = params.batchSize, params.layerSizes
+    values = read_options(options, name)
+    dtype, passes = params.dataType, product_options(values, FORWARD)
+    rows = [(batch, inputs + outputs)]
+    if values["preCalcWeights"]:
+        rows = [(params.timeSteps * batch, inputs), (batch, outputs)]
+    made = []
+    for units in products:
+        parts = [
+            poplin.createMatMulInputRHS(
+                graph, dtype, dtype, shape, (shape[1], units * outputs), part, passes
+            )
+            for shape, part in zip(rows, (f"{name}/weights", f"{name}/outputWeights"), strict=False)
+        ]
+        whole = concat(parts, 0).reshape([inputs + outputs, units, outputs])
+        made.append(whole.dimShuffle([1, 0, 2]))
+    together = concat(made, 0)
+    return together[:, :inputs], together[:, inputs:]
 
 
-def as_matrix(weights: Tensor, order: Sequence[int]) -> Tensor:
-    """View [units, rows, columns] as a matrix whose columns are the units in an order."""
-    chosen = concat([weights[unit].expand([0]) for unit in order], 0)
-    units, rows, columns = chosen.shape
-    return chosen.dimShuffle([1, 0, 2]).reshape([rows, units * columns])
+def as_matrix(units: Tensor) -> Tensor:
+    """View [units, rows, columns] as a matrix whose columns are those of all units."""
+    count, rows, columns = units.shape
+    return units.dimShuffle([1, 0, 2]).reshape([rows, count * columns])
 
 
 def create_biases(graph: Graph, params: RnnParams, units: Sequence[int], name: str) -> Tensor:
-    """Add biases, one for each output of every unit."""
+    """Add biases, one for each output of every unit, on the tiles of the first row of a state."""
     params.check(name)
     biases = graph.addVariable(params.dataType, [*units, params.outputs], name)
-    mapTensorLinearly(graph, biases)
+    group, share, tiles = _spread(graph, params, params.outputs)
+    low = np.arange(0, biases.numElements(), group, dtype=np.int64)
+    first = low % params.outputs // group * params.batchSize
+    graph.map_ranges(biases.flatten(), low, low + group, tiles[first // share])
     return biases
+
+
+def grouped_transpose(graph: Graph, tensor: Tensor, group: int, prog: Program, name: str) -> Tensor:
+    """Put groups of columns of a matrix together in memory where groups of rows lie together."""
+    rows, columns = tensor.shape
+    group = gcd(columns, group)
+    lying = detectInnermostGrouping(graph, tensor.transpose())
+    if min(group, lying) < 2:  # no group of them, or no whole one
+        return tensor
+    cut = tensor.reshape([rows // lying, lying, columns // group, group]).dimShuffle([0, 2, 3, 1])
+    compute_set = graph.addComputeSet(f"{name}/groupedPartialTranspose")
+    turned = popops.rearrange.partialTranspose(graph, cut, compute_set, name)
+    prog.add(Execute(compute_set))
+    return turned.dimShuffle([0, 2, 1, 3]).reshape([rows, columns])
+
+
+def units_of(matrix: Tensor, units: int) -> Tensor:
+    """View [rows, units times outputs] as [units, rows, outputs]."""
+    rows, columns = matrix.shape
+    return matrix.reshape([rows, units, columns // units]).dimShuffle([1, 0, 2])
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
     """What units add up in a step: the inputs and the state times their weights, and the biases.
 
-    With `before` the sums of the inputs and biases of all steps stand in `inputs` already.
+    With `before` the weighted inputs of all steps stand in `inputs` already.
     """
 
     graph: Graph
@@ -146,22 +228,28 @@ class Sums:
 
     def take(self, index: Tensor, prog: Program) -> Tensor:
         """Take what a step needs of the inputs."""
-        slices = popops.dynamicSlice(
-            self.graph, self.inputs, index, [0], [1], prog, f"{self.name}/input"
-        )
-        return slices.squeeze([0])
+        return take_step(self.graph, self.inputs, index, prog, f"{self.name}/input")
 
-    def of(self, taken: Tensor, state: Tensor, prog: Program) -> Tensor:
-        """Give the sums [batch, units times outputs] of a step."""
+    def write(self, taken: Tensor, state: Tensor, units: Tensor, prog: Program) -> None:
+        """Write the sums of a step to [units, batch, outputs], which lie as a state does."""
         left = state if self.before else concat([taken, state], 1)
         product = poplin.matMul(
             self.graph, left, self.kernel, prog, None, f"{self.name}/Weight", self.options
         )
         if self.before:
             popops.addInPlace(self.graph, product, taken, prog, f"{self.name}/Inputs")
-        else:
-            add_biases(self.graph, product, self.biases, prog, f"{self.name}/Biases")
-        return product
+        write_units(self.graph, product, units, self.biases, prog, self.name)
+
+
+def write_units(
+    graph: Graph, product: Tensor, units: Tensor, biases: Tensor, prog: Program, name: str
+) -> None:
+    """Write a product [batch, units times outputs] to units, and add their biases."""
+    group = detectInnermostGrouping(graph, units)
+    turned = grouped_transpose(graph, product, group, prog, name)
+    prog.add(Copy(units_of(turned, units.dim(0)), units, name=f"{name}/Units"))
+    spread = biases.expand([1]).broadcast(units.dim(1), 1)
+    popops.addInPlace(graph, units, spread, prog, f"{name}/AddBias")
 
 
 def sums_of(
@@ -173,17 +261,16 @@ def sums_of(
     prog: Program,
     name: str,
 ) -> Sums:
-    """Prepare the sums of units by the matrices for inputs and for the state.
+    """Prepare the sums of units [units, outputs] by the matrices for inputs and for the state.
 
     With the option `preCalcWeights` the product of all inputs is added to a program at once.
     """
-    options: Options = {key: values[key] for key in ("availableMemoryProportion", "partialsType")}
+    options = product_options(values, FORWARD)
     if not values["preCalcWeights"]:
         return Sums(graph, inputs, concat(list(kernels), 0), biases, False, options, name)
     steps, batch, size = inputs.shape
     flat = inputs.reshape([steps * batch, size])
     product = poplin.matMul(graph, flat, kernels[0], prog, None, f"{name}/PreCalc", options)
-    add_biases(graph, product, biases, prog, f"{name}/PreCalcBiases")
     shape = [steps, batch, product.dim(1)]
     # All steps of a sum lie on one tile, so that no step moves those of others.
     whole = popops.createSliceableTensor(
@@ -191,11 +278,6 @@ def sums_of(
     )
     prog.add(Copy(product.reshape(shape), whole, name=f"{name}/PreCalcSums"))
     return Sums(graph, whole, kernels[1], biases, True, options, name)
-
-
-def add_biases(graph: Graph, sums: Tensor, biases: Tensor, prog: Program, name: str) -> None:
-    """Add a bias a column to the rows of a matrix."""
-    popops.addInPlace(graph, sums, biases.expand([0]).broadcast(sums.dim(0), 0), prog, name)
 
 
 def activate(graph: Graph, activated: Sequence[Activated], prog: Program, name: str) -> None:
@@ -212,16 +294,34 @@ def activate(graph: Graph, activated: Sequence[Activated], prog: Program, name: 
 
 
 def add_loop(
-    graph: Graph, steps: int, prog: Program, name: str, body: Callable[[Tensor, Program], None]
+    graph: Graph,
+    steps: int,
+    prog: Program,
+    name: str,
+    body: Callable[[Tensor, Program], None],
+    backward: bool = False,
 ) -> None:
     """Run what `body` adds for each time step; it is given the number of the step, on tile 0."""
     index = graph.addVariable(UNSIGNED_INT, [1], f"{name}/seqIdx")
     graph.setTileMapping(index, 0)
-    popops.zero(graph, index, prog, f"{name}/initSeqIdx")
+    if backward:
+        last = graph.addConstant(UNSIGNED_INT, [1], steps - 1, f"{name}/start")
+        graph.setTileMapping(last, 0)
+        prog.add(Copy(last, index, name=f"{name}/initSeqIdxToEnd"))
+    else:
+        popops.zero(graph, index, prog, f"{name}/initSeqIdx")
     step = Program()
     body(index, step)
-    popops.addInPlace(graph, index, 1, step, f"{name}/seqIdxIncr")
+    if backward:
+        popops.subInPlace(graph, index, 1, step, f"{name}/seqIdxDecr")
+    else:
+        popops.addInPlace(graph, index, 1, step, f"{name}/seqIdxIncr")
     prog.add(Repeat(steps, step, name))
+
+
+def take_step(graph: Graph, sequence: Tensor, index: Tensor, prog: Program, name: str) -> Tensor:
+    """Take a step of a sequence."""
+    return popops.dynamicSlice(graph, sequence, index, [0], [1], prog, name).squeeze([0])
 
 
 def keep_step(
@@ -231,31 +331,40 @@ def keep_step(
     popops.dynamicUpdate(graph, sequence, step.expand([0]), index, [0], [1], prog, name)
 
 
-def sequence_like(graph: Graph, step: Tensor, steps: int, name: str) -> Tensor:
-    """Add a variable for a value of each step, on the tiles of one."""
-    return popops.createSliceableTensorFromSlice(graph, step.expand([0]), [0], [steps], name)
-
-
-def copy_of(graph: Graph, tensor: Tensor, prog: Program, name: str) -> Tensor:
-    """Copy a tensor, so that what it is given stays as it is."""
-    copy = graph.clone(tensor, f"{name}/state")
-    prog.add(Copy(tensor, copy, name=f"{name}/state"))
+def laid_out(graph: Graph, params: RnnParams, tensor: Tensor, prog: Program, name: str) -> Tensor:
+    """Copy a sequence [steps, batch, size], so that its steps are sliced where they lie."""
+    steps, _, size = tensor.shape
+    copy = create_sequence(graph, params, size, steps, name)
+    prog.add(Copy(tensor, copy, name=name))
     return copy
+
+
+def copy_of(graph: Graph, params: RnnParams, tensor: Tensor, prog: Program, name: str) -> Tensor:
+    """Copy a state, so that what it is given stays as it is."""
+    return laid_out(graph, params, tensor.expand([0]), prog, f"{name}/state")[0]
 
 
 @dataclass(slots=True)
 class Kept:
-    """What each step leaves for a backward pass, when it is wanted: as one tensor of all steps."""
+    """What each step leaves for a later pass: [steps, values, batch, outputs]."""
 
     graph: Graph
-    wanted: list[Tensor] | None
-    steps: int
+    params: RnnParams
+    sequence: Tensor
+    step: Tensor
     name: str
+
+    @classmethod
+    def of(cls, graph: Graph, params: RnnParams, count: int, prog: Program, name: str) -> Kept:
+        """Add the sequence for so many values of a step."""
+        steps, size = params.timeSteps, params.outputs
+        sequence = create_sequence(graph, params, size, steps * count, name)
+        prog.add(WriteUndef(sequence))
+        step = create_sequence(graph, params, size, count, f"{name}/step")
+        shaped = sequence.reshape([steps, count, params.batchSize, size])
+        return cls(graph, params, shaped, step, name)
 
     def add(self, values: Tensor, index: Tensor, prog: Program) -> None:
         """Keep the values of a step."""
-        if self.wanted is None:
-            return
-        sequence = sequence_like(self.graph, values, self.steps, self.name)
-        keep_step(self.graph, sequence, values, index, prog, self.name)
-        self.wanted.append(sequence)
+        prog.add(Copy(values, self.step, name=f"{self.name}/step"))
+        keep_step(self.graph, self.sequence, self.step, index, prog, self.name)
