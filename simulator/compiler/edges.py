@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,41 +14,46 @@ from simulator.graph.mapping import Mapping
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Field, VertexGroup
 
+Arrays = tuple[IntArray, ...]
+# An edge of fragments of fewer bytes is received in the order of the senders' memory.
+SHORT_FRAGMENT = 8
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """The tile mapping with the place of each mapped piece inside its variable's part of a tile."""
+    """The tile mapping with the home of each mapped piece: bytes of one row follow one another.
+
+    A variable's pieces on a tile lie in one row, in the order of the arena. Between the rows is a
+    gap of a byte, so that what follows is of the same variable and tile.
+    """
 
     mapping: Mapping
-    place: IntArray
+    home: IntArray
 
     @classmethod
     def of(cls, graph: Graph) -> Layout:
-        """Lay the pieces of a variable on a tile one after another, in the order of the arena."""
+        """Lay out the rows of a graph's variables."""
         mapping = graph.mapping_table()
-        # They are sorted by variable and begin already.
-        order = ascending(mapping.variable * graph.target.num_tiles + mapping.tile)
+        part = mapping.variable * graph.target.num_tiles + mapping.tile
+        order = ascending(part)  # they are sorted by variable and begin already
         length = (mapping.end - mapping.begin)[order]
-        before = np.cumsum(length) - length
-        first = np.ones(len(order), dtype=bool)
-        for column in (mapping.variable, mapping.tile):
-            first[1:] &= column[order][1:] == column[order][:-1]
-        first[1:] = ~first[1:]
-        base = before[np.flatnonzero(first)]
-        counts = np.diff(np.append(np.flatnonzero(first), len(order)))
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = before - np.repeat(base, counts)
-        return cls(mapping, place)
+        gap = np.ones(len(order), dtype=bool)
+        gap[1:] = part[order][1:] != part[order][:-1]
+        home = np.empty(len(order), dtype=np.int64)
+        home[order] = np.cumsum(length) - length + np.cumsum(gap)
+        return cls(mapping, home)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Touch:
     """Pieces of memory that vertices touch: bytes [low, high) of the arena, each on one tile.
 
-    `owner` is the tile that holds the piece, `user` the tile of the vertex. `remote` pieces are of
-    an edge that lies in part or whole on other tiles: all of it goes through an exchange, which
-    puts it into one row. `arranged` pieces are of an edge that is at hand but not in one row, so
-    they are copied first (inputs) or last (outputs). `breaks` marks the begin of a row.
+    `owner` is the tile that holds the piece, `user` the tile of the vertex, `home` where the piece
+    begins in the layout. `remote` pieces are of an edge that lies in part or
+    whole on other tiles. `arranged` pieces are of an edge that is put into one row by a copy on the
+    tile, before (inputs) or after (outputs): one that is at hand but not in one row, and a remote
+    one that comes in fewer fragments in the order of the senders' memory. An exchange puts the
+    other remote edges into one row. `breaks` marks the begin of a row.
     """
 
     low: IntArray
@@ -56,6 +61,7 @@ class Touch:
     owner: IntArray
     user: IntArray
     variable: IntArray
+    home: IntArray
     remote: BoolArray
     arranged: BoolArray
     breaks: BoolArray
@@ -75,7 +81,7 @@ def join_touches(touches: Iterable[Touch]) -> Touch:
     parts = list(touches)
     if not parts:
         nothing, no = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
-        return Touch(nothing, nothing, nothing, nothing, nothing, no, no, no)
+        return Touch(nothing, nothing, nothing, nothing, nothing, nothing, no, no, no)
     return Touch(
         *(
             np.concatenate([getattr(part, name) for part in parts])
@@ -131,17 +137,68 @@ def _pieces(layout: Layout, reach: _Reach) -> tuple[Touch, IntArray]:
     low = np.maximum(reach.begin[interval], mapping.begin[piece])
     high = np.minimum(reach.end[interval], mapping.end[piece])
     edge, owner, user = reach.edge[interval], mapping.tile[piece], reach.user[interval]
-    place = layout.place[piece] + low - mapping.begin[piece]
+    home = layout.home[piece] + low - mapping.begin[piece]
     variable = mapping.variable[piece]
     edges = int(edge.max(initial=-1)) + 1
     remote = (np.bincount(edge[owner != user], minlength=edges) > 0)[edge]
-    follows = np.zeros(len(low), dtype=bool)
-    in_row = (variable[1:] == variable[:-1]) & (place[1:] == (place + high - low)[:-1])
-    follows[1:] = (edge[1:] == edge[:-1]) & (remote[1:] | in_row)
-    rows = np.bincount(edge[~follows], minlength=edges)
-    arranged = ~remote & (rows > 1)[edge]
-    found = Touch(low, high, owner, user, variable, remote, arranged, ~follows)
-    return found, reach.times[interval]
+    same = edge[1:] == edge[:-1]
+    in_row = np.zeros(len(low), dtype=bool)
+    in_row[1:] = same & (home[1:] == (home + high - low)[:-1])
+    rows = np.bincount(edge[~in_row], minlength=edges)
+    found = Touch(low, high, owner, user, variable, home, remote, remote, ~in_row)
+    arranged = np.where(remote, _scattered(found, edge)[edge], (rows > 1)[edge])
+    first = np.ones(len(low), dtype=bool)
+    first[1:] = ~same
+    breaks = np.where(remote & ~arranged, first, ~in_row)
+    return replace(found, arranged=arranged, breaks=breaks), reach.times[interval]
+
+
+def _scattered(pieces: Touch, edge: IntArray) -> BoolArray:
+    """Tell the edges that are received in the order of the senders' memory, and copied then.
+
+    They take in a byte several times, as those of a broadcast tensor, or they are of short
+    fragments of which senders hold two or more in one row: our estimate of a rule not published.
+    """
+    edges = int(edge.max(initial=-1)) + 1
+    chosen = np.flatnonzero(pieces.remote)
+    edge, pieces = edge[chosen], pieces.where(chosen)
+    fragment = edge[pieces.breaks]
+    size = np.bincount(np.cumsum(pieces.breaks) - 1, weights=pieces.bytes)
+    short = np.bincount(fragment[size < SHORT_FRAGMENT], minlength=edges) > 0
+    order, begin, reached = in_order_of_senders(edge, pieces.home, pieces.bytes)
+    sorted_edge = edge[order]
+    runs = np.bincount(sorted_edge[begin > reached], minlength=edges)
+    again = np.bincount(sorted_edge[begin < reached], minlength=edges) > 0
+    result: BoolArray = again | short & (2 * runs <= np.bincount(fragment, minlength=edges))
+    return result
+
+
+def in_order_of_senders(receiver: IntArray, home: IntArray, size: IntArray) -> Arrays:
+    """Sort what each receiver gets by where senders hold it.
+
+    Returns the order, where each piece in it begins, and how far those before it reach: less where
+    a run of a sender's memory begins, more where a byte comes again.
+    """
+    stride = int((home + size).max(initial=0)) + 1
+    begin = receiver * stride + home
+    order = ascending(begin)
+    begin, end = begin[order], (begin + size)[order]
+    reached = np.full(len(order), -1, dtype=np.int64)
+    reached[1:] = np.maximum.accumulate(end)[:-1]
+    return order, begin, reached
+
+
+def fragments_of_senders(remote: Touch) -> Arrays:
+    """Join what tiles receive to runs of the senders' memory; each byte comes once to a tile.
+
+    Returns the variable, owner and user of each run, where it begins in the arena, and its bytes.
+    """
+    order, begin, reached = in_order_of_senders(remote.user, remote.home, remote.bytes)
+    heads = np.flatnonzero(begin > reached)
+    first = order[heads]
+    end = np.maximum.accumulate(begin + remote.bytes[order])
+    size = end[np.append(heads[1:], len(order))[: len(heads)] - 1] - begin[heads]
+    return remote.variable[first], remote.owner[first], remote.user[first], remote.low[first], size
 
 
 def _rows_of(item: Field) -> IntArray:
@@ -150,19 +207,6 @@ def _rows_of(item: Field) -> IntArray:
     bounds = offsets_of(item.rows)
     first = offsets_of(item.lengths)[:-1]
     return np.searchsorted(bounds, first, side="right") - 1
-
-
-def repeats(remote: Touch) -> BoolArray:
-    """Tell the pieces of edges that take in a byte several times, as of a broadcast tensor.
-
-    Such an edge has a row of its own, which holds the byte as often.
-    """
-    edge = np.cumsum(remote.breaks)
-    stride = int(remote.high.max(initial=0)) + 1
-    order = ascending(edge * stride + remote.low)
-    begin, end = (edge * stride + remote.low)[order], (edge * stride + remote.high)[order]
-    again = edge[order][1:][begin[1:] < np.maximum.accumulate(end)[:-1]]
-    return np.isin(edge, again)
 
 
 def union_by_tile(tile: IntArray, low: IntArray, high: IntArray) -> tuple[IntArray, ...]:

@@ -9,7 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.compiler.building import NONE, Building, Part, with_access
-from simulator.compiler.edges import Touch, join_touches, repeats, touch, union_by_tile
+from simulator.compiler.edges import (
+    Arrays,
+    Touch,
+    fragments_of_senders,
+    join_touches,
+    touch,
+    union_by_tile,
+)
 from simulator.compiler.executable import BoolArray, LoweredProgram
 from simulator.graph.intervals import kinds, present
 from simulator.graph.types import IntArray
@@ -60,23 +67,22 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
     parts: list[Part] = []
     held = [np.zeros(0, dtype=np.int64)]
     remote = reads.where(reads.remote)
+    sources = [reads.variable[reads.arranged & (reads.owner == reads.user)]]
     if len(remote.low):
-        again = repeats(remote)
-        shared, own = remote.where(~again), remote.where(again)
-        joined = union_by_tile(shared.user, shared.low, shared.high)
-        columns = zip(joined, (own.user, own.low, own.high), strict=True)
-        user, low, high = map(np.concatenate, columns)
-        which, low, high, owner = building.owners(low, high)
-        user, variable = user[which], building.variables_at(low)
+        in_row = remote.where(~remote.arranged)
+        apart = remote.where(remote.arranged & (remote.owner != remote.user))
+        sides = _in_place(building, in_row), fragments_of_senders(apart)
+        several = [_messages(building, side) for side in sides]
+        messages = np.concatenate(several)
+        variable, owner, user, low, size = map(np.concatenate, zip(*sides, strict=True))
         crossing = building.crossing(owner, user)
-        messages = _messages(building, variable, user, high - low, crossing)
         begun = NONE
         for here in (~crossing, crossing):
             written = present(messages[here])
             parts += building.exchange(
                 f"{name}/ExchangePre",
                 low[here],
-                high[here],
+                (low + size)[here],
                 owner[here],
                 user[here],
                 reads=[variable[here]],
@@ -84,7 +90,8 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
                 whole=~np.isin(written, begun),
             )
             begun = written
-        held.append(present(messages))
+        held.append(present(several[0]))
+        sources.append(present(several[1]))
     arranged = reads.where(reads.arranged)
     if len(arranged.low):
         rows = arranged.breaks.astype(np.int64)
@@ -92,22 +99,28 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
             arranged.variable, arranged.user, arranged.bytes, "rearrangement", REARRANGED
         )
         copy = building.tile_copy(f"{name}/PreArrange-0", arranged.user, arranged.bytes, rows)
-        parts.append(with_access(copy, [arranged.variable], [copies]))
+        parts.append(with_access(copy, sources, [copies]))
         held.append(copies)
     return parts, np.concatenate(held)
 
 
-def _messages(
-    building: Building, variable: IntArray, user: IntArray, size: IntArray, crossing: BoolArray
-) -> IntArray:
-    """Add message variables for pieces that tiles bring; give the number of each piece's.
+def _in_place(building: Building, remote: Touch) -> Arrays:
+    """Cut what arrives in the order of the edges; each byte comes once to a tile."""
+    user, low, high = union_by_tile(remote.user, remote.low, remote.high)
+    which, low, high, owner = building.owners(low, high)
+    return building.variables_at(low), owner, user[which], low, high - low
+
+
+def _messages(building: Building, fragments: Arrays) -> IntArray:
+    """Add message variables for the fragments that tiles receive; give the number of each one's.
 
     What a tile brings of a variable lies in one row, so that all of it is a global message when
     part of it comes from another IPU.
     """
+    variable, owner, user, _, size = fragments
     _, of = kinds(variable)
     _, which = kinds(of * building.graph.target.num_tiles + user)
-    outside = (np.bincount(which, weights=crossing) > 0)[which]
+    outside = (np.bincount(which, weights=building.crossing(owner, user)) > 0)[which]
     result = np.zeros(len(variable), dtype=np.int64)
     for category, here in (("message", ~outside), ("globalMessage", outside)):
         if here.any():

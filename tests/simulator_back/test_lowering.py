@@ -165,13 +165,39 @@ def test_undefining_a_part_of_a_variable_keeps_the_rest_alive(graph):
     assert rows.index("WriteUndef") in alive
 
 
-def test_a_broadcast_from_elsewhere_arrives_as_often_as_the_vertex_reads_it(graph):
+def test_a_broadcast_from_elsewhere_arrives_once_and_each_vertex_has_a_row_of_its_own(graph):
     # Two vertices of tile 3 read a float of tile 0 three times, a third one reads it once.
     source = variable(graph, "a", 0)
     node = add_twice(graph, source.broadcast(3, 0), 3)
     once = {"in": source, "out": variable(graph, "third", 3)}
     graph.setPerfEstimate(graph.addVertex(node.compute_set, Add, once, tile=3), 20)
-    executable, _ = compiled(graph, node)
-    assert executable.lowered.exchanges[-1].received.tolist() == [0, 0, 0, 3 * 4 + 3 * 4 + 4]
-    sizes = {v.name: v.bytes.tolist() for v in executable.lowered.variables}
-    assert sizes["<message:a>"] == [28]
+    executable, rows = compiled(graph, node)
+    assert executable.lowered.exchanges[-1].received.tolist() == [0, 0, 0, 4 + 4]
+    assert rows[2:] == [("OnTileExecute", "add/PreArrange-0"), ("OnTileExecute", "add")]
+    sizes = [(v.name, v.bytes.tolist()) for v in executable.lowered.variables]
+    messages = [("<message:a>", [4]), ("<message:a>", [4])]
+    assert sizes[-3:] == [*messages, ("aRearranged", [2 * 3 * 4])]
+
+
+@pytest.mark.parametrize(
+    ("order", "gathered"),
+    [
+        ([1, 0, 3, 2], True),  # four fragments of two rows
+        ([1, 0, 2, 3], False),  # three fragments
+        ([2, 3, 0, 1], False),  # none is short
+    ],
+)
+def test_short_fragments_come_in_the_order_of_their_rows_where_that_halves_them(
+    graph, order, gathered
+):
+    both = poplar.concat([variable(graph, "a", 0, 0), variable(graph, "b", 1, 1)])
+    source = poplar.concat([both[place : place + 1] for place in order])
+    executable, rows = compiled(graph, add(graph, source, variable(graph, "out", 3), 3))
+    exchange = executable.lowered.exchanges[-1]
+    assert exchange.received.tolist() == [0, 0, 0, 16]
+    assert (("OnTileExecute", "add/PreArrange-0") in rows) == gathered
+    read = ["<message:a>", "<message:b>"]
+    held = ["aRearranged", "bRearranged"] if gathered else read
+    assert accesses(executable, ("OnTileExecute", "add"), "read") == held
+
+
