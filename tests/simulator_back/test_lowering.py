@@ -199,5 +199,3 @@ def test_short_fragments_come_in_the_order_of_their_rows_where_that_halves_them(
     read = ["<message:a>", "<message:b>"]
     held = ["aRearranged", "bRearranged"] if gathered else read
     assert accesses(executable, ("OnTileExecute", "add"), "read") == held
-
-
