@@ -30,7 +30,8 @@ class Peak:
 # Of the matrix units. ipu1 (8 float or 32 half multiply-adds a cycle) makes the published 31.1 and
 # 124.5 TFLOPS of 1,216 tiles at 1.6 GHz (Jia et al., "Dissecting the Graphcore IPU Architecture",
 # 2019). ipu2 has 16 units a tile in place of 8 (PopLibs, lib/poplin/PerformanceEstimation.hpp), and
-# makes 62.7 and 250.6 TFLOPS of 1,472 tiles at 1.33 GHz; `tiny` is an ipu2 of few tiles.
+# makes 62.7 and 250.6 TFLOPS of 1,472 tiles at 1.33 GHz; sums of halves that are floats have 8 of
+# the units, and half of that (PopLibs, lib/poplin/codelets). `tiny` is an ipu2 of few tiles.
 PEAKS = {
     "ipu1": Peak(float=16, half=64),
     "ipu2": Peak(float=32, half=128),
@@ -68,8 +69,8 @@ def flop_utilisation(report: Report) -> FlopUtilisation:
 
     The share is operations / (cycles * tiles * peak). Peaks of a tile in a cycle, for float and for
     half: 16 and 64 on ipu1 (31.1 and 124.5 TFLOPS; Jia et al., 2019), 32 and 128 on ipu2 (PopLibs,
-    lib/poplin/PerformanceEstimation.hpp). Raises NotRecordedError when no compute set tells its
-    operations, or there are no steps.
+    lib/poplin/PerformanceEstimation.hpp; products of halves with float partials reach half of it).
+    Raises NotRecordedError when no compute set tells its operations, or there are no steps.
     """
     flops = _flops(report)
     runs = executions_of_rows(report, "OnTileExecute", len(flops))

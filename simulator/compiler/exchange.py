@@ -1,7 +1,8 @@
 """What an exchange costs: bytes, cycles and code of every tile.
 
-Estimates. Receiving takes a cycle for each four bytes; each fragment takes instructions of its own,
-which run beside the payload. Before the first word there is a latency that grows with distance.
+Estimates. Receiving takes a cycle for each four bytes, half of it where both tiles of an exchange
+bus receive the same; each fragment takes instructions of its own, which run beside the payload.
+Before the first word there is a latency, which grows with the number of the tile that receives.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from simulator.graph.intervals import ascending, distinct
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray
 
-# Two printed steps of the user guide's sample fix the curve: one word sent from tile 0 to all 1,216
-# takes 120 cycles on the slowest of them and 86.6 % of it in the mean, 128 words among groups of
-# four neighbours take 169. So latency rises steeply with the first tiles that lie between.
-NEAR_LATENCY, FAR_LATENCY = 41, 119
-NEAR_SHARE, STEEPNESS = 3 / 1215, 3.9  # share of the largest distance; exponent
-LARGEST_DISTANCE = 1215  # at least: a part with fewer tiles is a corner of a whole one
+# Fit of two printed steps of the user guide's sample: a word from tile 0 to all 1,216 takes 120
+# cycles on the slowest of them and 86.6 % of it in the mean; 512 bytes to each of tiles 0 to 391,
+# which pairs receive alike and so in 64 cycles, take 169 and 86.6 %. Latencies of tile 0, of a bend
+# and of the last tile, with straight lines between, and the place of the bend: four numbers for
+# four figures. A model without relative sync delays has the latency of tile 0 everywhere: so the
+# matrix-vector tutorial, whose figures gave none of the numbers, takes its 5,071 cycles exactly.
+LATENCY = (59.5, 106.5, 119)
+LATENCY_TILES = (0, 402, 1215)
 INSTRUCTION_BYTES = 4
 # Issue slots of a fragment. One, as words of many sources arrive back to back: two would put the
 # matrix-vector tutorial (200 words from 200 tiles) 11 % above its published 5,071 cycles.
@@ -42,18 +45,18 @@ def exchange_cost(
     tile receives several times, as of a broadcast tensor, is sent as often.
     """
     tiles = target.num_tiles
-    sends, _ = distinct(source, begin, size, repetition(destination, begin))
+    again = repetition(destination, begin)
+    sends, _ = distinct(source, begin, size, again)
     sender = source[sends]
     sent = _sum(sender, size[sends], tiles)
     received = _sum(destination, size, tiles)
     send_count = np.bincount(sender, minlength=tiles)
     receive_count = np.bincount(destination, minlength=tiles)
-    payload = -(-np.maximum(sent, received) // target.exchange_bytes_per_cycle)
+    arriving = received - _saved(target, destination, begin, size, again)
+    payload = -(-np.maximum(sent, arriving) // target.exchange_bytes_per_cycle)
     control = np.maximum(RECEIVE_SLOTS * receive_count, SEND_SLOTS * send_count)
-    latency = np.full(tiles, NEAR_LATENCY, dtype=np.int64)
-    np.maximum.at(latency, destination, _latency(target, source, destination))
     active = (sent > 0) | (received > 0)
-    cycles = np.where(active, latency + np.maximum(payload, control), 0)
+    cycles = np.where(active, _latency(target) + np.maximum(payload, control), 0)
     receives, all_sends = int(receive_count.sum()), int(send_count.sum())
     kinds = [
         INSTRUCTION_BYTES * (RECEIVE.get(kind, 0) * receives + SEND.get(kind, 0) * all_sends)
@@ -94,14 +97,29 @@ def repetition(destination: IntArray, begin: IntArray) -> IntArray:
     return result
 
 
-def _latency(target: Target, source: IntArray, destination: IntArray) -> IntArray:
-    """Give the cycles before the first word: those of a neighbour, then growing with distance."""
-    farthest = max(target.tiles_per_ipu - 1, LARGEST_DISTANCE)
-    share = np.abs(source - destination) % target.tiles_per_ipu / farthest
-    beyond = np.maximum(share - NEAR_SHARE, 0) / (1 - NEAR_SHARE)
-    reached = 1 - (1 - beyond) ** STEEPNESS
-    growth: IntArray = np.rint((FAR_LATENCY - NEAR_LATENCY) * reached).astype(np.int64)
-    return growth + NEAR_LATENCY
+def _saved(
+    target: Target, destination: IntArray, begin: IntArray, size: IntArray, again: IntArray
+) -> IntArray:
+    """Give the bytes that take each tile no time of its own, as its whole bus receives them alike.
+
+    They come in over the lanes of all tiles of the bus. That what is sent has one lane all the
+    same is our reading: a tile that shares its operands sends no more in a cycle than that.
+    """
+    bus = target.getTilesPerSharedExchangeBus()
+    heads, counts = distinct(destination // bus, begin, size, again)
+    alike = heads[counts == bus]
+    shared = _sum(destination[alike] // bus, size[alike], -(-target.num_tiles // bus))
+    result: IntArray = np.repeat(shared - shared // bus, bus)[: target.num_tiles]
+    return result
+
+
+def _latency(target: Target) -> IntArray:
+    """Give the cycles before a tile's first word; a larger part has its tiles on the same line."""
+    whole = max(target.tiles_per_ipu - 1, LATENCY_TILES[-1])
+    place = np.arange(target.num_tiles) % target.tiles_per_ipu * LATENCY_TILES[-1] / whole
+    place = place * target.relative_sync_delay.any()
+    result: IntArray = np.rint(np.interp(place, LATENCY_TILES, LATENCY)).astype(np.int64)
+    return result
 
 
 def _sum(tile: IntArray, size: IntArray, tiles: int) -> IntArray:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simulator.compiler.exchange import FAR_LATENCY, INSTRUCTION_BYTES, repetition
+from simulator.compiler.exchange import INSTRUCTION_BYTES, LATENCY, repetition
 from simulator.compiler.executable import Exchange
 from simulator.graph.intervals import distinct
 from simulator.graph.machines import GlobalExchangeConstraint, GlobalExchangeFlow
@@ -134,7 +134,7 @@ def latency(flows: IntArray, clock_frequency: int) -> int:
     apart = np.abs(card[:, None] - card)
     hops = np.where(apart == 0, 1, apart + (side[:, None] != side))
     most = int(hops[flows > 0].max(initial=0))
-    return FAR_LATENCY + math.ceil(HOP_SECONDS * clock_frequency * most)
+    return LATENCY[-1] + math.ceil(HOP_SECONDS * clock_frequency * most)
 
 
 def _places(ipus: int) -> tuple[IntArray, IntArray]:

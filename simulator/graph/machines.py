@@ -150,7 +150,7 @@ MK1 = Machine(
     fp32_in_fp32_out_conv_units=8,
     conv_unit_coefficient_load_bytes=8,
     repeat_count_max=0x0FFF,
-    tiles_per_exchange_bus=1,
+    tiles_per_exchange_bus=2,  # PopLibs of 2017 shares it, when only Mk1 existed [I]
 )
 
 # The sync table is synthetic: getMaxIPUSyncDelay of a third-party binding gives 126, nothing more.
@@ -166,7 +166,7 @@ MK2 = Machine(
     host_packet_bytes=128,  # 32 gather copies for 4,000 bytes in tutorial 7 [I]
     stream_copy_limit=256 << 20,
     fp16_in_fp16_out_conv_units=16,  # "numConvUnits == 16" in PopLibs' estimates [S]
-    fp16_in_fp32_out_conv_units=16,
+    fp16_in_fp32_out_conv_units=8,  # codelets with 4 and with 8 alone in PopLibs [S]
     fp32_in_fp32_out_conv_units=16,
     conv_unit_coefficient_load_bytes=16,
     repeat_count_max=0xFFFF,

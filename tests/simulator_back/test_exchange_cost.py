@@ -1,6 +1,7 @@
 """Exchange costs against the printed steps of the user guide's sample, and conservation."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ def test_a_word_from_tile_0_to_all_others_takes_the_120_cycles_that_the_guide_pr
     same = np.zeros(1215, dtype=np.int64)
     cost = exchange_cost(MK1, same, others, same + 4, same)
     assert cost.cycles.max() == 120
+    assert round(100 * cost.cycles.mean() / 120, 1) == 86.6
     assert (cost.sent.sum() + cost.received.sum()) // 2 == 2432
 
 
@@ -26,6 +28,7 @@ def test_four_times_128_bytes_in_layer_1_take_the_169_cycles_that_the_guide_prin
     cost = exchange_cost(MK1, source, destination, np.full(1568, 128), source * 128)
     assert cost.cycles.max() == 169
     assert np.count_nonzero(cost.cycles) == 392
+    assert round(100 * cost.cycles[:392].mean() / 169, 1) == 86.6
     assert (cost.sent.sum() + cost.received.sum()) // 2 == 125_440
 
 
@@ -44,6 +47,26 @@ def test_the_same_bytes_to_several_tiles_are_sent_once():
     )
     assert cost.sent.tolist() == [8, 0, 0, 0]
     assert cost.received.tolist() == [0, 8, 8, 8]
+
+
+@pytest.mark.parametrize("target", [MK1, TARGETS["mk2"]])
+def test_what_both_tiles_of_a_bus_receive_alike_takes_half_the_time(target):
+    # Tiles 4 and 5 receive the same 4,000 bytes, tile 7 as many without tile 6, tiles 9 and 10 are
+    # of two buses; of what 12 and 13 receive, half is the same.
+    destination = np.array([4, 5, 7, 9, 10, 12, 12, 13, 13])
+    begin = np.array([0, 0, 0, 0, 0, 0, 8000, 0, 16000])
+    cost = exchange_cost(target, np.zeros(9, dtype=int), destination, np.full(9, 4000), begin)
+    to = np.arange(1, 14)
+    word = np.full(13, 4)
+    latency = exchange_cost(target, 0 * to, to, word, 0 * to).cycles - 1  # of a word
+    taken = cost.cycles - latency
+    assert taken[[4, 5, 7, 9, 10, 12, 13]].tolist() == [500, 500, 1000, 1000, 1000, 1500, 1500]
+
+
+def test_what_a_tile_sends_has_the_time_of_one_lane():
+    cost = exchange_cost(MK1, *np.array([[0, 0], [2, 3], [4000, 4000], [0, 0]]))
+    assert cost.cycles[0] - 60 == 1000
+    assert cost.cycles[2] - 60 == 500
 
 
 @settings(max_examples=40, deadline=None)

@@ -39,14 +39,27 @@ def test_the_matrix_vector_tutorial_copies_nothing_on_a_tile(tutorial):
     assert [vertex_type.kind for vertex_type in tutorial.vertex_types] == ["library", "library"]
 
 
-def test_the_matrix_vector_tutorial_is_within_3_percent_of_its_5071_cycles(tutorial):
-    assert user_cycles(tutorial) == pytest.approx(5071, rel=0.03)
+def test_the_matrix_vector_tutorial_takes_its_5071_cycles(tutorial):
+    assert user_cycles(tutorial) == 5071
 
 
-def test_the_matrix_chain_is_within_5_percent_of_its_34655_cycles():
+@pytest.fixture(scope="module")
+def chain():
     graph = Graph(make_target("mk2"))
-    program = matmul_chain.build(graph, matmul_chain.SHAPES)
-    assert user_cycles(compile_graph(graph, [program])) == pytest.approx(34_655, rel=0.05)
+    return compile_graph(graph, [matmul_chain.build(graph, matmul_chain.SHAPES)])
+
+
+def test_the_matrix_chain_is_within_2_percent_of_its_34655_cycles(chain):
+    # The axis of the published screenshot has the control programs before the user's, too.
+    cycles = Runner(chain, NoValues()).run(0, "run", record=True).cycles
+    assert cycles == pytest.approx(34_655, rel=0.02)
+
+
+def test_the_matrix_chain_has_the_published_bytes(chain):
+    by_tile = {name: values.sum() for name, values in chain.memory.by_tile.items()}
+    assert by_tile["interleaved"] == 8_960_000
+    assert by_tile["total_including_gaps"] == pytest.approx(307_309_104, rel=0.002)
+    assert by_tile["total"] == pytest.approx(59_894_241, rel=0.02)
 
 
 def test_a_later_run_takes_as_long_as_a_recorded_one(tutorial):

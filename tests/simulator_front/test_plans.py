@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 from value_program import Values, numbers
 
 from simulator.graph.errors import PoplarError
-from simulator.graph.target import TARGETS
+from simulator.graph.target import TARGETS, Target
 from simulator.graph.types import FLOAT, HALF, Type
 from simulator.poplibs import poplin, popops
+from simulator.poplibs.poplin.combine import grain_of, shares_of
 from simulator.poplibs.poplin.joint_plan import PASSES, plan_of
-from simulator.poplibs.poplin.plan_cost import Part, estimate
+from simulator.poplibs.poplin.plan import Method, Plan
+from simulator.poplibs.poplin.plan_cost import Part, Split, estimate
 from simulator.poplibs.poplin.planner import Settings, methods_of, plan_convolution
-from simulator.poplibs.poplin.problem import Problem
-from simulator.poplibs.poplin.reduce_stages import depths
+from simulator.poplibs.poplin.problem import Axis, Problem
+from simulator.poplibs.poplin.reduce_stages import depths, reduction_cost
 
 MK1 = TARGETS["mk1"]
 
@@ -36,8 +38,9 @@ def cost(problem: Problem, parts: tuple[int, ...], limit: int) -> int:
             for step, part, grain, size in zip(steps, parts, grains, sizes, strict=True)
         ]
         groups, batch, outputs, inputs = largest
-        part = Part(groups, batch, (), outputs, (), inputs, np.array([parts[-1]]))
-        priced = estimate(MK1, problem, method, part, ())
+        part = Part(groups, batch, (), outputs, (), inputs)
+        split = Split(*(np.array([parts[dimension]]) for dimension in (3, 2, 1)))
+        priced = estimate(MK1, problem, method, part, split, (), shared=True)
         if priced.bytes[0] <= limit:
             found.append(int(sum(cycles[0] for cycles in priced.cycles.values())))
     return min(found)
@@ -50,6 +53,55 @@ def test_no_other_cut_is_cheaper(m: int, k: int, n: int) -> None:
     cuts = product([1], range(1, m + 1), range(1, n + 1), range(1, k + 1))
     every = [c for c in cuts if np.prod(c) <= MK1.tiles_per_ipu and c[3] <= 16]
     assert plan.total_cycles <= min(cost(problem, cut, plan.limit) for cut in every)
+
+
+@pytest.mark.parametrize("target", [MK1, TARGETS["mk2"]])
+@pytest.mark.parametrize(("parts", "rate"), [(1, 4), (2, 8), (3, 4), (4, 8)])
+def test_inputs_that_even_parts_of_the_outputs_share_arrive_twice_as_fast(
+    target: Target, parts: int, rate: int
+) -> None:
+    # 64 inputs of 32 rows are 8,192 B, of which each of `parts` tiles holds its share; the weights
+    # of a tile are its own, as one part has all rows.
+    problem = Problem(1, 32, 64, 8 * parts, (), FLOAT, FLOAT)
+    sizes = [np.array([size]) for size in (1, 32, 8, 64)]
+    part, one = Part(*sizes[:2], (), sizes[2], (), sizes[3]), np.array([1])
+    split = Split(one, np.array([parts]), one)
+    method = Method("AMP", FLOAT, 8, 8)
+    cycles = estimate(target, problem, method, part, split, (), shared=True).cycles
+    assert cycles["exchange"] == -(-(8192 - 8192 // parts) // rate)
+    swapped = Method("AMP", FLOAT, 8, 8, swapped=True)
+    cycles = estimate(target, problem, swapped, part, split, (), shared=True).cycles
+    assert cycles["exchange"] == -(-(8192 - 8192 // parts) // 4)
+
+
+def test_tiles_are_numbered_with_the_channel_innermost_that_shares_inputs() -> None:
+    axis = Axis(8, 1, 8)
+    problem = Problem(2, 4, 16, 16, (axis,), FLOAT, FLOAT)
+    parts = (2, 1, 4, 2, 1, 2)  # groups, batch, field, outputs, kernel, inputs
+
+    def tiles(method: Method) -> list[int]:
+        return Plan(problem, method, parts, (), 0, 0).tiles.tolist()
+
+    # Part [g][f][o][i] is on tile ((g * 2 + i) * 4 + f) * 2 + o; swapped, o and f change places.
+    places = [*product(range(2), range(4), range(2), range(2))]
+    method = Method("AMP", FLOAT, 8, 8)
+    assert tiles(method) == [((g * 2 + i) * 4 + f) * 2 + o for g, f, o, i in places]
+    swapped = Method("AMP", FLOAT, 8, 8, expanded=True, swapped=True)
+    assert tiles(swapped) == [((g * 2 + i) * 2 + o) * 4 + f for g, f, o, i in places]
+
+
+def test_a_sum_of_16_parts_is_priced_as_two_stages_without_a_sync() -> None:
+    # 100 floats of a part: exchanged once, 4 rows of ceil(112 / 4) = 28 added; of these 28, which
+    # are exchanged, 4 rows of 7. ReduceAdd: 6 * (32 + (3 rows + 7) * loops + left over).
+    made = np.array([100])
+    exchange, work, received = reduction_cost(MK1, FLOAT, made, np.array([16]))
+    assert exchange == 100 + 25
+    first = 6 * (32 + (3 * 4 + 7) * 1 + (3 * 4 + 7))  # 28 floats: 7 loops of 4, one a worker
+    second = 6 * (32 + 2 * 4 + 13)  # 7 floats: one loop of 4, and parts of 2 and 1
+    assert work == first + second
+    assert received == 4 * 28 * 4
+    alone = reduction_cost(MK1, FLOAT, made, np.array([1]))
+    assert [value.item() for value in alone] == [100, 0, 0]
 
 
 @pytest.mark.parametrize(("inputs", "partials"), [(3, HALF), (16, HALF), (17, FLOAT)])
@@ -68,6 +120,34 @@ def test_sums_of_one_step_of_the_matrix_units_are_halves_at_once(
 )
 def test_parts_of_sums_are_added_by_stages(parts: int, left: list[int]) -> None:
     assert depths(parts) == left
+
+
+@pytest.mark.parametrize(
+    ("outputs", "parts", "left", "shares"),
+    [
+        (40, 4, 1, [(0, 8), (8, 16), (24, 16)]),  # 5 groups: 2 at most on a tile, so 3 tiles
+        (64, 4, 1, [(0, 16), (16, 16), (32, 16), (48, 16)]),
+        (16, 4, 1, [(0, 8), (8, 8)]),
+        (40, 4, 2, [(0, 16), (16, 24), (0, 16), (16, 24)]),
+    ],
+)
+def test_no_more_tiles_add_than_the_largest_share_needs(
+    outputs: int, parts: int, left: int, shares: list[tuple[int, int]]
+) -> None:
+    problem = Problem(1, 1, 32, outputs, (), FLOAT, FLOAT)
+    plan = Plan(problem, Method("AMP", FLOAT, 8, 8), (1, 1, 1, parts), (), 0, 0)
+    found = shares_of(plan, np.array([outputs]), parts, left, grain_of(plan, 2))
+    expected = sorted((begin, begin + size) for begin, size in shares)
+    assert sorted(zip(found.first.tolist(), found.end.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize(("group", "width", "grain"), [(8, 2, 8), (1, 2, 2), (1, 4, 4), (6, 4, 8)])
+def test_what_is_added_on_a_tile_comes_in_groups_and_vectors(
+    group: int, width: int, grain: int
+) -> None:
+    problem = Problem(1, 1, 32, 40, (), FLOAT, FLOAT)
+    plan = Plan(problem, Method("HMAC", FLOAT, 2, group), (1, 1, 1, 4), (), 0, 0)
+    assert grain_of(plan, width) == grain
 
 
 @settings(max_examples=10, deadline=None)

@@ -46,7 +46,8 @@ def _reduced(graph: Graph, plan: Plan, partials: Partials, prog: Sequence, name:
         stage = f"{name}/Reduce" + ("" if len(stages) == 1 else f"/Stage{number}")
         compute_set = graph.addComputeSet(stage)
         begins = offsets_of(np.repeat(sizes, left))[:-1].reshape(-1, left)
-        shares = _shares(plan, sizes, places.shape[1], left)
+        grain = grain_of(plan, graph.target.getVectorWidth(out_type))
+        shares = shares_of(plan, sizes, places.shape[1], left, grain)
         graph.map_ranges(out, *_out_ranges(shares, begins), shares.tile)
         for rows in np.unique(shares.rows).tolist():
             chosen = Shares(*(column[shares.rows == rows] for column in shares))
@@ -68,23 +69,35 @@ class Shares(NamedTuple):
     end: IntArray
 
 
-def _shares(plan: Plan, sizes: IntArray, parts: int, left: int) -> Shares:
-    """Share the outputs of each cell among the tiles of the parts that become one, in grains."""
-    sums, grain = plan.sums, 16 // plan.method.partials.size
+def grain_of(plan: Plan, width: int) -> int:
+    """Give the outputs that stay together: a group, in whole vectors of the result.
+
+    As in PopLibs (lib/poplin/ConvReduce.cpp).
+    """
+    return ceil_div(max(plan.method.out_group, width), width) * width
+
+
+def shares_of(plan: Plan, sizes: IntArray, parts: int, left: int, grain: int) -> Shares:
+    """Share the outputs of each cell among the tiles of the parts that become one, in grains.
+
+    No more tiles are used than the largest share makes necessary, as in PopLibs
+    (lib/poputil/Util.cpp, splitRegions).
+    """
+    sums = plan.sums
     bounds = np.arange(left + 1, dtype=np.int64) * parts // left
     tiles = np.arange(left + 1, dtype=np.int64) * sums // left
-    sharing = np.tile(np.diff(tiles), len(sizes))
-    group = np.repeat(np.arange(len(sizes) * left), sharing)
+    steps = np.repeat(ceil_div(sizes, grain), left)
+    each = ceil_div(steps, np.tile(np.diff(tiles), len(sizes)))
+    used = ceil_div(steps, each)
+    group = np.repeat(np.arange(len(sizes) * left), used)
     cell, part = group // left, group % left
-    place = spread(np.zeros_like(sharing), sharing)
-    steps = ceil_div(sizes, grain)[cell]
-    first = np.minimum(steps * place // sharing[group] * grain, sizes[cell])
-    end = np.minimum(steps * (place + 1) // sharing[group] * grain, sizes[cell])
+    place = spread(np.zeros_like(used), used)
+    first = np.minimum(steps[group] * place // used[group] * grain, sizes[cell])
+    end = np.minimum(steps[group] * (place + 1) // used[group] * grain, sizes[cell])
     tile = plan.tiles[cell * sums + tiles[part] + place]
     found = Shares(cell, part, bounds[part], np.diff(bounds)[part], tile, first, end)
-    kept = np.flatnonzero(end > first)
-    kept = kept[np.argsort((end - first)[kept], kind="stable")]  # those of one size together
-    return Shares(*(column[kept] for column in found))
+    order = np.argsort(end - first, kind="stable")  # those of one size together
+    return Shares(*(column[order] for column in found))
 
 
 def _out_ranges(shares: Shares, begins: IntArray) -> tuple[IntArray, IntArray]:

@@ -19,7 +19,7 @@ from simulator.graph.target import Target
 from simulator.graph.types import IntArray
 from simulator.poplibs import popsolver
 from simulator.poplibs.poplin.plan import Method, Plan
-from simulator.poplibs.poplin.plan_cost import Estimate, Part, arrange_cycles, estimate
+from simulator.poplibs.poplin.plan_cost import Estimate, Part, Split, arrange_cycles, estimate
 from simulator.poplibs.poplin.planner import Settings, methods_of, plan_convolution
 from simulator.poplibs.poplin.problem import Problem, even_candidates
 
@@ -39,8 +39,8 @@ PASSES = {
     "TRAINING_BWD": Pass(M, K, N),
     "TRAINING_WU": Pass(K, N, M),
 }
-# Tiles are numbered by g, m, n, k in every pass.
-PLACES = (G, M, N, K)
+# Tiles are numbered by g, k, n, m in every pass, as for the forward one on its own.
+PLACES = (G, K, N, M)
 
 
 def plan_of(target: Target, problem: Problem, settings: Settings) -> Plan:
@@ -113,9 +113,10 @@ def _joint(
             for block, step, size in zip(arrays, steps, sizes, strict=False)
         ]
         batch, outputs, inputs = PASSES[name]
-        sums = arrays[len(sizes) + inputs]
-        part = Part(blocks[G], blocks[batch], (), blocks[outputs], (), blocks[inputs], sums)
-        return estimate(target, problems[name], method, part, ())
+        counts = arrays[len(sizes) :]
+        part = Part(blocks[G], blocks[batch], (), blocks[outputs], (), blocks[inputs])
+        split = Split(counts[inputs], counts[outputs], counts[batch])
+        return estimate(target, problems[name], method, part, split, ())
 
     def cycles(arrays: list[IntArray]) -> IntArray:
         found = [priced(arrays, name) for name in PASSES]

@@ -189,7 +189,6 @@ def _part_of(plan: Plan, sizes: IntArray) -> Part:
         columns[2 + dims],
         tuple(columns[3 + dims : 3 + 2 * dims]),
         columns[-1],
-        np.full(len(sizes), plan.sums),
     )
 
 

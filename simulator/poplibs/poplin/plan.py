@@ -52,6 +52,17 @@ class Method:
         return (0, self.conv_groups) if self.conv_groups > 1 else (channel, self.in_group)
 
 
+def tile_order(dims: int, *, swapped: bool) -> tuple[int, ...]:
+    """Order the dimensions of a problem as tiles are numbered, the innermost last.
+
+    That is the channel whose parts take the same inputs, so that the tiles of an exchange bus
+    receive them together (PopLibs lib/poplin/Convolution.cpp, linearizeConvIndices).
+    """
+    field, kernel = range(2, 2 + dims), range(3 + dims, 3 + 2 * dims)
+    batch, outputs = (2 + dims, 1) if swapped else (1, 2 + dims)
+    return (0, 3 + 2 * dims, *kernel, batch, *field, outputs)
+
+
 @dataclass(frozen=True)
 class Plan:
     """The parts into which each dimension of a problem is cut; `cycles` is what each stage takes.
@@ -59,7 +70,7 @@ class Plan:
     `temporary_bytes` is the most that a tile holds besides operands and result; `limit` what it
     was allowed. The problem may be the first of `slices` of a whole one, of its outputs or of its
     kernel's first dimension, which are computed one after another. Tiles are numbered in the
-    `order` of dimensions, if not in the problem's.
+    `order` of dimensions, if not in the usual one.
     """
 
     problem: Problem
@@ -108,7 +119,7 @@ class Plan:
     @cached_property
     def tiles(self) -> IntArray:
         """Give the tile of each part."""
-        order = self.order or tuple(range(len(self.parts)))
+        order = self.order or tile_order(len(self.problem.axes), swapped=self.method.swapped)
         numbers = np.arange(self.vertices).reshape([self.parts[d] for d in order])
         back = sorted(range(len(order)), key=order.__getitem__)
         return numbers.transpose(back).reshape(-1)

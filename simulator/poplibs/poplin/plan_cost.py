@@ -36,7 +36,6 @@ class Part(NamedTuple):
     outputs: IntArray
     kernel: tuple[IntArray, ...]
     inputs: IntArray
-    sums: IntArray
 
     @property
     def positions(self) -> Any:
@@ -47,6 +46,14 @@ class Part(NamedTuple):
     def taps(self) -> Any:
         """Count the elements of the kernel."""
         return _product(self.kernel)
+
+
+class Split(NamedTuple):
+    """Into how many parts every way cuts sums, outputs, and positions: of batch and field."""
+
+    sums: IntArray
+    outputs: IntArray
+    positions: IntArray
 
 
 def _product(sizes: tuple[Any, ...]) -> Any:
@@ -190,10 +197,51 @@ class Estimate(NamedTuple):
     bytes: IntArray
 
 
+def _shared_rate(target: Target, parts: IntArray) -> IntArray:
+    """Give the bytes a cycle of what neighbours receive alike: in whole buses, all at once.
+
+    As in PopLibs (lib/poplin/ExchangeEstimator.hpp).
+    """
+    bus = target.getTilesPerSharedExchangeBus()
+    return target.exchange_bytes_per_cycle * np.where(parts % bus, 1, bus)
+
+
+def _exchange(
+    target: Target,
+    method: Method,
+    sizes: tuple[Any, Any],
+    split: Split,
+    *,
+    shared: bool,
+) -> IntArray:
+    """Give the cycles in which so many bytes of input and weights arrive, but for a tile's own.
+
+    As in PopLibs (lib/poplin/ConvModel.cpp, addExchangeCycleEstimates).
+    """
+    tiles = split.outputs, split.positions  # that take the same of each
+    rates = [np.full_like(split.sums, target.exchange_bytes_per_cycle)] * 2
+    if shared:
+        alike = int(method.swapped)
+        rates[alike] = _shared_rate(target, tiles[alike])
+    cycles = (ceil_div(b - b // t, r) for b, t, r in zip(sizes, tiles, rates, strict=True))
+    total: IntArray = sum(cycles, np.zeros_like(split.sums))
+    return total
+
+
 def estimate(
-    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[float, ...]
+    target: Target,
+    problem: Problem,
+    method: Method,
+    part: Part,
+    split: Split,
+    taps_used: tuple[float, ...],
+    *,
+    shared: bool = False,
 ) -> Estimate:
-    """Price the ways to cut a problem whose largest parts are given."""
+    """Price the ways to cut a problem whose largest parts are given.
+
+    `shared` tells that tiles are numbered so that those of an exchange bus take the same inputs.
+    """
     size, partial_size = problem.dtype.size, method.partials.size
     windows = [
         axis.largest_window(outputs, taps)
@@ -202,14 +250,13 @@ def estimate(
     read = part.groups * part.batch * part.inputs * _product(tuple(windows))
     weights = part.groups * part.outputs * part.inputs * part.taps
     made = part.groups * part.outputs * part.positions
-    rate = target.exchange_bytes_per_cycle
-    several = part.sums > 1
-    adding = reduction_cost(target, method.partials, made, part.sums)
+    several = split.sums > 1
+    adding = reduction_cost(target, method.partials, made, split.sums)
     summed = part.inputs * part.taps
     # PopLibs does not count on it that rows of VMAC leave zeros out.
     met = (1.0,) * len(taps_used) if method.vertex == "VMAC" else taps_used
     stages = {
-        "exchange": ceil_div((read + weights) * size, rate),
+        "exchange": _exchange(target, method, (read * size, weights * size), split, shared=shared),
         "arrange": np.zeros_like(made),
         "multiply": vertex_cycles(target, problem, method, part, met),
         "reduce exchange": adding[0],
@@ -219,7 +266,7 @@ def estimate(
     held = (read + weights) * size + made * partial_size
     if method.vertex == "SLIC":
         zeros = _zeros(problem, part) * size
-        stages["pad"] = ceil_div(zeros, rate)
+        stages["pad"] = ceil_div(zeros, target.exchange_bytes_per_cycle)
         held = held + zeros
     if method.vertex in SCRATCH:
         at_once = ceil_div(made, ceil_div(part.groups, method.conv_groups))

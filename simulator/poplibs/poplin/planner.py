@@ -14,7 +14,7 @@ from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, HALF, IntArray, Type
 from simulator.poplibs import popsolver
 from simulator.poplibs.poplin.plan import ONE_GRAIN, Method, Plan
-from simulator.poplibs.poplin.plan_cost import Estimate, Part, estimate
+from simulator.poplibs.poplin.plan_cost import Estimate, Part, Split, estimate
 from simulator.poplibs.poplin.problem import (
     Problem,
     even_candidates,
@@ -197,14 +197,16 @@ def _solve(
         model.lessOrEqual(used, settings.tiles)
         parts.append(count)
         largest.append(model.ceildiv(-(-size // grain), count))
-    sums = model.product(parts[-1 - len(problem.axes) :])
+    dims = len(problem.axes)
+    split = [model.product(parts[3 + dims :]), parts[2 + dims], model.product(parts[1 : 2 + dims])]
     shares = _shares_of_taps(problem)
 
     def priced(arrays: list[IntArray]) -> Estimate:
-        blocks = _part(problem, grains, arrays[:-1], arrays[-1])
-        return estimate(target, problem, method, blocks, shares)
+        *blocks, sums, outputs, positions = arrays
+        part, cut = _part(problem, grains, blocks), Split(sums, outputs, positions)
+        return estimate(target, problem, method, part, cut, shares, shared=True)
 
-    inputs = [*largest, sums]
+    inputs = [*largest, *split]
     cost = model.call(inputs, lambda arrays: _sum(priced(arrays)), "cycles")
     held = model.call(inputs, lambda arrays: priced(arrays).bytes, "bytes")
     if not by_memory:
@@ -223,9 +225,7 @@ def _sum(found: Estimate) -> IntArray:
     return result
 
 
-def _part(
-    problem: Problem, grains: tuple[int, ...], blocks: list[IntArray], sums: IntArray
-) -> Part:
+def _part(problem: Problem, grains: tuple[int, ...], blocks: list[IntArray]) -> Part:
     """Give the sizes of the largest part from the steps it has in each dimension."""
     sizes = [
         np.minimum(block * grain, size)
@@ -239,7 +239,6 @@ def _part(
         sizes[2 + dims],
         tuple(sizes[3 + dims : 3 + 2 * dims]),
         sizes[-1],
-        sums,
     )
 
 

@@ -7,7 +7,7 @@ each tile receives fewer messages: of 16 parts or more by two, of 125 or more by
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -38,43 +38,39 @@ def _between(parts: int, stages: int) -> tuple[list[int], float]:
     return min(choices, key=lambda choice: (choice[1], -choice[0][0]))
 
 
-class Stage(NamedTuple):
-    """For every number of parts from 0: the rows that a tile adds, the tiles that share outputs."""
-
-    rows: IntArray
-    sharing: IntArray
-
-
 @lru_cache(maxsize=8)
-def _table(most: int) -> tuple[Stage, ...]:
+def _rows(most: int) -> IntArray:
+    """Give the rows that a tile adds in each stage, for every number of parts; 0 is no stage."""
     rows = np.zeros((MOST_STAGES, most + 1), dtype=np.int64)
-    sharing = np.ones((MOST_STAGES, most + 1), dtype=np.int64)
     for parts in range(2, most + 1):
         before = parts
         for number, left in enumerate(depths(parts)):
-            rows[number, parts] = -(-before // left)
-            sharing[number, parts] = parts // left
-            before = left
-    return tuple(Stage(*pair) for pair in zip(rows, sharing, strict=True))
+            if before > 1:
+                rows[number, parts] = -(-before // left)
+                before = -(-before // int(rows[number, parts]))
+    return rows
 
 
 def reduction_cost(
     target: Target, dtype: Type, made: Any, sums: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Give the cycles of exchanges, those of vertices and syncs, and the bytes a tile receives.
+    """Give the cycles of exchanges, those of vertices, and the bytes a tile receives.
 
-    `made` are the outputs of a part, `sums` the parts of each.
+    `made` are the outputs of a part, `sums` the parts of each. As in PopLibs
+    (lib/poplin/ConvModel.cpp, addExchangeCycleEstimates; estimateConvReduceCycles), where no stage
+    has a sync, and the outputs are exchanged once even where nothing is added.
     """
-    exchange, work, received = (np.zeros_like(made) for _ in range(3))
+    rate = target.exchange_bytes_per_cycle
+    exchange, sent = ceil_div(made * dtype.size, rate), made
+    work, received = np.zeros_like(made), np.zeros_like(made)
+    size = ceil_div(made, sums) * sums
     add: Any = reduce_add_cycles(target, dtype)
-    for rows, sharing in (
-        (stage.rows[sums], stage.sharing[sums]) for stage in _table(target.tiles_per_ipu)
-    ):
-        share = ceil_div(made, sharing)
-        size = share * rows * dtype.size
-        one, two = add(share, 1), add(share, 2)  # which is linear in the rows
-        cycles = one + (two - one) * (rows - 1) + 2 * target.getMaxIPUSyncDelay()
-        exchange = exchange + ceil_div(size, target.exchange_bytes_per_cycle)
-        work = work + np.where(rows > 0, cycles, 0)
-        received = np.maximum(received, size)
+    for number, rows in enumerate(stage[sums] for stage in _rows(target.tiles_per_ipu)):
+        some = rows > 0
+        if number:
+            exchange = exchange + np.where(some, ceil_div(sent * dtype.size, rate), 0)
+        sent, size = (ceil_div(elements, np.maximum(rows, 1)) for elements in (sent, size))
+        one, two = add(size, 1), add(size, 2)  # which is linear in the rows
+        work = work + np.where(some, one + (two - one) * (rows - 1), 0)
+        received = np.maximum(received, size * rows * dtype.size)
     return exchange, work, received
