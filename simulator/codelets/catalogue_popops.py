@@ -170,6 +170,20 @@ OPERATORS: tuple[VertexCost, ...] = (
 
 MOVES: tuple[VertexCost, ...] = (
     supervisor(
+        "popops::ScaledAddSupervisor<type,type,constant>, 2019",
+        "A B scale",
+        elementwise_cycles.scaled_add_1d_2019,
+        _ESTIMATORS + " of 2019",
+        _ONE,
+    ),
+    row(
+        "popops::ScaledAdd2D<type,constant>, 2019",
+        "A B scale",
+        elementwise_cycles.scaled_add_2d_2019,
+        _ESTIMATORS + " of 2019",
+        _SEVERAL,
+    ),
+    supervisor(
         "popops::ScaledAddSupervisor<type,type,constant>",
         "A B scale",
         elementwise_cycles.scaled_add_1d,

@@ -16,7 +16,7 @@ from simulator.graph.errors import PoplarError
 from simulator.graph.target import Target
 from simulator.graph.types import CHAR, FLOAT, HALF, INT, SHORT, IntArray, Type
 
-CAST_2D, SCALED_ADD_2D = 5, 10
+CAST_2D, SCALED_ADD_2D, SCALED_ADD_2D_2019 = 5, 10, 9
 
 
 def _check_scaled(dtype: Type) -> None:
@@ -56,6 +56,51 @@ def scaled_add_1d(
     body = np.where(vectors > 0, 6 + step * (vectors - 1), 0)
     total: IntArray = supervisor + target.workers * (19 + body + _scaled_tail(tail, dtype))
     return total
+
+
+def scaled_add_1d_2019(
+    n: IntArray, dtype: Type, target: Target, *, constant: bool = True
+) -> IntArray:
+    """78 (84 with a tail) + W * (18 + [6 + 2 a further vector] + [1 + the tail]), of the tile.
+
+    The form of April 2019 of lib/popops/popopsCycleEstimators.cpp, 280-385; it gives the guide's
+    sample. Its tail is what the elements leave over among the workers, and worker `rem` takes it;
+    the source counts seven workers, and where rem is larger, none takes it.
+    """
+    _check_scaled(dtype)
+    width, workers = target.getVectorWidth(dtype), target.workers
+    each, tail = n // workers, n % workers
+    vectors, rem = each // width, each % workers + ceil_div(tail, width)
+    if dtype == FLOAT:
+        left = np.where(tail > 0, 8, 0)
+    else:
+        left = np.select([tail == 0, tail == 1, tail == 3], [0, 5, 18], 12)
+    body = np.where(vectors > 0, 6 + 2 * (vectors - 1), 0)
+    last = np.where(rem <= workers, 1 + left, 0)
+    supervisor = 12 + 47 + np.where(tail == 0, 7, 13) + 12 + (not constant)
+    total: IntArray = supervisor + workers * (15 + body + 2 + last + 1)
+    return total
+
+
+def scaled_add_region_2019(n: IntArray, dtype: Type, target: Target) -> IntArray:
+    """11 + [5 + 2 a vector] + the tail: 7 of a float, 11, 10 or 17 of one, two or three halves.
+
+    The region of a 2D vertex in April 2019; the same file, 418-467.
+    """
+    _check_scaled(dtype)
+    width = target.getVectorWidth(dtype)
+    vectors, tail = n // width, n % width
+    left = np.array([0, 7] if dtype == FLOAT else [0, 11, 10, 17], dtype=np.int64)[tail]
+    cycles: IntArray = 11 + np.where(vectors > 0, 5 + 2 * vectors, 0) + left
+    return cycles
+
+
+def scaled_add_2d_2019(
+    lengths: IntArray, ranges: IntArray, dtype: Type, target: Target
+) -> IntArray:
+    """9 + 11 a region + [5 + 2 a vector] + the tail of each region, a worker; constant scale."""
+    regions = scaled_add_region_2019(lengths, dtype, target)
+    return SCALED_ADD_2D_2019 + sum_by_vertex(regions, ranges)
 
 
 def scaled_add_region(n: IntArray, dtype: Type, target: Target) -> IntArray:

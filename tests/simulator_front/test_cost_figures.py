@@ -162,6 +162,30 @@ def test_scaled_addition_of_halves_has_tails_of_5_12_and_18() -> None:
     assert found.tolist() == [57 + 6 * 25, 63 + 6 * 30, 63 + 6 * 37, 63 + 6 * 43]
 
 
+def test_scaled_addition_of_2019_gives_the_figures_of_the_guides_sample() -> None:
+    # Weights of layer 1: 294 vertices of 64 and 98 of 48; 64 and 8 outputs of the biases.
+    cycles = elementwise_cycles.scaled_add_1d_2019(n(64, 48, 8, 32), FLOAT, MK1)
+    assert cycles.tolist() == [84 + 6 * 41, 78 + 6 * 31, 84 + 6 * 27, 84 + 6 * 35]
+    assert cycles @ n(294, 98, 60 + 4, 4) == 139_812
+    # 300 weights of layer 3 in 45 regions of 39 vertices: 9 + 11 + 5 + n.
+    lengths = n(*[6] * 30, *[8] * 15)
+    ranges = n(*[1] * 33, *[2] * 6)
+    assert elementwise_cycles.scaled_add_2d_2019(lengths, ranges, FLOAT, MK1).sum() == 1371
+
+
+def test_tails_of_scaled_addition_of_2019() -> None:
+    # Halves: 25, 26, 27, 28 leave 1 to 4 to a worker: 5, 12, 18, 12. Of 32 floats the tail falls to
+    # a seventh worker, which the source counts, of 34 to an eighth, which it does not.
+    halves = elementwise_cycles.scaled_add_1d_2019(n(24, 25, 26, 27, 28), HALF, MK1)
+    assert halves.tolist() == [78 + 6 * 25] + [84 + 6 * (25 + t) for t in (5, 12, 18, 12)]
+    floats = elementwise_cycles.scaled_add_1d_2019(n(30, 32, 34), FLOAT, MK1)
+    assert floats.tolist() == [78 + 6 * 27, 84 + 6 * 35, 84 + 6 * 26]
+    by_tensor = elementwise_cycles.scaled_add_1d_2019(n(30), FLOAT, MK1, constant=False)
+    assert by_tensor == floats[0] + 1
+    odd = elementwise_cycles.scaled_add_2d_2019(n(5, 1), n(2), FLOAT, MK1)
+    assert one(odd) == 9 + (11 + 5 + 4 + 7) + (11 + 7)
+
+
 def test_forms_of_scaled_addition() -> None:
     def extra(count: int, **form: bool) -> int:
         return one(elementwise_cycles.scaled_add_1d(n(count), FLOAT, MK1, **form))

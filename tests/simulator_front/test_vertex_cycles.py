@@ -76,10 +76,10 @@ def test_exponents_have_a_longer_start() -> None:
 
 
 def test_scaled_add_charges_supervisor_and_worker() -> None:
-    # 48 floats: 24 pairs, 4 a worker. Supervisor 21+11+7+12+6 = 57, worker 15+6+9+2+1+1 = 34, of
-    # which one cycle is the look for a tail. 49 floats have one: 63 and 34 + 8.
+    # 48 floats: 24 pairs, 4 a worker. Supervisor 12+47+7+12 = 78, worker 15+6+6+2+1+1 = 31, of
+    # which one cycle is the look for a tail. 49 floats have one: 84 and 31 + 8.
     found = scaled_sum(ScaledSum(True), FLOAT, MK1).cycles_1d(n(48, 49))
-    assert found.tolist() == [57 + 6 * 34, 63 + 6 * 42]
+    assert found.tolist() == [78 + 6 * 31, 84 + 6 * 39]
 
 
 def test_adding_partial_results_costs_by_rows_and_outputs() -> None:
