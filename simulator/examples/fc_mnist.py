@@ -72,21 +72,20 @@ def initial_weights() -> dict[str, Floats]:
     return {handle: value.astype(np.float32) for handle, value in values.items()}
 
 
-def _for(part: str, layer: str) -> dict[str, object]:
+def _for(part: str) -> dict[str, object]:
     """Tell the planner which part of the training of a fully connected layer a product is.
 
-    PopLibs of 2019 planned the passes of the first layer together. By the costs of later PopLibs a
-    plan for each is cheaper, so that the sample's plan has to be asked for.
+    Until May 2019 PopLibs planned the passes of every such layer together. Later a plan for each is
+    taken where it is cheaper, so that the sample's plans have to be asked for.
     """
-    joint = {"planConstraints": {"isJointPlan": True}} if layer == "Layer1" else {}
-    return {"fullyConnectedPass": part, **joint}
+    return {"fullyConnectedPass": part, "planConstraints": {"isJointPlan": True}}
 
 
 def _add_layer(graph: poplar.Graph, name: str, outputs: int, inputs: int) -> Layer:
     """Add a layer's weights, laid out for the forward product, and its biases."""
     kind, shapes = poplar.FLOAT, ((BATCH, inputs), (inputs, outputs))
     what = f"{name}/Fwd/weights"
-    made = poplin.createMatMulInputRHS(graph, kind, kind, *shapes, what, _for("TRAINING_FWD", name))
+    made = poplin.createMatMulInputRHS(graph, kind, kind, *shapes, what, _for("TRAINING_FWD"))
     weights = made.transpose()
     biases = graph.addVariable(kind, [outputs], f"{name}/Fwd/biases")
     poputil.mapTensorLinearly(graph, biases)
@@ -101,7 +100,7 @@ def _forward(
 ) -> poplar.Tensor:
     """Give inputs * weights + biases."""
     context = f"{layer.name}/Fwd"
-    weights, options = layer.weights.transpose(), _for("TRAINING_FWD", layer.name)
+    weights, options = layer.weights.transpose(), _for("TRAINING_FWD")
     out = poplin.matMul(graph, inputs, weights, prog, None, context, options)
     biases = layer.biases.expand([0]).broadcast(BATCH, 0)
     popops.scaledAddTo(graph, out, biases, 1.0, prog, context)
@@ -118,7 +117,7 @@ def _update(
     """Step down the gradient of a layer's weights and biases."""
     context = f"{layer.name}/Wu"
     product = (inputs.transpose(), deltas)
-    options = _for("TRAINING_WU", layer.name)
+    options = _for("TRAINING_WU")
     weights = layer.weights.transpose()
     poplin.matMulAcc(graph, weights, -LEARNING_RATE, *product, prog, context, options)
     step = popops.ReduceParams(popops.Operation.ADD, True, -LEARNING_RATE)
@@ -132,7 +131,7 @@ def _add_inputs(graph: poplar.Graph, train: poplar.program.Sequence) -> dict[str
     sample's two other words hold is not told: here, how far the training is.
     """
     kind, shapes = poplar.FLOAT, ((BATCH, PIXELS), (PIXELS, HIDDEN))
-    options = _for("TRAINING_FWD", "Layer1")
+    options = _for("TRAINING_FWD")
     images = poplin.createMatMulInputLHS(graph, kind, kind, *shapes, "images", options)
     tensors = {"images": images}
     for name, size in (("epoch", 1), ("labels", BATCH), ("batchNumber", 1), ("numCorrect", 1)):
@@ -176,7 +175,7 @@ def build(graph: poplar.Graph) -> list[poplar.program.Sequence]:
     gradient = popnn.nonLinearityInputGradient
     deltas3 = gradient(graph, SIGMOID, outputs, deltas, train, "Layer4/Bwd")
     back = (deltas3, third.weights)
-    options = _for("TRAINING_BWD", "Layer3")
+    options = _for("TRAINING_BWD")
     hidden_deltas = poplin.matMul(graph, *back, train, None, "Layer3/Bwd", options)
     _update(graph, third, hidden, deltas3, train)
     deltas1 = gradient(graph, SIGMOID, hidden, hidden_deltas, train, "Layer2/Bwd")

@@ -137,8 +137,8 @@ def test_what_is_added_is_cast_to_the_type_of_the_sum() -> None:
 
 
 def test_cycles_of_the_forms_of_a_scaled_sum() -> None:
-    # 48 floats as of 2019: a supervisor of 78 and 31 a worker, 1 more by a tensor. Other forms as of
-    # 2021: a supervisor of 57 and 34 a worker; 7 more to subtract, 12 for a second scale.
+    # 48 floats as of 2019: a supervisor of 78 and 31 a worker, 1 more by a tensor. Other forms are
+    # later: a supervisor of 57 and 34 a worker; 7 more to subtract, 12 for a second scale.
     usual = scaled_sum(ScaledSum(True), FLOAT, MK1).cycles_1d(n(48))
     subtracted = scaled_sum(ScaledSum(False, subtract=True), FLOAT, MK1).cycles_1d(n(48))
     both = scaled_sum(ScaledSum(True, both=True), FLOAT, MK1).cycles_1d(n(48))

@@ -82,6 +82,17 @@ def test_what_follows_the_products_costs_what_the_guide_prints() -> None:
     assert expected.items() <= found.items()
 
 
+def test_its_first_product_exchanges_for_the_169_cycles_of_the_guide(
+    result: fc_mnist.Result,
+) -> None:
+    assert result.report is not None
+    name = "Layer1/Fwd/Conv_1/Convolve/ExchangePre"
+    steps = openReport(result.report).execution.steps
+    step = next(step.ipus[0] for step in steps if step.program.name == name)
+    assert step.cycles == 169
+    assert round(100 * step.activeTileBalance, 1) == 86.6
+
+
 def test_its_report_breaks_no_law(result: fc_mnist.Result) -> None:
     assert result.report is not None
     assert [str(violation) for violation in check(registry.read(result.report))] == []
@@ -97,6 +108,12 @@ def test_its_weights_streams_and_costs_are_those_of_the_sample(result: fc_mnist.
     streams = [step.name for step in steps if step.type.name == "StreamCopyMid"]
     assert streams == ["", "", "epoch", "batch"]
     cycles = cycles_by_vertex_type(report).set_index("vertex_type")["cycles"]
+    sigmoid = "<float,popnn::NonLinearityType::SIGMOID>"
+    assert cycles["poplin::ConvPartial1x1Out<float,float,true,false>"] == 764_028
+    assert cycles["poplin::ReduceAdd<float,float>"] == 154_116
+    assert cycles["popops::ScaledAddSupervisor<float,float,true>"] == 139_812
+    assert cycles[f"popnn::NonLinearitySupervisor{sigmoid}"] == 15_780
+    assert cycles[f"popnn::NonLinearityGradSupervisor{sigmoid}"] == 14_628
     assert cycles["popops::EncodeOneHot<unsigned int,float>"] == 4_408
     assert cycles["popnn::ReduceMaxClassGather<float,unsigned int>"] == 1_056
     assert cycles["popnn::CalcAccuracy<unsigned int>"] == 78
