@@ -129,7 +129,7 @@ class Outlining:
             if _is_new(lowering, name, ipu):  # and lies as the function wants it
                 lowering.stored[name] = lowering.graph.clone(like, f"{lowering.prefix}{name}")
         given = [lowering.on_ipu(name, ipu, prog) for name in names]
-        label = "/".join(filter(None, (layer_of(nodes), outlined.function.name)))
+        label = f"{layer_of(nodes)}/{outlined.function.name}"
         out = Steps(name=f"{label}/Out")
         use = Use(lowering.graph, outlined, label, out, nodes, dict(zip(names, given, strict=True)))
         facts = {"node": label, "operator": "ai.graphcore.Call-1", "onnxLayer": layer_of(nodes)}
@@ -228,8 +228,9 @@ def _is_new(lowering: Lowering, name: str, ipu: int) -> bool:
 
 
 def layer_of(nodes: Sequence[Node]) -> str:
-    """Name the layer that all nodes are of; "" where there is none."""
-    return commonprefix([f"{node.name}/" for node in nodes]).rpartition("/")[0]
+    """Name the layer that all nodes are of, or the first of them where there is none."""
+    common = commonprefix([f"{node.name}/" for node in nodes]).rpartition("/")[0]
+    return common or nodes[0].name
 
 
 def _leaves(programs: Iterable[Program]) -> Iterable[Program]:

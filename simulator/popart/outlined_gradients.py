@@ -54,13 +54,13 @@ def lower_back(
     reached = [name for node in like for name in node.outputs if name and names[name] in found]
     moved = frozenset(name for name, other in names.items() if other in moving)
     key = (use.outlined, tuple(reached), moved)
-    label = f"{layer_of(nodes) or use.outlined.function.name}/Grad"
+    label = f"{layer_of(nodes)}/Grad"
     grads = [lowering.carried(found[names[name]], ipu, at, f"{label}/In") for name in reached]
     if key not in outlining.backward:
         given = dict(zip(reached, grads, strict=True))
         outlining.backward[key] = _function(outlining, use.outlined, given, moved, step)
     back: Backward = outlining.backward[key]
-    label = f"{layer_of(nodes)}/{back.outlined.function.name}".lstrip("/")
+    label = f"{layer_of(nodes)}/{back.outlined.function.name}"
     out = Steps(name=f"{label}/Out")
     call = Use(graph, back.outlined, label, out, nodes, {})
     facts = {"node": label, "operator": "ai.graphcore.Call-1", "onnxLayer": layer_of(nodes)}
