@@ -30,7 +30,10 @@ _WIDEST_CELL = 72
 _LONGEST_WRAPPED = 320  # letters of a cell on a terminal, where it wraps
 RECORD_COLUMNS = ("field", "value")  # of a dataclass: a value is written as its field is called
 _SHARES = ("share", "balance")
-_SHARES_OF_TIME = ("compute", "exchange", "host_exchange", "waiting", "parallel_efficiency")
+_SHARES_OF_TIME = (
+    "compute", "exchange", "host_exchange", "waiting", "parallel_efficiency",
+    "bubble", "global_exchange", "host", "sync",
+)  # fmt: skip
 _NANOSECONDS = "_ns"
 _DIGITS = 1e6  # numbers from here on are written without decimals
 _NAMES_BY_NUMBER = frozenset({"pid", "tid"})

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pva.analysis import (
     balance,
     blocks,
+    causes,
     code,
     compare,
     compilation,
@@ -122,6 +123,10 @@ CATALOGUE = Catalogue.of(
         balance.slowest_vertices,
         balance.slowest_tiles,
         balance.sync_waits,
+        causes.why_idle,
+        causes.waits,
+        causes.critical_path,
+        causes.path_steps,
         exchanges.largest_exchanges,
         exchanges.exchange_spread,
         exchanges.exchange_matrix,

@@ -216,6 +216,15 @@ _TEXTS: dict[str, str] = {
     ),
     "slowest_tiles": "step name tile ipu cycles:cycles active_cycles:cycles over_mean",
     "sync_waits": "sync_type after syncs cycles:cycles share:fraction",
+    "why_idle": (
+        "ipu compute:fraction imbalance:fraction bubble:fraction exchange:fraction "
+        "global_exchange:fraction host:fraction sync:fraction waits_for meanwhile"
+    ),
+    "waits": (
+        "ipu for_ipu for_tile type name tile_cycles:tile-cycles cycles:cycles share:fraction"
+    ),
+    "critical_path": "ipu type name steps cycles:cycles share:fraction",
+    "path_steps": ("run step ipu tile type name cycles_from:cycles cycles_to:cycles cycles:cycles"),
     "largest_exchanges": (
         "kind exchange name bytes_received:bytes bytes_sent:bytes cycles:cycles "
         "bytes_per_cycle:bytes/cycle code_bytes:bytes"

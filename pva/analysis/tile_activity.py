@@ -179,9 +179,9 @@ def _begins(
     since = np.empty_like(run)
     of_step = sets_of_steps(data)[steps]
     sets = tiles_of_sets(data)
-    release, ipu = _release(report)
+    _, release, ipu = sync_delays(report)
     last = np.array([release[of_set].max(initial=0) for of_set in sets])
-    ends = _ends_by_ipu(report, steps) - last[of_step, None]
+    ends = ends_by_ipu(report, steps) - last[of_step, None]
     release, ipu, sets = release[tiles], ipu[tiles], sets[:, tiles]
     for some in np.unique(sets.T, axis=0):  # tiles of the same sets have the same syncs
         mine = np.flatnonzero((some == sets.T).all(axis=1))
@@ -195,18 +195,19 @@ def _begins(
     return begins
 
 
-def _release(report: Report) -> tuple[Integers, Integers]:
-    """Give by tile how long a sync takes to let it go, and its IPU."""
+def sync_delays(report: Report) -> tuple[Integers, Integers, Integers]:
+    """Give by tile how long it takes to ask for a sync and to be let go, and its IPU."""
     data = report.dataset
     each = max(int(data.value("target", "tiles_per_ipu")), 1)
     delay = np.full(each, max(int(data.value("target", "min_sync_delay")), 0))
     if data.has("relative_sync_delay"):
         delay = delay + data.array("relative_sync_delay")
     number = np.arange(max(data.of_replica("num_tiles"), 0))
-    return (delay // 2)[number % each], number // each
+    delay = delay[number % each]
+    return (delay + 1) // 2, delay // 2, number // each
 
 
-def _ends_by_ipu(report: Report, steps: slice) -> Integers:
+def ends_by_ipu(report: Report, steps: slice) -> Integers:
     """Give when each step ended on the last tile of each IPU, [step][IPU]."""
     data = report.dataset
     ipus = data.of_replica("num_ipus")

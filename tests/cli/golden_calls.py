@@ -37,6 +37,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     ),
     "show": (
         "show fullest_tiles run --count 3", "show memory_overview run",
+        "show why_idle run", "show waits run --limit 3", "show critical_path run --json",
         "show cycles_by_layer run --where 'share > 10 %' --sort -cycles",
         "show table.steps run --where type=OnTileExecute --sort cycles --limit 2 --format csv",
         "show runs run --format json", "show fullest_tiles run --limit 1 --json",

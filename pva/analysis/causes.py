@@ -1,0 +1,309 @@
+"""Why runs take their time: who IPUs wait for, and the chain of steps that a run is long by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pva.analysis.chains import Chain, Clocks, Items, clocks_of, items_of, walk
+from pva.analysis.programs import labels
+from pva.analysis.segments import NEVER, Integers, recorded_runs
+from pva.analysis.selection import rows_wanted
+from pva.tile_sets import tiles_of_sets
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pva.report import Report
+
+SYNC, END = "Sync", "end of the run"
+# What an IPU does that neither computes nor waits, and the column of `why_idle` that it counts in,
+# as do waits for tiles that do it.
+MOVING = {
+    "DoExchange": "exchange",
+    "GlobalExchange": "global_exchange",
+    "StreamCopy": "host",
+    SYNC: SYNC.lower(),
+}
+REASONS = ("imbalance", "bubble", *MOVING.values())
+ROWS = 100_000  # of chains that are laid beside waits at once
+KEYS = ("ipu", "for_ipu", "for_tile", "program", "is_way")
+
+
+def critical_path(report: Report) -> pd.DataFrame:
+    """Tell which steps and syncs the recorded runs are as long as, the most cycles first.
+
+    Back from the end of a run: the tile that ended last, what it ran since its last sync, the tile
+    that arrived last at that sync, and so on to the begin. To make another step shorter makes the
+    run no shorter. `ipu` is where the path goes through the program, `steps` how often. A Sync is
+    the way of a tile to a sync and of the next one from it. `cycles` add up to those of all
+    recorded runs, and `share` to 1. Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    clocks = clocks_of(report)
+    chain = _path(clocks)
+    parts = []
+    for first in range(0, max(len(chain.join), 1), ROWS):
+        some = slice(first, first + ROWS)
+        items = _path_items(clocks, chain, some)
+        keys = [chain.ipu[some][items.visit], _programs(report, items), items.is_way]
+        cycles = items.end - items.begin
+        parts.append(_summed([(keys, np.stack([cycles, cycles != 0], axis=1))]))
+    (ipu, program, is_way), sums = _summed(parts)
+    frame = pd.DataFrame({"ipu": ipu, **_named(report, program, is_way > 0), "steps": sums[:, 1]})
+    frame["cycles"] = sums[:, 0]
+    frame = frame.groupby(["ipu", "type", "name"], as_index=False, sort=False).sum()
+    frame["share"] = frame["cycles"] / max(int(frame["cycles"].sum()), 1)
+    frame = frame[frame["cycles"] != 0]
+    return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
+
+
+def path_steps(report: Report, *, count: int = 1000) -> pd.DataFrame:
+    """Give the critical path of the recorded runs step by step, in order.
+
+    `tile` is the one that was waited for, from `cycles_from` to `cycles_to`, and a Sync its way to
+    a sync and that of the next tile from it; step -1 is the end of a run. The first `count` rows
+    (default 1000). Raises SelectionError, NotRecordedError.
+    """
+    import pandas as pd
+
+    clocks = clocks_of(report)
+    chain = _path(clocks)
+    items = _path_items(clocks, chain, slice(None))
+    kept = np.flatnonzero(items.end != items.begin)
+    kept = kept[np.argsort(items.begin[kept], kind="stable")][: rows_wanted(count)]
+    visit, step = items.visit[kept], items.step[kept]
+    table = _named(report, _programs(report, items)[kept], items.is_way[kept])
+    kind = clocks.segments.kind[chain.segment[visit]]
+    return pd.DataFrame(
+        {
+            "run": clocks.joins.run[chain.join[visit]],
+            "step": step,
+            "ipu": chain.ipu[visit],
+            "tile": clocks.kinds.last[kind, chain.ipu[visit]],
+            **table,
+            "cycles_from": items.begin[kept],
+            "cycles_to": items.end[kept],
+            "cycles": items.end[kept] - items.begin[kept],
+        }
+    )
+
+
+def waits(report: Report) -> pd.DataFrame:
+    """Tell who the tiles of each IPU wait for, and what that one does meanwhile, longest first.
+
+    At every sync, and at the end of a run, tiles wait for the one that arrives last: `for_tile` on
+    `for_ipu`, which runs the program `name` meanwhile. A Sync is the way there and back, and the
+    tile the IPU's own. `tile_cycles` count every waiting tile of the IPU; `cycles` are those of its
+    mean tile, `share` is of the cycles of the recorded runs. With what `cycles_by_tile` calls busy,
+    they make up all cycles. Raises NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    clocks = clocks_of(report)
+    keys, spent = _summed([_in_sets(report, clocks), *_between(report, clocks)])
+    each = max(data.of_replica("num_tiles") // max(data.of_replica("num_ipus"), 1), 1)
+    names = dict(zip(KEYS, keys, strict=True))
+    frame = pd.DataFrame(
+        {
+            "ipu": names["ipu"],
+            "for_ipu": names["for_ipu"],
+            "for_tile": names["for_tile"],
+            **_named(report, names["program"], names["is_way"] > 0),
+            "tile_cycles": spent,
+            "cycles": spent / each,
+            "share": spent / each / max(_all_cycles(report), 1),
+        }
+    )
+    return frame.sort_values("tile_cycles", ascending=False, kind="stable", ignore_index=True)
+
+
+def why_idle(report: Report) -> pd.DataFrame:
+    """Tell of each IPU why it does not compute, and which IPU and program it waits for most.
+
+    Shares of the cycles of the recorded runs on all tiles of the IPU, which add up to 1 with
+    `compute`. `imbalance`: waiting for the slowest tile of the IPU in a compute set; `bubble`: for
+    another IPU that computes; `exchange`, `global_exchange` and `host`: exchanging, or waiting for
+    a tile that does; `sync`: the way to syncs and back. `waits_for` is the IPU that it waits for
+    longest (itself, -1 for none) and `meanwhile` what that one runs longest then. Raises
+    NotRecordedError.
+    """
+    import pandas as pd
+
+    data = report.dataset
+    clocks = clocks_of(report)
+    ipus = data.of_replica("num_ipus")
+    frame = waits(report)
+    each = data.of_replica("num_tiles") // max(ipus, 1)
+    whole = max(_all_cycles(report) * each, 1)
+    other = np.where(frame["ipu"] == frame["for_ipu"], "imbalance", "bubble")
+    reason = frame["type"].map(MOVING).fillna(pd.Series(other, index=frame.index, dtype=object))
+    shares = frame.groupby([frame["ipu"], reason])["tile_cycles"].sum().unstack(fill_value=0)
+    shares = shares.reindex(index=range(ipus), columns=list(REASONS), fill_value=0)
+    busy = _busy(report, clocks)
+    for tag, column in MOVING.items():
+        shares[column] += busy.get(tag, 0)
+    compute = busy.get("OnTileExecute", np.zeros(ipus, dtype=np.int64))
+    longest = _longest(frame[frame["type"] != SYNC], ["for_ipu"]).get("for_ipu", {})
+    mine = frame["for_ipu"] == frame["ipu"].map(longest)
+    names = _longest(frame[mine & (frame["type"] != SYNC)], ["for_ipu", "name"]).get("name", {})
+    return pd.DataFrame(
+        {
+            "ipu": np.arange(ipus),
+            "compute": compute / whole,
+            **{name: shares[name].to_numpy() / whole for name in REASONS},
+            "waits_for": [longest.get(ipu, -1) for ipu in range(ipus)],
+            "meanwhile": [names.get(ipu, "") for ipu in range(ipus)],
+        }
+    )
+
+
+def _longest(frame: pd.DataFrame, by: list[str]) -> dict[str, dict[Any, Any]]:
+    """Find for each IPU what it waits for longest: the values of `by`, each by IPU."""
+    spent = frame.groupby(["ipu", *by])["tile_cycles"].sum().reset_index()
+    spent = spent.sort_values("tile_cycles", ascending=False, kind="stable")
+    first = spent.drop_duplicates("ipu").set_index("ipu")
+    return {column: first[column].to_dict() for column in by}
+
+
+def _path(clocks: Clocks) -> Chain:
+    """Follow the runs from their end to their begin."""
+    ends = np.flatnonzero(clocks.joins.step < 0)
+    return walk(clocks, ends, np.zeros_like(ends), np.full_like(ends, NEVER))
+
+
+def _path_items(clocks: Clocks, chain: Chain, some: slice) -> Items:
+    """Spell some visits of the critical path out."""
+    return items_of(clocks, chain, clocks.joins.end[chain.join, 0], some)
+
+
+def _programs(report: Report, items: Items) -> Integers:
+    """Give the program of each item, -1 for the end of a run."""
+    found: Integers = np.append(report.dataset.column("steps", "program"), -1)[items.step]
+    return found
+
+
+def _all_cycles(report: Report) -> int:
+    """Add up the cycles of the runs that were recorded step by step."""
+    rows, _, _ = recorded_runs(report)
+    return int(report.dataset.column("runs", "cycles")[rows].sum())
+
+
+def _named(report: Report, programs: Integers, is_way: Any) -> dict[str, Any]:
+    """Return type and name of what was waited for."""
+    types = np.append(report.dataset.texts("programs", "type"), END)[programs]
+    names = np.where(programs >= 0, labels(report, programs), f"({END})")
+    return {"type": np.where(is_way, SYNC, types).astype(object), "name": names}
+
+
+def _summed(parts: list[tuple[list[Any], Integers]]) -> tuple[list[Integers], Integers]:
+    """Add up cycles by what they are for, keys of at least -1; without those that come to none."""
+    keys = [np.concatenate(column) for column in zip(*(keys for keys, _ in parts), strict=True)]
+    spent = np.concatenate([values for _, values in parts])
+    sizes = [int(key.max(initial=0)) + 2 for key in keys]
+    codes = np.zeros(len(spent), dtype=np.int64)
+    for key, size in zip(keys, sizes, strict=True):
+        codes = codes * size + key + 1
+    _, example, place = np.unique(codes, return_index=True, return_inverse=True)
+    sums = np.zeros((len(example), *spent.shape[1:]), dtype=np.int64)
+    np.add.at(sums, place, spent)
+    kept = sums.reshape(len(sums), -1).any(axis=1) if len(sums) else np.zeros(0, dtype=np.bool_)
+    return [key[example[kept]] for key in keys], sums[kept]
+
+
+def _in_sets(report: Report, clocks: Clocks) -> tuple[list[Any], Integers]:
+    """Add up what tiles wait for the last one of their own IPU and set, and their ways to syncs."""
+    data = report.dataset
+    kinds, segments, joins = clocks.kinds, clocks.segments, clocks.joins
+    program = np.append(data.column("steps", "program"), -1)
+    _, example = np.unique(segments.kind, return_index=True)
+    of_item = np.repeat(np.arange(len(example)), kinds.stop_item - kinds.first_item)
+    at_item = program[segments.first[example][of_item] + kinds.place]
+    item, ipu = (kinds.waited > 0).nonzero()
+    row = of_item[item]
+    steps = [ipu, ipu, kinds.last[row, ipu], at_item[item], np.zeros_like(ipu)]
+    # What a join lasts behind the latest arrival, all of its tiles have.
+    of_set = _tiles_of_set(report, clocks)[segments.tile_set][:, None]
+    behind = joins.end[segments.ends] - clocks.latest[segments.ends]
+    to_join = (kinds.asked + kinds.delay)[segments.kind] + of_set * behind
+    later = segments.begins >= 0
+    at = np.append(segments.ends, segments.begins[later])
+    way = np.vstack([to_join, kinds.released[segments.kind][later]])
+    rows, place = np.unique(program[joins.step[at]], return_inverse=True)
+    sums = np.zeros((len(rows), way.shape[1]), dtype=np.int64)
+    np.add.at(sums, place.reshape(-1), way)
+    number, of_ipu = (sums != 0).nonzero()
+    ways = [of_ipu, of_ipu, np.full_like(of_ipu, -1), rows[number], np.ones_like(of_ipu)]
+    keys = [np.concatenate(both) for both in zip(steps, ways, strict=True)]
+    waited = kinds.waited[item, ipu] * kinds.count[row]
+    return keys, np.concatenate([waited, sums[number, of_ipu]])
+
+
+def _tiles_of_set(report: Report, clocks: Clocks) -> Integers:
+    """Count the tiles of each tile set on an IPU."""
+    sets = tiles_of_sets(report.dataset)
+    count: Integers = sets.sum(axis=1) // max(clocks.latest.shape[1], 1)
+    return count
+
+
+def _between(report: Report, clocks: Clocks) -> list[tuple[list[Any], Integers]]:
+    """Add up what IPUs, and sets of tiles of one, wait for each other."""
+    joined = clocks.ending >= 0
+    late = np.where(joined[:, :, None], clocks.latest[:, None] - clocks.arrival, 0)
+    waiting = late.max(axis=1) > 0
+    heads, ipus = waiting.nonzero()
+    alike = clocks.joins.external[heads] & np.append(False, heads[1:] == heads[:-1])[: len(heads)]
+    heads, ipus = heads[~alike], ipus[~alike]  # those of an external sync wait for one chain
+    first = np.where(joined[:, :, None], clocks.arrival, np.iinfo(np.int64).max).min(axis=1)
+    first[clocks.joins.external] = first[clocks.joins.external].min(axis=1)[:, None]
+    parts = []
+    for begin in range(0, max(len(heads), 1), ROWS):
+        some, on = heads[begin : begin + ROWS], ipus[begin : begin + ROWS]
+        chain = walk(clocks, some, on, first[some, on])
+        items = items_of(clocks, chain, clocks.latest[chain.join, chain.ipu], slice(None))
+        parts.append(_laid_beside(report, clocks, chain, items))
+    return parts
+
+
+def _laid_beside(
+    report: Report, clocks: Clocks, chain: Chain, items: Items
+) -> tuple[list[Any], Integers]:
+    """Add up what waits have in common with the chains of what they wait for."""
+    join, on = chain.join[items.visit], chain.ipu[items.visit]
+    program = _programs(report, items)
+    kind = clocks.segments.kind[chain.segment[items.visit]]
+    tile = clocks.kinds.last[kind, on]
+    each = _tiles_of_set(report, clocks)
+    parts = []
+    for place in range(clocks.ending.shape[1]):
+        segment = clocks.ending[join, place]
+        tiles = np.where(segment >= 0, each[clocks.segments.tile_set[segment]], 0)
+        for ipu in range(clocks.latest.shape[1]):
+            together = clocks.joins.external[join] | (on == ipu)
+            until = np.minimum(items.end, clocks.latest[join, ipu])
+            common = until - np.maximum(items.begin, clocks.arrival[join, place, ipu])
+            mine = np.flatnonzero((common > 0) & (tiles > 0) & together)
+            keys = [
+                np.full(len(mine), ipu),
+                on[mine],
+                tile[mine],
+                program[mine],
+                items.is_way[mine],
+            ]
+            parts.append(_summed([(keys, (common * tiles)[mine])]))
+    return _summed(parts)
+
+
+def _busy(report: Report, clocks: Clocks) -> dict[str, Integers]:
+    """Add up the tile cycles of each IPU by type of program."""
+    data = report.dataset
+    _, example = np.unique(clocks.segments.kind, return_index=True)
+    kinds = clocks.kinds
+    of_item = np.repeat(np.arange(len(example)), kinds.stop_item - kinds.first_item)
+    steps = clocks.segments.first[example][of_item] + kinds.place
+    types = np.append(data.texts("programs", "type"), "")[data.column("steps", "program")[steps]]
+    spent = kinds.busy * kinds.count[of_item, None]
+    return {tag: spent[types == tag].sum(axis=0) for tag in {*types.tolist()}}
