@@ -173,8 +173,8 @@ def gruFwd(
     [timeSteps, 3, batch, outputs], with `resetAfter` and what the state adds to the candidate.
     """
     name = debug_name(debugContext, "gruFwd")
-    order = _order(params, name)
-    _check_tensors(name, params, stateInit, in_, weights)
+    order = order_of(params, name)
+    check_tensors(name, params, stateInit, in_, weights)
     values = rnn.read_options(options, name)
     with graph.debug_scope(name, "popnn"):
         sizes = params.rnn
@@ -184,7 +184,9 @@ def gruFwd(
         outputs = rnn.create_sequence(
             graph, sizes, sizes.outputs, sizes.timeSteps, f"{name}/output"
         )
-        layer = _layer_of(graph, params, inputs, _sorted(weights, order), values, fwdProg, name)
+        layer = _layer_of(
+            graph, params, inputs, in_usual_order(weights, order), values, fwdProg, name
+        )
         kept = None
         if intermediates is not None:
             count = UNITS + params.resetAfter
@@ -204,7 +206,7 @@ def gruFwd(
     return outputs if params.outputFullSequence else state
 
 
-def _order(params: GruParams, name: str) -> list[int]:
+def order_of(params: GruParams, name: str) -> list[int]:
     """Give where each unit stands in the weights."""
     given = [BasicGruCellUnit(unit) for unit in params.cellOrder]
     if sorted(given) != list(BasicGruCellUnit):
@@ -212,12 +214,12 @@ def _order(params: GruParams, name: str) -> list[int]:
     return [given.index(unit) for unit in BasicGruCellUnit]
 
 
-def _sorted(weights: GruWeights, order: list[int]) -> GruWeights:
+def in_usual_order(weights: GruWeights, order: list[int]) -> GruWeights:
     """Put the units into their usual order."""
     return GruWeights(*(concat([part[u].expand([0]) for u in order], 0) for part in weights))
 
 
-def _check_tensors(
+def check_tensors(
     name: str, params: GruParams, state: Tensor, inputs: Tensor, weights: GruWeights
 ) -> None:
     sizes = params.rnn

@@ -205,8 +205,8 @@ def lstmFwd(
     (forget, input, candidate, output), the activated cell's and the cell's before the step.
     """
     name = debug_name(debugContext, "lstmFwd")
-    order = _order(params, name)
-    _check_tensors(name, params.rnn, stateInit, in_, weights)
+    order = order_of(params, name)
+    check_tensors(name, params.rnn, stateInit, in_, weights)
     values = rnn.read_options(options, name)
     with graph.debug_scope(name, "popnn"):
         sizes = params.rnn
@@ -241,7 +241,7 @@ def lstmFwd(
     return (outputs if params.outputFullSequence else state.output), state.cellState
 
 
-def _order(params: LstmParams, name: str) -> list[int]:
+def order_of(params: LstmParams, name: str) -> list[int]:
     """Give where each unit stands in the weights."""
     given = [BasicLstmCellUnit(unit) for unit in params.cellOrder]
     if sorted(given) != list(BasicLstmCellUnit):
@@ -249,7 +249,7 @@ def _order(params: LstmParams, name: str) -> list[int]:
     return [given.index(unit) for unit in BasicLstmCellUnit]
 
 
-def _check_tensors(
+def check_tensors(
     name: str, params: RnnParams, state: LstmState, inputs: Tensor, weights: LstmWeights
 ) -> None:
     params.check(name)

@@ -28,7 +28,9 @@ OPTIONS = {
     "inferenceOnly": Option(False, "there is no backward pass"),
     "availableMemoryProportion": Option("0.6", "share of a tile for products"),
     "partialsType": Option("float", "type of the parts of sums", allowed=("float", "half")),
-    "weightAccumulatorsType": Option("float", _TAKEN, allowed=("float", "half")),
+    "weightAccumulatorsType": Option(
+        "data", "type of the sums of weights' gradients", allowed=("data", "float", "half")
+    ),
     "preCalcWeights": Option(False, "multiply the inputs of all steps at once, before the loop"),
     "recomputationMode": Option("none", _TAKEN, allowed=("none", "cellAndTanh", "full")),
     "numShards": Option(1, _TAKEN),

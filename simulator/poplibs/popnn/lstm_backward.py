@@ -1,0 +1,215 @@
+"""The backward pass of the long short-term memory layer (popnn/Lstm.hpp)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simulator.graph.graph import Graph
+from simulator.graph.program import Copy
+from simulator.graph.program import Sequence as Program
+from simulator.graph.tensor import Tensor, concat
+from simulator.logging import library_call
+from simulator.poplibs import popops
+from simulator.poplibs.poplin import PlanningCache
+from simulator.poplibs.popnn import lstm, rnn, rnn_backward
+from simulator.poplibs.popnn.lstm import KEPT, UNITS, LstmParams, LstmState, LstmWeights
+from simulator.poplibs.popnn.rnn import Options
+from simulator.poplibs.popnn.rnn_backward import Values
+from simulator.poplibs.popops.regions import debug_name
+from simulator.poplibs.poputil import detectInnermostGrouping
+
+
+@library_call("POPNN")
+def lstmBwdWithWU(
+    graph: Graph,
+    params: LstmParams,
+    prog: Program,
+    fwdStateInit: LstmState,
+    fwdIntermediates: Tensor,
+    weights: LstmWeights,
+    input: Tensor,
+    output: Tensor,
+    outputGrad: Tensor,
+    lastCellStateGrad: Tensor | None,
+    inputGrad: list[Tensor] | None,
+    debugContext: str = "",
+    options: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> tuple[LstmState, LstmWeights]:
+    """Return the gradients of the first state and of the weights; add that of the inputs to a list.
+
+    `fwdIntermediates` are what `lstmFwd` left, `outputGrad` the gradients of the layer's output.
+    The weights' gradients are summed in a loop of their own, after that of the states.
+    """
+    name = debug_name(debugContext, "lstmBwd")
+    lstm.check_tensors(name, params.rnn, fwdStateInit, input, weights)
+    order = lstm.order_of(params, name)
+    values = rnn.read_options(options, name)
+    with graph.debug_scope(name, "popnn"):
+        layer = _Layer(graph, params, order, values, name)
+        gradients, kept = layer.states(
+            fwdIntermediates, weights, outputGrad, lastCellStateGrad, inputGrad, prog
+        )
+        outputs = output
+        if not params.outputFullSequence:
+            _, _, _, gate, shown, _ = (fwdIntermediates[:, value] for value in range(KEPT))
+            outputs = popops.mul(graph, gate, shown, prog, f"{name}/outputs")
+        made = layer.weights(fwdStateInit.output, weights, input, outputs, kept, prog)
+    return gradients, made
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """A layer whose gradients are added; `order` is where each unit stands in the weights."""
+
+    graph: Graph
+    params: LstmParams
+    order: list[int]
+    values: Values
+    name: str
+
+    def states(
+        self,
+        intermediates: Tensor,
+        weights: LstmWeights,
+        output_grad: Tensor,
+        cell_grad: Tensor | None,
+        input_grad: list[Tensor] | None,
+        prog: Program,
+    ) -> tuple[LstmState, Tensor]:
+        """Run back over the steps; return the gradients of the first state and of all units."""
+        graph, sizes, name = self.graph, self.params.rnn, self.name
+        kernel = weights.outputWeights
+        if input_grad is not None:
+            kernel = concat([weights.inputWeights, kernel], 1)
+        arranged = rnn_backward.arranged_weights(
+            graph, sizes, rnn.as_matrix(kernel).transpose(), self.values, prog, f"{name}/Weights"
+        )
+        output = rnn_backward.zeros(graph, sizes, prog, f"{name}/lastOutGrad")
+        next_grads = None
+        if self.params.outputFullSequence:
+            label = f"{name}/gradLayerNextRearranged"
+            next_grads = rnn.laid_out(graph, sizes, output_grad, prog, label)
+        else:
+            prog.add(Copy(output_grad, output, name=f"{name}/lastOutGrad"))
+        cell = rnn_backward.zeros(graph, sizes, prog, f"{name}/cellStateGrad")
+        if cell_grad is not None:
+            prog.add(Copy(cell_grad, cell, name=f"{name}/cellStateGrad"))
+        state = LstmState(output, cell)
+        of_inputs = None
+        if input_grad is not None:
+            made = rnn.create_sequence(
+                graph, sizes, sizes.inputs, sizes.timeSteps, f"{name}/inputGrad"
+            )
+            of_inputs = (made, rnn.create_sequence(graph, sizes, sizes.inputs, 1, f"{name}/step"))
+            input_grad.append(made)
+        kept = rnn.Kept.of(graph, sizes, UNITS, prog, f"{name}/bwdIntermediates")
+
+        def step(index: Tensor, body: Program) -> None:
+            grads = None
+            if next_grads is not None:
+                grads = rnn.take_step(graph, next_grads, index, body, f"{name}/gradNext")
+            saved = rnn.take_step(graph, intermediates, index, body, f"{name}/intermediates")
+            units, cell_after = self.unit_gradients(saved, state, grads, body)
+            made = rnn_backward.product(
+                graph, sizes, rnn.as_matrix(units), arranged,
+                detectInnermostGrouping(graph, state.output), self.values, body,
+                f"{name}/{{Prev + Input}}Grad",
+            )  # fmt: skip
+            if of_inputs is not None:
+                body.add(Copy(made[:, : sizes.inputs], of_inputs[1][0], name=f"{name}/inputGrad"))
+            kept.add(units, index, body)
+            before = concat([made[:, made.dim(1) - sizes.outputs :], cell_after], 0)
+            body.add(Copy(before, concat(list(state), 0), name=f"{name}/stateGrads"))
+            if of_inputs is not None:
+                rnn.keep_step(
+                    graph, of_inputs[0], of_inputs[1][0], index, body, f"{name}/inputGrad"
+                )
+
+        rnn.add_loop(graph, sizes.timeSteps, prog, name, step, backward=True)
+        return state, kept.sequence
+
+    def unit_gradients(
+        self, saved: Tensor, state: LstmState, grads: Tensor | None, prog: Program
+    ) -> tuple[Tensor, Tensor]:
+        """Return the gradients of the units' sums in their order, and of the cell before a step."""
+        graph, params, name = self.graph, self.params, self.name
+        forget, given, candidate, output, shown, before = (saved[value] for value in range(KEPT))
+        batch, gradient = params.rnn.batchSize, state.output
+        if grads is not None:
+            gradient = popops.add(graph, gradient, grads, prog, f"{name}/AddActGrads")
+        both = popops.mul(
+            graph, concat([output, shown], 0), concat([gradient] * 2, 0), prog, f"{name}/MulOGate"
+        )
+        cell, of_output = rnn_backward.gradients_of(
+            graph,
+            [
+                (params.activation, shown, both[:batch]),
+                (params.recurrentActivation, output, both[batch:]),
+            ],
+            prog,
+            f"{name}/OutputGate",
+        )
+        popops.addInPlace(graph, cell, state.cellState, prog, f"{name}/AddCellState")
+        factors = concat([given, candidate, before, forget], 0)
+        four = popops.mul(graph, factors, concat([cell] * 4, 0), prog, f"{name}/MulCell")
+        parts = [four[batch * part : batch * (part + 1)] for part in range(4)]
+        of_candidate, of_given, of_forget = rnn_backward.gradients_of(
+            graph,
+            [
+                (params.activation, candidate, parts[0]),
+                (params.recurrentActivation, given, parts[1]),
+                (params.recurrentActivation, forget, parts[2]),
+            ],
+            prog,
+            f"{name}/{{Input+Candidate}}Gate",
+        )
+        usual = [of_forget, of_given, of_candidate, of_output]
+        units = [usual[self.order.index(place)].expand([0]) for place in range(UNITS)]
+        return concat(units, 0), parts[3]
+
+    def weights(
+        self,
+        first: Tensor,
+        weights: LstmWeights,
+        inputs: Tensor,
+        outputs: Tensor,
+        units: Tensor,
+        prog: Program,
+    ) -> LstmWeights:
+        """Sum the gradients of the weights over the steps."""
+        graph, sizes, name = self.graph, self.params.rnn, f"{self.name}/LstmDeltas"
+        dtype = rnn_backward.accumulator_type(sizes, self.values)
+        kernel = concat(
+            [rnn.as_matrix(weights.inputWeights), rnn.as_matrix(weights.outputWeights)], 0
+        )
+        total = graph.clone(kernel, f"{name}/weightsDeltaAcc", dtype)
+        biases = graph.clone(units[0], f"{name}/biasesDeltaAcc", dtype)
+        together = concat([total.flatten(), biases.flatten()], 0)
+        popops.zero(graph, together, prog, f"{name}/zeroWeightAccumulators")
+        copy = rnn.laid_out(graph, sizes, inputs, prog, f"{name}/inputCopy")
+        before = rnn_backward.before_each(
+            graph, sizes, first, outputs, prog, f"{name}/fwdOutShifted"
+        )
+
+        def step(index: Tensor, body: Program) -> None:
+            taken = [
+                rnn.take_step(graph, sequence, index, body, f"{name}/slice")
+                for sequence in (copy, before, units)
+            ]
+            left = concat([taken[0].transpose(), taken[1].transpose()], 0)
+            rnn_backward.accumulate(
+                graph, total, left, rnn.as_matrix(taken[2]), self.values, body, f"{name}/Wi"
+            )
+            rnn_backward.add_biases(graph, biases, taken[2], body, f"{name}/Bias")
+
+        rnn.add_loop(graph, sizes.timeSteps, prog, name, step, backward=True)
+        of_biases = graph.clone(weights.biases, f"{name}/biasGrad", dtype)
+        popops.reduceWithOutput(
+            graph, biases, of_biases, [1], popops.Operation.ADD, prog, f"{name}/FinalBiasReduction"
+        )
+        split = [
+            rnn.units_of(total[: sizes.inputs], UNITS),
+            rnn.units_of(total[sizes.inputs :], UNITS),
+        ]
+        return LstmWeights(split[0], split[1], of_biases)
