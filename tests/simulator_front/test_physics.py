@@ -1,0 +1,106 @@
+"""No plan or program is faster than its machine; what breaks another rule is listed here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import physics
+from benchmarks.physics import Case
+from pva.report import openReport
+from simulator import poplar
+from simulator.graph.types import FLOAT, HALF
+from simulator.poplibs import poplin
+from simulator.poplibs.poplin import ConvParams
+from simulator.poplibs.poputil import mapTensorLinearly
+
+SIZES = range(256, 4097, 768)
+# Square products that fall below a smaller one, by more than 3 %: serial slices double there, as
+# they are powers of two.
+DIPS = ["mk1 half n = 4,096", "mk1 float n = 3,328", "mk2 float n = 4,096"]
+# A channel more lets the planner take the matrix units; it does not pad one channel to two.
+FALLS = ["bow float/float batch 4 1->1 x 4 field (35,) kernel (5,) stride (2,) padding (3,)"]
+
+
+@pytest.mark.parametrize(
+    ("machine", "dtype", "partials", "published"),
+    [
+        ("mk1", HALF, FLOAT, 124.5),
+        ("mk1", FLOAT, FLOAT, 31.1),
+        ("mk2", HALF, HALF, 250.6),
+        ("mk2", FLOAT, FLOAT, 62.6),
+        ("bow", HALF, HALF, 348.6),
+    ],
+)
+def test_least_cycles_are_those_of_the_published_peak(
+    machine: str, dtype: Any, partials: Any, published: float
+) -> None:
+    case = Case(machine, ConvParams(dtype, 1000, (), (), 1000, 1000), partials)
+    seconds = physics.least_cycles(case) / physics.target_of(machine).getTileClockFrequency()
+    assert 2e9 / seconds / 1e12 == pytest.approx(published, rel=2e-3)
+
+
+def test_taps_that_meet_padding_are_not_counted() -> None:
+    # 3 taps on 4 elements with a zero at each end: 4 outputs, of which two meet one.
+    padded = poplin.InputTransform(paddingLower=[1], paddingUpper=[1])
+    params = ConvParams(FLOAT, 1, (4,), (3,), 1, 1, inputTransform=padded)
+    target = physics.target_of("mk1")
+    units = target.getNumConvUnits(FLOAT, FLOAT)
+    assert physics.least_cycles(Case("mk1", params, FLOAT)) * 1216 * units == pytest.approx(10)
+
+
+def test_no_plan_is_faster_than_the_matrix_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = list(physics.cases(24))
+    assert {case.machine for case in chosen} == set(physics.MACHINES)
+    squares = [
+        Case(machine, ConvParams(dtype, 3072, (), (), 3072, 3072), partials)
+        for machine in ("mk1", "mk2")
+        for dtype, partials in physics.TYPES
+    ]
+    assert list(physics.faster_than_peak([*chosen, *squares])) == []
+    monkeypatch.setattr(physics, "PER_UNIT", {HALF: 1, FLOAT: 0.25})
+    assert len(list(physics.faster_than_peak(squares))) == len(squares)
+
+
+def test_plans_take_longer_when_a_dimension_is_doubled() -> None:
+    lines = list(physics.falls(physics.cases(10)))
+    assert [line.partition(":")[0] for line in lines] == FALLS
+
+
+def test_throughput_of_square_products_dips_only_where_it_is_known() -> None:
+    lines = [
+        line
+        for machine in ("mk1", "mk2")
+        for dtype in (HALF, FLOAT)
+        for line in physics.dips(machine, dtype, SIZES)
+    ]
+    assert [line.partition(":")[0] for line in lines] == DIPS
+
+
+@pytest.mark.parametrize("machine", ["mk1", "mk2"])
+@pytest.mark.parametrize("dtype", [HALF, FLOAT])
+def test_no_step_of_a_compiled_product_is_faster_than_its_machine(
+    machine: str, dtype: Any, tmp_path: Path
+) -> None:
+    case = Case(machine, ConvParams(dtype, 256, (), (), 256, 256), FLOAT)
+    device = poplar.IPUModel(machine).createDevice()
+    graph, prog = poplar.Graph(device.getTarget()), poplar.program.Sequence()
+    left, right = (graph.addVariable(dtype, [256, 256], name) for name in "ab")
+    for tensor in (left, right):
+        mapTensorLinearly(graph, tensor)
+    poplin.matMul(graph, left, right, prog, None, "product")
+    options = {"autoReport.all": "true", "autoReport.directory": str(tmp_path)}
+    engine = poplar.Engine(graph, prog, options | {"simulator.computeValues": "false"})
+    engine.load(device)
+    engine.run(0)
+    steps = openReport(str(tmp_path)).execution.steps
+    multiplied = [s for s in steps if s.program.name.endswith("Convolve")]
+    assert sum(step.cycles for step in multiplied) >= physics.least_cycles(case) > 0
+    # The buses of all tiles that share them carry what one tile receives, four bytes a cycle each.
+    width = 4 * device.getTarget().getTilesPerSharedExchangeBus()
+    exchanges = [s for s in steps if s.program.type.name == "DoExchange"]
+    for step in exchanges:
+        assert step.cycles >= max(step.program.bytesReceivedByTile) / width > 0
+    assert len(exchanges) > 1
