@@ -24,8 +24,8 @@ from simulator.poplibs.poputil import mapTensorLinearly
 
 TYPES: dict[str, Type] = {"half": poplar.HALF, "float": poplar.FLOAT}
 LEARNING_RATE = 0.05
-# The pooling programs have a module of their own, as large as this one.
-POOLING = "benchmarks.poplibs_pooling"
+# Pooling, and layers of several operations, have modules of their own.
+POOLING, LAYERS = "benchmarks.poplibs_pooling", "benchmarks.poplibs_layers"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,10 +208,31 @@ def pooling(graph: Graph, given: Parameters) -> Programs:
     return built
 
 
+def lstm_layer(graph: Graph, given: Parameters) -> Programs:
+    """tools/lstm_layer.cpp: forward, in training backward with the weights' gradients."""
+    built: Programs = import_module(LAYERS).lstm_layer(graph, given)
+    return built
+
+
+def gru_layer(graph: Graph, given: Parameters) -> Programs:
+    """tools/gru_layer.cpp: the same."""
+    built: Programs = import_module(LAYERS).gru_layer(graph, given)
+    return built
+
+
+def embedding(graph: Graph, given: Parameters) -> Programs:
+    """tools/embedding_layer.cpp: lookup, then update."""
+    built: Programs = import_module(LAYERS).embedding(graph, given)
+    return built
+
+
 BUILDERS: dict[str, Callable[[Graph, Parameters], Programs]] = {
     "conv": convolution,
     "fc": fully_connected,
     "gemm": matrix_multiply,
     "pooling": pooling,
     "reduction": reduction,
+    "lstm": lstm_layer,
+    "gru": gru_layer,
+    "embedding": embedding,
 }

@@ -25,6 +25,9 @@ SMALL: dict[str, dict[str, str]] = {
     "fc": {"input-size": "16", "output-size": "8", "batch-size": "4"},
     "gemm": {"m": "8", "k": "16", "n": "32"},
     "reduction": {"shape": "4,16,8", "dims": "1", "type": "half", "operation": "ADD"},
+    "lstm": {"sequence-size": "2", "input-size": "16", "output-size": "16", "phase": "all"},
+    "gru": {"sequence-size": "2", "input-size": "16", "output-size": "16", "phase": "all"},
+    "embedding": {"shape": "{32,8}", "num-indices": "6"},
 }
 
 
@@ -118,3 +121,23 @@ def test_row_that_cannot_be_built_says_why(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(poplibs_programs.BUILDERS, "gemm", refuse)
     with pytest.raises(poplar.PoplarError, match="too large"):
         poplibs_accuracy.measure(Benchmark("small", "gemm", {}, Figures(1, 1, 1)))
+
+
+def test_layers_run_backward_only_with_phase_all() -> None:
+    for kind in ("lstm", "gru"):
+        forward, both = (
+            poplibs_accuracy.measure(
+                Benchmark("small", kind, SMALL[kind] | {"phase": phase}, Figures(1, 1, 1)), "tiny"
+            )
+            for phase in ("fwd", "all")
+        )
+        assert both.cycles > 2 * forward.cycles
+        assert both.total_memory_bytes > forward.total_memory_bytes
+
+
+def test_layers_table_has_the_published_rows() -> None:
+    table = poplibs_table.TABLE.with_name("poplibs_layers_mk1.csv")
+    rows = {row.name: row for row in poplibs_table.read_table(table)}
+    kinds = [row.kind for row in rows.values()]
+    assert {kind: kinds.count(kind) for kind in kinds} == {"embedding": 3, "lstm": 8, "gru": 8}
+    assert rows["gru_8_25_1024_1024_float"].published == Figures(527_292, 34_381_572, 133_976)
