@@ -11,7 +11,7 @@ the most valuable first, which are half of all layers, whatever may not fit into
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from simulator.graph.types import IntArray
 
+ROWS = 4  # ways to choose among places that overlap
 WORK = 400  # comparisons for each node, of sequences whose nodes are connected differently
 
 
@@ -35,10 +36,9 @@ class Repeat(NamedTuple):
 Alike = Callable[[Repeat], list[tuple[int, ...]]]
 
 
-def maximal_repeats(ids: IntArray) -> list[Repeat]:
-    """List the sequences that come twice and more, and are alike neither before nor behind."""
+def maximal_repeats(ids: IntArray) -> Iterator[Repeat]:
+    """Give the sequences that come twice and more, and are alike neither before nor behind."""
     order, common = _suffixes(ids)
-    found: list[Repeat] = []
     open_: list[tuple[int, int]] = []  # (length, first row of the suffixes that begin alike)
     for row, length in enumerate([*common, 0]):
         first = row
@@ -47,10 +47,32 @@ def maximal_repeats(ids: IntArray) -> list[Repeat]:
             starts = np.sort(order[first : row + 1])
             before = ids[starts - 1]
             if starts[0] == 0 or (before != before[0]).any():
-                found.append(Repeat(longer, tuple(starts.tolist())))
+                yield Repeat(longer, tuple(starts.tolist()))
         if length and (not open_ or open_[-1][0] < length):
             open_.append((length, first))
-    return found
+
+
+def _candidates(
+    ids: IntArray, total: npt.NDArray[np.float64], threshold: float
+) -> Iterator[Repeat]:
+    """Give the maximal repeats; of those in a row the part that follows itself.
+
+    Of that as many together as are worth more than the threshold, too.
+    """
+    rows: dict[tuple[int, int], int] = {}  # where each ends, by how long a part is, and its begin
+    for repeat in maximal_repeats(ids):
+        gaps = np.diff(repeat.starts)
+        gap, first = int(gaps[0]), repeat.starts[0]
+        if gap >= repeat.length or (gaps != gap).any():
+            yield repeat
+        else:
+            end = repeat.starts[-1] + repeat.length
+            rows[gap, first] = max(rows.get((gap, first), 0), end)
+    for (gap, first), end in rows.items():
+        value = float(total[first + gap] - total[first])
+        several = int(max(threshold, 0.0) / value + 1e-9) + 1 if value > 0 else 1
+        for size in (gap, gap * several):
+            yield Repeat(size, tuple(range(first, end - size + 1, size)))
 
 
 def _suffixes(ids: IntArray) -> tuple[IntArray, list[int]]:
@@ -149,14 +171,16 @@ class _Choice:
         gaps = set(np.diff(starts).tolist())
         if min(gaps) >= length:
             return False
-        for size in sorted({gap for gap in gaps if gap < length} | {length}):
+        # In a row of one gap, longer parts would save less.
+        longer = {length} if len(gaps) > 1 else set()
+        for size in sorted({gap for gap in gaps if gap < length} | longer):
             rows: list[list[int]] = []
             for start in starts:
                 row = next((row for row in rows if start - row[-1] >= size), None)
-                if row is None:
-                    rows.append([start])
-                else:
+                if row is not None:
                     row.append(start)
+                elif len(rows) < ROWS:
+                    rows.append([start])
             for row in rows:
                 self.add(size, row)
         return True
@@ -220,7 +244,7 @@ def chosen_repeats(
     """Choose sequences to be made once, the shortest first; `values` are what nodes are worth."""
     total = np.concatenate([[0.0], np.cumsum(values)])
     choice = _Choice(total, alike, WORK * len(ids))
-    for repeat in maximal_repeats(ids):
+    for repeat in _candidates(ids, total, threshold):
         choice.add(*repeat)
     choice.run()
     kept: list[Repeat] = []

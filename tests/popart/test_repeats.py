@@ -55,6 +55,13 @@ def test_a_function_is_worth_more_than_those_within_by_the_threshold() -> None:
     assert set(chosen("abcdefghijk" * 2, 1.05)) == {"abcdefghijk"}
 
 
+def test_of_a_long_row_as_many_are_one_as_are_worth_it() -> None:
+    # Each of 60 letters is worth 0.1, and 11 of them 1.1; 5 times 11 are 55.
+    assert chosen("s" + "a" * 60 + "t", 1.05) == {"a" * 11: (1, 12, 23, 34, 45)}
+    assert chosen("s" + "a" * 60 + "t")["a" * 11] == (1, 12, 23, 34, 45)
+    assert chosen("s" + "ab" * 1000 + "t", 1.05)["ab" * 6] == tuple(range(1, 1993, 12))
+
+
 def test_nodes_that_are_connected_differently_are_no_repeat() -> None:
     found = chosen_repeats(
         ids("XXXX"), [1000.0] * 4,
