@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -102,17 +103,20 @@ class Building:
         reads: Sequence[IntArray] = (),
         writes: Sequence[IntArray] = (),
         whole: BoolArray | None = None,
+        in_rows: bool = False,
     ) -> list[Part]:
         """Exchange the bytes [low, high) of the arena, tile to tile, with the sync before it.
 
-        What goes from one IPU to another follows in an exchange and a sync of its own.
+        `in_rows`: each tile receives all into a row. What goes from one IPU to another follows in
+        an exchange and a sync of its own.
         """
         parts: list[Part] = []
         crossing = self.crossing(source, destination)
         for between, add in ((False, self.inside_ipus), (True, self.between_ipus)):
             here = crossing == between
             if here.any():
-                cost = (global_exchange_cost if between else exchange_cost)(
+                find = global_exchange_cost if between else partial(exchange_cost, in_rows=in_rows)
+                cost = find(
                     self.graph.target,
                     source[here],
                     destination[here],

@@ -27,8 +27,10 @@ INSTRUCTION_BYTES = 4
 # Issue slots of a fragment. One, as words of many sources arrive back to back: two would put the
 # matrix-vector tutorial (200 words from 200 tiles) 11 % above its published 5,071 cycles.
 RECEIVE_SLOTS, SEND_SLOTS = 1, 1
-# Instructions a received and a sent fragment, by kind. Our reading of the guide's list of kinds.
-RECEIVE = {"delay": 1, "receiveMux": 2, "receiveAddress": 1}
+# Instructions by kind, our reading of the guide's list of kinds: of a received fragment, whose
+# sender is selected; of one that does not follow the one before it in memory; of a tile that
+# receives, which selects none at the end; of a sent fragment.
+RECEIVE, PLACE, RECEIVER = {"delay": 1, "receiveMux": 1}, {"receiveAddress": 1}, {"receiveMux": 1}
 SEND = {"delay": 1, "send": 1}
 # Fit of the printed stream copies of 4 and 8 bytes, 7 and 9 cycles: five, and two a word of the
 # first packet of a tile. Larger ones take as long as the link needs.
@@ -37,9 +39,15 @@ WORD = 4  # bytes
 
 
 def exchange_cost(
-    target: Target, source: IntArray, destination: IntArray, size: IntArray, begin: IntArray
+    target: Target,
+    source: IntArray,
+    destination: IntArray,
+    size: IntArray,
+    begin: IntArray,
+    *,
+    in_rows: bool = False,
 ) -> Exchange:
-    """Cost an internal exchange of fragments of `size` bytes.
+    """Cost an internal exchange of fragments of `size` bytes; `in_rows`: into a row of each tile.
 
     The same bytes (`begin` in the arena) from one tile to many are sent once: a multicast. What one
     tile receives several times, as of a broadcast tensor, is sent as often.
@@ -57,14 +65,15 @@ def exchange_cost(
     control = np.maximum(RECEIVE_SLOTS * receive_count, SEND_SLOTS * send_count)
     active = (sent > 0) | (received > 0)
     cycles = np.where(active, _latency(target) + np.maximum(payload, control), 0)
-    receives, all_sends = int(receive_count.sum()), int(send_count.sum())
-    kinds = [
-        INSTRUCTION_BYTES * (RECEIVE.get(kind, 0) * receives + SEND.get(kind, 0) * all_sends)
-        for kind in EXCHANGE_INSTRUCTIONS[:-1]
-    ]
-    code = INSTRUCTION_BYTES * (
-        sum(RECEIVE.values()) * receive_count + sum(SEND.values()) * send_count
-    )
+    receivers = (receive_count > 0).astype(np.int64)
+    places = receivers if in_rows else receive_count
+    asked = ((RECEIVE, receive_count), (PLACE, places), (RECEIVER, receivers), (SEND, send_count))
+    by_kind = {kind: np.zeros(tiles, dtype=np.int64) for kind in EXCHANGE_INSTRUCTIONS[:-1]}
+    for each, counts in asked:
+        for kind, instructions in each.items():
+            by_kind[kind] += INSTRUCTION_BYTES * instructions * counts
+    code = np.sum([*by_kind.values()], axis=0)
+    kinds = [int(of_tiles.sum()) for of_tiles in by_kind.values()]
     return Exchange(sent, received, cycles, (*kinds, sum(kinds)), code)
 
 

@@ -88,6 +88,7 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
                 reads=[variable[here]],
                 writes=[written],
                 whole=~np.isin(written, begun),
+                in_rows=True,
             )
             begun = written
         held.append(present(several[0]))

@@ -35,10 +35,23 @@ def test_four_times_128_bytes_in_layer_1_take_the_169_cycles_that_the_guide_prin
 def test_fragments_cost_instructions_of_the_kinds_in_the_guides_example():
     # The guide's example: delay 24, receiveAddress 16, receiveMux 32, send 8, total 80.
     source, begin = np.array([0, 0, 1, 1]), np.array([0, 0, 8, 8])
-    cost = exchange_cost(TINY, source, np.array([1, 2, 2, 3]), np.full(4, 8), begin)
+    cost = exchange_cost(TINY, source, np.array([0, 1, 2, 3]), np.full(4, 8), begin)
     assert cost.instructions == (24, 0, 0, 16, 0, 32, 8, 0, 0, 0, 80)
     assert cost.code is not None
     assert cost.code.sum() == 80
+
+
+@pytest.mark.parametrize(("in_rows", "addresses"), [(True, 2), (False, 4)])
+def test_a_tile_selects_each_sender_and_none_at_the_end(in_rows, addresses):
+    # Tile 1 receives three fragments, tile 2 one.
+    source, begin = np.array([0, 2, 3, 3]), np.array([0, 8, 16, 24])
+    cost = exchange_cost(
+        TINY, source, np.array([1, 1, 1, 2]), np.full(4, 8), begin, in_rows=in_rows
+    )
+    delays, muxes, sends = 4 + 4, 4 + 2, 4
+    assert sum(cost.instructions[:-1]) == 4 * (delays + muxes + addresses + sends)
+    assert cost.instructions[5] == 4 * muxes
+    assert cost.code.sum() == cost.instructions[-1] == sum(cost.instructions[:-1])
 
 
 def test_the_same_bytes_to_several_tiles_are_sent_once():
