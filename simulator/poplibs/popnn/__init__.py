@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from simulator.poplibs.codelets import addCodelets
-from simulator.poplibs.popnn import bn, gn, gru, in_, ln, lstm, pooling, rnn
+from simulator.poplibs.popnn import (
+    bn,
+    gn,
+    gru,
+    gru_backward,
+    in_,
+    ln,
+    lstm,
+    lstm_backward,
+    pooling,
+    rnn,
+)
 from simulator.poplibs.popnn.activations import (
     NonLinearityType,
     getNonLinearityScaling,
@@ -67,11 +78,13 @@ __all__ = [
     "getNonLinearityScaling",
     "gn",
     "gru",
+    "gru_backward",
     "hardSigmoid",
     "hardSigmoidInPlace",
     "in_",
     "ln",
     "lstm",
+    "lstm_backward",
     "maxAndArgMax",
     "minAndArgMin",
     "nonLinearity",
