@@ -27,7 +27,7 @@ MOVING = {
     SYNC: SYNC.lower(),
 }
 REASONS = ("imbalance", "bubble", *MOVING.values())
-ROWS = 100_000  # of chains that are laid beside waits at once
+ROWS = 25_000  # of chains that are laid beside waits at once
 KEYS = ("ipu", "for_ipu", "for_tile", "program", "is_way")
 
 
@@ -100,10 +100,14 @@ def waits(report: Report) -> pd.DataFrame:
     mean tile, `share` is of the cycles of the recorded runs. With what `cycles_by_tile` calls busy,
     they make up all cycles. Raises NotRecordedError.
     """
+    return _waits(report, clocks_of(report))
+
+
+def _waits(report: Report, clocks: Clocks) -> pd.DataFrame:
+    """Return `waits` of replayed clocks."""
     import pandas as pd
 
     data = report.dataset
-    clocks = clocks_of(report)
     keys, spent = _summed([_in_sets(report, clocks), *_between(report, clocks)])
     each = max(data.of_replica("num_tiles") // max(data.of_replica("num_ipus"), 1), 1)
     names = dict(zip(KEYS, keys, strict=True))
@@ -136,7 +140,7 @@ def why_idle(report: Report) -> pd.DataFrame:
     data = report.dataset
     clocks = clocks_of(report)
     ipus = data.of_replica("num_ipus")
-    frame = waits(report)
+    frame = _waits(report, clocks)
     each = data.of_replica("num_tiles") // max(ipus, 1)
     whole = max(_all_cycles(report) * each, 1)
     other = np.where(frame["ipu"] == frame["for_ipu"], "imbalance", "bubble")

@@ -7,6 +7,7 @@ its begin is the critical path: it is as long as the run.
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -100,18 +101,16 @@ def clocks_of(report: Report) -> Clocks:
 def walk(clocks: Clocks, joins: Integers, ipus: Integers, until: Integers) -> Chain:
     """Follow chains back from joins, each on an IPU, until some time or the begin of the run."""
     count = clocks.latest.shape[1]
-    on, winner = (values.ravel().tolist() for values in (clocks.ending, clocks.winner))
     starts = clocks.segments.begin + clocks.kinds.starts[clocks.segments.kind]
-    begin, begins = starts.ravel().tolist(), clocks.segments.begins.tolist()
-    sets = clocks.ending.shape[1]
-    visits: list[tuple[int, int, int]] = []
-    times = until.tolist()
+    begins = clocks.segments.begins
+    visits = array("q")  # three numbers for each
     for number, (join, ipu) in enumerate(zip(joins.tolist(), ipus.tolist(), strict=True)):
+        time = int(until[number])
         while join >= 0:
-            tile_set, ipu = divmod(winner[join * count + ipu], count)
-            segment = on[join * sets + tile_set]
-            visits.append((number, segment, ipu))
-            join = begins[segment] if begin[segment * count + ipu] > times[number] else NONE
+            tile_set, ipu = divmod(clocks.winner.item(join, ipu), count)
+            segment = clocks.ending.item(join, tile_set)
+            visits.extend((number, segment, ipu))
+            join = begins.item(segment) if starts.item(segment, ipu) > time else NONE
     table = np.array(visits, dtype=np.int64).reshape(-1, 3)
     return Chain(table[:, 0], joins[table[:, 0]], table[:, 1], table[:, 2])
 

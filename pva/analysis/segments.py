@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from pva.analysis.programs import OPERANDS
 from pva.analysis.tile_activity import SYNCS, ends_by_ipu, sync_delays
+from pva.errors import NotRecordedError
 from pva.tile_sets import ALL, COMPUTE, IO, has_io_tiles, sets_of_steps, tiles_of_sets
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 Integers = npt.NDArray[np.int64]
 NONE = -1
 NEVER = np.iinfo(np.int64).min // 4
-CELLS = 1 << 21  # items times tiles that are worked out at once
+CELLS = 1 << 19  # items times tiles that are worked out at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,10 +103,10 @@ def used_sets(report: Report) -> list[int]:
 def joins_of(report: Report) -> Joins:
     """List the joins in order; raises NotRecordedError."""
     data = report.dataset
-    is_sync = np.isin(data.texts("steps", "type"), SYNCS)
-    run, first, stop = recorded_runs(report)
-    step = np.flatnonzero(is_sync)
-    kinds = data.texts("steps", "sync_type")[step]
+    of_code = np.isin(data.words("steps", "type"), SYNCS)
+    run, _, stop = recorded_runs(report)
+    step = np.flatnonzero(of_code[data.column("steps", "type")])
+    kinds = np.array(data.words("steps", "sync_type"))[data.column("steps", "sync_type")[step]]
     programs = np.append(data.texts("programs", "sync_type"), "")
     own = programs[data.column("steps", "program")[step]]
     internal = np.where(np.isin(kinds, ("", "None")), own, kinds) == "Internal"
@@ -115,7 +116,7 @@ def joins_of(report: Report) -> Joins:
     furthest = np.array(
         [np.where(of_set, release, 0).reshape(ipus, -1).max(axis=1) for of_set in sets]
     )
-    ends = ends_by_ipu(report, slice(0, len(is_sync)))[step] - furthest[of_step[step]]
+    ends = ends_by_ipu(report, slice(0, data.length("steps")))[step] - furthest[of_step[step]]
     over = data.column("runs", "cycles_from")[run] + data.column("runs", "cycles")[run]
     order = np.argsort(np.append(step, stop - 0.5), kind="stable")
     return Joins(
@@ -127,10 +128,18 @@ def joins_of(report: Report) -> Joins:
 
 
 def recorded_runs(report: Report) -> tuple[Integers, Integers, Integers]:
-    """Return the runs that were recorded step by step: row, first step, step after the last."""
+    """Return the runs that were recorded step by step: row, first step, step after the last.
+
+    Raises NotRecordedError where the clocks are not told.
+    """
     data = report.dataset
     first, stop = (data.column("runs", name) for name in ("first_step", "end_step"))
     rows = np.flatnonzero(stop > first)
+    clocks = [data.column("runs", name)[rows] for name in ("cycles_from", "cycles")]
+    clocks.append(data.column("steps_by_ipu", "to_max")[:1])
+    if any((values < 0).any() for values in clocks):
+        why = "the clocks of the runs; autoReport.outputExecutionProfile records them"
+        raise NotRecordedError(data.name, "cycles of the runs not recorded", why)
     return rows, first[rows], stop[rows]
 
 

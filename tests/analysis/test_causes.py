@@ -10,8 +10,10 @@ import pytest
 
 import pva
 from pva.analysis import causes, cycles_by_tile
+from pva.errors import NotRecordedError
 from pva.report import Report
-from tests.analysis.samples import NAMES, executed, never_run, opened, rows
+from tests.analysis.samples import NAMES, executed, never_run, opened, rows, small
+from tests.builders import small_report
 from tests.io_tiles import report_of
 
 SYNCS = ("Sync", "SyncAns", "Sans")
@@ -199,3 +201,11 @@ def test_a_program_that_never_ran_waits_for_nobody() -> None:
     for analysis in (causes.critical_path, causes.path_steps, causes.waits):
         assert len(analysis(never_run())) == 0
     assert causes.why_idle(never_run())["waits_for"].tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize("column", ["cycles", "cycles_from"])
+def test_runs_whose_clocks_are_not_told_are_refused(column: str) -> None:
+    runs = dict(small_report().table("runs")) | {column: [-1, -1]}
+    for analysis in (causes.critical_path, causes.path_steps, causes.waits, causes.why_idle):
+        with pytest.raises(NotRecordedError, match="cycles of the runs not recorded"):
+            analysis(small(runs=runs))
