@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -145,31 +145,35 @@ def _pieces(layout: Layout, reach: _Reach) -> tuple[Touch, IntArray]:
     in_row = np.zeros(len(low), dtype=bool)
     in_row[1:] = same & (home[1:] == (home + high - low)[:-1])
     rows = np.bincount(edge[~in_row], minlength=edges)
-    found = Touch(low, high, owner, user, variable, home, remote, remote, ~in_row)
-    arranged = np.where(remote, _scattered(found, edge)[edge], (rows > 1)[edge])
+    # In an edge that goes up in the senders' memory no byte comes again, and no fragments join.
+    falls = same & (home[1:] < (home + high - low)[:-1])
+    falling = (np.bincount(edge[1:][falls], minlength=edges) > 0)[edge] & remote
+    here = np.flatnonzero(falling)
+    scattered = _scattered(edge[here], home[here], (high - low)[here], ~in_row[here])
+    arranged = (rows > 1)[edge] & ~remote
+    arranged[here] = scattered
     first = np.ones(len(low), dtype=bool)
     first[1:] = ~same
     breaks = np.where(remote & ~arranged, first, ~in_row)
-    return replace(found, arranged=arranged, breaks=breaks), reach.times[interval]
+    found = Touch(low, high, owner, user, variable, home, remote, arranged, breaks)
+    return found, reach.times[interval]
 
 
-def _scattered(pieces: Touch, edge: IntArray) -> BoolArray:
-    """Tell the edges that are received in the order of the senders' memory, and copied then.
+def _scattered(edge: IntArray, home: IntArray, size: IntArray, breaks: BoolArray) -> BoolArray:
+    """Tell the pieces of edges that come in the order of the senders' memory, and are copied then.
 
     They take in a byte several times, as those of a broadcast tensor, or they are of short
     fragments of which senders hold two or more in one row: our estimate of a rule not published.
     """
-    edges = int(edge.max(initial=-1)) + 1
-    chosen = np.flatnonzero(pieces.remote)
-    edge, pieces = edge[chosen], pieces.where(chosen)
-    fragment = edge[pieces.breaks]
-    size = np.bincount(np.cumsum(pieces.breaks) - 1, weights=pieces.bytes)
-    short = np.bincount(fragment[size < SHORT_FRAGMENT], minlength=edges) > 0
-    order, begin, reached = in_order_of_senders(edge, pieces.home, pieces.bytes)
-    sorted_edge = edge[order]
-    runs = np.bincount(sorted_edge[begin > reached], minlength=edges)
-    again = np.bincount(sorted_edge[begin < reached], minlength=edges) > 0
-    result: BoolArray = again | short & (2 * runs <= np.bincount(fragment, minlength=edges))
+    _, edge = kinds(edge)
+    fragment = edge[breaks]
+    fragments = np.bincount(fragment)
+    whole = np.bincount(np.cumsum(breaks) - 1, weights=size) if len(size) else size
+    short = np.bincount(fragment[whole < SHORT_FRAGMENT], minlength=len(fragments)) > 0
+    order, begin, reached = in_order_of_senders(edge, home, size)
+    runs = np.bincount(edge[order][begin > reached], minlength=len(fragments))
+    again = np.bincount(edge[order][begin < reached], minlength=len(fragments)) > 0
+    result: BoolArray = (again | short & (2 * runs <= fragments))[edge]
     return result
 
 
