@@ -32,9 +32,9 @@ DEMO_ANSWERS = {
     "/memory": "Fits: the fullest tile (tile 0) uses",
     "/insights": "Fits: the fullest tile (tile 0) uses",
     "/liveness": "at step 20 (Layer1/Fwd/Conv_1/Convolve)",
-    "/programs": "epoch, run 178 times, takes 99.9 % of all 2,045,444 cycles",
-    "/operations": "Layer1/Fwd/Conv_1 takes the most cycles, 174,974 (8.6 %)",
-    "/execution": "2 recorded runs took 2,045,444 cycles",
+    "/programs": "epoch, run 178 times, takes 99.9 % of all 2,056,124 cycles",
+    "/operations": "Layer1/Fwd/Conv_1 takes the most cycles, 170,346 (8.3 %)",
+    "/execution": "2 recorded runs took 2,056,124 cycles",
     "/trace": "took the most by itself",
     "/together": "the device runs for",
 }
