@@ -20,7 +20,7 @@ from simulator.runtime.places import places_of
 from simulator.runtime.remote_buffers import RemoteBuffers
 from simulator.runtime.storage import Storage
 
-ARENA = np.arange(400, dtype=np.float32)
+ARENA = np.arange(600, dtype=np.float32)  # intervals end at 583 at most
 
 
 @st.composite
