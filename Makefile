@@ -15,7 +15,7 @@ test: $(VENV)/.dev
 	@sh tools/install_chromium.sh
 	$(BIN)/pytest -n 2 --dist loadgroup
 
-# The tracer's tests on an accelerator that AddressSanitizer watches.
+# The tests of what is in C, on builds that AddressSanitizer watches.
 test-asan: $(VENV)/.dev
 	$(BIN)/python tools/sanitized.py -n 2
 
@@ -60,12 +60,12 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV) \
 	  || { rm -rf $(VENV); echo "no virtual environment could be made: install your system's python3-venv"; exit 2; }
 
-$(VENV)/.demo: $(VENV)/bin/python pyproject.toml constraints.txt pvti/_accelerator.c
+$(VENV)/.demo: $(VENV)/bin/python pyproject.toml constraints.txt pvti/_accelerator.c simulator/graph/_kernels.c
 	@echo "installing into $(VENV) (a minute, once)"
 	@$(PIP) install -c constraints.txt -e '.[dashboard]'
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt pvti/_accelerator.c
+$(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt pvti/_accelerator.c simulator/graph/_kernels.c
 	@echo "installing into $(VENV) (a minute, once)"
 	@$(PIP) install -c constraints.txt -e '.[dashboard,dev]'
 	@touch $@ $(VENV)/.demo

@@ -1,6 +1,7 @@
-"""Build pvti's C accelerator with the wheel, where there is a compiler; else the wheel is Python.
+"""Build what is in C with the wheel, where there is a compiler; else the wheel is Python.
 
-As a script it builds into the checkout: `python tools/build_accelerator.py`.
+That is pvti's accelerator and the simulator's passes over intervals. As a script it builds into
+the checkout: `python tools/build_accelerator.py`.
 """
 
 from __future__ import annotations
@@ -20,22 +21,26 @@ try:
 except ImportError:  # as a script
     Hook = object
 
-SOURCE = "pvti/_accelerator.c"
+# From the root of the checkout; the variable that says 0 where it is not to be built or used.
+SOURCES = {
+    "pvti/_accelerator.c": "PVTI_ACCELERATOR",
+    "simulator/graph/_kernels.c": "SIMULATOR_KERNELS",
+}
 
 
-def target() -> str:
-    """Name the file to be built, from the root of the checkout."""
-    return f"pvti/_accelerator{sysconfig.get_config_var('EXT_SUFFIX')}"
+def target(source: str) -> str:
+    """Name the file to be built of a source, from the root of the checkout."""
+    return f"{source.removesuffix('.c')}{sysconfig.get_config_var('EXT_SUFFIX')}"
 
 
-def build(root: Path, out: Path, flags: str = "") -> str:
+def build(root: Path, source: str, out: Path, flags: str = "") -> str:
     """Build it as `out`, with more flags; give why it was not built, empty when it was."""
     linker = sysconfig.get_config_var("LDSHARED")
     if not linker or sysconfig.get_config_var("Py_GIL_DISABLED") or sys.byteorder == "big":
         return "not for this Python"
     part = out.with_suffix(".part")  # a program that runs may have `out` loaded
     options = shlex.split(f"{sysconfig.get_config_var('CCSHARED') or ''} -O2 {flags}")
-    options += [f"-I{sysconfig.get_paths()['include']}", SOURCE, "-o", str(part)]
+    options += [f"-I{sysconfig.get_paths()['include']}", source, "-o", str(part)]
     reason = ""
     # The compiler of this machine, where that of Python's own build is not here.
     for command in (os.environ.get("LDSHARED") or linker, "cc -shared"):
@@ -60,19 +65,20 @@ class Accelerator(Hook):  # type: ignore[misc,valid-type]  # a plain class as a 
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build before the wheel is put together."""
-        if os.environ.get("PVTI_ACCELERATOR") == "0":
-            return
-        root = Path(self.root)
-        editable = version == "editable"
-        out = root / target() if editable else Path(tempfile.mkdtemp()) / Path(target()).name
-        self._made = None if editable else out.parent
-        reason = build(root, out)
-        if reason:
-            self.app.display_warning(f"pvti stays in Python: {reason}")
-        elif not editable:
-            build_data["pure_python"] = False
-            build_data["infer_tag"] = True
-            build_data["force_include"][str(out)] = target()
+        root, editable = Path(self.root), version == "editable"
+        self._made = None if editable else Path(tempfile.mkdtemp())
+        for source, variable in SOURCES.items():
+            if os.environ.get(variable) == "0":
+                continue
+            out = (self._made or root) / target(source)
+            out.parent.mkdir(parents=True, exist_ok=True)
+            reason = build(root, source, out)
+            if reason:
+                self.app.display_warning(f"{source} is not used: {reason}")
+            elif not editable:
+                build_data["pure_python"] = False
+                build_data["infer_tag"] = True
+                build_data["force_include"][str(out)] = target(source)
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove what was built for the wheel alone."""
@@ -82,5 +88,6 @@ class Accelerator(Hook):  # type: ignore[misc,valid-type]  # a plain class as a 
 
 if __name__ == "__main__":
     checkout = Path(__file__).parents[1]
-    problem = build(checkout, checkout / target())
-    print(f"pvti stays in Python: {problem}" if problem else f"built {target()}")
+    for name in SOURCES:
+        problem = build(checkout, name, checkout / target(name))
+        print(f"{name} is not used: {problem}" if problem else f"built {target(name)}")

@@ -1,12 +1,13 @@
-"""Run the tracer's tests on an accelerator that AddressSanitizer watches: `make test-asan`.
+"""Run the tests of what is in C on builds that AddressSanitizer watches: `make test-asan`.
 
 Run: python tools/sanitized.py [arguments of pytest]
 
-Where there is no compiler, or none with its library, it says so and runs nothing: there pvti is
-Python alone.
+That are the tracer's accelerator and the simulator's passes over intervals. Where there is no
+compiler, or none with its library, it says so and runs nothing: there all is Python.
 
-The build and a virtual environment of its own stand in `build/asan`: there `pvti._accelerator` is
-the watched one, in each process that a test starts. All else is that of this Python.
+The builds and a virtual environment of its own stand in `build/asan`: there `pvti._accelerator`
+and `simulator.graph._kernels` are the watched ones, in each process that a test starts. All else
+is that of this Python.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import sysconfig
 import venv
 from pathlib import Path
 
-from build_accelerator import build
+from build_accelerator import SOURCES, build
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "build" / "asan"
@@ -34,14 +35,15 @@ TESTS = (
     "accelerator", "crashes", "endings", "faults", "file", "instrument",
     "locks", "names", "processes", "ring", "series", "signals", "tasks", "tracepoint",
 )  # fmt: skip
+KERNELS = "tests/simulator_front/test_interval_kernels.py"
 NOT_HERE = "memory or without_it or fork or child"
 FINDER = """
 import importlib.util, sys
 class Watched:
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name == "pvti._accelerator":
-            return importlib.util.spec_from_file_location(name, {library!r})
+        if name in {libraries!r}:
+            return importlib.util.spec_from_file_location(name, {libraries!r}[name])
 sys.meta_path.insert(0, Watched)
 """
 
@@ -58,12 +60,11 @@ def sanitizer() -> str:
     return ""
 
 
-def make_environment(library: Path) -> Path:
-    """Make a virtual environment that finds `library` as the accelerator; give its Python."""
+def make_environment(libraries: dict[str, str]) -> Path:
+    """Make a virtual environment that finds these files as the modules; give its Python."""
     venv.create(FOLDER, clear=True, symlinks=True)
-    (FOLDER / library.name).parent.mkdir(exist_ok=True)
     packages = next(FOLDER.glob("lib/python*/site-packages"))
-    (packages / "watched.py").write_text(FINDER.format(library=str(library)))
+    (packages / "watched.py").write_text(FINDER.format(libraries=libraries))
     own = "".join(f"import site; site.addsitedir({path!r})\n" for path in site.getsitepackages())
     (packages / "watched.pth").write_text(f"import watched\n{own}")
     return FOLDER / "bin" / "python"
@@ -75,20 +76,24 @@ def main() -> int:
     if not preloaded:
         print("test-asan: not run: no C compiler with libasan here (Debian: apt install gcc)")
         return 0
-    python = make_environment(library := FOLDER / "lib" / "watched.so")
-    reason = build(ROOT, library, FLAGS)
-    if reason:
-        print(f"test-asan: the accelerator cannot be built: {reason}")
-        return 1
+    modules = {source.removesuffix(".c").replace("/", "."): source for source in SOURCES}
+    libraries = {name: str(FOLDER / "lib" / f"{name}.so") for name in modules}
+    python = make_environment(libraries)
+    for name, library in libraries.items():
+        if reason := build(ROOT, modules[name], Path(library), FLAGS):
+            print(f"test-asan: {modules[name]} cannot be built: {reason}")
+            return 1
     reports = FOLDER / "report"
     environment = os.environ | {
         "LD_PRELOAD": preloaded, "PYTHONMALLOC": "malloc",
         "ASAN_OPTIONS": f"{OPTIONS}:log_path={reports}",
         "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={reports}",
     }  # fmt: skip
-    check = "import pvti._accelerator as a, sys; sys.exit(a.__file__ != sys.argv[1])"
-    subprocess.run([python, "-c", check, library], cwd=ROOT, env=environment, check=True)
-    tests = [f"tests/pvti/test_pvti_{name}.py" for name in TESTS]
+    check = "import importlib, sys; _, name, file = sys.argv\n"
+    check += "sys.exit(importlib.import_module(name).__file__ != file)"
+    for pair in libraries.items():
+        subprocess.run([python, "-c", check, *pair], cwd=ROOT, env=environment, check=True)
+    tests = [f"tests/pvti/test_pvti_{name}.py" for name in TESTS] + [KERNELS]
     command = [python, "-m", "pytest", "-q", "-k", f"not ({NOT_HERE})", *tests, *sys.argv[1:]]
     failed = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
     written = sorted(FOLDER.glob("report.*"))

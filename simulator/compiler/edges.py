@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simulator.compiler.executable import BoolArray
+from simulator.graph import kernels
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import ascending, crossings, distinct, kinds, offsets_of
 from simulator.graph.mapping import Mapping
@@ -133,6 +134,8 @@ def _reach(group: VertexGroup, item: Field) -> _Reach:
 def _pieces(layout: Layout, reach: _Reach) -> tuple[Touch, IntArray]:
     """Cut intervals where the mapping changes; give the pieces and how often each is taken in."""
     mapping = layout.mapping
+    if kernels.compiled:
+        return _compiled_pieces(layout, reach)
     interval, piece = crossings(reach.begin, reach.end, mapping.begin, mapping.end)
     low = np.maximum(reach.begin[interval], mapping.begin[piece])
     high = np.minimum(reach.end[interval], mapping.end[piece])
@@ -157,6 +160,14 @@ def _pieces(layout: Layout, reach: _Reach) -> tuple[Touch, IntArray]:
     breaks = np.where(remote & ~arranged, first, ~in_row)
     found = Touch(low, high, owner, user, variable, home, remote, arranged, breaks)
     return found, reach.times[interval]
+
+
+def _compiled_pieces(layout: Layout, reach: _Reach) -> tuple[Touch, IntArray]:
+    mapping = layout.mapping
+    taken = (reach.begin, reach.end, reach.edge, reach.user, reach.times)
+    mapped = (mapping.begin, mapping.end, mapping.tile, mapping.variable, layout.home)
+    columns = kernels.columns("touch", *taken, *mapped, flags=3)
+    return Touch(*columns[:6], *columns[7:]), columns[6]
 
 
 def _scattered(edge: IntArray, home: IntArray, size: IntArray, breaks: BoolArray) -> BoolArray:
@@ -218,16 +229,14 @@ def union_by_tile(tile: IntArray, low: IntArray, high: IntArray) -> tuple[IntArr
     if len(tile) == 0:
         return tile, low, high
     stride = int(high.max()) + 1
-    key = tile * stride + low
-    order = np.argsort(key)
-    begin, end = key[order], (tile * stride + high)[order]
-    reached = np.maximum.accumulate(end)
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = begin[1:] > reached[:-1]
+    # Behind the k-th end, where no more than k have begun, none goes on: each is sorted by itself.
+    begin, end = np.sort(tile * stride + low), np.sort(tile * stride + high)
+    first = np.ones(len(begin), dtype=bool)
+    np.greater(begin[1:], end[:-1], out=first[1:])
     heads = np.flatnonzero(first)
-    tails = np.append(heads[1:], len(order)) - 1
-    owner = tile[order][heads]
-    return owner, begin[heads] - owner * stride, reached[tails] - owner * stride
+    tails = np.append(heads[1:], len(begin)) - 1
+    owner = begin[heads] // stride
+    return owner, begin[heads] - owner * stride, end[tails] - owner * stride
 
 
 def sum_pairs(

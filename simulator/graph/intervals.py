@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simulator.graph import kernels
 from simulator.graph.types import BoolArray, IntArray
 
 # Up to how many times as large as they are many, at least so many, counting beats sorting.
@@ -38,6 +39,9 @@ def spread(begins: IntArray, lengths: IntArray) -> IntArray:
     """List every number of the intervals, in order."""
     if len(begins) == 1:
         return np.arange(begins[0], begins[0] + lengths[0], dtype=np.int64)
+    if kernels.compiled:
+        numbers: IntArray = kernels.columns("spread", begins, lengths)[0]
+        return numbers
     offsets = offsets_of(lengths)
     return np.repeat(begins - offsets[:-1], lengths) + np.arange(offsets[-1], dtype=np.int64)
 
@@ -68,6 +72,9 @@ def common_length(lengths: IntArray) -> int:
 
 def from_elements(elements: IntArray) -> tuple[IntArray, IntArray]:
     """Give the intervals of a list of element numbers, in its order."""
+    if kernels.compiled:
+        begins, lengths = kernels.columns("from_elements", elements)
+        return begins, uniform(1, len(begins)) if len(begins) == len(elements) else lengths
     first = np.ones(len(elements), dtype=bool)
     np.not_equal(elements[1:], elements[:-1] + 1, out=first[1:])
     if first.all():
@@ -84,6 +91,9 @@ def cut(
     Gives the begins and lengths of all pieces and, for each range, where its pieces start
     (one entry more than ranges).
     """
+    if kernels.compiled:
+        pieces, sizes, starts, size = kernels.columns("cut", begins, lengths, low, high)
+        return pieces, uniform(int(size[0]), len(pieces)) if size[0] else sizes, starts
     length = common_length(lengths)
     if length:
         first, last = low // length, (high - 1) // length
@@ -111,6 +121,9 @@ def crossings(
     """
     if not len(begins):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    if kernels.compiled:
+        interval, piece = kernels.columns("crossings", begins, ends, piece_begins, piece_ends)
+        return interval, piece
     # Few of the pieces are between the outermost of the intervals: searched, they stay at hand.
     low = int(np.searchsorted(piece_ends, begins.min(), side="right"))
     high = int(np.searchsorted(piece_begins, ends.max(), side="left"))
@@ -137,6 +150,10 @@ def blocks(
 
 def overlap(begins: IntArray, lengths: IntArray) -> bool:
     """Tell whether a number lies in two of the intervals; none of them is empty."""
+    if kernels.compiled:
+        known = kernels.compiled.overlap(begins, lengths)
+        if known is not None:
+            return bool(known)
     if (begins[1:] >= (begins + lengths)[:-1]).all():
         return False
     # In disjoint intervals the k-th begin and the k-th end belong together, so that each can be

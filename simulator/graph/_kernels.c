@@ -1,0 +1,564 @@
+/* Passes over lists of intervals: what intervals.py and its users do with NumPy, each in one loop.
+
+   Built where there is a compiler; without it the simulator is slower and does the same. Columns
+   come as buffers of 64-bit integers, with a step of their own, so that equal lengths may be one
+   number. Results are bytearrays that NumPy looks into. No pointer is kept when a call is over. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef Py_GIL_DISABLED
+#error "without the interpreter's lock another thread may change what a call reads"
+#endif
+
+#define INTERFACE 1                         /* as in kernels.py */
+#define SHORT_FRAGMENT 8                    /* as in edges.py */
+#define MOST_COLUMNS 10
+
+typedef struct { Py_buffer view; const char *first; Py_ssize_t count, step; } Column;
+
+static inline int64_t at(const Column *column, Py_ssize_t place)
+{
+    int64_t value;
+    memcpy(&value, column->first + place * column->step, sizeof value);
+    return value;
+}
+
+/* ---- what comes in and goes out ---- */
+
+static void let_go(Column *columns, int count)
+{
+    while (count > 0)
+        PyBuffer_Release(&columns[--count].view);
+}
+
+/* Take `count` columns; give 0, or -1 with an error and none taken. */
+static int take(PyObject *const *given, Py_ssize_t arguments, Column *columns, int count)
+{
+    if (arguments != count) {
+        PyErr_Format(PyExc_TypeError, "%d columns are needed, not %zd", count, arguments);
+        return -1;
+    }
+    for (int number = 0; number < count; number++) {
+        Column *column = &columns[number];
+        if (PyObject_GetBuffer(given[number], &column->view, PyBUF_STRIDED_RO | PyBUF_FORMAT) < 0) {
+            let_go(columns, number);
+            return -1;
+        }
+        const char *format = column->view.format;
+        if (column->view.ndim != 1 || column->view.itemsize != 8 || format == NULL
+            || strlen(format) != 1 || strchr("lq", *format) == NULL) {
+            PyErr_Format(PyExc_TypeError, "column %d is not a row of int64", number);
+            let_go(columns, number + 1);
+            return -1;
+        }
+        column->first = column->view.buf;
+        column->count = column->view.shape[0];
+        column->step = column->view.strides[0];
+    }
+    return 0;
+}
+
+/* Tell whether columns from `first` to `last` have the same length; else set an error. */
+static int alike(const Column *columns, int first, int last)
+{
+    for (int number = first + 1; number <= last; number++)
+        if (columns[number].count != columns[first].count) {
+            PyErr_Format(PyExc_ValueError, "columns %d and %d differ in length", first, number);
+            return 0;
+        }
+    return 1;
+}
+
+static PyObject *fresh(Py_ssize_t bytes) { return PyByteArray_FromStringAndSize(NULL, bytes); }
+
+static int64_t *numbers_of(PyObject *result) { return (int64_t *)PyByteArray_AS_STRING(result); }
+
+/* Put results into a tuple, which then owns them; NULL where one of them could not be had. */
+static PyObject *together(PyObject **results, int count)
+{
+    PyObject *tuple = PyTuple_New(count);
+    for (int number = 0; number < count; number++) {
+        if (results[number] == NULL || tuple == NULL) {
+            for (; number < count; number++)
+                Py_XDECREF(results[number]);
+            Py_XDECREF(tuple);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(tuple, number, results[number]);
+    }
+    return tuple;
+}
+
+/* ---- search ---- */
+
+/* Give the first place in [low, high) whose number is above `value`, or `high`. */
+static Py_ssize_t between(const Column *column, Py_ssize_t low, Py_ssize_t high, int64_t value)
+{
+    while (low < high) {
+        Py_ssize_t middle = low + (high - low) / 2;
+        if (at(column, middle) > value)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* Give the first place whose number is above `value`; it is mostly near `hint`. */
+static Py_ssize_t above(const Column *column, Py_ssize_t hint, int64_t value)
+{
+    Py_ssize_t count = column->count, reach = 1;
+    if (hint < count && at(column, hint) <= value) {
+        Py_ssize_t low = hint + 1;
+        while (low + reach < count && at(column, low + reach) <= value) {
+            low += reach + 1;
+            reach *= 2;
+        }
+        return between(column, low, low + reach < count ? low + reach : count, value);
+    }
+    Py_ssize_t high = hint < count ? hint : count;
+    while (high - reach >= 0 && at(column, high - reach) > value) {
+        high -= reach;
+        reach *= 2;
+    }
+    return between(column, high - reach >= 0 ? high - reach + 1 : 0, high, value);
+}
+
+/* ---- lists of intervals ---- */
+
+/* spread(begins, lengths): every number of the intervals, in order */
+static PyObject *spread(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column in[2];
+    int64_t total = 0;
+    PyObject *results[1] = {NULL};
+    if (take(given, arguments, in, 2) < 0)
+        return NULL;
+    if (!alike(in, 0, 1))
+        goto end;
+    for (Py_ssize_t i = 0; i < in[1].count; i++) {
+        if (at(&in[1], i) < 0) {
+            PyErr_SetString(PyExc_ValueError, "a length is negative");
+            goto end;
+        }
+        total += at(&in[1], i);
+    }
+    results[0] = total > PY_SSIZE_T_MAX / 8 ? PyErr_NoMemory() : fresh(8 * total);
+    if (results[0] == NULL)
+        goto end;
+    int64_t *out = numbers_of(results[0]);
+    for (Py_ssize_t i = 0; i < in[0].count; i++)
+        for (int64_t number = at(&in[0], i), last = number + at(&in[1], i); number < last; number++)
+            *out++ = number;
+end:
+    let_go(in, 2);
+    return together(results, 1);
+}
+
+/* from_elements(elements): begins and lengths of the intervals that they form, in their order */
+static PyObject *from_elements(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column in[1];
+    PyObject *results[2] = {NULL, NULL};
+    if (take(given, arguments, in, 1) < 0)
+        return NULL;
+    Py_ssize_t heads = in[0].count > 0, count = in[0].count;
+    for (Py_ssize_t i = 1; i < count; i++)
+        heads += at(&in[0], i) != at(&in[0], i - 1) + 1;
+    results[0] = fresh(8 * heads);
+    results[1] = fresh(8 * heads);
+    if (results[0] != NULL && results[1] != NULL) {
+        int64_t *begins = numbers_of(results[0]), *lengths = numbers_of(results[1]);
+        Py_ssize_t place = -1;
+        for (Py_ssize_t i = 0; i < count; i++) {
+            if (i == 0 || at(&in[0], i) != at(&in[0], i - 1) + 1) {
+                begins[++place] = at(&in[0], i);
+                lengths[place] = 0;
+            }
+            lengths[place]++;
+        }
+    }
+    let_go(in, 1);
+    return together(results, 2);
+}
+
+/* cut(begins, lengths, low, high): as in intervals.py; the last result is the length of all pieces
+   where they have the same, and 0 where they do not */
+static PyObject *cut(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column in[4];
+    PyObject *results[4] = {NULL, NULL, NULL, NULL};
+    if (take(given, arguments, in, 4) < 0)
+        return NULL;
+    Py_ssize_t intervals = in[0].count, ranges = in[2].count;
+    int64_t *held = PyMem_RawMalloc(8 * (intervals + 1 + ranges)), *first = held + intervals + 1;
+    if (held == NULL) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    if (!alike(in, 0, 1) || !alike(in, 2, 3))
+        goto end;
+    held[0] = 0;
+    for (Py_ssize_t i = 0; i < intervals; i++)
+        held[i + 1] = held[i] + at(&in[1], i);
+    results[2] = fresh(8 * (ranges + 1));
+    if (results[2] == NULL)
+        goto end;
+    int64_t *starts = numbers_of(results[2]);
+    Column offsets = {.first = (const char *)held, .count = intervals + 1, .step = 8};
+    Py_ssize_t place = 0;
+    starts[0] = 0;
+    for (Py_ssize_t range = 0; range < ranges; range++) {
+        int64_t low = at(&in[2], range), high = at(&in[3], range);
+        starts[range + 1] = starts[range];
+        if (high <= low)
+            continue;
+        if (low < 0 || high > held[intervals]) {
+            PyErr_Format(PyExc_IndexError, "positions %lld to %lld of %lld", (long long)low,
+                         (long long)high, (long long)held[intervals]);
+            goto end;
+        }
+        place = above(&offsets, place, low) - 1;
+        first[range] = place;
+        while (held[place + 1] < high)
+            place++;
+        starts[range + 1] += place - first[range] + 1;
+    }
+    Py_ssize_t total = starts[ranges];
+    results[0] = fresh(8 * total);
+    results[1] = fresh(8 * total);
+    if (results[0] == NULL || results[1] == NULL)
+        goto end;
+    int64_t *begins = numbers_of(results[0]), *lengths = numbers_of(results[1]);
+    int64_t differ = 0;
+    for (Py_ssize_t range = 0; range < ranges; range++) {
+        int64_t low = at(&in[2], range), high = at(&in[3], range);
+        Py_ssize_t source = first[range], piece = starts[range], end = starts[range + 1];
+        for (; piece < end; piece++, source++) {
+            int64_t begin = held[source] > low ? held[source] : low;
+            int64_t last = held[source + 1] < high ? held[source + 1] : high;
+            begins[piece] = at(&in[0], source) + begin - held[source];
+            lengths[piece] = last - begin;
+            differ |= (last - begin) ^ lengths[0];
+        }
+    }
+    results[3] = fresh(8);
+    if (results[3] != NULL)
+        *numbers_of(results[3]) = total == 0 || differ ? 0 : lengths[0];
+end:
+    PyMem_RawFree(held);
+    let_go(in, 4);
+    if (PyErr_Occurred()) {
+        for (int number = 0; number < 4; number++)
+            Py_CLEAR(results[number]);
+        return NULL;
+    }
+    return together(results, 4);
+}
+
+/* Find for each interval the first piece that ends behind its begin, and count those that it
+   touches; give how many that are in all. */
+static int64_t meet(const Column *begins, const Column *ends, const Column *piece_begins,
+                    const Column *piece_ends, int64_t *first, int64_t *counts)
+{
+    Py_ssize_t place = 0, last = piece_begins->count;
+    int64_t total = 0;
+    for (Py_ssize_t i = 0; i < begins->count; i++) {
+        int64_t end = at(ends, i);
+        place = above(piece_ends, place, at(begins, i));
+        Py_ssize_t piece = place;
+        while (piece < last && at(piece_begins, piece) < end)
+            piece++;
+        first[i] = place;
+        counts[i] = piece - place;
+        total += piece - place;
+    }
+    return total;
+}
+
+/* crossings(begins, ends, piece_begins, piece_ends): as in intervals.py */
+static PyObject *crossings(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column in[4];
+    PyObject *results[2] = {NULL, NULL};
+    int64_t *first = NULL;
+    if (take(given, arguments, in, 4) < 0)
+        return NULL;
+    if (!alike(in, 0, 1) || !alike(in, 2, 3))
+        goto end;
+    Py_ssize_t count = in[0].count;
+    first = PyMem_RawMalloc(16 * (size_t)count + 1);
+    if (first == NULL) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    int64_t *counts = first + count, total;
+    total = meet(&in[0], &in[1], &in[2], &in[3], first, counts);
+    results[0] = fresh(8 * total);
+    results[1] = fresh(8 * total);
+    if (results[0] == NULL || results[1] == NULL)
+        goto end;
+    int64_t *interval = numbers_of(results[0]), *piece = numbers_of(results[1]);
+    for (Py_ssize_t i = 0; i < count; i++)
+        for (int64_t k = 0; k < counts[i]; k++) {
+            *interval++ = i;
+            *piece++ = first[i] + k;
+        }
+end:
+    PyMem_RawFree(first);
+    let_go(in, 4);
+    return together(results, 2);
+}
+
+/* overlap(begins, lengths): whether a number lies in two of the intervals; None where their numbers
+   lie too far apart to be marked one by one */
+static PyObject *overlap(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column in[2];
+    PyObject *result = NULL;
+    uint64_t *marks = NULL;
+    if (take(given, arguments, in, 2) < 0)
+        return NULL;
+    if (!alike(in, 0, 1))
+        goto end;
+    Py_ssize_t count = in[0].count, i;
+    int64_t low = INT64_MAX, high = INT64_MIN, total = 0;
+    int ordered = 1;
+    for (i = 0; i < count; i++) {
+        int64_t begin = at(&in[0], i), end = begin + at(&in[1], i);
+        ordered &= i == 0 || begin >= at(&in[0], i - 1) + at(&in[1], i - 1);
+        low = begin < low ? begin : low;
+        high = end > high ? end : high;
+        total += end - begin;
+    }
+    if (ordered || total > high - low) {
+        result = PyBool_FromLong(!ordered);
+        goto end;
+    }
+    if ((high - low) / 64 > 16 * (int64_t)count + 65536) {
+        result = Py_NewRef(Py_None);
+        goto end;
+    }
+    marks = PyMem_RawCalloc((high - low) / 64 + 1, 8);
+    if (marks == NULL) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    for (i = 0; i < count; i++) {
+        int64_t number = at(&in[0], i) - low, end = number + at(&in[1], i);
+        for (; number < end; number++) {
+            uint64_t mark = (uint64_t)1 << (number & 63);
+            if (marks[number >> 6] & mark) {
+                result = Py_NewRef(Py_True);
+                goto end;
+            }
+            marks[number >> 6] |= mark;
+        }
+    }
+    result = Py_NewRef(Py_False);
+end:
+    PyMem_RawFree(marks);
+    let_go(in, 2);
+    return result;
+}
+
+/* ordered(numbers): whether none is less than the one before */
+static PyObject *ordered(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column in[1];
+    if (take(given, arguments, in, 1) < 0)
+        return NULL;
+    Py_ssize_t i = 1;
+    while (i < in[0].count && at(&in[0], i) >= at(&in[0], i - 1))
+        i++;
+    PyObject *result = PyBool_FromLong(i >= in[0].count);
+    let_go(in, 1);
+    return result;
+}
+
+/* ---- what the edges of vertices touch ---- */
+
+typedef struct { int64_t home, size; } Part;
+
+/* Sort parts by home, joining the runs that they come in; `other` has room for as many. */
+static Part *sorted(Part *parts, Part *other, Py_ssize_t count)
+{
+    for (;;) {
+        Py_ssize_t out = 0, runs = 0, left = 0;
+        while (left < count) {
+            Py_ssize_t middle = left + 1, right;
+            while (middle < count && parts[middle].home >= parts[middle - 1].home)
+                middle++;
+            if (middle == count && left == 0)
+                return parts;
+            right = middle < count ? middle + 1 : middle;
+            while (right < count && parts[right].home >= parts[right - 1].home)
+                right++;
+            Py_ssize_t one = left, two = middle;
+            while (one < middle && two < right) {
+                int take_two = parts[two].home < parts[one].home;
+                other[out++] = take_two ? parts[two] : parts[one];
+                two += take_two;
+                one += !take_two;
+            }
+            memcpy(other + out, parts + one, (middle - one) * sizeof *parts);
+            out += middle - one;
+            memcpy(other + out, parts + two, (right - two) * sizeof *parts);
+            out += right - two;
+            left = right;
+            runs++;
+        }
+        Part *swap = parts;
+        parts = other;
+        other = swap;
+        if (runs <= 1)
+            return parts;
+    }
+}
+
+/* Tell whether an edge comes in the order of the senders' memory, and is copied then. */
+static int scattered(Part *parts, Part *other, Py_ssize_t count, const char *breaks)
+{
+    Py_ssize_t fragments = 0, runs = 0;
+    int64_t whole = 0, reached = -1;
+    int small = 0, again = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (breaks[i]) {
+            small |= i > 0 && whole < SHORT_FRAGMENT;
+            whole = 0;
+            fragments++;
+        }
+        whole += parts[i].size;
+    }
+    small |= whole < SHORT_FRAGMENT;
+    parts = sorted(parts, other, count);
+    for (Py_ssize_t i = 0; i < count && !again; i++) {
+        int64_t end = parts[i].home + parts[i].size;
+        runs += parts[i].home > reached;
+        again = parts[i].home < reached;
+        reached = end > reached ? end : reached;
+    }
+    return again || (small && 2 * runs <= fragments);
+}
+
+enum { LOW, HIGH, OWNER, USER, VARIABLE, HOME, TIMES, REMOTE, ARRANGED, BREAKS, TOUCH };
+enum { BEGIN, END, EDGE, TILE, OFTEN, MAP_BEGIN, MAP_END, MAP_TILE, MAP_VARIABLE, MAP_HOME };
+
+/* Mark the pieces [from, to) of one edge. */
+static void mark(char **flags, int64_t **out, Part *parts, Part *other, Py_ssize_t from,
+                 Py_ssize_t to)
+{
+    int remote = 0, falls = 0, several = 0, arranged = 0;
+    char *breaks = flags[BREAKS - REMOTE] + from;
+    for (Py_ssize_t i = from; i < to; i++) {
+        Part *part = &parts[i - from];
+        part->home = out[HOME][i];
+        part->size = out[HIGH][i] - out[LOW][i];
+        remote |= out[OWNER][i] != out[USER][i];
+        int64_t reached = i > from ? part[-1].home + part[-1].size : -1;
+        breaks[i - from] = reached != part->home;
+        falls |= part->home < reached;
+        several |= i > from && breaks[i - from];
+    }
+    if (!remote)
+        arranged = several;
+    else if (falls)
+        arranged = scattered(parts, other, to - from, breaks);
+    if (remote && !arranged)
+        memset(breaks + 1, 0, to - from - 1);
+    memset(flags[0] + from, remote, to - from);
+    memset(flags[ARRANGED - REMOTE] + from, arranged, to - from);
+}
+
+/* touch(begin, end, edge, tile, times, mapping's begin, end, tile, variable, home): the columns of a
+   Touch, its flags behind how often each piece is taken in; rows of one edge follow one another */
+static PyObject *touch(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column in[MOST_COLUMNS];
+    PyObject *results[TOUCH] = {NULL};
+    int64_t *out[TOUCH], *first = NULL;
+    char *flags[3];
+    Part *parts = NULL;
+    if (take(given, arguments, in, MOST_COLUMNS) < 0)
+        return NULL;
+    if (!alike(in, BEGIN, OFTEN) || !alike(in, MAP_BEGIN, MAP_HOME))
+        goto end;
+    Py_ssize_t count = in[BEGIN].count, most = 0;
+    first = PyMem_RawMalloc(16 * (size_t)count + 1);
+    if (first == NULL) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    int64_t *counts = first + count;
+    int64_t total = meet(&in[BEGIN], &in[END], &in[MAP_BEGIN], &in[MAP_END], first, counts);
+    for (int number = 0; number < TOUCH; number++) {
+        int flag = number >= REMOTE;
+        results[number] = fresh((flag ? 1 : 8) * total);
+        if (results[number] == NULL)
+            goto end;
+        out[number] = numbers_of(results[number]);
+        if (flag)
+            flags[number - REMOTE] = PyByteArray_AS_STRING(results[number]);
+    }
+    Py_ssize_t place = 0, row = 0, i;
+    for (i = 0; i < count; i++) {
+        row = i > 0 && at(&in[EDGE], i) == at(&in[EDGE], i - 1) ? row + counts[i] : counts[i];
+        most = row > most ? row : most;
+        int64_t begin = at(&in[BEGIN], i), end = at(&in[END], i);
+        for (int64_t piece = first[i]; piece < first[i] + counts[i]; piece++, place++) {
+            int64_t mapped = at(&in[MAP_BEGIN], piece), last = at(&in[MAP_END], piece);
+            int64_t low = begin > mapped ? begin : mapped;
+            out[LOW][place] = low;
+            out[HIGH][place] = end < last ? end : last;
+            out[OWNER][place] = at(&in[MAP_TILE], piece);
+            out[USER][place] = at(&in[TILE], i);
+            out[VARIABLE][place] = at(&in[MAP_VARIABLE], piece);
+            out[HOME][place] = at(&in[MAP_HOME], piece) + low - mapped;
+            out[TIMES][place] = at(&in[OFTEN], i);
+        }
+    }
+    parts = PyMem_RawMalloc(2 * (size_t)most * sizeof *parts + 1);
+    if (parts == NULL) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    for (i = place = 0; i < count;) {
+        Py_ssize_t from = place, begun = i;
+        for (; i < count && at(&in[EDGE], i) == at(&in[EDGE], begun); i++)
+            place += counts[i];
+        if (place > from)
+            mark(flags, out, parts, parts + most, from, place);
+    }
+end:
+    PyMem_RawFree(first);
+    PyMem_RawFree(parts);
+    let_go(in, MOST_COLUMNS);
+    if (PyErr_Occurred()) {
+        for (int number = 0; number < TOUCH; number++)
+            Py_CLEAR(results[number]);
+        return NULL;
+    }
+    return together(results, TOUCH);
+}
+
+#define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
+
+static PyMethodDef methods[] = {
+    METHOD(spread), METHOD(from_elements), METHOD(cut), METHOD(crossings), METHOD(overlap),
+    METHOD(ordered), METHOD(touch), {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, .m_name = "_kernels", .m_size = -1, .m_methods = methods,
+};
+
+PyMODINIT_FUNC PyInit__kernels(void)
+{
+    PyObject *made = PyModule_Create(&module);
+    if (made != NULL && PyModule_AddIntConstant(made, "INTERFACE", INTERFACE) < 0)
+        Py_CLEAR(made);
+    return made;
+}

@@ -1,0 +1,157 @@
+"""The passes over intervals that are in C give, byte for byte, what those in NumPy give."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.compiler import edges
+from simulator.graph import intervals, kernels
+from simulator.graph.mapping import Mapping
+from simulator.graph.types import IntArray
+from tests.every_program import engine
+
+ROOT = Path(__file__).parents[2]
+Cases = Callable[[np.random.Generator], tuple[Any, ...]]
+
+pytestmark = pytest.mark.skipif(
+    kernels.compiled is None, reason="not built: all tests run without it as they are"
+)
+
+
+def flat(result: Any) -> Iterator[Any]:
+    if isinstance(result, edges.Touch):
+        for name in edges.Touch.__dataclass_fields__:
+            yield getattr(result, name)
+    elif isinstance(result, tuple):
+        for part in result:
+            yield from flat(part)
+    else:
+        yield result
+
+
+def without(function: Callable[..., Any], arguments: tuple[Any, ...]) -> list[Any]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "compiled", None)
+        return list(flat(function(*arguments)))
+
+
+def lengths(rng: np.random.Generator, count: int, least: int = 0) -> IntArray:
+    if rng.random() < 0.3:
+        return intervals.uniform(int(rng.integers(1, 5)), count)
+    return rng.integers(least, 6, count)
+
+
+def disjoint(rng: np.random.Generator, count: int) -> tuple[IntArray, IntArray]:
+    size = rng.integers(1, 9, count)
+    begins = np.cumsum(size + rng.integers(0, 3, count)) - size
+    return begins, begins + size
+
+
+def some(rng: np.random.Generator) -> tuple[Any, ...]:
+    count = int(rng.integers(0, 30))
+    return rng.integers(0, 90, count), lengths(rng, count)
+
+
+def numbers(rng: np.random.Generator) -> tuple[Any, ...]:
+    return (intervals.spread(*some(rng)),)
+
+
+def ranges(rng: np.random.Generator) -> tuple[Any, ...]:
+    begins, sizes = some(rng)
+    ends = np.sort(rng.integers(0, sizes.sum() + 1, (2, int(rng.integers(0, 20)))), axis=0)
+    return begins, sizes, *(ends if rng.random() < 0.5 else np.sort(ends))
+
+
+def pieces(rng: np.random.Generator) -> tuple[Any, ...]:
+    begins, sizes = some(rng)
+    return begins, begins + sizes, *disjoint(rng, int(rng.integers(0, 25)))
+
+
+def far_apart(rng: np.random.Generator) -> tuple[Any, ...]:
+    count = int(rng.integers(0, 30))
+    return rng.integers(0, 1 << 33, count), lengths(rng, count, 1)
+
+
+def filled(rng: np.random.Generator) -> tuple[Any, ...]:
+    count = int(rng.integers(0, 30))
+    return rng.integers(0, int(rng.integers(40, 900)), count), lengths(rng, count, 1)
+
+
+def reach(rng: np.random.Generator) -> tuple[Any, ...]:
+    begin, end = disjoint(rng, mapped := int(rng.integers(1, 25)))
+    mapping = Mapping(begin, end, rng.integers(0, 3, mapped), np.sort(rng.integers(0, 4, mapped)))
+    home = 1 + rng.permutation(np.cumsum(end - begin + rng.integers(0, 2, mapped)))
+    taken, sizes = some(rng)
+    tile = rng.integers(0, 3, 9)
+    edge = np.sort(rng.integers(0, 9, len(taken)))
+    times = rng.integers(1, 3, len(taken))
+    return (
+        edges.Layout(mapping, home),
+        edges._Reach(taken, taken + sizes, edge, tile[edge], times),
+    )
+
+
+CASES: dict[str, tuple[Callable[..., Any], Cases]] = {
+    "spread": (intervals.spread, some),
+    "from_elements": (intervals.from_elements, numbers),
+    "cut": (intervals.cut, ranges),
+    "crossings": (intervals.crossings, pieces),
+    "overlap": (intervals.overlap, filled),
+    "overlap of some far apart": (intervals.overlap, far_apart),
+    "touch": (edges._pieces, reach),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@settings(deadline=None, max_examples=150)
+@given(seed=st.integers(0, 1 << 32))
+def test_a_kernel_gives_what_numpy_gives(name: str, seed: int) -> None:
+    function, draw = CASES[name]
+    arguments = draw(np.random.default_rng(seed))
+    for mine, its in zip(flat(function(*arguments)), without(function, arguments), strict=True):
+        assert np.asarray(mine).dtype == np.asarray(its).dtype
+        np.testing.assert_array_equal(mine, its)
+
+
+def test_a_profile_is_the_same_without_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
+    compiled = engine().getGraphProfile()
+    monkeypatch.setattr(kernels, "compiled", None)
+    assert engine().getGraphProfile() == compiled
+
+
+@pytest.mark.parametrize("kernel", ["0", "1"])
+def test_the_environment_says_whether_they_are_used(kernel: str) -> None:
+    program = "from simulator.graph import kernels; print(kernels.compiled is not None)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "SIMULATOR_KERNELS": kernel}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{kernel == '1'}\n"
+
+
+ROW = np.arange(4)
+WRONG = {
+    "other numbers": ("spread", (ROW.astype(np.int32), ROW), TypeError, "column 0"),
+    "two dimensions": ("ordered", (np.eye(2, dtype=np.int64),), TypeError, "column 0"),
+    "columns of two lengths": ("spread", (ROW, ROW[:2]), ValueError, "columns 0 and 1"),
+    "too few columns": ("touch", (ROW,), TypeError, "10 columns"),
+    "negative lengths": ("spread", (ROW, ROW - 1), ValueError, "negative"),
+    "positions that are not there": ("cut", (ROW, ROW, ROW, ROW + 5), IndexError, "of 6"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_no_kernel_can_take_is_refused(name: str) -> None:
+    kernel, arguments, error, words = WRONG[name]
+    with pytest.raises(error, match=words):
+        getattr(kernels.compiled, kernel)(*arguments)
