@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pva.progress import each
+from simulator.graph import kernels
 from simulator.graph.intervals import ascending, spread
 from simulator.graph.types import IntArray
 
@@ -120,7 +121,7 @@ class _Stack:
     """A region of all tiles: how far it is filled, by what conflicts with all and by the others.
 
     `ends` holds by variable, for those that do not conflict with all, where it ends on each of
-    its tiles; elsewhere the region's base.
+    its tiles; elsewhere the region's base. `highest` is the furthest of these ends.
     """
 
     base: int
@@ -128,12 +129,14 @@ class _Stack:
     count: int
     with_all: IntArray
     top: IntArray
+    highest: IntArray
     ends: IntArray | None = None
 
     @classmethod
     def on(cls, tiles: int, count: int, base: int, limit: int) -> _Stack:
         """Make an empty one."""
-        return cls(base, limit, count, np.full(tiles, base), np.full(tiles, base))
+        with_all, top, highest = np.full(tiles, base), np.full(tiles, base), np.full(count, base)
+        return cls(base, limit, count, with_all, top, highest)
 
     def base_of(self, below: IntArray | None, on: IntArray) -> IntArray:
         """Give where a variable may begin on its tiles, above `below`; None: above everything."""
@@ -141,9 +144,14 @@ class _Stack:
             return self.top[on]
         if self.ends is None or not len(below):
             return self.with_all[on]
-        others = self.ends[np.ix_(below, on)].max(axis=0)
-        base: IntArray = np.maximum(self.with_all[on], others)
-        return base
+        base: IntArray = self.with_all[on]
+        if kernels.compiled:
+            order = np.argsort(-self.highest[below])
+            rows, tops = below[order] * len(self.top), self.highest[below][order]
+            ends = self.ends.reshape(-1)
+            base = kernels.columns("highest", ends, rows, tops, on, base)[0]
+            return base
+        return np.maximum(base, self.ends[np.ix_(below, on)].max(axis=0))
 
     def put(self, variable: int | None, on: IntArray, end: IntArray) -> None:
         """Note where a variable ends on tiles; None: one that conflicts with all."""
@@ -154,6 +162,7 @@ class _Stack:
             if self.ends is None:
                 self.ends = np.full((self.count, len(self.top)), self.base)
             self.ends[variable, on] = end
+            self.highest[variable] = max(self.base, int(end.max()))
 
 
 def _order(demand: Demand, sizes: IntArray) -> IntArray:

@@ -13,7 +13,7 @@ import numpy as np
 import pvti
 from simulator.compiler.allocate import Demand, allocate, conflicts_of
 from simulator.compiler.costs import compute_costs
-from simulator.compiler.edges import Layout, sum_pairs
+from simulator.compiler.edges import sum_pairs
 from simulator.compiler.executable import Executable, Liveness, Lowered, Pieces
 from simulator.compiler.fixed_data import CODE_CATEGORIES, fixed_data
 from simulator.compiler.instrument import (
@@ -121,7 +121,7 @@ def _vertex_types(lowered: Lowered) -> tuple[list[Codelet], IntArray]:
 
 def _pieces(graph: Graph, lowered: Lowered) -> Pieces:
     """Give all that each variable has on each tile, the graph's variables and the compiler's."""
-    mapping = Layout.of(graph).mapping
+    mapping = graph.mapping_table()
     own = sum_pairs(mapping.variable, mapping.tile, mapping.end - mapping.begin)
     columns = [own]
     columns += [

@@ -11,6 +11,7 @@ import numpy as np
 
 from pva.schema import EXCHANGE_INSTRUCTIONS
 from simulator.compiler.executable import Exchange
+from simulator.graph import kernels
 from simulator.graph.intervals import ascending, distinct
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray
@@ -52,15 +53,11 @@ def exchange_cost(
     The same bytes (`begin` in the arena) from one tile to many are sent once: a multicast. What one
     tile receives several times, as of a broadcast tensor, is sent as often.
     """
-    tiles = target.num_tiles
-    again = repetition(destination, begin)
-    sends, _ = distinct(source, begin, size, again)
-    sender = source[sends]
-    sent = _sum(sender, size[sends], tiles)
-    received = _sum(destination, size, tiles)
-    send_count = np.bincount(sender, minlength=tiles)
-    receive_count = np.bincount(destination, minlength=tiles)
-    arriving = received - _saved(target, destination, begin, size, again)
+    tiles, bus = target.num_tiles, target.getTilesPerSharedExchangeBus()
+    counted = _counted if kernels.compiled else _sorted_out
+    fragments = (source, destination, size, begin)
+    sent, received, send_count, receive_count, shared = counted(*fragments, tiles, bus)
+    arriving = received - np.repeat(shared - shared // bus, bus)[:tiles]
     payload = -(-np.maximum(sent, arriving) // target.exchange_bytes_per_cycle)
     control = np.maximum(RECEIVE_SLOTS * receive_count, SEND_SLOTS * send_count)
     active = (sent > 0) | (received > 0)
@@ -106,20 +103,40 @@ def repetition(destination: IntArray, begin: IntArray) -> IntArray:
     return result
 
 
-def _saved(
-    target: Target, destination: IntArray, begin: IntArray, size: IntArray, again: IntArray
-) -> IntArray:
-    """Give the bytes that take each tile no time of its own, as its whole bus receives them alike.
+def _counted(
+    source: IntArray, destination: IntArray, size: IntArray, begin: IntArray, tiles: int, bus: int
+) -> tuple[IntArray, ...]:
+    """Do what `_sorted_out` does in one pass, of fragments in the order of what is received."""
+    sizes = np.array([tiles, bus])
+    columns = kernels.columns("exchange", source, destination, size, begin, sizes)
+    if columns:
+        return columns
+    order = np.lexsort((begin, destination))
+    rows = (column[order] for column in (source, destination, size, begin))
+    return kernels.columns("exchange", *rows, sizes)
 
-    They come in over the lanes of all tiles of the bus. That what is sent has one lane all the
+
+def _sorted_out(
+    source: IntArray, destination: IntArray, size: IntArray, begin: IntArray, tiles: int, bus: int
+) -> tuple[IntArray, ...]:
+    """Give what each tile sends and receives, in bytes and fragments, and what buses share.
+
+    That are the bytes that take each tile no time of its own, as its whole bus receives them alike:
+    they come in over the lanes of all tiles of the bus. That what is sent has one lane all the
     same is our reading: a tile that shares its operands sends no more in a cycle than that.
     """
-    bus = target.getTilesPerSharedExchangeBus()
+    again = repetition(destination, begin)
+    sends, _ = distinct(source, begin, size, again)
+    sender = source[sends]
     heads, counts = distinct(destination // bus, begin, size, again)
     alike = heads[counts == bus]
-    shared = _sum(destination[alike] // bus, size[alike], -(-target.num_tiles // bus))
-    result: IntArray = np.repeat(shared - shared // bus, bus)[: target.num_tiles]
-    return result
+    return (
+        _sum(sender, size[sends], tiles),
+        _sum(destination, size, tiles),
+        np.bincount(sender, minlength=tiles),
+        np.bincount(destination, minlength=tiles),
+        _sum(destination[alike] // bus, size[alike], -(-tiles // bus)),
+    )
 
 
 def _latency(target: Target) -> IntArray:

@@ -123,10 +123,14 @@ def fixed_data(
     }
     for group in lowered.groups:
         sizes = vertex_bytes(group)
-        np.add.at(result["vertexInstanceState"], group.tile, sizes.instance())
-        np.add.at(result["vertexFieldData"], group.tile, sizes.field_data)
-        np.add.at(result["vectorListDescriptor"], group.tile, sizes.list_descriptors)
-        np.add.at(result["copyDescriptor"], group.tile, sizes.copy_descriptors)
+        for category, of_vertices in (
+            ("vertexInstanceState", sizes.instance()),
+            ("vertexFieldData", sizes.field_data),
+            ("vectorListDescriptor", sizes.list_descriptors),
+            ("copyDescriptor", sizes.copy_descriptors),
+        ):
+            by_tile = np.bincount(group.tile, weights=of_vertices, minlength=tiles)
+            result[category] += by_tile.astype(np.int64)
     if graph.target.compile_ipu_code:
         used = types_on_tiles(tiles, lowered.groups, len(vertex_types), type_of_group)
         sizes_of_types = np.array([codelet.code_bytes for codelet in vertex_types], dtype=np.int64)

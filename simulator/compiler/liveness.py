@@ -219,9 +219,9 @@ def _bytes(
     for first in range(0, steps, STEPS_AT_ONCE):
         count = min(STEPS_AT_ONCE, steps - first)
         here = slice(*np.searchsorted(step, [first, first + count]))
-        change = np.zeros((count, tiles), dtype=np.int64)
-        np.add.at(change, (step[here] - first, tile[here]), size[here])
-        live = level + np.cumsum(change, axis=0)
+        place = (step[here] - first) * tiles + tile[here]
+        change = np.bincount(place, weights=size[here], minlength=count * tiles)
+        live = level + np.cumsum(change.astype(np.int64).reshape(count, tiles), axis=0)
         most = np.maximum(most, live.max(axis=0))
         by_ipu[first : first + count] = np.add.reduceat(live, ipus, axis=1)
         level = live[-1]
@@ -233,10 +233,12 @@ def _changes(
 ) -> tuple[IntArray, IntArray, IntArray]:
     """List the bytes that come alive (and, as negative numbers, end) on a tile, sorted by step."""
     variable, begin, end = intervals
+    step = np.concatenate([begin, end])
+    order = ascending(step)  # of the intervals, of which there are fewer than pieces
+    sign = np.where(order < len(begin), 1, -1)
+    variable = np.tile(variable, 2)[order]
     first = np.searchsorted(pieces.variable, variable)
     counts = np.searchsorted(pieces.variable, variable, side="right") - first
     piece = spread(first, counts)
-    step = np.concatenate([np.repeat(begin, counts), np.repeat(end, counts)])
-    order = ascending(step)
-    size = np.concatenate([pieces.bytes[piece], -pieces.bytes[piece]])
-    return step[order], np.tile(pieces.tile[piece], 2)[order], size[order]
+    size = np.repeat(sign, counts) * pieces.bytes[piece]
+    return np.repeat(step[order], counts), pieces.tile[piece], size

@@ -41,8 +41,11 @@ def measure_memory(
     is_fixed = pieces.variable >= len(names)
     always_live, items = _always_live(names, liveness, pieces, is_fixed, fixed, tiles)
     rows = np.array([group.compute_set for group in lowered.groups], dtype=np.int64)
-    by_set = _vertex_parts(lowered.groups, rows, len(lowered.compute_sets), tiles)
-    by_type = _vertex_parts(lowered.groups, type_of_group, len(vertex_types), tiles)
+    by_set, by_type = _vertex_parts(
+        lowered.groups,
+        [(rows, len(lowered.compute_sets)), (type_of_group, len(vertex_types))],
+        tiles,
+    )
     if graph.target.compile_ipu_code:
         used = types_on_tiles(tiles, lowered.groups, len(vertex_types), type_of_group)
         sizes = np.array([codelet.code_bytes for codelet in vertex_types], dtype=np.int64)
@@ -91,7 +94,6 @@ def _by_category(
     """Add up pieces by category, region, overlap and tile."""
     tiles = graph.target.num_tiles
     shape = (len(schema.CATEGORIES), len(schema.REGIONS), len(schema.OVERLAPS), tiles)
-    result = np.zeros(shape, dtype=np.int64)
     number = {name: index for index, name in enumerate(schema.CATEGORIES)}
     named = ["constant" if v.constant else "variable" for v in graph.variables]
     named += [variable.category for variable in lowered.variables]
@@ -104,7 +106,9 @@ def _by_category(
         overlap[mine],
         pieces.tile[mine],
     )
-    np.add.at(result, place, pieces.bytes[mine])
+    flat = np.ravel_multi_index(place, shape)
+    sums = np.bincount(flat, weights=pieces.bytes[mine], minlength=int(np.prod(shape)))
+    result = sums.astype(np.int64).reshape(shape)
     regions = np.zeros((2, tiles), dtype=np.int64)  # of the fixed data and of the code
     part = pieces.variable[is_fixed] - len(category)
     regions[part, pieces.tile[is_fixed]] = allocation.region[is_fixed]
@@ -126,7 +130,9 @@ def _always_live(
     mine = np.flatnonzero(~is_fixed)
     kept = mine[liveness.always_live[pieces.variable[mine]]]
     by_tile = sum(fixed.values(), np.zeros(tiles, dtype=np.int64))
-    np.add.at(by_tile, pieces.tile[kept], pieces.bytes[kept])
+    by_tile += np.bincount(pieces.tile[kept], weights=pieces.bytes[kept], minlength=tiles).astype(
+        np.int64
+    )
     sizes = np.bincount(pieces.variable[kept], weights=pieces.bytes[kept], minlength=len(names))
     items: dict[str, int] = {}
     for variable in np.flatnonzero(sizes).tolist():
@@ -136,13 +142,23 @@ def _always_live(
     return by_tile, sorted((name, size) for name, size in items.items() if size)
 
 
-def _vertex_parts(groups: Sequence[VertexGroup], rows: IntArray, count: int, tiles: int) -> ByTile:
-    """Add up the parts of vertices by row (a compute set or vertex type) and tile."""
-    result: ByTile = {part: np.zeros((count, tiles), dtype=BYTES) for part in (*PARTS, "code")}
-    for group, row in zip(groups, rows.tolist(), strict=True):
+def _vertex_parts(
+    groups: Sequence[VertexGroup], tables: Sequence[tuple[IntArray, int]], tiles: int
+) -> list[ByTile]:
+    """Add up the parts of vertices by row and tile, for each table.
+
+    A table is the row of each group (its compute set or vertex type), and how many rows there are.
+    """
+    result: list[ByTile] = [
+        {part: np.zeros((count, tiles), dtype=BYTES) for part in (*PARTS, "code")}
+        for _, count in tables
+    ]
+    for place, group in enumerate(groups):
         sizes = vertex_bytes(group)
         for part in PARTS:
-            np.add.at(result[part][row], group.tile, getattr(sizes, part))
+            by_tile = np.bincount(group.tile, weights=getattr(sizes, part), minlength=tiles)
+            for table, (rows, _) in zip(result, tables, strict=True):
+                table[part][rows[place]] += by_tile.astype(BYTES)
     return result
 
 

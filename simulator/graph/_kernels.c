@@ -92,6 +92,12 @@ static PyObject *together(PyObject **results, int count)
     return tuple;
 }
 
+/* Divide numbers that are not negative; most sizes are a power of two. */
+static inline int64_t down(int64_t number, int64_t size)
+{
+    return size == 4 ? number >> 2 : size == 2 ? number >> 1 : size == 1 ? number : number / size;
+}
+
 /* ---- search ---- */
 
 /* Give the first place in [low, high) whose number is above `value`, or `high`. */
@@ -313,6 +319,95 @@ end:
     return together(results, 2);
 }
 
+/* parts(begins, lengths, piece_begins, piece_ends, size): where elements of `size` bytes lie in pieces
+   of bytes: the positions [low, high) of a tensor of these intervals, the piece of each, and how many
+   elements behind its begin */
+static PyObject *parts(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column in[5];
+    PyObject *results[4] = {NULL};
+    int64_t *out[4], *counts = NULL;
+    if (take(given, arguments, in, 5) < 0)
+        return NULL;
+    if (!alike(in, 0, 1) || !alike(in, 2, 3))
+        goto end;
+    Py_ssize_t count = in[0].count, last = in[2].count, place = 0;
+    int64_t size = in[4].count == 1 ? at(&in[4], 0) : 0, total = 0, position = 0;
+    if (size < 1) {
+        PyErr_SetString(PyExc_ValueError, "the size of an element is 1 or more");
+        goto end;
+    }
+    counts = PyMem_RawMalloc(16 * (size_t)count + 1);
+    if (counts == NULL) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    int64_t *first = counts + count;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        int64_t begin = at(&in[0], i) * size, end = begin + at(&in[1], i) * size;
+        place = above(&in[3], place, begin);
+        Py_ssize_t piece = place;
+        while (piece < last && at(&in[2], piece) < end)
+            piece++;
+        first[i] = place;
+        counts[i] = piece - place;
+        total += counts[i];
+    }
+    for (int number = 0; number < 4; number++) {
+        results[number] = fresh(8 * total);
+        if (results[number] == NULL)
+            goto end;
+        out[number] = numbers_of(results[number]);
+    }
+    for (Py_ssize_t i = 0, row = 0; i < count; i++) {
+        int64_t begin = at(&in[0], i) * size, end = begin + at(&in[1], i) * size;
+        for (int64_t piece = first[i]; piece < first[i] + counts[i]; piece++, row++) {
+            int64_t mapped = at(&in[2], piece), final = at(&in[3], piece);
+            int64_t low = begin > mapped ? begin : mapped, high = end < final ? end : final;
+            out[0][row] = position + down(low, size) - at(&in[0], i);
+            out[1][row] = position + down(high, size) - at(&in[0], i);
+            out[2][row] = piece;
+            out[3][row] = down(low - mapped, size);
+        }
+        position += at(&in[1], i);
+    }
+end:
+    PyMem_RawFree(counts);
+    let_go(in, 5);
+    return together(results, 4);
+}
+
+/* met(begins, lengths, piece_begins, piece_ends, size): for each piece of bytes, whether one of the
+   intervals of elements of `size` bytes has a byte of it */
+static PyObject *met(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column in[5];
+    PyObject *results[1] = {NULL};
+    if (take(given, arguments, in, 5) < 0)
+        return NULL;
+    if (!alike(in, 0, 1) || !alike(in, 2, 3))
+        goto end;
+    Py_ssize_t pieces = in[2].count, place = 0;
+    int64_t size = in[4].count == 1 ? at(&in[4], 0) : 0;
+    if (size < 1) {
+        PyErr_SetString(PyExc_ValueError, "the size of an element is 1 or more");
+        goto end;
+    }
+    results[0] = fresh(pieces);
+    if (results[0] == NULL)
+        goto end;
+    char *flags = memset(PyByteArray_AS_STRING(results[0]), 0, pieces);
+    for (Py_ssize_t i = 0; i < in[0].count; i++) {
+        int64_t begin = at(&in[0], i) * size, end = begin + at(&in[1], i) * size;
+        place = end > begin ? above(&in[3], place, begin) : place;
+        for (Py_ssize_t piece = place; piece < pieces && at(&in[2], piece) < end; piece++)
+            flags[piece] |= end > begin && at(&in[3], piece) > at(&in[2], piece);
+    }
+end:
+    let_go(in, 5);
+    return together(results, 1);
+}
+
 /* overlap(begins, lengths): whether a number lies in two of the intervals; None where their numbers
    lie too far apart to be marked one by one */
 static PyObject *overlap(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
@@ -362,20 +457,6 @@ static PyObject *overlap(PyObject *module, PyObject *const *given, Py_ssize_t ar
 end:
     PyMem_RawFree(marks);
     let_go(in, 2);
-    return result;
-}
-
-/* ordered(numbers): whether none is less than the one before */
-static PyObject *ordered(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
-{
-    Column in[1];
-    if (take(given, arguments, in, 1) < 0)
-        return NULL;
-    Py_ssize_t i = 1;
-    while (i < in[0].count && at(&in[0], i) >= at(&in[0], i - 1))
-        i++;
-    PyObject *result = PyBool_FromLong(i >= in[0].count);
-    let_go(in, 1);
     return result;
 }
 
@@ -544,11 +625,166 @@ end:
     return together(results, TOUCH);
 }
 
+/* ---- what tiles exchange ---- */
+
+typedef struct { uint32_t *slots, *times; uint32_t mask; int shift; } Kinds;
+
+/* Give the place among the kinds of a fragment, entered where it is the first of its kind: those of
+   one kind have the same `who`, begin, size, and number of times that the tile has had it before. */
+static uint32_t kind_of(Kinds *kinds, const Column *in, const int64_t *who, const uint32_t *again,
+                        uint32_t i)
+{
+    int64_t begin = at(&in[3], i), size = at(&in[2], i);
+    uint64_t place = ((uint64_t)begin >> kinds->shift) + (uint64_t)who[i] * 0x9E3779B1u
+                     + (uint64_t)again[i] * 0x85EBCA6Bu;
+    for (place &= kinds->mask;; place = (place + 1) & kinds->mask) {
+        uint32_t other = kinds->slots[place];
+        if (other == 0) {
+            kinds->slots[place] = i + 1;
+            return place;
+        }
+        other--;
+        if (at(&in[3], other) == begin && who[other] == who[i] && at(&in[2], other) == size
+            && again[other] == again[i])
+            return place;
+    }
+}
+
+/* exchange(source, destination, size, begin, [tiles, bus]): by tile, what is sent and received, in
+   bytes and fragments, each kind being sent once; by exchange bus, the bytes that all its tiles
+   receive. None where fragments are not sorted by destination and begin. */
+static PyObject *exchange(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column in[5];
+    PyObject *results[5] = {NULL};
+    int64_t *out[5], *who = NULL, number = 0;
+    Kinds kinds = {NULL, NULL, 0, 0};
+    if (take(given, arguments, in, 5) < 0)
+        return NULL;
+    if (!alike(in, 0, 3))
+        goto end;
+    Py_ssize_t count = in[0].count, tiles = in[4].count == 2 ? at(&in[4], 0) : 0;
+    int64_t bus = tiles > 0 ? at(&in[4], 1) : 0;
+    uint64_t digits = 0;
+    if (bus < 1 || count > INT32_MAX / 2) {
+        PyErr_SetString(PyExc_ValueError, "the number of tiles and that of a bus are needed");
+        goto end;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        int64_t sender = at(&in[0], i), receiver = at(&in[1], i);
+        if (sender < 0 || sender >= tiles || receiver < 0 || receiver >= tiles) {
+            PyErr_Format(PyExc_IndexError, "fragment %zd is of no tile", i);
+            goto end;
+        }
+        number = i == 0 ? 0 : at(&in[1], i - 1);
+        if (number > receiver || (i > 0 && number == receiver && at(&in[3], i - 1) > at(&in[3], i))) {
+            let_go(in, 5);
+            Py_RETURN_NONE;
+        }
+        digits |= (uint64_t)at(&in[3], i);
+    }
+    while (kinds.shift < 8 && digits && !(digits >> kinds.shift & 1))
+        kinds.shift++;
+    for (kinds.mask = 64; kinds.mask < 2 * (uint64_t)count; kinds.mask *= 2)
+        ;
+    kinds.slots = PyMem_RawCalloc(2 * (size_t)kinds.mask, sizeof(uint32_t));
+    who = PyMem_RawMalloc((size_t)count * 12 + 1);
+    kinds.times = kinds.slots == NULL ? NULL : kinds.slots + kinds.mask;
+    kinds.mask--;
+    for (int column = 0; column < 5; column++) {
+        Py_ssize_t rows = column < 4 ? tiles : (tiles + bus - 1) / bus;
+        results[column] = fresh(8 * rows);
+        if (results[column] == NULL)
+            goto end;
+        out[column] = memset(numbers_of(results[column]), 0, 8 * rows);
+    }
+    if (kinds.slots == NULL || who == NULL) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    uint32_t *again = (uint32_t *)(who + count);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        int64_t receiver = at(&in[1], i);
+        int repeats = i > 0 && receiver == at(&in[1], i - 1) && at(&in[3], i) == at(&in[3], i - 1);
+        again[i] = repeats ? again[i - 1] + 1 : 0;
+        who[i] = at(&in[0], i);
+        out[1][receiver] += at(&in[2], i);
+        out[3][receiver]++;
+    }
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (kinds.slots[kind_of(&kinds, in, who, again, i)] == (uint32_t)i + 1) {
+            out[0][who[i]] += at(&in[2], i);
+            out[2][who[i]]++;
+        }
+    memset(kinds.slots, 0, ((size_t)kinds.mask + 1) * sizeof(uint32_t));
+    for (Py_ssize_t i = 0; i < count; i++)
+        who[i] = at(&in[1], i) / bus;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        int64_t times = ++kinds.times[kind_of(&kinds, in, who, again, i)];
+        out[4][who[i]] += times == bus ? at(&in[2], i) : times == bus + 1 ? -at(&in[2], i) : 0;
+    }
+end:
+    PyMem_RawFree(kinds.slots);
+    PyMem_RawFree(who);
+    let_go(in, 5);
+    if (PyErr_Occurred()) {
+        for (int column = 0; column < 5; column++)
+            Py_CLEAR(results[column]);
+        return NULL;
+    }
+    return together(results, 5);
+}
+
+/* ---- addresses ---- */
+
+/* highest(ends, rows, tops, on, base): above what a variable may begin on each of the tiles `on`: the
+   highest of `base` and of the ends in the rows that begin at these places of `ends`. `tops` are
+   the highest end of each row, in falling order. */
+static PyObject *highest(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column in[5];
+    PyObject *results[1] = {NULL};
+    if (take(given, arguments, in, 5) < 0)
+        return NULL;
+    if (!alike(in, 1, 2) || !alike(in, 3, 4))
+        goto end;
+    Py_ssize_t count = in[3].count;
+    int64_t most = 0, least = INT64_MIN;
+    for (Py_ssize_t k = 0; k < count; k++)
+        if (at(&in[3], k) < 0)
+            most = INT64_MAX;
+        else if (at(&in[3], k) > most)
+            most = at(&in[3], k);
+    for (Py_ssize_t row = 0; row < in[1].count; row++)
+        if (at(&in[1], row) < 0 || most >= in[0].count - at(&in[1], row)) {
+            PyErr_Format(PyExc_IndexError, "row %zd is not there", row);
+            goto end;
+        }
+    results[0] = fresh(8 * count);
+    if (results[0] == NULL)
+        goto end;
+    int64_t *out = numbers_of(results[0]);
+    for (Py_ssize_t k = 0; k < count; k++)
+        out[k] = at(&in[4], k);
+    for (Py_ssize_t row = 0; row < in[1].count && at(&in[2], row) > least; row++) {
+        int64_t first = at(&in[1], row);
+        least = INT64_MAX;
+        for (Py_ssize_t k = 0; k < count; k++) {
+            int64_t end = at(&in[0], first + at(&in[3], k));
+            out[k] = end > out[k] ? end : out[k];
+            least = out[k] < least ? out[k] : least;
+        }
+    }
+end:
+    let_go(in, 5);
+    return together(results, 1);
+}
+
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 
 static PyMethodDef methods[] = {
     METHOD(spread), METHOD(from_elements), METHOD(cut), METHOD(crossings), METHOD(overlap),
-    METHOD(ordered), METHOD(touch), {NULL, NULL, 0, NULL},
+    METHOD(parts), METHOD(met), METHOD(touch), METHOD(exchange), METHOD(highest), {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef module = {

@@ -11,7 +11,14 @@ import numpy as np
 from simulator.graph import regions
 from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import PoplarError
-from simulator.graph.intervals import Interval, from_elements, overlap, spread
+from simulator.graph.intervals import (
+    Interval,
+    ascending,
+    common_length,
+    from_elements,
+    overlap,
+    spread,
+)
 from simulator.graph.strides import Strides, intervals_of
 from simulator.graph.types import IntArray, Type, element_count
 
@@ -20,6 +27,8 @@ if TYPE_CHECKING:
 
 Intervals: TypeAlias = tuple[IntArray, IntArray]  # begins and lengths
 WHOLE = (int, np.integer)  # what counts as a whole number
+MOST_KEPT = 1 << 21  # elements, in order
+_LAST: list[tuple[object, IntArray]] = [(None, np.zeros(0, dtype=np.int64))]
 
 
 @partial(refuse_in, making=False)
@@ -119,8 +128,23 @@ class ElementView:
         return int(begins[filled].min()), int((begins + lengths)[filled].max())
 
     def elements(self) -> IntArray:
-        """List the arena elements, in the tensor's shape."""
-        return spread(*self.intervals()).reshape(self.shape)
+        """List the arena elements, in the tensor's shape; they are not changed."""
+        begins, lengths = self.intervals()
+        alone = common_length(lengths) == 1
+        return (begins if alone else spread(begins, lengths)).reshape(self.shape)
+
+    def upward(self) -> IntArray:
+        """Give the order in which the elements go up in the arena, those alike as they come."""
+        places, order = _LAST[0]
+        if places is not self.places:
+            order = ascending(self.elements().reshape(-1))
+            self.keep_upward(order)
+        return order
+
+    def keep_upward(self, order: IntArray) -> None:
+        """Keep the order that `upward` gives, until another is: the next step asks for it again."""
+        if len(order) <= MOST_KEPT:
+            _LAST[0] = (self.places, order)
 
     def view(self, elements: IntArray) -> Self:
         """Make the view of these arena elements, in their shape."""

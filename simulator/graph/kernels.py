@@ -26,8 +26,11 @@ except ImportError:
 
 
 def columns(name: str, *rows: IntArray, flags: int = 0) -> tuple[Any, ...]:
-    """Run the kernel of this name; give its columns, the last `flags` of them true or false."""
-    results = getattr(compiled, name)(*(row.astype(np.int64, copy=False) for row in rows))
+    """Run the kernel of this name; give its columns, the last `flags` of them true or false.
+
+    Returns none where the kernel does not take what it is given.
+    """
+    results = getattr(compiled, name)(*(row.astype(np.int64, copy=False) for row in rows)) or ()
     last = len(results) - flags
     return tuple(
         np.frombuffer(result, dtype=np.int64 if place < last else np.bool_)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simulator.graph.errors import TileMappingError
-from simulator.graph.intervals import as_int64, cut, offsets_of
+from simulator.graph.intervals import as_int64, cut
 from simulator.graph.mapping import Mapping, MappingTable, listed_pieces
-from simulator.graph.regions import variables_of
+from simulator.graph.regions import pieces_of, variables_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 from simulator.graph.views import everywhere
@@ -122,14 +122,12 @@ def tile_ranges(
     A view leaves out what lies on none of its tiles.
     """
     _check_held(graph, tensor)
-    size = tensor.dtype.size
-    begins = tensor.begins * size
     mapping = settled_mapping(graph, table, variables_of(tensor))
-    source, low, high, tiles = mapping.pieces(begins, begins + tensor.lengths * size)
-    shift = (offsets_of(tensor.lengths)[:-1] - tensor.begins)[source]
-    tiles = graph.window.inside(tiles)
+    begins, lengths = tensor.intervals()
+    low, high, piece, _ = pieces_of(begins, lengths, mapping.begin, mapping.end, tensor.dtype.size)
+    tiles = graph.window.inside(mapping.tile[piece])
     seen = tiles >= 0
-    return (low // size + shift)[seen], (high // size + shift)[seen], tiles[seen]
+    return (low, high, tiles) if seen.all() else (low[seen], high[seen], tiles[seen])
 
 
 def listed_by_tile(

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from simulator.graph.intervals import Interval, crossings, offsets_of, present, spread, touch
-from simulator.graph.types import IntArray
+from simulator.graph import kernels
+from simulator.graph.intervals import Interval, crossings, offsets_of, touch
+from simulator.graph.types import BoolArray, IntArray
 
 if TYPE_CHECKING:
     from simulator.graph.element_view import ElementView
@@ -34,19 +35,32 @@ class Parts(NamedTuple):
 
 def parts_of(tensor: ElementView) -> Parts:
     """Cut the intervals of a tensor at variables."""
-    size = tensor.dtype.size
-    begins = tensor.begins * size
-    ends = begins + tensor.lengths * size
-    bounds, bound_ends = tensor.graph.variable_bounds()
-    interval, variable = crossings(begins, ends, bounds, bound_ends)
-    low = np.maximum(begins[interval], bounds[variable])
-    high = np.minimum(ends[interval], bound_ends[variable])
-    filled = high > low
-    interval, variable, low, high = (x[filled] for x in (interval, variable, low, high))
-    shift = (offsets_of(tensor.lengths)[:-1] - tensor.begins)[interval]
-    return Parts(
-        low // size + shift, high // size + shift, variable, (low - bounds[variable]) // size
-    )
+    bounds = tensor.graph.variable_bounds()
+    parts = Parts(*pieces_of(*tensor.intervals(), *bounds, tensor.dtype.size))
+    filled = parts.high > parts.low
+    return parts if filled.all() else Parts(*(column[filled] for column in parts))
+
+
+def pieces_of(
+    begins: IntArray, lengths: IntArray, piece_begins: IntArray, piece_ends: IntArray, size: int
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Cut the intervals of a tensor at pieces of bytes; an element has `size` of them.
+
+    Gives the positions [low, high) of the flattened tensor that lie together in a piece, the piece,
+    and how many elements behind its begin the first of them is.
+    """
+    if kernels.compiled:
+        sizes = np.array([size])
+        columns = kernels.columns("parts", begins, lengths, piece_begins, piece_ends, sizes)
+        low, high, piece, first = columns
+        return low, high, piece, first
+    begin, end = begins * size, (begins + lengths) * size
+    interval, piece = crossings(begin, end, piece_begins, piece_ends)
+    low = np.maximum(begin[interval], piece_begins[piece])
+    high = np.minimum(end[interval], piece_ends[piece])
+    shift = (offsets_of(lengths)[:-1] - begins)[interval]
+    first = (low - piece_begins[piece]) // size
+    return low // size + shift, high // size + shift, piece, first
 
 
 def contiguous_regions(tensor: ElementView) -> list[Interval]:
@@ -71,13 +85,24 @@ def variables_of(tensor: ElementView) -> list[int]:
     low, high = (byte * size for byte in tensor.extent())
     if high <= ends[first := int(np.searchsorted(bounds, low, side="right")) - 1]:
         return [first]
-    begins, lengths = tensor.intervals()
-    held = np.searchsorted(bounds, begins * size, side="right") - 1
-    last = np.searchsorted(bounds, (begins + lengths) * size) - 1
-    filled = lengths > 0
-    numbers = present(spread(held[filled], (last - held + 1)[filled]))
-    within: list[int] = numbers[ends[numbers] > bounds[numbers]].tolist()
+    within: list[int] = np.flatnonzero(met(*tensor.intervals(), bounds, ends, size)).tolist()
     return within
+
+
+def met(
+    begins: IntArray, lengths: IntArray, piece_begins: IntArray, piece_ends: IntArray, size: int
+) -> BoolArray:
+    """Tell for each piece of bytes whether an interval of elements of `size` has one of them."""
+    result: BoolArray
+    if kernels.compiled:
+        columns = (begins, lengths, piece_begins, piece_ends, np.array([size]))
+        (result,) = kernels.columns("met", *columns, flags=1)
+        return result
+    filled = lengths > 0
+    begin, end = (begins * size)[filled], ((begins + lengths) * size)[filled]
+    result = np.zeros(len(piece_begins), dtype=bool)
+    result[crossings(begin, end, piece_begins, piece_ends)[1]] = True
+    return result & (piece_ends > piece_begins)
 
 
 def have_common_bytes(left: ElementView, right: ElementView) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from simulator.graph.errors import PoplarError
-from simulator.graph.intervals import as_int64, ascending
+from simulator.graph.intervals import as_int64
 from simulator.graph.strides import Strides
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import (
@@ -114,14 +114,15 @@ def clone(graph: Graph, tensor: Tensor, name: str, dtype: Type | None) -> Tensor
         flat = (tensor.numElements(),)
         graph.copy_mapping(tensor.at(flat, upward), copy.flatten())
         return copy.at(tensor.shape, tensor.places.packed(int(copy.begins[0])))
-    places = tensor.elements().reshape(-1)
-    order = ascending(places)
+    places, order = tensor.elements().reshape(-1), tensor.upward()
     copy = graph.addVariable(dtype or tensor.dtype, tensor.shape, name).flatten()
     graph.copy_mapping(tensor.view(places[order]), copy)
     first = copy.begins[0] if len(copy.begins) else 0
     elements = np.empty(len(order), dtype=np.int64)
     elements[order] = first + np.arange(len(order))
-    return copy.view(elements.reshape(tensor.shape))
+    result = copy.view(elements.reshape(tensor.shape))
+    result.keep_upward(order)
+    return result
 
 
 def clone_n(graph: Graph, tensor: Tensor, count: int, name: str, dtype: Type | None) -> Tensor:

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simulator.graph.graph import Function, Graph
-from simulator.graph.intervals import spread
 from simulator.graph.program import Call, Copy, Execute, Program, children_of, tensors_of
 from simulator.graph.program import Sequence as Steps
-from simulator.graph.regions import variables_of
+from simulator.graph.regions import met, variables_of
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import Type
 from simulator.popart.ir import Ir, Node
@@ -254,18 +253,13 @@ def _copied_to(body: Program) -> set[int]:
 
 def used_by(graph: Graph, programs: Iterable[Program]) -> set[int]:
     """Number the variables that programs and the vertices that they run have."""
-    begins, _ = graph.variable_bounds()
-    used = np.zeros(len(begins), dtype=bool)
+    bounds = graph.variable_bounds()
+    used = np.zeros(len(bounds[0]), dtype=bool)
     leaves = list(_leaves(programs))
     sets = {node.compute_set.id for node in leaves if isinstance(node, Execute)}
     for group in graph.vertex_groups():
         for item in group.fields.values() if group.compute_set in sets else ():
-            low = item.begins * item.dtype.size
-            first = np.searchsorted(begins, low, side="right") - 1
-            last = np.searchsorted(begins, low + item.lengths * item.dtype.size) - 1
-            used[first] = True
-            several = last > first
-            used[spread(first[several], (last - first + 1)[several])] = True
+            used |= met(item.begins, item.lengths, *bounds, item.dtype.size)
     for node in leaves:
         for tensor in tensors_of(node):
             used[variables_of(tensor)] = True

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import join
+from simulator.graph.intervals import join, present
 from simulator.graph.program import Sequence as Steps
 from simulator.graph.regions import parts_of, variables_of
 from simulator.graph.strides import Strides, stepped
@@ -92,7 +92,7 @@ def moved(tensor: Tensor, instead: dict[int, int]) -> Tensor:
     shift = np.zeros(len(variables), dtype=np.int64)
     for old, new in instead.items():
         shift[old] = (variables[new].offset - variables[old].offset) // tensor.dtype.size
-    numbers = np.unique(parts.variable)
+    numbers = present(parts.variable)
     first = np.zeros(len(variables), dtype=np.int64)
     first[numbers] = [variables[n].offset // tensor.dtype.size for n in numbers.tolist()]
     begins = (first + shift)[parts.variable] + parts.first

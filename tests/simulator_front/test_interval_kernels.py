@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.compiler import edges
-from simulator.graph import intervals, kernels
+from simulator.compiler import allocate, edges, exchange
+from simulator.graph import intervals, kernels, regions
 from simulator.graph.mapping import Mapping
 from simulator.graph.types import IntArray
 from tests.every_program import engine
@@ -101,6 +101,42 @@ def reach(rng: np.random.Generator) -> tuple[Any, ...]:
     )
 
 
+def elements(rng: np.random.Generator) -> tuple[Any, ...]:
+    begins, sizes = some(rng)
+    begin, end = disjoint(rng, int(rng.integers(0, 25)))
+    size = int(rng.choice([1, 2, 3, 4, 8]))
+    return begins, sizes, begin * size, end * size, size
+
+
+def fragments(rng: np.random.Generator) -> tuple[Any, ...]:
+    count, tiles = int(rng.integers(0, 60)), int(rng.integers(1, 6))
+    pairs = rng.integers(0, tiles, (2, count))
+    sizes, begins = rng.integers(1, 4, count), rng.integers(0, 5, count)
+    order = np.lexsort((begins, pairs[1])) if rng.random() < 0.7 else np.arange(count)
+    columns = (column[order] for column in (*pairs, sizes, begins))
+    return *columns, tiles, int(rng.integers(1, 4))
+
+
+def flows(*fragments: Any) -> tuple[IntArray, ...]:
+    return (exchange._counted if kernels.compiled else exchange._sorted_out)(*fragments)
+
+
+def conflicting(rng: np.random.Generator) -> tuple[Any, ...]:
+    variables, tiles = int(rng.integers(1, 9)), int(rng.integers(1, 6))
+    sizes = rng.integers(1, 40, variables * tiles)
+    here = np.flatnonzero(rng.random(variables * tiles) < 0.8)
+    conflicts = rng.random((variables, variables)) < 0.6
+    conflicts |= conflicts.T | np.eye(variables, dtype=bool)
+    no = np.zeros(variables, dtype=bool)
+    pieces = here // tiles, here % tiles, sizes[here]
+    return allocate.Demand(*pieces, rng.random(variables) < 0.3, no, conflicts), tiles, 200, 100
+
+
+def addresses(*demand: Any) -> tuple[IntArray, IntArray]:
+    found = allocate.allocate(*demand)
+    return found.address, found.region
+
+
 CASES: dict[str, tuple[Callable[..., Any], Cases]] = {
     "spread": (intervals.spread, some),
     "from_elements": (intervals.from_elements, numbers),
@@ -109,6 +145,10 @@ CASES: dict[str, tuple[Callable[..., Any], Cases]] = {
     "overlap": (intervals.overlap, filled),
     "overlap of some far apart": (intervals.overlap, far_apart),
     "touch": (edges._pieces, reach),
+    "parts": (regions.pieces_of, elements),
+    "met": (regions.met, elements),
+    "exchange": (flows, fragments),
+    "highest": (addresses, conflicting),
 }
 
 
@@ -142,10 +182,14 @@ def test_the_environment_says_whether_they_are_used(kernel: str) -> None:
 ROW = np.arange(4)
 WRONG = {
     "other numbers": ("spread", (ROW.astype(np.int32), ROW), TypeError, "column 0"),
-    "two dimensions": ("ordered", (np.eye(2, dtype=np.int64),), TypeError, "column 0"),
+    "two dimensions": ("from_elements", (np.eye(2, dtype=np.int64),), TypeError, "column 0"),
     "columns of two lengths": ("spread", (ROW, ROW[:2]), ValueError, "columns 0 and 1"),
     "too few columns": ("touch", (ROW,), TypeError, "10 columns"),
     "negative lengths": ("spread", (ROW, ROW - 1), ValueError, "negative"),
+    "no size of an element": ("parts", (ROW, ROW, ROW, ROW, ROW), ValueError, "1 or more"),
+    "no tiles": ("exchange", (ROW,) * 5, ValueError, "number of tiles"),
+    "other tiles": ("exchange", (*[ROW] * 4, np.array([2, 1])), IndexError, "no tile"),
+    "rows that are not there": ("highest", (ROW, ROW, -ROW, ROW, ROW), IndexError, "row 1"),
     "positions that are not there": ("cut", (ROW, ROW, ROW, ROW + 5), IndexError, "of 6"),
 }
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from simulator.codelets.block_layout import Layout
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import ascending, offsets_of, present
+from simulator.graph.intervals import ascending, common_length, offsets_of, present
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Field, cut_ranges
@@ -98,9 +98,13 @@ def run_of(tensor: Tensor, axis: int) -> int:
 
 def elements_at(tensor: Tensor, positions: IntArray) -> IntArray:
     """Give the arena's elements at positions of a flattened tensor."""
-    offsets = offsets_of(tensor.lengths)
+    begins, lengths = tensor.intervals()
+    if length := common_length(lengths):
+        same: IntArray = begins[positions // length] + positions % length
+        return same
+    offsets = offsets_of(lengths)
     interval = np.searchsorted(offsets, positions, side="right") - 1
-    result: IntArray = tensor.begins[interval] + positions - offsets[interval]
+    result: IntArray = begins[interval] + positions - offsets[interval]
     return result
 
 

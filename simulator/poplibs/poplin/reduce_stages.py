@@ -67,6 +67,8 @@ def reduction_cost(
     add: Any = reduce_add_cycles(target, dtype)
     for number, rows in enumerate(stage[sums] for stage in _rows(target.tiles_per_ipu)):
         some = rows > 0
+        if not some.any():
+            break  # no way to cut has this stage, or a later one
         if number:
             exchange = exchange + np.where(some, ceil_div(sent * dtype.size, rate), 0)
         sent, size = (ceil_div(elements, np.maximum(rows, 1)) for elements in (sent, size))

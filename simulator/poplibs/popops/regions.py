@@ -65,7 +65,7 @@ def in_memory_order(operands: dict[str, Operand], leading: str) -> dict[str, Ope
         if t.numElements() == total
     }
     by_element = [name for name, places in in_loops.items() if places is None]
-    order = ascending(tensor.elements()) if by_element else None
+    order = tensor.upward() if by_element else None
 
     def reordered(name: str, t: Tensor) -> Tensor:
         places = in_loops.get(name)
