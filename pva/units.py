@@ -6,6 +6,7 @@ Bytes are bytes. kB and MB are 1024-based, as in the user guide ("Profile summar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -97,6 +98,16 @@ def manner() -> Writing:
 def share(value: float) -> str:
     """Write a fraction from 0 to 1 as a percentage with one decimal."""
     return f"{100 * value:.1f} %"
+
+
+def times(number: float) -> str:
+    """Write how often something happens."""
+    return "once" if number == 1 else f"{count(number)} times"
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Join texts as in a sentence: commas, and the last one after "and"."""
+    return " and ".join(part for part in (", ".join(texts[:-1]), *texts[-1:]) if part)
 
 
 def rate(per_second: float) -> str:

@@ -53,6 +53,8 @@ VIEWS: dict[str, tuple[str, dict[str, str]]] = {
     "overlap_io": ("/execution", {}),
     "longest_steps": ("/execution", {}),
     "main_run": ("/summary", {}),
+    "ipu_balance": ("/execution", {}),
+    "critical_path": ("/execution", {}),
 }
 VARIABLE_COLUMNS = (
     Column("name", "Variable or category", "name", note="What is live where liveness peaks"),

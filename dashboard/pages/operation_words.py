@@ -39,11 +39,7 @@ def costs_sentence(costs: Frame) -> str:
         most.setdefault(name, []).append(f"the most {words}, {write(value)} ({share})")
     if not most:
         return "The report tells no costs of operations."
-    return "; ".join(f"{name} takes {_listed(texts)}" for name, texts in most.items()) + "."
-
-
-def _listed(texts: list[str]) -> str:
-    return texts[0] if len(texts) == 1 else ", ".join(texts[:-1]) + " and " + texts[-1]
+    return "; ".join(f"{name} takes {units.listed(texts)}" for name, texts in most.items()) + "."
 
 
 def outside_words(costs: Frame) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pva.analysis.chains import Chain, Clocks, Items, clocks_of, items_of, walk
+from pva.analysis.layers import OUTSIDE, STAGE, owners_in
 from pva.analysis.programs import labels
 from pva.analysis.segments import NEVER, Integers, recorded_runs
 from pva.analysis.selection import rows_wanted
@@ -95,7 +96,8 @@ def waits(report: Report) -> pd.DataFrame:
     """Tell who the tiles of each IPU wait for, and what that one does meanwhile, longest first.
 
     At every sync, and at the end of a run, tiles wait for the one that arrives last: `for_tile` on
-    `for_ipu`, which runs the program `name` meanwhile. A Sync is the way there and back, and the
+    `for_ipu`, which runs the program `name` meanwhile, of a `stage` of a pipeline; a StreamCopy is
+    a wait for the host, by the name of the stream. A Sync is the way there and back, and the
     tile the IPU's own. `tile_cycles` count every waiting tile of the IPU; `cycles` are those of its
     mean tile, `share` is of the cycles of the recorded runs. With what `cycles_by_tile` calls busy,
     they make up all cycles. Raises NotRecordedError.
@@ -111,12 +113,14 @@ def _waits(report: Report, clocks: Clocks) -> pd.DataFrame:
     keys, spent = _summed([_in_sets(report, clocks), *_between(report, clocks)])
     each = max(data.of_replica("num_tiles") // max(data.of_replica("num_ipus"), 1), 1)
     names = dict(zip(KEYS, keys, strict=True))
+    stage = owners_in(report, STAGE)[names["program"]]
     frame = pd.DataFrame(
         {
             "ipu": names["ipu"],
             "for_ipu": names["for_ipu"],
             "for_tile": names["for_tile"],
             **_named(report, names["program"], names["is_way"] > 0),
+            "stage": np.where(stage == OUTSIDE, "", stage),
             "tile_cycles": spent,
             "cycles": spent / each,
             "share": spent / each / max(_all_cycles(report), 1),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pva.report import Report
 
 OUTSIDE = "(outside)"
-DEFAULT = "operation"
+DEFAULT, STAGE = "operation", "stage"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ LAYERS = {
     "scope": Layer("User scope"),
     "onnx": Layer("ONNX", frozenset({"onnx"}), key="onnxLayer"),
     "popart": Layer("PopART", frozenset({"popart", "popartbuilder", "popxl"})),
+    STAGE: Layer("Pipeline stages", key="pipelineStage"),
     "tensorflow": Layer(
         "TensorFlow",
         frozenset({"hloinstruction", "xla_op", "xlaop", "tensorflow", "poplar_driver"}),
@@ -72,8 +73,9 @@ def software_layers(report: Report) -> pd.DataFrame:
 
     rows = []
     for layer, entry in LAYERS.items():
-        contexts = len(_contexts_of(report, entry)) if entry.words else 0
-        if entry.words and not contexts:
+        by_contexts = bool(entry.words or entry.key)
+        contexts = len(_contexts_of(report, entry)) if by_contexts else 0
+        if by_contexts and not contexts:
             continue
         names = owners_in(report, layer)[:-1]
         inside = names[names != OUTSIDE]

@@ -151,13 +151,18 @@ class Lowering:
         path = _OUTPUT_NUMBER.sub("", node.name)
         layer = path.rpartition("/")[0] or path
         facts = {"node": node.name, "operator": node.kind, "onnxLayer": layer}
-        with self.graph.debug_scope(node.name, LAYER, **facts):
+        with self.graph.debug_scope(node.name, LAYER, **facts, **self.place_of(node)):
             try:
                 yield
             except popart_exception:
                 raise
             except PoplarError as error:
                 raise popart_exception(f"{node}: {error}") from error
+
+    def place_of(self, node: Node) -> dict[str, str]:
+        """Return in which stage of a pipeline a node is, for its debug context."""
+        del node
+        return {}
 
     def maker_ipu(self, name: str) -> int:
         """Give the IPU of the node that makes a tensor."""

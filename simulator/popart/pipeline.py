@@ -16,7 +16,7 @@ from simulator.graph.program import Sequence as Steps
 from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import STAGE_ATTRIBUTE, Ir
+from simulator.popart.ir import STAGE_ATTRIBUTE, Ir, Node
 from simulator.popart.lowering import Lowering
 from simulator.popart.stash import Delayed, Stash, each_tensor
 from simulator.poplibs import poputil
@@ -67,6 +67,11 @@ class Pipeline(Lowering):
     def stage_on(self, ipu: int) -> int:
         """Give the stage that an IPU is in now: forward or back."""
         return ipu if self.forward is None else len(self.stages) - 1 - ipu
+
+    def place_of(self, node: Node) -> dict[str, str]:
+        """Return in which stage a node is, forward or back, for its debug context."""
+        ipu = self.ipu_of(node)
+        return {"pipelineStage": f"Stage {self.stage_on(ipu)}"} if self.placed else {}
 
     def stage_of(self, name: str) -> int | None:
         """Give the stage that makes a tensor, or first reads an input; None of what stays."""

@@ -127,6 +127,9 @@ CASES: dict[str, tuple[dict[str, Any], float, float, dict[str, Any]]] = {
 }  # fmt: skip
 
 
+CAUSES = ("bound_by_an_ipu", "ipus_in_turn", "on_the_critical_path")  # in test_stages.py
+
+
 def test_what_saves_next_to_nothing_is_a_note() -> None:
     finding = Finding(severity="cost", what="Code", where="here", amount=900, of=ALL_TILES,
                       whole=1000, advice="Less.", saving=4, show="largest_exchanges")  # fmt: skip
@@ -191,7 +194,7 @@ def test_program_fits_or_not(
 
 def test_every_rule_has_its_tests() -> None:
     names = {rule.__name__ for rules in RULES.values() for rule in rules}
-    assert names == {*CASES, "does_it_fit"}
+    assert names == {*CASES, "does_it_fit", *CAUSES}
 
 
 @every_report

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from pva.analysis.insights import lives, runs, space, speed
+from pva.analysis.insights import causes, lives, runs, space, speed
 from pva.analysis.insights.finding import UNITS, Finding, part
 from pva.errors import NotRecordedError
 
@@ -37,6 +37,9 @@ RULES: dict[str, tuple[Rule, ...]] = {
     TIME: (
         runs.how_long_it_takes,
         runs.pipeline_rarely_full,
+        causes.bound_by_an_ipu,
+        causes.ipus_in_turn,
+        causes.on_the_critical_path,
         speed.uneven_work,
         speed.bound_by_sync,
         speed.bound_by_exchange,

@@ -1,0 +1,162 @@
+"""Rules about causes: which IPU the others wait for, and which operation a run is long by.
+
+Each takes a report and gives findings, none when there is nothing to say. Raises NotRecordedError.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pva.analysis.causes import SYNC, critical_path, waits
+from pva.analysis.insights.finding import RECORDED_RUNS, Finding, part
+from pva.analysis.programs import labels, operations
+from pva.analysis.stages import ipu_balance, layer_moves
+from pva.units import count, cycles_in_words, listed, share, times
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pva.report import Report
+
+WORTH_A_LOOK = 0.05  # of the cycles of the recorded runs
+LARGE = 0.1  # of the critical path
+IN_TURN = 1.25  # own cycles of all IPUs / those of the runs: below, hardly two work at once
+NAMED = 3  # IPUs whose waits are written out
+
+
+def bound_by_an_ipu(report: Report) -> list[Finding]:
+    """Tell which IPU the others wait for, and which layers could move."""
+    balance = ipu_balance(report)
+    total = _all_cycles(balance)
+    own = balance["own_cycles"]
+    if len(balance) < 2 or balance["waits"].mean() <= WORTH_A_LOOK or own.sum() < IN_TURN * total:
+        return []
+    bound = balance.iloc[int(own.to_numpy().argmax())]
+    others = balance[balance["ipu"] != bound["ipu"]].sort_values("ipu")
+    moves = layer_moves(report)
+    saving = own.max() - own.mean()
+    if len(moves):
+        saving = moves["saving"].iloc[0]
+    return [
+        Finding(
+            severity="cost",
+            what=f"IPU {bound['ipu']:.0f} bounds the {_bounded(report)}: {_waiting(others)}",
+            where=_meanwhile(report, int(bound["ipu"])),
+            amount=float(np.rint(total - others["own_cycles"].mean())),
+            of=RECORDED_RUNS,
+            whole=total,
+            advice=_move(moves.iloc[0] if len(moves) else None, int(bound["ipu"]), own),
+            saving=float(np.rint(saving)),
+            show="ipu_balance",
+        )
+    ]
+
+
+def _all_cycles(balance: pd.DataFrame) -> float:
+    """Return the cycles of the recorded runs."""
+    first = balance.iloc[0]
+    return float(first["own_cycles"] / max(1 - first["waits"], 1e-9))
+
+
+def _bounded(report: Report) -> str:
+    """Name what an IPU bounds: a pipeline, or the runs."""
+    data = report.dataset
+    stages = data.column("runs", "stages")
+    return "pipeline" if int(stages.max(initial=-1)) > 1 else "runs"
+
+
+def _waiting(others: pd.DataFrame) -> str:
+    """Say how long IPUs wait, the first of many one by one."""
+    several = len(others) > NAMED
+    if several:
+        mean = share(others["waits"].mean())
+        return f"the {count(len(others))} others wait {mean} of the time on average"
+    ipus = listed([f"{ipu:.0f}" for ipu in others["ipu"]])
+    named, verb = ("IPUs", "wait") if len(others) > 1 else ("IPU", "waits")
+    return f"{named} {ipus} {verb} {listed([share(part) for part in others['waits']])} of the time"
+
+
+def _meanwhile(report: Report, ipu: int) -> str:
+    """Name what an IPU does while the others wait for it."""
+    frame = waits(report)
+    mine = frame[(frame["for_ipu"] == ipu) & (frame["ipu"] != ipu) & (frame["type"] != SYNC)]
+    longest = mine.groupby("name")["cycles"].sum().sort_values(ascending=False, kind="stable")
+    return f"longest for {longest.index[0]}" if len(longest) else ""
+
+
+def _move(move: Any, ipu: int, own: pd.Series) -> str:
+    """Say what to move where, and how even the IPUs are then."""
+    if move is None:
+        even = cycles_in_words(own.mean())
+        return (
+            f"No layer at its ends is small enough to move: split its largest layer. With all IPUs "
+            f"even, each works {even}."
+        )
+    names = move["first"] if move["layers"] == 1 else f"{move['first']} to {move['last']}"
+    return (
+        f"Move {names} to IPU {move['to_ipu']}: then no IPU works longer than "
+        f"{cycles_in_words(move['longest'])}, in place of {cycles_in_words(own.max())} on "
+        f"IPU {ipu}."
+    )
+
+
+def ipus_in_turn(report: Report) -> list[Finding]:
+    """Tell when hardly two IPUs work at the same time."""
+    balance = ipu_balance(report)
+    total, own = _all_cycles(balance), balance["own_cycles"]
+    if len(balance) < 2 or own.sum() >= IN_TURN * total:
+        return []
+    return [
+        Finding(
+            severity="cost",
+            what=f"The {count(len(balance))} IPUs work in turns: each waits for the others "
+            f"{share(balance['waits'].mean())} of the time",
+            where=f"IPU {balance['ipu'].iloc[int(own.to_numpy().argmax())]} works longest, "
+            f"{cycles_in_words(own.max())} of {cycles_in_words(total)}",
+            amount=float(np.rint(total - own.mean())),
+            of=RECORDED_RUNS,
+            whole=total,
+            advice="Pipeline them (enablePipelining, or simulate --repeat): each works on a batch "
+            "of its own; the saving is that of a pipeline that is always full.",
+            saving=float(np.rint(total - own.max())),
+            show="ipu_balance",
+        )
+    ]
+
+
+def on_the_critical_path(report: Report) -> list[Finding]:
+    """Tell which operation the runs are long by."""
+    path = critical_path(report)
+    total = int(path["cycles"].sum())
+    steps = path[path["type"] != SYNC]
+    owner = _operation_of(report, steps["name"])
+    spent = steps.groupby(owner, sort=False)["cycles"].sum()
+    if not len(spent) or spent.max() <= LARGE * total:
+        return []
+    worst = str(spent.idxmax())
+    mine = steps[(owner == worst).to_numpy()]
+    longest = mine.iloc[0]
+    on = "" if path["ipu"].nunique() < 2 else f" on IPU {longest['ipu']}"
+    return [
+        Finding(
+            severity="cost",
+            what=f"{worst} is {share(part(spent.max(), total))} of the critical path",
+            where=f"most in {longest['name']}{on}: {cycles_in_words(longest['cycles'])}, run "
+            f"{times(longest['steps'])}",
+            amount=float(spent.max()),
+            of=RECORDED_RUNS,
+            whole=total,
+            advice="Shorten it first: what is not on the path makes the runs no shorter.",
+            show="critical_path",
+            name=str(longest["name"]),
+        )
+    ]
+
+
+def _operation_of(report: Report, names: pd.Series) -> pd.Series:
+    """Return the operation of programs that are known by their names."""
+    owners = operations(report)
+    known = labels(report, np.arange(len(owners)))
+    return names.map(dict(zip(known.tolist(), owners.tolist(), strict=True)))
