@@ -37,7 +37,8 @@ def critical_path(report: Report) -> pd.DataFrame:
 
     Back from the end of a run: the tile that ended last, what it ran since its last sync, the tile
     that arrived last at that sync, and so on to the begin. To make another step shorter makes the
-    run no shorter. `ipu` is where the path goes through the program, `steps` how often. A Sync is
+    run no shorter. `ipu` is where the path goes through the program, `steps` how often, and
+    `first_step` the first step that runs it (-1 for the end of a run). A Sync is
     the way of a tile to a sync and of the next one from it. `cycles` add up to those of all
     recorded runs, and `share` to 1. Raises NotRecordedError.
     """
@@ -55,9 +56,12 @@ def critical_path(report: Report) -> pd.DataFrame:
     (ipu, program, is_way), sums = _summed(parts)
     frame = pd.DataFrame({"ipu": ipu, **_named(report, program, is_way > 0), "steps": sums[:, 1]})
     frame["cycles"] = sums[:, 0]
-    frame = frame.groupby(["ipu", "type", "name"], as_index=False, sort=False).sum()
+    frame["first_step"] = _first_steps(report, program)
+    added = {"steps": "sum", "cycles": "sum", "first_step": "min"}
+    frame = frame.groupby(["ipu", "type", "name"], as_index=False, sort=False).agg(added)
     frame["share"] = frame["cycles"] / max(int(frame["cycles"].sum()), 1)
     frame = frame[frame["cycles"] != 0]
+    frame = frame[["ipu", "type", "name", "steps", "first_step", "cycles", "share"]]
     return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
 
 
@@ -96,11 +100,11 @@ def waits(report: Report) -> pd.DataFrame:
     """Tell who the tiles of each IPU wait for, and what that one does meanwhile, longest first.
 
     At every sync, and at the end of a run, tiles wait for the one that arrives last: `for_tile` on
-    `for_ipu`, which runs the program `name` meanwhile, of a `stage` of a pipeline; a StreamCopy is
-    a wait for the host, by the name of the stream. A Sync is the way there and back, and the
-    tile the IPU's own. `tile_cycles` count every waiting tile of the IPU; `cycles` are those of its
-    mean tile, `share` is of the cycles of the recorded runs. With what `cycles_by_tile` calls busy,
-    they make up all cycles. Raises NotRecordedError.
+    `for_ipu`, which runs the program `name` meanwhile, of a `stage` of a pipeline, for the first
+    time in `first_step`. A StreamCopy is a wait for the host, by the name of the stream; a Sync is
+    the way there and back, and the tile the IPU's own. `tile_cycles` count every waiting tile of
+    the IPU; `cycles` are those of its mean tile, `share` is of the cycles of the recorded runs.
+    With what `cycles_by_tile` calls busy, they make up all cycles. Raises NotRecordedError.
     """
     return _waits(report, clocks_of(report))
 
@@ -121,6 +125,7 @@ def _waits(report: Report, clocks: Clocks) -> pd.DataFrame:
             "for_tile": names["for_tile"],
             **_named(report, names["program"], names["is_way"] > 0),
             "stage": np.where(stage == OUTSIDE, "", stage),
+            "first_step": _first_steps(report, names["program"]),
             "tile_cycles": spent,
             "cycles": spent / each,
             "share": spent / each / max(_all_cycles(report), 1),
@@ -192,6 +197,16 @@ def _programs(report: Report, items: Items) -> Integers:
     """Give the program of each item, -1 for the end of a run."""
     found: Integers = np.append(report.dataset.column("steps", "program"), -1)[items.step]
     return found
+
+
+def _first_steps(report: Report, programs: Integers) -> Integers:
+    """Return the first step that runs each program, -1 where none does."""
+    step_programs = report.dataset.column("steps", "program")
+    known, first = np.unique(step_programs, return_index=True)
+    place = np.minimum(np.searchsorted(known, programs), max(len(known) - 1, 0))
+    runs = (programs >= 0) & (known[place] == programs) if len(known) else programs < NEVER
+    steps: Integers = np.where(runs, first[place] if len(known) else 0, -1)
+    return steps
 
 
 def _all_cycles(report: Report) -> int:

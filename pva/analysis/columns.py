@@ -221,10 +221,12 @@ _TEXTS: dict[str, str] = {
         "global_exchange:fraction host:fraction sync:fraction waits_for meanwhile"
     ),
     "waits": (
-        "ipu for_ipu for_tile type name stage tile_cycles:tile-cycles cycles:cycles share:fraction"
+        "ipu for_ipu for_tile type name stage first_step tile_cycles:tile-cycles cycles:cycles "
+        "share:fraction"
     ),
-    "critical_path": "ipu type name steps cycles:cycles share:fraction",
+    "critical_path": "ipu type name steps first_step cycles:cycles share:fraction",
     "path_steps": ("run step ipu tile type name cycles_from:cycles cycles_to:cycles cycles:cycles"),
+    "arrivals": "ipu tile cycle:cycles name waits:cycles mean_wait:cycles",
     "ipu_balance": "ipu own_cycles:cycles waits:fraction waited_for:fraction",
     "layer_moves": ("from_ipu to_ipu layers first last cycles:cycles longest:cycles saving:cycles"),
     "largest_exchanges": (

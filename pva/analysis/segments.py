@@ -106,10 +106,7 @@ def joins_of(report: Report) -> Joins:
     of_code = np.isin(data.words("steps", "type"), SYNCS)
     run, _, stop = recorded_runs(report)
     step = np.flatnonzero(of_code[data.column("steps", "type")])
-    kinds = np.array(data.words("steps", "sync_type"))[data.column("steps", "sync_type")[step]]
-    programs = np.append(data.texts("programs", "sync_type"), "")
-    own = programs[data.column("steps", "program")[step]]
-    internal = np.where(np.isin(kinds, ("", "None")), own, kinds) == "Internal"
+    internal = are_internal(report, step)
     _, release, _ = sync_delays(report)
     sets, of_step = tiles_of_sets(data), sets_of_steps(data)
     ipus = data.of_replica("num_ipus")
@@ -125,6 +122,15 @@ def joins_of(report: Report) -> Joins:
         np.vstack([ends, np.repeat(over[:, None], ipus, axis=1)])[order],
         np.append(~internal, np.ones(len(run), dtype=np.bool_))[order],
     )
+
+
+def are_internal(report: Report, syncs: Integers) -> npt.NDArray[np.bool_]:
+    """Tell which of some steps that are syncs join the tiles of each IPU alone."""
+    data = report.dataset
+    kinds = np.array(data.words("steps", "sync_type"))[data.column("steps", "sync_type")[syncs]]
+    programs = np.append(data.texts("programs", "sync_type"), "")
+    own = programs[data.column("steps", "program")[syncs]]
+    return np.asarray(np.where(np.isin(kinds, ("", "None")), own, kinds) == "Internal")
 
 
 def recorded_runs(report: Report) -> tuple[Integers, Integers, Integers]:

@@ -76,8 +76,8 @@ def layer_moves(report: Report) -> pd.DataFrame:
         to = np.full(len(names), beside)
         parts.append((np.full(len(names), bound), to, count, first, last, moved, longest))
     columns = ["from_ipu", "to_ipu", "layers", "first", "last", "cycles", "longest"]
-    joined = [np.concatenate(column) for column in zip(*parts, strict=True)] or [[]] * len(columns)
-    frame = pd.DataFrame(dict(zip(columns, joined, strict=True)))
+    joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    frame = pd.DataFrame(dict(zip(columns, joined or [own[:0]] * len(columns), strict=True)))
     frame["saving"] = own[bound] - frame["longest"]
     frame = frame[frame["saving"] > 0]
     return frame.sort_values("saving", ascending=False, kind="stable", ignore_index=True)
@@ -103,7 +103,9 @@ def _layers(report: Report, ipu: int, ipus: int) -> tuple[npt.NDArray[np.object_
 
 def _sums(frame: pd.DataFrame, by: str, count: int) -> Numbers:
     """Add up the cycles of waits by IPU."""
-    return np.bincount(frame[by], weights=frame["cycles"], minlength=count)[:count]
+    sums: Numbers = np.zeros(count)
+    np.add.at(sums, frame[by].to_numpy(), frame["cycles"].to_numpy())
+    return sums
 
 
 def _all_cycles(report: Report) -> int:
