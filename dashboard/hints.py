@@ -69,6 +69,8 @@ HINTS: dict[str, dict[str, tuple[str, str]]] = {
         "against": ("Compare with", "Shows the execution of another report below this one"),
         "show": ("Layers above the steps", "Flame shows the steps inside the layers of their "
                  "names, Flat the steps alone"),
+        "path": ("Critical path", "Shows the steps that the runs are as long as, in a lane above "
+                 "the IPUs"),
         "bsp": ("Tiles", "Shows what each tile does in each step, below the steps"),
         "filter": ("Filter programs", "Leaves the rows whose name has these letters"),
     },

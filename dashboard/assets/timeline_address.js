@@ -8,7 +8,7 @@
   const OPTIONS = ["report", "against", "axis", "merged", "align"];
 
   /** Give the keys on which the answers of a source depend. */
-  const optionsOf = (source) => (source === "device" ? [...OPTIONS, "filter"] : OPTIONS);
+  const optionsOf = (source) => (source === "device" ? [...OPTIONS, "filter", "path"] : OPTIONS);
 
   /** Read a name of a list; of a link that was cut or typed, as it stands. */
   function decoded(text) {

@@ -27,6 +27,7 @@ from dashboard.pages import (
     compare,
     compare_tables,
     execution,
+    execution_ipus,
     graph,
     insights,
     liveness,
@@ -94,7 +95,10 @@ SUBJECTS: tuple[tuple[str, str, tuple[tuple[str, tuple[Column, ...]], ...]], ...
         ("Columns: neighbours", graph.NEIGHBOUR_COLUMNS),
     )),
     (execution.PATH, execution.TITLE, (
+        ("Columns: why the IPUs do not compute", execution_ipus.IDLE_COLUMNS),
         ("Columns: programs by cycles", execution.PROGRAM_COLUMNS),
+        ("Columns: critical path", execution.PATH_COLUMNS),
+        ("Columns: waits", execution.WAIT_COLUMNS),
         ("Columns: blocks", execution.BLOCK_COLUMNS),
     )),
     (compare.PATH, compare.TITLE, (("Columns", compare_tables.columns("bytes")),)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,7 +11,7 @@ from dash import Dash, dcc, html
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address, Filter, Range
 from dashboard.components import Column, Element, section
-from dashboard.pages import step_details
+from dashboard.pages import execution_ipus, step_details
 from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.provenance import badge
 from dashboard.pages.words import counted, execution_sentence, other_runs_sentence
@@ -20,12 +19,10 @@ from dashboard.store import Report, Store
 from dashboard.theme import Theme, step_words
 from dashboard.timeline.endpoint import FLAT, timeline
 from dashboard.timeline.filtered import filter_of
-from dashboard.timeline.lanes import Timeline
 from pva import units
 from pva.analysis import blocks as block_analysis
+from pva.analysis import causes, ranges
 from pva.analysis import execution as analysis
-from pva.analysis import ranges
-from pva.analysis.filters import texts_matching
 
 PATH, TITLE = "/execution", "Execution"
 
@@ -47,9 +44,28 @@ BLOCK_COLUMNS = (
     Column("mean_cycles", "Mean", "cycles", 110, "Of one execution on average"),
     Column("max_cycles", "Most", "cycles", 110, "Of its longest execution"),
 )
-MOVED = (
-    ("stream", "Stream copies"), ("remote", "Remote buffers"), ("global", "Between IPUs"),
-)  # fmt: skip
+PATH_COLUMNS = (
+    Column("name", "Program", "name", note="What the tile runs that the others wait for"),
+    Column("kind", "Type", "text", 150, "What kind of step it is, or the way to a sync and back"),
+    Column("ipu", "IPU", "number", 70, "Where the path goes through it"),
+    Column("steps", "Steps", "number", 90, "How often the path goes through it"),
+    Column("cycles", "Cycles", "cycles", 120, "Of the path; all rows are as long as the runs"),
+    Column("share", "Share", "share", 90, "Of the cycles of the recorded runs"),
+)
+WAIT_COLUMNS = (
+    Column("ipu", "IPU", "number", 70, "Whose tiles wait"),
+    Column("for_ipu", "For IPU", "number", 90, "The IPU of the tile that arrives last"),
+    Column(
+        "tile", "For tile", "text", 90, "The tile that arrives last; none for the way to a sync"
+    ),
+    Column("name", "Which runs", "name", note="What that tile runs meanwhile"),
+    Column("kind", "Type", "text", 150, "What kind of step it is, or the way to a sync and back"),
+    Column("stage", "Stage", "text", 90, "Of a pipeline"),
+    Column("cycles", "Cycles", "cycles", 120, "Of the mean tile of the IPU that waits"),
+    Column("share", "Share", "share", 90, "Of the cycles of the recorded runs"),
+)
+TABS = (("programs", "Programs by cycles"), ("path", "Critical path"), ("waits", "Waits"))
+TABLES = {"programs": PROGRAM_COLUMNS, "path": PATH_COLUMNS, "waits": WAIT_COLUMNS}
 STANDS = {"~": "contains", "!~": "does not contain", "=": "is", "==": "is", "!=": "is not"}
 WINDOW = ("range", "selection")  # the keys that say which part of the execution is meant
 
@@ -73,38 +89,39 @@ def layout(store: Store, chosen: Address) -> Element:
         [
             *_against(store, chosen),
             controls.choice("show", LAYERS, chosen, label="Layers above the steps"),
+            controls.switch("path", "Critical path", chosen),
             controls.switch("bsp", "Tiles", chosen, on=True),
         ]
     )
     parts = [
         question,
         components.headline(answer, more=_more(store, chosen)),
-        section(
-            "Device timeline",
-            view.panel(
-                "execution-legend", PATH, ()
-            ),  # the timeline of a large report takes a while
-            canvas("device", "Device timeline", tiles=_tiles(report)),
-            note=note,
-            badge=badge(report, "steps"),
-            tools=tools,
-        ),
         html.Div(
             [
-                view.panel("execution-range", PATH, (*WINDOW, "filter")),
+                section(
+                    "Device timeline",
+                    # the timeline of a large report takes a while
+                    view.panel("execution-legend", PATH, ()),
+                    canvas("device", "Device timeline", tiles=_tiles(report)),
+                    note=note,
+                    badge=badge(report, "steps"),
+                    tools=tools,
+                ),
                 view.panel("execution-step", PATH, ("step",), themed=True),
             ],
-            className="columns",
+            className="docked",
         ),
         section(
-            "Programs by cycles",
-            view.panel("execution-programs", PATH, (*WINDOW, "filter")),
-            tools=controls.row(
-                [
-                    controls.filter_box("name", "Filter programs", chosen),
-                    controls.exports("execution-programs"),
-                ]
-            ),
+            "Why the IPUs do not compute",
+            view.panel("execution-reasons", PATH, ()),
+            note="all recorded runs",
+        ),
+        view.panel("execution-range", PATH, (*WINDOW, "filter")),
+        section(
+            "What takes the time",
+            controls.tabs(TABS, chosen),
+            view.panel("execution-programs", PATH, ("tab", *WINDOW, "filter")),
+            tools=controls.filter_box("name", "Filter programs", chosen),
         ),
     ]
     if report.dataset.has("blocks") and report.dataset.length("blocks"):
@@ -173,11 +190,9 @@ def range_details(store: Store, chosen: Address, _theme: Theme) -> Element:
     window, words = window_of(store, chosen)
     cycles = window.end - window.begin
     by = name_filter(chosen)
-    parts = _of_report(store, chosen.report, (window, by), "")
-    if chosen.against:
-        key = chosen.report or store.keys[0]
-        parts = _of_report(store, chosen.report, (window, by), f"{key}, ")
-        parts += _of_report(store, chosen.against, (window, by), f"{chosen.against}, ")
+    keys = [chosen.report or store.keys[0], *filter(None, [chosen.against])]
+    whole = timeline(store, "device", chosen.report, _options(chosen))
+    ipus = execution_ipus.table_of(store, keys, window, by, whole)
     programs = _by_program(store, chosen, window)
     note = []
     if by:
@@ -185,7 +200,7 @@ def range_details(store: Store, chosen: Address, _theme: Theme) -> Element:
         note = [html.P(_filtered_words(programs, by, cycles), className="note")]
     text = f"{units.count(cycles)} cycles{_time(store, chosen, cycles)}"
     top = _top(chosen, programs.head(5))
-    return section(words, *note, *parts, html.H3("What took most"), top, note=text)
+    return section(words, *note, ipus, html.H3("What took most"), top, note=text)
 
 
 def _time(store: Store, chosen: Address, cycles: int) -> str:
@@ -222,28 +237,6 @@ def _by_program(store: Store, chosen: Address, window: Range) -> Any:
     return store.derived(chosen.report, "all by program", make)
 
 
-def _of_report(
-    store: Store, key: str, part: tuple[Range, Filter | None], name: str
-) -> list[Element]:
-    """Describe the lanes of a report in a part of its execution, of the steps of a filter."""
-    window, by = part
-    report, whole = store.report(key), timeline(store, "device", key)
-    labels = [None, *([texts_matching(whole.labels, by)] if by else [])]
-    whole_range = (window.begin, window.end) == whole.extent
-    by_ipu = partial(ranges.range_by_ipu, report, begin=window.begin, end=window.end)
-    frame = store.derived(key, "all by IPU", by_ipu) if whole_range else by_ipu()
-    rows = zip(whole.lanes, frame.to_dict("records"), strict=True)
-    cycles = window.end - window.begin
-    return [
-        _proportions(
-            f"{name}{lane.name}",
-            [whole.spent(lane.overview, window.begin, window.end, kept) for kept in labels],
-            whole, cycles, row,
-        )
-        for lane, row in rows
-    ]  # fmt: skip
-
-
 def _top(chosen: Address, frame: Any) -> Element:
     """List programs with a link to their first step."""
     rows = [
@@ -264,68 +257,6 @@ def _top(chosen: Address, frame: Any) -> Element:
     return html.Table(html.Tbody(rows), className="facts top-steps")
 
 
-def _proportions(
-    lane: str, spent: Sequence[Any], whole: Timeline, cycles: int, row: Any
-) -> Element:
-    """Draw the shares of one lane as a bar with its key, and its balances and bytes.
-
-    `spent` are the cycles of each colour, and with a filter those of the steps it lets through.
-    """
-    every, by_colour = spent[0], spent[-1]
-    rest, others = cycles - int(every.sum()), int((every - by_colour).sum())
-    shares = [
-        (token, words, int(amount))
-        for (token, words), amount in zip(whole.colours, by_colour.tolist(), strict=True)
-        if amount
-    ]
-    shares = sorted(shares, key=lambda part: -part[2])
-    shares += [("line", "Other steps", others)] if others > 0 else []
-    shares += [("idle", "Idle", rest)] if rest > 0 else []
-    bar = [
-        html.Span(
-            className="bar-part",
-            title=f"{words} {units.share(amount / cycles)}",
-            style={"width": f"{100 * amount / cycles:.4f}%", "background": f"var(--{token})"},
-        )
-        for token, words, amount in shares
-    ]
-    key = [
-        html.Li([html.Span(className="swatch", style={"background": f"var(--{token})"}), words,
-                 html.Span(units.share(amount / cycles), className="key-value")])
-        for token, words, amount in shares
-    ]  # fmt: skip
-    return html.Div(
-        [
-            html.H3(lane),
-            html.Div(bar, className="bar"),
-            html.Ul(key, className="key"),
-            components.facts(_balances(row, len(spent) > 1)),
-        ]
-    )
-
-
-def _balances(row: Any, is_filtered: bool) -> list[tuple[str, str]]:
-    """Write the figures of one IPU, which are those of all steps."""
-    of = " of all steps" if is_filtered else ""
-    known = row["tile_balance"] == row["tile_balance"]
-    moved = [
-        (
-            f"{words}{of}",
-            f"{units.size(row[f'{name}_bytes_in'])} in, {units.size(row[f'{name}_bytes_out'])} out",
-        )
-        for name, words in MOVED
-        if row[f"{name}_bytes_in"] or row[f"{name}_bytes_out"]
-    ]
-    return [
-        (f"Parallel efficiency{of} (tiles not waiting)", units.share(row["parallel_efficiency"])),
-        (
-            f"Tile balance{of or ' of what was run'}",
-            units.share(row["tile_balance"]) if known else "–",
-        ),
-        *moved,
-    ]
-
-
 def program_frame(store: Store, chosen: Address) -> Any:
     """Give the programs of a part of the execution, filtered by name."""
     window, _ = window_of(store, chosen)
@@ -340,12 +271,41 @@ def _named(frame: Any) -> Any:
     return frame.assign(name=frame["name"].where(~unnamed, frame["type"].map(step_words)))
 
 
-def program_table(store: Store, chosen: Address, _theme: Theme) -> Element:
-    """List the programs by the cycles that they cost."""
-    _, words = window_of(store, chosen)
-    note = html.P(f"{words}; click one to choose its first step", className="note")
+def path_frame(store: Store, chosen: Address) -> Any:
+    """Give the critical path of the recorded runs, filtered by name."""
+    report = store.report(chosen.report)
+    frame = store.derived(chosen.report, "path by program", lambda: causes.critical_path(report))
+    frame = frame.assign(kind=frame["type"].map(step_words))
+    return components.filtered(frame, chosen.filter)
+
+
+def wait_frame(store: Store, chosen: Address) -> Any:
+    """Give who is waited for in the recorded runs, filtered by name."""
+    report = store.report(chosen.report)
+    frame = store.derived(chosen.report, "waits", lambda: causes.waits(report))
+    tiles = frame["for_tile"].astype(str).where(frame["for_tile"] >= 0, "–")
+    frame = frame.assign(kind=frame["type"].map(step_words), tile=tiles)
+    return components.filtered(frame, chosen.filter)
+
+
+def step_tables(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Show the chosen tab: programs by cycles, the critical path, or waits."""
+    tab = chosen.option("tab", [value for value, _ in TABS])
+    words = {
+        "programs": f"{window_of(store, chosen)[1]}; click one to choose its first step",
+        "path": "All recorded runs: each step waits for the one before it; to shorten what is not "
+        "on the path makes the runs no shorter",
+        "waits": "All recorded runs: tiles wait for the one that arrives last at a sync",
+    }
+    note = html.Span(words[tab], className="note")
+    tools = html.Div(controls.exports(f"execution-{tab}"), className="tools")
     picks = ("step", "first_step")
-    return html.Div([note, tables.paged("execution-program-table", PROGRAM_COLUMNS, picks=picks)])
+    return html.Div(
+        [
+            html.Div([note, tools], className="tools-row compare-tools"),
+            tables.paged(f"execution-{tab}-table", TABLES[tab], picks=picks),
+        ]
+    )
 
 
 def register(app: Dash, store: Store) -> None:
@@ -353,7 +313,10 @@ def register(app: Dash, store: Store) -> None:
     view.fill(app, store, "execution-legend", legend)
     view.fill(app, store, "execution-range", range_details)
     view.fill(app, store, "execution-step", step_details.details)
-    view.fill(app, store, "execution-programs", program_table)
-    tables.serve(app, store, PATH, "execution-program-table", PROGRAM_COLUMNS, program_frame)
-    downloads.offer(app, "execution-programs", program_frame)
+    view.fill(app, store, "execution-reasons", execution_ipus.idle)
+    view.fill(app, store, "execution-programs", step_tables)
+    frames = {"programs": program_frame, "path": path_frame, "waits": wait_frame}
+    for tab, make in frames.items():
+        tables.serve(app, store, PATH, f"execution-{tab}-table", TABLES[tab], make)
+        downloads.offer(app, f"execution-{tab}", make)
     follow(app, "device")

@@ -53,8 +53,8 @@ VIEWS: dict[str, tuple[str, dict[str, str]]] = {
     "overlap_io": ("/execution", {}),
     "longest_steps": ("/execution", {}),
     "main_run": ("/summary", {}),
-    "ipu_balance": ("/execution", {}),
-    "critical_path": ("/execution", {}),
+    "ipu_balance": ("/execution", {"tab": "waits"}),
+    "critical_path": ("/execution", {"path": "on", "tab": "path"}),
 }
 VARIABLE_COLUMNS = (
     Column("name", "Variable or category", "name", note="What is live where liveness peaks"),

@@ -18,7 +18,11 @@ from dashboard.store import Report, Store
 from dashboard.theme import Theme, step_words
 from pva import units
 from pva.analysis import execution, ranges
+from pva.analysis.segments import are_internal
 from pva.analysis.selection import chosen as existing
+from pva.analysis.sync_arrivals import arrivals
+from pva.analysis.tile_activity import SYNCS
+from pva.errors import NotRecordedError
 
 SLOWEST = 5
 MOST_OUTLIERS = 8
@@ -27,14 +31,19 @@ VERTEX_COLUMNS = (
     Column("instances", "Vertices", "number", 110, "How many of them the step runs"),
     Column("cycles", "Active cycles", "cycles", 140, "Of all of them together, waiting left out"),
 )
+ARRIVAL_COLUMNS = (
+    Column("ipu", "IPU", "number", 56, "An IPU that joins"),
+    Column("tile", "Last tile", "number", 84, "Its tile that arrives last"),
+    Column("waits", "It waits", "cycles", 76, "For the last tile of all that join"),
+    Column("mean_wait", "Mean tile", "cycles", 88, "How long a tile of the IPU waits"),
+)
 Pairs = list[tuple[str, str]]
 
 
 def details(store: Store, chosen: Address, theme: Theme) -> Element:
     """Show the chosen step; raises SelectionError."""
     if chosen.step is None:
-        hint = "Click one in the timeline, or press n for the next."
-        return section("Selected step", components.message("No step is selected.", hint=hint))
+        return html.Div()
     report, step = store.report(chosen.report), chosen.step
     data = report.dataset
     existing("step", step, data.length("steps"))
@@ -45,6 +54,7 @@ def details(store: Store, chosen: Address, theme: Theme) -> Element:
         html.P(name, className="subject"),
         _links(report, chosen, int(row["program"])),
         facts(_figures(report, kind, row)),
+        *_last(report, chosen, kind),
         *_tiles(report, chosen, kind, theme),
         *_executions(report, chosen, step),
     ]
@@ -107,6 +117,30 @@ def _links(report: Report, chosen: Address, program: int) -> Element:
         [dcc.Link(words, href=address.write(to), className="step-link") for words, to in links],
         className="step-links",
     )
+
+
+def _last(report: Report, chosen: Address, kind: str) -> list[Element]:
+    """Say which tile arrives at a sync last, and how long the IPUs wait for it."""
+    if kind not in SYNCS:
+        return []
+    try:
+        frame = arrivals(report, step=chosen.steps[0])
+    except NotRecordedError:
+        return []
+    if not len(frame):
+        return []
+    apart = len(frame) > 1 and bool(are_internal(report, np.array(chosen.steps[:1]))[0])
+    last = frame.iloc[int(frame["mean_wait"].to_numpy().argmax()) if apart else 0]
+    to = Address(path=memory.PATH, report=chosen.report, tiles=(int(last["tile"]),))
+    tile = dcc.Link(f"tile {last['tile']:,} (IPU {last['ipu']})", href=address.write(to))
+    after = [" after ", html.B(components.prose(last["name"]))] if last["name"] else []
+    begin = "Each IPU waits for its own last tile, longest for " if apart else "Last is "
+    text = [begin, tile, *after, "."]
+    return [
+        html.H3("Who arrives last"),
+        html.P(text, className="note"),
+        components.table("execution-arrivals", frame, ARRIVAL_COLUMNS),
+    ]
 
 
 def _slowest(frame: Any, count: int) -> list[tuple[int, int, int]]:

@@ -10,7 +10,8 @@
     /timeline/host/charts         line graphs and heat maps in a window, as JSON (charts.py)
 
 `device` has the options `against`, a second report, and `filter`, as in `name~conv`: only steps and
-blocks whose name it lets through are there (timeline/filtered.py); `together` has `axis`: `device`,
+blocks whose name it lets through are there (timeline/filtered.py), and `path=on`, a lane of the
+critical path (timeline/critical_path.py); `together` has `axis`: `device`,
 or `simulated`; `host` has `align`, whether several files lie by the `wall` clock or from their
 `start`, and `merged=on`, the threads of a process in one lane.
 """
@@ -34,6 +35,7 @@ from dashboard.memory import give_back
 from dashboard.store import Align, Store, Trace
 from dashboard.timeline.charts import chart_list, charts_in
 from dashboard.timeline.compared import compared_timeline
+from dashboard.timeline.critical_path import with_critical_path
 from dashboard.timeline.device import device_timeline, run_label
 from dashboard.timeline.filtered import Filtered, filter_of, filtered_timeline
 from dashboard.timeline.host import HostTimeline, host_timeline
@@ -60,7 +62,9 @@ def timeline(
 ) -> Timeline:
     """Give the whole timeline of a source, made once a state of its files. Raises PvaError."""
     if source == "device":
-        return filtered(store, report, options.get("against", ""), options.get("filter", ""))
+        path = options.get("path") == "on"
+        against, text = options.get("against", ""), options.get("filter", "")
+        return filtered(store, report, against, text, path=path)
     if source == "host":
         align = align_of(options.get("align", ""))
         return (merged if options.get("merged") == "on" else unmerged)(store, report, align)
@@ -72,13 +76,19 @@ def timeline(
 SOURCES = ("device", "host", "together")
 
 
-def filtered(store: Store, report: str, against: str, text: str) -> Timeline:
-    """Give the device timeline, of two reports when there are two, as a filter leaves it."""
+def filtered(store: Store, report: str, against: str, text: str, *, path: bool = False) -> Timeline:
+    """Give the device timeline, of two reports when there are two, as a filter leaves it.
+
+    With `path` the critical path of the first is a lane of it.
+    """
     whole = compared(store, report, against) if against else _device(store, report)
+    if path:
+        whole = _with_path(store, report, against, whole)
     chosen = filter_of(text)
     if chosen is None:
         return whole
     name = f"filtered with {against} {store.shown(against)}" if against else "filtered"
+    name += " and the critical path" if path else ""
     kept = store.derived(report, name, lambda: Filtered(len(whole.tracks.begin)))
 
     def make() -> Timeline:
@@ -87,6 +97,13 @@ def filtered(store: Store, report: str, against: str, text: str) -> Timeline:
         return left
 
     return kept.get(str(chosen), make)
+
+
+def _with_path(store: Store, report: str, against: str, whole: Timeline) -> Timeline:
+    """Give a device timeline with the lane of the critical path, made once; raises PvaError."""
+    below = f" over {against} {store.shown(against)}" if against else ""
+    make = partial(with_critical_path, whole, store.report(report))
+    return store.derived(report, f"critical path{below}", make)
 
 
 def _device(store: Store, report: str) -> Timeline:
