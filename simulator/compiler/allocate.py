@@ -149,8 +149,8 @@ class _Stack:
             order = np.argsort(-self.highest[below])
             rows, tops = below[order] * len(self.top), self.highest[below][order]
             ends = self.ends.reshape(-1)
-            base = kernels.columns("highest", ends, rows, tops, on, base)[0]
-            return base
+            highest: IntArray = kernels.columns("highest", ends, rows, tops, on, base)[0]
+            return highest
         return np.maximum(base, self.ends[np.ix_(below, on)].max(axis=0))
 
     def put(self, variable: int | None, on: IntArray, end: IntArray) -> None:
