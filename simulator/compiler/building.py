@@ -104,18 +104,21 @@ class Building:
         writes: Sequence[IntArray] = (),
         whole: BoolArray | None = None,
         in_rows: bool = False,
+        count: IntArray | None = None,
     ) -> list[Part]:
         """Exchange the bytes [low, high) of the arena, tile to tile, with the sync before it.
 
-        `in_rows`: each tile receives all into a row. What goes from one IPU to another follows in
-        an exchange and a sync of its own.
+        `in_rows`: each tile receives all into a row. `count`: as of `exchange_cost`. What goes
+        from one IPU to another follows in an exchange and a sync of its own.
         """
         parts: list[Part] = []
         crossing = self.crossing(source, destination)
         for between, add in ((False, self.inside_ipus), (True, self.between_ipus)):
             here = crossing == between
             if here.any():
-                find = global_exchange_cost if between else partial(exchange_cost, in_rows=in_rows)
+                fragments = None if count is None else count[here]
+                inside = partial(exchange_cost, in_rows=in_rows, count=fragments)
+                find = global_exchange_cost if between else inside
                 cost = find(
                     self.graph.target,
                     source[here],

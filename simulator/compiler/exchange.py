@@ -47,16 +47,21 @@ def exchange_cost(
     begin: IntArray,
     *,
     in_rows: bool = False,
+    count: IntArray | None = None,
 ) -> Exchange:
     """Cost an internal exchange of fragments of `size` bytes; `in_rows`: into a row of each tile.
 
+    `count`: the fragments that each row stands for, where no byte comes twice; else each is one.
     The same bytes (`begin` in the arena) from one tile to many are sent once: a multicast. What one
     tile receives several times, as of a broadcast tensor, is sent as often.
     """
     tiles, bus = target.num_tiles, target.getTilesPerSharedExchangeBus()
-    counted = _counted if kernels.compiled else _sorted_out
-    fragments = (source, destination, size, begin)
-    sent, received, send_count, receive_count, shared = counted(*fragments, tiles, bus)
+    if count is None:
+        counted = _counted if kernels.compiled else _sorted_out
+        found = counted(source, destination, size, begin, tiles, bus)
+    else:
+        found = _told(source, destination, size, count, tiles, bus)
+    sent, received, send_count, receive_count, shared = found
     arriving = received - np.repeat(shared - shared // bus, bus)[:tiles]
     payload = -(-np.maximum(sent, arriving) // target.exchange_bytes_per_cycle)
     control = np.maximum(RECEIVE_SLOTS * receive_count, SEND_SLOTS * send_count)
@@ -101,6 +106,15 @@ def repetition(destination: IntArray, begin: IntArray) -> IntArray:
     result = np.empty(len(order), dtype=np.int64)
     result[order] = places - np.maximum.accumulate(np.where(first, places, 0))
     return result
+
+
+def _told(
+    source: IntArray, destination: IntArray, size: IntArray, count: IntArray, tiles: int, bus: int
+) -> tuple[IntArray, ...]:
+    """Do what `_sorted_out` does of rows that stand for `count` fragments, each byte in one."""
+    sent, received = _sum(source, size, tiles), _sum(destination, size, tiles)
+    shared = np.zeros(-(-tiles // bus), dtype=np.int64)
+    return sent, received, _sum(source, count, tiles), _sum(destination, count, tiles), shared
 
 
 def _counted(

@@ -8,6 +8,7 @@ import numpy as np
 
 from simulator.compiler.building import Building, Part, with_access
 from simulator.compiler.executable import BoolArray
+from simulator.graph import kernels
 from simulator.graph.intervals import offsets_of, present
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
@@ -30,7 +31,11 @@ class Side:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fragments:
-    """What a copy moves: `size` bytes from `from_byte` of the arena, and the variables of both."""
+    """What a copy moves: `size` bytes from `from_byte` of the arena, and the variables of both.
+
+    Where a row has a `count`, it stands for so many fragments that go the same way, of bytes that
+    are in no other row.
+    """
 
     from_byte: IntArray
     from_tile: IntArray
@@ -38,10 +43,12 @@ class Fragments:
     size: IntArray
     read: IntArray
     written: IntArray
+    count: IntArray | None = None
 
     def where(self, chosen: BoolArray) -> Fragments:
         """Keep the chosen fragments."""
-        return Fragments(*(getattr(self, name)[chosen] for name in Fragments.__dataclass_fields__))
+        columns = {name: getattr(self, name) for name in Fragments.__dataclass_fields__}
+        return Fragments(**{name: x[chosen] for name, x in columns.items() if x is not None})
 
 
 def side_of(building: Building, tensor: Tensor) -> Side:
@@ -55,6 +62,9 @@ def side_of(building: Building, tensor: Tensor) -> Side:
 
 def fragments(building: Building, src: Tensor, dst: Tensor) -> Fragments:
     """Cut a copy of a tensor to a tensor where either side changes its place."""
+    summed = _summed(building, src, dst)
+    if summed is not None:
+        return summed
     source, destination = side_of(building, src), side_of(building, dst)
     position = present(np.concatenate([source.position, destination.position]))
     size = np.diff(np.append(position, src.numElements() * src.dtype.size))
@@ -62,6 +72,31 @@ def fragments(building: Building, src: Tensor, dst: Tensor) -> Fragments:
     to_byte, to_tile = destination.cut(position)
     read, written = building.variables_at(from_byte), building.variables_at(to_byte)
     return Fragments(from_byte, from_tile, to_tile, size, read, written)
+
+
+def _summed(building: Building, src: Tensor, dst: Tensor) -> Fragments | None:
+    """Count the fragments between each two mapped pieces; None where they have to be listed.
+
+    That is where the same byte goes to several places, which an exchange may send once.
+    """
+    if kernels.compiled is None or src.containsAliases():
+        return None
+    mapping, size = building.layout.mapping, np.full(1, src.dtype.size)
+    sides = (*src.intervals(), *dst.intervals())
+    found = kernels.columns("flows", *sides, size, mapping.begin, mapping.end)
+    if not found:
+        return None
+    source, destination, first, total, count = found
+    tile, variable = mapping.tile, mapping.variable
+    return Fragments(
+        first,
+        tile[source],
+        tile[destination],
+        total,
+        variable[source],
+        variable[destination],
+        count,
+    )
 
 
 def lower_copy(building: Building, name: str, src: Tensor, dst: Tensor) -> list[Part]:
@@ -88,7 +123,7 @@ def _move(
 ) -> list[Part]:
     """Move fragments that all go the same way."""
     if part.from_tile[0] == part.to_tile[0]:
-        rows = np.ones(len(part.size), dtype=np.int64)
+        rows = np.ones(len(part.size), dtype=np.int64) if part.count is None else part.count
         copy = building.tile_copy(f"{name}/OnTileCopy-0", part.to_tile, part.size, rows)
         return [with_access(copy, [part.read], [written], whole)]
     return building.exchange(
@@ -100,4 +135,5 @@ def _move(
         reads=[part.read],
         writes=[written],
         whole=whole,
+        count=part.count,
     )

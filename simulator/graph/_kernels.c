@@ -13,7 +13,7 @@
 #error "without the interpreter's lock another thread may change what a call reads"
 #endif
 
-#define INTERFACE 1                         /* as in kernels.py */
+#define INTERFACE 3                         /* as in kernels.py */
 #define SHORT_FRAGMENT 8                    /* as in edges.py */
 #define MOST_COLUMNS 10
 
@@ -780,11 +780,135 @@ end:
     return together(results, 1);
 }
 
+/* ---- what a copy moves ---- */
+
+/* The bytes of one side of a copy, one after the other, cut where the mapping changes. */
+typedef struct {
+    const Column *begins, *lengths, *map_begin, *map_end;
+    int64_t size, byte, left, part; /* of the interval are left; before the mapping changes */
+    Py_ssize_t next, piece;
+} Walk;
+
+/* Go on by what has been taken of a part; give 0 at the end, -1 where nothing is mapped. */
+static int advance(Walk *walk, int64_t taken)
+{
+    walk->byte += taken;
+    walk->left -= taken;
+    walk->part -= taken;
+    if (walk->part > 0)
+        return 1;
+    while (walk->left <= 0) {
+        if (walk->next == walk->begins->count)
+            return 0;
+        walk->byte = at(walk->begins, walk->next) * walk->size;
+        walk->left = at(walk->lengths, walk->next++) * walk->size;
+    }
+    walk->piece = above(walk->map_end, walk->piece, walk->byte);
+    if (walk->piece == walk->map_end->count || at(walk->map_begin, walk->piece) > walk->byte)
+        return -1;
+    walk->part = at(walk->map_end, walk->piece) - walk->byte;
+    walk->part = walk->part < walk->left ? walk->part : walk->left;
+    return 1;
+}
+
+typedef struct { int64_t from, to, byte, size, count; } Flow; /* between two mapped pieces */
+typedef struct { Flow *rows; Py_ssize_t *slots, count, room; } Flows; /* room: a power of two */
+
+static Py_ssize_t slot_of(const Flows *flows, int64_t from, int64_t to)
+{
+    size_t mask = 2 * (size_t)flows->room - 1;
+    size_t slot = ((size_t)from + (size_t)to * (size_t)0x9E3779B97F4A7C15u) & mask;
+    for (;; slot = (slot + 1) & mask) {
+        Py_ssize_t row = flows->slots[slot];
+        if (row < 0 || (flows->rows[row].from == from && flows->rows[row].to == to))
+            return (Py_ssize_t)slot;
+    }
+}
+
+/* Make room for twice as many flows; give 0 without memory. */
+static int grow(Flows *flows)
+{
+    Py_ssize_t room = flows->room ? 2 * flows->room : 256;
+    Flow *rows = PyMem_RawRealloc(flows->rows, (size_t)room * sizeof *rows);
+    if (rows != NULL)
+        flows->rows = rows;
+    Py_ssize_t *slots = PyMem_RawMalloc(2 * (size_t)room * sizeof *slots);
+    if (rows == NULL || slots == NULL) {
+        PyMem_RawFree(slots);
+        return 0;
+    }
+    PyMem_RawFree(flows->slots);
+    flows->slots = slots;
+    flows->room = room;
+    memset(slots, -1, 2 * (size_t)room * sizeof *slots);
+    for (Py_ssize_t row = 0; row < flows->count; row++)
+        slots[slot_of(flows, rows[row].from, rows[row].to)] = row;
+    return 1;
+}
+
+/* flows(begins, lengths, begins and lengths of the other side, bytes of an element of each, mapping's
+   begin, end): for each two mapped pieces between which bytes are copied, both, the first byte of
+   the source, the bytes, and in how many fragments; None where something is not mapped */
+static PyObject *flows(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column in[7];
+    PyObject *results[5] = {NULL};
+    Flows all = {NULL, NULL, 0, 0};
+    int there = -1, known = 0;
+    if (take(given, arguments, in, 7) < 0)
+        return NULL;
+    if (!alike(in, 0, 1) || !alike(in, 2, 3) || !alike(in, 5, 6))
+        goto end;
+    int64_t size = in[4].count == 1 ? at(&in[4], 0) : 0;
+    if (size < 1) {
+        PyErr_SetString(PyExc_ValueError, "an element has one size");
+        goto end;
+    }
+    Walk from = {&in[0], &in[1], &in[5], &in[6], size, 0, 0, 0, 0, 0};
+    Walk to = {&in[2], &in[3], &in[5], &in[6], size, 0, 0, 0, 0, 0};
+    int64_t taken = 0;
+    for (;;) {
+        there = advance(&from, taken);
+        known = advance(&to, taken);
+        if (there != 1 || known != 1)
+            break;
+        taken = from.part < to.part ? from.part : to.part;
+        if (all.count == all.room && !grow(&all)) {
+            PyErr_NoMemory();
+            goto end;
+        }
+        Py_ssize_t slot = slot_of(&all, from.piece, to.piece);
+        if (all.slots[slot] < 0) {
+            all.rows[all.count] = (Flow){from.piece, to.piece, from.byte, 0, 0};
+            all.slots[slot] = all.count++;
+        }
+        all.rows[all.slots[slot]].size += taken;
+        all.rows[all.slots[slot]].count++;
+    }
+    if (there != 0 || known != 0)
+        goto end;
+    for (int number = 0; number < 5; number++) {
+        results[number] = fresh(8 * all.count);
+        if (results[number] == NULL)
+            goto end;
+        for (Py_ssize_t row = 0; row < all.count; row++)
+            memcpy(numbers_of(results[number]) + row, (int64_t *)&all.rows[row] + number, 8);
+    }
+end:
+    PyMem_RawFree(all.rows);
+    PyMem_RawFree(all.slots);
+    let_go(in, 7);
+    if (!PyErr_Occurred() && (there != 0 || known != 0))
+        Py_RETURN_NONE;
+    return together(results, 5);
+}
+
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 
 static PyMethodDef methods[] = {
     METHOD(spread), METHOD(from_elements), METHOD(cut), METHOD(crossings), METHOD(overlap),
-    METHOD(parts), METHOD(met), METHOD(touch), METHOD(exchange), METHOD(highest), {NULL, NULL, 0, NULL},
+    METHOD(parts), METHOD(met), METHOD(touch), METHOD(exchange), METHOD(highest), METHOD(flows),
+    {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef module = {
