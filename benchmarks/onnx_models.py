@@ -88,24 +88,26 @@ CASES = {
 }  # fmt: skip
 
 
-def simulated(case: Case, model: onnx.ModelProto, inputs: Inputs, values: bool) -> Inputs:
-    """Compile and run a model, and leave its report; give its outputs."""
-    with tempfile.TemporaryDirectory() as folder:
-        if case.stages > 1:
-            return in_pipeline(case, model, folder)
-        path = Path(folder) / "model.onnx"
-        onnx.save(model, path)
-        stretch_files(model, Path(folder))
-        model.Clear()
-        data = inputs if values and not case.train else {}
-        wanted = Request(
-            values=values, train=case.train, batch=case.batch, ipus=case.ipus, data=data
-        )
-        return simulate_model(path, Path(folder) / "report", wanted).outputs
+def saved(case: Case, folder: Path, values: bool) -> tuple[Path, Inputs]:
+    """Make a model and leave it in a folder, so that this process holds none of it."""
+    model, inputs = case.make(values)
+    onnx.save(model, path := folder / "model.onnx")
+    stretch_files(model, folder)
+    return path, inputs
 
 
-def in_pipeline(case: Case, model: onnx.ModelProto, folder: str) -> Inputs:
+def simulated(case: Case, path: Path, inputs: Inputs, values: bool) -> Inputs:
+    """Compile and run a model, and leave its report beside it; give its outputs."""
+    if case.stages > 1:
+        return in_pipeline(case, path)
+    data = inputs if values and not case.train else {}
+    wanted = Request(values=values, train=case.train, batch=case.batch, ipus=case.ipus, data=data)
+    return simulate_model(path, path.parent / "report", wanted).outputs
+
+
+def in_pipeline(case: Case, path: Path) -> Inputs:
     """Run a model without values, a stage on each IPU, with as many batches as fill it."""
+    model, folder = onnx.load(path), str(path.parent)
     engine = {"autoReport.all": True, "autoReport.directory": folder}
     options = popart.SessionOptions(
         engineOptions={**engine, "simulator.computeValues": False},
@@ -147,10 +149,11 @@ def reference(name: str, case: Case, inputs: Inputs) -> tuple[Inputs, dict[str, 
 def measure(name: str, values: bool) -> dict[str, float]:
     """Measure a case: seconds, bytes, and with values the error and what others take."""
     case = CASES[name]
-    model, inputs = case.make(values)
-    begin = process_time()
-    outputs = simulated(case, model, inputs, values)
-    found = {"seconds": process_time() - begin}
+    with tempfile.TemporaryDirectory() as folder:
+        path, inputs = saved(case, Path(folder), values)
+        begin = process_time()
+        outputs = simulated(case, path, inputs, values)
+        found = {"seconds": process_time() - begin}
     found["bytes"] = 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     if values:
         wanted, seconds = reference(name, case, inputs)

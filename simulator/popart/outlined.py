@@ -191,6 +191,11 @@ class Outlining:
             used.update(read)
             pairs = [tuple(whole_variable(graph, n) for n in pair) for pair in read.items()]
             use.out.children.extend(together(pairs, use.out.name))
+        # Lowerings, functions and calls hold one another, and the tensors of all nodes.
+        calls = [outlined.lowering.calls for outlined in self.functions.values()]
+        holders: list[Any] = [*calls, self.functions, self.uses, self.ends, self.backward]
+        for held in holders:
+            held.clear()
 
 
 def together(pairs: Iterable[tuple[Tensor, ...]], name: str) -> list[Program]:

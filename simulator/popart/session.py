@@ -92,6 +92,7 @@ class InferenceSession(Weights, Reports):
         self._ir, wrong = import_model(
             self._model, what, folder, inputShapeInfo, values=self._values
         )
+        self._noted = settings_of(self._model)
         if wrong:
             more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
             raise popart_exception(f"{wrong[0]}{more}")
@@ -163,8 +164,7 @@ class InferenceSession(Weights, Reports):
         """Build the graph, and the programs that run on it."""
         replicas, factor = self._options.replicas, self._options.factor
         whole, options = Graph(self._device.target, replicas), self._options.convolutionOptions
-        noted = settings_of(self._model)
-        ways = ways_of(whole, self._options.io_tiles, noted, self._flow, self._what)
+        ways = ways_of(whole, self._options.io_tiles, self._noted, self._flow, self._what)
         graph = ways.compute
         lowering = Lowering(self._ir, graph, options, self._values, self.training)
         lowering.products = self._options.of_products
@@ -216,6 +216,7 @@ class InferenceSession(Weights, Reports):
         if lowering.outlining:  # now that all is there that reads
             lowering.outlining.finish(whole, made.programs.values())
         write_tile_map(whole, {**lowering.stored, **lowering.made, **more})
+        lowering.calls.clear()  # which hold the lowering
         return whole
 
     def _pipeline(self, plain: Lowering) -> Pipeline | None:

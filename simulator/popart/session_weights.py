@@ -34,7 +34,7 @@ class Weights:
     """The methods of a session that move weights, with what an optimiser keeps of them."""
 
     _ir: Ir
-    _model: onnx.ModelProto
+    _model: onnx.ModelProto | None
     _options: SessionOptions
     _programs: Programs
     _values: bool
@@ -98,7 +98,13 @@ class Weights:
     def modelToHost(self, path: str | Path) -> None:
         """Write the model with the weights of the device to a file."""
         self.weightsToHost()
+        if self._model is None:
+            raise popart_exception("modelToHost: the model has been let go of")
         write_model(self._model, self._weights, path, more=self._kept)
+
+    def let_go_of_model(self) -> None:
+        """Give back the memory of the model that was given; `modelToHost` then refuses."""
+        self._model = None
 
     def resetHostWeights(
         self, model: Model, ignoreWeightsInModelWithoutCorrespondingHostWeight: bool = False

@@ -136,7 +136,10 @@ def simulate_model(
         session = TrainingSession(source, flow, **given)
     else:
         session = InferenceSession(source, flow_of(batches, anchored, settings), device, **given)
-    ir.weights.clear()  # the session has its own
+    # The session has weights of its own, and nobody asks it for the model.
+    ir.weights.clear()
+    session.let_go_of_model()
+    del model, source
     session.prepareDevice()
     session.weightsFromHost()
     anchors = session.initAnchorArrays()

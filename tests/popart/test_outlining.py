@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from models import model, node, tiny
 import pva
 from simulator import popart
 from simulator.graph.types import Array
+from simulator.popart.lowering import Lowering
 
 RANDOM = np.random.default_rng(8)
 LAYERS, WIDTH, ROWS, RATE = 4, 8, 16, 0.1
@@ -264,3 +266,18 @@ def test_random_numbers_are_drawn_anew_in_every_call() -> None:
     assert functions(session.getReport())
     assert (anchors["y0"] != anchors["y1"]).any()
     assert all(0.3 < values.mean() < 0.7 for values in anchors.values())
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_nothing_holds_the_tensors_of_nodes_once_the_graph_is_built(training: bool) -> None:
+    def alive() -> int:
+        return sum(isinstance(held, Lowering) for held in gc.get_objects())
+
+    gc.collect()
+    before = alive()
+    gc.disable()  # so that what holds itself stays
+    try:
+        (trained if training else inferred)()
+        assert alive() == before
+    finally:
+        gc.enable()

@@ -185,6 +185,9 @@ def test_training_goes_on_from_a_model_that_was_written(tmp_path: Path) -> None:
     step(session)
     path = tmp_path / "trained.onnx"
     session.modelToHost(path)
+    session.let_go_of_model()
+    with pytest.raises(popart.popart_exception, match="let go of"):
+        session.modelToHost(path)
     (stored,) = onnx.load(path).graph.initializer
     assert (stored.HasField("raw_data"), list(stored.float_data)) == (True, [])
     assert onnx.numpy_helper.to_array(stored).tolist() == weights_of(session).tolist()
