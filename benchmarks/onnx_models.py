@@ -107,7 +107,7 @@ def simulated(case: Case, path: Path, inputs: Inputs, values: bool) -> Inputs:
 
 def in_pipeline(case: Case, path: Path) -> Inputs:
     """Run a model without values, a stage on each IPU, with as many batches as fill it."""
-    model, folder = onnx.load(path), str(path.parent)
+    model, folder = onnx.load(path, load_external_data=False), str(path.parent)
     engine = {"autoReport.all": True, "autoReport.directory": folder}
     options = popart.SessionOptions(
         engineOptions={**engine, "simulator.computeValues": False},

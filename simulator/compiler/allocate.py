@@ -151,8 +151,8 @@ class _Stack:
             ends = self.ends.reshape(-1)
             highest: IntArray = kernels.columns("highest", ends, rows, tops, on, base)[0]
             return highest
-        base = np.maximum(base, self.ends[np.ix_(below, on)].max(axis=0))
-        return base
+        others: IntArray = np.maximum(base, self.ends[np.ix_(below, on)].max(axis=0))
+        return others
 
     def put(self, variable: int | None, on: IntArray, end: IntArray) -> None:
         """Note where a variable ends on tiles; None: one that conflicts with all."""
