@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.compiler.building import Building, Part, with_access
+from simulator.compiler.building import NONE, Building, Part, with_access
 from simulator.compiler.executable import BoolArray
 from simulator.graph import kernels
 from simulator.graph.intervals import offsets_of, present
+from simulator.graph.strides import Strides
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 
@@ -82,7 +83,7 @@ def _summed(building: Building, src: Tensor, dst: Tensor) -> Fragments | None:
     if kernels.compiled is None or src.containsAliases():
         return None
     mapping, size = building.layout.mapping, np.full(1, src.dtype.size)
-    sides = (*src.intervals(), *dst.intervals())
+    sides = (*_nested(src), *_nested(dst))
     found = kernels.columns("flows", *sides, size, mapping.begin, mapping.end)
     if not found:
         return None
@@ -97,6 +98,13 @@ def _summed(building: Building, src: Tensor, dst: Tensor) -> Fragments | None:
         variable[destination],
         count,
     )
+
+
+def _nested(tensor: Tensor) -> tuple[IntArray, ...]:
+    """Give the intervals of a tensor, and the loops around them: none where they are listed."""
+    if isinstance(tensor.places, Strides):
+        return tensor.places.nested()
+    return *tensor.places, NONE, NONE
 
 
 def lower_copy(building: Building, name: str, src: Tensor, dst: Tensor) -> list[Part]:

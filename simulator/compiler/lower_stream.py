@@ -15,7 +15,7 @@ from simulator.compiler.building import Building, Part, sync, with_access
 from simulator.compiler.exchange import HOST_LATENCY, host_exchange_cost
 from simulator.compiler.executable import Exchange, LoweredProgram
 from simulator.compiler.lower_copy import Side, side_of
-from simulator.graph.intervals import kinds, offsets_of, present
+from simulator.graph.intervals import kinds, offsets_of, present, uniform
 from simulator.graph.streams import RemoteBuffer, Stream
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
@@ -38,6 +38,8 @@ class Transfers:
 
     def sorted(self) -> Transfers:
         """Put the pieces of each transfer together."""
+        if not self.number.any():
+            return self
         order = np.argsort(self.number, kind="stable")
         return Transfers(self.number[order], self.low[order], self.high[order], self.tile[order])
 
@@ -129,6 +131,8 @@ def stream_copy(
 def split_by_ipu(side: Side, limit: int, tiles_per_ipu: int) -> Transfers:
     """Split a tensor into transfers that have at most `limit` bytes on each IPU, in its order."""
     length = side.high - side.low
+    if int(length.sum()) <= limit:
+        return Transfers(uniform(0, len(length)), side.low, side.high, side.tile)
     ipu = side.tile // tiles_per_ipu
     # Of 16 bits, which is more than enough, NumPy sorts by counting.
     order = np.argsort(ipu.astype(np.int16), kind="stable")
@@ -144,6 +148,8 @@ def _cut(side: Side, place: IntArray, size: int) -> Transfers:
     """Cut pieces that begin at these places wherever a multiple of `size` is passed."""
     length = side.high - side.low
     first, last = place // size, (place + length - 1) // size
+    if np.array_equal(first, last):
+        return Transfers(first, side.low, side.high, side.tile)
     count = last - first + 1
     piece = np.repeat(np.arange(len(place)), count)
     number = np.arange(len(piece)) - np.repeat(np.cumsum(count) - count, count) + first[piece]

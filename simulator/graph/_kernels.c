@@ -782,12 +782,30 @@ end:
 
 /* ---- what a copy moves ---- */
 
-/* The bytes of one side of a copy, one after the other, cut where the mapping changes. */
+#define MOST_LOOPS 32
+
+/* The bytes of one side of a copy, one after the other, cut where the mapping changes. The intervals
+   come again in loops around them, the outermost first. */
 typedef struct {
-    const Column *begins, *lengths, *map_begin, *map_end;
+    const Column *begins, *lengths, *times, *steps, *map_begin, *map_end;
     int64_t size, byte, left, part; /* of the interval are left; before the mapping changes */
+    int64_t shift, turns[MOST_LOOPS];
     Py_ssize_t next, piece;
 } Walk;
+
+/* Begin the next turn of the loops; give 0 where there is none. */
+static int turn(Walk *walk)
+{
+    walk->next = 0;
+    for (Py_ssize_t loop = walk->times->count - 1; loop >= 0; loop--) {
+        walk->shift += at(walk->steps, loop);
+        if (++walk->turns[loop] < at(walk->times, loop))
+            return 1;
+        walk->shift -= at(walk->steps, loop) * walk->turns[loop];
+        walk->turns[loop] = 0;
+    }
+    return 0;
+}
 
 /* Go on by what has been taken of a part; give 0 at the end, -1 where nothing is mapped. */
 static int advance(Walk *walk, int64_t taken)
@@ -798,9 +816,9 @@ static int advance(Walk *walk, int64_t taken)
     if (walk->part > 0)
         return 1;
     while (walk->left <= 0) {
-        if (walk->next == walk->begins->count)
+        if (walk->next == walk->begins->count && (walk->next == 0 || !turn(walk)))
             return 0;
-        walk->byte = at(walk->begins, walk->next) * walk->size;
+        walk->byte = (at(walk->begins, walk->next) + walk->shift) * walk->size;
         walk->left = at(walk->lengths, walk->next++) * walk->size;
     }
     walk->piece = above(walk->map_end, walk->piece, walk->byte);
@@ -846,26 +864,30 @@ static int grow(Flows *flows)
     return 1;
 }
 
-/* flows(begins, lengths, begins and lengths of the other side, bytes of an element of each, mapping's
-   begin, end): for each two mapped pieces between which bytes are copied, both, the first byte of
-   the source, the bytes, and in how many fragments; None where something is not mapped */
+/* flows(begins, lengths, times and steps of loops around them, the same of the other side, [bytes of
+   an element], mapping's begin, end): for each two mapped pieces between which bytes are copied,
+   both, the first byte of the source, the bytes, and in how many fragments; None where something is
+   not mapped */
 static PyObject *flows(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
 {
-    Column in[7];
+    Column in[11];
     PyObject *results[5] = {NULL};
     Flows all = {NULL, NULL, 0, 0};
     int there = -1, known = 0;
-    if (take(given, arguments, in, 7) < 0)
+    if (take(given, arguments, in, 11) < 0)
         return NULL;
-    if (!alike(in, 0, 1) || !alike(in, 2, 3) || !alike(in, 5, 6))
-        goto end;
-    int64_t size = in[4].count == 1 ? at(&in[4], 0) : 0;
-    if (size < 1) {
-        PyErr_SetString(PyExc_ValueError, "an element has one size");
+    for (int number = 0; number < 11; number += number == 8 ? 1 : 2)
+        if (number != 8 && !alike(in, number, number + 1))
+            goto end;
+    int64_t size = in[8].count == 1 ? at(&in[8], 0) : 0;
+    if (size < 1 || in[2].count > MOST_LOOPS || in[6].count > MOST_LOOPS) {
+        PyErr_SetString(PyExc_ValueError, "an element has one size, and is in few loops");
         goto end;
     }
-    Walk from = {&in[0], &in[1], &in[5], &in[6], size, 0, 0, 0, 0, 0};
-    Walk to = {&in[2], &in[3], &in[5], &in[6], size, 0, 0, 0, 0, 0};
+    Walk from = {.begins = &in[0], .lengths = &in[1], .times = &in[2], .steps = &in[3],
+                 .map_begin = &in[9], .map_end = &in[10], .size = size};
+    Walk to = {.begins = &in[4], .lengths = &in[5], .times = &in[6], .steps = &in[7],
+               .map_begin = &in[9], .map_end = &in[10], .size = size};
     int64_t taken = 0;
     for (;;) {
         there = advance(&from, taken);
@@ -897,7 +919,7 @@ static PyObject *flows(PyObject *module, PyObject *const *given, Py_ssize_t argu
 end:
     PyMem_RawFree(all.rows);
     PyMem_RawFree(all.slots);
-    let_go(in, 7);
+    let_go(in, 11);
     if (!PyErr_Occurred() && (there != 0 || known != 0))
         Py_RETURN_NONE;
     return together(results, 5);

@@ -89,6 +89,8 @@ class ElementView:
         return element_count(self.shape)
 
     def isContiguous(self) -> bool:
+        if isinstance(self.places, Strides) and self.places.reach()[0] > 1:
+            return False
         return len(self.begins) <= 1 and len(self.getContiguousRegions()) <= 1
 
     def getContiguousRegions(self) -> list[Interval]:

@@ -60,6 +60,30 @@ class Strides(NamedTuple):
         lengths = uniform(length, count)
         return join(begins, lengths) if meets else (begins, lengths)
 
+    def at(self, positions: IntArray) -> IntArray:
+        """Give the elements at positions in their order."""
+        elements, rest = np.full_like(positions, self.first), positions
+        for times, step in reversed(self.loops):
+            elements += rest % times * step
+            rest = rest // times
+        return elements
+
+    def nested(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Give intervals, and how often and at which steps loops around them go, outermost first.
+
+        The loops around are as many as leave few intervals, but none where intervals join.
+        """
+        outer, span, meets = len(self.loops), 1, False
+        for place in reversed(range(len(self.loops))):
+            times, step = self.loops[place]
+            meets |= step == span and span > 1
+            span += (times - 1) * step
+            outer = place if Strides(0, self.loops[place:]).reach()[0] <= FEW else outer
+        around = () if meets else self.loops[:outer]
+        inner = Strides(self.first, self.loops[len(around) :])
+        times, steps = np.array(around, dtype=np.int64).reshape(-1, 2).T.copy()
+        return *intervals_of(inner), times, steps
+
     def ascending(self) -> Strides | None:
         """Give the same elements in the order of the arena; None unless loops tell that order."""
         loops = tuple(sorted(self.loops, key=lambda loop: -loop[1]))

@@ -14,6 +14,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
+from simulator.heap import reused_memory
 from simulator.popart import dot, reports
 from simulator.popart import programs as parts
 from simulator.popart.arrangement import arranged, restored
@@ -153,10 +154,12 @@ class InferenceSession(Weights, Reports):
     # Compiling
     def prepareDevice(self) -> None:
         """Compile the model and load it onto the device."""
-        graph = self._built()  # and what that needed, the tensors of all nodes, is gone
+        with reused_memory():
+            graph = self._built()  # and what that needed, the tensors of all nodes, is gone
         log("devicex", "INFO", f"compiling {len(graph.compute_sets)} compute sets")
         programs, name = list(self._programs.programs.values()), self._folder.claimed()
-        self._engine = Engine(graph, programs, self._options.engineOptions, name=name)
+        with reused_memory():
+            self._engine = Engine(graph, programs, self._options.engineOptions, name=name)
         self._engine.load(self._device.device)
         self._uploaded = False
 

@@ -14,8 +14,9 @@ from simulator import poplar
 from simulator.compiler.building import Building
 from simulator.compiler.compile import compile_graph
 from simulator.compiler.lower_copy import fragments
-from simulator.graph import kernels
+from simulator.graph import kernels, strides
 from simulator.graph.graph import Graph
+from simulator.graph.strides import stepped
 from simulator.poplar import HALF, program
 
 pytestmark = pytest.mark.skipif(kernels.compiled is None, reason="not built: all are listed")
@@ -87,9 +88,26 @@ def test_bytes_and_fragments_are_those_of_the_elements(seed: int) -> None:
 
 
 def test_without_a_place_nothing_is_counted() -> None:
-    column = np.zeros(1, dtype=np.int64)
-    assert kernels.columns("flows", *[column, column + 4] * 2, column + 1, column, column + 3) == ()
-    found = kernels.columns("flows", *[column, column + 4] * 2, column + 1, column, column + 4)
+    one, none = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    sides = [one, one + 4, none, none] * 2
+    assert kernels.columns("flows", *sides, one + 1, one, one + 3) == ()
+    found = kernels.columns("flows", *sides, one + 1, one, one + 4)
     assert [int(part[0]) for part in found] == [0, 0, 0, 4, 1]
     with pytest.raises(ValueError, match="one size"):
-        kernels.columns("flows", *[column] * 4, column, column, column)
+        kernels.columns("flows", *sides, one, one, one)
+
+
+@settings(deadline=None, max_examples=100)
+@given(loops=st.lists(st.tuples(st.integers(1, 5), st.integers(0, 40)), max_size=5))
+def test_loops_around_intervals_lead_to_all_of_them(loops: list[tuple[int, int]]) -> None:
+    places = stepped(200, loops)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(strides, "FEW", 2)
+        begins, lengths, times, steps = places.nested()
+    shifts = sum(
+        np.arange(n).reshape([-1 if k == axis else 1 for k in range(len(times))]) * step
+        for axis, (n, step) in enumerate(zip(times.tolist(), steps.tolist(), strict=True))
+    ) + np.zeros(times, dtype=np.int64)
+    found = (shifts.reshape(-1, 1) + begins).reshape(-1), np.tile(lengths, shifts.size)
+    for mine, its in zip(found, places.intervals(), strict=True):
+        np.testing.assert_array_equal(mine, its)

@@ -10,6 +10,7 @@ import numpy as np
 from simulator.codelets.block_layout import Layout
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import ascending, common_length, offsets_of, present
+from simulator.graph.strides import Strides
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Field, cut_ranges
@@ -98,6 +99,8 @@ def run_of(tensor: Tensor, axis: int) -> int:
 
 def elements_at(tensor: Tensor, positions: IntArray) -> IntArray:
     """Give the arena's elements at positions of a flattened tensor."""
+    if isinstance(tensor.places, Strides):
+        return tensor.places.at(positions)
     begins, lengths = tensor.intervals()
     if length := common_length(lengths):
         same: IntArray = begins[positions // length] + positions % length

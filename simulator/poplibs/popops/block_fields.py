@@ -8,6 +8,7 @@ import numpy as np
 
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import cut, offsets_of, spread
+from simulator.graph.strides import Loops, Strides, by_dimension, stepped
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray, Type
 from simulator.graph.vertex import Direction, Field
@@ -98,6 +99,13 @@ def column_blocks(matrix: Tensor, low: IntArray, high: IntArray, ranges: IntArra
     return cut_blocks(matrix, row + low[chosen], row + high[chosen], counts)
 
 
+def _stacked_loops(first: int, rows: Loops, columns: Loops) -> tuple[IntArray, IntArray] | None:
+    """Do what `_stacked_columns` does of a matrix of loops that come to no element twice."""
+    begins, widths = stepped(first, columns).intervals()
+    stacked = len(begins) > 1 and len(rows) == 1 and (widths == rows[0][1]).all()
+    return (begins, widths) if stacked else None
+
+
 def _stacked_columns(matrix: Tensor) -> tuple[IntArray, IntArray] | None:
     """Give begins and widths of groups of columns whose rows follow one another in memory.
 
@@ -105,6 +113,10 @@ def _stacked_columns(matrix: Tensor) -> tuple[IntArray, IntArray] | None:
     intervals, which this looks through without making new ones.
     """
     rows, columns = matrix.shape
+    if isinstance(matrix.places, Strides) and matrix.places.ascending() is not None:
+        parts = by_dimension(matrix.places.loops, matrix.shape)
+        if parts is not None:
+            return _stacked_loops(matrix.places.first, *parts)
     groups, rest = divmod(len(matrix.begins), max(rows, 1))
     if rest or not groups or rows < 2:
         return None

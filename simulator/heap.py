@@ -1,0 +1,35 @@
+"""What the C library does with memory that is let go of."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# mallopt(3): the heap gives back what is free at its end beyond the first; blocks from the
+# second on are no part of the heap, and go back at once. The last two are what glibc begins with.
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
+KEPT = 1 << 30  # bytes; most arrays of a compilation are smaller
+DEFAULT, MOST_DEFAULT = 1 << 17, 1 << 25
+
+
+@contextmanager
+def reused_memory() -> Iterator[None]:
+    """Keep memory that arrays leave for the next ones, and give it back at the end.
+
+    Else each array of some megabytes has its pages from the kernel, which clears them first: a
+    third of the time of a compilation. A C library without these functions is left as it is.
+    """
+    library = ctypes.CDLL(None) if sys.platform == "linux" else None
+    if not hasattr(library, "mallopt") or not hasattr(library, "malloc_trim"):
+        yield
+        return
+    library.mallopt(MMAP_THRESHOLD, KEPT)
+    library.mallopt(TRIM_THRESHOLD, KEPT)
+    try:
+        yield
+    finally:
+        library.mallopt(MMAP_THRESHOLD, MOST_DEFAULT)
+        library.mallopt(TRIM_THRESHOLD, DEFAULT)
+        library.malloc_trim(ctypes.c_size_t(0))
