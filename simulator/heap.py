@@ -6,6 +6,7 @@ import ctypes
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 # mallopt(3): the heap gives back what is free at its end beyond the first; blocks from the
 # second on are no part of the heap, and go back at once. The last two are what glibc begins with.
@@ -21,7 +22,7 @@ def reused_memory() -> Iterator[None]:
     Else each array of some megabytes has its pages from the kernel, which clears them first: a
     third of the time of a compilation. A C library without these functions is left as it is.
     """
-    library = ctypes.CDLL(None) if sys.platform == "linux" else None
+    library: Any = ctypes.CDLL(None) if sys.platform == "linux" else None
     if not hasattr(library, "mallopt") or not hasattr(library, "malloc_trim"):
         yield
         return

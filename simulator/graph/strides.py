@@ -81,8 +81,8 @@ class Strides(NamedTuple):
             outer = place if Strides(0, self.loops[place:]).reach()[0] <= FEW else outer
         around = () if meets else self.loops[:outer]
         inner = Strides(self.first, self.loops[len(around) :])
-        times, steps = np.array(around, dtype=np.int64).reshape(-1, 2).T.copy()
-        return *intervals_of(inner), times, steps
+        counts, steps = np.array(around, dtype=np.int64).reshape(-1, 2).T.copy()
+        return *intervals_of(inner), counts, steps
 
     def ascending(self) -> Strides | None:
         """Give the same elements in the order of the arena; None unless loops tell that order."""

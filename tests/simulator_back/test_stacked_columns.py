@@ -30,7 +30,7 @@ def test_stacked_columns_are_those_of_the_intervals(name: str) -> None:
     shape, order, matrix = SHAPES[name]
     graph = Graph(make_target("tiny"))
     view = graph.addVariable(FLOAT, shape, "v").dimShuffle(order).reshape(matrix)
-    listed = view.at(view.shape, tuple(np.array(part) for part in view.intervals()))
+    listed = view.at(view.shape, view.intervals())
     found, wanted = _stacked_columns(view), _stacked_columns(listed)
     assert (
         (found is None)

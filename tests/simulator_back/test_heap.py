@@ -1,0 +1,47 @@
+"""Memory that a compilation has let go of is used again, and given back at its end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+import resource
+import numpy as np
+from simulator.heap import reused_memory
+
+def pages():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+def held():
+    return int(open("/proc/self/statm").read().split()[1])
+
+def some():
+    for _ in range(20):
+        bytearray(1 << 26)
+
+some()
+before = pages()
+some()
+alone = pages() - before
+with reused_memory():
+    some()
+    before = pages()
+    some()
+    within = pages() - before
+    kept = held()
+print(within * 4 < alone, held() < kept)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a function of glibc")
+def test_memory_is_used_again_and_given_back() -> None:
+    command = [sys.executable, "-c", PROGRAM]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "True True\n"
