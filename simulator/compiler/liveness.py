@@ -20,6 +20,7 @@ from simulator.compiler.executable import (
     Pieces,
 )
 from simulator.graph.errors import PoplarError
+from simulator.graph import kernels
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import ascending, spread
 from simulator.graph.types import IntArray
@@ -212,7 +213,15 @@ def _bytes(
     What begins to live at a step adds to its tiles, what has ended takes from them; [step][tile]
     is the sum of that, made for some steps at a time.
     """
-    step, tile, size = _changes(intervals, pieces)
+    changes = _changes(intervals, pieces)
+    if kernels.compiled:
+        sizes = np.array([steps, tiles, tiles_per_ipu])
+        flat, most = kernels.columns("live", *changes, pieces.tile, pieces.bytes, sizes)
+        by_ipu = flat.reshape(steps, -1)
+        return {"bytes": by_ipu.sum(axis=1), "bytes_by_ipu": by_ipu, "max_bytes_by_tile": most}
+    at_step, first_piece, counts, sign = changes
+    piece, step = spread(first_piece, counts), np.repeat(at_step, counts)
+    tile, size = pieces.tile[piece], np.repeat(sign, counts) * pieces.bytes[piece]
     ipus = np.arange(0, tiles, tiles_per_ipu)
     level, most = np.zeros(tiles, dtype=np.int64), np.zeros(tiles, dtype=np.int64)
     by_ipu = np.zeros((steps, len(ipus)), dtype=np.int64)
@@ -230,15 +239,12 @@ def _bytes(
 
 def _changes(
     intervals: tuple[IntArray, IntArray, IntArray], pieces: Pieces
-) -> tuple[IntArray, IntArray, IntArray]:
-    """List the bytes that come alive (and, as negative numbers, end) on a tile, sorted by step."""
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """List by step what comes alive (1) or ends (-1): the first piece, how many, and which of both."""
     variable, begin, end = intervals
     step = np.concatenate([begin, end])
-    order = ascending(step)  # of the intervals, of which there are fewer than pieces
-    sign = np.where(order < len(begin), 1, -1)
+    order = ascending(step)
     variable = np.tile(variable, 2)[order]
     first = np.searchsorted(pieces.variable, variable)
     counts = np.searchsorted(pieces.variable, variable, side="right") - first
-    piece = spread(first, counts)
-    size = np.repeat(sign, counts) * pieces.bytes[piece]
-    return np.repeat(step[order], counts), pieces.tile[piece], size
+    return step[order], first, counts, np.where(order < len(begin), 1, -1)

@@ -925,11 +925,79 @@ end:
     return together(results, 5);
 }
 
+/* ---- liveness ---- */
+
+/* live(step, first, count, sign, tile, bytes, [steps, tiles, tiles of an IPU]): the bytes alive by
+   step and IPU, and the most at any step by tile. At a step, in rising order, so many pieces from
+   the first on come alive (sign 1) or end (-1). */
+static PyObject *live(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column in[7];
+    PyObject *results[2] = {NULL, NULL};
+    int64_t *level = NULL;
+    if (take(given, arguments, in, 7) < 0)
+        return NULL;
+    if (!alike(in, 0, 3) || !alike(in, 4, 5))
+        goto end;
+    int64_t sizes[3] = {0, 0, 0};
+    for (int number = 0; number < 3 && in[6].count == 3; number++)
+        sizes[number] = at(&in[6], number);
+    Py_ssize_t steps = sizes[0], tiles = sizes[1], ipus = sizes[2] > 0 ? tiles / sizes[2] : 0;
+    if (steps < 0 || ipus < 1 || tiles % sizes[2]) {
+        PyErr_SetString(PyExc_ValueError, "the number of steps and that of tiles are needed");
+        goto end;
+    }
+    for (Py_ssize_t i = 0; i < in[0].count; i++)
+        if (at(&in[0], i) < (i ? at(&in[0], i - 1) : 0) || at(&in[1], i) < 0 || at(&in[2], i) < 0
+            || at(&in[1], i) + at(&in[2], i) > in[4].count) {
+            PyErr_Format(PyExc_IndexError, "change %zd is of no step or no piece", i);
+            goto end;
+        }
+    for (Py_ssize_t i = 0; i < in[4].count; i++)
+        if (at(&in[4], i) < 0 || at(&in[4], i) >= tiles) {
+            PyErr_Format(PyExc_IndexError, "piece %zd is on no tile", i);
+            goto end;
+        }
+    results[0] = fresh(8 * steps * ipus);
+    results[1] = fresh(8 * tiles);
+    level = PyMem_RawCalloc(tiles + ipus, 8);
+    if (results[0] == NULL || results[1] == NULL || level == NULL) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    int64_t *most = memset(numbers_of(results[1]), 0, 8 * tiles), *by_ipu = level + tiles;
+    Py_ssize_t change = 0;
+    for (Py_ssize_t step = 0; step < steps; step++) {
+        Py_ssize_t begun = change;
+        for (; change < in[0].count && at(&in[0], change) == step; change++)
+            for (int64_t k = 0, piece = at(&in[1], change); k < at(&in[2], change); k++, piece++) {
+                int64_t tile = at(&in[4], piece), size = at(&in[3], change) * at(&in[5], piece);
+                level[tile] += size;
+                by_ipu[tile / sizes[2]] += size;
+            }
+        for (Py_ssize_t i = begun; i < change; i++)
+            for (int64_t k = 0, piece = at(&in[1], i); k < at(&in[2], i); k++, piece++) {
+                int64_t tile = at(&in[4], piece);
+                most[tile] = level[tile] > most[tile] ? level[tile] : most[tile];
+            }
+        memcpy(numbers_of(results[0]) + step * ipus, by_ipu, 8 * ipus);
+    }
+end:
+    PyMem_RawFree(level);
+    let_go(in, 7);
+    if (PyErr_Occurred()) {
+        Py_CLEAR(results[0]);
+        Py_CLEAR(results[1]);
+        return NULL;
+    }
+    return together(results, 2);
+}
+
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 
 static PyMethodDef methods[] = {
     METHOD(spread), METHOD(from_elements), METHOD(cut), METHOD(crossings), METHOD(overlap),
-    METHOD(parts), METHOD(met), METHOD(touch), METHOD(exchange), METHOD(highest), METHOD(flows),
+    METHOD(parts), METHOD(met), METHOD(touch), METHOD(exchange), METHOD(highest), METHOD(live), METHOD(flows),
     {NULL, NULL, 0, NULL},
 };
 

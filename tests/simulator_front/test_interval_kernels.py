@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.compiler import allocate, edges, exchange
+from simulator.compiler import allocate, edges, exchange, liveness
+from simulator.compiler.executable import Pieces
 from simulator.graph import intervals, kernels, regions
 from simulator.graph.mapping import Mapping
 from simulator.graph.types import IntArray
@@ -137,6 +138,20 @@ def addresses(*demand: Any) -> tuple[IntArray, IntArray]:
     return found.address, found.region
 
 
+def alive(rng: np.random.Generator) -> tuple[Any, ...]:
+    variables, steps, tiles = int(rng.integers(1, 6)), int(rng.integers(1, 9)), 6
+    counts = rng.integers(0, 4, variables)
+    variable, total = np.repeat(np.arange(variables), counts), int(counts.sum())
+    pieces = Pieces(variable, rng.integers(0, tiles, total), rng.integers(1, 50, total))
+    begin = rng.integers(0, steps, 5)
+    intervals_alive = rng.integers(0, variables, 5), begin, begin + rng.integers(1, 4, 5)
+    return intervals_alive, pieces, steps, tiles, int(rng.choice([2, 3, 6]))
+
+
+def live_bytes(*given: Any) -> tuple[IntArray, ...]:
+    return tuple(liveness._bytes(*given).values())
+
+
 CASES: dict[str, tuple[Callable[..., Any], Cases]] = {
     "spread": (intervals.spread, some),
     "from_elements": (intervals.from_elements, numbers),
@@ -148,6 +163,7 @@ CASES: dict[str, tuple[Callable[..., Any], Cases]] = {
     "parts": (regions.pieces_of, elements),
     "met": (regions.met, elements),
     "exchange": (flows, fragments),
+    "live": (live_bytes, alive),
     "highest": (addresses, conflicting),
 }
 
@@ -190,6 +206,14 @@ WRONG = {
     "no tiles": ("exchange", (ROW,) * 5, ValueError, "number of tiles"),
     "other tiles": ("exchange", (*[ROW] * 4, np.array([2, 1])), IndexError, "no tile"),
     "rows that are not there": ("highest", (ROW, ROW, -ROW, ROW, ROW), IndexError, "row 1"),
+    "no steps": ("live", (ROW,) * 7, ValueError, "number of steps"),
+    "other pieces": ("live", (*[ROW] * 6, np.array([4, 4, 4])), IndexError, "change 3"),
+    "pieces on no tile": (
+        "live",
+        (*[ROW[:1]] * 4, ROW + 1, ROW, np.array([1, 4, 4])),
+        IndexError,
+        "piece 3",
+    ),
     "positions that are not there": ("cut", (ROW, ROW, ROW, ROW + 5), IndexError, "of 6"),
 }
 
