@@ -19,8 +19,8 @@ from simulator.compiler.executable import (
     LoweredProgram,
     Pieces,
 )
-from simulator.graph.errors import PoplarError
 from simulator.graph import kernels
+from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import ascending, spread
 from simulator.graph.types import IntArray
@@ -240,7 +240,7 @@ def _bytes(
 def _changes(
     intervals: tuple[IntArray, IntArray, IntArray], pieces: Pieces
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """List by step what comes alive (1) or ends (-1): the first piece, how many, and which of both."""
+    """List by step what comes alive (1) or ends (-1): first piece, how many, and which of both."""
     variable, begin, end = intervals
     step = np.concatenate([begin, end])
     order = ascending(step)
