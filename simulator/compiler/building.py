@@ -76,8 +76,8 @@ class Building:
     ) -> IntArray:
         """Add a variable for the copy of each of the graph's variables; `form` holds its name."""
         variable, tile, size = sum_pairs(variable, tile, size)
-        sources, starts = np.unique(variable, return_index=True)
-        bounds = np.append(starts, len(variable)).tolist()
+        starts = np.flatnonzero(np.diff(variable, prepend=-1))  # they are sorted
+        sources, bounds = variable[starts], [*starts.tolist(), len(variable)]
         numbers = [
             self.add_variable(
                 CompilerVariable(

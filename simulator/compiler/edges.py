@@ -74,12 +74,18 @@ class Touch:
 
     def where(self, chosen: BoolArray | IntArray) -> Touch:
         """Keep the chosen pieces; given as indexes, in that order."""
+        if chosen.dtype == np.bool_:
+            chosen = np.flatnonzero(chosen)
+            if len(chosen) == len(self.low):
+                return self
         return Touch(*(getattr(self, name)[chosen] for name in Touch.__dataclass_fields__))
 
 
 def join_touches(touches: Iterable[Touch]) -> Touch:
     """Put the pieces of several fields together."""
     parts = list(touches)
+    if len(parts) == 1:
+        return parts[0]
     if not parts:
         nothing, no = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
         return Touch(nothing, nothing, nothing, nothing, nothing, nothing, no, no, no)

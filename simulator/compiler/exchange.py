@@ -7,6 +7,8 @@ Before the first word there is a latency, which grows with the number of the til
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from pva.schema import EXCHANGE_INSTRUCTIONS
@@ -70,12 +72,14 @@ def exchange_cost(
     receivers = (receive_count > 0).astype(np.int64)
     places = receivers if in_rows else receive_count
     asked = ((RECEIVE, receive_count), (PLACE, places), (RECEIVER, receivers), (SEND, send_count))
-    by_kind = {kind: np.zeros(tiles, dtype=np.int64) for kind in EXCHANGE_INSTRUCTIONS[:-1]}
+    by_kind = dict.fromkeys(EXCHANGE_INSTRUCTIONS[:-1], 0)
+    code = np.zeros(tiles, dtype=np.int64)
     for each, counts in asked:
+        total = int(counts.sum())
         for kind, instructions in each.items():
-            by_kind[kind] += INSTRUCTION_BYTES * instructions * counts
-    code = np.sum([*by_kind.values()], axis=0)
-    kinds = [int(of_tiles.sum()) for of_tiles in by_kind.values()]
+            by_kind[kind] += INSTRUCTION_BYTES * instructions * total
+        code += INSTRUCTION_BYTES * sum(each.values()) * counts
+    kinds = by_kind.values()
     return Exchange(sent, received, cycles, (*kinds, sum(kinds)), code)
 
 
@@ -124,10 +128,10 @@ def _counted(
     sizes = np.array([tiles, bus])
     columns = kernels.columns("exchange", source, destination, size, begin, sizes)
     if columns:
-        return columns
+        return tuple(columns)
     order = np.lexsort((begin, destination))
     rows = (column[order] for column in (source, destination, size, begin))
-    return kernels.columns("exchange", *rows, sizes)
+    return tuple(kernels.columns("exchange", *rows, sizes))
 
 
 def _sorted_out(
@@ -155,9 +159,14 @@ def _sorted_out(
 
 def _latency(target: Target) -> IntArray:
     """Give the cycles before a tile's first word; a larger part has its tiles on the same line."""
-    whole = max(target.tiles_per_ipu - 1, LATENCY_TILES[-1])
-    place = np.arange(target.num_tiles) % target.tiles_per_ipu * LATENCY_TILES[-1] / whole
-    place = place * target.relative_sync_delay.any()
+    in_line = bool(target.relative_sync_delay.any())
+    return _latencies(target.num_tiles, target.tiles_per_ipu, in_line)
+
+
+@lru_cache(8)
+def _latencies(tiles: int, tiles_per_ipu: int, in_line: bool) -> IntArray:
+    whole = max(tiles_per_ipu - 1, LATENCY_TILES[-1])
+    place = np.arange(tiles) % tiles_per_ipu * LATENCY_TILES[-1] / whole * in_line
     result: IntArray = np.rint(np.interp(place, LATENCY_TILES, LATENCY)).astype(np.int64)
     return result
 

@@ -9,7 +9,7 @@ import numpy as np
 from simulator.compiler.building import NONE, Building, Part, with_access
 from simulator.compiler.executable import BoolArray
 from simulator.graph import kernels
-from simulator.graph.intervals import offsets_of, present
+from simulator.graph.intervals import among, offsets_of, present
 from simulator.graph.strides import Strides
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
@@ -112,7 +112,8 @@ def lower_copy(building: Building, name: str, src: Tensor, dst: Tensor) -> list[
     moved = fragments(building, src, dst)
     written, whole = building.whole(moved.written, moved.size)
     # What the copy reads itself goes on living, in whichever order the parts come.
-    complete = np.setdiff1d(written[whole], moved.read)
+    complete = written[whole]
+    complete = complete[~among(complete, moved.read)]
     parts: list[Part] = []
     crossing = building.crossing(moved.from_tile, moved.to_tile)
     local = moved.from_tile == moved.to_tile
@@ -120,9 +121,9 @@ def lower_copy(building: Building, name: str, src: Tensor, dst: Tensor) -> list[
         if here.any():
             part = moved.where(here)
             now = present(part.written)
-            parts += _move(building, name, part, now, np.isin(now, complete))
+            parts += _move(building, name, part, now, among(now, complete))
             # The first to write a variable begins its new life; the others add to it.
-            complete = np.setdiff1d(complete, now)
+            complete = complete[~among(complete, now)]
     return parts
 
 

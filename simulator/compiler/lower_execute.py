@@ -18,7 +18,7 @@ from simulator.compiler.edges import (
     union_by_tile,
 )
 from simulator.compiler.executable import BoolArray, LoweredProgram
-from simulator.graph.intervals import kinds, present
+from simulator.graph.intervals import among, kinds, present
 from simulator.graph.types import IntArray
 
 MESSAGE, REARRANGED, OUTPUT_EDGE = "<message:{}>", "{}Rearranged", "<outputEdge:{}>"
@@ -42,7 +42,7 @@ def lower_compute_set(building: Building, compute_set: int) -> list[Part]:
         Part(LoweredProgram("OnTileExecute", name, compute_set=compute_set)),
         [arrived, direct],
         [written, left],
-        np.concatenate([whole & ~np.isin(written, read_too), np.ones(len(left), dtype=bool)]),
+        np.concatenate([whole & ~among(written, read_too), np.ones(len(left), dtype=bool)]),
     )
     return [*before, run, *after]
 
@@ -70,7 +70,8 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
     sources = [reads.variable[reads.arranged & (reads.owner == reads.user)]]
     if len(remote.low):
         in_row = remote.where(~remote.arranged)
-        apart = remote.where(remote.arranged & (remote.owner != remote.user))
+        apart = remote.where(remote.arranged)
+        apart = apart.where(apart.owner != apart.user)
         sides = _in_place(building, in_row), fragments_of_senders(apart)
         several = [_messages(building, side) for side in sides]
         messages = np.concatenate(several)
@@ -87,7 +88,7 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
                 user[here],
                 reads=[variable[here]],
                 writes=[written],
-                whole=~np.isin(written, begun),
+                whole=~among(written, begun),
                 in_rows=True,
             )
             begun = written
@@ -145,7 +146,7 @@ def _send(
     complete = variables[whole]
     direct = present(writes.variable[~writes.remote & ~writes.arranged])
     # What the vertices begin to write in place must not be taken for dead until the rest follows.
-    finished_here = np.setdiff1d(complete, direct)
+    finished_here = complete[~among(complete, direct)]
     arranged = writes.where(writes.arranged)
     if len(arranged.low):
         rows = arranged.breaks.astype(np.int64)
@@ -154,8 +155,8 @@ def _send(
         )
         copy = building.tile_copy(f"{name}/PostArrange-0", arranged.user, arranged.bytes, rows)
         written = present(arranged.variable)
-        parts.append(with_access(copy, [copies], [written], np.isin(written, finished_here)))
-        finished_here = np.setdiff1d(finished_here, written)
+        parts.append(with_access(copy, [copies], [written], among(written, finished_here)))
+        finished_here = finished_here[~among(finished_here, written)]
         left.append(copies)
     remote = writes.where(writes.remote)
     if len(remote.low):
@@ -176,8 +177,8 @@ def _send(
                 part.owner,
                 reads=[edges],
                 writes=[written],
-                whole=np.isin(written, finished_here),
+                whole=among(written, finished_here),
             )
-            finished_here = np.setdiff1d(finished_here, written)
+            finished_here = finished_here[~among(finished_here, written)]
             left.append(edges)
-    return parts, np.concatenate(left), direct, np.isin(direct, complete)
+    return parts, np.concatenate(left), direct, among(direct, complete)

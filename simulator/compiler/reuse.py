@@ -16,6 +16,7 @@ import numpy as np
 from simulator.compiler.building import Building, Part
 from simulator.compiler.executable import CompilerVariable, LoweredProgram
 from simulator.compiler.lower_execute import FORMS, lower_compute_set
+from simulator.graph.intervals import present
 from simulator.graph.mapping import Mapping
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Field, VertexGroup
@@ -81,8 +82,8 @@ class Reuse:
                 if use is None:
                     return None
                 uses.append(use)
-                variables.append(np.unique(np.atleast_1d(use.variable)))
-        return _Case(number, groups, uses, np.unique(np.concatenate(variables)))
+                variables.append(np.atleast_1d(use.variable))
+        return _Case(number, groups, uses, present(np.concatenate(variables)))
 
     def _use(self, item: Field) -> _Use | None:
         if not len(item.begins):

@@ -16,6 +16,8 @@
 #define INTERFACE 3                         /* as in kernels.py */
 #define SHORT_FRAGMENT 8                    /* as in edges.py */
 #define MOST_COLUMNS 10
+#define COUNTED 8                           /* as in intervals.py */
+#define COUNTED_AT_LEAST (1 << 14)
 
 typedef struct { Py_buffer view; const char *first; Py_ssize_t count, step; } Column;
 
@@ -406,6 +408,51 @@ static PyObject *met(PyObject *module, PyObject *const *given, Py_ssize_t argume
 end:
     let_go(in, 5);
     return together(results, 1);
+}
+
+/* kinds(numbers): the different numbers, ascending, and which of them each is. None where they are
+   so large that sorting is better, or one is negative. */
+static PyObject *kinds(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column in[1];
+    PyObject *results[2] = {NULL, NULL};
+    int64_t most = 0, number = 0;
+    if (take(given, arguments, in, 1) < 0)
+        return NULL;
+    Py_ssize_t count = in[0].count;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        int64_t value = at(&in[0], i);
+        most = value < 0 ? INT64_MAX : value >= most ? value + 1 : most;
+    }
+    if (most > COUNTED * (int64_t)count && most > COUNTED_AT_LEAST) {
+        let_go(in, 1);
+        Py_RETURN_NONE;
+    }
+    int64_t *rank = PyMem_RawCalloc(most + 1, 8);
+    if (rank == NULL) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    for (Py_ssize_t i = 0; i < count; i++)
+        rank[at(&in[0], i)] = 1;
+    for (int64_t value = 0; value < most; value++)
+        number += rank[value];
+    results[0] = fresh(8 * number);
+    results[1] = fresh(8 * count);
+    if (results[0] == NULL || results[1] == NULL)
+        goto end;
+    number = 0;
+    for (int64_t value = 0; value < most; value++)
+        if (rank[value]) {
+            numbers_of(results[0])[number] = value;
+            rank[value] = number++;
+        }
+    for (Py_ssize_t i = 0; i < count; i++)
+        numbers_of(results[1])[i] = rank[at(&in[0], i)];
+end:
+    PyMem_RawFree(rank);
+    let_go(in, 1);
+    return together(results, 2);
 }
 
 /* overlap(begins, lengths): whether a number lies in two of the intervals; None where their numbers
@@ -997,7 +1044,7 @@ end:
 
 static PyMethodDef methods[] = {
     METHOD(spread), METHOD(from_elements), METHOD(cut), METHOD(crossings), METHOD(overlap),
-    METHOD(parts), METHOD(met), METHOD(touch), METHOD(exchange), METHOD(highest), METHOD(live), METHOD(flows),
+    METHOD(parts), METHOD(kinds), METHOD(met), METHOD(touch), METHOD(exchange), METHOD(highest), METHOD(live), METHOD(flows),
     {NULL, NULL, 0, NULL},
 };
 

@@ -167,6 +167,8 @@ def present(numbers: IntArray) -> IntArray:
 
     NumPy's unique hashes, which takes a hundred times as long as sorting.
     """
+    if kernels.compiled and len(numbers) < COUNTED_AT_LEAST:
+        return kinds(numbers)[0]
     most = int(numbers.max(initial=-1)) + 1
     if most > max(COUNTED * len(numbers), COUNTED_AT_LEAST):
         ascending = np.sort(numbers)
@@ -178,6 +180,9 @@ def present(numbers: IntArray) -> IntArray:
 
 def kinds(numbers: IntArray) -> tuple[IntArray, IntArray]:
     """Give the different numbers, ascending, and which of them each is; none is negative."""
+    if kernels.compiled and (columns := kernels.columns("kinds", numbers)):
+        numbers, which = columns
+        return numbers, which
     most = int(numbers.max(initial=-1)) + 1
     if most > max(COUNTED * len(numbers), COUNTED_AT_LEAST):
         order = np.argsort(numbers)
@@ -189,6 +194,14 @@ def kinds(numbers: IntArray) -> tuple[IntArray, IntArray]:
     rank = np.zeros(most, dtype=np.int64)
     rank[found] = np.arange(len(found))
     return found, rank[numbers]
+
+
+def among(numbers: IntArray, chosen: IntArray) -> BoolArray:
+    """Tell which numbers are among the chosen ones; all are small, and none is negative."""
+    here = np.zeros(max(int(numbers.max(initial=0)), int(chosen.max(initial=0))) + 1, dtype=bool)
+    here[chosen] = True
+    result: BoolArray = here[numbers]
+    return result
 
 
 def ascending(numbers: IntArray) -> IntArray:

@@ -6,12 +6,14 @@ What calls one has it in NumPy too, and both give the same.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from simulator.graph.types import IntArray
 
+NUMBERS = np.dtype(np.int64)
 compiled: Any = None
 
 try:
@@ -25,14 +27,18 @@ except ImportError:
     pass
 
 
-def columns(name: str, *rows: IntArray, flags: int = 0) -> tuple[Any, ...]:
+def columns(name: str, *rows: IntArray, flags: int = 0) -> Sequence[Any]:
     """Run the kernel of this name; give its columns, the last `flags` of them true or false.
 
     Returns none where the kernel does not take what it is given.
     """
-    results = getattr(compiled, name)(*(row.astype(np.int64, copy=False) for row in rows)) or ()
+    kernel = getattr(compiled, name)
+    try:
+        results = kernel(*rows)
+    except TypeError:  # other integers, which are rare
+        results = kernel(*(row.astype(np.int64, copy=False) for row in rows))
+    if results is None:
+        return ()
     last = len(results) - flags
-    return tuple(
-        np.frombuffer(result, dtype=np.int64 if place < last else np.bool_)
-        for place, result in enumerate(results)
-    )
+    numbers = [np.frombuffer(result, NUMBERS) for result in results[:last]]
+    return numbers + [np.frombuffer(result, np.bool_) for result in results[last:]]

@@ -67,6 +67,10 @@ def numbers(rng: np.random.Generator) -> tuple[Any, ...]:
     return (intervals.spread(*some(rng)),)
 
 
+def some_numbers(rng: np.random.Generator) -> tuple[Any, ...]:
+    return (rng.integers(0, int(rng.choice([5, 1 << 14, 1 << 40])), int(rng.integers(0, 40))),)
+
+
 def ranges(rng: np.random.Generator) -> tuple[Any, ...]:
     begins, sizes = some(rng)
     ends = np.sort(rng.integers(0, sizes.sum() + 1, (2, int(rng.integers(0, 20)))), axis=0)
@@ -163,6 +167,8 @@ CASES: dict[str, tuple[Callable[..., Any], Cases]] = {
     "parts": (regions.pieces_of, elements),
     "met": (regions.met, elements),
     "exchange": (flows, fragments),
+    "kinds": (intervals.kinds, some_numbers),
+    "present": (intervals.present, some_numbers),
     "live": (live_bytes, alive),
     "highest": (addresses, conflicting),
 }
