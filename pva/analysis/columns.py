@@ -14,8 +14,8 @@ def _column(word: str) -> tuple[str, str]:
 
 _TEXTS: dict[str, str] = {
     "insights": (
-        "rule about severity what where amount unit advice saving of saving_share:fraction show "
-        "tile step variable name"
+        "rule about severity what where amount unit advice saving of saving_share:fraction "
+        "on_fullest:bytes show tile step variable name"
     ),
     "unchecked_rules": "rule about tells why",
     "report_overview": (

@@ -17,7 +17,8 @@ from pva import schema
 from pva.analysis import CATALOGUE
 from pva.analysis.insights import RULES, insights, unchecked_rules
 from pva.analysis.insights import _row as insight_row
-from pva.analysis.insights.finding import ALL_TILES, Finding
+from pva.analysis.insights.finding import ALL_KINDS, ALL_TILES, GAPS, VARIABLES, Finding
+from pva.analysis.insights.fitting import with_what_lacks
 from pva.units import Writing, write_as
 from tests.analysis.samples import every_report, opened, small
 from tests.builders import COMPUTE_CYCLES, TILES, small_report
@@ -190,6 +191,48 @@ def test_program_fits_or_not(
         severity, amount, saving, what,
     )  # fmt: skip
     assert row["tile"] == 0
+
+
+@pytest.mark.parametrize(
+    ("savings", "words"),
+    [
+        # each kind once: the larger of the variables, and the gaps
+        ([(300, VARIABLES), (200, VARIABLES), (150, GAPS)],
+         "at most 450 B there (300 B variables and 150 B gaps): enough."),
+        ([(300, VARIABLES), (99, GAPS)],
+         "at most 399 B there (300 B variables and 99 B gaps): not enough."),
+        # even tiles are of all kinds: not added to the others
+        ([(300, VARIABLES), (350, ALL_KINDS)], "at most 350 B there (even tiles): not enough."),
+        ([(0, VARIABLES)], "and no finding saves any there."),
+    ],
+)  # fmt: skip
+def test_savings_are_set_against_what_lacks_each_kind_once(
+    savings: list[tuple[float, str]], words: str
+) -> None:
+    base: dict[str, Any] = {"what": "", "where": "", "of": ALL_TILES, "whole": 9, "show": ""}
+    lacks = Finding(severity="problem", amount=400, tile=3, advice="Spread.", **base)
+    others = [
+        ("x", "memory", Finding(severity="cost", amount=1, on_fullest=on, holds=kind, **base))
+        for on, kind in savings
+    ]
+    advice = with_what_lacks([("does_it_fit", "memory", lacks), *others])[0][2].advice
+    assert advice.startswith("Spread. 400 B must go from tile 3")
+    assert advice.endswith(words)
+
+
+def test_what_lacks_is_told_of_a_program_that_does_not_fit_alone() -> None:
+    assert (
+        "must go from tile 0; the findings save at most"
+        in found("does_it_fit", **capacity(1000))["advice"].iat[0]
+    )
+    assert "must go" not in found("does_it_fit", **capacity(1100))["advice"].iat[0]
+
+
+@pytest.mark.parametrize("rule", ["largest_at_peak", "uneven_tiles", "gaps_on_fullest_tile"])
+def test_savings_on_the_fullest_tile_are_of_what_it_holds(rule: str) -> None:
+    # of x 8 bytes are on tile 0
+    wanted = {"largest_at_peak": 8, "uneven_tiles": 400, "gaps_on_fullest_tile": 566}
+    assert found(rule, **CASES[rule][0])["on_fullest"].tolist() == [wanted[rule]]
 
 
 def test_every_rule_has_its_tests() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pva.analysis.insights import causes, lives, runs, space, speed
 from pva.analysis.insights.finding import UNITS, Finding, part
+from pva.analysis.insights.fitting import with_what_lacks
 from pva.errors import NotRecordedError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ LITTLE = 0.005  # of what a saving is a part of: what saves less is told as a no
 _ORDER = {"problem": 0, "cost": 1, "note": 2}
 _COLUMNS = (
     "rule", "about", "severity", "what", "where", "amount", "unit", "advice", "saving", "of",
-    "saving_share", "show", "tile", "step", "variable", "name",
+    "saving_share", "on_fullest", "show", "tile", "step", "variable", "name",
 )  # fmt: skip
 
 
@@ -62,7 +63,9 @@ def insights(report: Report) -> pd.DataFrame:
 
     A row is a finding: `what`, `where`, how much (`amount`), what to try (`advice`) and the most
     that this could save: `saving`, of what `of` says (one tile, all tiles, the peak of liveness,
-    the recorded runs), of which `saving_share` is a part. Savings do not add up. `unit` is bytes
+    the recorded runs), of which `saving_share` is a part, and `on_fullest` what of the saving is on
+    the fullest tile, in bytes. Savings do not add up: the finding about what lacks on the fullest
+    tile says what they come to there, each kind of memory counted once. `unit` is bytes
     or cycles; `show` is the analysis that has the details, with tile, step and variable (-1: none),
     and `name` that of the programs to look at there.
     `severity` is problem, cost or note (what saves less than 0.5 % is one); problems come first,
@@ -80,13 +83,15 @@ def examination(report: Report) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Ask every rule once; return what `insights` and `unchecked_rules` do."""
     import pandas as pd
 
-    rows, unchecked = [], []
+    findings: list[tuple[str, str, Finding]] = []
+    unchecked = []
     for about, rule in _rules():
         try:
-            rows += [_row(rule.__name__, about, finding) for finding in rule(report)]
+            findings += [(rule.__name__, about, finding) for finding in rule(report)]
         except NotRecordedError as error:
             text = " ".join((rule.__doc__ or "").split())
             unchecked.append((rule.__name__, about, text, f"{error.found}; {error.wanted}"))
+    rows = [_row(*finding) for finding in with_what_lacks(findings)]
     rows.sort(key=lambda row: (_ORDER[str(row["severity"])], -float(str(row["saving_share"]))))
     return (
         pd.DataFrame(rows, columns=list(_COLUMNS)),
@@ -103,6 +108,7 @@ def _rules() -> Iterator[tuple[str, Rule]]:
 def _row(rule: str, about: str, finding: Finding) -> dict[str, object]:
     values = asdict(finding)
     whole = values.pop("whole")
+    del values["holds"]
     share = min(part(finding.saving, whole), 1.0)
     if values["severity"] == "cost" and 0 < share < LITTLE:
         values["severity"] = "note"

@@ -12,6 +12,9 @@ FULLEST_TILE, AT_PEAK = "what the fullest tile needs", "what is live at the peak
 ALL_TILES, RECORDED_RUNS = "what all tiles hold", "the recorded runs"
 UNITS = {FULLEST_TILE: "bytes", AT_PEAK: "bytes", ALL_TILES: "bytes", RECORDED_RUNS: "cycles"}
 NOWHERE = -1
+# Kinds of memory on a tile: what two findings save of one kind may be the same bytes.
+ALL_KINDS, GAPS, VARIABLES = "everything", "gaps", "variables"
+EXCHANGE_CODE, VERTEX_STATE = "exchange code", "state of vertices"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,9 +22,10 @@ class Finding:
     """One thing worth knowing about a report, in words and figures.
 
     `amount` and `saving` are of `of`, in bytes or cycles as UNITS says; `whole` is all of it. A
-    saving is an upper bound, worked out for the change in `advice` alone. `show` is the analysis
-    that has the details; tile, step and variable are what to choose there, -1 for none, and name
-    that of the programs to look at, empty for none.
+    saving is an upper bound, worked out for the change in `advice` alone; `on_fullest` is what of
+    it is on the fullest tile, in memory of the kind that `holds` says. `show` is the analysis that
+    has the details; tile, step and variable are what to choose there, -1 for none, and name that of
+    the programs to look at, empty for none.
     """
 
     severity: Severity
@@ -32,6 +36,8 @@ class Finding:
     whole: float
     advice: str = ""
     saving: float = 0
+    on_fullest: float = 0
+    holds: str = ""
     show: str
     tile: int = NOWHERE
     step: int = NOWHERE

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.insights.finding import AT_PEAK, Finding, part
+from pva.analysis.insights.finding import AT_PEAK, VARIABLES, Finding, part
 from pva.analysis.liveness import (
     LivenessOverview,
     added_up,
     bytes_by_step,
     liveness_overview,
 )
-from pva.analysis.memory import CATEGORY_LABELS
+from pva.analysis.memory import CATEGORY_LABELS, memory_overview
 from pva.units import count, share, size
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def largest_at_peak(report: Report) -> list[Finding]:
             whole=live.max_live,
             advice="Make it smaller, work on a part of it at a time, or end its life earlier.",
             saving=_saved(report, bytes_by_step(report, alone)),
+            on_fullest=_on_fullest(report, np.array([largest])),
+            holds=VARIABLES,
             show="live_at_peak",
             step=live.peak_step,
             variable=largest,
@@ -86,6 +88,8 @@ def idle_at_peak(report: Report) -> list[Finding]:
             whole=live.max_live,
             advice="Recompute them after the peak, or stream them out and in again.",
             saving=saving,
+            on_fullest=_on_fullest(report, idle),
+            holds=VARIABLES,
             show="variable_lifetimes",
             step=live.peak_step,
             variable=largest,
@@ -144,6 +148,8 @@ def full_precision_at_peak(report: Report) -> list[Finding]:
             whole=live.max_live,
             advice="Hold them as half where the model allows it.",
             saving=kept // 2 + _saved(report, moving // 2),
+            on_fullest=_on_fullest(report, named) // 2,
+            holds=VARIABLES,
             show="memory_by_type",
             step=live.peak_step,
             variable=largest,
@@ -188,6 +194,16 @@ def _peak(report: Report) -> tuple[LivenessOverview, Bytes]:
     alive = data.column("variable_intervals", "variable")
     here = (begin <= live.peak_step) & (live.peak_step < end)
     return live, np.unique(alive[here])
+
+
+def _on_fullest(report: Report, variables: Bytes) -> int:
+    """Return what variables take on the fullest tile; 0 where it was not recorded."""
+    data = report.dataset
+    if not (data.has("variable_pieces") and data.has("memory_by_tile")):
+        return 0
+    owner, tile, size = (data.column("variable_pieces", n) for n in ("variable", "tile", "bytes"))
+    here = np.flatnonzero(tile == memory_overview(report).fullest_tile)
+    return int(size[here[np.isin(owner[here], variables)]].sum())
 
 
 def _place(live: LivenessOverview) -> str:

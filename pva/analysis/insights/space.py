@@ -10,21 +10,35 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pva.analysis.exchanges import largest_exchanges
-from pva.analysis.insights.finding import ALL_TILES, FULLEST_TILE, Finding, part
+from pva.analysis.insights.finding import (
+    ALL_KINDS,
+    ALL_TILES,
+    EXCHANGE_CODE,
+    FULLEST_TILE,
+    GAPS,
+    VARIABLES,
+    VERTEX_STATE,
+    Finding,
+    part,
+)
 from pva.analysis.memory import (
     CODE_CATEGORIES,
     COUNT_CODE,
+    VERTEX_PARTS,
     check_code,
     memory_by_compute_set,
     memory_by_tile,
     memory_overview,
     memory_usage,
 )
+from pva.analysis.on_tiles import exchanges_on_tiles
 from pva.analysis.placement import variable_spread
 from pva.tile_sets import IO, has_io_tiles, tiles_of_sets
 from pva.units import count, share, size
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from pva.report import Report
 
 NEARLY_FULL = 0.9  # of a tile's memory
@@ -85,6 +99,8 @@ def uneven_tiles(report: Report) -> list[Finding]:
             whole=memory.fullest_bytes,
             advice="Map its variables and vertices to more tiles.",
             saving=over,
+            on_fullest=over,
+            holds=ALL_KINDS,
             show="memory_by_tile",
             tile=memory.fullest_tile,
         )
@@ -109,6 +125,8 @@ def gaps_on_fullest_tile(report: Report) -> list[Finding]:
             advice="Fewer variables that must lie interleaved, or of smaller alignment, leave "
             "smaller gaps.",
             saving=gaps,
+            on_fullest=gaps,
+            holds=GAPS,
             show="fragmentation",
             tile=memory.fullest_tile,
         )
@@ -142,6 +160,10 @@ def variable_on_few_tiles(report: Report) -> list[Finding]:
             whole=max(needed, int(row["most_bytes"])),
             advice="Map it evenly over all tiles.",
             saving=int(row["excess_bytes"]),
+            on_fullest=int(row["excess_bytes"])
+            if tile == memory_overview(report).fullest_tile
+            else 0,
+            holds=VARIABLES,
             show="variable_spread",
             tile=tile,
             variable=int(row["variable"]),
@@ -176,6 +198,8 @@ def code_of_exchanges(report: Report) -> list[Finding]:
             if row is not None
             else "Move fewer, longer pieces.",
             saving=int(row["code_bytes"]) if row is not None else 0,
+            on_fullest=_code_on_fullest(report, row) if row is not None else 0,
+            holds=EXCHANGE_CODE,
             show="largest_exchanges",
         )
     ]
@@ -203,6 +227,23 @@ def many_vertices(report: Report) -> list[Finding]:
             whole=total,
             advice=f"Fewer, larger vertices do: {WORKERS} a tile keep its workers busy.",
             saving=int(saving[worst]),
+            on_fullest=_state_on_fullest(report, int(table["compute_set"].iloc[worst]))
+            * (1 - WORKERS / max(float(per_tile[worst]), 1)),
+            holds=VERTEX_STATE,
             show="memory_by_compute_set",
         )
     ]
+
+
+def _code_on_fullest(report: Report, exchange: pd.Series) -> int:
+    """Return the code of an exchange on the fullest tile."""
+    frame = exchanges_on_tiles(report, tiles=(memory_overview(report).fullest_tile,))
+    mine = (frame["kind"] == exchange["kind"]) & (frame["exchange"] == exchange["exchange"])
+    return int(frame["code_bytes"][mine].clip(lower=0).sum())
+
+
+def _state_on_fullest(report: Report, compute_set: int) -> int:
+    """Return the state of the vertices of a compute set on the fullest tile."""
+    tile = memory_overview(report).fullest_tile
+    arrays = (f"memory_by_compute_set_{part}" for part in VERTEX_PARTS)
+    return sum(int(report.dataset.row(name, compute_set)[tile]) for name in arrays)
