@@ -210,7 +210,7 @@ def _notice(key: str, asked_by: str | None, *, changed: bool) -> str | None:
     if asked_by == "watch" and changed:
         return f"The files of {key} have changed; this page shows them as they are now."
     if asked_by == "reload":
-        return f"The files of {key} were read again{'; they have changed' if changed else ''}."
+        return f"The files of {key} were reloaded{'; they have changed' if changed else ''}."
     return None
 
 

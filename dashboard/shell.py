@@ -71,7 +71,7 @@ def _side() -> Element:
     """Lay out the menu and what is below it; assets/menu.js folds it to its icons."""
     menu = html.Nav(id="navigation", className="navigation", **{"aria-label": "Pages"})
     again = html.Button(
-        [icon("reload"), "Read again"], id="reload", className="side-button",
+        [icon("reload"), "Reload"], id="reload", className="side-button",
         title="Read the files of the report again (r)",
     )  # fmt: skip
     fold = html.Button(

@@ -2,7 +2,7 @@
 
 A variable is always live, or live in the first or in the second half of the program; the two
 halves share their addresses. In each region of a tile code comes first (non-interleaved), then
-what is always live, then what comes and goes.
+what is always live, then what is not always live.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _pieces(size: Size, numbers: np.random.Generator, code: Values, when: Values
 
 
 def _lives(size: Size, numbers: np.random.Generator, when: Values) -> Columns:
-    """Draw one life for each variable that comes and goes, within its half."""
+    """Draw one life for each variable that is not always live, within its half."""
     variable = np.flatnonzero(when != ALWAYS)
     half = size.programs // 2
     begin = numbers.integers(0, half, len(variable))
@@ -90,7 +90,7 @@ def _lives(size: Size, numbers: np.random.Generator, when: Values) -> Columns:
 def _liveness(
     size: Size, pieces: Columns, lives: Columns, code: Values, variables: Columns
 ) -> tuple[dict[str, Columns], dict[str, Values]]:
-    """Give what is live at each program step, and what is never dead."""
+    """Give what is live at each program step, and what is always live."""
     variable, begin, end = (np.asarray(values) for values in lives.values())
     sizes, tile = np.asarray(pieces["bytes"]), np.asarray(pieces["tile"])
     by_ipu = np.zeros((size.variables, size.ipus), dtype=np.int64)

@@ -44,7 +44,7 @@ def liveness_curve(
 ) -> go.Figure:
     """Draw always-live and not-always-live bytes as stacked steps, with the peak marked.
 
-    Without `always` only what comes and goes is drawn. Where `matches` (a truth for each step) is
+    Without `always` only the not-always-live bytes are drawn. Where `matches` (a truth a step) is
     true the step is filled, for a filter. Of a `window` of steps more points are drawn.
 
     `frame` has the columns step, type, name, always_live, not_always_live and total.

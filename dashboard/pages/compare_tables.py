@@ -48,7 +48,7 @@ TABLES: dict[str, dict[str, Comparison]] = {
     },
     "liveness": {
         "peak": Comparison("Live at the peak", "compare_live_at_peak", ("name",), "bytes",
-                           "what comes and goes, each at its own peak"),
+                           "what is not always live, each at its own peak"),
         "always": Comparison("Always live", "compare_always_live", ("name",), "bytes",
                              "what is always live"),
     },

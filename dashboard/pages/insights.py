@@ -34,6 +34,7 @@ PATH, TITLE = "/insights", "Insights"
 SEVERITIES = {"problem": "Problem", "cost": "Could be less", "note": "Note"}
 ABOUT = {"memory": "Memory", "time": "Time"}
 WORST_TILES = 5
+FIRST = 3  # findings of memory and time together
 # The view that has the details of an analysis: path, and what its address says beside the finding.
 VIEWS: dict[str, tuple[str, dict[str, str]]] = {
     "fullest_tiles": ("/memory", {}),
@@ -134,11 +135,36 @@ def examined(store: Store, chosen: Address) -> tuple[Frame, Frame]:
 def findings(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Show what was found, in a column about memory and one about time."""
     frame, _ = examined(store, chosen)
+    first = frame[(frame["severity"] != "note") & (frame["saving"] > 0)].head(FIRST)
     columns = [
         html.Div(_column(store, chosen, frame[frame["about"] == about], words))
         for about, words in ABOUT.items()
     ]
-    return html.Div(columns, className="columns")
+    return html.Div([_first(store, chosen, first), html.Div(columns, className="columns")])
+
+
+def _first(store: Store, chosen: Address, frame: Frame) -> Element:
+    """List what saves most, of memory and of time."""
+    if not len(frame):
+        return None
+    rows = [
+        html.Li(
+            [
+                html.Span(ABOUT[row["about"]], className="severity note"),
+                html.B(components.prose(row["what"])),
+                html.Span(
+                    components.unbroken(
+                        f"at most {units.share(row['saving_share'])} of {row['of']}"
+                    ),
+                    className="quiet",
+                ),
+                _link(store, chosen, row),
+            ]
+        )
+        for row in frame.to_dict("records")
+    ]
+    return section("What to change first", html.Ol(rows, className="first-findings"),
+                   note="by the most that it can save")  # fmt: skip
 
 
 def _column(store: Store, chosen: Address, frame: Frame, heading: str) -> Element:

@@ -26,7 +26,7 @@ MOST_STEPS = 6  # that stand side by side
 MOST_BARS = 24
 LAST = "The last of the steps less the first"
 ALWAYS_COLUMNS = (
-    Column("name", "Variable or category", "name", note="What is never dead"),
+    Column("name", "Variable or category", "name", note="What is always live"),
     Column("bytes", "Bytes", "bytes", 130, "On all tiles, or where you look"),
     Column("share", "Share", "share", 130, "Of all that is always live there"),
 )
@@ -34,7 +34,7 @@ STEP_COLUMNS = (
     Column("step", "Step", "number", 90, "Its number in the order of the program"),
     Column("name", "Name", "name", note="The debug name of the step"),
     Column("type", "Type", "text", 160, "What kind of step it is"),
-    Column("not_always_live", "Not always live", "bytes", 150, "What comes and goes"),
+    Column("not_always_live", "Not always live", "bytes", 150, "Without the always-live"),
     Column("total", "Live", "bytes", 130, "With what is always live"),
 )
 LIFETIME_COLUMNS = (
@@ -171,7 +171,7 @@ def _step_columns(steps: list[int], kind: Any) -> list[Column]:
 
 
 def moving(store: Store, chosen: Address, _theme: Theme) -> Element:
-    """Show what comes and goes at the chosen steps."""
+    """Show what is not always live at the chosen steps."""
     report = store.report(chosen.report)
     steps = compared_steps(store, chosen)
     frame = live_steps.live_at_steps(report, steps=steps, ipu=chosen.ipu, tile=chosen.tile)
@@ -185,7 +185,7 @@ def moving(store: Store, chosen: Address, _theme: Theme) -> Element:
     parts = [Column("name", "Variable", "name"), Column("category", "Category", "text", 150),
              *_step_columns(steps, "bytes")]  # fmt: skip
     if len(steps) == 1:
-        parts.append(Column("share", "Share", "share", 120, "Of all that comes and goes there"))
+        parts.append(Column("share", "Share", "share", 120, "Of the not-always-live there"))
         size = max(int(total[columns[0]].iloc[0]), 1)
         shown, total = (each.assign(share=each[columns[0]] / size) for each in (shown, total))
     if not len(shown):
@@ -196,7 +196,7 @@ def moving(store: Store, chosen: Address, _theme: Theme) -> Element:
 
 
 def always(store: Store, chosen: Address, _theme: Theme) -> Element:
-    """Show what is never dead."""
+    """Show what is always live."""
     report = store.report(chosen.report)
     frame = analysis.always_live_variables(report, ipu=chosen.ipu, tile=chosen.tile)
     total = units.size(int(frame["bytes"].sum()))
@@ -206,7 +206,7 @@ def always(store: Store, chosen: Address, _theme: Theme) -> Element:
 
 
 def always_frame(store: Store, chosen: Address) -> Frame:
-    """Give what is never dead, filtered, with its share."""
+    """Give what is always live, filtered, with its share."""
     frame = analysis.always_live_variables(
         store.report(chosen.report), ipu=chosen.ipu, tile=chosen.tile
     )

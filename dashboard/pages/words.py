@@ -62,7 +62,7 @@ def liveness_sentence(live: LivenessOverview) -> str:
     if not live.largest_variable:
         return sentence
     share = units.share(live.largest_variable_bytes / max(live.peak_bytes, 1))
-    return f"{sentence} There, {live.largest_variable} takes {share} of what comes and goes."
+    return f"{sentence} There, {live.largest_variable} takes {share} of what is not always live."
 
 
 def execution_sentence(spent: ExecutionOverview) -> str:

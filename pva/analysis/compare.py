@@ -79,13 +79,13 @@ def compare_compute_sets(before: Report, after: Report) -> pd.DataFrame:
 
 
 def compare_always_live(before: Report, after: Report) -> pd.DataFrame:
-    """Compare what is never dead, by name; the changes add up to that of `always_live`."""
+    """Compare what is always live, by name; the changes add up to that of `always_live`."""
     parts = map(always_live_variables, (before, after))
     return _matched(parts, ["name"], "bytes")
 
 
 def compare_live_at_peak(before: Report, after: Report) -> pd.DataFrame:
-    """Compare what comes and goes, each report where its own liveness peaks, by name.
+    """Compare what is not always live, each report where its own liveness peaks, by name.
 
     The changes add up to that of `max_live` less that of `always_live`. Raises NotRecordedError.
     """

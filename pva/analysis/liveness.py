@@ -66,7 +66,7 @@ def liveness_curve(
 
 
 def _moving(report: Report, ipu: int | None, tile: int | None) -> Rows:
-    """Give what comes and goes at each program step, on all tiles, one IPU or one tile."""
+    """Give what is not always live at each program step, on all tiles, one IPU or one tile."""
     data = report.dataset
     if tile is not None:
         return bytes_by_step(report, sizes_on(report, tile=tile))
@@ -160,7 +160,7 @@ def added_up(begin: Rows, end: Rows, sizes: Rows, steps: int) -> Rows:
 def always_live_variables(
     report: Report, *, ipu: int | None = None, tile: int | None = None
 ) -> pd.DataFrame:
-    """Give what is never dead, by name, largest first: variables and categories of data.
+    """Give what is always live, by name, largest first: variables and categories of data.
 
     `bytes` on all tiles, one IPU or one tile. Raises SelectionError, NotRecordedError.
     """
@@ -176,7 +176,7 @@ def always_live_variables(
 
 
 def _always_live_on(report: Report, ipu: int | None, tile: int | None) -> dict[str, Any]:
-    """Give what is never dead on some tiles: the categories that are so as a whole, and variables.
+    """Give what is always live on some tiles: the categories that are so as a whole, and variables.
 
     That a category is always live follows from its being in the table of what is on all tiles.
     """
@@ -246,14 +246,15 @@ def live_at_peak(
     """Tell who is live where liveness peaks, largest first: what to make smaller or end earlier.
 
     Variables live at that program step and, as `always_live`, variables and categories of data that
-    are never dead; `bytes` on all tiles, one IPU or one tile, at the peak there; `share` of all
-    that is live. Raises SelectionError, NotRecordedError.
+    are always live; `category` is that of a variable, or the category itself; `bytes` on all tiles,
+    one IPU or one tile, at the peak there; `share` of all that is live. Raises SelectionError,
+    NotRecordedError.
     """
     import pandas as pd
 
     data = report.dataset
     always = always_live_variables(report, ipu=ipu, tile=tile)
-    always["category"], always["always_live"] = "", True
+    always["category"], always["always_live"] = _categories(report, always["name"]), True
     parts = [always]
     if data.length("liveness_steps"):
         peak = int(_moving(report, ipu, tile).argmax())
@@ -264,6 +265,19 @@ def live_at_peak(
     frame["share"] = frame["bytes"] / max(int(frame["bytes"].sum()), 1)
     frame = frame[["name", "category", "always_live", "bytes", "share"]]
     return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+
+
+def _categories(report: Report, names: pd.Series) -> pd.Series:
+    """Return the categories of always-live names: of variables, or categories themselves."""
+    data = report.dataset
+    known = {name: name for name in CATEGORY_LABELS}
+    if data.has("variables"):
+        rows = data.column("variables", "always_live")
+        variables = data.column("variables", "name")[rows].tolist()
+        known |= dict(
+            zip(variables, data.texts("variables", "category")[rows].tolist(), strict=True)
+        )
+    return names.map(known).fillna("")
 
 
 def liveness_by_tile(report: Report) -> pd.DataFrame:

@@ -57,7 +57,7 @@ CODE_CATEGORIES = {
 }
 COUNT_CODE = "run the program on a device with compileIPUCode"  # as Poplar's IPUModel has it
 OVERLAPPED = "overlapped"
-_OVERLAPPED_LABEL = "Shared by data not live together"
+_OVERLAPPED_LABEL = "Overlapped variables"
 
 
 @dataclass(frozen=True, slots=True)

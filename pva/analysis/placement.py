@@ -75,7 +75,7 @@ def memory_by_layer(report: Report) -> pd.DataFrame:
     """Tell what the variables of each layer take where liveness peaks, and in all, most first.
 
     A layer is the outermost scope of the path of a variable or of its debug context. `bytes` of all
-    its `variables`, `always_live_bytes` of those never dead, and `peak_bytes` live where liveness
+    its `variables`, `always_live_bytes` of those always live, and `peak_bytes` live where liveness
     peaks (the always live among them), of which `share` is a part. Raises NotRecordedError.
     """
     import pandas as pd

@@ -58,7 +58,7 @@ def pieces_are_those_of_their_category(data: Dataset) -> Iterator[Violation]:
 
 @LAWS.needing("always_live_variables", "variables", "memory_by_category")
 def always_live_names_are_known(data: Dataset) -> Iterator[Violation]:
-    """What is always live is a variable that is never dead, or a category, with its bytes."""
+    """Each always-live name is a variable that is always live, or a category, with its bytes."""
     always = data.column("variables", "always_live")
     known = dict.fromkeys(schema.CATEGORIES, 0)
     sums = data.array("memory_by_category").sum(axis=(1, 2, 3)).tolist()

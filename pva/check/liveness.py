@@ -69,7 +69,7 @@ def live_bytes_by_ipu_sum_to_the_step(data: Dataset) -> Iterator[Violation]:
 
 @LAWS.needing("always_live_variables", "always_live_bytes")
 def always_live_variables_sum_to_the_tiles(data: Dataset) -> Iterator[Violation]:
-    """What is never dead is the same by name and by tile."""
+    """What is always live is the same by name and by tile."""
     found = data.column("always_live_variables", "bytes").sum()
     wanted = data.array("always_live_bytes").sum()
     yield from equal(found, wanted, "bytes")

@@ -64,7 +64,7 @@ class CompilationReport(Shown):
 
     @cached_property
     def alwaysLiveVariables(self) -> list[VariableSize]:
-        """What is never dead: variables, and categories of other data."""
+        """What is always live: variables, and categories of other data."""
         return always_live(self._data)
 
     def alwaysLiveVariablesForTile(self, tile: int) -> list[VariableSize]:

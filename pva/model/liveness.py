@@ -85,13 +85,13 @@ def liveness_steps(data: Dataset) -> Items[LivenessProgramStep]:
 
 
 def always_live(data: Dataset) -> list[VariableSize]:
-    """Give what is never dead in one replica: variables, and categories of other data."""
+    """Give what is always live in one replica: variables, and categories of other data."""
     names, sizes = (data.column("always_live_variables", name) for name in ("name", "bytes"))
     return [VariableSize(name, size) for name, size in zip(names, sizes.tolist(), strict=True)]
 
 
 def always_live_on_tile(data: Dataset, tile: int) -> list[VariableSize]:
-    """Give what is never dead on one tile: variables, and categories of other data."""
+    """Give what is always live on one tile: variables, and categories of other data."""
     row = tile_row(data, tile)
     sizes = bytes_on_tiles(data, row, row + 1)
     always = np.flatnonzero(data.column("variables", "always_live"))

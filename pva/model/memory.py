@@ -125,7 +125,7 @@ class TileMemory(Item):
 
     @property
     def alwaysLiveBytes(self) -> int:
-        """What is never dead."""
+        """What is always live."""
         return int(self._data.array("always_live_bytes")[self._row])
 
     @property

@@ -67,7 +67,7 @@ class LoweredVariable(Item):
 
     @property
     def alwaysLive(self) -> bool:
-        """Whether it is never dead."""
+        """Whether it is live at every step."""
         return bool(self._of_variable("always_live"))
 
     @property

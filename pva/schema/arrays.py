@@ -70,7 +70,7 @@ ARRAYS: tuple[Array, ...] = (
           "memory by use, region, and whether it shares its place with something that is not live at the same time"),
     *_vertex_memory("compute_set", "byComputeSet"),
     *_vertex_memory("vertex_type", "byVertexType"),
-    Array("always_live_bytes", "graph", "memory.liveness.alwaysLive.bytesByTile", ("tile",), "bytes", "never dead"),
+    Array("always_live_bytes", "graph", "memory.liveness.alwaysLive.bytesByTile", ("tile",), "bytes", "always live"),
     Array("not_always_live_max_bytes", "graph", "memory.liveness.notAlwaysLive.maxBytesByTile", ("tile",), "bytes",
           "most that is live at a step beside the always-live"),
     Array("liveness_bytes_by_ipu", "graph", "memory.liveness.notAlwaysLive.bytesByIpu", ("liveness_step", "ipu"),

@@ -136,7 +136,7 @@ GRAPH_TABLES: tuple[Table, ...] = (
     Table("always_live_variables", "graph", "memory.liveness.alwaysLive.variables", "records", (
         text("name", "variable, or category of data that is always live"),
         whole("bytes", "bytes", "on all tiles"),
-    ), "what is never dead"),
+    ), "what is always live"),
     Table("liveness", "graph", "memory.liveness.notAlwaysLive", "object", (
         whole("max_bytes", "bytes", "most that is live at a step beside the always-live"),
     ), "the peak of liveness"),
@@ -150,7 +150,7 @@ GRAPH_TABLES: tuple[Table, ...] = (
         text("shape", "as in 16x64"),
         Column("category", "code", "", "what the memory is used for", values=CATEGORIES),
         whole("bytes", "bytes", "on all tiles"),
-        Column("always_live", "bool", "", "never dead"),
+        Column("always_live", "bool", "", "live at every step"),
         whole("lowered_from", "", "variable that it is a copy or part of", optional=True, within=Range(rows="variables")),
         whole("debug_context", "", "id in debug_contexts", optional=True, within=ANY),
     ), "variables, the compiler's included"),

@@ -151,7 +151,7 @@ def _with_fixed(pieces: Pieces, fixed: dict[str, IntArray], number: int) -> Piec
 
 
 def _demand(graph: Graph, liveness: Liveness, pieces: Pieces, variables: int) -> Demand:
-    """Say what needs room; the fixed data and the code come last, and are never dead."""
+    """Say what needs room; the fixed data and the code come last, and are always live."""
     interleaved = np.zeros(variables + 2, dtype=bool)
     begins, _ = graph.variable_bounds()
     for group in graph.vertex_groups():

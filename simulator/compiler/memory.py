@@ -126,7 +126,7 @@ def _always_live(
     fixed: ByTile,
     tiles: int,
 ) -> tuple[IntArray, list[tuple[str, int]]]:
-    """Add up what is never dead: by tile, and by name."""
+    """Add up what is always live: by tile, and by name."""
     mine = np.flatnonzero(~is_fixed)
     kept = mine[liveness.always_live[pieces.variable[mine]]]
     by_tile = sum(fixed.values(), np.zeros(tiles, dtype=np.int64))

@@ -41,7 +41,7 @@ TABS = {
         "Variables at the peak": VARIABLE,
     }),
     "/compare?report=small&against=full": ("#compare-rows", {
-        "Liveness": "What comes and goes", "Operations": "6 are the same",
+        "Liveness": "What is not always live", "Operations": "6 are the same",
         "Execution": "4 are the same", "Target and options": "bytes per tile",
         "Memory": "11 are the same",
     }),

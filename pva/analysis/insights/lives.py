@@ -31,7 +31,7 @@ FULL_PRECISION = "float"
 
 
 def largest_at_peak(report: Report) -> list[Finding]:
-    """Tell which variable that comes and goes takes the most where liveness peaks."""
+    """Tell which variable that is not always live takes the most where liveness peaks."""
     live, here = _peak(report)
     if not len(here):
         return []
@@ -158,7 +158,7 @@ def full_precision_at_peak(report: Report) -> list[Finding]:
 
 
 def mostly_always_live(report: Report) -> list[Finding]:
-    """Tell when little comes and goes, so that shortening lives cannot help."""
+    """Tell when little is not always live, so that shortening lives cannot help."""
     live = liveness_overview(report)
     if live.always_live <= MOSTLY * live.max_live or not live.max_live:
         return []

@@ -59,7 +59,7 @@ def uneven_work(report: Report) -> list[Finding]:
         _finding(
             total,
             lost,
-            what=f"Work lies unevenly: tiles wait {share(min(part(lost, total), 1))} of the time "
+            what=f"Unbalanced: tiles wait {share(min(part(lost, total), 1))} of the time "
             "for the slowest of a compute set",
             where=f"most in {_named(worst)}: {count(worst['active_tiles'])} of "
             f"{count(worst['tiles'])} tiles work, the mean "
