@@ -66,13 +66,11 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
     """Exchange and arrange the inputs; give the programs and the variables that hold them."""
     parts: list[Part] = []
     held = [np.zeros(0, dtype=np.int64)]
-    remote = reads.where(reads.remote)
     sources = [reads.variable[reads.arranged & (reads.owner == reads.user)]]
-    if len(remote.low):
-        in_row = remote.where(~remote.arranged)
-        apart = remote.where(remote.arranged)
-        apart = apart.where(apart.owner != apart.user)
-        sides = _in_place(building, in_row), fragments_of_senders(apart)
+    if reads.remote.any():
+        in_row = np.flatnonzero(reads.remote & ~reads.arranged)
+        apart = reads.where(reads.remote & reads.arranged & (reads.owner != reads.user))
+        sides = _in_place(building, reads, in_row), fragments_of_senders(apart)
         several = [_messages(building, side) for side in sides]
         messages = np.concatenate(several)
         variable, owner, user, low, size = map(np.concatenate, zip(*sides, strict=True))
@@ -106,9 +104,10 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
     return parts, np.concatenate(held)
 
 
-def _in_place(building: Building, remote: Touch) -> Arrays:
+def _in_place(building: Building, reads: Touch, chosen: IntArray) -> Arrays:
     """Cut what arrives in the order of the edges; each byte comes once to a tile."""
-    user, low, high = union_by_tile(remote.user, remote.low, remote.high)
+    user, low, high = (column[chosen] for column in (reads.user, reads.low, reads.high))
+    user, low, high = union_by_tile(user, low, high)
     which, low, high, owner = building.owners(low, high)
     return building.variables_at(low), owner, user[which], low, high - low
 

@@ -156,9 +156,8 @@ class InferenceSession(Weights, Reports):
         """Compile the model and load it onto the device."""
         with reused_memory():
             graph = self._built()  # and what that needed, the tensors of all nodes, is gone
-        log("devicex", "INFO", f"compiling {len(graph.compute_sets)} compute sets")
-        programs, name = list(self._programs.programs.values()), self._folder.claimed()
-        with reused_memory():
+            log("devicex", "INFO", f"compiling {len(graph.compute_sets)} compute sets")
+            programs, name = list(self._programs.programs.values()), self._folder.claimed()
             self._engine = Engine(graph, programs, self._options.engineOptions, name=name)
         self._engine.load(self._device.device)
         self._uploaded = False

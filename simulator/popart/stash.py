@@ -84,10 +84,12 @@ def _counter(graph: Graph, name: str) -> Tensor:
 def moved(tensor: Tensor, instead: dict[int, int]) -> Tensor:
     """View other variables in place of those that a tensor views; they are as large."""
     variables, places = tensor.graph.variables, tensor.places
-    if len(instead) == 1 and isinstance(places, Strides) and len(variables_of(tensor)) == 1:
+    if len(instead) == 1 and len(variables_of(tensor)) == 1:
         ((old, new),) = instead.items()
         by = (variables[new].offset - variables[old].offset) // tensor.dtype.size
-        return tensor.at(tensor.shape, places._replace(first=places.first + by))
+        if isinstance(places, Strides):
+            return tensor.at(tensor.shape, places._replace(first=places.first + by))
+        return tensor.at(tensor.shape, (places[0] + by, places[1]))
     parts = parts_of(tensor)
     shift = np.zeros(len(variables), dtype=np.int64)
     for old, new in instead.items():
