@@ -48,6 +48,7 @@ CLASSES = (
     "simulator.graph.host_functions",
     "simulator.graph.machines",
     "simulator.graph.mapping",
+    "simulator.graph.patterns",
     "simulator.graph.program",
     "simulator.graph.streams",
     "simulator.graph.strides",

@@ -104,7 +104,7 @@ def _nested(tensor: Tensor) -> tuple[IntArray, ...]:
     """Give the intervals of a tensor, and the loops around them: none where they are listed."""
     if isinstance(tensor.places, Strides):
         return tensor.places.nested()
-    return *tensor.places, NONE, NONE
+    return *tensor.intervals(), NONE, NONE
 
 
 def lower_copy(building: Building, name: str, src: Tensor, dst: Tensor) -> list[Part]:

@@ -19,6 +19,7 @@ from simulator.graph.intervals import (
     overlap,
     spread,
 )
+from simulator.graph.patterns import Pattern, Shifted, extent_of, intervals_from, placed
 from simulator.graph.strides import Strides, intervals_of
 from simulator.graph.types import IntArray, Type, element_count
 
@@ -37,13 +38,13 @@ class ElementView:
     """A view of `shape` elements: interval i is `lengths[i]` elements from element `begins[i]`.
 
     Element e of a type of s bytes is the bytes [e*s, (e+1)*s) of the arena. `places` are the
-    intervals, or loops that lead to them.
+    intervals, or loops that lead to them, or a pattern of them.
     """
 
     graph: Graph
     dtype: Type
     shape: tuple[int, ...]
-    places: Intervals | Strides
+    places: Intervals | Strides | Shifted
 
     @property
     def begins(self) -> IntArray:
@@ -58,6 +59,8 @@ class ElementView:
     def intervals(self) -> Intervals:
         """Give begins and lengths; where they are many, ask once for both."""
         places = self.places
+        if isinstance(places, Shifted):
+            return intervals_from(places)
         return intervals_of(places) if isinstance(places, Strides) else places
 
     def __repr__(self) -> str:
@@ -89,7 +92,8 @@ class ElementView:
         return element_count(self.shape)
 
     def isContiguous(self) -> bool:
-        if isinstance(self.places, Strides) and self.places.reach()[0] > 1:
+        places = self.places
+        if isinstance(places, Shifted) or (isinstance(places, Strides) and places.reach()[0] > 1):
             return False
         return len(self.begins) <= 1 and len(self.getContiguousRegions()) <= 1
 
@@ -106,6 +110,8 @@ class ElementView:
         places = self.places
         if isinstance(places, Strides) and places.ascending() is not None:
             return False
+        if isinstance(places, Shifted):
+            return places.pattern.aliases()
         return overlap(*self.intervals())
 
     def containsConstant(self) -> bool:
@@ -123,11 +129,9 @@ class ElementView:
     # Elements of the arena
     def extent(self) -> tuple[int, int]:
         """Give the lowest of the elements and the end of the highest; there is one at least."""
-        if isinstance(self.places, Strides):
+        if isinstance(self.places, Strides | Shifted):
             return self.places.extent()
-        begins, lengths = self.places
-        filled = slice(None) if lengths.all() else lengths > 0
-        return int(begins[filled].min()), int((begins + lengths)[filled].max())
+        return extent_of(*self.places)
 
     def elements(self) -> IntArray:
         """List the arena elements, in the tensor's shape; they are not changed."""
@@ -138,7 +142,7 @@ class ElementView:
     def upward(self) -> IntArray:
         """Give the order in which the elements go up in the arena, those alike as they come."""
         places, order = _LAST[0]
-        if places is not self.places:
+        if places is not self._order_of():
             order = ascending(self.elements().reshape(-1))
             self.keep_upward(order)
         return order
@@ -146,16 +150,20 @@ class ElementView:
     def keep_upward(self, order: IntArray) -> None:
         """Keep the order that `upward` gives, until another is: the next step asks for it again."""
         if len(order) <= MOST_KEPT:
-            _LAST[0] = (self.places, order)
+            _LAST[0] = (self._order_of(), order)
+
+    def _order_of(self) -> object:
+        """Give what tells the order of the elements."""
+        return self.places.pattern if isinstance(self.places, Shifted) else self.places
 
     def view(self, elements: IntArray) -> Self:
         """Make the view of these arena elements, in their shape."""
         return self._of(elements.shape, *from_elements(elements.reshape(-1)))
 
     def _of(self, shape: tuple[int, ...], begins: IntArray, lengths: IntArray) -> Self:
-        return self.at(shape, (begins, lengths))
+        return self.at(shape, placed(0, Pattern(begins, lengths)))
 
-    def at(self, shape: tuple[int, ...], places: Intervals | Strides) -> Self:
+    def at(self, shape: tuple[int, ...], places: Intervals | Strides | Shifted) -> Self:
         """View other places of the same type, in a shape of as many elements."""
         return type(self)(self.graph, self.dtype, shape, places)
 

@@ -15,6 +15,7 @@ from simulator.graph.arguments import refuse_in, refusing
 from simulator.graph.element_view import WHOLE, ElementView, Intervals
 from simulator.graph.errors import PoplarError
 from simulator.graph.intervals import blocks, cut, join, offsets_of
+from simulator.graph.patterns import Shifted, placed
 from simulator.graph.strides import Strides, listed
 from simulator.graph.types import IntArray, Type, checked_shape, checked_type, element_count
 
@@ -294,6 +295,9 @@ class Tensor(ElementView):
         # Dimensions at the end that stay where they are move as blocks.
         moved = max((axis + 1 for axis, old in enumerate(order) if axis != old), default=0)
         outer, inner = self.shape[:moved], element_count(self.shape[moved:])
+        if isinstance(self.places, Shifted):
+            pattern = self.places.pattern.moved(outer, order[:moved], inner)
+            return self.at(shape, placed(self.places.first, pattern))
         numbers = np.arange(element_count(outer), dtype=np.int64).reshape(outer)
         rows = numbers.transpose(order[:moved]).reshape(-1)
         return self._of(shape, *blocks(*self.intervals(), rows, inner))

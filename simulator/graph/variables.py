@@ -11,7 +11,8 @@ import numpy as np
 
 from simulator.graph.errors import PoplarError
 from simulator.graph.intervals import as_int64
-from simulator.graph.strides import Strides
+from simulator.graph.patterns import Shifted, packed, placed
+from simulator.graph.strides import Strides, stepped
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import (
     UNSIGNED_INT,
@@ -114,13 +115,17 @@ def clone(graph: Graph, tensor: Tensor, name: str, dtype: Type | None) -> Tensor
         flat = (tensor.numElements(),)
         graph.copy_mapping(tensor.at(flat, upward), copy.flatten())
         return copy.at(tensor.shape, tensor.places.packed(int(copy.begins[0])))
-    places, order = tensor.elements().reshape(-1), tensor.upward()
     copy = graph.addVariable(dtype or tensor.dtype, tensor.shape, name).flatten()
+    first = int(copy.begins[0]) if len(copy.begins) else 0
+    if isinstance(tensor.places, Shifted) and tensor.places.pattern.dense:
+        upward = stepped(tensor.places.first, [(tensor.numElements(), 1)])
+        graph.copy_mapping(tensor.at(copy.shape, upward), copy)
+        return copy.at(tensor.shape, Shifted(first, tensor.places.pattern))
+    places, order = tensor.elements().reshape(-1), tensor.upward()
     graph.copy_mapping(tensor.view(places[order]), copy)
-    first = copy.begins[0] if len(copy.begins) else 0
-    elements = np.empty(len(order), dtype=np.int64)
-    elements[order] = first + np.arange(len(order))
-    result = copy.view(elements.reshape(tensor.shape))
+    held = tensor.places.pattern if isinstance(tensor.places, Shifted) else None
+    pattern = packed(order) if held is None else held.packed(lambda: order)
+    result = copy.at(tensor.shape, placed(first, pattern))
     result.keep_upward(order)
     return result
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import join, present
+from simulator.graph.patterns import Shifted
 from simulator.graph.program import Sequence as Steps
 from simulator.graph.regions import parts_of, variables_of
 from simulator.graph.strides import Strides, stepped
@@ -87,7 +88,7 @@ def moved(tensor: Tensor, instead: dict[int, int]) -> Tensor:
     if len(instead) == 1 and len(variables_of(tensor)) == 1:
         ((old, new),) = instead.items()
         by = (variables[new].offset - variables[old].offset) // tensor.dtype.size
-        if isinstance(places, Strides):
+        if isinstance(places, Strides | Shifted):
             return tensor.at(tensor.shape, places._replace(first=places.first + by))
         return tensor.at(tensor.shape, (places[0] + by, places[1]))
     parts = parts_of(tensor)

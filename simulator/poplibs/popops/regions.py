@@ -12,6 +12,7 @@ from simulator.graph import strides
 from simulator.graph.errors import PoplarError, TileMappingError, poplibs_error
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.intervals import ascending, offsets_of, present, spread
+from simulator.graph.patterns import Shifted
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor, broadcast_to
 from simulator.graph.types import Array, IntArray, Type
@@ -64,6 +65,11 @@ def in_memory_order(operands: dict[str, Operand], leading: str) -> dict[str, Ope
         for name, (_, t) in flat.items()
         if t.numElements() == total
     }
+    in_loops |= {
+        name: strides.stepped(t.places.first, [(total, 1)])
+        for name, (_, t) in flat.items()
+        if isinstance(t.places, Shifted) and _lies_like(t.places, tensor)
+    }
     by_element = [name for name, places in in_loops.items() if places is None]
     order = tensor.upward() if by_element else None
 
@@ -74,6 +80,12 @@ def in_memory_order(operands: dict[str, Operand], leading: str) -> dict[str, Ope
         return t.view(t.elements()[order]) if name in by_element else t
 
     return {name: (way, reordered(name, t)) for name, (way, t) in flat.items()}
+
+
+def _lies_like(places: Shifted, other: Tensor) -> bool:
+    """Tell whether places without gaps have their elements in the order of a tensor."""
+    pattern = other.places.pattern if isinstance(other.places, Shifted) else None
+    return places.pattern is pattern and places.pattern.dense
 
 
 def regions_of(graph: Graph, tensor: Tensor) -> Regions:

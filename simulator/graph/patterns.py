@@ -1,0 +1,103 @@
+"""Places of many intervals that many tensors have, each from another element on.
+
+The clones of a tensor, and what each call of a function leaves, lie as it does. Their intervals are
+held once, with what has been found out about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from simulator.graph.intervals import blocks, from_elements, overlap
+from simulator.graph.strides import FEW
+from simulator.graph.types import IntArray
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+class Pattern:
+    """Intervals from anywhere on; those of a `dense` one are 0, 1, 2, ..., in another order."""
+
+    begins: IntArray
+    lengths: IntArray
+    dense: bool = False
+
+    def known(self, what: Hashable, find: Callable[[], _T]) -> _T:
+        """Give what has been found out before, or find it."""
+        facts = _FACTS.setdefault(self, {})
+        if what not in facts:
+            facts[what] = find()
+        found: _T = facts[what]
+        return found
+
+    def extent(self) -> tuple[int, int]:
+        """Give the lowest of the elements and the end of the highest."""
+        return self.known("extent", lambda: extent_of(self.begins, self.lengths))
+
+    def aliases(self) -> bool:
+        """Tell whether an element stands in it twice."""
+        return not self.dense and self.known("aliases", lambda: overlap(self.begins, self.lengths))
+
+    def moved(self, outer: tuple[int, ...], order: tuple[int, ...], inner: int) -> Pattern:
+        """Put dimension order[i] of `outer` in place i, of blocks of `inner` elements."""
+
+        def find() -> Pattern:
+            numbers = np.arange(np.prod(outer, dtype=np.int64)).reshape(outer)
+            rows = numbers.transpose(order).reshape(-1)
+            return Pattern(*blocks(self.begins, self.lengths, rows, inner), self.dense)
+
+        return self.known((outer, order, inner), find)
+
+    def packed(self, upward: Callable[[], IntArray]) -> Pattern:
+        """Give the same order without what lies between; `upward` gives that of the elements."""
+        return self if self.dense else self.known("packed", lambda: packed(upward()))
+
+
+class Shifted(NamedTuple):
+    """The intervals of a pattern, `first` elements further on."""
+
+    first: int
+    pattern: Pattern
+
+    def extent(self) -> tuple[int, int]:
+        """Give the lowest of the elements and the end of the highest."""
+        low, high = self.pattern.extent()
+        return low + self.first, high + self.first
+
+
+def placed(first: int, pattern: Pattern) -> Shifted | tuple[IntArray, IntArray]:
+    """Give the places of a pattern from an element on: few intervals by themselves."""
+    if len(pattern.begins) > FEW:
+        return Shifted(first, pattern)
+    return pattern.begins + first, pattern.lengths
+
+
+_FACTS: WeakKeyDictionary[Pattern, dict[Hashable, Any]] = WeakKeyDictionary()
+
+
+def packed(upward: IntArray) -> Pattern:
+    """Give the pattern of elements that lie together; `upward` is the order in which they go up."""
+    elements = np.empty(len(upward), dtype=np.int64)
+    elements[upward] = np.arange(len(upward))
+    return Pattern(*from_elements(elements), True)
+
+
+def extent_of(begins: IntArray, lengths: IntArray) -> tuple[int, int]:
+    """Give the lowest of the elements and the end of the highest; there is one at least."""
+    filled = slice(None) if lengths.all() else lengths > 0
+    return int(begins[filled].min()), int((begins + lengths)[filled].max())
+
+
+@lru_cache(1)
+def intervals_from(places: Shifted) -> tuple[IntArray, IntArray]:
+    """Give the intervals of places, the last ones kept; they are not changed."""
+    begins = places.pattern.begins + places.first
+    begins.flags.writeable = False
+    return begins, places.pattern.lengths
