@@ -272,12 +272,11 @@ def reduce_add_cycles(target: Target, dtype: Type) -> Callable[[IntArray, int], 
     width, workers = 16 // dtype.size, target.workers
 
     def cycles(outs: IntArray, partials: int) -> IntArray:
-        loop = 3 * partials + 7
-        loops = outs // width + _bits(outs % width)
-        left_over = np.where(
-            loops % workers == 0, 0, np.where(outs % width, 2 * partials + 13, loop)
-        )
-        total: IntArray = workers * (32 + loop * (loops // workers) + left_over)
+        loop, over = 3 * partials + 7, outs % width
+        loops = outs // width + _bits(over)
+        turns = loops // workers
+        left_over = np.where(loops == workers * turns, 0, np.where(over, 2 * partials + 13, loop))
+        total: IntArray = workers * (32 + loop * turns + left_over)
         return total
 
     return cycles

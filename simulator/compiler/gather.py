@@ -15,6 +15,7 @@ import numpy as np
 from simulator.compiler.building import Building, Part, with_access
 from simulator.compiler.lower_copy import Side, side_of
 from simulator.compiler.lower_stream import host_copy, lower_stream, split_by_ipu, stream_copy
+from simulator.graph.intervals import among, first_of_each, kinds, present
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
 
@@ -43,9 +44,10 @@ def _gather(building: Building, name: str, side: Side) -> list[Part]:
     """Stream packets to some tiles, copy them there, and exchange what belongs elsewhere."""
     target = building.graph.target
     pieces = split_by_ipu(side, target.host_packet_bytes, target.tiles_per_ipu)
-    packet = np.stack([pieces.tile // target.tiles_per_ipu, pieces.number])
-    _, first, which = np.unique(packet, axis=1, return_index=True, return_inverse=True)
-    holder = pieces.tile[first][which.reshape(-1)]
+    most = int(pieces.number.max(initial=0)) + 1
+    _, which = kinds(pieces.tile // target.tiles_per_ipu * most + pieces.number)
+    first = first_of_each(which)
+    holder = pieces.tile[first][which]
     size = pieces.high - pieces.low
     variables = building.variables_at(pieces.low)
     packets = building.copies_of(variables, holder, size, "rearrangement", PACKET)
@@ -54,9 +56,9 @@ def _gather(building: Building, name: str, side: Side) -> list[Part]:
     stream = with_access(stream_copy(building, name, holder, size, True), [], [packets])
     written, whole = building.whole(variables, size)
     stays = holder == pieces.tile
-    here, there = np.unique(variables[stays]), np.unique(variables[~stays])
+    here, there = present(variables[stays]), present(variables[~stays])
     # The copy writes what stays on its tile, and with it begins the new life of the variable.
-    begun = np.isin(here, written[whole])
+    begun = among(here, written[whole])
     copy = with_access(
         building.packet_copy(f"{name}/PostArrange-0", pieces.tile[first]),
         [packets],
@@ -71,6 +73,6 @@ def _gather(building: Building, name: str, side: Side) -> list[Part]:
         pieces.tile[~stays],
         reads=[rearranged],
         writes=[there],
-        whole=np.isin(there, np.setdiff1d(written[whole], here)),
+        whole=among(there, written[whole]) & ~among(there, here),
     )
     return [*host_copy(stream), copy, *exchange]

@@ -15,7 +15,7 @@ from simulator.compiler.building import Building, Part, sync, with_access
 from simulator.compiler.exchange import HOST_LATENCY, host_exchange_cost
 from simulator.compiler.executable import Exchange, LoweredProgram
 from simulator.compiler.lower_copy import Side, side_of
-from simulator.graph.intervals import kinds, offsets_of, present, uniform
+from simulator.graph.intervals import first_of_each, kinds, offsets_of, present, uniform
 from simulator.graph.streams import RemoteBuffer, Stream
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
@@ -176,7 +176,7 @@ def _copies(
     number, size = transfers.number, transfers.high - transfers.low
     variables = building.variables_at(transfers.low)
     written, whole = building.whole(variables, size)
-    _, first = np.unique(variables, return_index=True)
+    first = first_of_each(kinds(variables)[1])
     count = int(number.max(initial=0)) + 1
     bounds = np.searchsorted(number, np.arange(count + 1)).tolist()
     parts = []

@@ -511,7 +511,8 @@ end:
 
 typedef struct { int64_t home, size; } Part;
 
-/* Sort parts by home, joining the runs that they come in; `other` has room for as many. */
+/* Sort parts by home, joining the runs that they come in; `other` has room for as many. Gives NULL
+   where two are seen to overlap, which mostly is so in the first two runs. */
 static Part *sorted(Part *parts, Part *other, Py_ssize_t count)
 {
     for (;;) {
@@ -528,7 +529,10 @@ static Part *sorted(Part *parts, Part *other, Py_ssize_t count)
             Py_ssize_t one = left, two = middle;
             while (one < middle && two < right) {
                 int take_two = parts[two].home < parts[one].home;
-                other[out++] = take_two ? parts[two] : parts[one];
+                const Part *next = take_two ? &parts[two] : &parts[one];
+                if (out > left && next->home < other[out - 1].home + other[out - 1].size)
+                    return NULL;
+                other[out++] = *next;
                 two += take_two;
                 one += !take_two;
             }
@@ -551,19 +555,19 @@ static Part *sorted(Part *parts, Part *other, Py_ssize_t count)
 static int scattered(Part *parts, Part *other, Py_ssize_t count, const char *breaks)
 {
     Py_ssize_t fragments = 0, runs = 0;
-    int64_t whole = 0, reached = -1;
+    int64_t reached = -1;
     int small = 0, again = 0;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        if (breaks[i]) {
-            small |= i > 0 && whole < SHORT_FRAGMENT;
-            whole = 0;
-            fragments++;
-        }
-        whole += parts[i].size;
-    }
-    small |= whole < SHORT_FRAGMENT;
-    parts = sorted(parts, other, count);
-    for (Py_ssize_t i = 0; i < count && !again; i++) {
+    for (Py_ssize_t i = 0; i < count; i++)  /* the parts of a fragment become one */
+        if (breaks[i])
+            parts[fragments++] = parts[i];
+        else
+            parts[fragments - 1].size += parts[i].size;
+    for (Py_ssize_t i = 0; i < fragments; i++)
+        small |= parts[i].size < SHORT_FRAGMENT;
+    parts = sorted(parts, other, fragments);
+    if (parts == NULL)
+        return 1;
+    for (Py_ssize_t i = 0; i < fragments && !again; i++) {
         int64_t end = parts[i].home + parts[i].size;
         runs += parts[i].home > reached;
         again = parts[i].home < reached;

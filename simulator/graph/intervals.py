@@ -196,6 +196,14 @@ def kinds(numbers: IntArray) -> tuple[IntArray, IntArray]:
     return found, rank[numbers]
 
 
+def first_of_each(which: IntArray) -> IntArray:
+    """Give the first place of each kind, of the kinds that `kinds` numbers."""
+    first = np.empty(int(which.max(initial=-1)) + 1, dtype=np.int64)
+    # NumPy assigns repeated indexes in order, so the last assignment stays.
+    first[which[::-1]] = np.arange(len(which) - 1, -1, -1)
+    return first
+
+
 def among(numbers: IntArray, chosen: IntArray) -> BoolArray:
     """Tell which numbers are among the chosen ones; all are small, and none is negative."""
     here = np.zeros(max(int(numbers.max(initial=0)), int(chosen.max(initial=0))) + 1, dtype=bool)

@@ -288,7 +288,10 @@ class _Search:
     def _consider(self, table: Table, length: int) -> None:
         """Take the first of the cheapest rows, if it is cheaper than the best so far."""
         costs = [np.broadcast_to(table.get(v, self.nodes[v].ends[0]), length) for v in self.cost]
-        row = np.lexsort(costs[::-1])[0]
+        rows = np.arange(length)
+        for cost in costs:
+            rows = rows[cost[rows] == cost[rows].min()]
+        row = rows[0]
         least = [int(cost[row]) for cost in costs]
         if least < self.least:
             values: list[Column] = []

@@ -96,7 +96,7 @@ def reach(rng: np.random.Generator) -> tuple[Any, ...]:
     begin, end = disjoint(rng, mapped := int(rng.integers(1, 25)))
     mapping = Mapping(begin, end, rng.integers(0, 3, mapped), np.sort(rng.integers(0, 4, mapped)))
     home = 1 + rng.permutation(np.cumsum(end - begin + rng.integers(0, 2, mapped)))
-    taken, sizes = some(rng)
+    taken, sizes = filled(rng)
     tile = rng.integers(0, 3, 9)
     edge = np.sort(rng.integers(0, 9, len(taken)))
     times = rng.integers(1, 3, len(taken))

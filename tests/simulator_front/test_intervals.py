@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulator.graph.intervals import ascending, distinct, kinds, overlap, present
+from simulator.graph.intervals import ascending, distinct, first_of_each, kinds, overlap, present
 
 NUMBERS = {"near": [5, 3, 5, 0, 3], "far apart": [1 << 40, 7, 1 << 40], "none": []}
 
@@ -15,6 +15,8 @@ def test_kinds_are_the_different_numbers_and_which_each_is(given: list[int]) -> 
     found, which = kinds(np.array(given, dtype=np.int64))
     assert found.tolist() == sorted(set(given)) == present(np.array(given, dtype=int)).tolist()
     assert found[which].tolist() == given
+    firsts = [given.index(number) for number in sorted(set(given))]
+    assert first_of_each(which).tolist() == firsts
 
 
 def test_intervals_overlap_when_a_number_is_in_two() -> None:
