@@ -16,6 +16,7 @@ from dashboard import (
     components,
     controls,
     downloads,
+    drawer,
     preferences,
     scripts,
     still,
@@ -84,6 +85,7 @@ def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Da
     for page in PAGES:
         page.register(app, store)
     broken_laws.register(app, store)
+    drawer.register(app, store)
     endpoint.register(app.server, store)
     downloads.register(app.server, store)
     tables.register(app.server)
@@ -248,7 +250,8 @@ def _laid_out(page: Page, store: Store, chosen: Address) -> Any:
         laid = page.layout(store, chosen)
         if page is documentation:
             return still.settled(laid)
-        return still.settled([help_link(chosen), *broken_laws.place(chosen), laid])
+        aside = drawer.place(chosen)
+        return still.settled([help_link(chosen), *broken_laws.place(chosen), laid, *aside])
 
     try:
         if page in (start, documentation):

@@ -212,13 +212,23 @@ def drawn(figure: Any, identifier: str, height: int = 260) -> Element:
 
 
 def table(
-    identifier: str, frame: Frame, columns: Sequence[Column], *, total: Frame = None
+    identifier: str,
+    frame: Frame,
+    columns: Sequence[Column],
+    *,
+    total: Frame = None,
+    picks: tuple[str, str] | None = None,
 ) -> Element:
     """Show a frame as a table: sortable, numbers at the right, names exactly as they are.
 
-    `total` is a frame of one row that stays on top.
+    `total` is a frame of one row that stays on top. With `picks=(key, field)` a clicked row sets a
+    key of the address; the page registers `tables.pick_rows`.
     """
     rows = records(frame, columns)
+    data = {"data-picks-key": picks[0], "data-picks-field": picks[1]} if picks else {}
+    if picks:
+        for row, value in zip(rows, frame[picks[1]].tolist(), strict=False):
+            row[picks[1]] = value
     pinned = [] if total is None else formatted(total, columns)
     visible = min(max(len(rows), 1), SHOWN_ROWS) + len(pinned)
     grid = dag.AgGrid(
@@ -237,7 +247,7 @@ def table(
     )
     left_out = len(frame) - len(rows)
     note = f"{left_out:,} more rows; filter by name to see them" if left_out > 0 else ""
-    return html.Div([grid, html.Div(note, className="note")])
+    return html.Div([grid, html.Div(note, className="note")], **data)
 
 
 def records(frame: Frame, columns: Sequence[Column]) -> list[dict[str, Any]]:

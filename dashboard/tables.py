@@ -123,6 +123,11 @@ def serve(
             return NO_ROWS | {"note": FAILED}
 
     app.server.extensions.setdefault(_SERVED, {})[identifier] = answer
+    pick_rows(app, identifier)
+
+
+def pick_rows(app: Dash, identifier: str) -> None:
+    """Have a clicked row of a table set the key of the address that it picks."""
     app.clientside_callback(
         ClientsideFunction("tilescope", "pickRow"),
         Input(identifier, "cellClicked"),

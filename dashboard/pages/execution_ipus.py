@@ -50,10 +50,12 @@ def idle(store: Store, chosen: Address, _theme: Theme) -> Element:
     report = store.report(chosen.report)
     frame = store.derived(chosen.report, "why idle", lambda: causes.why_idle(report))
     note = html.P(components.prose(sentence(frame)), className="note")
+    path = store.derived(chosen.report, "path by program", lambda: causes.critical_path(report))
+    path_note = html.P(components.prose(path_sentence(path)), className="note")
     known = frame["waits_for"] >= 0
     names = np.where(known, "IPU " + frame["waits_for"].astype(str), "")
     table = components.table("execution-idle", frame.assign(waits_for=names), IDLE_COLUMNS)
-    return html.Div([note, table])
+    return html.Div([note, table, path_note])
 
 
 def sentence(frame: Frame) -> str:
@@ -70,6 +72,22 @@ def sentence(frame: Frame) -> str:
     if worst["waits_for"] in (worst["ipu"], -1):
         return text
     return f"{text} It waits for IPU {worst['waits_for']} most, which runs {worst['meanwhile']}."
+
+
+def path_sentence(path: Frame) -> str:
+    """Say through which IPU the critical path goes, and which program is longest on it."""
+    steps = path[path["type"] != causes.SYNC]
+    if not len(steps):
+        return ""
+    on = path.groupby("ipu")["cycles"].sum()
+    ipu = int(on.idxmax())
+    share = units.share(on[ipu] / max(int(on.sum()), 1))
+    where = f" goes through IPU {ipu} for {share} of its length, and" if len(on) > 1 else ""
+    longest = steps.iloc[0]
+    return (
+        f"The critical path{where} is longest in {longest['name']}, "
+        f"{units.share(longest['share'])}. The switch above draws it."
+    )
 
 
 def table_of(

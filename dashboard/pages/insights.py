@@ -209,7 +209,7 @@ def _link(store: Store, chosen: Address, row: dict[str, Any]) -> Element:
     page = next((page for page in PAGES if path == page.PATH), None)
     if page is None:
         return None
-    if row["show"] in ("variable_lifetimes", "variable_spread"):
+    if row["variable"] >= 0:
         options = options | {"variable": str(row["variable"])}
     link = Address(
         path,
@@ -286,6 +286,7 @@ TABS = (
     ("vertices", "Vertices"),
     ("exchanges", "Exchanges"),
 )
+PICKS = {"variables": ("variable", "variable")}
 
 
 def _largest(report: Report, chosen: Address) -> Element:
@@ -335,7 +336,7 @@ def largest(store: Store, chosen: Address, _theme: Theme) -> Element:
                 ],
                 className="tools-row compare-tools",
             ),
-            tables.paged(f"insights-{tab}", _COLUMNS[tab], follows="filter"),
+            tables.paged(f"insights-{tab}", _COLUMNS[tab], follows="filter", picks=PICKS.get(tab)),
         ]
     )
 
@@ -344,6 +345,7 @@ def variables(store: Store, chosen: Address) -> Frame:
     """Give what is live at the peak of the chosen place."""
     frame = liveness.live_at_peak(store.report(chosen.report), **_place(chosen))
     frame["words"] = [category_label(word) if word else "" for word in frame["category"]]
+    frame["variable"] = frame["variable"].astype(object).where(frame["variable"] >= 0, None)
     frame["life"] = ["always" if always else "at the peak" for always in frame["always_live"]]
     frame["name"] = [CATEGORY_LABELS.get(name, name) for name in frame["name"]]
     return components.filtered(frame, chosen.filter)

@@ -153,6 +153,7 @@ def register(app: Dash, store: Store) -> None:
     for identifier, (columns, frame) in tabs.PAGED.items():
         tables.serve(app, store, PATH, identifier, columns, frame)
         downloads.offer(app, identifier, frame)
+    tables.pick_rows(app, "liveness-variables")
     downloads.offer(app, "liveness", curve_of)
     downloads.offer(app, "liveness-steps-side-by-side", tabs.steps_frame)
     downloads.offer(app, "liveness-tiles", tabs.tiles_frame)

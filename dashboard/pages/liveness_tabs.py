@@ -24,6 +24,7 @@ from pva.analysis.selection import chosen as known_number
 
 MOST_STEPS = 6  # that stand side by side
 MOST_BARS = 24
+PICKS = ("variable", "variable")
 LAST = "The last of the steps less the first"
 ALWAYS_COLUMNS = (
     Column("name", "Variable or category", "name", note="What is always live"),
@@ -191,7 +192,7 @@ def moving(store: Store, chosen: Address, _theme: Theme) -> Element:
     if not len(shown):
         body = components.message("No variable fits the filter.")
     else:
-        body = components.table("liveness-variables", shown, parts, total=total)
+        body = components.table("liveness-variables", shown, parts, total=total, picks=PICKS)
     return html.Div([_heading(store, chosen, steps, "liveness-steps-side-by-side"), body])
 
 
@@ -282,9 +283,7 @@ def lifetimes(store: Store, chosen: Address, _theme: Theme) -> Element:
     if not len(lifetimes_frame(store, chosen)):
         return components.message("No variable fits the filter.")
     keys = ("ipu", "tile", "filter", "variable")
-    grid = tables.paged(
-        "liveness-lifetimes", LIFETIME_COLUMNS, picks=("variable", "variable"), many=True
-    )
+    grid = tables.paged("liveness-lifetimes", LIFETIME_COLUMNS, picks=PICKS, many=True)
     drawn = view.panel("liveness-bars", chosen.path, keys, themed=True, inner=True)
     return html.Div([drawn, grid])
 

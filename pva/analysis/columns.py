@@ -107,9 +107,15 @@ _TEXTS: dict[str, str] = {
     "liveness_curve": (
         "step program type name depth always_live:bytes not_always_live:bytes total:bytes"
     ),
+    "variable_figures": (
+        "variable name type shape category bytes:bytes tiles fullest_tile most_bytes:bytes "
+        "always_live first_step last_step first_name last_name at_peak readers writers last_reader "
+        "last_writer operation file line function"
+    ),
+    "variable_contexts": "context layer name file line function json",
     "live_variables": "variable name category bytes:bytes",
     "always_live_variables": "name bytes:bytes",
-    "live_at_peak": "name category always_live bytes:bytes share:fraction",
+    "live_at_peak": "variable name category always_live bytes:bytes share:fraction",
     "liveness_by_ipu": (
         "ipu most_live:bytes always_live:bytes not_always_live:bytes peak_step type name"
     ),

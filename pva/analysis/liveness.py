@@ -246,15 +246,16 @@ def live_at_peak(
     """Tell who is live where liveness peaks, largest first: what to make smaller or end earlier.
 
     Variables live at that program step and, as `always_live`, variables and categories of data that
-    are always live; `category` is that of a variable, or the category itself; `bytes` on all tiles,
-    one IPU or one tile, at the peak there; `share` of all that is live. Raises SelectionError,
-    NotRecordedError.
+    are always live: `variable` is the row of a variable, -1 for a category as a whole. `bytes` on
+    all tiles, one IPU or one tile, at the peak there; `share` of all that is live. Raises
+    SelectionError, NotRecordedError.
     """
     import pandas as pd
 
     data = report.dataset
     always = always_live_variables(report, ipu=ipu, tile=tile)
-    always["category"], always["always_live"] = _categories(report, always["name"]), True
+    always["variable"], always["category"] = _always_live_rows(report, always["name"])
+    always["always_live"] = True
     parts = [always]
     if data.length("liveness_steps"):
         peak = int(_moving(report, ipu, tile).argmax())
@@ -263,21 +264,21 @@ def live_at_peak(
         parts.append(moving)
     frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
     frame["share"] = frame["bytes"] / max(int(frame["bytes"].sum()), 1)
-    frame = frame[["name", "category", "always_live", "bytes", "share"]]
+    frame = frame[["variable", "name", "category", "always_live", "bytes", "share"]]
     return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
 
 
-def _categories(report: Report, names: pd.Series) -> pd.Series:
-    """Return the categories of always-live names: of variables, or categories themselves."""
+def _always_live_rows(report: Report, names: pd.Series) -> tuple[pd.Series, pd.Series]:
+    """Return the variables of always-live names, -1 for categories of data, and the categories."""
     data = report.dataset
-    known = {name: name for name in CATEGORY_LABELS}
+    known, category = {}, {name: name for name in CATEGORY_LABELS}
     if data.has("variables"):
-        rows = data.column("variables", "always_live")
+        rows = np.flatnonzero(data.column("variables", "always_live"))[::-1]
         variables = data.column("variables", "name")[rows].tolist()
-        known |= dict(
-            zip(variables, data.texts("variables", "category")[rows].tolist(), strict=True)
-        )
-    return names.map(known).fillna("")
+        known = dict(zip(variables, rows.tolist(), strict=True))
+        words = data.texts("variables", "category")[rows].tolist()
+        category |= dict(zip(variables, words, strict=True))
+    return names.map(known).fillna(-1).astype(np.int64), names.map(category).fillna("")
 
 
 def liveness_by_tile(report: Report) -> pd.DataFrame:

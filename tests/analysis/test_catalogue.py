@@ -260,6 +260,7 @@ def test_figures_are_shown_one_a_row_with_their_units() -> None:
     report = openReport(Path(__file__).parents[2] / "sample_reports" / "mlp_digits_tiny")
     options: dict[str, dict[str, int]] = {"step_executions": {"step": 16}}
     options |= dict.fromkeys(("program_figures", "written_figures"), {"program": 0})
+    options["variable_figures"] = {"variable": 0}
     shown = {}
     for name, analysis in CATALOGUE.items():
         if (
@@ -267,7 +268,7 @@ def test_figures_are_shown_one_a_row_with_their_units() -> None:
             and inspect.signature(analysis).return_annotation != "pd.DataFrame"
         ):
             shown[name] = analysis(report, **options.get(name, {}))._repr_html_()
-    assert len(shown) == 10
+    assert len(shown) == 11
     assert (
         "<tr><td>cycles</td><td>2,882,759</td><td>cycles</td></tr>" in shown["execution_overview"]
     )

@@ -38,6 +38,7 @@ def test_the_idlest_ipu_is_named_with_what_it_waits_for(store: Store) -> None:
     bubble = f"{100 * 3000 * THREADS / total:.1f} %"
     assert f"what keeps it longest is an IPU that computes, {bubble}." in shown
     assert "It waits for IPU 1 most, which runs b/Run." in shown
+    assert "The critical path goes through IPU 1 for 9" in shown and "longest in b/Run" in shown
 
 
 def test_each_ipu_has_a_row_with_its_shares(store: Store) -> None:

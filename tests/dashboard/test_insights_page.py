@@ -71,7 +71,7 @@ def test_finding_says_what_where_what_to_try_and_what_it_saves(store: Store) -> 
 def test_links_lead_to_the_view_with_what_was_found(store: Store) -> None:
     found = links(insights.findings(store, Address(report="light"), "light"))
     assert "/memory?report=light&tile=0" in found
-    assert "/liveness?report=light&step=6" in found
+    assert "/liveness?report=light&step=6&variable=0" in found
     tiles = links(insights.layout(store, Address(report="full")))
     assert "/memory?report=full&tile=5" in tiles
 
