@@ -20,7 +20,7 @@ from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, HALF, IntArray
 from simulator.poplibs.poplin.plan import Method
 from simulator.poplibs.poplin.problem import Problem
-from simulator.poplibs.poplin.reduce_stages import reduction_cost
+from simulator.poplibs.poplin.reduce_stages import received_bytes, reduction_cost
 
 SLIC_WINDOW = 4  # elements of a row of the kernel
 SLIC_WEIGHTS = 200  # bytes at most that it rearranges, with what keeps its buffer apart
@@ -242,16 +242,24 @@ def estimate(
 
     `shared` tells that tiles are numbered so that those of an exchange bus take the same inputs.
     """
-    size, partial_size = problem.dtype.size, method.partials.size
-    windows = [
-        axis.largest_window(outputs, taps)
-        for axis, outputs, taps in zip(problem.axes, part.field, part.kernel, strict=True)
-    ]
-    read = part.groups * part.batch * part.inputs * _product(tuple(windows))
-    weights = part.groups * part.outputs * part.inputs * part.taps
-    made = part.groups * part.outputs * part.positions
-    several = split.sums > 1
-    adding = reduction_cost(target, method.partials, made, split.sums)
+    cycles = stage_cycles(target, problem, method, part, split, taps_used, shared=shared)
+    return Estimate(cycles, held_bytes(target, problem, method, part, split))
+
+
+def stage_cycles(
+    target: Target,
+    problem: Problem,
+    method: Method,
+    part: Part,
+    split: Split,
+    taps_used: tuple[float, ...],
+    *,
+    shared: bool = False,
+) -> dict[str, IntArray]:
+    """Give the cycles of the stages of an estimate."""
+    size = problem.dtype.size
+    read, weights, made = _operands(problem, part)
+    exchange, adding = reduction_cost(target, method.partials, made, split.sums)
     summed = part.inputs * part.taps
     # PopLibs does not count on it that rows of VMAC leave zeros out.
     met = (1.0,) * len(taps_used) if method.vertex == "VMAC" else taps_used
@@ -259,25 +267,48 @@ def estimate(
         "exchange": _exchange(target, method, (read * size, weights * size), split, shared=shared),
         "arrange": np.zeros_like(made),
         "multiply": vertex_cycles(target, problem, method, part, met),
-        "reduce exchange": adding[0],
-        "reduce": adding[1],
+        "reduce exchange": exchange,
+        "reduce": adding,
         "cast": np.zeros_like(made),
     }
-    held = (read + weights) * size + made * partial_size
     if method.vertex == "SLIC":
         zeros = _zeros(problem, part) * size
         stages["pad"] = ceil_div(zeros, target.exchange_bytes_per_cycle)
-        held = held + zeros
+    if method.expanded:
+        stages["arrange"] = arrange_cycles(
+            target, problem, part.groups * part.positions, summed
+        ) + arrange_cycles(target, problem, part.groups * part.outputs, summed)
+    if problem.out_type != method.partials:
+        stages["cast"] = np.where(split.sums > 1, 0, cast_cycles(target, made))
+    return stages
+
+
+def held_bytes(
+    target: Target, problem: Problem, method: Method, part: Part, split: Split
+) -> IntArray:
+    """Give the bytes of a tile of an estimate."""
+    size, partial_size = problem.dtype.size, method.partials.size
+    read, weights, made = _operands(problem, part)
+    held = (read + weights) * size + made * partial_size
+    if method.vertex == "SLIC":
+        held = held + _zeros(problem, part) * size
     if method.vertex in SCRATCH:
         at_once = ceil_div(made, ceil_div(part.groups, method.conv_groups))
         held = held + scratch_elements(target, method, at_once) * partial_size
     if method.expanded:
-        expanded = part.groups * part.positions * summed
-        stages["arrange"] = arrange_cycles(
-            target, problem, part.groups * part.positions, summed
-        ) + arrange_cycles(target, problem, part.groups * part.outputs, summed)
+        expanded = part.groups * part.positions * part.inputs * part.taps
         held = held + (expanded + weights) * size
-    if problem.out_type != method.partials:
-        stages["cast"] = np.where(several, 0, cast_cycles(target, made))
-    reducing = made * partial_size + adding[2]
-    return Estimate(stages, np.maximum(held, np.where(several, reducing, 0)))
+    reducing = made * partial_size + received_bytes(target, method.partials, made, split.sums)
+    most: IntArray = np.maximum(held, np.where(split.sums > 1, reducing, 0))
+    return most
+
+
+def _operands(problem: Problem, part: Part) -> tuple[Any, Any, Any]:
+    """Count the elements of a part that are read, its weights, and its outputs."""
+    windows = [
+        axis.largest_window(outputs, taps)
+        for axis, outputs, taps in zip(problem.axes, part.field, part.kernel, strict=True)
+    ]
+    read = part.groups * part.batch * part.inputs * _product(tuple(windows))
+    weights = part.groups * part.outputs * part.inputs * part.taps
+    return read, weights, part.groups * part.outputs * part.positions

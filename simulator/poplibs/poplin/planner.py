@@ -14,7 +14,7 @@ from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, HALF, IntArray, Type
 from simulator.poplibs import popsolver
 from simulator.poplibs.poplin.plan import ONE_GRAIN, Method, Plan
-from simulator.poplibs.poplin.plan_cost import Estimate, Part, Split, estimate
+from simulator.poplibs.poplin.plan_cost import Part, Split, held_bytes, stage_cycles
 from simulator.poplibs.poplin.problem import (
     Problem,
     even_candidates,
@@ -201,28 +201,28 @@ def _solve(
     split = [model.product(parts[3 + dims :]), parts[2 + dims], model.product(parts[1 : 2 + dims])]
     shares = _shares_of_taps(problem)
 
-    def priced(arrays: list[IntArray]) -> Estimate:
+    def stages(arrays: list[IntArray]) -> dict[str, IntArray]:
         *blocks, sums, outputs, positions = arrays
         part, cut = _part(problem, grains, blocks), Split(sums, outputs, positions)
-        return estimate(target, problem, method, part, cut, shares, shared=True)
+        return stage_cycles(target, problem, method, part, cut, shares, shared=True)
+
+    def room(arrays: list[IntArray]) -> IntArray:
+        *blocks, sums, outputs, positions = arrays
+        part, cut = _part(problem, grains, blocks), Split(sums, outputs, positions)
+        return held_bytes(target, problem, method, part, cut)
 
     inputs = [*largest, *split]
-    cost = model.call(inputs, lambda arrays: _sum(priced(arrays)), "cycles")
-    held = model.call(inputs, lambda arrays: priced(arrays).bytes, "bytes")
+    cost = model.call(inputs, lambda arrays: np.add.reduce([*stages(arrays).values()]), "cycles")
+    held = model.call(inputs, room, "bytes")
     if not by_memory:
         model.lessOrEqual(held, limit)
     solution = model.minimize([held, cost] if by_memory else [cost, held])
     if not solution.validSolution():
         return None
-    found = priced([np.array([solution[variable]]) for variable in inputs])
-    cycles = tuple((name, int(np.ravel(value)[0])) for name, value in found.cycles.items())
+    found = stages([np.array([solution[variable]]) for variable in inputs])
+    cycles = tuple((name, int(np.ravel(value)[0])) for name, value in found.items())
     chosen = tuple(solution[count] for count in parts)
     return Plan(problem, method, chosen, cycles, solution[held], limit)
-
-
-def _sum(found: Estimate) -> IntArray:
-    result: IntArray = np.add.reduce(list(found.cycles.values()))
-    return result
 
 
 def _part(problem: Problem, grains: tuple[int, ...], blocks: list[IntArray]) -> Part:

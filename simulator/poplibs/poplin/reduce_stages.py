@@ -53,8 +53,8 @@ def _rows(most: int) -> IntArray:
 
 def reduction_cost(
     target: Target, dtype: Type, made: Any, sums: IntArray
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Give the cycles of exchanges, those of vertices, and the bytes a tile receives.
+) -> tuple[IntArray, IntArray]:
+    """Give the cycles of exchanges and those of vertices.
 
     `made` are the outputs of a part, `sums` the parts of each. As in PopLibs
     (lib/poplin/ConvModel.cpp, addExchangeCycleEstimates; estimateConvReduceCycles), where no stage
@@ -62,7 +62,7 @@ def reduction_cost(
     """
     rate = target.exchange_bytes_per_cycle
     exchange, sent = ceil_div(made * dtype.size, rate), made
-    work, received = np.zeros_like(made), np.zeros_like(made)
+    work = np.zeros_like(made)
     size = ceil_div(made, sums) * sums
     add: Any = reduce_add_cycles(target, dtype)
     for number, rows in enumerate(stage[sums] for stage in _rows(target.tiles_per_ipu)):
@@ -74,5 +74,16 @@ def reduction_cost(
         sent, size = (ceil_div(elements, np.maximum(rows, 1)) for elements in (sent, size))
         one, two = add(size, 1), add(size, 2)  # which is linear in the rows
         work = work + np.where(some, one + (two - one) * (rows - 1), 0)
+    return exchange, work
+
+
+def received_bytes(target: Target, dtype: Type, made: Any, sums: IntArray) -> IntArray:
+    """Give the most bytes that a tile receives in a stage of what `reduction_cost` prices."""
+    size = ceil_div(made, sums) * sums
+    received: IntArray = np.zeros_like(made)
+    for rows in (stage[sums] for stage in _rows(target.tiles_per_ipu)):
+        if not rows.any():
+            break
+        size = ceil_div(size, np.maximum(rows, 1))
         received = np.maximum(received, size * rows * dtype.size)
-    return exchange, work, received
+    return received
