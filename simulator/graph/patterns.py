@@ -6,6 +6,7 @@ held once, with what has been found out about them.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,10 +16,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from simulator.graph.intervals import blocks, from_elements, overlap
+from simulator.graph.mapping import Mapping
 from simulator.graph.strides import FEW
 from simulator.graph.types import IntArray
 
 _T = TypeVar("_T")
+MOST_RECENT = 4  # of what is found out about large tensors
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
@@ -80,6 +83,28 @@ def placed(first: int, pattern: Pattern) -> Shifted | tuple[IntArray, IntArray]:
 
 
 _FACTS: WeakKeyDictionary[Pattern, dict[Hashable, Any]] = WeakKeyDictionary()
+
+
+_RECENT: OrderedDict[Hashable, Any] = OrderedDict()
+
+
+def recent(key: Hashable, find: Callable[[], _T]) -> _T:
+    """Give what has been found lately, or find it; what is given is not changed."""
+    if key not in _RECENT:
+        _RECENT[key] = find()
+        while len(_RECENT) > MOST_RECENT:
+            _RECENT.popitem(last=False)
+    _RECENT.move_to_end(key)
+    found: _T = _RECENT[key]
+    return found
+
+
+def relative(places: Shifted, mapping: Mapping, size: int) -> Hashable:
+    """Give what tells where elements of `size` bytes lie, alike for all that lie alike."""
+    first = places.first * size
+    columns = (mapping.begin - first, mapping.end - first, mapping.tile)
+    of_variable = mapping.variable - mapping.variable[:1]
+    return places.pattern, size, *(column.tobytes() for column in (*columns, of_variable))
 
 
 def packed(upward: IntArray) -> Pattern:

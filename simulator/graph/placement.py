@@ -10,6 +10,7 @@ import numpy as np
 from simulator.graph.errors import TileMappingError
 from simulator.graph.intervals import as_int64, cut
 from simulator.graph.mapping import Mapping, MappingTable, listed_pieces
+from simulator.graph.patterns import Shifted, recent, relative
 from simulator.graph.regions import pieces_of, variables_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
@@ -123,6 +124,13 @@ def tile_ranges(
     """
     _check_held(graph, tensor)
     mapping = settled_mapping(graph, table, variables_of(tensor))
+    if not isinstance(tensor.places, Shifted):
+        return _ranges(graph, mapping, tensor)
+    where = relative(tensor.places, mapping, tensor.dtype.size)
+    return recent(("ranges", graph.window, where), lambda: _ranges(graph, mapping, tensor))
+
+
+def _ranges(graph: Graph, mapping: Mapping, tensor: Tensor) -> tuple[IntArray, IntArray, IntArray]:
     begins, lengths = tensor.intervals()
     low, high, piece, _ = pieces_of(begins, lengths, mapping.begin, mapping.end, tensor.dtype.size)
     tiles = graph.window.inside(mapping.tile[piece])

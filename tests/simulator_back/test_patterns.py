@@ -19,7 +19,10 @@ from simulator.graph.target import make_target
 from simulator.graph.types import FLOAT
 from simulator.popart.stash import moved
 from simulator.poplar import program
+from simulator.poplibs.popops.reduce_regions import in_memory
 from simulator.poplibs.popops.regions import in_memory_order
+from simulator.poplibs.poputil import createBroadcastOperand
+from simulator.poplibs.poputil.use import joint_broadcast_operand
 
 TILES = 4
 
@@ -125,3 +128,42 @@ def test_a_kept_executable_has_its_patterns() -> None:
     out = np.zeros((50, 60), np.float32)
     engine.readTensor("out", out)
     np.testing.assert_array_equal(out.reshape(-1), np.arange(3000))
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 1 << 32))
+def test_places_on_tiles_are_the_same_in_both_forms_and_twice(seed: int) -> None:
+    def places() -> list[Any]:
+        graph, tensors, _ = drawn(seed)
+        found = []
+        for tensor in [*tensors, *tensors]:
+            memory, number = in_memory(graph, tensor.flatten())
+            columns = (memory.values.elements(), memory.place, number, *graph.tile_ranges(tensor))
+            found.append([column.tolist() for column in columns])
+        return found
+
+    assert with_few(0, places) == with_few(1 << 10, places)
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 1 << 32))
+def test_a_joint_operand_is_that_of_the_tensors_together(seed: int) -> None:
+    def tiles(joint: bool) -> list[list[tuple[int, int]]]:
+        graph, tensors, _ = drawn(seed)
+        parts = [tensor for tensor in tensors if tensor.shape == tensors[-1].shape]
+        if joint:
+            made = joint_broadcast_operand(graph, parts, FLOAT, 1, "sums")
+        else:
+            made = createBroadcastOperand(graph, poplar.concat(parts, 1), FLOAT, 1, True, "sums")
+        return graph.getTileMapping(made)
+
+    assert tiles(True) == tiles(False)
+
+
+def test_what_lies_alike_elsewhere_is_not_taken_for_the_same() -> None:
+    graph = Graph(make_target("tiny"))
+    one = turned(graph)
+    before = graph.getTileMapping(one)
+    graph.setTileMapping(one, 2)
+    assert [bool(part) for part in before] == [True, False, False, False]
+    assert [bool(part) for part in graph.getTileMapping(one)] == [False, False, True, False]

@@ -12,12 +12,13 @@ from simulator.codelets.deviation import inverse_deviation_vertices
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, Type
 from simulator.logging import library_call
 from simulator.poplibs import popops, poputil
 from simulator.poplibs.popops.ordered_copy import ordered_copy
 from simulator.poplibs.popops.regions import add_elementwise, debug_name
+from simulator.poplibs.poputil.use import joint_broadcast_operand
 
 SPLIT = 3 / 4  # how much of 1 / n scales the sums, so that halves neither vanish nor overflow
 
@@ -206,8 +207,8 @@ def _deltas(
     """Sum whitened * gradients and gradients of each channel, in the same compute sets."""
     products = popops.mul(graph, whitened, gradients, prog, name)
     dtype, label, channels = gradients.dtype, f"{name}/JointGammaDelta", whitened.dim(1)
-    joint = concat([products, gradients], 1)
-    sums = poputil.createBroadcastOperand(graph, joint, dtype, 1, True, f"{label}/ReduceResult")
+    parts = [products, gradients]
+    sums = joint_broadcast_operand(graph, parts, dtype, 1, f"{label}/ReduceResult")
     both = sums.slice(0, channels), sums.slice(channels, 2 * channels)
     asked = [_sum(tensor, scale, squares=False) for tensor in (products, gradients)]
     _reduce(graph, asked, [*both], prog, label)

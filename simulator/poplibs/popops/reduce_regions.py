@@ -9,7 +9,15 @@ import numpy as np
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.reduction import lanes, scalar_reduce_cycles, strided_reduce_cycles
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import as_int64, ascending, crossings, offsets_of, spread
+from simulator.graph.intervals import (
+    as_int64,
+    ascending,
+    crossings,
+    from_elements,
+    offsets_of,
+    spread,
+)
+from simulator.graph.patterns import Pattern, Shifted, placed, recent, relative
 from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray, Type
@@ -67,6 +75,23 @@ class Slots:
 
 def in_memory(graph: Graph, values: Tensor) -> tuple[Memory, IntArray]:
     """Sort a flat tensor's elements as they lie on the tiles; give each element's number there."""
+    places = values.places
+    if not isinstance(places, Shifted):
+        upward, place, number = _upward(graph, values)
+        return Memory(values.view(upward), place), number
+    mapping = graph.mapping_table(variables_of(values))
+    key = "memory", graph.window, relative(places, mapping, values.dtype.size)
+    pattern, place, number = recent(key, lambda: _upward_pattern(graph, values, places.first))
+    return Memory(values.at((len(place),), placed(places.first, pattern)), place), number
+
+
+def _upward_pattern(graph: Graph, values: Tensor, first: int) -> tuple[Pattern, IntArray, IntArray]:
+    upward, place, number = _upward(graph, values)
+    return Pattern(*from_elements(upward - first)), place, number
+
+
+def _upward(graph: Graph, values: Tensor) -> tuple[IntArray, IntArray, IntArray]:
+    """Give a tensor's elements in the order of the tiles, their places, and each one's number."""
     begin, end, base = _places(graph, values)
     upward = np.argsort(begin)
     begin, end, base = begin[upward], end[upward], base[upward]
@@ -76,13 +101,13 @@ def in_memory(graph: Graph, values: Tensor) -> tuple[Memory, IntArray]:
     place = spread(base[piece] + low - begin[piece], high - low)
     elements = values.elements()
     if (np.diff(place) > 0).all():
-        return Memory(values, place), np.arange(len(place), dtype=np.int64)
+        return elements, place, np.arange(len(place), dtype=np.int64)
     sort = ascending(place)
     fresh = np.append(True, np.diff(place[sort]) > 0)
     number = np.empty(len(sort), dtype=np.int64)
     number[sort] = np.cumsum(fresh) - 1
     sort = sort[fresh]
-    return Memory(values.view(elements[sort]), place[sort]), number
+    return elements[sort], place[sort], number
 
 
 def _places(graph: Graph, values: Tensor) -> tuple[IntArray, IntArray, IntArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -98,19 +99,43 @@ def createBroadcastOperand(
         raise poplibs_error(f"{name}: dimension {dim!r} of {fullTensor!r}")
     size = fullTensor.dim(int(dim))
     out = graph.addVariable(type, [size], name)
-    by_index = fullTensor.dimRoll(int(dim), 0)
+    _map_by_use(graph, out, _uses(graph, fullTensor, int(dim)), ditherMapping)
+    return out
+
+
+def joint_broadcast_operand(
+    graph: Graph, parts: Sequence[Tensor], type: Type, dim: int, name: str
+) -> Tensor:
+    """Do what `createBroadcastOperand` does, dithered, of tensors laid end to end along `dim`."""
+    sizes = [part.dim(dim) for part in parts]
+    out = graph.addVariable(type, [sum(sizes)], name)
+    uses = [_uses(graph, part, dim) for part in parts]
+    begins = offsets_of(np.array(sizes, dtype=np.int64))[:-1]
+    element = np.concatenate([u.element + b for u, b in zip(uses, begins.tolist(), strict=True)])
+    tile = np.concatenate([part.tile for part in uses])
+    _map_by_use(graph, out, Uses(element, tile, sum(sizes)), dither=True)
+    return out
+
+
+def _uses(graph: Graph, tensor: Tensor, dim: int) -> Uses:
+    """Find which tiles hold an element of which index of a dimension, each pair once."""
+    size, by_index = tensor.dim(dim), tensor.dimRoll(dim, 0)
     low, high, tile = graph.tile_ranges(by_index)
     inner = max(by_index.numElements() // max(size, 1), 1)
     first, last = low // inner, (high - 1) // inner
-    counts = last - first + 1
-    uses = Uses(spread(first, counts), np.repeat(tile, counts), size)
+    counts, stride = last - first + 1, graph.target.num_tiles
+    pairs = present(spread(first, counts) * stride + np.repeat(tile, counts))
+    return Uses(pairs // stride, pairs % stride, size)
+
+
+def _map_by_use(graph: Graph, out: Tensor, uses: Uses, dither: bool) -> None:
+    """Map each element of a variable near its uses; from another of them on with `dither`."""
     if not len(uses.element):
-        return out
-    least = max(graph.target.getVectorWidth(type), 1)
-    start = len(graph.variables) if ditherMapping else 0
-    places = np.arange(size, dtype=np.int64)
+        return
+    least = max(graph.target.getVectorWidth(out.dtype), 1)
+    start = len(graph.variables) if dither else 0
+    places = np.arange(uses.elements, dtype=np.int64)
     graph.map_ranges(out, places, places + 1, spread_by_use(uses, 1, least, start))
-    return out
 
 
 @dataclass(slots=True)
