@@ -56,9 +56,18 @@ def places_of(values: Array, begins: IntArray, lengths: IntArray) -> Places:
         return Places(values, 0, 0)
     if len(begins) == 1:
         return Places(values, int(begins[0]), int(lengths[0]))
-    away = begins - begins[0]
-    block = int(np.gcd(np.gcd.reduce(lengths), np.gcd.reduce(away)))
-    numbers, counts = begins // block, lengths // block
+    block = _block(begins, lengths)
+    numbers, counts = (begins, lengths) if block == 1 else (begins // block, lengths // block)
     if (counts != 1).any():
         numbers = spread(numbers, counts)
     return Places(values, int(begins[0]) % block, block * len(numbers), block, numbers)
+
+
+def _block(begins: IntArray, lengths: IntArray) -> int:
+    """Give the most elements of which all lengths, and ways from begin to begin, are multiples."""
+    block = int(lengths.min())
+    if (lengths != block).any():
+        block = 1 if block == 1 else int(np.gcd.reduce(lengths))
+    if block == 1 or not ((begins - begins[0]) % block).any():
+        return block
+    return int(np.gcd(block, np.gcd.reduce(begins - begins[0])))

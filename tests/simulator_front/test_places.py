@@ -71,8 +71,9 @@ def test_operands_and_places_of_what_runs_once_are_not_kept() -> None:
     graph, program = Graph(make_target("tiny")), Sequence()
     square = graph.addVariable(FLOAT, [64, 64], "square")
     mapTensorLinearly(graph, square)
+    pairs = square.reshape([64, 32, 2]).dimShuffle([1, 0, 2])  # a number for two elements
     for _ in range(20):
-        popops.addInPlace(graph, square, square.transpose(), program)
+        popops.addInPlace(graph, square, pairs.reshape([64, 64]), program)
     runner = ValueRunner(graph, Storage(graph), HostStreams([]), RemoteBuffers([]))
     tracemalloc.start()
     for step in program.children:
@@ -83,4 +84,4 @@ def test_operands_and_places_of_what_runs_once_are_not_kept() -> None:
     again = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     operands = 20 * square.numElements() * 4
-    assert held < operands < again  # what runs twice is likely to run many times
+    assert held < operands // 2 < again  # what runs twice is likely to run many times
