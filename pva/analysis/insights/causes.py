@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pva.analysis.causes import SYNC, critical_path, waits
+from pva.analysis.causes import SYNC, critical_path
 from pva.analysis.insights.finding import RECORDED_RUNS, Finding, part
 from pva.analysis.programs import labels, operations
-from pva.analysis.stages import ipu_balance, layer_moves
+from pva.analysis.stages import ipu_balance, kept_waits, layer_moves
 from pva.units import count, cycles_in_words, listed, share, times
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _waiting(others: pd.DataFrame) -> str:
 
 def _meanwhile(report: Report, ipu: int) -> str:
     """Name what an IPU does while the others wait for it."""
-    frame = waits(report)
+    frame = kept_waits(report)
     mine = frame[(frame["for_ipu"] == ipu) & (frame["ipu"] != ipu) & (frame["type"] != SYNC)]
     longest = mine.groupby("name")["cycles"].sum().sort_values(ascending=False, kind="stable")
     return f"longest for {longest.index[0]}" if len(longest) else ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pva.analysis.exchanges import largest_exchanges
+from pva.analysis.exchanges import KINDS, largest_exchanges
 from pva.analysis.insights.finding import (
     ALL_KINDS,
     ALL_TILES,
@@ -31,8 +31,8 @@ from pva.analysis.memory import (
     memory_overview,
     memory_usage,
 )
-from pva.analysis.on_tiles import exchanges_on_tiles
 from pva.analysis.placement import variable_spread
+from pva.analysis.programs import OPERANDS
 from pva.tile_sets import IO, has_io_tiles, tiles_of_sets
 from pva.units import count, share, size
 
@@ -237,9 +237,12 @@ def many_vertices(report: Report) -> list[Finding]:
 
 def _code_on_fullest(report: Report, exchange: pd.Series) -> int:
     """Return the code of an exchange on the fullest tile."""
-    frame = exchanges_on_tiles(report, tiles=(memory_overview(report).fullest_tile,))
-    mine = (frame["kind"] == exchange["kind"]) & (frame["exchange"] == exchange["exchange"])
-    return int(frame["code_bytes"][mine].clip(lower=0).sum())
+    (tag,) = (tag for tag, kind in KINDS.items() if kind == exchange["kind"])
+    array = f"{OPERANDS[tag][1]}_code_bytes"
+    if not report.dataset.has(array):
+        return 0
+    row = report.dataset.row(array, int(exchange["exchange"]))
+    return max(int(row[memory_overview(report).fullest_tile]), 0)
 
 
 def _state_on_fullest(report: Report, compute_set: int) -> int:
