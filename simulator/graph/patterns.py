@@ -6,12 +6,12 @@ held once, with what has been found out about them.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 
@@ -50,13 +50,19 @@ class Pattern:
 
     def moved(self, outer: tuple[int, ...], order: tuple[int, ...], inner: int) -> Pattern:
         """Put dimension order[i] of `outer` in place i, of blocks of `inner` elements."""
+        # What has been made is there as long as a tensor has it, or it is one of the last.
+        none = WeakValueDictionary[Hashable, Pattern]
+        made, way = self.known("moved", lambda: none()), (outer, order, inner)
+        found: Pattern | None = made.get(way)
+        if found is None:
+            found = made[way] = self._in_order(*way)
+            _MOVED.append(found)
+        return found
 
-        def find() -> Pattern:
-            numbers = np.arange(np.prod(outer, dtype=np.int64)).reshape(outer)
-            rows = numbers.transpose(order).reshape(-1)
-            return Pattern(*blocks(self.begins, self.lengths, rows, inner), self.dense)
-
-        return self.known((outer, order, inner), find)
+    def _in_order(self, outer: tuple[int, ...], order: tuple[int, ...], inner: int) -> Pattern:
+        numbers = np.arange(np.prod(outer, dtype=np.int64)).reshape(outer)
+        rows = numbers.transpose(order).reshape(-1)
+        return Pattern(*blocks(self.begins, self.lengths, rows, inner), self.dense)
 
     def packed(self, upward: Callable[[], IntArray]) -> Pattern:
         """Give the same order without what lies between; `upward` gives that of the elements."""
@@ -82,6 +88,7 @@ def placed(first: int, pattern: Pattern) -> Shifted | tuple[IntArray, IntArray]:
     return pattern.begins + first, pattern.lengths
 
 
+_MOVED: deque[Pattern] = deque(maxlen=MOST_RECENT)
 _FACTS: WeakKeyDictionary[Pattern, dict[Hashable, Any]] = WeakKeyDictionary()
 
 
