@@ -13,6 +13,7 @@ from typing import Any
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 KEPT = 1 << 30  # bytes; most arrays of a compilation are smaller
 DEFAULT, MOST_DEFAULT = 1 << 17, 1 << 25
+_inside: list[bool] = []
 
 
 @contextmanager
@@ -20,17 +21,20 @@ def reused_memory() -> Iterator[None]:
     """Keep memory that arrays leave for the next ones, and give it back at the end.
 
     Else each array of some megabytes has its pages from the kernel, which clears them first: a
-    third of the time of a compilation. A C library without these functions is left as it is.
+    third of the time of a compilation. A C library without these functions is left as it is, and
+    what is within another such block ends with that one.
     """
     library: Any = ctypes.CDLL(None) if sys.platform == "linux" else None
-    if not hasattr(library, "mallopt") or not hasattr(library, "malloc_trim"):
+    if _inside or not hasattr(library, "mallopt") or not hasattr(library, "malloc_trim"):
         yield
         return
+    _inside.append(True)
     library.mallopt(MMAP_THRESHOLD, KEPT)
     library.mallopt(TRIM_THRESHOLD, KEPT)
     try:
         yield
     finally:
+        _inside.clear()
         library.mallopt(MMAP_THRESHOLD, MOST_DEFAULT)
         library.mallopt(TRIM_THRESHOLD, DEFAULT)
         library.malloc_trim(ctypes.c_size_t(0))

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 
 from simulator.graph.types import Array
+from simulator.heap import reused_memory
 from simulator.popart.bounded import chosen, with_roots
 from simulator.popart.dataflow import AnchorReturnType, DataFlow, PyStepIO
 from simulator.popart.devices import DeviceManager
@@ -140,12 +141,13 @@ def simulate_model(
     ir.weights.clear()
     session.let_go_of_model()
     del model, source
-    session.prepareDevice()
-    session.weightsFromHost()
-    anchors = session.initAnchorArrays()
-    inputs = random_inputs(session, losses, looked_up(ir), batches) if request.values else {}
-    again = {name: np.broadcast_to(array, (batches, *array.shape)) for name, array in fed.items()}
-    session.run(PyStepIO(inputs | again, anchors))
+    with reused_memory():
+        session.prepareDevice()
+        session.weightsFromHost()
+        anchors = session.initAnchorArrays()
+        inputs = random_inputs(session, losses, looked_up(ir), batches) if request.values else {}
+        again = {n: np.broadcast_to(array, (batches, *array.shape)) for n, array in fed.items()}
+        session.run(PyStepIO(inputs | again, anchors))
     kinds = ", ".join(f"{type(loss).__name__} of {loss.inputs[0]!r}" for loss in losses)
     counted = chosen(anchors, ir.bounds) if batches == 1 else anchors
     made = {name: counted[name] for name in anchors if name in outputs or name == LOSS}

@@ -30,7 +30,8 @@ before = pages()
 some()
 alone = pages() - before
 with reused_memory():
-    some()
+    with reused_memory():  # which ends with the one around it
+        some()
     before = pages()
     some()
     within = pages() - before
