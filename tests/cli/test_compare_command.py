@@ -68,7 +68,7 @@ def test_shares_change_by_points_and_runs_that_differ_in_number_are_told(
     one = small_report(runs=runs | {"end_step": [12, 12]}, tile_cycles=spent)
     lines = run(pair[0], write_report(tmp_path / "one", one)).stdout.splitlines()
     figures = {line[:13].strip(): line.split() for line in lines[4:13]}
-    assert figures["tile balance"][-2:] == ["+10.0", "points"]
+    assert figures["tile balance"][-3:] == ["+10.0", "percentage", "points"]
     assert (
         "cycles and steps of A are those of 2 recorded runs, of B those of 1 recorded run" in lines
     )
