@@ -141,17 +141,31 @@ def simulate_model(
     ir.weights.clear()
     session.let_go_of_model()
     del model, source
-    with reused_memory():
-        session.prepareDevice()
-        session.weightsFromHost()
-        anchors = session.initAnchorArrays()
-        inputs = random_inputs(session, losses, looked_up(ir), batches) if request.values else {}
-        again = {n: np.broadcast_to(array, (batches, *array.shape)) for n, array in fed.items()}
-        session.run(PyStepIO(inputs | again, anchors))
+
+    def drawn() -> dict[str, Array]:
+        return random_inputs(session, losses, looked_up(ir), batches) if request.values else {}
+
+    anchors = _run(session, drawn, fed, batches)
     kinds = ", ".join(f"{type(loss).__name__} of {loss.inputs[0]!r}" for loss in losses)
     counted = chosen(anchors, ir.bounds) if batches == 1 else anchors
     made = {name: counted[name] for name in anchors if name in outputs or name == LOSS}
     return Outcome(made if request.values else {}, kinds)
+
+
+def _run(
+    session: InferenceSession,
+    drawn: Callable[[], dict[str, Array]],
+    fed: Mapping[str, Array],
+    batches: int,
+) -> dict[str, Array]:
+    """Compile, run on drawn inputs and those that are fed to each batch; give the anchors."""
+    with reused_memory():
+        session.prepareDevice()
+        session.weightsFromHost()
+        anchors = session.initAnchorArrays()
+        again = {n: np.broadcast_to(array, (batches, *array.shape)) for n, array in fed.items()}
+        session.run(PyStepIO(drawn() | again, anchors))
+    return anchors
 
 
 def _options(request: Request, out: Path) -> SessionOptions:
