@@ -35,7 +35,10 @@ TESTS = (
     "accelerator", "crashes", "endings", "faults", "file", "instrument",
     "locks", "names", "processes", "ring", "series", "signals", "tasks", "tracepoint",
 )  # fmt: skip
-KERNELS = "tests/simulator_front/test_interval_kernels.py"
+KERNELS = (
+    "tests/simulator_front/test_interval_kernels.py",
+    "tests/simulator_back/test_summed_copies.py",
+)
 NOT_HERE = "memory or without_it or fork or child"
 FINDER = """
 import importlib.util, sys
@@ -93,7 +96,7 @@ def main() -> int:
     check += "sys.exit(importlib.import_module(name).__file__ != file)"
     for pair in libraries.items():
         subprocess.run([python, "-c", check, *pair], cwd=ROOT, env=environment, check=True)
-    tests = [f"tests/pvti/test_pvti_{name}.py" for name in TESTS] + [KERNELS]
+    tests = [f"tests/pvti/test_pvti_{name}.py" for name in TESTS] + [*KERNELS]
     command = [python, "-m", "pytest", "-q", "-k", f"not ({NOT_HERE})", *tests, *sys.argv[1:]]
     failed = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
     written = sorted(FOLDER.glob("report.*"))
