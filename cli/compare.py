@@ -160,7 +160,11 @@ def _change(value: float, unit: str) -> str:
     """Write a change with its sign, that of a share in percentage points."""
     if not value:
         return "0"
-    return f"{100 * value:+.1f} percentage points" if unit == "fraction" else f"{value:+,.0f} {unit}".rstrip()
+    return (
+        f"{100 * value:+.1f} percentage points"
+        if unit == "fraction"
+        else f"{value:+,.0f} {unit}".rstrip()
+    )
 
 
 def _percent(before: float, after: float) -> str:

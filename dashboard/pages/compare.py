@@ -192,7 +192,9 @@ _WRITE = {"bytes": units.size, "cycles": units.cycles_or_time, "items/s": units.
 
 def _change(row: dict[Any, Any]) -> str:
     if row["unit"] == "fraction":
-        return components.changed(row["change"], lambda value: f"{units.share(value)} percentage points")
+        return components.changed(
+            row["change"], lambda value: f"{units.share(value)} percentage points"
+        )
     return components.changed(row["change"], lambda value: _written(value, row["unit"]))
 
 
