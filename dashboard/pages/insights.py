@@ -151,7 +151,7 @@ def _first(store: Store, chosen: Address, frame: Frame) -> Element:
         html.Li(
             [
                 html.Span(ABOUT[row["about"]], className="severity note"),
-                html.B(components.prose(row["what"])),
+                html.Strong(components.prose(row["what"])),
                 html.Span(
                     components.unbroken(
                         f"at most {units.share(row['saving_share'])} of {row['of']}"

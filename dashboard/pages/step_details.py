@@ -133,7 +133,7 @@ def _last(report: Report, chosen: Address, kind: str) -> list[Element]:
     last = frame.iloc[int(frame["mean_wait"].to_numpy().argmax()) if apart else 0]
     to = Address(path=memory.PATH, report=chosen.report, tiles=(int(last["tile"]),))
     tile = dcc.Link(f"tile {last['tile']:,} (IPU {last['ipu']})", href=address.write(to))
-    after = [" after ", html.B(components.prose(last["name"]))] if last["name"] else []
+    after = [" after ", html.Strong(components.prose(last["name"]))] if last["name"] else []
     begin = "Each IPU waits for its own last tile, longest for " if apart else "Last is "
     text = [begin, tile, *after, "."]
     return [
