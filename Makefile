@@ -62,7 +62,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.demo: $(VENV)/bin/python pyproject.toml constraints.txt pvti/_accelerator.c simulator/graph/_kernels.c
 	@echo "installing into $(VENV) (a minute, once)"
-	@$(PIP) install -c constraints.txt -e '.[dashboard]'
+	@$(PIP) install -c constraints.txt -e '.[dashboard,popart]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt pvti/_accelerator.c simulator/graph/_kernels.c
@@ -71,4 +71,4 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt pvti/_accelerato
 	@touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) $(ZOO) $(DEMO) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ZOO) $(DEMO) $(DEMO)-even dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -289,8 +289,8 @@ def measure_cprofile() -> dict[str, float]:
 
 
 def measure_demo(traced: bool) -> dict[str, float]:
-    """Train and report as `tilescope demo` does; the parent looks at what the process took."""
-    from cli.demo import train_digits
+    """Train as `tilescope simulate mlp_digits` does; the parent looks at what the process took."""
+    from cli.simulate import train_digits
 
     if not traced:
         pvti.startTrace = lambda *_, **__: ""

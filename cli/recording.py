@@ -6,13 +6,17 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pva.formats.report_directory import Claim
 
 TRACES = "*.pvti"
 
 
 @contextmanager
-def recorded(out: Path) -> Iterator[None]:
-    """Claim `out` for a new report, in the place of an earlier one, and trace the host into it.
+def claimed(out: Path) -> Iterator[Claim]:
+    """Claim `out` for a new report, in the place of an earlier one.
 
     Raises PvaError, with nothing touched, when `out` holds anything else.
     """
@@ -21,18 +25,27 @@ def recorded(out: Path) -> Iterator[None]:
 
     claim = report_directory.claim(out, PARTS, alone=True)
     try:
-        import pvti
-
-        trace = Path(pvti.startTrace(out.resolve()))
-        if trace.parent == out.resolve():
-            claim.expect(trace.name, str(os.getpid()))
-        yield
+        yield claim
     finally:
-        import pvti
-
-        pvti.closeTrace()
-        for file in out.glob(TRACES):  # its children may have written some, too
-            claim.seal(file.name)
         claim.release()
         with suppress(OSError):  # there is something in it
             out.rmdir()
+
+
+@contextmanager
+def recorded(out: Path) -> Iterator[None]:
+    """Claim `out` and trace the host into it; raises PvaError as `claimed` does."""
+    with claimed(out) as claim:
+        try:
+            import pvti
+
+            trace = Path(pvti.startTrace(out.resolve()))
+            if trace.parent == out.resolve():
+                claim.expect(trace.name, str(os.getpid()))
+            yield
+        finally:
+            import pvti
+
+            pvti.closeTrace()
+            for file in out.glob(TRACES):  # its children may have written some, too
+                claim.seal(file.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -30,8 +31,8 @@ port_option = click.option(
 )  # fmt: skip
 
 
-def serve_paths(paths: Sequence[Path], host: str, port: int) -> None:
-    """Serve the dashboard until interrupted, and print its URL."""
+def serve_paths(paths: Sequence[Path], host: str, port: int, link: str = "") -> None:
+    """Serve the dashboard until interrupted; print its URL, and that of a page if given."""
     try:
         from dashboard.server import serve as serve_dashboard
     except ModuleNotFoundError as error:
@@ -40,11 +41,13 @@ def serve_paths(paths: Sequence[Path], host: str, port: int) -> None:
         raise MissingPackageError(
             "dashboard", f"needs the package {error.name}", "pip install 'tilescope[dashboard]'"
         ) from None
-    serve_dashboard(paths, host, port, announce=_announce)
+    serve_dashboard(paths, host, port, announce=partial(_announce, link))
 
 
-def _announce(url: str) -> None:
+def _announce(link: str, url: str) -> None:
     click.echo(f"dashboard: {url}  (Ctrl-C ends it)")
+    if link:
+        click.echo(f"compare: {url.rstrip('/')}{link}")
 
 
 @click.command(cls=Command, epilog=EXAMPLES)

@@ -1,4 +1,4 @@
-"""The demo report, made in a process of its own when somebody asks for it on the Start page."""
+"""The demo reports, made in a process of its own when somebody asks for it on the Start page."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class Demo:
         self._process: subprocess.Popen[bytes] | None = None
         self._path = Path()
         self.key = ""
+        self.against = ""  # the report beside it: the same program, changed
 
     def start(self) -> None:
         """Begin to make it, unless that has begun."""
@@ -46,7 +47,10 @@ class Demo:
             self._process.wait()
 
     def state(self) -> str:
-        """Tell `idle`, `running`, `done` or `failed`; once done, the store has it as `key`."""
+        """Tell `idle`, `running`, `done` or `failed`.
+
+        Once done, the store has it as `key`, and the one beside it as `against`.
+        """
         with self._lock:
             if self._process is None:
                 return "idle"
@@ -54,5 +58,8 @@ class Demo:
                 return "running"
             if code:
                 return "failed"
-            self.key = self.key or self._store.give(self._path)
+            if not self.key:
+                self.key = self._store.give(self._path)
+                others = (path for path in self._path.parent.iterdir() if path != self._path)
+                self.against = "".join(map(self._store.give, sorted(others)[:1]))
             return "done"

@@ -134,7 +134,10 @@ def _recent_section() -> Element:
 def _demo_section() -> Element:
     return section(
         "Demo report",
-        html.P("A network that learns handwritten digits, simulated on one IPU.", className="note"),
+        html.P(
+            "A transformer that learns handwritten digits, in a pipeline of two IPUs.",
+            className="note",
+        ),
         html.Button("Make the demo report", id="start-demo", className="button"),
         html.Div(id="start-demo-state", role="status"),
         dcc.Interval(id="start-demo-watch", interval=1000, disabled=True),
@@ -311,13 +314,22 @@ def _recent_row(place: int, keys: list[str]) -> Element:
     return html.Li([dcc.Link(name, href=link), html.Span(buttons, className="tools-row")])
 
 
+def _demo_links(demo: Demo) -> list[Element]:
+    """Lead to the demo report, and to what it is compared with."""
+    links: list[Element] = [dcc.Link("Open the demo report", href=summary_link(demo.key))]
+    if demo.against:
+        pair = address.write(Address("/compare", demo.key, demo.against))
+        links += [". ", dcc.Link("Compare it with the work even on both IPUs", href=pair)]
+    return links
+
+
 def demo_state(demo: Demo, asked: bool) -> tuple[Element, bool]:
     """Say how far the demo is, and whether to stop asking."""
     if asked:
         demo.start()
     state = demo.state()
     if state == "done":
-        return dcc.Link("Open the demo report", href=summary_link(demo.key)), True
+        return html.P(_demo_links(demo)), True
     return html.P(DEMO_WORDS[state], className="note"), state != "running"
 
 
