@@ -26,8 +26,8 @@ CHROMIUM = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
 SCREENS = {
     "start": ("/", "light"),
     "summary": ("/summary?report=demo", "light"),
-    "memory": ("/memory?report=demo&tile=3,700", "light"),
-    "memory-map": ("/memory?report=demo&graph=map&category=variable&tile=100-104", "dark"),
+    "memory": ("/memory?report=demo&tile=3,40", "light"),
+    "memory-map": ("/memory?report=demo&graph=map&category=variable&tile=10-14", "dark"),
     "memory-addresses": ("/memory?report=matmul_chain_tiny&tab=variables&lies=address", "light"),
     "liveness": ("/liveness?report=demo", "light"),
     "programs": ("/programs?report=demo", "light"),

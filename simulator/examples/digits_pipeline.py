@@ -85,24 +85,25 @@ def in_patches(images: Floats) -> Floats:
 
 def batches(epochs: int) -> Batches:
     """Load the images of each run: shuffled in each epoch, turned and shifted one by one."""
-    digits = load_digits()
+    labels = load_digits().train_labels
     random = np.random.default_rng(SEED)
-    images = digits.train_images.reshape(-1, SIDE, SIDE)
     for _ in range(epochs):
-        order = random.permutation(len(images))
+        order = random.permutation(len(labels))
         for first in range(0, len(order) - IMAGES + 1, IMAGES):
-            with pvti.Tracepoint(_channel(), "loader: next batch"):
-                chosen = order[first : first + IMAGES]
-                turns = random.uniform(-TURN, TURN, IMAGES)
-                shifts = random.uniform(-SHIFT, SHIFT, (IMAGES, 2))
-                with pvti.Tracepoint(_channel(), "loader: augment images one by one"):
-                    turned = [
-                        augmented(images[image], turn, shift)
-                        for image, turn, shift in zip(chosen, turns, shifts, strict=True)
-                    ]
-                with pvti.Tracepoint(_channel(), "loader: cut into patches"):
-                    patches = in_patches(np.stack(turned))
-            yield patches, digits.train_labels[chosen].astype(np.int32)
+            chosen = order[first : first + IMAGES]
+            yield _loaded(chosen, random), labels[chosen].astype(np.int32)
+
+
+def _loaded(chosen: Array, random: np.random.Generator) -> Floats:
+    """Give the patches of images, turned and shifted at random."""
+    with pvti.Tracepoint(_channel(), "loader: next batch"):
+        images = load_digits().train_images.reshape(-1, SIDE, SIDE)[chosen]
+        turns = random.uniform(-TURN, TURN, len(images))
+        shifts = random.uniform(-SHIFT, SHIFT, (len(images), 2))
+        with pvti.Tracepoint(_channel(), "loader: augment images one by one"):
+            turned = [augmented(*each) for each in zip(images, turns, shifts, strict=True)]
+        with pvti.Tracepoint(_channel(), "loader: cut into patches"):
+            return in_patches(np.stack(turned))
 
 
 def runs_of(epochs: int) -> int:

@@ -17,7 +17,12 @@ from tests.browser.names import LABEL, LONG, MARKUP, PROGRAM, VARIABLE
 from tests.builders import small_report, write_report
 
 ROOT = Path(__file__).parents[2]
-SERVED = ("small", "torn", "trace.pvti", "demo", "full", "unrun", "hostile", "long")
+SERVED = (
+    "small", "torn", "trace.pvti", "demo", "demo-even", "digits", "full", "unrun", "hostile",
+    "long",
+)  # fmt: skip
+# Reports of real programs: the demo's two, and the two-layer network on a whole IPU.
+COMMANDS = (("demo", "--no-serve", "--out", "demo"), ("simulate", "mlp_digits", "--out", "digits"))
 TRACE = """
 import json, sys
 import pvti
@@ -33,13 +38,14 @@ KNOWN = {("report", "created"), ("provenance", "item"), ("provenance", "quality"
 
 
 def write_all(folder: Path) -> None:
-    """Write small and its trace, a damaged report, the demo's, one out of memory, one not run."""
+    """Write small and its trace, a damaged report, real ones, one out of memory, one not run."""
     report = write_report(folder / "small", named())
     record(report, channel="<anon>", outer="batch", inner=LABEL)
     shutil.copy(next(report.glob("*.pvti")), folder / "trace.pvti")
-    command = [sys.executable, "-m", "cli.main", "demo", "--no-serve", "--out", "demo"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+    for arguments in COMMANDS:
+        command = [sys.executable, "-m", "cli.main", *arguments]
+        subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
     (folder / "torn").mkdir()
     (folder / "torn" / "profile.pop").write_bytes((report / "profile.pop").read_bytes()[:5000])
     target = small_report().table("target") | {"bytes_per_tile": [600]}

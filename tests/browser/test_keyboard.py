@@ -69,8 +69,8 @@ def test_choice_keeps_the_focus_when_what_holds_it_is_made_anew(open_page: Opene
 
 
 def test_arrows_choose_the_tile_beside_on_a_map(open_page: Opener, reports_folder: Path) -> None:
-    page = open_page("/memory?report=demo&graph=map")
-    plan = tile_series.floor_plan(pva.openReport(str(reports_folder / "demo")))
+    page = open_page("/memory?report=digits&graph=map")
+    plan = tile_series.floor_plan(pva.openReport(str(reports_folder / "digits")))
     tiles = {(row, column): tile for tile, row, column in zip(
         plan["tile"], plan["row"], plan["column"], strict=True)}  # fmt: skip
     page.locator("#memory-plot .heatmaplayer image").first.wait_for()

@@ -50,7 +50,7 @@ def test_printed_page_is_the_view_without_menus(open_page: Opener) -> None:
 
 
 def test_rows_of_a_device_are_all_there_below_a_low_window(open_page: Opener) -> None:
-    page = open_page("/execution?report=demo")
+    page = open_page("/execution?report=digits")
     page.set_viewport_size({"width": 1280, "height": 200})
     page.reload()
     ready_canvas(page)

@@ -88,7 +88,7 @@ def test_a_stage_keeps_the_program_and_leads_to_what_it_became(open_page: Opener
 
 
 def test_a_link_leads_to_a_line_far_down(open_page: Opener) -> None:
-    page = open_page("/programs?report=demo&program=103&tab=tiles")
+    page = open_page("/programs?report=digits&program=103&tab=tiles")
     expect(chosen(page)).to_be_in_viewport()
     expect(page.locator("#programs-details .js-plotly-plot").first).to_be_attached()
 
@@ -100,14 +100,16 @@ def opened_as(page: Any, report: str) -> Any:
 
 
 def test_another_report_is_opened_without_what_was_chosen_in_this_one(open_page: Opener) -> None:
-    page = opened_as(open_page("/programs?report=demo&program=103&turned=0:13&syncs=off"), "small")
+    page = opened_as(
+        open_page("/programs?report=digits&program=103&turned=0:13&syncs=off"), "small"
+    )
     expect(page.locator(LINES)).to_have_count(12)
     expect(page).to_have_url(re.compile(r"\?report=small&syncs=off$"))
 
 
 def test_another_report_keeps_only_what_means_the_same_there(open_page: Opener) -> None:
     here = "variable=60&node=v60&selection=20-26&marks=5&tiles=3-4&category=x&of=ipu-0"
-    link = f"/memory?report=demo&breakdown=region&tab=variables&{here}"
+    link = f"/memory?report=digits&breakdown=region&tab=variables&{here}"
     page = opened_as(open_page(link), "small")
     expect(page).to_have_url(re.compile(r"\?report=small&breakdown=region&tab=variables$"))
     expect(page.locator(".fault")).to_have_count(0)

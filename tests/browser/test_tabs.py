@@ -104,7 +104,7 @@ def test_help_does_not_lie_on_what_is_below(open_page: Opener, link: str) -> Non
 
 @pytest.mark.parametrize("node", ["", "&node=v10,p38"])
 def test_names_of_the_graph_stay_in_their_boxes(open_page: Opener, node: str) -> None:
-    page = open_page(f"/graph?report=demo{node}", width=1024)
+    page = open_page(f"/graph?report=digits{node}", width=1024)
     expect(page.locator("#graph-plot .textpoint text").first).to_be_visible()
     count, fits = settled(page).evaluate(GRAPH_TEXTS)
     assert count > 1 and fits
@@ -117,6 +117,6 @@ def test_names_of_the_graph_stay_in_their_boxes(open_page: Opener, node: str) ->
 def test_names_of_the_graph_are_as_long_as_their_boxes(
     open_page: Opener, seen: str, name: str
 ) -> None:
-    page = open_page(f"/graph?report=demo&node=p38&seen={seen}", width=1024)
+    page = open_page(f"/graph?report=digits&node=p38&seen={seen}", width=1024)
     texts = page.locator("#graph-plot .textpoint text")
     expect(texts.filter(has_text=re.compile(f"^{re.escape(name)}\\d"))).to_have_count(1)

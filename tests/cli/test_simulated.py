@@ -6,11 +6,14 @@ import os
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from cli.demo import beside
 from cli.main import tilescope
 from pva import schema
+from pva.analysis.main_runs import main_run
 from pva.report import openReport
 from pva.trace import openTrace
 
@@ -31,12 +34,15 @@ def test_demo_trains_well_and_prints_the_summary(demo: tuple[Path, Result]) -> N
     right = re.search(r"([\d.]+) % of the test images are right", result.stdout)
     assert right and float(right[1]) >= 90
     assert run("summary", out).stdout in result.stdout
+    faster = re.search(r"split over both IPUs: ([\d.]+) % faster", result.stdout)
+    slow, fast = (main_run(openReport(path)).items_per_second for path in (out, beside(out)))
+    assert faster and float(faster[1]) == round(100 * (fast / slow - 1), 1)
 
 
 def test_demo_shows_its_progress_in_lines(demo: tuple[Path, Result]) -> None:
     lines = demo[1].stderr.splitlines()
-    assert lines[0] == "[0/13] load data"
-    assert lines[-1].startswith("[13/13] test accuracy")
+    assert lines[0] == "[0/8] build and compile"
+    assert lines[-1].startswith("[8/8] epoch 7 of 7: loss ")
 
 
 def test_demo_leaves_a_report_that_adds_up_and_a_trace(demo: tuple[Path, Result]) -> None:
@@ -44,8 +50,32 @@ def test_demo_leaves_a_report_that_adds_up_and_a_trace(demo: tuple[Path, Result]
     assert {"profile", "debug", "trace"} <= set(openReport(out).files)
     assert run("check", out).exit_code == 0
     labels = run("trace", "show", out, "--only", "labels", "--limit", "0").stdout
-    assert "Engine::run" in labels and "epoch 10" in labels
+    assert "Engine::run" in labels and "train on a batch" in labels
     assert openTrace(out).is_finished
+    assert run("check", beside(out)).exit_code == 0
+
+
+def test_the_loader_is_the_cause_of_the_gaps_between_runs(demo: tuple[Path, Result]) -> None:
+    trace = openTrace(demo[0])
+    columns = trace.threads[0].columns
+
+    def spans(label: str) -> tuple[np.ndarray, np.ndarray]:
+        rows = np.flatnonzero(columns.label == trace.labels.index(label))
+        return columns.begin_ns[rows], columns.end_ns[rows]
+
+    begin, end = spans("train on a batch")
+    loading, loaded = spans("loader: next batch")
+    assert ((end[:-1] <= loading[1:]) & (loaded[1:] <= begin[1:])).all()
+    assert (loaded[1:] - loading[1:]).sum() > 0.8 * (begin[1:] - end[:-1]).sum()
+
+
+def test_the_demo_refuses_a_place_that_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "report-even").mkdir()
+    (tmp_path / "report-even" / "mine.txt").write_text("precious")
+    refused = run("demo", "--no-serve", "--out", tmp_path / "report")
+    assert refused.exit_code == 2 and "report-even: holds something else" in refused.stderr
+    assert [path.name for path in tmp_path.rglob("*")] == ["report-even", "mine.txt"]
+    assert "has no name" in run("demo", "--no-serve", "--out", "/").stderr
 
 
 def test_one_epoch_is_said_in_the_singular(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dash import no_update
+from dash import dcc, no_update
 from dash.exceptions import PreventUpdate
 
 from dashboard import demo as demo_module
@@ -33,6 +33,10 @@ def store(tmp_path: Path) -> Store:
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn" / "profile.pop").write_bytes(b"no report")
     return Store([tmp_path])
+
+
+def links_of(element: Any) -> list[Any]:
+    return [part for part in parts_of(element) if isinstance(part, dcc.Link)]
 
 
 def rows(store: Store, search: str = "") -> str:
@@ -139,9 +143,26 @@ def test_demo_is_made_once_and_opened(
     assert start.demo_state(demo, asked=False)[1] is True
     start.demo_state(demo, asked=True)
     demo.wait()
-    link, stop = start.demo_state(demo, asked=True)
-    assert (link.href, stop) == ("/summary?report=demo-report", True)
+    shown, stop = start.demo_state(demo, asked=True)
+    assert [link.href for link in links_of(shown)] == ["/summary?report=demo-report"]
+    assert stop is True
     assert store.report("demo-report").path.name == "demo-report"
+
+
+def test_demo_is_compared_with_the_report_beside_it(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = (
+        "import sys, shutil\n"
+        "for end in ('', '-even'): shutil.copytree(sys.argv[1], sys.argv[2] + end)"
+    )
+    monkeypatch.setattr(demo_module, "COMMAND", ("-c", script, str(tmp_path / "good")))
+    demo = Demo(store)
+    demo.start()
+    demo.wait()
+    links = links_of(start.demo_state(demo, asked=False)[0])
+    assert links[-1].href == "/compare?report=demo-report&against=demo-report-even"
+    assert store.report("demo-report-even").path.name == "demo-report-even"
 
 
 def test_demo_that_fails_says_what_to_do(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
