@@ -73,7 +73,7 @@ def test_second_report_is_chosen_on_the_page(open_page: Opener) -> None:
     page = open_page("/compare?report=small")
     expect(page.get_by_text("Choose the report to compare with.")).to_be_visible()
     page.get_by_label("Report to compare with").first.click()
-    page.locator("[role=option]:visible", has_text="demo").click()
+    page.get_by_role("option", name="demo", exact=True).click()
     expect(page.locator(".headline")).to_contain_text("demo takes")
     in_address(page, "against=demo")
     rows = settled(page).locator("#compare-rows")
