@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from typing import Any
 
 # mallopt(3): the heap gives back what is free at its end beyond the first; blocks from the
-# second on are no part of the heap, and go back at once. The last two are what glibc begins with.
+# second on are no part of the heap, and go back at once. Behind a compilation they are what glibc
+# itself comes to in a program that lets go of large blocks: 32 MB, and twice as much.
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 KEPT = 1 << 30  # bytes; most arrays of a compilation are smaller
-DEFAULT, MOST_DEFAULT = 1 << 17, 1 << 25
+AFTERWARDS = 1 << 25
 _inside: list[bool] = []
 
 
@@ -35,6 +36,6 @@ def reused_memory() -> Iterator[None]:
         yield
     finally:
         _inside.clear()
-        library.mallopt(MMAP_THRESHOLD, MOST_DEFAULT)
-        library.mallopt(TRIM_THRESHOLD, DEFAULT)
+        library.mallopt(MMAP_THRESHOLD, AFTERWARDS)
+        library.mallopt(TRIM_THRESHOLD, 2 * AFTERWARDS)
         library.malloc_trim(ctypes.c_size_t(0))
