@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from dash import Dash
@@ -20,30 +20,44 @@ from pva.errors import PvaError
 
 FIRST = ("/", "/_dash-layout", "/_dash-dependencies")
 MOST_BYTES = 200_000_000  # of the files of a report that is made ready
+MOST_SECONDS = 5.0  # that a server's end waits for a view
 
 
-def start(app: Dash, store: Store) -> None:
-    """Make the first answers and the pages of the first report ready, beside the server."""
-    threading.Thread(target=_make_ready, args=(app, store), daemon=True).start()
+@contextmanager
+def ready(app: Dash, store: Store) -> Iterator[None]:
+    """Make the first answers and the pages of the first report ready, beside the server.
+
+    At the end of the block no further view is begun, and the last one is waited for.
+    """
+    stop = threading.Event()
+    thread = threading.Thread(target=_make_ready, args=(app, store, stop.is_set), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(MOST_SECONDS)
 
 
-def _make_ready(app: Dash, store: Store) -> None:
+def _make_ready(app: Dash, store: Store, stopped: Callable[[], bool]) -> None:
     try:
         client = app.server.test_client()
         for path in FIRST:
             client.get(path, buffered=True)
         if store.keys and store.has_report() and store.size() <= MOST_BYTES:
-            make_pages(app, store)
+            make_pages(app, store, stopped)
     except Exception:  # who asks for the page is told
         logging.getLogger("tilescope").debug("no page is ready", exc_info=True)
 
 
-def make_pages(app: Dash, store: Store) -> None:
+def make_pages(app: Dash, store: Store, stopped: Callable[[], bool] = lambda: False) -> None:
     """Lay out the pages of the first report with their panels and plots; the store keeps them."""
     known = makers(app)
     for page in sorted(PAGES, key=lambda page: page is not memory):
         views = _views(show(store, page.PATH, "", None)[0]) if page.available(store, "") else ()
         for make in (known[identifier] for identifier in views if identifier in known):
+            if stopped():
+                return
             with suppress(PvaError):  # who opens the page is told
                 make(store, Address(page.PATH), THEMES[0])
 

@@ -73,11 +73,11 @@ def serve(
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     settings = {"threads": THREADS, "ident": None, **CONNECTIONS}
     server = waitress.create_server(app.server, sockets=[bound], **settings)
-    early.start(app, store)
     name = f"[{host}]" if ":" in host else host
     link = f"http://{name}:{bound.getsockname()[1]}/"
     announce(f"{link}?{TOKEN}={token}" if token else link)
-    try:
-        server.run()
-    finally:
-        server.close()
+    with early.ready(app, store):
+        try:
+            server.run()
+        finally:
+            server.close()

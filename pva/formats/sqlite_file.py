@@ -74,6 +74,8 @@ class Database:
         # What the connection refers to must not refer to `self`, or nothing would close it.
         connection.set_progress_handler(self._deadline.is_over, _PROGRESS_STEPS)
         self._close = weakref.finalize(self, connection.close)
+        # A daemon thread may still read when the interpreter ends; the system closes the file then.
+        self._close.atexit = False
 
     def rows(
         self, statement: str, parameters: Sequence[Any] = (), *, place: str = ""

@@ -332,3 +332,20 @@ def test_a_trigger_of_a_file_is_never_run(tmp_path: Path) -> None:
     with pytest.raises(PvaError):
         database.rows("INSERT INTO rows (data) VALUES (x'00')")
     database.close()
+
+
+def test_process_ends_cleanly_while_a_daemon_thread_reads(tmp_path: Path) -> None:
+    endless = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT sum(n) FROM t"
+    script = f"""
+import sys, threading, time
+from pathlib import Path
+from pva.formats.sqlite_file import Declaration, open_read_only
+database = open_read_only(Path(sys.argv[1]), {DECLARATION!r})
+threading.Thread(target=database.rows, args=({endless!r},), daemon=True).start()
+time.sleep(0.5)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(make(tmp_path / "a.pop"))],
+        capture_output=True, text=True, timeout=60, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")

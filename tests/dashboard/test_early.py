@@ -1,0 +1,36 @@
+"""Views that are made before the first visit, and the end of the server that makes them."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("dash")
+
+from dashboard import early
+from dashboard.app import application
+from dashboard.store import Store
+from tests.builders import write_report
+
+
+def test_end_of_the_server_waits_for_the_view_and_begins_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ended, release = threading.Event(), [], threading.Event()
+
+    def view(*_: Any) -> None:
+        begun.set()
+        release.wait(30)
+        ended.append(threading.current_thread())
+
+    store = Store([write_report(tmp_path / "run")])
+    app = application(store)
+    names = list(early.makers(app))
+    monkeypatch.setattr(early, "makers", lambda _: dict.fromkeys(names, view))
+    with early.ready(app, store):
+        assert begun.wait(30)
+        threading.Timer(0.2, release.set).start()
+    assert len(ended) == 1 and not ended[0].is_alive()
