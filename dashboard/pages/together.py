@@ -17,8 +17,9 @@ from dashboard.pages.words import counted
 from dashboard.store import Store
 from dashboard.theme import Theme
 from dashboard.timeline.endpoint import alignment, axis_of, host, together
+from dashboard.timeline.lanes import Timeline
 from pva import units
-from pva.analysis.alignment import Alignment, Waits, gaps, waits
+from pva.analysis.alignment import CALLBACK, PHASES, RUN, Alignment, Waits, gaps, waits
 from pva.analysis.host_events import label_figures
 from pva.errors import PvaError
 
@@ -26,12 +27,12 @@ PATH, TITLE = "/together", "Device and host"
 
 AXES = (("device", "As on the device"), ("simulated", "As simulated"))
 AXIS_NOTES = {
-    "device": "each run takes its cycles / clock, later host events move up, and the simulator's "
-    "own phases are hidden; X switches",
+    "device": "from the model's first run on: each run takes its cycles / clock, later host events "
+    "move up, and the simulator's own phases are hidden; X switches",
     "simulated": "the wall clock: the steps of a run are stretched over the time that it was "
     "simulated for, so that their lengths are not those of the device; X switches",
 }
-MOST_GAPS = 5
+MOST_GAPS, MOST_BEFORE = 5, 10
 
 
 def available(store: Store, report: str) -> bool:
@@ -52,12 +53,12 @@ def layout(store: Store, chosen: Address) -> Element:
     return html.Div(
         [
             components.title("What did the device do while the host waited, and the reverse?"),
-            components.headline(sentence(found, result)),
+            components.headline(sentence(found, result), more=delay_sentence(store, chosen, found)),
             section(
                 "Device and host",
                 view.panel("together-axis", PATH, ("axis",)),
                 canvas("together", "Device and host on one axis"),
-                note=counted(len(found.run), "run") + " in the trace",
+                note=counted(len(found.run) - found.first, "run") + " in the trace",
                 tools=controls.choice("axis", AXES, chosen, label="Axis"),
             ),
             html.Div(
@@ -72,6 +73,7 @@ def layout(store: Store, chosen: Address) -> Element:
                 gap_list(store, chosen, found, result.total),
                 note="on the axis of the device, with what the host did by itself meanwhile",
             ),
+            before_first_run(store, chosen, found, result),
         ]
     )
 
@@ -79,15 +81,25 @@ def layout(store: Store, chosen: Address) -> Element:
 def sentence(found: Alignment, result: Waits) -> str:
     """Say how the time is shared between device and host."""
     total = max(result.total, 1)
-    runs = counted(len(found.run), "run")
-    between = (
-        f", {units.share(result.between / total)} of it between runs" if len(found.run) > 1 else ""
-    )
+    count = len(found.run) - found.first
+    runs = counted(count, "run")
+    between = f", {units.share(result.between / total)} of it between runs" if count > 1 else ""
     return (
-        f"As on the device, {units.duration(result.total / 1e9)}: the device runs for "
+        f"From the first run on, {units.duration(result.total / 1e9)}: the device runs for "
         f"{units.duration(result.device / 1e9)} ({units.share(result.device / total)}) in {runs} "
         f"and waits for the host for the rest{between}."
     )
+
+
+def delay_sentence(store: Store, chosen: Address, found: Alignment) -> str:
+    """Name what the host did longest by itself between runs."""
+    begin, end = int(found.begin[found.first]), int(found.end[-1])
+    pairs = _by_itself(host(store, chosen.report).timeline, begin, end)
+    pairs = [pair for pair in pairs if pair[0] != RUN and not pair[0].startswith(CALLBACK)]
+    if not pairs:
+        return ""
+    name, time = pairs[0]
+    return f"What delays it most is {name}: {units.duration(time / 1e9)} between runs."
 
 
 def axis_words(_store: Store, chosen: Address, _theme: Theme) -> Element:
@@ -100,7 +112,6 @@ def findings(found: Alignment, result: Waits) -> Element:
     total = max(result.total, 1)
     rows = [
         ("The device runs", result.device, "the host waits in Engine.run"),
-        ("Host before the first run", result.before, "building, compiling, loading"),
         ("Host between runs", result.between, "the device waits"),
         ("Host after the last run", result.after, "the device is done"),
     ]
@@ -168,11 +179,37 @@ def _before(gap: Mapping[Any, Any]) -> str:
 def _did(store: Store, chosen: Address, begin: int, end: int) -> str:
     """Say what took the most of a stretch of the host's time by itself."""
     whole = host(store, chosen.report).timeline
-    frame = label_figures(whole.tracks, whole.threads, begin, max(end, begin + 1)).head(3)
+    pairs = _by_itself(whole, begin, end)[:3]
+    parts = [f"{name} {units.duration(time / 1e9)}" for name, time in pairs]
+    return components.prose(", ".join(parts)) or "nothing traced"
+
+
+def _by_itself(whole: Timeline, begin: int, end: int) -> list[tuple[str, int]]:
+    """List what the host did in a stretch of time, without the simulator's own phases."""
+    frame = label_figures(whole.tracks, whole.threads, begin, max(end, begin + 1))
     frame = frame[frame["self_time"] > 0]
     pairs = zip(frame["label"].tolist(), frame["self_time"].tolist(), strict=True)
-    parts = [f"{whole.labels[label]} {units.duration(time / 1e9)}" for label, time in pairs]
-    return ", ".join(parts) or "nothing traced"
+    named = ((whole.labels[label], time) for label, time in pairs)
+    return [(name, time) for name, time in named if name not in PHASES]
+
+
+def before_first_run(store: Store, chosen: Address, found: Alignment, result: Waits) -> Element:
+    """Fold what the host did before the model's first run: it stands on no axis of the device."""
+    whole = host(store, chosen.report).timeline
+    pairs = _by_itself(whole, whole.extent[0], int(found.begin[found.first]))[:MOST_BEFORE]
+    rows = [
+        html.Tr(
+            [
+                html.Th(components.prose(name), scope="row"),
+                html.Td(units.duration(time / 1e9), className="number"),
+            ]
+        )
+        for name, time in pairs
+    ]
+    took = units.duration(max(result.before, 0) / 1e9)
+    words = f"Before the first run: {took} of building, compiling and set-up"
+    body = html.Table(html.Tbody(rows), className="facts top-steps")
+    return html.Details([html.Summary(words), body], className="section folded")
 
 
 def selected(store: Store, chosen: Address, _theme: Theme) -> Element:

@@ -1,5 +1,7 @@
 """Device and host on one axis (pva/analysis/alignment.py), in nanoseconds since the trace began.
 
+As on the device it begins with the model's first run.
+
 An event of the host is numbered 2 n, a step of the device 2 n + 1.
 """
 
@@ -56,6 +58,7 @@ def together_timeline(
         for lane in host.lanes
     )  # fmt: skip
     lanes: list[Lane] = [replace(lane, path=(DEVICE,)) for lane in device.lanes]
+    first = int(found.host(found.begin[found.first : found.first + 1], axis)[0])
     return Timeline(
         unit="ns",
         clock=1e9,
@@ -65,6 +68,7 @@ def together_timeline(
         colours=colours,
         items=tuple(items),
         stretched=axis == "simulated",
+        bounds=(first, max(tracks.extent[1], first + 1)) if axis == "device" else None,
     )
 
 

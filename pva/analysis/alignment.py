@@ -3,14 +3,15 @@
 Two axes. *As on the device*: each `Engine.run` takes as long as its cycles take by the clock, and
 what the host did later moves up; inside a run the host's time is shortened evenly. *As simulated*:
 the wall clock, on which the steps of a run are stretched over the time that it was simulated for.
-Times are nanoseconds since the trace began.
+What the simulator does for itself between runs, such as writing the profile, takes no time on the
+axis of the device. Times are nanoseconds since the trace began.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -33,7 +34,8 @@ RUN = "Engine::run"  # the label of a run of a program on the device
 CALLBACK = "StreamCallback"  # what the labels of stream callbacks begin with
 RUNS = ("run", "other_run")  # what its metadata count: rows of `runs` or of `other_runs`
 _OF_BOTH = ("name", "cycles_from", "cycles", "trace_begin", "trace_end")
-PHASES = ("run/values", "run/clocks")  # of a simulated run, hidden on the axis of the device
+# What the simulator does for itself in and between runs: hidden on the axis of the device.
+PHASES = ("run/values", "run/clocks", "write graph profile", "write execution profile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class Alignment:
     cycles        that it took
     device        how long these are by the clock
     clock         cycles a second
+    own           [span][begin, end] on the host: the simulator's own work between runs
     """
 
     run: Integers
@@ -57,15 +60,23 @@ class Alignment:
     cycles: Integers
     device: Integers
     clock: float
+    own: Integers = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+
+    @property
+    def first(self) -> int:
+        """Return the place of the model's first run, 0 where all are outside the profile."""
+        return int((self.run >= 0).argmax())
 
     def host(self, times: Integers, axis: Axis) -> Integers:
         """Give where moments of the host trace lie on an axis."""
         if axis == "simulated" or not len(self.run):
             return times
-        edges = np.column_stack((self.begin, self.end)).ravel()
+        spans = np.concatenate((np.column_stack((self.begin, self.end)), self.own))
+        order = np.argsort(spans[:, 0], kind="stable")
+        edges = spans[order].ravel()
         lengths = np.append(np.diff(edges), 0)
-        lengths[0::2] = self.device
-        places = self.begin[0] + np.append(0, np.cumsum(lengths)[:-1])
+        lengths[0::2] = np.append(self.device, np.zeros(len(self.own), dtype=np.int64))[order]
+        places = edges[0] + np.append(0, np.cumsum(lengths)[:-1])
         moved = np.interp(times, edges, places)
         moved = np.where(times < edges[0], times, moved)
         moved = np.where(times > edges[-1], times - edges[-1] + places[-1], moved)
@@ -126,16 +137,35 @@ def align(report: Report, trace: Trace) -> Alignment:
     cycles = runs["cycles"][found]
     begins = begin[found]
     begins[1:] = np.maximum(begins[1:], np.maximum.accumulate(end[found])[:-1])
+    ends = np.maximum(end[found], begins)
     return Alignment(
         run=np.where(runs["kind"] == RUNS[0], runs["row"], -1)[found],
         name=runs["name"][found].tolist(),
         begin=begins,
-        end=np.maximum(end[found], begins),
+        end=ends,
         cycles_from=runs["cycles_from"][found],
         cycles=cycles,
         device=np.rint(cycles / clock * 1e9).astype(np.int64),
         clock=clock,
+        own=_own_work(trace, begins, ends),
     )
+
+
+def _own_work(trace: Trace, begins: Integers, ends: Integers) -> Integers:
+    """Find what the simulator does for itself outside runs, as spans that do not overlap."""
+    labels = np.flatnonzero(np.isin(np.array(trace.labels, dtype=object), PHASES))
+    parts = [np.zeros((0, 2), dtype=np.int64)]
+    for thread in trace.threads if len(labels) else ():
+        columns = thread.read()
+        rows = np.flatnonzero(np.isin(columns.label, labels))
+        parts.append(np.column_stack((columns.begin_ns[rows], columns.end_ns[rows])))
+    spans = np.concatenate(parts)
+    spans = spans[np.argsort(spans[:, 0], kind="stable")]
+    after = np.searchsorted(begins, spans[:, 0], side="right")  # the run that comes next
+    spans[:, 0] = np.maximum(spans[:, 0], np.append(0, ends)[after])
+    spans[:, 1] = np.minimum(spans[:, 1], np.append(begins, np.iinfo(np.int64).max)[after])
+    spans[1:, 0] = np.maximum(spans[1:, 0], np.maximum.accumulate(spans[:, 1])[:-1])
+    return spans[spans[:, 1] > spans[:, 0]]
 
 
 def _all_runs(data: Any) -> dict[str, Any]:
@@ -205,10 +235,11 @@ def _told(metadata: str | None) -> tuple[str, Told]:
 class Waits:
     """Who waited for whom, on the axis of the device; nanoseconds.
 
-    `total` goes from the first event of the host to its last; of it the device ran for `device`,
-    and the host was busy `before` the first run, `between` runs and `after` the last. `callbacks`
-    stream callbacks took `callback_time` by themselves on the host, inside runs, and the stream
-    copies of the recorded runs `stream_copies` on the device.
+    `total` goes from the model's first run to the last event of the host; of it the device ran for
+    `device`, and the host was busy `between` runs and `after` the last. What came `before` the
+    first run, such as building and compiling, is no part of it. `callbacks` stream callbacks
+    took `callback_time` by themselves on the host, inside runs, and the stream copies of the
+    recorded runs `stream_copies` on the device.
     """
 
     total: int
@@ -225,7 +256,7 @@ def waits(report: Report, found: Alignment, tracks: Tracks, labels: Any) -> Wait
     """Tell who waited for whom; `tracks` are the rows of the host trace, `labels` its texts."""
     data = report.dataset
     first, last = found.host(np.array(tracks.extent), "device").tolist()
-    begin, end = found.host(found.begin, "device"), found.host(found.end, "device")
+    begin, end = (found.host(times[found.first :], "device") for times in (found.begin, found.end))
     is_callback = np.array([str(text).startswith(CALLBACK) for text in labels] or [False])
     events = np.flatnonzero(is_callback[tracks.label]) if len(tracks.label) else np.zeros(0, int)
     place = np.searchsorted(found.begin, tracks.begin[events], side="right") - 1
@@ -233,8 +264,8 @@ def waits(report: Report, found: Alignment, tracks: Tracks, labels: Any) -> Wait
     copies = np.array([str(t).startswith("StreamCopy") for t in data.texts("steps", "type")], bool)
     cycles = int(data.column("steps", "cycles")[copies].clip(0).sum()) if len(copies) else 0
     return Waits(
-        total=last - first,
-        device=int(found.device.sum()),
+        total=last - int(begin[0]),
+        device=int(found.device[found.first :].sum()),
         before=int(begin[0]) - first,
         between=int((begin[1:] - end[:-1]).sum()),
         after=last - int(end[-1]),
@@ -247,20 +278,23 @@ def waits(report: Report, found: Alignment, tracks: Tracks, labels: Any) -> Wait
 def gaps(found: Alignment) -> pd.DataFrame:
     """List the gaps between runs, the longest first: the run after it, begin and length.
 
+    The runs are those from the model's first on.
+
     Also `wall_begin` and `wall_end` on the host's own axis; nanoseconds, the others on the axis of
     the device.
     """
     import pandas as pd
 
-    begin, end = found.host(found.begin, "device"), found.host(found.end, "device")
+    first = found.first
+    begin, end = (found.host(times[first:], "device") for times in (found.begin, found.end))
     frame = pd.DataFrame(
         {
-            "run": found.run[1:],
-            "name": found.name[1:],
+            "run": found.run[first + 1 :],
+            "name": found.name[first + 1 :],
             "begin": end[:-1],
             "length": begin[1:] - end[:-1],
-            "wall_begin": found.end[:-1],
-            "wall_end": found.begin[1:],
+            "wall_begin": found.end[first:-1],
+            "wall_end": found.begin[first + 1 :],
         }
     )
     return frame.sort_values("length", ascending=False, kind="stable", ignore_index=True)

@@ -12,6 +12,7 @@ to 350, run 2 350 to 550, and the work after it ends at 650.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -95,9 +96,39 @@ def test_gaps_between_runs_are_told_on_both_axes(found: Alignment) -> None:
 def test_who_waited_for_whom(found: Alignment) -> None:
     row = (np.array([0, 120, 420, 500]), np.array([100, 130, 440, 1000]), np.array([0, 1, 1, 0]))
     result = waits(report(), found, build([row]), ["work", "StreamCallback x"])
-    assert (result.total, result.device) == (650, 350)
+    assert (result.total, result.device) == (550, 350)  # from the first run on
     assert (result.before, result.between, result.after) == (100, 100, 100)
     assert (result.callbacks, result.callback_time) == (1, 10)  # the other is outside of runs
+
+
+def test_what_the_simulator_does_for_itself_takes_no_time_on_the_device(found: Alignment) -> None:
+    """It writes the profile from 410 to 430, in the 50 between the first two runs."""
+    own = replace(found, own=np.array([[410, 430]]))
+    assert own.host(np.array([400, 410, 420, 430, 450, 650]), "device").tolist() == [
+        150, 160, 160, 160, 180, 280
+    ]  # fmt: skip
+    assert sorted(gaps(own)["length"].tolist()) == [30, 50]
+
+
+def test_the_simulators_own_work_is_cut_at_the_runs_and_counted_once() -> None:
+    """Spans 390 to 430 and 420 to 460 leave 400 to 430 and 430 to 450 between the runs."""
+    times = np.array([390, 420, 720]), np.array([430, 460, 800])
+    names = Names(("write execution profile",), ("Poplar",), np.zeros(1, np.int32))
+    nothing = Metadata(np.zeros(0, np.int64), ())
+    columns = ThreadColumns(
+        times, np.zeros(3, np.int32), np.zeros(3, np.uint8), np.zeros(0, np.int64), names, nothing
+    )
+    thread = SimpleNamespace(read=lambda: columns)
+    trace = SimpleNamespace(**vars(TRACE) | {"labels": names.labels, "threads": (thread,)})
+    assert align(report(), trace).own.tolist() == [[400, 430], [430, 450]]
+
+
+def test_runs_outside_the_profile_before_the_models_first_are_set_up(found: Alignment) -> None:
+    weights = replace(found, run=np.array([-1, 0, 1]))
+    row = (np.array([0]), np.array([1000]), np.array([0]))
+    result = waits(report(), weights, build([row]), ["work"])
+    assert (result.total, result.device, result.before) == (450, 300, 200)
+    assert gaps(weights)["length"].tolist() == [50]
 
 
 def test_runs_without_a_place_in_the_trace_are_left_out() -> None:

@@ -90,6 +90,13 @@ def test_as_on_the_device_runs_take_their_cycles_and_the_host_moves_up() -> None
     assert shown(whole, 3) == [(125, 148, "StreamCallback x", 12)]
 
 
+def test_as_on_the_device_the_axis_begins_with_the_models_first_run() -> None:
+    assert together_timeline(device(), host(), FOUND, "device", NAMES).extent == (100, 650)
+    weights = replace(FOUND, run=np.array([-1, 0, 1]))
+    assert together_timeline(device(), host(), weights, "device", NAMES).extent == (200, 650)
+    assert together_timeline(device(), host(), FOUND, "simulated", NAMES).extent == (0, 1000)
+
+
 def test_as_simulated_steps_are_stretched_and_nothing_is_hidden() -> None:
     whole = together_timeline(device(), host(), FOUND, "simulated", NAMES)
     assert whole.stretched
