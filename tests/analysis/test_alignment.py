@@ -203,3 +203,16 @@ def test_runs_of_which_nothing_tells_are_placed_in_order_if_as_many() -> None:
     assert (kept.run.tolist(), kept.begin.tolist()) == ([0, 1, 2], [0, 20, 40])
     with pytest.raises(NotRecordedError):
         align(report(trace_begin=NOWHERE, trace_end=NOWHERE), traced([None, None, "{}"]))
+
+
+def test_a_run_that_begins_before_the_one_before_it_ends_is_placed_at_that_end() -> None:
+    overlapping = report(trace_begin=START + np.array([100, 390, 700]))
+    kept = align(overlapping, TRACE)
+    assert (kept.begin.tolist(), kept.end.tolist()) == ([100, 400, 700], [400, 650, 900])
+
+
+def test_a_run_that_begins_within_an_earlier_one_is_placed_behind_the_last_of_them() -> None:
+    # The second lies within the first; the third begins in the first, behind the second's end.
+    begin, end = START + np.array([100, 150, 300]), START + np.array([400, 250, 900])
+    kept = align(report(trace_begin=begin, trace_end=end), TRACE)
+    assert kept.begin.tolist() == [100, 400, 400]

@@ -15,7 +15,7 @@ import pytest
 
 from pva import schema
 from pva.analysis import CATALOGUE
-from pva.analysis.insights import RULES, insights, unchecked_rules
+from pva.analysis.insights import RULES, insights, speed, unchecked_rules
 from pva.analysis.insights import _row as insight_row
 from pva.analysis.insights.finding import ALL_KINDS, ALL_TILES, GAPS, VARIABLES, Finding
 from pva.analysis.insights.fitting import with_what_lacks
@@ -279,3 +279,20 @@ def test_uneven_work_counts_the_tiles_of_the_ipu_that_computes() -> None:
     (finding,) = found("uneven_work", compute_set_cycles_by_tile=cycles).to_dict("records")
     assert "in multiply: 5 of 5 tiles work, the mean 60 cycles of" in finding["where"]
     assert finding["amount"] == 4 * (100 - 60)
+
+
+@pytest.mark.parametrize(
+    ("rule", "bound"), [("bound_by_sync", 150), ("bound_by_exchange", 300), ("bound_by_host", 100)]
+)
+def test_a_phase_is_a_finding_above_its_share_of_the_cycles_alone(
+    rule: str, bound: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speed, "_cycles", lambda _: 1000)
+    for spent in (bound, bound + 1):
+        monkeypatch.setattr(speed, "_of_phase", lambda *_, spent=spent: spent)
+        assert len(getattr(speed, rule)(small())) == (spent > bound)
+
+
+def test_a_saving_is_never_more_than_the_cycles_of_the_runs_nor_below_zero() -> None:
+    facts = {"what": "", "where": "", "amount": 0, "advice": "", "show": ""}
+    assert [speed._finding(10, saving, **facts).saving for saving in (-1, 9, 11)] == [0, 9, 10]

@@ -298,3 +298,10 @@ def test_page_of_a_refusal_leads_nowhere_where_no_page_is_open(client: Any) -> N
     assert refused.status_code == 403
     assert "<h1>Forbidden</h1>" in refused.text
     assert "href" not in refused.text
+
+
+def test_a_request_of_more_than_four_million_bytes_is_refused(client: Any) -> None:
+    for size, status in ((4_000_001, 413), (4_000_000, 400)):  # the second is no call of a page
+        body = b"[" + b" " * (size - 2) + b"]"
+        answer = client.post("/_dash-update-component", data=body, content_type="application/json")
+        assert (answer.status_code, answer.text.count("\n")) == (status, 1)

@@ -349,3 +349,12 @@ time.sleep(0.5)
         capture_output=True, text=True, timeout=60, cwd=Path(__file__).parents[2],
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_opened_file_trusts_no_function_of_its_schema_and_checks_its_cells(
+    tmp_path: Path,
+) -> None:
+    database = open_read_only(make(tmp_path / "file"), DECLARATION)
+    assert database.rows("PRAGMA trusted_schema") == [(0,)]
+    assert database.rows("PRAGMA cell_size_check") == [(1,)]
+    database.close()

@@ -42,3 +42,32 @@ def test_cbor_may_begin_with_a_tag(tmp_path: Path, tag: int) -> None:
     else:
         with pytest.raises(PvaError, match="CBORTag"):
             registry.read(path)
+
+
+def test_a_map_of_cbor_may_have_a_length_of_any_width(tmp_path: Path) -> None:
+    value = registry.value_of(small_report(), "graph")
+    items = b"".join(cbor2.dumps(part) for pair in value.items() for part in pair)
+    for head, width in ((0xB8, 1), (0xB9, 2), (0xBA, 4), (0xBB, 8)):
+        path = tmp_path / f"{head:x}.cbor"
+        path.write_bytes(bytes([head]) + len(value).to_bytes(width, "big") + items)
+        assert registry.detect(path).name == "cbor"
+        assert registry.read(path) == small_report().select("graph")
+
+
+@pytest.mark.parametrize(
+    ("files", "preferred"),
+    [
+        (("profile.pop", "profile.cbor", "profile.json"), "profile.pop"),
+        (("archive.pop", "profile.cbor", "profile.json"), "archive.pop"),
+        (("archive.pop", "profile.pop"), "profile.pop"),
+        (("profile.cbor", "profile.json"), "profile.cbor"),
+    ],
+)
+def test_of_several_profiles_in_a_directory_the_preferred_name_is_read(
+    tmp_path: Path, files: tuple[str, ...], preferred: str
+) -> None:
+    for name in files:
+        (tmp_path / name).write_bytes(b"not a report")
+    registry.write(small_report(), tmp_path / preferred)
+    assert registry.directory_files(tmp_path)["profile"] == tmp_path / preferred
+    assert registry.read(tmp_path) == small_report()

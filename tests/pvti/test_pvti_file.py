@@ -14,7 +14,7 @@ import pytest
 from test_pvti_processes import run
 
 import pvti
-from pvti import buffers, core, document, schema, spans
+from pvti import buffers, core, document, schema, spans, writer
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "trace-format.md"
 
@@ -203,3 +203,34 @@ def test_two_threads_that_start_a_trace_at_once_start_one(
     pvti.closeTrace()
     (path,) = tmp_path.iterdir()
     assert rows(str(path), "SELECT sum(records) FROM event_chunks") == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("code", "busy"),
+    [
+        (sqlite3.SQLITE_BUSY, True),
+        (sqlite3.SQLITE_BUSY_RECOVERY, True),
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, True),
+        (sqlite3.SQLITE_LOCKED, False),
+        (sqlite3.SQLITE_FULL, False),
+        (None, False),
+    ],
+)
+def test_a_writer_waits_for_every_kind_of_busy_file_and_for_nothing_else(
+    code: int | None, busy: bool
+) -> None:
+    error = sqlite3.OperationalError("no")
+    if code is not None:
+        error.sqlite_errorcode = code
+    assert writer._is_busy(error) is busy
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "common"),
+    [("", "", 0), ("a", "", 0), ("", "a", 0), ("ab", "ab", 2), ("ab", "ac", 1), ("ab", "abc", 2)],
+)
+def test_spans_that_were_open_before_are_counted_from_the_outermost(
+    before: str, after: str, common: int
+) -> None:
+    spans_of = {name: (number, 10 * number) for number, name in enumerate("abc")}
+    assert writer._common([spans_of[n] for n in before], [spans_of[n] for n in after]) == common

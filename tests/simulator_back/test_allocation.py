@@ -102,3 +102,32 @@ def test_what_does_not_fit_overflows_above_the_memory():
     _, *_, found = place([(0, 6, True, False, {0: 90}), (0, 6, True, False, {0: 120})])
     assert sorted(found.region.tolist()) == [0, 2]
     assert found.address[found.region == 2].tolist() == [MEMORY]
+
+
+def addresses(variables, conflicts, is_code=None):
+    """Return the address of variables of (bytes on tile 0), in a memory without interleaving."""
+    count = len(variables)
+    tile, wants = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=bool)
+    code = wants if is_code is None else np.array(is_code)
+    demand = Demand(np.arange(count), tile, np.array(variables), wants, code, np.array(conflicts))
+    return allocate(demand, 1, 4096, 4096, element_bytes=64).address.tolist()
+
+
+def test_of_equally_crowded_variables_the_largest_comes_first():
+    together = np.ones((3, 3), dtype=bool)
+    assert addresses([8, 24, 16], together) == [24 + 16, 0, 24]
+
+
+def test_the_variable_that_is_live_with_most_others_comes_before_larger_ones():
+    # The first is live with both others, which are not live together.
+    together = [[True, True, True], [True, True, False], [True, False, True]]
+    assert addresses([8, 24, 16], together) == [0, 8, 8]
+
+
+def test_code_comes_before_all_data_and_fills_whole_memory_elements():
+    together = np.ones((2, 2), dtype=bool)
+    assert addresses([800, 65], together, is_code=[False, True]) == [128, 0]
+
+
+def test_equal_variables_lie_in_their_order():
+    assert addresses([8, 8, 8], np.ones((3, 3), dtype=bool)) == [0, 8, 16]

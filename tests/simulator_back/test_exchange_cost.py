@@ -105,3 +105,17 @@ def test_what_one_tile_receives_twice_is_sent_twice():
     cost = exchange_cost(TINY, same, np.array([1, 1, 2]), same + 4, same + 16)
     assert cost.sent.tolist() == [8, 0, 0, 0]
     assert cost.received.tolist() == [0, 8, 4, 0]
+
+
+@pytest.mark.parametrize(("size", "packets"), [(64, 1), (65, 2), (128, 2), (129, 3)])
+def test_each_begun_packet_of_the_host_takes_a_request_and_a_wait(size, packets):
+    # An Mk1 has packets of 64 bytes; both instructions have 4 bytes.
+    cost = host_exchange_cost(MK1, np.array([3]), np.array([size]), to_device=True)
+    assert (cost.code[3], cost.code.sum()) == (2 * 4 * packets, 2 * 4 * packets)
+
+
+@pytest.mark.parametrize(("size", "words"), [(4, 1), (5, 2), (8, 2), (9, 3), (64, 16), (66, 16)])
+def test_a_begun_word_of_the_first_packet_takes_its_two_cycles(size, words):
+    # By its link a byte takes 0.2 cycles: never longer than the words of one packet.
+    cost = host_exchange_cost(MK1, np.array([0]), np.array([size]), to_device=False)
+    assert cost.cycles[0] == 5 + 2 * words

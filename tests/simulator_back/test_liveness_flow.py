@@ -6,7 +6,13 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from simulator.compiler.executable import Access, Lowered, LoweredProgram, Pieces
+from simulator.compiler.executable import (
+    Access,
+    CompilerVariable,
+    Lowered,
+    LoweredProgram,
+    Pieces,
+)
 from simulator.compiler.liveness import find_liveness
 from simulator.graph.graph import Graph
 from simulator.graph.target import TARGETS
@@ -177,3 +183,69 @@ def test_a_nest_of_forty_loops_takes_no_longer_than_forty_steps():
     alive, always, _ = found(programs, functions, access, set())
     assert always == {0}
     assert alive[len(programs) - 1] == {1}
+
+
+# Each kind of program alone: the rule by hand, so that a failure names it.
+
+WRITE, READ, NOTHING = ("leaf", set(), {0: True}), ("leaf", {0}, {}), ("leaf", set(), {})
+
+
+def live_at(tree, host_reads=()):
+    """Return, for each executed leaf in order, whether variable 0 is live at it."""
+    programs, functions, access = flatten([("Sequence", [tree])])
+    alive, always, _ = found(programs, functions, access, set(host_reads))
+    leaves = [row for row, program in enumerate(programs) if program.type == "OnTileExecute"]
+    return [0 in alive[row] or 0 in always for row in leaves]
+
+
+def test_in_a_sequence_a_variable_is_live_from_its_writing_to_its_last_reading():
+    assert live_at(("Sequence", [NOTHING, WRITE, NOTHING, READ, NOTHING])) == [
+        False, True, True, True, False,
+    ]  # fmt: skip
+
+
+def test_a_repeat_of_two_turns_keeps_what_its_next_turn_reads_and_one_of_one_does_not():
+    # The first leaf of the body reads what the last one of the turn before wrote.
+    body = ("Sequence", [READ, NOTHING, WRITE, NOTHING])
+    before_and_after = ("Sequence", [WRITE, ("Repeat", 2, body), WRITE, READ])
+    assert live_at(before_and_after) == [True, True, False, True, True, True, True]
+    once = ("Sequence", [WRITE, ("Repeat", 1, body), WRITE, READ])
+    assert live_at(once) == [True, True, False, True, False, True, True]
+
+
+def test_a_switch_ends_a_life_only_where_each_of_its_branches_overwrites():
+    def around(*branches):
+        return live_at(("Sequence", [WRITE, NOTHING, ("Switch", branches), READ]))
+
+    assert around(WRITE, WRITE)[:2] == [True, False]
+    assert around(WRITE, NOTHING)[:2] == [True, True]
+
+
+def test_an_if_without_an_else_ends_no_life_and_one_with_both_branches_does():
+    assert live_at(("Sequence", [WRITE, NOTHING, ("If", (WRITE,)), READ]))[1]
+    assert not live_at(("Sequence", [WRITE, NOTHING, ("IfElse", (WRITE, WRITE)), READ]))[1]
+
+
+def test_what_the_check_of_a_while_loop_reads_is_live_through_its_body():
+    loop = ("RepeatWhile", (READ, NOTHING))
+    assert live_at(("Sequence", [WRITE, loop, NOTHING])) == [True, True, True, False]
+
+
+def test_a_call_reads_what_its_function_reads():
+    assert live_at(("Sequence", [WRITE, NOTHING, ("Call", READ), NOTHING]))[:2] == [True, True]
+
+
+def test_what_the_host_reads_is_live_to_the_end():
+    assert live_at(("Sequence", [WRITE, NOTHING]), {0}) == [True, True]
+
+
+def test_a_variable_that_the_compiler_marks_is_always_live_though_programs_write_it():
+    programs, functions, access = flatten([("leaf", {0}, {1: True, 2: True})])
+    graph = Graph(TARGETS["tiny"])
+    graph.setTileMapping(graph.addVariable(FLOAT, [1], "v0"), 0)
+    place = (np.array([0]), np.array([4]))
+    own = [CompilerVariable("x", "messageCode", *place, always_live=flag) for flag in (True, False)]
+    lowered = Lowered(programs, [2], functions, ["cs"], [], [], [], [], own, access)
+    numbers = np.arange(VARIABLES)
+    liveness = find_liveness(graph, lowered, Pieces(numbers, numbers, numbers * 0 + 4))
+    assert liveness.always_live.tolist() == [True, True, False]

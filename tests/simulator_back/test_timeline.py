@@ -105,3 +105,10 @@ def test_both_ways_through_the_phases_give_the_same_clocks_on_several_ipus():
     # Requests of the second phase: 38 + 30 + 4; then 50 between the IPUs, the way back, and 30.
     assert result.end.tolist() == [124, 126 + 30, 124 + 2, 126]
     assert (result.end == watch(start, phases, order, delays)[0]).all()
+
+
+def test_the_odd_cycle_of_a_round_trip_is_on_the_way_to_the_sync_controller():
+    delays = Delays.of([7, 4])
+    assert (delays.request.tolist(), delays.release.tolist()) == ([4, 2], [3, 2])
+    # Tile 0 asks at 10 + 4; both are let go at 14, 3 and 2 cycles later.
+    assert sync(np.array([10, 0]), delays).tolist() == [17, 16]
