@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow.parquet import read_schema
 
 from dashboard import downloads, tables, view
 from dashboard.address import Address
@@ -17,6 +21,7 @@ from dashboard.store import Store
 from dashboard.view import following
 from tests.builders import write_report
 from tests.dashboard.layouts import parts
+from tests.fuzz.seeds import write_trace
 
 
 @pytest.fixture(scope="module")
@@ -60,15 +65,36 @@ def test_every_download_that_a_page_offers_is_there(app: Any, store: Store) -> N
     assert names <= set(downloads.offered(app.server))
 
 
-def test_every_download_is_given_as_csv_and_parquet(app: Any) -> None:
+def csv_columns(text: str) -> list[str]:
+    """Return the names in the first line."""
+    return next(csv.reader(text.splitlines()))
+
+
+# What an address must choose for a download of the three files below, by the download's name.
+CHOICES = {"compare-": "report=small&against=other", "trace-": "report=trace.pvti"}
+PROGRAM = "report=small&program=9"
+
+
+def test_every_download_is_given_as_csv_and_parquet(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.pvti"
+    write_trace(trace)
+    reports = [write_report(tmp_path / name) for name in ("small", "other")]
+    app = create_app([*reports, trace])
     client = app.server.test_client()
     for name in downloads.offered(app.server):
-        for kind, head in (("csv", b""), ("parquet", b"PAR1")):
-            answer = client.get(f"/download/{name}.{kind}")
-            assert answer.status_code in (200, 404), f"{name}: {answer.text}"
-            assert answer.status_code == 404 or answer.data.startswith(head)
-            assert answer.status_code == 200 or b"not recorded" in answer.data or len(answer.data)
-    assert client.get("/download/memory-total.exe").status_code == 404
+        query = next((CHOICES[head] for head in CHOICES if name.startswith(head)), PROGRAM)
+        text, packed = (
+            client.get(f"/download/{name}.{kind}?{query}") for kind in ("csv", "parquet")
+        )
+        assert (text.status_code, packed.status_code) == (200, 200), f"{name}: {text.text}"
+        assert csv_columns(text.text) == read_schema(BytesIO(packed.data)).names, name
+    assert client.get(f"/download/memory-total.exe?{PROGRAM}").status_code == 404
+
+
+def test_a_download_of_what_no_report_has_is_one_line(app: Any) -> None:
+    answer = app.server.test_client().get("/download/trace-labels.csv")
+    assert (answer.status_code, answer.text.count("\n")) == (404, 1)
+    assert "no host trace; set PVTI_OPTIONS and run again" in answer.text
 
 
 def test_download_holds_what_the_address_chooses(app: Any) -> None:

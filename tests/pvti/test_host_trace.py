@@ -155,7 +155,7 @@ def test_events_are_a_sequence(sample: Path) -> None:
     inner = events[0].children()
     assert (len(events), len(inner), len(inner[10:20])) == (1, 100, 10)
     assert inner[-1].label == "inner 0"
-    assert inner[3] == inner[3]
+    assert inner[3] == events[0].children()[3] != inner[4]
     assert len({inner[0], inner[1], inner[0]}) == 2
     assert [event.label for event in inner][:2] == ["inner 0", "inner 1"]
     trace.close()
