@@ -38,6 +38,8 @@ HINTS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "/liveness": {
         "ipu": _IPU,
+        "graph": ("Kind of graph", "Draws the bytes of all tiles at each step as a curve, or the "
+                  "bytes of each tile at each step as a heat map"),
         "tile": ("One tile", "Looks at one tile in place of all"),
         "show": ("What is drawn", "Draws all that is live, or leaves out what is always live"),
         "find": ("Filter steps", "Marks the program steps whose name has these letters"),

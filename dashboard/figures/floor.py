@@ -46,7 +46,7 @@ def tile_map(frame: pd.DataFrame, *, words: str, scale: str, top: float, theme: 
             hovertemplate=f"Tile %{{customdata:,d}}: %{{z:,.3~f}} {name} {escaped(words)}"
             "<extra></extra>",
             hoverongaps=False,
-            colorscale=_colours(scale, theme),
+            colorscale=colours(scale, theme),
             zmin=0,
             zmax=max(top, 1) / unit,
             xgap=_gap(shape[1], 200),
@@ -78,7 +78,7 @@ def _gap(cells: int, few: int) -> float:
     return next((pixels for most, pixels in ((few, 1), (2 * few, 0.5)) if cells < most), 0)
 
 
-def _colours(scale: str, theme: Theme) -> Any:
+def colours(scale: str, theme: Theme) -> Any:
     """Give a scale that begins near the ground of the page; the named ones are plotly's."""
     known = _ENDS.get(scale)
     if known is None:

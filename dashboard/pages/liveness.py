@@ -10,9 +10,10 @@ from dash import Dash, dcc, html
 
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
-from dashboard.components import Element
+from dashboard.components import Element, Frame
 from dashboard.figures import liveness as figures
-from dashboard.figures.axes import Figure
+from dashboard.figures.axes import Figure, whole
+from dashboard.figures.live_map import live_map
 from dashboard.overview import strip
 from dashboard.pages import liveness_tabs as tabs
 from dashboard.pages.liveness_tabs import curve_of, scope_words
@@ -22,11 +23,15 @@ from dashboard.store import Report, Store
 from dashboard.theme import Theme
 from pva import units
 from pva.analysis import liveness as analysis
+from pva.analysis.live_map import liveness_map
 
 PATH, TITLE = "/liveness", "Liveness"
 
 MOVING = "moving"  # the option `show` of the address that leaves the always-live out
 CHOICES = (("all", "All"), (MOVING, "Not always live"))
+TILES = "tiles"  # the option `graph` of the address that draws tiles by steps
+GRAPHS = (("curve", "Curve"), (TILES, "Tiles by steps"))
+MAP_ROWS, MAP_COLUMNS = 92, 240
 PLACE = ("ipu", "tile")  # the keys of the address that say where
 
 
@@ -41,7 +46,7 @@ def layout(store: Store, chosen: Address) -> Element:
     if not report.dataset.length("liveness_steps"):
         live = analysis.liveness_overview(report)
         return html.Div([_question(), components.headline(liveness_sentence(live))])
-    drawn = (*PLACE, "show", "find", "range")
+    drawn = (*PLACE, "show", "find", "range", "graph")
     plot = view.plot("liveness-plot", PATH, drawn, height=0, picks="step", zooms=True)
     small = view.panel("liveness-overview", PATH, PLACE)
     above = [_head(report), _tools(report, chosen), small, plot]
@@ -53,7 +58,7 @@ def layout(store: Store, chosen: Address) -> Element:
     return html.Div(
         [
             _question(),
-            view.panel("liveness-answer", PATH, PLACE),
+            view.panel("liveness-answer", PATH, (*PLACE, "graph")),
             controls.split(above, html.Div(below), name="liveness"),
         ]
     )
@@ -78,8 +83,11 @@ def _tools(report: Report, chosen: Address) -> Element:
     ipus = int(report.dataset.of_replica("num_ipus"))
     of_ipu = [("", "All tiles"), *((str(ipu), f"IPU {ipu}") for ipu in range(ipus))]
     where = [controls.select("ipu", of_ipu, chosen, label="IPU", width=110)] if ipus > 1 else []
+    has_pieces = report.dataset.has("variable_pieces")
+    graph = [controls.choice("graph", GRAPHS, chosen, label="Kind of graph")] if has_pieces else []
     return controls.row(
         [
+            *graph,
             *where,
             controls.box("tile", "One tile, e.g. 3", chosen, width=150),
             controls.choice("show", CHOICES, chosen, label="What is drawn"),
@@ -95,6 +103,8 @@ def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Say how much is live at most, in the whole program, on an IPU or on a tile."""
     report = store.report(chosen.report)
     live = analysis.liveness_overview(report)
+    if chosen.text("graph") == TILES:
+        return components.headline(liveness_sentence(live), more=fullest_sentence(store, chosen))
     if chosen.tile is None and chosen.ipu is None:
         return components.headline(liveness_sentence(live))
     curve = curve_of(store, chosen)
@@ -108,6 +118,33 @@ def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
     return components.headline(sentence, more=whole)
 
 
+def fullest_sentence(store: Store, chosen: Address) -> str:
+    """Say which tile holds most, when, and how much less another one holds then."""
+    frame = map_of(store, chosen)
+    top = frame.iloc[int(frame["live"].argmax())]
+    least = frame[frame["step"] == top["step"]]["live"].min()
+    return (
+        f"Tile {top['fullest_tile']:,} holds most: {units.size(top['live'])} at step "
+        f"{top['step']:,} ({top['name'] or top['type']}); of other tiles then as little as "
+        f"{units.size(least)}."
+    )
+
+
+def map_of(store: Store, chosen: Address) -> Frame:
+    """Return what is live by tile and step, of the steps and the IPU in view."""
+    report = store.report(chosen.report)
+    steps = report.dataset.length("liveness_steps")
+    begin, end = whole(steps, (chosen.range.begin, chosen.range.end) if chosen.range else None)
+    frame = store.derived(
+        chosen.report,
+        f"liveness map {begin} {end}",
+        lambda: liveness_map(
+            report, rows=MAP_ROWS, columns=MAP_COLUMNS, first_step=begin, last_step=end - 1
+        ),
+    )
+    return frame if chosen.ipu is None else frame[frame["ipu"] == chosen.ipu]
+
+
 def peak_link(store: Store, chosen: Address, _theme: Theme) -> Element:
     """Lead to the step at which the most is live."""
     curve = curve_of(store, chosen)
@@ -117,13 +154,22 @@ def peak_link(store: Store, chosen: Address, _theme: Theme) -> Element:
 
 
 def liveness_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
-    """Draw the curve of the program, of an IPU or of a tile."""
+    """Draw the curve of the program, of an IPU or of a tile; or all tiles by steps."""
+    if chosen.text("graph") == TILES:
+        capacity = int(store.report(chosen.report).dataset.value("target", "bytes_per_tile"))
+        frame, always = map_of(store, chosen), chosen.show != MOVING
+        return live_map(frame, always=always, capacity=capacity, theme=theme)
     curve = curve_of(store, chosen)
     found = tabs.matches(curve, chosen)
     window = (chosen.range.begin, chosen.range.end) if chosen.range else None
     return figures.liveness_curve(
         curve, always=chosen.show != MOVING, matches=found, theme=theme, window=window
     )
+
+
+def plotted(store: Store, chosen: Address) -> Frame:
+    """Return the data of the plot."""
+    return map_of(store, chosen) if chosen.text("graph") == TILES else curve_of(store, chosen)
 
 
 def overview(store: Store, chosen: Address, _theme: Theme) -> Element:
@@ -154,7 +200,7 @@ def register(app: Dash, store: Store) -> None:
         tables.serve(app, store, PATH, identifier, columns, frame)
         downloads.offer(app, identifier, frame)
     tables.pick_rows(app, "liveness-variables")
-    downloads.offer(app, "liveness", curve_of)
+    downloads.offer(app, "liveness", plotted)
     downloads.offer(app, "liveness-steps-side-by-side", tabs.steps_frame)
     downloads.offer(app, "liveness-tiles", tabs.tiles_frame)
     downloads.offer(app, "liveness-vertices", tabs.vertices_frame)

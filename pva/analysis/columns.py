@@ -126,6 +126,7 @@ _TEXTS: dict[str, str] = {
         "variable name category bytes:bytes steps first_step last_step at_peak "
         "byte_steps:bytes*steps"
     ),
+    "liveness_map": ("step type name tile last_tile ipu fullest_tile live:bytes always_live:bytes"),
     "live_at_steps": "variable name category * change:bytes",
     "live_over_tiles": (
         "step type name least:bytes mean:bytes most:bytes deviation:bytes fullest_tile"

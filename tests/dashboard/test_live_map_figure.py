@@ -1,0 +1,32 @@
+"""The heat map of what is live by tile and step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dashboard.figures.live_map import live_map
+from pva.analysis import liveness_map
+from tests.analysis.samples import small
+
+
+def test_cells_are_bytes_by_tile_down_and_step_across() -> None:
+    frame = liveness_map(small(), rows=1 << 20, columns=1 << 20)
+    figure = live_map(frame, always=True, capacity=2048, theme="light")
+    cells = np.asarray(figure.data[0].z)
+    step, tile = 6, 5
+    row = frame[(frame["step"] == step) & (frame["tile"] == tile)].iloc[0]
+    assert cells[tile, step] == row["live"]
+    assert f"Tile {tile}" in figure.data[0].customdata[tile, step]
+
+
+def test_without_the_always_live_a_cell_is_the_rest() -> None:
+    frame = liveness_map(small(), rows=1 << 20, columns=1 << 20)
+    both = [live_map(frame, always=always, capacity=2048, theme="dark") for always in (True, False)]
+    less = np.asarray(both[0].data[0].z) - np.asarray(both[1].data[0].z)
+    assert (less == frame["always_live"].to_numpy().reshape(len(less[0]), -1).T).all()
+
+
+def test_a_click_chooses_the_step_of_the_column() -> None:
+    frame = liveness_map(small(), rows=1, columns=3)
+    figure = live_map(frame, always=True, capacity=2048, theme="light")
+    assert figure.layout.meta["picks"] == sorted(set(frame["step"].tolist()))
