@@ -46,6 +46,7 @@ TABLES = {
     "compute-sets": ("compare_compute_sets", "bytes", "Vertex state by compute set"),
     "always-live": ("compare_always_live", "bytes", "Always live"),
     "peak": ("compare_live_at_peak", "bytes", "Not always live, at the peak"),
+    "causes": ("compare_causes", "cycles", "Cycles by cause"),
     "phases": ("compare_phases", "cycles", "Cycles by phase"),
     "layers": ("compare_layers", "cycles", "Cycles by layer"),
     "operations": ("compare_operations", "cycles", "Cycles by operation"),
@@ -53,7 +54,7 @@ TABLES = {
     "programs": ("compare_programs", "cycles", "Cycles by program"),
 }
 SETTINGS = "settings"
-FIRST, ROWS = ("categories", "operations", SETTINGS), 10
+FIRST, ROWS = ("categories", "causes", "operations", SETTINGS), 10
 SETTINGS_TITLE = "Target, graph, version and options"
 
 

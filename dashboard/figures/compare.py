@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from dashboard.figures.axes import (
     Numbers,
     byte_axis,
+    cycle_axis,
     escaped,
     number_axis,
     shortened,
@@ -86,6 +87,54 @@ def _axes(
         layout["yaxis"] = layout["yaxis"] | {"domain": [0.54, 1]}
         layout["xaxis"] = layout["xaxis"] | {"anchor": "y2"}
     figure.update_layout(layout).update_layout(showlegend=True).update_xaxes(title_text=axis)
+
+
+def waterfall(
+    frame: pd.DataFrame, *, total: tuple[int, int], unit: str, names: tuple[str, str], theme: Theme
+) -> go.Figure:
+    """Draw the way from the total before to the total after, a bar for each change.
+
+    `frame` has name, change, begin and end, as `pva.analysis.compare.waterfall` returns them;
+    `total` is before and after, in `unit`: bytes or cycles.
+    """
+    begin, end, change = (frame[column].to_numpy() for column in ("begin", "end", "change"))
+    write = units.size if unit == "bytes" else units.cycles_or_time
+    ends = [("before", 0, total[0], total[0]), ("after", 0, total[1], total[1])]
+    rows = [ends[0], *zip(["grew" if c > 0 else "shrank" for c in change], np.minimum(begin, end),
+                          np.abs(change), change, strict=True), ends[1]]  # fmt: skip
+    words = [names[0], *(name or "all others" for name in frame["name"]), names[1]]
+    signs = ["", *("+" if c > 0 else "−" for c in change), ""]
+    texts = [sign + write(float(row[2])) for sign, row in zip(signs, rows, strict=True)]
+    figure = go.Figure(
+        go.Bar(
+            x=list(range(len(rows))),
+            base=[int(row[1]) for row in rows],
+            y=[int(row[2]) for row in rows],
+            marker={"color": [token(row[0], theme) for row in rows], "line": {"width": 0}},
+            text=texts,
+            textposition="outside",
+            cliponaxis=False,
+            customdata=[f"{escaped(shortened(word))}: {text}"
+                        for word, text in zip(words, texts, strict=True)],
+            hovertemplate="%{customdata}<extra></extra>",
+            width=0.62,
+        )
+    )  # fmt: skip
+    levels = [total[0], *end.tolist()]
+    for place, level in enumerate(levels):
+        figure.add_shape(type="line", x0=place + 0.31, x1=place + 0.69, y0=level, y1=level,
+                         line={"color": token("quiet", theme), "width": 1})  # fmt: skip
+    layout = plot_layout(theme)
+    top = max(total[0], total[1], *begin.tolist(), *end.tolist(), 1) * HEADROOM
+    layout["yaxis"] = layout["yaxis"] | (byte_axis(top) if unit == "bytes" else cycle_axis(top))
+    layout["xaxis"] = layout["xaxis"] | {
+        "tickmode": "array",
+        "tickvals": list(range(len(rows))),
+        "ticktext": [escaped(shortened(word, LONGEST_STEP // 2)) for word in words],
+        "fixedrange": True,
+    }
+    figure.update_layout(layout).update_layout(hovermode="closest", showlegend=False)
+    return figure
 
 
 def change_by_tile(frame: pd.DataFrame, *, theme: Theme) -> go.Figure:

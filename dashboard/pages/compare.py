@@ -9,33 +9,21 @@ from dash import Dash, dcc, html
 
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
-from dashboard.components import GREW, PLOT_CONFIG, SHRANK, Element, Frame, section
-from dashboard.figures import compare as figures
-from dashboard.figures.axes import Figure
-from dashboard.figures.compare import Curve
-from dashboard.figures.memory import add_ipu_borders
+from dashboard.components import GREW, SHRANK, Element, Frame, section
+from dashboard.pages import compare_plots as plots
 from dashboard.pages import compare_tables as known
-from dashboard.pages.compare_tables import both, compared, percent, tiles_of_both
+from dashboard.pages.compare_tables import TABS, both, compared, percent
 from dashboard.pages.compare_words import BETTER, FIGURE_WORDS
-from dashboard.pages.memory import ipu_tiles
 from dashboard.pages.words import counted
 from dashboard.store import Store
 from dashboard.theme import Theme
 from pva import units
-from pva.analysis import liveness
-from pva.analysis.compare import AFTER, BEFORE, code_of_one, compare_settings, total_of
+from pva.analysis.compare import code_of_one, compare_settings, total_of
 from pva.errors import NotRecordedError
 
 PATH, TITLE = "/compare", "Compare"
 
 QUESTION = "What changed from one report to the other?"
-TABS = {
-    "memory": "Memory",
-    "liveness": "Liveness",
-    "operations": "Operations",
-    "execution": "Execution",
-    "settings": "Target and options",
-}
 # What the answer tells, in this order: figure, words for more and for less.
 ANSWERS = (
     ("tiles_out_of_memory", "has {} more out of memory", "has {} fewer out of memory"),
@@ -48,8 +36,7 @@ SAME = {
     "largest_tile": "memory on its fullest tile",
     "max_live": "peak of liveness",
 }
-MOST_ROWS, PLOT_PIXELS = 12, 320
-BOTH, CHANGE, SEPARATE = "together", "change", "separate"
+MOST_ROWS = 12
 
 
 def available(store: Store, report: str) -> bool:
@@ -76,6 +63,7 @@ def layout(store: Store, chosen: Address) -> Element:
                 [
                     controls.tabs(tabs, chosen),
                     view.panel("compare-plot", PATH, ("tab", "show", "gaps"), themed=True),
+                    view.panel("compare-way", PATH, ("tab", "by"), themed=True),
                     view.panel("compare-rows", PATH, ("tab", "by", "filter", "same")),
                 ],
                 className="section",
@@ -193,7 +181,7 @@ _WRITE = {"bytes": units.size, "cycles": units.cycles_or_time, "items/s": units.
 def _change(row: dict[Any, Any]) -> str:
     if row["unit"] == "fraction":
         return components.changed(
-            row["change"], lambda value: f"{units.share(value)} percentage points"
+            row["change"], lambda value: f"{100 * value:,.1f} percentage points"
         )
     return components.changed(row["change"], lambda value: _written(value, row["unit"]))
 
@@ -267,68 +255,6 @@ def _total(frame: Frame) -> Frame:
     return pd.DataFrame([values | {"percent": percent(before, after)}])
 
 
-def plot_of_tab(store: Store, chosen: Address, theme: Theme) -> Element:
-    """Draw the curves of both, where the tab has some."""
-    name = chosen.option("tab", list(TABS))
-    if name not in PLOTS:
-        return None
-    words, draw = PLOTS[name]
-    choices = [(BOTH, "In one plot"), (SEPARATE, "One above the other")]
-    choices += [(CHANGE, "The change")] if name == "memory" else []
-    tools = [
-        *([controls.switch("gaps", "Gaps", chosen)] if name == "memory" else []),
-        controls.choice("show", choices, chosen, label="How both are drawn"),
-        controls.exports(f"compare-{name}-curves", "compare-curves"),
-    ]
-    head = [html.H2(words), html.Div(controls.row(tools), className="tools")]
-    plot = dcc.Graph(
-        id="compare-curves", figure=draw(store, chosen, theme), config=PLOT_CONFIG,
-        responsive=True, className="plot-inner",
-    )  # fmt: skip
-    place = html.Div(plot, className="plot", style={"height": f"{PLOT_PIXELS}px"})
-    return html.Div([html.Div(head, className="section-head"), place])
-
-
-def memory_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
-    """Draw the memory of the tiles of both, and where another IPU begins."""
-    frame = tiles_of_both(store, chosen)
-    if chosen.show == CHANGE:
-        drawn = figures.change_by_tile(frame, theme=theme)
-    else:
-        first = Curve(f"before: {chosen.report or store.keys[0]}", _bytes(frame, BEFORE, AFTER))
-        second = Curve(f"after: {chosen.against}", _bytes(frame, AFTER, BEFORE))
-        together = chosen.show != SEPARATE
-        drawn = figures.two_curves((first, second), axis="Tile", theme=theme, together=together)
-    tiles = {ipu_tiles(report) for report in both(store, chosen)}
-    add_ipu_borders(drawn, len(frame), tiles.pop() if len(tiles) == 1 else 0, theme)
-    return drawn
-
-
-def _bytes(frame: Frame, column: str, other: str) -> Any:
-    """Return the bytes of the tiles that the report of `column` has."""
-    return frame.loc[frame["in"] != other, column].to_numpy()
-
-
-def liveness_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
-    """Draw what is live at each program step of both."""
-    names = (f"before: {chosen.report or store.keys[0]}", f"after: {chosen.against}")
-    curves = []
-    for name, report in zip(names, both(store, chosen), strict=True):
-        frame = liveness.liveness_curve(report)
-        words = frame["name"].where(frame["name"] != "", frame["type"]).tolist()
-        curves.append(Curve(name, frame["total"].to_numpy(), words))
-    together = chosen.show != SEPARATE
-    return figures.two_curves(
-        (curves[0], curves[1]), axis="Program step", theme=theme, together=together
-    )
-
-
-PLOTS = {
-    "memory": ("Bytes by tile", memory_figure),
-    "liveness": ("Live bytes by program step", liveness_figure),
-}
-
-
 def settings(store: Store, chosen: Address) -> Frame:
     """Give target, graph, version and options of both."""
     return compare_settings(*both(store, chosen))
@@ -361,24 +287,13 @@ def _settings(store: Store, chosen: Address) -> Element:
     )
 
 
-def _curves(name: str) -> downloads.MakeFrame:
-    def frame(store: Store, chosen: Address) -> Frame:
-        import pandas as pd
-
-        if name == "memory":
-            return tiles_of_both(store, chosen)
-        parts = [liveness.liveness_curve(report) for report in both(store, chosen)]
-        return pd.concat(parts, keys=["before", "after"], names=["in", None]).reset_index(level=0)
-
-    return frame
-
-
 def register(app: Dash, store: Store) -> None:
     """Add the callbacks of the page."""
     for identifier, make in (
         ("compare-answer", answer),
         ("compare-both", figures_of_both),
-        ("compare-plot", plot_of_tab),
+        ("compare-plot", plots.plot_of_tab),
+        ("compare-way", plots.way),
         ("compare-rows", rows_of_tab),
     ):
         view.fill(app, store, identifier, make)
@@ -387,7 +302,8 @@ def register(app: Dash, store: Store) -> None:
         tables.serve(app, store, PATH, f"compare-{unit}", columns, known.frame_of)
         downloads.offer(app, f"compare-{unit}", known.frame_of)
     for name in ("memory", "liveness"):
-        downloads.offer(app, f"compare-{name}-curves", _curves(name))
+        downloads.offer(app, f"compare-{name}-curves", plots.curves_frame(name))
+    downloads.offer(app, "compare-way", plots.way_of)
     downloads.offer(app, "compare-settings", settings)
     downloads.offer(
         app, "compare-figures", lambda store, chosen: compared(store, chosen, "compare_figures")

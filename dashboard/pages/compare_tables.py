@@ -19,6 +19,15 @@ Unit = Literal["bytes", "cycles"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
 
 
+TABS = {
+    "memory": "Memory",
+    "liveness": "Liveness",
+    "operations": "Operations",
+    "execution": "Execution",
+    "settings": "Target and options",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """A table: its words, the comparison, the columns that name a row, what its total is."""
@@ -59,6 +68,8 @@ TABLES: dict[str, dict[str, Comparison]] = {
                              "the cycles of the recorded runs"),
     },
     "execution": {
+        "causes": Comparison("By cause", "compare_causes", ("cause",), "cycles",
+                             "the cycles of the recorded runs"),
         "phases": Comparison("By phase", "compare_phases", ("phase",), "cycles",
                              "the cycles of the recorded runs"),
         "programs": Comparison("By program", "compare_programs", ("type", "name"), "cycles",

@@ -146,6 +146,7 @@ _TEXTS: dict[str, str] = {
         "phase steps cycles:cycles share:fraction overlapped_cycles:cycles "
         "tile_cycles:tile-cycles tile_share:fraction"
     ),
+    "cycles_by_cause": "cause cycles:cycles share:fraction",
     "cycles_by_layer": (
         "layer steps cycles:cycles share:fraction compute:cycles exchange:cycles "
         "host_exchange:cycles sync:cycles flops:flop"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from pva.analysis.code import memory_by_operation
+from pva.analysis.cycle_causes import cycles_by_cause
 from pva.analysis.execution import cycles_by_program
 from pva.analysis.figures import FIGURES, figures, no_run
 from pva.analysis.liveness import always_live_variables, live_variables
@@ -95,6 +96,14 @@ def compare_live_at_peak(before: Report, after: Report) -> pd.DataFrame:
 def compare_variables(before: Report, after: Report) -> pd.DataFrame:
     """Compare the bytes of variables by name; variables may share memory, so their sum is more."""
     return _matched(map(_variables, (before, after)), ["name"], "bytes")
+
+
+def compare_causes(before: Report, after: Report) -> pd.DataFrame:
+    """Compare by how many cycles each cause made the runs longer, as `cycles_by_cause` counts them.
+
+    The changes add up to that of `total_cycles`. Raises NotRecordedError.
+    """
+    return _matched(map(cycles_by_cause, _run(before, after)), ["cause"], "cycles")
 
 
 def compare_phases(before: Report, after: Report) -> pd.DataFrame:
@@ -180,6 +189,28 @@ def _text(data: Dataset, table: str, name: str) -> str:
 def total_of(frame: pd.DataFrame) -> tuple[int, int, int]:
     """Add up a table of this module: before, after, change."""
     return tuple(int(frame[column].sum()) for column in (BEFORE, AFTER, "change"))  # type: ignore[return-value]
+
+
+def waterfall(frame: pd.DataFrame, *, count: int = 8) -> pd.DataFrame:
+    """Lead from the total before to the total after: the largest changes of a table, then the rest.
+
+    `name` (those of the first columns), `change`, and from which `begin` to which `end` it leads. A
+    row for each of at most `count` changes, the largest first, and one with the name "" for all
+    others together, where there are some. The last `end` is the total after.
+    """
+    import pandas as pd
+
+    changed = frame[frame["change"] != 0]
+    first = changed.head(count)
+    keys = list(frame.columns[: frame.columns.get_loc(BEFORE)])
+    names = first[keys[-1]].astype(str).tolist()
+    changes = first["change"].tolist()
+    if len(changed) > count:
+        names.append("")
+        changes.append(int(changed["change"].iloc[count:].sum()))
+    end = total_of(frame)[0] + np.cumsum(np.array(changes, dtype=np.int64))
+    values = np.array(changes, dtype=np.int64)
+    return pd.DataFrame({"name": names, "change": values, "begin": end - values, "end": end})
 
 
 def _run(before: Report, after: Report) -> tuple[Report, Report]:

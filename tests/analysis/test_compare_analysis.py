@@ -25,7 +25,11 @@ def figure(frame: object, name: str, column: str) -> float:
 def test_changes_add_up_to_the_change_of_the_total(after: str) -> None:
     first, second = opened("matmul_chain_tiny"), opened(after)
     figures = compare.compare_figures(first, second)
-    for compared in (compare.compare_layers, compare.compare_operations, compare.compare_programs):
+    by_cycles = (
+        compare.compare_causes, compare.compare_layers, compare.compare_operations,
+        compare.compare_programs,
+    )  # fmt: skip
+    for compared in by_cycles:
         before, now, change = total_of(compared(first, second))
         assert (before, now) == (
             figure(figures, "total_cycles", "before"), figure(figures, "total_cycles", "after"),
@@ -142,3 +146,22 @@ def test_settings_that_differ_come_first() -> None:
     ]
     rows = frame.set_index("name")
     assert rows.loc["type", "before"] == "IPU_MODEL" and rows.loc["version", "after"] == "1.2.3"
+
+
+@pytest.mark.parametrize("count", [0, 2, 100])
+@pytest.mark.parametrize("after", SAMPLES)
+def test_a_waterfall_leads_from_total_to_total(after: str, count: int) -> None:
+    frame = compare.compare_programs(opened("matmul_chain_tiny"), opened(after))
+    before, now, change = total_of(frame)
+    way = compare.waterfall(frame, count=count)
+    assert way["change"].sum() == change
+    assert [before, *way["end"]][-1] == now
+    assert way["begin"].tolist() == [before, *way["end"]][:-1]
+    assert len(way) <= count + 1
+
+
+def test_a_waterfall_has_the_rest_last_and_without_a_name() -> None:
+    frame = compare.compare_categories(opened("matmul_chain_tiny"), opened("matmul_chain_mk2"))
+    way = compare.waterfall(frame, count=1)
+    assert way["name"].tolist() == [frame["category"][0], ""]
+    assert way["change"][1] == frame["change"][1:].sum()

@@ -14,7 +14,7 @@ from dashboard.address import Address, parse
 from dashboard.app import create_app
 from dashboard.figures import compare as figures
 from dashboard.figures.compare import Curve
-from dashboard.pages import compare, compare_tables
+from dashboard.pages import compare, compare_plots, compare_tables
 from dashboard.store import Store
 from pva.analysis import COMPARISONS
 from pva.units import Writing, write_as
@@ -108,11 +108,11 @@ def test_growth_and_shrinkage_have_signs_and_arrows(store: Store) -> None:
 @pytest.mark.parametrize(("search", "column"),
                          [("", "total"), ("&gaps=on", "total_including_gaps")])  # fmt: skip
 def test_curves_of_memory_count_gaps_when_asked(store: Store, search: str, column: str) -> None:
-    figure = compare.memory_figure(store, chosen(search), "light")
+    figure = compare_plots.memory_figure(store, chosen(search), "light")
     for line, name in zip(figure.data, ("first", "second"), strict=True):
         expected = store.report(name).dataset.column("memory_by_tile", column)
         assert np.asarray(line.y)[1:-1].tolist() == expected.tolist()
-    change = compare.memory_figure(store, chosen(f"{search}&show=change"), "light")
+    change = compare_plots.memory_figure(store, chosen(f"{search}&show=change"), "light")
     assert [shape.x0 for shape in change.layout.shapes] == [4.5]  # two IPUs of five tiles
     grown = np.asarray(change.data[0].y).max()
     assert grown == {"total": 0, "total_including_gaps": 640 - DATA_NEEDED[3]}[column]
@@ -204,18 +204,18 @@ def test_settings_that_differ_are_listed(store: Store) -> None:
 
 
 def test_both_curves_are_in_one_figure(store: Store) -> None:
-    figure = compare.memory_figure(store, chosen("&gaps=on"), "light")
+    figure = compare_plots.memory_figure(store, chosen("&gaps=on"), "light")
     first, second = figure.data
     assert first.y.tolist() == [1040, 1040, *[540] * 4, 1040, *[540] * 4, 540]
     assert second.y.tolist() == [990, 990, 540, 540, 640, 540, 1040, *[540] * 4, 540]
     assert (first.line.dash, second.line.dash) == ("dash", "solid")
     assert [trace.name for trace in figure.data] == ["before: first", "after: second"]
-    apart = compare.memory_figure(store, chosen("&show=separate"), "light")
+    apart = compare_plots.memory_figure(store, chosen("&show=separate"), "light")
     assert [trace.yaxis for trace in apart.data] == ["y", "y2"]
 
 
 def test_change_of_each_tile_is_drawn_above_and_below_the_line(store: Store) -> None:
-    grew, shrank = compare.memory_figure(store, chosen("&show=change&gaps=on"), "dark").data
+    grew, shrank = compare_plots.memory_figure(store, chosen("&show=change&gaps=on"), "dark").data
     assert grew.y.tolist() == [0, 0, 0, 0, 100, *[0] * 7]
     assert shrank.y.tolist() == [-50, -50, *[0] * 10]
 
@@ -251,11 +251,11 @@ def test_data_of_every_view_can_be_downloaded(store: Store) -> None:
     for name in ("compare-bytes", "compare-figures", "compare-settings", "compare-memory-curves",
                  "compare-liveness-curves"):  # fmt: skip
         assert len(made[name](store, chosen("&same=on")))
-    assert len(made["compare-cycles"](store, chosen("&tab=execution&same=on"))) == 4
+    assert len(made["compare-cycles"](store, chosen("&tab=execution&same=on"))) == 7
 
 
 def test_panel_is_never_filled_with_nothing(store: Store) -> None:
-    assert compare.plot_of_tab(store, chosen("&tab=operations"), "light") is None
+    assert compare_plots.plot_of_tab(store, chosen("&tab=operations"), "light") is None
     assert view.or_empty(None).nodes == [["div", {}]] and view.or_empty("x") == "x"
 
 
@@ -263,3 +263,23 @@ def test_the_report_without_code_is_named(tmp_path: Path) -> None:
     paths = write_report(tmp_path / "a", report_without_code()), write_report(tmp_path / "b")
     answer = compare.answer(Store([*paths]), parse("/compare", "?report=a&against=b"), "light")
     assert "a is without code, b has it: memory differs by it, too." in text(answer)
+
+
+def test_the_waterfall_is_drawn_from_total_to_total(store: Store) -> None:
+    frame = compare_plots.way_of(store, chosen("&tab=memory&by=variables"))
+    assert sorted(frame["change"]) == [-40, -30, 40]  # message became <letter>, w is smaller
+    figure = figures.waterfall(
+        frame, total=(1000, 970), unit="bytes", names=("a", "b"), theme="light"
+    )
+    (bars,) = figure.data
+    assert (bars.y[0], bars.y[-1]) == (1000, 970)
+    assert list(bars.y[1:-1]) == [abs(change) for change in frame["change"]]
+    assert [text[0] for text in bars.text[1:-1]] == [
+        "+" if change > 0 else "−" for change in frame["change"]
+    ]
+
+
+def test_the_waterfall_names_what_changed(store: Store) -> None:
+    shown = compare_plots.way(store, chosen("&tab=memory&by=variables"), "light")
+    assert "From before to after, by variable" in words(shown)
+    assert compare_plots.way(store, chosen("&tab=settings"), "light") is None

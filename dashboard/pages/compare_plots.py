@@ -1,0 +1,134 @@
+"""How two reports differ, drawn: the way from total to total, and the curves of both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dash import dcc, html
+
+from dashboard import components, controls, downloads
+from dashboard.address import Address
+from dashboard.components import PLOT_CONFIG, Element, Frame
+from dashboard.figures import compare as figures
+from dashboard.figures.axes import Figure
+from dashboard.figures.compare import Curve
+from dashboard.figures.memory import add_ipu_borders
+from dashboard.pages import compare_tables as known
+from dashboard.pages.compare_tables import TABS, both, compared, tiles_of_both
+from dashboard.pages.memory import ipu_tiles
+from dashboard.store import Store
+from dashboard.theme import Theme
+from pva.analysis import liveness
+from pva.analysis.compare import AFTER, BEFORE, total_of, waterfall
+from pva.errors import NotRecordedError
+
+PLOT_PIXELS, WAY_PIXELS = 320, 290
+BOTH, CHANGE, SEPARATE = "together", "change", "separate"
+
+
+def plot_of_tab(store: Store, chosen: Address, theme: Theme) -> Element:
+    """Draw the curves of both, where the tab has some."""
+    name = chosen.option("tab", list(TABS))
+    if name not in PLOTS:
+        return None
+    words, draw = PLOTS[name]
+    choices = [(BOTH, "In one plot"), (SEPARATE, "One above the other")]
+    choices += [(CHANGE, "The change")] if name == "memory" else []
+    tools = [
+        *([controls.switch("gaps", "Gaps", chosen)] if name == "memory" else []),
+        controls.choice("show", choices, chosen, label="How both are drawn"),
+        controls.exports(f"compare-{name}-curves", "compare-curves"),
+    ]
+    head = [html.H2(words), html.Div(controls.row(tools), className="tools")]
+    plot = dcc.Graph(
+        id="compare-curves", figure=draw(store, chosen, theme), config=PLOT_CONFIG,
+        responsive=True, className="plot-inner",
+    )  # fmt: skip
+    place = html.Div(plot, className="plot", style={"height": f"{PLOT_PIXELS}px"})
+    return html.Div([html.Div(head, className="section-head"), place])
+
+
+def way(store: Store, chosen: Address, theme: Theme) -> Element:
+    """Draw how the changes of the chosen table lead from the total before to the total after."""
+    if chosen.option("tab", list(TABS)) == "settings":
+        return None
+    table = known.table_of(chosen)
+    try:
+        frame = way_of(store, chosen)
+    except NotRecordedError:
+        return None  # the rows below say so
+    if not len(frame):
+        return None
+    before, after, _ = total_of(compared(store, chosen, table.name))
+    names = (f"before: {chosen.report or store.keys[0]}", f"after: {chosen.against}")
+    figure = figures.waterfall(
+        frame, total=(before, after), unit=table.unit, names=names, theme=theme
+    )
+    head = [
+        html.H2(f"From before to after, {table.words[:1].lower()}{table.words[1:]}"),
+        html.Span(table.total, className="note"),
+        html.Div(controls.exports("compare-way", "compare-way-plot"), className="tools"),
+    ]
+    return html.Div(
+        [html.Div(head, className="section-head"),
+         components.drawn(figure, "compare-way-plot", WAY_PIXELS)]
+    )  # fmt: skip
+
+
+def way_of(store: Store, chosen: Address) -> Frame:
+    """Return the changes of the chosen table, the largest first, from total to total."""
+    table = known.table_of(chosen)
+    frame = compared(store, chosen, table.name)
+    return waterfall(known.named(frame, table)[["name", *frame.columns[len(table.keys) :]]])
+
+
+def memory_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
+    """Draw the memory of the tiles of both, and where another IPU begins."""
+    frame = tiles_of_both(store, chosen)
+    if chosen.show == CHANGE:
+        drawn = figures.change_by_tile(frame, theme=theme)
+    else:
+        first = Curve(f"before: {chosen.report or store.keys[0]}", _bytes(frame, BEFORE, AFTER))
+        second = Curve(f"after: {chosen.against}", _bytes(frame, AFTER, BEFORE))
+        together = chosen.show != SEPARATE
+        drawn = figures.two_curves((first, second), axis="Tile", theme=theme, together=together)
+    tiles = {ipu_tiles(report) for report in both(store, chosen)}
+    add_ipu_borders(drawn, len(frame), tiles.pop() if len(tiles) == 1 else 0, theme)
+    return drawn
+
+
+def _bytes(frame: Frame, column: str, other: str) -> Any:
+    """Return the bytes of the tiles that the report of `column` has."""
+    return frame.loc[frame["in"] != other, column].to_numpy()
+
+
+def liveness_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
+    """Draw what is live at each program step of both."""
+    names = (f"before: {chosen.report or store.keys[0]}", f"after: {chosen.against}")
+    curves = []
+    for name, report in zip(names, both(store, chosen), strict=True):
+        frame = liveness.liveness_curve(report)
+        words = frame["name"].where(frame["name"] != "", frame["type"]).tolist()
+        curves.append(Curve(name, frame["total"].to_numpy(), words))
+    together = chosen.show != SEPARATE
+    return figures.two_curves(
+        (curves[0], curves[1]), axis="Program step", theme=theme, together=together
+    )
+
+
+PLOTS = {
+    "memory": ("Bytes by tile", memory_figure),
+    "liveness": ("Live bytes by program step", liveness_figure),
+}
+
+
+def curves_frame(name: str) -> downloads.MakeFrame:
+    def frame(store: Store, chosen: Address) -> Frame:
+        import pandas as pd
+
+        if name == "memory":
+            return tiles_of_both(store, chosen)
+        parts = [liveness.liveness_curve(report) for report in both(store, chosen)]
+        return pd.concat(parts, keys=["before", "after"], names=["in", None]).reset_index(level=0)
+
+    return frame
