@@ -73,6 +73,9 @@ HINTS: dict[str, dict[str, tuple[str, str]]] = {
                  "names, Flat the steps alone"),
         "path": ("Critical path", "Shows the steps that the runs are as long as, in a lane above "
                  "the IPUs"),
+        "ipu": _IPU,
+        "arrows": ("Arrows of waits", "Leads from an IPU that waits for another to the one that "
+                   "arrives last, for the longest waits in view; those of the chosen sync always"),
         "bsp": ("Tiles", "Shows what each tile does in each step, below the steps"),
         "filter": ("Filter programs", "Leaves the rows whose name has these letters"),
     },

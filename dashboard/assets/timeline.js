@@ -145,6 +145,7 @@
         this.draw(); // the strip and charts may come later
         if (!this.strip_) this.strip_ = await this.fetchStrip();
         await window.tilescope.fetchCharts(this);
+        await window.tilescope.fetchWaits(this);
         if (this.failed) this.say((this.failed = ""));
       } catch (problem) {
         this.failed = problem.message;

@@ -33,7 +33,7 @@
       folded: list(read("closed")), pinned: list(read("pinned")), hidden: list(read("hidden")),
       flat: read("show") === "flat", absolute: read("time") === "absolute",
       marks: (read("marks") || "").split(",").filter((text) => /^\d+$/.test(text)).map(Number),
-      chosen: range(read("selection")), axis: read("axis") || "",
+      chosen: range(read("selection")), axis: read("axis") || "", ipu: read("ipu") || "",
     };
   }
 

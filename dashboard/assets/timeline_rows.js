@@ -45,6 +45,7 @@
     charts(layout, state, add);
     let path = [];
     layout.lanes.forEach((each, index) => {
+      if (!ofChosen(each, state)) return;
       const same = each.path.findIndex((part, level) => part !== path[level]);
       for (let level = same < 0 ? each.path.length : same; level < each.path.length; level += 1) {
         const above = each.path.slice(0, level).some((_, at) => state.folded.has(each.path.slice(0, at + 1).join("/")));
@@ -57,6 +58,9 @@
     });
     return { entries, height: top + 6 };
   }
+
+  /** Tell whether a lane is shown: those of other IPUs than the chosen one are not. */
+  const ofChosen = (lane, state) => !state.ipu || !/^IPU \d+$/.test(lane.name) || lane.name === "IPU " + state.ipu;
 
   /** Put line graphs and heat maps above the threads. */
   function charts(layout, state, add) {

@@ -54,8 +54,16 @@
       return {
         begin: String(Math.floor(view.begin)), end: String(Math.ceil(view.end)),
         columns: String(Math.min(Math.round((width - GUTTER) / 1.5), 720)), height: "112",
-        tiles: window.tilescope.read("tiles") || "",
+        tiles: window.tilescope.read("tiles") || this.ofIpu(),
       };
+    }
+
+    /** Give the tiles of the chosen IPU as a range, or nothing. */
+    ofIpu() {
+      const ipu = Number(window.tilescope.read("ipu") || NaN);
+      const ipus = this.timeline.layout.lanes.filter((lane) => /^IPU \d+$/.test(lane.name)).length;
+      const each = Math.floor(Number(this.timeline.place.dataset.tiles) / Math.max(ipus, 1));
+      return ipu < ipus ? `${ipu * each}-${(ipu + 1) * each}` : "";
     }
 
     draw() {

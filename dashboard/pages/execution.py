@@ -88,6 +88,7 @@ def layout(store: Store, chosen: Address) -> Element:
     tools = controls.row(
         [
             *_against(store, chosen),
+            *_ipus(report, chosen),
             controls.choice("show", LAYERS, chosen, label="Layers above the steps"),
             controls.switch("path", "Critical path", chosen),
             controls.switch("bsp", "Tiles", chosen, on=True),
@@ -114,7 +115,7 @@ def layout(store: Store, chosen: Address) -> Element:
         section(
             "Why the IPUs do not compute",
             view.panel("execution-reasons", PATH, ()),
-            note="all recorded runs",
+            note="all recorded runs; click an IPU to see it by itself",
         ),
         view.panel("execution-range", PATH, (*WINDOW, "filter")),
         section(
@@ -153,6 +154,18 @@ def _against(store: Store, chosen: Address) -> list[Element]:
     choices = (("", "No other report"), *others)
     words = "Compare with"
     return [controls.select("against", choices, chosen, label=words, width=170)] if others else []
+
+
+def _ipus(report: Report, chosen: Address) -> list[Element]:
+    """Offer each IPU by itself, and arrows between them, where there are several."""
+    count = int(report.dataset.of_replica("num_ipus"))
+    choices = (("", "All IPUs"), *((str(ipu), f"IPU {ipu}") for ipu in range(count)))
+    if count < 2:
+        return []
+    return [
+        controls.select("ipu", choices, chosen, label="IPU", width=110),
+        controls.switch("arrows", "Arrows of waits", chosen),
+    ]
 
 
 def _tiles(report: Report) -> int:
@@ -315,6 +328,7 @@ def register(app: Dash, store: Store) -> None:
     view.fill(app, store, "execution-step", step_details.details)
     view.fill(app, store, "execution-reasons", execution_ipus.idle)
     view.fill(app, store, "execution-programs", step_tables)
+    tables.pick_rows(app, "execution-idle")
     frames = {"programs": program_frame, "path": path_frame, "waits": wait_frame}
     for tab, make in frames.items():
         tables.serve(app, store, PATH, f"execution-{tab}-table", TABLES[tab], make)

@@ -41,7 +41,9 @@ IDLE_COLUMNS = (
     Column("global_exchange", "Between IPUs", "share", 112, "The same between IPUs"),
     Column("host", "Host", "share", 80, "Exchange with the host, or waiting for it"),
     Column("sync", "Sync", "share", 80, "The way of tiles to syncs and back"),
-    Column("meanwhile", "Which then runs", "name", 240, "What that IPU runs longest meanwhile"),
+    Column(
+        "meanwhile", "Which then runs", "name", 130, "What that IPU runs longest meanwhile", 130
+    ),
 )
 
 
@@ -54,7 +56,8 @@ def idle(store: Store, chosen: Address, _theme: Theme) -> Element:
     path_note = html.P(components.prose(path_sentence(path)), className="note")
     known = frame["waits_for"] >= 0
     names = np.where(known, "IPU " + frame["waits_for"].astype(str), "")
-    table = components.table("execution-idle", frame.assign(waits_for=names), IDLE_COLUMNS)
+    frame = frame.assign(waits_for=names)
+    table = components.table("execution-idle", frame, IDLE_COLUMNS, picks=("ipu", "ipu"))
     return html.Div([note, table, path_note])
 
 

@@ -20,6 +20,7 @@ from pva import units
 from pva.analysis import execution, ranges
 from pva.analysis.segments import are_internal
 from pva.analysis.selection import chosen as existing
+from pva.analysis.stream_ends import stream_ends, stream_variables
 from pva.analysis.sync_arrivals import arrivals
 from pva.analysis.tile_activity import SYNCS
 from pva.errors import NotRecordedError
@@ -32,10 +33,16 @@ VERTEX_COLUMNS = (
     Column("cycles", "Active cycles", "cycles", 140, "Of all of them together, waiting left out"),
 )
 ARRIVAL_COLUMNS = (
-    Column("ipu", "IPU", "number", 56, "An IPU that joins"),
-    Column("tile", "Last tile", "number", 84, "Its tile that arrives last"),
-    Column("waits", "It waits", "cycles", 76, "For the last tile of all that join"),
-    Column("mean_wait", "Mean tile", "cycles", 88, "How long a tile of the IPU waits"),
+    Column("ipu", "IPU", "number", 48, "An IPU that joins"),
+    Column("tile", "Last tile", "number", 80, "Its tile that arrives last"),
+    Column("waits", "It waits", "cycles", 74, "For the last tile of all that join"),
+    Column("mean_wait", "Mean tile", "cycles", 80, "How long a tile of the IPU waits"),
+)
+END_COLUMNS = (
+    Column("ipu", "IPU", "number", 56, "The IPU at that end"),
+    Column("way", "Way", "text", 104, "Seen from the host"),
+    Column("tiles", "Tiles", "number", 64, "Of the IPU that take part"),
+    Column("bytes", "Bytes", "bytes", 84, "Of all of these"),
 )
 Pairs = list[tuple[str, str]]
 
@@ -55,6 +62,7 @@ def details(store: Store, chosen: Address, theme: Theme) -> Element:
         _links(report, chosen, int(row["program"])),
         facts(_figures(report, kind, row)),
         *_last(report, chosen, kind),
+        *_ends(report, chosen, kind),
         *_tiles(report, chosen, kind, theme),
         *_executions(report, chosen, step),
     ]
@@ -140,6 +148,29 @@ def _last(report: Report, chosen: Address, kind: str) -> list[Element]:
         html.H3("Who arrives last"),
         html.P(text, className="note"),
         components.table("execution-arrivals", frame, ARRIVAL_COLUMNS),
+    ]
+
+
+def _ends(report: Report, chosen: Address, kind: str) -> list[Element]:
+    """Say where a stream copy takes its data to, or from."""
+    if not kind.startswith("StreamCopy"):
+        return []
+    try:
+        frame = stream_ends(report, step=chosen.steps[0])
+        variables = stream_variables(report, step=chosen.steps[0])
+    except NotRecordedError:
+        return []
+    if not len(frame):
+        return []
+    to = Address(path=chosen.path, report=chosen.report, steps=chosen.steps)
+    named: list[Element] = []
+    for number, name in zip(variables["variable"], variables["name"], strict=True):
+        link = address.write(replace(to, options=(("variable", str(number)),)))
+        named += [", " if named else "Variables: ", dcc.Link(components.prose(name), href=link)]
+    return [
+        html.H3("Where its data goes"),
+        components.table("execution-ends", frame, END_COLUMNS),
+        *([html.P([*named, "."], className="note")] if named else []),
     ]
 
 

@@ -5,6 +5,7 @@
                                   `pixels`, and `rows` such as `0-5,9-12`, each half-open
     /timeline/SOURCE/search       events by a part `q` of their name, or one by `rank` (search.py)
     /timeline/SOURCE/export.KIND  the events of a window as csv, json (Chrome) or pftrace (Perfetto)
+    /timeline/device/waits        which IPUs wait for which in a window, as JSON (waits.py)
     /timeline/device/tiles        what `tiles` such as `0-100` do, an image (tiles.py) of `columns`
                                   times `height`
     /timeline/host/charts         line graphs and heat maps in a window, as JSON (charts.py)
@@ -46,6 +47,7 @@ from dashboard.timeline.packing import pack
 from dashboard.timeline.search import search
 from dashboard.timeline.tiles import tiles_answer
 from dashboard.timeline.together import together_timeline
+from dashboard.timeline.waits import waits_in
 from pva.analysis.alignment import AXES, Alignment, Axis, align
 from pva.analysis.viewport import MAX_ROWS, viewport
 from pva.errors import NotFoundError, NotRecordedError, PvaError
@@ -300,6 +302,14 @@ def _tiles(store: Store, source: str, asked: Options) -> Body:
     return tiles_answer(store.report(asked.get("report", "")), shown, size, span), BINARY, {}
 
 
+def _waits(store: Store, source: str, asked: Options) -> Body:
+    if source != "device":
+        raise NotFoundError(f"waits of {source}", "not there", "the device has waits")
+    shown = window_in(_asked_for(store, source, asked).extent, _asked_window(asked))
+    report = asked.get("report", "")
+    return json.dumps(waits_in(store, report, shown, _whole(asked, "step", -1))), JSON, {}
+
+
 def _charts(store: Store, _source: str, asked: Options) -> Body:
     trace = _asked_trace(store, asked)
     shown = window_in((0, trace.duration_ns), _asked_window(asked))
@@ -319,6 +329,7 @@ ROUTES: tuple[tuple[str, Make], ...] = (
     ("/layout", _layout),
     ("/search", _found),
     ("/tiles", _tiles),
+    ("/waits", _waits),
     ("/charts", _charts),
     *((f"/export.{kind}", partial(_export, kind)) for kind in KINDS),
 )

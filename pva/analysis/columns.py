@@ -235,6 +235,11 @@ _TEXTS: dict[str, str] = {
     "critical_path": "ipu type name steps first_step cycles:cycles share:fraction",
     "path_steps": ("run step ipu tile type name cycles_from:cycles cycles_to:cycles cycles:cycles"),
     "arrivals": "ipu tile cycle:cycles name waits:cycles mean_wait:cycles",
+    "longest_waits": (
+        "run step ipu for_ipu for_tile name cycles_from:cycles cycles_to:cycles cycles:cycles"
+    ),
+    "stream_ends": "ipu way tiles bytes:bytes most_bytes:bytes fullest_tile",
+    "stream_variables": "variable name bytes:bytes written",
     "ipu_balance": "ipu own_cycles:cycles waits:fraction waited_for:fraction",
     "layer_moves": ("from_ipu to_ipu layers first last cycles:cycles longest:cycles saving:cycles"),
     "largest_exchanges": (

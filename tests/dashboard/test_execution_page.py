@@ -11,6 +11,7 @@ from dashboard.address import Address, parse
 from dashboard.pages import execution, execution_ipus, step_details
 from dashboard.store import Store
 from dashboard.timeline import endpoint
+from dashboard.timeline.waits import waits_in
 from pva.analysis import causes
 from pva.analysis.segments import joins_of
 from tests.analysis.samples import SAMPLES
@@ -93,3 +94,25 @@ def test_a_step_that_computes_names_nobody(store: Store) -> None:
     kinds = store.report("uneven").dataset.texts("steps", "type")
     chosen = parse("/execution", f"?report=uneven&step={int((kinds == 'OnTileExecute').argmax())}")
     assert "Who arrives last" not in text(step_details.details(store, chosen, "light"))
+
+
+def test_arrows_lead_from_the_ipu_that_waits_to_the_one_that_works(store: Store) -> None:
+    """IPU 0 works for 1,000 loops of its threads, IPU 1 for 4,000: it waits for 3,000."""
+    whole = endpoint.timeline(store, "device", "uneven")
+    arrows = waits_in(store, "uneven", whole.extent, -1)
+    longest = int(np.argmax(arrows["cycles"]))
+    assert (arrows["ipu"][longest], arrows["for_ipu"][longest]) == (0, 1)
+    assert arrows["cycles"][longest] == pytest.approx(3000 * THREADS, rel=0.02)
+    nowhere = (whole.extent[1] + 10, whole.extent[1] + 20)
+    assert waits_in(store, "uneven", nowhere, -1)["step"] == []
+    step = next(step for step in arrows["step"] if step >= 0)
+    assert set(waits_in(store, "uneven", nowhere, step)["step"]) == {step}
+
+
+def test_a_stream_copy_says_where_its_data_goes(store: Store) -> None:
+    data = store.report(PIPELINE).dataset
+    step = int((data.texts("steps", "type") == "StreamCopy").argmax())
+    shown = text(step_details.details(store, Address(report=PIPELINE, steps=(step,)), "light"))
+    used = data.column("access", "program") == data.column("steps", "program")[step]
+    name = data.column("variables", "name")[data.column("access", "variable")[used][0]]
+    assert "Where its data goes" in shown and str(name) in shown
