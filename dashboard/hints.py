@@ -11,6 +11,9 @@ _REPORTS = ("Filter reports", "Leaves the reports whose name has these letters")
 HINTS: dict[str, dict[str, tuple[str, str]]] = {
     "/": {
         "find": _REPORTS,
+        "order": ("Order", "Sorts the runs: the newest, the fullest or the longest first, or by "
+                  "name"),
+        "kind": ("Kind of run", "Shows only runs that fit, that do not fit, or host traces"),
         "before": ("Before", "The first of the two reports that are compared"),
         "after": ("After", "The second of the two reports that are compared"),
     },

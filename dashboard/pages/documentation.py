@@ -38,6 +38,7 @@ from dashboard.pages import (
     operations,
     program_details,
     programs,
+    run_list,
     start,
     summary,
     together,
@@ -57,7 +58,7 @@ _M = memory_tabs
 # The pages in the order of the menu, and the columns of their tables.
 SUBJECTS: tuple[tuple[str, str, tuple[tuple[str, tuple[Column, ...]], ...]], ...] = (
     (start.PATH, start.TITLE, (
-        ("Columns", tuple(Column("", title, note=note) for title, note in start.HEADINGS.items())),
+        ("Cards", tuple(Column("", title, note=note) for title, note in run_list.PARTS.items())),
     )),
     (summary.PATH, summary.TITLE, ()),
     (insights.PATH, insights.TITLE, (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
 from functools import partial
 from typing import Any
 
@@ -12,31 +11,18 @@ from dash.exceptions import PreventUpdate
 
 from dashboard import address, components, controls, downloads, view
 from dashboard.address import Address
-from dashboard.components import Element, Frame, section
+from dashboard.components import Element, section
 from dashboard.demo import Demo
-from dashboard.pages.targets import ARCHITECTURES, KINDS
+from dashboard.pages import run_list
+from dashboard.pages.run_list import summary_link
 from dashboard.pages.words import counted
 from dashboard.store import Store
 from dashboard.theme import Theme
-from pva import units
-from pva.analysis.overview import ReportOverview, recorded_parts, report_overview
-from pva.errors import NotFoundError, PvaError
+from pva.errors import NotFoundError
 
 PATH, TITLE = "/", "Start"
-HEADINGS = {
-    "Report": "Its place below the paths given",
-    "Target": "What it was compiled for",
-    "Compiled": "When, in universal time",
-    "Files": "Bytes of all its files",
-    "Fullest tile": "What the tile with the most needs with gaps, and what part of a tile that is",
-    "Recorded runs": "The cycles of the runs that were recorded in full",
-    "Recorded": "Parts that a page can show",
-}
-FIELDS = tuple(field.name for field in fields(ReportOverview))
 COMPLETED_AFTER = 120  # milliseconds after the last letter of a path
 MOST_NAMED = 4  # ways in which a path may go on, in a line
-MOST_LISTED = 100  # reports that are opened to say what is in them
-ALWAYS_RECORDED = ("programs", "code")  # parts that are not worth a word of their own
 DEMO_WORDS = {
     "idle": "",
     "running": "Training a small network in the simulator; this takes about half a minute.",
@@ -62,9 +48,11 @@ def layout(store: Store, chosen: Address) -> Element:
             components.headline(f"{found} under the paths given.", more=more),
             section(
                 "Reports",
-                view.panel("start-reports", PATH, ("find",)),
+                view.panel("start-reports", PATH, ("find", "order", "kind")),
                 tools=controls.row(
                     [
+                        controls.select("order", run_list.ORDERS, chosen, label="Order"),
+                        controls.select("kind", run_list.KINDS_SHOWN, chosen, label="Kind of run"),
                         controls.box("find", "Filter reports", chosen),
                         controls.exports("start-reports"),
                     ]
@@ -74,11 +62,6 @@ def layout(store: Store, chosen: Address) -> Element:
             html.Div([_recent_section(), _demo_section()], className="columns"),
         ]
     )
-
-
-def summary_link(key: str) -> str:
-    """Give the link to the first page of a report."""
-    return address.write(Address("/summary", key))
 
 
 def host_traces(store: Store) -> list[str]:
@@ -142,99 +125,6 @@ def _demo_section() -> Element:
         html.Div(id="start-demo-state", role="status"),
         dcc.Interval(id="start-demo-watch", interval=1000, disabled=True),
     )
-
-
-def wanted(store: Store, chosen: Address) -> list[str]:
-    """Name the reports that the filter lets through."""
-    text = chosen.text("find").lower()
-    return [key for key in store.keys if text in key.lower()]
-
-
-def reports_frame(store: Store, chosen: Address) -> Frame:
-    """Give a row for each report of the list, empty where something was not recorded."""
-    import pandas as pd
-
-    rows = [_of_report(store, key) for key in wanted(store, chosen)]
-    frame = pd.DataFrame(rows, columns=["report", "files", *FIELDS, "recorded", "problem"])
-    return frame.replace(-1, None).convert_dtypes()
-
-
-def _of_report(store: Store, key: str) -> dict[str, Any]:
-    try:
-        row: dict[str, Any] = {"report": key, "files": store.size(key)}
-        if not store.has_report(key):
-            return row | {"recorded": "host trace"}
-        found, names = _at_a_glance(store, key)
-        return row | asdict(found) | {"recorded": ", ".join(names)}
-    except PvaError as problem:
-        return {"report": key, "problem": str(problem)}
-
-
-def reports(store: Store, chosen: Address, theme: Theme) -> Element:
-    """List the reports with what is worth knowing before one is opened."""
-    del theme
-    keys = wanted(store, chosen)
-    if not keys:
-        some = chosen.text("find")
-        return components.message("No report fits the filter." if some else "No report found.")
-    head = html.Tr([html.Th(words, scope="col", title=note) for words, note in HEADINGS.items()])
-    rows = [_row(store, key) for key in keys[:MOST_LISTED]]
-    note = html.P(f"{len(keys) - MOST_LISTED:,} more; filter to see them.", className="note")
-    grid = html.Table([html.Thead(head), html.Tbody(rows)], className="reports")
-    return html.Div([grid, *([note] if len(keys) > MOST_LISTED else [])])
-
-
-def _row(store: Store, key: str) -> Element:
-    link = html.Th(dcc.Link(key, href=summary_link(key)), scope="row")
-    try:
-        size = components.unbroken(units.size(store.size(key)))
-        if not store.has_report(key):
-            return html.Tr([link, *map(html.Td, ("", "", size, "", "", "host trace"))])
-        found, names = _at_a_glance(store, key)
-        cells = _cells(found)
-        cells[2] = size
-        return html.Tr([link, *map(html.Td, [*cells, ", ".join(names)])])
-    except PvaError as problem:
-        return html.Tr([link, html.Td(str(problem), colSpan=len(HEADINGS) - 1, className="bad")])
-
-
-def _at_a_glance(store: Store, key: str) -> tuple[ReportOverview, list[str]]:
-    return store.answer(("at a glance", key, store.stamp(key)), lambda: _glance(store, key))
-
-
-def _glance(store: Store, key: str) -> tuple[ReportOverview, list[str]]:
-    """Look into a report without keeping it open: the other reports stay as they are."""
-    report = store.report_anew(key)
-    parts = recorded_parts(report)
-    names = parts["part"][parts["recorded"] & ~parts["part"].isin(ALWAYS_RECORDED)].tolist()
-    return report_overview(report), names + (["host trace"] if store.has_trace(key) else [])
-
-
-def _cells(found: ReportOverview) -> list[Element]:
-    """Write a report at a glance: target, date, files (filled in later), fullest tile, runs."""
-    tiles = counted(found.tiles, "tile") if found.tiles >= 0 else ""
-    kind = KINDS.get(found.type, found.type)
-    name = ARCHITECTURES.get(found.architecture, found.architecture)
-    target = components.prose(", ".join(part for part in (kind, name, tiles) if part))
-    return [target, found.created.replace("T", " ").replace("Z", ""), "", _fit(found), _runs(found)]
-
-
-def _fit(found: ReportOverview) -> Element:
-    if found.fullest_bytes < 0:
-        return "not recorded"
-    share = found.fullest_bytes / max(found.bytes_per_tile, 1)
-    words = components.unbroken(f"{units.size(found.fullest_bytes)} ({units.share(share)})")
-    words += "" if found.code_counted else ", without code"
-    if not found.tiles_out_of_memory:
-        return words
-    return html.Span(f"{words}, does not fit", className="bad")
-
-
-def _runs(found: ReportOverview) -> str:
-    if found.runs < 0:
-        return "not recorded"
-    words = f"{units.count(found.cycles)} cycles ({units.duration(found.seconds)})"
-    return components.unbroken(words)
 
 
 def comparison(store: Store, chosen: Address, theme: Theme) -> Element:
@@ -336,9 +226,9 @@ def demo_state(demo: Demo, asked: bool) -> tuple[Element, bool]:
 def register(app: Dash, store: Store) -> None:
     """Add the callbacks of the page."""
     demo = Demo(store)
-    view.fill(app, store, "start-reports", reports, keep=False)
+    view.fill(app, store, "start-reports", run_list.cards, keep=False)
     view.fill(app, store, "start-compare", comparison, keep=False)
-    downloads.offer(app, "start-reports", reports_frame)
+    downloads.offer(app, "start-reports", run_list.reports_frame)
     app.callback(
         Output("start-opened", "children"),
         Output("address", "pathname"),

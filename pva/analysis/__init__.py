@@ -56,6 +56,7 @@ CATALOGUE = Catalogue.of(
         insights.insights,
         insights.unchecked_rules,
         overview.report_overview,
+        overview.report_sketch,
         overview.recorded_parts,
         memory.memory_overview,
         memory.memory_by_tile,

@@ -22,6 +22,7 @@ _TEXTS: dict[str, str] = {
         "type architecture ipus tiles created fullest_tile fullest_bytes:bytes "
         "bytes_per_tile:bytes tiles_out_of_memory code_counted runs cycles:cycles seconds:s"
     ),
+    "report_sketch": "part place name first amount share:fraction unit",
     "recorded_parts": "part recorded option",
     "memory_overview": (
         "bytes_per_tile:bytes tiles total:bytes total_including_gaps:bytes fullest_tile "

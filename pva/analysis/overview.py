@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from pva.analysis.execution import execution_overview
 from pva.analysis.memory import counts_code, memory_overview
+from pva.analysis.operations import cycles_by_phase
+from pva.analysis.programs import Integers
+from pva.analysis.selection import rows_wanted
 from pva.analysis.told import Told
 from pva.errors import NotRecordedError
 
@@ -114,3 +119,59 @@ def recorded_parts(report: Report) -> pd.DataFrame:
             "option": [option for _, _, option in PARTS],
         }
     )
+
+
+def report_sketch(report: Report, *, count: int = 60) -> pd.DataFrame:
+    """Sketch a report in a few numbers: the memory of its tiles, its phases, its liveness.
+
+    A row for each `place` of a `part`, at most `count` of them. `memory`: what the fullest of a few
+    neighbouring tiles needs, gaps included, from tile `first` on, and the `share` of a tile's
+    memory. `phase`: the cycles of a phase of the recorded runs, and their share. `liveness`: the
+    most that is live in a stretch of program steps from `first` on, and its share of the peak.
+    Parts that were not recorded have no rows; raises no NotRecordedError.
+    """
+    import pandas as pd
+
+    parts = []
+    for part, unit, sketch in (
+        ("memory", "bytes", _of_tiles), ("phase", "cycles", _of_phases),
+        ("liveness", "bytes", _of_steps),
+    ):  # fmt: skip
+        try:
+            columns = sketch(report, rows_wanted(count))
+        except NotRecordedError:
+            continue
+        places = np.arange(len(columns["amount"]))
+        parts.append(pd.DataFrame({"part": part, "place": places, **columns, "unit": unit}))
+    names = ["part", "place", "name", "first", "amount", "share", "unit"]
+    return pd.concat(parts, ignore_index=True)[names] if parts else pd.DataFrame(columns=names)
+
+
+def _of_tiles(report: Report, count: int) -> dict[str, Any]:
+    data = report.dataset
+    first, most = _highest(data.column("memory_by_tile", "total_including_gaps"), count)
+    share = most / max(int(data.value("target", "bytes_per_tile")), 1)
+    return {"name": "", "first": first, "amount": most, "share": share}
+
+
+def _of_phases(report: Report, count: int) -> dict[str, Any]:
+    frame = cycles_by_phase(report)
+    frame = frame[frame["cycles"] > 0].head(count)
+    columns = {"name": frame["phase"], "amount": frame["cycles"], "share": frame["share"]}
+    return {"first": 0} | {name: values.to_numpy() for name, values in columns.items()}
+
+
+def _of_steps(report: Report, count: int) -> dict[str, Any]:
+    data = report.dataset
+    always = int(data.array("always_live_bytes").sum())
+    first, most = _highest(data.column("liveness_steps", "bytes") + always, count)
+    return {"name": "", "first": first, "amount": most, "share": most / max(most.max(initial=1), 1)}
+
+
+def _highest(values: Integers, count: int) -> tuple[Integers, Integers]:
+    """Return where each of at most `count` equal stretches begins, and the highest value in it."""
+    stretches = min(len(values), count)
+    if not stretches:
+        return values[:0], values[:0]
+    first = np.arange(stretches) * len(values) // stretches
+    return first, np.maximum.reduceat(values, first)

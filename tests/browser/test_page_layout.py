@@ -59,12 +59,18 @@ def test_rows_of_a_device_are_all_there_below_a_low_window(open_page: Opener) ->
     assert box_of(scroller)["height"] > 160  # what the window alone would leave
 
 
-@pytest.mark.parametrize("link", ["/", "/compare?report=small&against=demo"])
-def test_tables_of_a_telephone_keep_their_columns_and_scroll(open_page: Opener, link: str) -> None:
-    page = open_page(link, width=390)
-    table = page.locator("table:is(.reports, .compare-figures)").first
+def test_tables_of_a_telephone_keep_their_columns_and_scroll(open_page: Opener) -> None:
+    page = open_page("/compare?report=small&against=demo", width=390)
+    table = page.locator("table.compare-figures").first
     assert box_of(table.locator("thead tr"))["height"] < 60  # two lines
     assert table.evaluate("table => table.parentElement.clientWidth < table.clientWidth")
+    page.wait_for_function(FITS)
+
+
+def test_cards_of_a_telephone_stand_below_each_other(open_page: Opener) -> None:
+    page = open_page("/", width=390)
+    first, second = (box_of(page.locator(".run").nth(place)) for place in (0, 1))
+    assert first["x"] == second["x"] and second["y"] >= first["y"] + first["height"]
     page.wait_for_function(FITS)
 
 

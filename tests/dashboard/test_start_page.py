@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from dashboard import demo as demo_module
 from dashboard.address import Address, parse
 from dashboard.app import show
 from dashboard.demo import Demo
-from dashboard.pages import start, summary
+from dashboard.pages import run_list, start, summary
 from dashboard.pages.documents import dotted, leaves, tree
 from dashboard.store import Store
 from pva.errors import NotFoundError
@@ -40,16 +41,16 @@ def links_of(element: Any) -> list[Any]:
 
 
 def rows(store: Store, search: str = "") -> str:
-    return words(start.reports(store, parse("/", search), "light"))
+    return words(run_list.cards(store, parse("/", search), "light"))
 
 
 def test_every_report_is_listed_with_what_is_known_of_it(store: Store) -> None:
     shown = rows(store)
-    assert "good IPU Model, tiny, 10 tiles" in shown
+    assert "good IPU Model, tiny, 2 IPUs, 10 tiles" in shown
     assert "1.0\u00a0kB (50.8\u00a0%)" in shown
     assert "1,024 cycles (1.0\u00a0µs)" in shown
     assert "memory, liveness, execution" in shown
-    assert "does not fit" in shown
+    assert "Does not fit: 2 tiles out of memory" in shown
     assert shown.count("1.0\u00a0kB (50.8\u00a0%), without code") == 1
     assert "torn profile.pop" in shown or "torn" in shown.split("profile.pop")[0]
 
@@ -59,14 +60,28 @@ def test_reports_are_filtered_by_name(store: Store) -> None:
     assert rows(store, "find=nothing") == "No report fits the filter."
 
 
+def test_newest_stands_first_and_others_by_what_is_chosen(store: Store) -> None:
+    os.utime(store.path("codeless") / "profile.pop", (2e9, 2e9))
+    assert run_list.wanted(store, parse("/", ""))[0] == "codeless"
+    assert run_list.wanted(store, parse("/", "order=name")) == ["codeless", "good", "tight", "torn"]
+    assert run_list.wanted(store, parse("/", "order=fullest"))[0] == "tight"  # of 600 bytes a tile
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown"), [("fits", ["codeless", "good"]), ("full", ["tight"]), ("traces", [])]
+)
+def test_runs_are_chosen_by_whether_they_fit(store: Store, kind: str, shown: list[str]) -> None:
+    assert run_list.wanted(store, parse("/", f"kind={kind}&order=name")) == shown
+
+
 def test_list_of_reports_is_given_as_a_table(store: Store) -> None:
-    frame = start.reports_frame(store, parse("/", "find=t")).set_index("report")
+    frame = run_list.reports_frame(store, parse("/", "find=t&order=name")).set_index("report")
     assert frame.index.tolist() == ["tight", "torn"]
     tight = frame.loc["tight"]
     assert (tight["tiles"], tight["bytes_per_tile"], tight["cycles"]) == (10, 600, 1024)
     assert tight["recorded"].startswith("memory, liveness, execution") and tight["files"] > 0
     assert frame["tiles"].isna()["torn"] and "profile.pop" in frame["problem"]["torn"]
-    assert len(start.reports_frame(store, parse("/", "find=nothing"))) == 0
+    assert len(run_list.reports_frame(store, parse("/", "find=nothing"))) == 0
 
 
 def test_start_page_needs_no_report() -> None:
