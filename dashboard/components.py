@@ -240,6 +240,7 @@ def table(
         | {
             "pinnedTopRowData": pinned,
             "ensureDomOrder": True,
+            "rowClassRules": {"chosen": "isChosen(params)"},
             "localeText": {"noRowsToShow": "Nothing to show"},
         },
         className="table",

@@ -1,4 +1,7 @@
-"""The drawer beside a page: all that is known of the variable that the address chooses."""
+"""The drawer beside a page: all that is known of the object that the address chooses.
+
+`object=kind:which` chooses one (dashboard/objects.py); `variable=3` alone opens that variable, too.
+"""
 
 from __future__ import annotations
 
@@ -9,107 +12,101 @@ from dash import Dash, dcc, html
 from dashboard import address, components, view
 from dashboard.address import Address
 from dashboard.components import Element, facts
+from dashboard.objects import KEY, Subject, describe, prose_of
 from dashboard.store import Store
 from dashboard.theme import Theme
-from pva import units
-from pva.analysis.memory import category_label
-from pva.analysis.one_variable import VariableFigures, variable_figures
+from pva.errors import PvaError
 
-PANEL, KEY = "drawer", "variable"
-# Pages on which a variable can be chosen.
-PATHS = ("/insights", "/memory", "/liveness")
-SHOWN_IN = (("Memory", "/memory", ()), ("Liveness", "/liveness", (("tab", "lifetimes"),)))
+PANEL, FINDINGS, VARIABLE = "drawer", "drawer-findings", "variable"
+# Pages of a report, on which an object can be chosen.
+PATHS = (
+    "/summary", "/insights", "/memory", "/liveness", "/programs", "/operations", "/graph",
+    "/execution", "/compare", "/trace", "/together",
+)  # fmt: skip
 
 
 def place(chosen: Address) -> list[Element]:
     """Make room for the drawer on a page of a report."""
-    return [view.panel(PANEL, chosen.path, (KEY,))] if chosen.path in PATHS else []
+    return [view.panel(PANEL, chosen.path, (KEY, VARIABLE))] if chosen.path in PATHS else []
+
+
+def object_of(chosen: Address) -> str:
+    """Return the object that an address chooses, the variable chosen last without one."""
+    text = chosen.text(KEY)
+    numbers = () if text else chosen.numbers(VARIABLE)
+    return text or (f"variable:{numbers[-1]}" if numbers else "")
 
 
 def drawer(store: Store, chosen: Address, _theme: Theme) -> Element:
-    """Show the variable that was chosen last; nothing where none is. Raises PvaError."""
-    numbers = chosen.numbers(KEY)
-    report = store.report(chosen.report)
-    if not numbers or not report.dataset.has("variables"):
+    """Show the chosen object; nothing where none is. Raises PvaError, AddressError."""
+    text = object_of(chosen)
+    if not text or (
+        text.startswith(VARIABLE) and not store.report(chosen.report).dataset.has("variables")
+    ):
         return None
-    figures = variable_figures(report, variable=numbers[-1])
-    rest = tuple(pair for pair in chosen.options if pair[0] != KEY)
+    subject = describe(store, chosen, text)
+    kept = tuple(pair for pair in chosen.options if pair[0] not in (KEY, VARIABLE))
     close = dcc.Link(
-        "Close", href=address.write(replace(chosen, options=rest)), className="button drawer-close"
-    )
+        "Close", href=address.write(replace(chosen, options=kept)), className="button drawer-close",
+        title="Escape",
+    )  # fmt: skip
     return html.Aside(
         [
-            html.Div([html.H2("Variable"), close], className="drawer-head"),
-            html.P(components.prose(figures.name), className="subject", title=figures.name),
-            facts(_figures(figures)),
-            _links(chosen, figures),
+            html.Div([html.H2(subject.kind), close], className="drawer-head"),
+            html.P(components.prose(subject.name), className="subject", title=subject.name),
+            facts(prose_of(subject.figures)),
+            _links(chosen, subject, text),
+            view.panel(FINDINGS, chosen.path, (KEY, VARIABLE), inner=True),
         ],
         className="drawer",
-        **{"aria-label": f"Variable {figures.name}"},
+        **{"aria-label": f"{subject.kind} {subject.name}"},
     )
 
 
-def _figures(found: VariableFigures) -> list[tuple[str, str]]:
-    at = f"{found.file}:{found.line}" if found.file else "not recorded"
-    inside = f" in {found.function}" if found.function not in ("", "<module>") else ""
-    return [
-        ("Created at", f"{at}{inside}"),
-        ("Part of", found.operation or "–"),
-        ("Category", category_label(found.category)),
-        ("Type and shape", f"{found.type} {found.shape}"),
-        ("Bytes", units.size(found.bytes)),
-        *_lies(found),
-        ("Live", _life(found)),
-        ("At the peak", "yes" if found.at_peak else "no"),
-        *_uses("Written by", found.writers, found.last_writer),
-        *_uses("Read by", found.readers, found.last_reader),
-    ]
-
-
-def _lies(found: VariableFigures) -> list[tuple[str, str]]:
-    if found.fullest_tile < 0:
-        return []
-    tiles = "1 tile" if found.tiles == 1 else f"{units.count(found.tiles)} tiles"
-    most = f"{units.size(found.most_bytes)} on tile {found.fullest_tile:,}"
-    return [("Lies on", f"{tiles}, at most {most}")]
-
-
-def _life(found: VariableFigures) -> str:
-    if found.always_live:
-        return "always"
-    if found.first_step < 0:
-        return "not recorded"
-    ends = [
-        f"step {step:,}{f' ({name})' if name else ''}"
-        for step, name in (
-            (found.first_step, found.first_name), (found.last_step, found.last_name)
-        )
-    ]  # fmt: skip
-    return components.prose(" to ".join(ends))
-
-
-def _uses(words: str, count: int, last: str) -> list[tuple[str, str]]:
-    if count < 0:
-        return []
-    programs = "1 program" if count == 1 else f"{units.count(count)} programs"
-    return [(words, components.prose(f"{programs}, last {last}" if count else "no program"))]
-
-
-def _links(chosen: Address, found: VariableFigures) -> Element:
-    """Lead to the other pages that show the variable."""
-    kept = ((KEY, str(found.variable)),)
+def _links(chosen: Address, subject: Subject, text: str) -> Element:
+    """Lead to the other pages that show the object; it stays chosen there."""
     links = [
         dcc.Link(
             f"Show in {words}",
-            href=address.write(Address(path, chosen.report, options=tuple(sorted((*more, *kept))))),
+            href=address.write(replace(to, options=_kept(to, text))),
             className="step-link",
         )
-        for words, path, more in SHOWN_IN
-        if path != chosen.path
+        for words, to in subject.shown_in
+        if to.path != chosen.path
     ]
     return html.P(links, className="step-links")
 
 
+def _kept(to: Address, text: str) -> tuple[tuple[str, str], ...]:
+    """Keep the object in an address that does not choose it by a key of its own."""
+    own = text.startswith(VARIABLE) and VARIABLE in dict(to.options)
+    return tuple(sorted(to.options if own else (*to.options, (KEY, text))))
+
+
+def findings(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """List what Insights says of the chosen object; nothing where it says nothing."""
+    from dashboard.pages.insights import examined
+
+    text = object_of(chosen)
+    if not text or text.startswith("event"):
+        return None
+    about = set(describe(store, chosen, text).about)
+    try:
+        frame, _ = examined(store, chosen)
+    except PvaError:
+        return None
+    rows = [
+        html.Li([html.Strong(components.prose(str(row["what"]))), " ", row["advice"]])
+        for row in frame.to_dict("records")
+        if any((name, row[name]) in about and row[name] not in ("", -1)
+               for name in ("variable", "step", "tile", "name"))
+    ]  # fmt: skip
+    if not rows:
+        return None
+    return html.Div([html.H3("Findings"), html.Ul(rows, className="drawer-findings")])
+
+
 def register(app: Dash, store: Store) -> None:
-    """Add the callback of the drawer."""
+    """Add the callbacks of the drawer."""
     view.fill(app, store, PANEL, drawer)
+    view.fill(app, store, FINDINGS, findings)

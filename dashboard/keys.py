@@ -33,6 +33,7 @@ SHORTCUTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("/", "Filter"),
         ("t", "Type tiles or steps, as in 3, 17, 100-120"),
         ("c", "Clear what is chosen"),
+        ("Escape", "Close the drawer"),
         ("o", "Choose a report"),
         ("e", "Save data or plot"),
         ("u", "Units"),

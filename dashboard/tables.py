@@ -87,7 +87,9 @@ def paged(
             "maxConcurrentDatasourceRequests": 1,
             "infiniteInitialRowCount": 1,
             "pinnedTopRowData": pinned,
-            "rowClassRules": {"chosen": "params.data && params.data.mark == 'chosen'"},
+            "rowClassRules": {
+                "chosen": "params.data && params.data.mark == 'chosen' || isChosen(params)"
+            },
         },
         className="table",
         style={"height": f"{HEADER_PIXELS + (rows + len(pinned)) * ROW_PIXELS + 2}px"},

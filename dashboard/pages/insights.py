@@ -11,6 +11,8 @@ from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, section
 from dashboard.figures import insights as figures
 from dashboard.figures.axes import Figure
+from dashboard.object_rows import exchange_objects
+from dashboard.objects import KEY, with_object
 from dashboard.pages.words import (
     code_sentence,
     counted,
@@ -260,7 +262,7 @@ def _tiles(report: Report, chosen: Address) -> Element:
 
 
 def _tile_row(row: Any, limit: int, chosen: Address) -> Element:
-    link = address.write(Address("/memory", chosen.report, tiles=(row["tile"],)))
+    link = address.write(with_object(chosen, "tile", row["tile"]))
     share = row["bytes"] / max(limit, 1)
     size = f"{units.size(row['bytes'])} of {units.size(limit)} ({units.share(share)})"
     over = " over" if row["free"] < 0 else ""
@@ -286,7 +288,7 @@ TABS = (
     ("vertices", "Vertices"),
     ("exchanges", "Exchanges"),
 )
-PICKS = {"variables": ("variable", "variable")}
+PICKS = {"variables": ("variable", "variable"), "exchanges": (KEY, KEY)}
 
 
 def _largest(report: Report, chosen: Address) -> Element:
@@ -362,6 +364,7 @@ def exchanges(store: Store, chosen: Address) -> Frame:
     """Give the largest exchanges."""
     frame = largest_exchanges(store.report(chosen.report))
     frame["label"] = frame["name"].where(frame["name"] != "", "(without a name)")
+    frame[KEY] = exchange_objects(store.report(chosen.report), frame)
     frame["code_bytes"] = frame["code_bytes"].where(frame["code_bytes"] >= 0)
     return _named(frame, "label", chosen)
 

@@ -11,6 +11,8 @@ from dashboard.address import Address
 from dashboard.components import Column, Element
 from dashboard.figures import floor
 from dashboard.figures.axes import Figure
+from dashboard.object_rows import exchange_objects, first_programs, texts_of
+from dashboard.objects import KEY
 from dashboard.store import Report, Store
 from dashboard.tables import Row
 from dashboard.theme import Theme
@@ -85,6 +87,7 @@ ANALYSES: dict[str, Any] = {
     VARIABLES: on_tiles.variables_on_tiles,
 }
 COUNTED = ("vertices", "code", "code_bytes")  # what may not be known
+PICKS = {VARIABLES: ("variable", "variable"), COMPUTE_SETS: (KEY, KEY), EXCHANGES: (KEY, KEY)}
 MAIN = {COMPUTE_SETS: "state", VERTICES: "total", EXCHANGES: "code_bytes", VARIABLES: "bytes"}
 
 
@@ -149,8 +152,9 @@ def columns_of(chosen: Address) -> tuple[Column, ...]:
 
 
 def _table(chosen: Address, tab: str) -> Element:
-    picks = ("variable", "variable") if tab == VARIABLES else None
-    return tables.paged("memory-rows", columns_of(chosen), picks=picks, many=True, follows="filter")
+    picks = PICKS.get(tab)
+    many = tab == VARIABLES
+    return tables.paged("memory-rows", columns_of(chosen), picks=picks, many=many, follows="filter")
 
 
 def rows(store: Store, chosen: Address) -> Any:
@@ -174,6 +178,12 @@ def _on_tiles(report: Report, tab: str, tiles: tuple[int, ...] = ()) -> Any:
     if tab == VARIABLES:
         labels = {name: category_label(name) for name in frame["category"].unique()}
         frame = frame.assign(category=frame["category"].map(labels))
+    if tab == COMPUTE_SETS:
+        sets = frame["compute_set"].to_numpy()
+        rows = first_programs(report, "OnTileExecute", "compute_set", sets)
+        frame = frame.assign(**{KEY: texts_of("program", rows)})
+    if tab == EXCHANGES:
+        frame = frame.assign(**{KEY: exchange_objects(report, frame)})
     known = [name for name in frame if name in COUNTED or tab == EXCHANGES and name in own]
     return frame.assign(**{name: frame[name].where(frame[name] >= 0) for name in known})
 

@@ -13,6 +13,7 @@ from dashboard import address, components
 from dashboard.address import Address
 from dashboard.components import Column, Element, facts, section
 from dashboard.figures.steps import tile_histogram
+from dashboard.objects import with_object
 from dashboard.pages import liveness, memory, programs
 from dashboard.store import Report, Store
 from dashboard.theme import Theme, step_words
@@ -108,6 +109,8 @@ def _links(report: Report, chosen: Address, program: int) -> Element:
     """Lead to the other pages at this step: its program, what is live then, its slowest tile."""
     data, kept = report.dataset, Address(report=chosen.report)
     links = []
+    if program >= 0:
+        links.append(("All about it", with_object(chosen, "program", program)))
     if program >= 0 and data.has("program_children"):
         to = replace(kept, path=programs.PATH, options=(("program", str(program)),))
         links.append(("Program tree", to))

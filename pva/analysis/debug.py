@@ -47,3 +47,18 @@ def contexts_frame(report: Report, rows: Integers) -> pd.DataFrame:
             "json": table["json"],
         }
     )
+
+
+def source_of(report: Report, context: int) -> tuple[str, int, str]:
+    """Return file, line and function of the innermost context around one that names a place.
+
+    An empty file and -1 where none does, or none was recorded.
+    """
+    if context < 0 or not report.dataset.has("debug_contexts"):
+        return "", -1, ""
+    frame = contexts_frame(report, above(report, context))
+    frame = frame[frame["file"] != ""]
+    if not len(frame):
+        return "", -1, ""
+    inner = frame.iloc[-1]
+    return str(inner["file"]), int(inner["line"]), str(inner["function"])

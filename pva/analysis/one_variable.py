@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pva.analysis.debug import above, contexts_frame
+from pva.analysis.debug import above, contexts_frame, source_of
 from pva.analysis.placement import variable_by_tile, variable_uses
 from pva.analysis.programs import owners
 from pva.analysis.selection import chosen
@@ -165,13 +165,9 @@ def _step_name(report: Report, step: int) -> str:
 def _source(report: Report, variable: int) -> tuple[str, int, str]:
     """Return file, line and function of a variable's debug context, or what it is a copy of."""
     data = report.dataset
-    if not data.has("debug_contexts"):
-        return "", NONE, ""
     for row in (variable, int(data.column("variables", "lowered_from")[variable])):
         context = int(data.column("variables", "debug_context")[row]) if row >= 0 else NONE
-        frame = contexts_frame(report, above(report, context))
-        frame = frame[frame["file"] != ""]
-        if len(frame):
-            inner = frame.iloc[-1]
-            return str(inner["file"]), int(inner["line"]), str(inner["function"])
+        place = source_of(report, context)
+        if place[0]:
+            return place
     return "", NONE, ""

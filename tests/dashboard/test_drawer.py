@@ -1,14 +1,18 @@
-"""The drawer of a variable: what it says, where it is shown, and how it is closed."""
+"""The drawer of an object: what it says, where it is shown, and how it is closed."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-from dashboard import drawer
+from dashboard import drawer, object_rows
 from dashboard.address import Address, AddressError, parse
 from dashboard.store import Store
+from pva.analysis.exchanges import largest_exchanges
+from pva.analysis.insights import insights
+from pva.analysis.programs import elapsed
 from pva.analysis.selection import SelectionError
 from tests.analysis.samples import SAMPLES
 from tests.dashboard.layouts import parts, words
@@ -50,3 +54,68 @@ def test_a_variable_that_is_not_there_is_one_line(
 ) -> None:
     with pytest.raises(fault):
         text(store, search)
+
+
+def first_of(store: Store, tag: str) -> int:
+    """Return the first program of a type."""
+    return int((store.report().dataset.texts("programs", "type") == tag).argmax())
+
+
+def test_a_compute_set_has_the_parts_that_a_variable_has(store: Store) -> None:
+    data = store.report().dataset
+    number = first_of(store, "OnTileExecute")
+    shown = text(store, f"?object=program:{number}")
+    spent = elapsed(store.report())[data.column("steps", "program") == number].sum()
+    assert "Compute set" in shown and str(data.column("programs", "name")[number]) in shown
+    for part in ("Created at mlp_digits.py:", "Part of", "Lies on", "Writes", "Reads", "Executed"):
+        assert part in shown
+    assert f"Cycles {spent:,} cycles" in shown
+
+
+@pytest.mark.parametrize(
+    ("text_of_object", "parts_shown"),
+    [
+        ("tile:0", ("Tile 0", "Part of IPU 0", "Show in Memory")),
+        ("operation:Layer1/Fwd/Conv_1", ("Operation", "Created at", "Cycles", "Show in Execution")),
+        ("layer:Layer1", ("Layer", "Created at", "Live at the peak", "Show in Operations")),
+        ("step:2", ("Step 2", "This execution", "Show in Execution")),
+    ],
+)
+def test_each_kind_of_object_is_told(
+    store: Store, text_of_object: str, parts_shown: tuple[str, ...]
+) -> None:
+    shown = text(store, f"?object={text_of_object}")
+    assert all(part in shown for part in parts_shown)
+
+
+@pytest.mark.parametrize("wrong", ["tile:x", "colour:3", "variable", "operation:no such", "layer:"])
+def test_an_object_that_is_not_there_is_one_line(store: Store, wrong: str) -> None:
+    with pytest.raises(AddressError, match="not there|no number"):
+        text(store, f"?object={wrong}")
+
+
+def test_other_pages_keep_the_object(store: Store) -> None:
+    made: Any = drawer.drawer(store, parse("/liveness", "?object=tile:3"), "light")
+    links = [part.href for part in parts(made) if str(getattr(part, "href", "")).startswith("/mem")]
+    assert links == ["/memory?tile=3&object=tile%3A3"]
+
+
+def test_findings_about_the_object_stand_in_the_drawer(store: Store) -> None:
+    frame = insights(store.report())
+    about = frame[frame["tile"] >= 0].iloc[0]
+    chosen = parse("/memory", f"?object=tile:{about['tile']}")
+    shown = words(drawer.findings(store, chosen, "light")).replace("\u00a0", " ")
+    assert str(about["what"]) in shown
+    other = parse("/memory", f"?object=tile:{about['tile'] + 1}")
+    assert drawer.findings(store, other, "light") is None
+
+
+def test_exchanges_and_compute_sets_are_the_programs_that_run_them(store: Store) -> None:
+    data = store.report().dataset
+    number = first_of(store, "DoExchange")
+    frame = largest_exchanges(store.report())
+    row = (frame["kind"] == "internal") & (
+        frame["exchange"] == data.column("programs", "exchange")[number]
+    )
+    made = np.array(object_rows.exchange_objects(store.report(), frame), dtype=object)
+    assert made[row.to_numpy()].tolist() == [f"program:{number}"]

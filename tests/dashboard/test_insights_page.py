@@ -72,8 +72,8 @@ def test_links_lead_to_the_view_with_what_was_found(store: Store) -> None:
     found = links(insights.findings(store, Address(report="light"), "light"))
     assert "/memory?report=light&tile=0" in found
     assert "/liveness?report=light&step=6&variable=0" in found
-    tiles = links(insights.layout(store, Address(report="full")))
-    assert "/memory?report=full&tile=5" in tiles
+    tiles = links(insights.layout(store, Address("/insights", "full")))
+    assert "/insights?report=full&object=tile%3A5" in tiles
 
 
 def test_the_link_of_uneven_work_shows_the_program_that_waits_most(store: Store) -> None:

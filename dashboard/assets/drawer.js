@@ -1,0 +1,39 @@
+// The object that the drawer shows: its rows are marked in all tables, and Escape closes it.
+(function () {
+  "use strict";
+
+  const KEYS = ["object", "variable"]; // of the address, that open the drawer
+
+  /** Tell whether a row of a table is the object that is chosen. */
+  function isChosen({ data }) {
+    if (!data) return false;
+    const { read } = window.tilescope;
+    const [object, variable] = KEYS.map(read);
+    if (object) return data.object === object || `variable:${data.variable}` === object;
+    return variable !== null && String(data.variable) === variable.split(",").pop();
+  }
+
+  window.dashAgGridFunctions = Object.assign(window.dashAgGridFunctions || {}, { isChosen });
+
+  const shown = () => KEYS.map((key) => window.tilescope.read(key) || "").join("\u0000");
+  let marked = "";
+
+  /** Have the tables whose rows choose objects draw them anew, where another one is chosen. */
+  function mark() {
+    if (shown() === marked) return;
+    marked = shown();
+    for (const place of document.querySelectorAll("[data-picks-key]")) {
+      const grid = place.querySelector(".table[id]");
+      const api = grid && window.dash_ag_grid && window.dash_ag_grid.getApi(grid.id);
+      if (api && KEYS.includes(place.dataset.picksKey)) api.redrawRows();
+    }
+  }
+
+  window.addEventListener("popstate", mark);
+
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest && event.target.closest("input, textarea, [role=listbox], details[open], dialog");
+    if (event.key !== "Escape" || typing || event.defaultPrevented) return;
+    if (document.querySelector(".drawer")) window.tilescope.go({ object: null, variable: null });
+  });
+})();

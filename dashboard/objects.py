@@ -1,0 +1,372 @@
+"""What the drawer says of an object: variable, program, step, operation, layer, tile, host event.
+
+An object is a text `kind:which`, as in `variable:12` or `operation:fc1`, under `object` in the
+address. Each kind has a function that describes it, with the same words for the same parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dashboard import components
+from dashboard.address import Address, AddressError
+from dashboard.store import Report, Store
+from dashboard.theme import step_words
+from dashboard.timeline.endpoint import host
+from pva import units
+from pva.analysis.costs import operation_costs
+from pva.analysis.debug import source_of
+from pva.analysis.host_events import event_figures
+from pva.analysis.liveness import live_at_peak
+from pva.analysis.memory import category_label, memory_by_category, memory_by_tile
+from pva.analysis.one_variable import VariableFigures, variable_figures
+from pva.analysis.operation_parts import operation_programs
+from pva.analysis.program_parts import program_by_tile, program_figures
+from pva.analysis.programs import elapsed, executions, operations
+from pva.analysis.selection import chosen as known_number
+
+KEY = "object"
+Pairs = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is said of an object: its kind in words, its name, its figures, where else it is shown.
+
+    `about` are the fields of findings (variable, step, tile, name) that tell which are about it.
+    """
+
+    kind: str
+    name: str
+    figures: Pairs
+    shown_in: tuple[tuple[str, Address], ...] = ()
+    about: tuple[tuple[str, object], ...] = ()
+
+
+def with_object(chosen: Address, kind: str, which: object) -> Address:
+    """Return the address with an object chosen."""
+    options = tuple(pair for pair in chosen.options if pair[0] != KEY)
+    return replace(chosen, options=tuple(sorted((*options, (KEY, f"{kind}:{which}")))))
+
+
+def describe(store: Store, chosen: Address, text: str) -> Subject:
+    """Return what is said of an object; raises PvaError, AddressError."""
+    kind, colon, which = text.partition(":")
+    if kind not in KINDS or not colon:
+        raise AddressError(f"{KEY}={text}: not there; known: {', '.join(KINDS)}, as in variable:3")
+    report = chosen.report
+    if kind == "event":
+        return _event(store, report, _row(kind, which))
+    opened = store.report(report)
+    if kind in NAMED:
+        return NAMED[kind](opened, report, which)
+    return NUMBERED[kind](opened, report, _row(kind, which))
+
+
+def _row(kind: str, which: str) -> int:
+    if not (which.isascii() and which.isdigit() and len(which) < 19):
+        raise AddressError(f"{KEY}={kind}:{which}: no number; write {kind}:12")
+    return int(which)
+
+
+def _source(place: tuple[str, int, str]) -> str:
+    file, line, function = place
+    inside = f" in {function}" if function not in ("", "<module>") else ""
+    return f"{file}:{line}{inside}" if file else "not recorded"
+
+
+def _known(words: str, value: float, write: Callable[[float], str]) -> Pairs:
+    return [(words, write(value))] if value == value and value >= 0 else []
+
+
+def _taken(report: Report, cycles: int) -> str:
+    """Write cycles with their share of those of the recorded runs."""
+    every = int(elapsed(report).sum()) if report.dataset.has("steps") else 0
+    share = f", {units.share(cycles / every)} of the runs" if every else ""
+    return f"{units.cycles_in_words(cycles)}{share}"
+
+
+def variable(report: Report, key: str, number: int) -> Subject:
+    """Describe a variable by its row; raises PvaError."""
+    figures = variable_figures(report, variable=number)
+    place = (figures.file, figures.line, figures.function)
+    pairs = [
+        ("Created at", _source(place)),
+        ("Part of", figures.operation or "–"),
+        ("Category", category_label(figures.category)),
+        ("Type and shape", f"{figures.type} {figures.shape}"),
+        ("Bytes", units.size(figures.bytes)),
+        *_lies(figures),
+        ("Live", _life(figures)),
+        ("At the peak", "yes" if figures.at_peak else "no"),
+        *_uses("Written by", figures.writers, figures.last_writer),
+        *_uses("Read by", figures.readers, figures.last_reader),
+        *_cycles_of_users(report, number),
+    ]
+    own = ("variable", str(number))
+    ways = (
+        ("Memory", Address("/memory", key, options=(own,))),
+        ("Liveness", Address("/liveness", key, options=(("tab", "lifetimes"), own))),
+        ("Computation graph", Address("/graph", key, options=(("node", f"v{number}"),))),
+        *_operation_link(key, figures.operation),
+    )
+    return Subject("Variable", figures.name, pairs, ways, (("variable", number),))
+
+
+def _operation_link(key: str, operation: str) -> tuple[tuple[str, Address], ...]:
+    options = (("operation", operation),)
+    return (("Operations", Address("/operations", key, options=options)),) if operation else ()
+
+
+def _cycles_of_users(report: Report, number: int) -> Pairs:
+    """Say what the steps that read or write a variable take."""
+    data = report.dataset
+    if not (data.has("access") and data.has("steps")):
+        return []
+    programs = data.column("access", "program")[data.column("access", "variable") == number]
+    using = np.isin(data.column("steps", "program"), programs)
+    return [("Cycles of these", _taken(report, int(elapsed(report)[using].sum())))]
+
+
+def _lies(figures: VariableFigures) -> Pairs:
+    if figures.fullest_tile < 0:
+        return []
+    tiles = "1 tile" if figures.tiles == 1 else f"{units.count(figures.tiles)} tiles"
+    most = f"{units.size(figures.most_bytes)} on tile {figures.fullest_tile:,}"
+    return [("Lies on", f"{tiles}, at most {most}")]
+
+
+def _life(figures: VariableFigures) -> str:
+    if figures.always_live:
+        return "always"
+    if figures.first_step < 0:
+        return "not recorded"
+    ends = [
+        f"step {step:,}{f' ({name})' if name else ''}"
+        for step, name in (
+            (figures.first_step, figures.first_name), (figures.last_step, figures.last_name)
+        )
+    ]  # fmt: skip
+    return " to ".join(ends)
+
+
+def _uses(words: str, count: int, last: str) -> Pairs:
+    if count < 0:
+        return []
+    programs = "1 program" if count == 1 else f"{units.count(count)} programs"
+    return [(words, f"{programs}, last {last}" if count else "no program")]
+
+
+def program(report: Report, key: str, number: int) -> Subject:
+    """Describe a program by its row, such as a compute set or an exchange; raises PvaError."""
+    figures = program_figures(report, program=number)
+    data = report.dataset
+    owner = str(operations(report)[number])
+    context = int(data.column("programs", "debug_context")[number])
+    ran = f"{units.count(figures.executions)} times, {units.cycles_in_words(figures.mean_cycles)}"
+    pairs = [
+        ("Created at", _source(source_of(report, context))),
+        ("Part of", owner),
+        ("Type", step_words(figures.type)),
+        *_known("Vertices", figures.vertices, units.count),
+        *_known("Bytes of its vertices", figures.vertex_state, units.size),
+        *([("Bytes moved", units.size(figures.bytes_received))] if _moves(figures) else []),
+        *_program_lies(report, number, figures.active_tiles),
+        *_live_then(report, figures.liveness_step),
+        *_variables_of(report, number),
+        ("Cycles", _taken(report, figures.cycles) if figures.executions > 0 else "never executed"),
+        *([("Executed", f"{ran} each")] if figures.executions > 0 else []),
+    ]
+    ways = [("Program tree", Address("/programs", key, options=(("program", str(number)),)))]
+    if figures.longest_step >= 0:
+        ways.append(("Execution", Address("/execution", key, steps=(figures.longest_step,))))
+    if figures.liveness_step >= 0:
+        ways.append(("Liveness", Address("/liveness", key, steps=(figures.liveness_step,))))
+    ways += _operation_link(key, owner)
+    name = figures.name or step_words(figures.type)
+    about = (("name", owner), ("name", figures.name), ("step", figures.liveness_step))
+    return Subject(_PROGRAMS.get(figures.type, "Program"), name, pairs, tuple(ways), about)
+
+
+_PROGRAMS = {
+    "OnTileExecute": "Compute set",
+    "DoExchange": "Exchange",
+    "GlobalExchange": "Exchange between IPUs",
+    "StreamCopy": "Stream copy",
+    "Sync": "Sync",
+}
+
+
+def _moves(figures: object) -> bool:
+    return getattr(figures, "bytes_received", 0) > 0
+
+
+def _program_lies(report: Report, number: int, active: int) -> Pairs:
+    frame = program_by_tile(report, program=number)
+    if active < 1 or not len(frame):
+        return []
+    place = int(frame["cycles"].to_numpy().argmax())
+    longest = f"longest on tile {int(frame['tile'].iloc[place]):,}"
+    return [("Lies on", f"{units.count(active)} tiles, {longest}")]
+
+
+def _live_then(report: Report, step: int) -> Pairs:
+    if step < 0:
+        return []
+    live = int(report.dataset.column("liveness_steps", "bytes")[step])
+    return [("Live then", f"{units.size(live)} not always live, at step {step:,}")]
+
+
+def _variables_of(report: Report, number: int) -> Pairs:
+    """Name the variables that a program writes and reads, the largest first."""
+    data = report.dataset
+    if not data.has("access"):
+        return []
+    rows = np.flatnonzero(data.column("access", "program") == number)
+    variables, written = (data.column("access", name)[rows] for name in ("variable", "write"))
+    sizes = data.column("variables", "bytes")
+    pairs = []
+    for words, some in (("Writes", variables[written]), ("Reads", variables[~written])):
+        largest = some[np.argsort(-sizes[some], kind="stable")]
+        names = data.column("variables", "name")[largest[:2]].tolist()
+        more = f" and {len(largest) - 2:,} more" if len(largest) > 2 else ""
+        pairs.append((words, ", ".join(map(str, names)) + more if names else "nothing"))
+    return pairs
+
+
+def step(report: Report, key: str, number: int) -> Subject:
+    """Describe an executed step by its row; raises PvaError."""
+    data = report.dataset
+    number = known_number("step", number, data.length("steps"))
+    run, cycles, of = (
+        int(data.column("steps", name)[number]) for name in ("run", "cycles", "program")
+    )
+    this = [("This execution", f"{units.cycles_in_words(cycles)}, run {run:,}")]
+    way = ("Execution", Address("/execution", key, steps=(number,)))
+    if of < 0:
+        return Subject("Step", f"Step {number:,}", this, (way,))
+    found = program(report, key, of)
+    ways = (way, *(pair for pair in found.shown_in if pair[0] != "Execution"))
+    return replace(found, kind=f"Step {number:,}", figures=[*found.figures, *this], shown_in=ways)
+
+
+def tile(report: Report, key: str, number: int) -> Subject:
+    """Describe a tile; raises PvaError."""
+    frame = memory_by_tile(report)
+    row = frame.iloc[known_number("tile", number, len(frame))]
+    limit = int(report.dataset.value("target", "bytes_per_tile"))
+    largest = memory_by_category(report, tile=number).iloc[0]
+    overlapped = units.size(int(largest["overlapped"]))
+    shared = f", {overlapped} of it overlapped" if largest["overlapped"] > 0 else ""
+    used = f"{units.size(row['total'])} of {units.size(limit)}"
+    pairs = [
+        ("Part of", f"IPU {int(row['ipu'])}"),
+        ("Bytes", f"{used} ({units.share(row['total'] / max(limit, 1))})"),
+        ("Most of it", f"{largest['label']}, {units.size(largest['total'])}{shared}"),
+        ("Free", units.size(max(int(row["free"]), 0))),
+        *_largest_on(report, number),
+    ]
+    ways = tuple(
+        (words, Address(path, key, tiles=(number,)))
+        for words, path in (("Memory", "/memory"), ("Liveness", "/liveness"))
+    )
+    return Subject("Tile", f"Tile {number:,}", pairs, ways, (("tile", number),))
+
+
+def _largest_on(report: Report, number: int) -> Pairs:
+    if not report.dataset.has("liveness_steps") or not report.dataset.has("variable_pieces"):
+        return []
+    frame = live_at_peak(report, tile=number)
+    frame = frame[frame["variable"] >= 0]
+    if not len(frame):
+        return []
+    first = frame.iloc[0]
+    return [("Largest at its peak", f"{first['name']}, {units.size(int(first['bytes']))}")]
+
+
+def _operation(report: Report, key: str, name: str, layer: str, kind: str) -> Subject:
+    frame = operation_costs(report, layer=layer)
+    rows = frame[frame["operation"] == name]
+    if not len(rows):
+        raise AddressError(f"{KEY}={layer}:{name}: not there")
+    row = rows.iloc[0]
+    programs = operation_programs(report, operation=name, layer=layer)
+    contexts = report.dataset.column("programs", "debug_context")[programs].tolist()
+    places = (source_of(report, context) for context in dict.fromkeys(contexts))
+    place = next((place for place in places if place[0]), ("", -1, ""))
+    ran = int(executions(report)[programs].sum()) if report.dataset.has("steps") else 0
+    pairs = [
+        ("Created at", _source(place)),
+        *([("Type", str(row["kind"]))] if row["kind"] else []),
+        ("Programs", f"{units.count(len(programs))}, executed {units.count(ran)} times"),
+        *_known("Bytes of variables", row["variables"], units.size),
+        *_known("Live at the peak", row["peak_bytes"], units.size),
+        *_known("Code", row["code"], units.size),
+        *([("Cycles", _taken(report, int(row["cycles"])))] if row["cycles"] >= 0 else []),
+        *_phases_of(row),
+        *_known("Floating-point operations", row["flops"], units.count),
+    ]
+    own = () if layer == "operation" else (("layer", layer),)
+    options = (*own, ("operation", name))
+    ways = (
+        ("Operations", Address("/operations", key, options=options)),
+        ("Execution", Address("/execution", key, options=(("filter", f"name~{name}"),))),
+    )
+    return Subject(kind, name, pairs, ways, (("name", name),))
+
+
+def _phases_of(row: object) -> Pairs:
+    """Say what the cycles of an operation are spent on, where they are."""
+    words = ("compute", "exchange", "host exchange", "sync")
+    spent = [(word, int(row[word.replace(" ", "_")])) for word in words]  # type: ignore[index]
+    whole = sum(amount for _, amount in spent)
+    parts = [f"{word} {units.share(amount / whole)}" for word, amount in spent if amount > 0]
+    return [("Spent on", ", ".join(parts))] if whole > 0 else []
+
+
+def operation(report: Report, key: str, name: str) -> Subject:
+    """Describe an operation by its name; raises PvaError, AddressError."""
+    return _operation(report, key, name, "operation", "Operation")
+
+
+def layer(report: Report, key: str, name: str) -> Subject:
+    """Describe a layer, the outermost scope of operations; raises PvaError, AddressError."""
+    return _operation(report, key, name, "scope", "Layer")
+
+
+def _event(store: Store, key: str, number: int) -> Subject:
+    """Describe an event of the host; raises PvaError."""
+    whole = host(store, key).timeline
+    figures = event_figures(whole.tracks, number)
+    lane = next(lane for lane in whole.lanes if lane.first <= figures.row < lane.stop)
+    first = lane.first + lane.kinds.count("flag")
+    if figures.row >= first:
+        figures = event_figures(whole.tracks, number, (first, lane.stop))
+    around = [whole.labels[int(whole.tracks.label[event])] for event in figures.around]
+    length = figures.end - figures.begin
+    pairs = [
+        ("Part of", " › ".join(around) or "–"),
+        ("Type", whole.colours[int(whole.tracks.kind[figures.label])][1]),
+        ("Lies on", " / ".join((*lane.path[1:], lane.name))),
+        ("Begins at", units.duration(figures.begin / 1e9)),
+        ("Takes", units.duration(length / 1e9) if length else "an instant"),
+        ("By itself", units.duration(figures.self_time / 1e9)),
+        ("Events inside", units.count(figures.children)),
+    ]
+    way = ("Host trace", Address("/trace", key, event=number))
+    return Subject("Event of the host", whole.labels[figures.label], pairs, (way,))
+
+
+NUMBERED: dict[str, Callable[[Report, str, int], Subject]] = {
+    "variable": variable, "program": program, "step": step, "tile": tile,
+}  # fmt: skip
+NAMED: dict[str, Callable[[Report, str, str], Subject]] = {"operation": operation, "layer": layer}
+KINDS = (*NUMBERED, *NAMED, "event")
+
+
+def prose_of(pairs: Pairs) -> Pairs:
+    """Return figures whose long names are cut as in sentences."""
+    return [(words, components.prose(text)) for words, text in pairs]
