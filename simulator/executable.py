@@ -10,7 +10,7 @@ import pvti
 from simulator import options as engine_options
 from simulator.compiler import executable as compiler
 from simulator.compiler.compile import compile_graph
-from simulator.compiler.instrument import instrumentation_of
+from simulator.compiler.instrumentation import instrumentation_of
 from simulator.engine_log import overflow
 from simulator.graph.arguments import refuse_in, refusing
 from simulator.graph.errors import PoplarError, graph_memory_allocation_error

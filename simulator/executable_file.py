@@ -14,7 +14,9 @@ from simulator.graph.errors import PoplarError, one_line
 from simulator.object_file import packed, unpacked
 
 KIND = "simulator executable"
-FORMAT = 4  # 1 was a pickle; in 2 a tensor listed its intervals one by one; 3 had no I/O tiles
+# 1 was a pickle; in 2 a tensor listed its intervals one by one; 3 had no I/O tiles; in 4
+# instrumentation stood in another module.
+FORMAT = 5
 LONGEST_HEADER = 1000  # bytes
 STEP = 1 << 20  # bytes that are asked for at once
 

@@ -41,7 +41,7 @@ CLASSES = (
     *FUNCTIONS,
     "simulator.compiler.allocate",
     "simulator.compiler.executable",
-    "simulator.compiler.instrument",
+    "simulator.compiler.instrumentation",
     "simulator.executable",
     "simulator.graph.element_view",
     "simulator.graph.graph",

@@ -8,7 +8,6 @@ else when a run has ended. Sizes and cycles are estimates: Poplar's are not publ
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,18 +15,15 @@ import numpy as np
 
 from simulator.compiler.building import Building, Part, sync, with_access
 from simulator.compiler.executable import CompilerVariable, LoweredProgram
+from simulator.compiler.instrumentation import EVENT_BYTES, BlockOptions
 from simulator.compiler.lower_stream import in_phases, stream_copy
 from simulator.graph.errors import PoplarError
-from simulator.graph.program import Block, Call, Program, children_of
-from simulator.graph.program import Sequence as SequenceNode
+from simulator.graph.program import Program
 from simulator.graph.target import Target
 from simulator.graph.types import Array, IntArray
 from simulator.graph.validate_programs import all_nodes
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
 
-# Estimate. An event is 8 bytes, one store: 15 bits for the Block, one for begin or end, 48 of the
-# clock, which last for two days; 32 bits of it pass in three seconds.
-EVENT_BYTES = 8
 # Estimate. Before the events: how many there are, when the first was dropped, when the last flush
 # began and ended (8 bytes each), and a bit for each open Block, 64 of them: was its begin kept?
 HEADER_BYTES = 40
@@ -39,51 +35,6 @@ INSTRUCTION_BYTES = 4
 
 FLUSH = "BlockFlush"
 RECORDER = "BlockRecorder"
-
-
-@dataclass(frozen=True, slots=True)
-class BlockOptions:
-    """The options `profiler.blocks.*` and `profiler.programs.filter`; without a filter none is on.
-
-    The filters are regular expressions, found anywhere in a name.
-    """
-
-    blocks: str = ""
-    programs: str = ""
-    tile: int = 0
-    buffer_bytes: int = 1000
-    implicit_flush: bool = True
-
-    @property
-    def wanted(self) -> bool:
-        """Tell whether anything may be recorded."""
-        return bool(self.blocks or self.programs)
-
-    @property
-    def capacity(self) -> int:
-        """Give the number of events that the buffer holds."""
-        return self.buffer_bytes // EVENT_BYTES
-
-    def recorded_name(self, node: Program) -> str:
-        """Give the name under which a program is recorded; empty when it is not."""
-        name = name_of(node)
-        if not name or (isinstance(node, SequenceNode) and _is_branch(node)):
-            return ""
-        found = self.programs and re.search(self.programs, name)
-        if isinstance(node, Block):
-            found = found or (self.blocks and re.search(self.blocks, name))
-        return name if found else ""
-
-
-def name_of(node: Program) -> str:
-    """Name a program: its own name, or that of the function that it calls."""
-    name = str(getattr(node, "name", ""))
-    return name or node.function.name if isinstance(node, Call) else name
-
-
-def _is_branch(node: SequenceNode) -> bool:
-    """Tell a Sequence around one program of its name, which is that program."""
-    return [name_of(child) for child in children_of(node)] == [node.name]
 
 
 def _values(_: Operands) -> dict[str, Array]:

@@ -16,13 +16,8 @@ from simulator.compiler.costs import compute_costs
 from simulator.compiler.edges import sum_pairs
 from simulator.compiler.executable import Executable, Liveness, Lowered, Pieces
 from simulator.compiler.fixed_data import CODE_CATEGORIES, fixed_data
-from simulator.compiler.instrument import (
-    NO_INSTRUMENTATION,
-    Instrumentation,
-    counted_exchanges,
-    counted_vertices,
-    counter_cycles,
-)
+from simulator.compiler.instrument import counted_exchanges, counted_vertices, counter_cycles
+from simulator.compiler.instrumentation import NO_INSTRUMENTATION, Instrumentation
 from simulator.compiler.liveness import find_liveness
 from simulator.compiler.lower import lower
 from simulator.compiler.memory import measure_memory

@@ -12,12 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from simulator.compiler.executable import Lowered
-from simulator.compiler.instrument import (
-    COUNTER_CODE_BYTES,
-    Instrumentation,
-    counting_on,
-    vertices_run,
-)
+from simulator.compiler.instrument import COUNTER_CODE_BYTES, counting_on, vertices_run
+from simulator.compiler.instrumentation import Instrumentation
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray
 

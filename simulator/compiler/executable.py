@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from simulator.compiler.allocate import Allocation
+from simulator.compiler.instrumentation import Instrumentation
 from simulator.graph.graph import Graph
 from simulator.graph.program import Program
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Codelet, VertexGroup
-
-if TYPE_CHECKING:
-    from simulator.compiler.instrument import Instrumentation
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -14,11 +14,8 @@ import numpy as np
 from simulator.codelets.costs import ceil_div
 from simulator.compiler.control_code import control_code
 from simulator.compiler.executable import Exchange, Lowered
-from simulator.compiler.instrument import (
-    NO_INSTRUMENTATION,
-    Instrumentation,
-    result_bytes,
-)
+from simulator.compiler.instrument import result_bytes
+from simulator.compiler.instrumentation import NO_INSTRUMENTATION, Instrumentation
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import as_int64
 from simulator.graph.types import Array, IntArray

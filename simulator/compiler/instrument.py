@@ -8,13 +8,13 @@ and where syncs stand; the sizes and cycles of a counter are estimates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from simulator.compiler.block_recording import BlockOptions
 from simulator.compiler.executable import Exchange, Lowered
+from simulator.compiler.instrumentation import Instrumentation
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import VertexGroup
@@ -26,47 +26,6 @@ INSTRUCTION_BYTES = 4
 COUNTER_CODE_BYTES = COUNTER_INSTRUCTIONS * INSTRUCTION_BYTES
 # The supervisor issues one a cycle while no worker runs; a worker's are cycles of its thread.
 COUNTER_CYCLES = COUNTER_INSTRUCTIONS
-
-
-@dataclass(frozen=True, slots=True)
-class Instrumentation:
-    """What is counted.
-
-    compute             of compute sets: "" for nothing, else the level: tile, vertex, device, ipu
-    external_exchange   exchanges between IPUs
-    host_exchange       exchanges with the host
-    blocks              begin and end of Blocks
-    """
-
-    compute: str = ""
-    external_exchange: bool = False
-    host_exchange: bool = False
-    blocks: BlockOptions = BlockOptions()
-
-    @property
-    def on_one_tile(self) -> bool:
-        """Tell whether one tile measures for all: what it measures must begin and end in step."""
-        return self.compute in ("device", "ipu")
-
-
-NO_INSTRUMENTATION = Instrumentation()
-
-
-def instrumentation_of(options: Mapping[str, bool | int | str]) -> Instrumentation:
-    """Give what the engine's options ask for."""
-    level = str(options["debug.computeInstrumentationLevel"])
-    return Instrumentation(
-        compute=level if options["debug.instrumentCompute"] else "",
-        external_exchange=bool(options["debug.instrumentExternalExchange"]),
-        host_exchange=bool(options["debug.instrumentHostExchange"]),
-        blocks=BlockOptions(
-            blocks=str(options["profiler.blocks.filter"]),
-            programs=str(options["profiler.programs.filter"]),
-            tile=int(options["profiler.blocks.tile"]),
-            buffer_bytes=int(options["profiler.blocks.bufferSize"]),
-            implicit_flush=bool(options["profiler.blocks.implicitFlush"]),
-        ),
-    )
 
 
 def sync_around(instrumentation: Instrumentation, ipus: int) -> str:

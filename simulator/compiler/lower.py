@@ -14,7 +14,8 @@ from pva.progress import part_of
 from simulator.compiler.block_recording import start_recording
 from simulator.compiler.building import Building, Part, with_access
 from simulator.compiler.executable import Access, CompilerVariable, Lowered, LoweredProgram
-from simulator.compiler.instrument import NO_INSTRUMENTATION, Instrumentation, sync_around
+from simulator.compiler.instrument import sync_around
+from simulator.compiler.instrumentation import NO_INSTRUMENTATION, Instrumentation
 from simulator.compiler.lower_stream import host_copy, stream_copy
 from simulator.compiler.lower_tree import WORD, Tree, broadcast_word
 from simulator.graph.graph import Graph

@@ -9,10 +9,9 @@ import pytest
 
 from pva import schema
 from simulator import poplar
-from simulator.compiler.block_recording import BlockOptions
 from simulator.compiler.compile import compile_graph
 from simulator.compiler.executable import Executable, Lowered
-from simulator.compiler.instrument import NO_INSTRUMENTATION, Instrumentation
+from simulator.compiler.instrumentation import NO_INSTRUMENTATION, BlockOptions, Instrumentation
 from simulator.compiler.lower import lower
 from simulator.graph.graph import Graph
 from simulator.graph.program import (

@@ -116,8 +116,8 @@ print(engine.readTensor("sum"))
         (lambda body: body[:-9], "the file is damaged"),
         (lambda body: body[:-9] + b"123456789", "the file is damaged"),
         (lambda body: body.replace(b'"version": "', b'"version": "9', 1), "made with version 9"),
-        (lambda body: body.replace(b'"format": 4', b'"format": 5', 1), "format 5, this is 4"),
-        (lambda body: body.replace(b'"format": 4, ', b"", 1), "format 1, this is 4; compile"),
+        (lambda body: body.replace(b'"format": 5', b'"format": 6', 1), "format 6, this is 5"),
+        (lambda body: body.replace(b'"format": 5, ', b"", 1), "format 1, this is 5; compile"),
     ],
 )
 def test_a_file_that_is_no_executable_or_a_damaged_one_is_refused(change, said):
