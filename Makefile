@@ -23,6 +23,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	@$(BIN)/python -m tools.house_report
 
 bench: $(VENV)/.dev
 	for script in $$(ls benchmarks/*.py | grep -v large_report.py); do \

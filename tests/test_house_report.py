@@ -1,0 +1,38 @@
+"""The report that `make lint` ends with: counts by hand on small texts."""
+
+from __future__ import annotations
+
+import ast
+
+from tools.house_report import bound_names, depth, report, row
+
+SOURCE = """
+def outer(found, rows):
+    for place in rows:
+        if place:
+            while place:
+                place = found
+        elif rows:
+            other = 1
+"""
+
+
+def test_an_elif_is_no_deeper_than_its_if() -> None:
+    assert depth(ast.parse(SOURCE).body[0]) == 3
+
+
+def test_names_are_bound_by_arguments_and_assignments() -> None:
+    assert sorted(bound_names(ast.parse(SOURCE))) == ["found", "other", "place", "place", "rows"]
+
+
+def test_sizes_above_a_limit_are_named_the_largest_first() -> None:
+    sizes = {"a": 3, "b": 12, "c": 11, "d": 1}
+    assert row("lines", sizes, 10) == "lines: median 3, p90 11, most 12; 2 above 10: b 12, c 11"
+    assert row("lines", sizes, 12) == "lines: median 3, p90 11, most 12"
+
+
+def test_the_report_has_a_line_for_each_measure() -> None:
+    lines = report({"one.py": SOURCE, "two.py": "x = 1\n"})
+    assert lines[0] == "lines a file: median 1, p90 1, most 8"
+    assert lines[1].startswith("lines a function: median 7")
+    assert lines[3] == "vague names: 33.3 % of 6 (found 1, other 1)"

@@ -1,0 +1,123 @@
+"""Print the size of files and functions, nesting, and vague names: `make lint` ends with it.
+
+None of these is a limit. A file is as long as what it knows; a number here is a reason to look.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("pva", "pvti", "simulator", "dashboard", "cli", "libpvti")
+LONG_FILE, LONG_FUNCTION, DEEP = 400, 60, 3
+ROWS = 5  # of a list
+# Words that do not say what they name.
+VAGUE = frozenset(
+    [
+        "found",
+        "told",
+        "given",
+        "made",
+        "known",
+        "chosen",
+        "asked",
+        "wanted",
+        "held",
+        "here",
+        "there",
+        "each",
+        "other",
+        "others",
+        "this",
+        "what",
+        "more",
+        "rest",
+        "few",
+        "those",
+        "brought",
+        "kept",
+        "said",
+        "several",
+        "whole",
+        "own",
+        "left",
+        "come",
+        "gone",
+        "taken",
+        "met",
+        "done",
+    ]
+)
+BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def sources() -> dict[str, str]:
+    """Read every source file, by its path from the root."""
+    files = sorted(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
+    return {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in files}
+
+
+def depth(node: ast.AST, level: int = 0) -> int:
+    """Count how deep blocks are nested; `elif` is no deeper than its `if`."""
+    deepest = level
+    for field, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.AST) or isinstance(child, ast.FunctionDef):
+                continue
+            chained = isinstance(node, ast.If) and field == "orelse" and isinstance(child, ast.If)
+            deeper = isinstance(child, BLOCKS) and not chained
+            deepest = max(deepest, depth(child, level + deeper))
+    return deepest
+
+
+def bound_names(tree: ast.AST) -> Iterator[str]:
+    """List the names that arguments and assignments bind."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+def row(title: str, sizes: dict[str, int], limit: int) -> str:
+    """Write median, ninth decile and largest of some sizes, and the largest above a limit."""
+    ordered = sorted(sizes.values())
+    middle, decile = (ordered[int(part * (len(ordered) - 1))] for part in (0.5, 0.9))
+    above = sorted((name for name in sizes if sizes[name] > limit), key=lambda n: -sizes[n])
+    names = ", ".join(f"{name} {sizes[name]}" for name in above[:ROWS])
+    more = f"; {len(above)} above {limit}: {names}" if above else ""
+    return f"{title}: median {middle}, p90 {decile}, most {ordered[-1]}{more}"
+
+
+def report(texts: dict[str, str]) -> list[str]:
+    """Write the lines of the report."""
+    trees = {name: ast.parse(text) for name, text in texts.items()}
+    functions = {
+        f"{name}:{node.name}": node
+        for name, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, Function)
+    }
+    lengths = {name: (f.end_lineno or 0) - f.lineno + 1 for name, f in functions.items()}
+    names = Counter(name for tree in trees.values() for name in bound_names(tree))
+    vague = Counter({name: count for name, count in names.items() if name in VAGUE})
+    words = ", ".join(f"{name} {count}" for name, count in vague.most_common(ROWS))
+    share = 100 * vague.total() / max(names.total(), 1)
+    return [
+        row(
+            "lines a file",
+            {name: len(text.splitlines()) for name, text in texts.items()},
+            LONG_FILE,
+        ),
+        row("lines a function", lengths, LONG_FUNCTION),
+        row("nesting", {name: depth(node) for name, node in functions.items()}, DEEP),
+        f"vague names: {share:.1f} % of {names.total():,} ({words})",
+    ]
+
+
+if __name__ == "__main__":
+    print("\n".join(report(sources())))
