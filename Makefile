@@ -1,12 +1,13 @@
-# One command each: demo, test, test-asan, lint, bench, zoo. Each sets up what it needs first.
+# One command each: demo, test, test-torch, test-asan, lint, bench, zoo. Each sets up what it needs first.
 PYTHON ?= python3
 VENV := .venv
 ZOO := .venv-zoo
+TORCH := .venv-torch
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := tilescope-demo
 
-.PHONY: demo test test-asan lint bench zoo documents samples clean
+.PHONY: demo test test-torch test-asan lint bench zoo documents samples clean
 
 demo: $(VENV)/.demo
 	$(BIN)/tilescope demo --out $(DEMO)
@@ -14,6 +15,18 @@ demo: $(VENV)/.demo
 test: $(VENV)/.dev
 	@sh tools/install_chromium.sh
 	$(BIN)/pytest -n 2 --dist loadgroup
+
+# The tests that need PyTorch, in an environment of its own (2 GB), made once. On Linux a plain
+# torch is a build for CUDA; this one is a build for CPUs where pip has one, and says which it is.
+test-torch: $(TORCH)/.ready
+	@$(TORCH)/bin/python -c 'import torch; print("torch", torch.__version__)'
+	$(TORCH)/bin/pytest -n 2 --dist loadgroup tests/poptorch
+
+$(TORCH)/.ready: pyproject.toml constraints.txt
+	@test -x $(TORCH)/bin/python || $(PYTHON) -m venv $(TORCH)
+	@$(TORCH)/bin/python -m pip --disable-pip-version-check --quiet install torch==2.13.0
+	@$(TORCH)/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt -e '.[dashboard,dev]' onnxscript transformers
+	@touch $@
 
 # The tests of what is in C, on builds that AddressSanitizer watches.
 test-asan: $(VENV)/.dev
@@ -72,4 +85,4 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt pvti/_accelerato
 	@touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) $(ZOO) $(DEMO) $(DEMO)-even dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ZOO) $(TORCH) $(DEMO) $(DEMO)-even dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

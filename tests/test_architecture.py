@@ -69,6 +69,9 @@ TABLE = {
     "pva.summary": Row(("pva.analysis", "pva.errors", "pva.report", "pva.units")),
     "simulator": Row((*MIDDLE, "pva.formats.registry", "pva.formats.report_directory", "pvti")),
     "simulator.popart": Row(("simulator", *MIDDLE, "onnx", "google.protobuf")),
+    "simulator.poptorch": Row(
+        ("simulator", *MIDDLE, "onnx", "torch", "onnxscript"), ("pva.report", "pvti")
+    ),
     "simulator.engine_report": Row(("simulator", "pva.report", "pva.summary", "pva.errors")),
     "dashboard": Row(("dash", "plotly", "pva", "waitress", "flask", "werkzeug", "orjson")
                      + ("dash_ag_grid", "dash_mantine_components", "markdown_it")),
@@ -104,7 +107,7 @@ FORBIDDEN = {
     ),
     "pva.analysis": ("pandas", "dash", "plotly", "click", "simulator", "dashboard"),
     "pva.summary": ("pandas", "dash", "plotly", "click", "simulator", "dashboard"),
-    "simulator": ("numpy", *HEAVY, "dashboard", "cli"),
+    "simulator": ("numpy", *HEAVY, "dashboard", "cli", "torch"),
     "simulator.poplar": (
         "pandas",
         "dash",

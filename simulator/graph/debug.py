@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self, TypedDict
 
 from simulator.graph.types import checked_name
@@ -25,6 +27,16 @@ class DebugContext(TypedDict):
     layer: str
     arguments: dict[str, str]
     location: Location
+
+
+@contextmanager
+def inside(scopes: list[int], context_id: int) -> Iterator[None]:
+    """Have a debug context stand last among the scopes of a program."""
+    scopes.append(context_id)
+    try:
+        yield
+    finally:
+        scopes.pop()
 
 
 class DebugName(str):

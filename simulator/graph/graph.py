@@ -6,7 +6,7 @@ import copy
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Mapping as OptionMapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from simulator.graph import placement, streams, user_vertices, validate, variables, views
 from simulator.graph.arguments import refuse_in
-from simulator.graph.debug import DebugContext, users_location
+from simulator.graph.debug import DebugContext, inside, users_location
 from simulator.graph.errors import PoplarError
 from simulator.graph.host_functions import HostFunction, new_host_function
 from simulator.graph.mapping import Mapping, MappingTable
@@ -161,31 +161,30 @@ class Graph:
         return new_host_function(self, handle, inputs, outputs)
 
     # Debug contexts
-    def debug_context(self, name: str, layer: str = "poplar") -> int:
+    def debug_context(
+        self, name: str, layer: str = "poplar", arguments: dict[str, str] | None = None
+    ) -> int:
         """Record a named place of the user's program; give its id."""
         checked_name(name, "variable or compute set")
-        context_id = len(self.debug_contexts) + 1
+        context_id, where = len(self.debug_contexts) + 1, users_location()
         self.debug_contexts.append(
-            {
-                "id": context_id,
-                "parentId": self._scopes[-1],
-                "name": name,
-                "layer": layer,
-                "arguments": {},
-                "location": users_location(),
-            }
-        )
+            DebugContext(
+                id=context_id, parentId=self._scopes[-1], name=name, layer=layer,
+                arguments=arguments or {}, location=where,
+            )
+        )  # fmt: skip
         return context_id
 
     @contextmanager
     def debug_scope(self, name: str, layer: str, **arguments: str) -> Iterator[int]:
         """Make what is added inside children of a new debug context, made with these arguments."""
-        self._scopes.append(self.debug_context(name, layer))
-        self.debug_contexts[-1]["arguments"] = arguments
-        try:
-            yield self._scopes[-1]
-        finally:
-            self._scopes.pop()
+        context_id = self.debug_context(name, layer, arguments)
+        with self.in_context(context_id):
+            yield context_id
+
+    def in_context(self, context_id: int) -> AbstractContextManager[None]:
+        """Make what is added inside children of a debug context that is there."""
+        return inside(self._scopes, context_id)
 
     # Variables
     def addVariable(

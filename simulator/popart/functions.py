@@ -69,7 +69,8 @@ def body_of(
 ) -> list[tuple[str, onnx.NodeProto]]:
     """Give the nodes that stand for a call of a function, with names: those that outputs need.
 
-    Their own tensors are called NAME:TENSOR. What PopART's builder noted of the call, all have.
+    Their own tensors are called NAME:TENSOR. All have the metadata of the call, and what PopART's
+    builder noted of it.
     """
     renamed = dict.fromkeys(function.input, "") | dict(
         zip(function.input, call.input, strict=False)
@@ -87,6 +88,7 @@ def body_of(
             needed.update(captured(attribute.g))
         label = f"{name}/{next(filter(None, node.output))}"
         found.append((label, renamed_node(node, renamed, given, notes, name)))
+        found[-1][1].metadata_props.extend(call.metadata_props)
     return found[::-1]
 
 

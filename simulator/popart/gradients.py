@@ -48,15 +48,17 @@ def asked_for(anchors: Iterable[str]) -> list[str]:
     return [name.removeprefix(PREFIX) for name in anchors if name.startswith(PREFIX)]
 
 
-def check_trainable(ir: Ir, losses: Sequence[str], asked: Sequence[str], what: str) -> None:
-    """Raise popart_exception for a node between weights and losses that has no gradient.
+def check_trainable(
+    ir: Ir, losses: Sequence[str], asked: Sequence[str], trained: Collection[str], what: str
+) -> None:
+    """Raise popart_exception for a node between trained weights and losses without a gradient.
 
     So it is between losses and the tensors whose gradients are asked for, each of which needs one.
     """
     wanted = set(losses)
-    if not wanted & dependent(ir, ir.weights) and not asked:
+    if not wanted & dependent(ir, trained) and not asked:
         raise popart_exception(f"{what}: no loss depends on a weight; there is nothing to train")
-    _check_nodes(ir, set(wanted), dependent(ir, {*ir.weights, *asked}), what)
+    _check_nodes(ir, set(wanted), dependent(ir, {*trained, *asked}), what)
     made = {name for node in backward_nodes(ir, losses, asked) for name in node.outputs}
     for name in asked:
         if name not in wanted and f"{PREFIX}{name}" not in made:

@@ -34,6 +34,7 @@ from simulator.popart.operators import scans
 from simulator.popart.operators.table import OPERATORS, unsupported
 from simulator.popart.opsets import check_opsets, converted, version_of
 from simulator.popart.ordering import in_order, names_of
+from simulator.popart.origins import origin_of
 from simulator.popart.sequence_inputs import without_sequences
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
 
@@ -129,7 +130,9 @@ def _add_inputs(state: Import, ir: Ir, graph: onnx.GraphProto) -> None:
 # Nodes
 def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
     domain = proto.domain or ONNX
-    what = f"{state.what}: node {name!r} ({domain}.{proto.op_type})"
+    origin = origin_of(proto)
+    place = f"{origin}: " if origin else ""
+    what = f"{state.what}: {place}node {name!r} ({domain}.{proto.op_type})"
     if domain not in state.opsets:
         raise popart_exception(f"{what}: the model imports no operator set of {domain}")
     unknown = [name for name in proto.input if name and not ir.has(name)]
@@ -149,9 +152,8 @@ def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
             ir.constants[output] = value
             ir.infos[output] = TensorInfo(value)
         return
-    node = Node(
-        name, domain, proto.op_type, version, tuple(proto.input), tuple(proto.output), attributes
-    )
+    tensors = tuple(proto.input), tuple(proto.output)
+    node = Node(name, domain, proto.op_type, version, *tensors, attributes, origin)
     try:
         if _added_by_function(state, ir, noted, node):
             return

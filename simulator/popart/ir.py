@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from simulator.graph.types import Array
+from simulator.popart.origins import Origin
 from simulator.popart.tensor_info import TensorInfo
 
 ONNX, GRAPHCORE = "ai.onnx", "ai.graphcore"
@@ -15,6 +16,7 @@ ONNX, GRAPHCORE = "ai.onnx", "ai.graphcore"
 IPU_ATTRIBUTE, STAGE_ATTRIBUTE = "__ipu_number", "__pipeline_stage"
 PHASE_ATTRIBUTE = "__execution_phase"
 RECOMPUTE_ATTRIBUTE = "__recompute_output_in_backward_pass"
+TORCH_ATTRIBUTE = "__pytorch"  # of a norm: batch statistics and running ones by PyTorch's rules
 PARTIALS_ATTRIBUTE, MEMORY_ATTRIBUTE = "__partials_type", "__available_memory"
 
 
@@ -33,7 +35,8 @@ class Bound(NamedTuple):
 class Node:
     """An operator with its tensors; "" stands for an optional tensor that is not there.
 
-    `version` is that of the operator: the first opset that has it as it is.
+    `version` is that of the operator: the first opset that has it as it is. `origin` is where a
+    model of PyTorch has it from.
     """
 
     name: str
@@ -43,6 +46,7 @@ class Node:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    origin: Origin | None = field(default=None, compare=False)
 
     @property
     def kind(self) -> str:
@@ -71,7 +75,8 @@ class Node:
         return (*self.inputs, *(name for graph in self.graphs for name in graph.captured()))
 
     def __str__(self) -> str:
-        return f"node {self.name!r} ({self.kind})"
+        where = f" of {self.origin}" if self.origin else ""
+        return f"node {self.name!r} ({self.kind}){where}"
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from simulator.popart.errors import popart_exception
 from simulator.popart.ir import MEMORY_ATTRIBUTE, PARTIALS_ATTRIBUTE, Ir, Node
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.table import OPERATORS
+from simulator.popart.origins import Origin, within_module
 from simulator.popart.outlined import Outlining
 from simulator.popart.placement import brought, graphs_of
 from simulator.popart.tensor_info import TensorInfo, to_device
@@ -59,6 +60,7 @@ class Lowering:
     pools: Mapping[str, object] = field(default_factory=dict)  # options of poolings
     prefix: str = ""  # of the names of what a function has of its own
     outlining: Outlining | None = None  # of the model's own nodes, not of those in a branch
+    modules: dict[Origin, int] = field(default_factory=dict)  # of PyTorch -> debug context
 
     def __post_init__(self) -> None:
         self.consumers = self.ir.consumers()
@@ -146,18 +148,36 @@ class Lowering:
     def scope(self, node: Node) -> Iterator[None]:
         """Make what is added inside a node's: with its name, its operator and its layer.
 
-        What the libraries refuse is raised as popart_exception, which names the node.
+        Around it is its module of PyTorch, if it has one. What the libraries refuse is raised as
+        popart_exception, which names the node.
         """
         path = _OUTPUT_NUMBER.sub("", node.name)
         layer = path.rpartition("/")[0] or path
         facts = {"node": node.name, "operator": node.kind, "onnxLayer": layer}
-        with self.graph.debug_scope(node.name, LAYER, **facts, **self.place_of(node)):
+        facts |= self.place_of(node)
+        with (
+            within_module(self.graph, node.origin, self.modules),
+            self.graph.debug_scope(node.name, LAYER, **facts),
+        ):
             try:
                 yield
-            except popart_exception:
-                raise
+            except popart_exception as error:
+                if node.origin is None or str(node.origin) in str(error):
+                    raise
+                raise popart_exception(f"{node.origin}: {error}") from error
             except PoplarError as error:
                 raise popart_exception(f"{node}: {error}") from error
+
+    @contextmanager
+    def scope_of_weight(self, name: str, **facts: str) -> Iterator[None]:
+        """Make what is added inside a weight's, in the module whose node reads it first."""
+        readers = self.consumers.get(name)
+        origin = readers[0][0].origin if readers else None
+        with (
+            within_module(self.graph, origin, self.modules),
+            self.graph.debug_scope(name, LAYER, weight=name, **facts),
+        ):
+            yield
 
     def place_of(self, node: Node) -> dict[str, str]:
         """Return in which stage of a pipeline a node is, for its debug context."""

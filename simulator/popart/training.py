@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,8 @@ class TrainingSession(InferenceSession):
     """A model whose weights a loss and an optimiser change in every batch.
 
     TrainingSession(fnModel, dataFlow, loss, optimizer, deviceInfo, inputShapeInfo, userOptions). A
-    loss is the name of a scalar, or losses=[NllLoss(...)] are added to the model.
+    loss is the name of a scalar, or losses=[NllLoss(...)] are added to the model. Weights that are
+    `fixed` stay as they are.
     """
 
     training, default_name = True, "training"
@@ -55,6 +56,7 @@ class TrainingSession(InferenceSession):
         patterns: Any = None,
         *,
         losses: Sequence[Loss | str] = (),
+        fixed: Collection[str] = (),
         **named: Any,
     ) -> None:
         if not isinstance(optimizer, Optimizer):
@@ -63,14 +65,14 @@ class TrainingSession(InferenceSession):
             )
         if not loss and not losses:
             raise popart_exception("TrainingSession: without losses there is nothing to train")
-        self._optimizer = optimizer
+        self._optimizer, self._fixed = optimizer, frozenset(fixed)
         self._streams: dict[str, str] = {}  # number of the optimiser that can change -> handle
         options = {"inputShapeInfo": inputShapeInfo, "userOptions": userOptions, **named}
         super().__init__(
             fnModel, dataFlow, deviceInfo, losses=loss or losses, patterns=patterns, **options
         )
         self._asked = asked_for(self._flow.anchors())
-        check_trainable(self._ir, self._losses, self._asked, self._what)
+        check_trainable(self._ir, self._losses, self._asked, self._trainable, self._what)
         self._check_optimizer(optimizer)
         self._trained = True
         self._write_dot("BWD0")
@@ -101,6 +103,11 @@ class TrainingSession(InferenceSession):
                 "times; gradient accumulation, by 2 at least, would be needed"
             )
 
+    @property
+    def _trainable(self) -> list[str]:
+        """Name the weights that the optimiser changes, in the order of the model."""
+        return [name for name in self._ir.weights if name not in self._fixed]
+
     def _backward(self) -> list[Node]:
         """Give the nodes of the backward pass, once they are known."""
         return backward_nodes(self._ir, self._losses, self._asked) if self._trained else []
@@ -117,8 +124,9 @@ class TrainingSession(InferenceSession):
         ways = direct_ways(self._ir, self._asked) if direct else {}
         chosen = recomputed(self._ir, self._options.autoRecomputation, lowering.placed)
         again = Again(lowering, chosen) if chosen else None
-        lower_backward(lowering, found, prog, {*self._ir.weights, *self._asked}, ways, again)
-        updates.add(found, self._ir.weights, prog)
+        moving = {*self._trainable, *self._asked}
+        lower_backward(lowering, found, prog, moving, ways, again)
+        updates.add(found, self._trainable, prog)
         self._streams = updates.handles
         self._programs.programs[OPTIMIZER_FROM_HOST] = updates.from_host
         self._begin_kept(updates)

@@ -92,7 +92,7 @@ class Updates:
 
     def _scope(self, name: str) -> Any:
         kind = type(self.optimizer).__name__
-        return self.lowering.graph.debug_scope(name, "popart", weight=name, operator=kind)
+        return self.lowering.scope_of_weight(name, operator=kind)
 
     def _begun(self, name: str, gradient: Tensor, prog: Program) -> Change:
         """Give the gradient of all micro-batches and replicas, on the IPU where the weight is."""

@@ -172,7 +172,9 @@ def of_gemm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 # Norms
 def of_batch_norm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Give the gradients through the statistics of the batch."""
+    """Give the gradients through the statistics of the batch, or by those that are given."""
+    if not norms.in_training(call):
+        return _of_fixed_norm(call, grads[0])
     whitened, deviation = call.saved
     given = (call.graph, whitened, norms.channels_of(call, grads[0]))
     parameters = popnn.bn.batchNormParamGradients(*given, call.prog, debugContext=f"{call.name}/Wu")
@@ -181,6 +183,23 @@ def of_batch_norm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     )
     scale, shift = (tensor.reshape(call.info(1).dims) for tensor in parameters)
     return [data.reshape(call.info().dims), scale, shift, None, None]
+
+
+def _of_fixed_norm(call: Call, grad: Tensor) -> Grads:
+    """Give the gradients through statistics that do not depend on the batch."""
+    mean, deviation, scale = call.saved
+    shown, grads = (norms.channels_of(call, tensor) for tensor in (call[0], grad))
+    whitened = poplin.normWhiten(call.graph, shown, mean, deviation, call.prog, f"{call.name}/Wu")
+    parameters = popnn.bn.batchNormParamGradients(
+        call.graph, whitened, grads, call.prog, debugContext=f"{call.name}/Wu"
+    )
+    factor = call.cast(call.map(_1 * _2, scale, deviation), grads.dtype)
+    nothing = call.map(_1 * 0.0, factor)
+    data = popnn.bn.batchNormalise(
+        call.graph, grads, factor, nothing, call.prog, f"{call.name}/Bwd"
+    )
+    given = [tensor.reshape(call.info(1).dims) for tensor in parameters]
+    return [data.reshape(call.info().dims), *given, None, None]
 
 
 def of_group_norm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:

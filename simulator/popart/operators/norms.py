@@ -9,6 +9,7 @@ import numpy as np
 from simulator.graph.program import Copy
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import BOOL, element_count
+from simulator.popart.ir import TORCH_ATTRIBUTE
 from simulator.popart.operators.call import Call, broadcast
 from simulator.poplibs import poplin, popnn, popops, poprand
 from simulator.poplibs.popops.expr import _1, _2, _3
@@ -26,6 +27,7 @@ def batch_norm(call: Call) -> Tensor | list[Tensor]:
     )  # fmt: skip
     # Statistics may be floats where activations and scale are halves.
     scale, bias, mean = (call.cast(tensor, deviation.dtype) for tensor in (scale, bias, mean))
+    call.saved = (mean, deviation, scale)
     factor = call.map(_1 * _2, scale, deviation)
     addend = call.map(_1 - _2 * _3, bias, mean, factor)
     factor, addend = (call.cast(tensor, data.dtype) for tensor in (factor, addend))
@@ -36,9 +38,11 @@ def batch_norm(call: Call) -> Tensor | list[Tensor]:
 def in_training(call: Call) -> bool:
     """Tell whether the statistics of the batch are used: in training, or if an attribute says so.
 
-    Newer versions have the attribute; what is trained uses them in any version.
+    Newer versions have the attribute; what is trained uses them in any version, but for PyTorch's
+    norms, whose module is in training or not.
     """
-    return call.training or bool(call.attribute("training_mode", 0))
+    trained = call.training and not call.attribute(TORCH_ATTRIBUTE, 0)
+    return trained or bool(call.attribute("training_mode", 0))
 
 
 def channels_of(call: Call, data: Tensor) -> Tensor:
@@ -64,6 +68,9 @@ def _batch_norm_training(call: Call) -> list[Tensor]:
         call.graph, deviation, call.constant(epsilon, deviation.dtype, "epsilon"), call.prog,
         call.name,
     )  # fmt: skip
+    if call.attribute(TORCH_ATTRIBUTE, 0):  # whose running variance is that without bias
+        count = data.numElements() // data.shape[1]
+        variance = call.map(_1 * (count / max(count - 1, 1)), variance)
     momentum = call.attribute("momentum", 0.9)
     running = _1 * momentum + _2 * (1 - momentum)
     kept = [

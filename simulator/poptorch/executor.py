@@ -1,0 +1,342 @@
+"""Modules on the device: inferenceModel and trainingModel return one of these."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch.utils import _pytree as trees
+
+from simulator import popart
+from simulator.heap import reused_memory
+from simulator.poptorch import arguments, tracing
+from simulator.poptorch.errors import Error
+from simulator.poptorch.export import COUNTED, export, norms_of, to_numpy, values_of
+from simulator.poptorch.exported import Exported
+from simulator.poptorch.log import logger
+from simulator.poptorch.optimizers import to_popart, weights_of
+from simulator.poptorch.options import Options
+from simulator.poptorch.sessions import session_of
+from simulator.poptorch.timing import Timing
+
+# How often the weights of a module have come back from a device, and who trains it.
+_generation: weakref.WeakKeyDictionary[torch.nn.Module, int] = weakref.WeakKeyDictionary()
+_trainers: weakref.WeakKeyDictionary[torch.nn.Module, Any] = weakref.WeakKeyDictionary()
+
+
+class PoplarExecutor:
+    """A module that runs on the device; it is compiled when it is called for the first time."""
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        options: Options | None = None,
+        training: bool = False,
+        optimizer: torch.optim.Optimizer | None = None,
+        name: str | None = None,
+    ) -> None:
+        if not isinstance(model, torch.nn.Module):
+            raise Error(f"model is {type(model).__name__}; a torch.nn.Module is needed")
+        self._user_model = model
+        self._options = (options or Options()).clone()
+        if name is not None:
+            self._options.modelName(name)
+        self._training = training
+        if training and optimizer is None:
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        self._optimizer = optimizer
+        self._names = {id(tensor): name for name, tensor in reversed(
+            [*model.named_parameters(remove_duplicate=False)])}  # fmt: skip
+        self._what = type(model).__name__
+        self._session: popart.InferenceSession | None = None
+        self._exported: Exported | None = None
+        self._like: list[Any] = []
+        self._loss = ""
+        self._anchors: dict[str, Any] = {}
+        self._dirty, self._seen, self._batches = False, 0, 0
+        self._attached = False
+        self._compilation_time = 0.0
+        self._timing = Timing()
+        kind = "training" if training else "inference"
+        self._channel = tracing.Channel(f"poptorch.{kind}Model", "poptorch.PoplarExecutor")
+        if training:
+            _trainers[model] = weakref.ref(self)
+
+    # Compiling
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Export and compile the module for inputs like these, without running it."""
+        with self._channel.span("modelCompilation"):
+            begin = time.monotonic()
+            self._compile(*arguments.bound(self._user_model, args, kwargs))
+            self._compilation_time = time.monotonic() - begin
+
+    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        options, model = self._options, self._user_model
+        count = options.micro_batches(training=self._training)
+        leaves, structure = trees.tree_flatten((args, kwargs))
+        self._like = arguments.micro_batch(leaves, count, self._what)
+        one, named = trees.tree_unflatten(self._like, structure)
+        with self._channel.span("graphPreprocessing"):
+            exported = export(model, one, named, trace=bool(options.Jit.value("trace")))
+            optimizer = to_popart(self._optimizer, self._names) if self._optimizer else None
+            fixed = self._fixed(exported)
+            self._session, self._loss = session_of(exported, model, options, optimizer, fixed)
+        self._exported = exported
+        self._session.prepareDevice()
+        self._attached = True
+        self.copyWeightsToDevice()
+        if options.value("randomSeed") is not None:
+            self._session.setRandomSeed(options.value("randomSeed"))
+
+    def _fixed(self, exported: Exported) -> set[str]:
+        """Name the weights that are not trained: buffers, constants, those without a gradient."""
+        trained: set[str] = set()
+        if self._optimizer is not None:
+            values = values_of(self._user_model)
+            wanted = weights_of(self._optimizer, self._names)
+            trained = {name for name in wanted if values[name].requires_grad}
+            missing = sorted(trained & exported.read - set(exported.weights.values()))
+            if missing:
+                raise Error(
+                    f"module {self._what!r}: the weight {missing[0]!r} is folded away by the"
+                    " exporter, and would not be trained; set Jit.traceModel the other way"
+                )
+        stored = {tensor.name for tensor in exported.model.graph.initializer}
+        return {name for name in stored if exported.weights.get(name) not in trained}
+
+    def _compiled(self, what: str) -> popart.InferenceSession:
+        if self._session is None:
+            raise Error(f"{what}: the module is not compiled; call it or compile() first")
+        return self._session
+
+    def isCompiled(self) -> bool:
+        """Tell whether the module has been compiled."""
+        return self._session is not None
+
+    @property
+    def compilationTime(self) -> float | None:
+        """Return the seconds that export and compilation took, None before."""
+        return self._compilation_time or None
+
+    # Running
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a call's micro-batches; compile the module first where it is not."""
+        args, kwargs = arguments.bound(self._user_model, args, kwargs)
+        if self._session is None:
+            self.compile(*args, **kwargs)
+        elif not self._attached:
+            self.attachToDevice()
+        self._follow_training()
+        session, exported = self._compiled("call"), self._exported
+        assert exported is not None
+        count = self._options.micro_batches(training=self._training)
+        leaves = trees.tree_leaves((args, kwargs))
+        inputs = arguments.fed(exported, leaves, self._like, count, self._what)
+        anchors = session.initAnchorArrays()
+        with self._channel.span("modelExecution"), reused_memory():
+            session.run(popart.PyStepIO(inputs, anchors))
+        self._anchors = anchors
+        self._batches += count // self._options.replication_factor
+        self._dirty = self._training
+        self._timing.note(session)
+        if self._options.value("logCycleCount"):
+            logger.info(f"Total number of IPU cycles: {session.getCycleCount()}")
+        dims = {name: session.getInfo(name).dims for name in anchors}
+        return arguments.returned(exported, anchors, dims)
+
+    def _follow_training(self) -> None:
+        """Take the weights of a training of the same module, once it has changed them."""
+        if self._training:
+            return
+        trainer = _trainers.get(self._user_model)
+        executor = trainer() if trainer else None
+        if executor is not None and executor._dirty:
+            executor.copyWeightsToHost()
+        if _generation.get(self._user_model, 0) != self._seen:
+            self.copyWeightsToDevice()
+
+    # Weights
+    def copyWeightsToHost(self) -> None:
+        """Copy the weights, and the statistics of batch norms, into the module."""
+        session, exported = self._compiled("copyWeightsToHost"), self._exported
+        assert exported is not None
+        with self._channel.method("copyWeightsToHost"), torch.no_grad():
+            session.weightsToHost()
+            own = values_of(self._user_model)
+            for name, key in exported.weights.items():
+                values = session._weights.get(name)
+                if values is not None:
+                    own[key].copy_(torch.from_numpy(values).to(own[key].dtype))
+            self._count_batches(own)
+        self._dirty = False
+        _generation[self._user_model] = _generation.get(self._user_model, 0) + 1
+        self._seen = _generation[self._user_model]
+
+    def _count_batches(self, own: dict[str, torch.Tensor]) -> None:
+        """Count the batches that batch norms in training have seen, as PyTorch does."""
+        assert self._exported is not None
+        for node in norms_of(self._exported.model) if self._training else ():
+            name = f"{node.input[3].rpartition('.')[0]}.{COUNTED}"
+            trained = any(a.name == "training_mode" and a.i for a in node.attribute)
+            if trained and name in own:
+                own[name] += self._batches
+        self._batches = 0
+
+    def copyWeightsToDevice(self) -> None:
+        """Copy the weights and buffers of the module to the device."""
+        session, exported = self._compiled("copyWeightsToDevice"), self._exported
+        assert exported is not None
+        with self._channel.method("copyWeightsToDevice"):
+            own = values_of(self._user_model)
+            self._write({name: own[key] for name, key in exported.weights.items()})
+            session.weightsFromHost()
+        self._dirty, self._seen = False, _generation.get(self._user_model, 0)
+
+    def _write(self, tensors: Mapping[str, torch.Tensor]) -> None:
+        session = self._compiled("copyWeightsToDevice")
+        arrays = {n: to_numpy(t) for n, t in tensors.items() if n in session._weights}
+        session.writeWeights(popart.PyWeightsIO(arrays))
+
+    def copyNamedBuffersToDevice(self) -> None:
+        """Copy the buffers that Options.updatableNamedBuffers names to the device."""
+        session, names = self._compiled("copyNamedBuffersToDevice"), self._options.value("buffers")
+        assert self._exported is not None
+        own, weights = values_of(self._user_model), self._exported.weights
+        wrong = [name for name in names if name not in weights.values()]
+        if wrong:
+            raise Error(f"copyNamedBuffersToDevice: no buffer {wrong[0]!r} is on the device")
+        if self._dirty:
+            session.weightsToHost()  # so that nothing else is put back
+        self._write({name: own[key] for name, key in weights.items() if key in names})
+        session.weightsFromHost()
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the module's state, with the weights that the device has."""
+        if self._dirty:
+            self.copyWeightsToHost()
+        return self._user_model.state_dict(*args, **kwargs)
+
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> Any:
+        """Take weights into the module, and to the device where there is one."""
+        result = self._user_model.load_state_dict(state, strict=strict)
+        if self._session is not None:
+            self.copyWeightsToDevice()
+        return result
+
+    def setOptimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        """Take other values of the optimiser; what it is made of cannot change."""
+        if not self._training:
+            raise Error("setOptimizer: an inference has no optimiser")
+        with self._channel.method("setOptimizer"):
+            made = to_popart(optimizer, self._names)
+            if self._session is not None:
+                self._session.updateOptimizerFromHost(made)
+        self._optimizer = optimizer
+
+    # The device
+    def attachToDevice(self) -> None:
+        """Take the device again, with the weights of the module."""
+        session = self._compiled("attachToDevice")
+        if self._attached:
+            raise Error("attachToDevice: the device is attached")
+        self._attached = True
+        session.prepareDevice()
+        self.copyWeightsToDevice()
+
+    def detachFromDevice(self) -> None:
+        """Give the device back; the weights come into the module first."""
+        self._compiled("detachFromDevice")
+        if not self._attached:
+            raise Error("detachFromDevice: the device is not attached")
+        if self._dirty:
+            self.copyWeightsToHost()
+        self._attached = False
+
+    def isAttachedToDevice(self) -> bool:
+        """Tell whether the module is on the device."""
+        return self._attached
+
+    def destroy(self) -> None:
+        """Let go of the compiled module and the device."""
+        with self._channel.method("destroy"):
+            self._session, self._exported, self._attached = None, None, False
+
+    # Looking
+    def getAnchoredTensor(self, short_name: str) -> torch.Tensor:
+        """Return the tensor that Options.anchorTensor has named so, of the last call."""
+        anchors = self._options.value("anchors")
+        if short_name not in anchors:
+            known = ", ".join(map(repr, anchors)) or "none"
+            raise Error(f"getAnchoredTensor: no anchor {short_name!r}; there are {known}")
+        name = anchors[short_name][0]
+        if name not in self._anchors:
+            raise Error(f"getAnchoredTensor: {short_name!r}: nothing has run yet")
+        dims = self._compiled("getAnchoredTensor").getInfo(name).dims
+        return arguments.joined(self._anchors[name], dims)
+
+    def getTensorNames(self) -> list[str]:
+        """Name the tensors of the exported model, which anchorTensor takes."""
+        return sorted(self._compiled("getTensorNames")._ir.infos)
+
+    def cycleCount(self) -> int:
+        """Return the cycles of the last call on the first replica; needs logCycleCount."""
+        return self._compiled("cycleCount").getCycleCount()
+
+    def getPerfCounters(self) -> tuple[list[list[float]], ...]:
+        """Return the seconds at which inputs began and ended and outputs began and ended."""
+        return self._timing.counters()
+
+    def getHostIpuLatency(self) -> tuple[float, float, float]:
+        """Return least, most and mean seconds from the host's inputs to the device."""
+        return self._timing.latency("host to IPU")
+
+    def getComputeLatency(self) -> tuple[float, float, float]:
+        """Return least, most and mean seconds that the device computed."""
+        return self._timing.latency("compute")
+
+    def getIpuHostLatency(self) -> tuple[float, float, float]:
+        """Return least, most and mean seconds from the device to the host."""
+        return self._timing.latency("IPU to host")
+
+    def getLatency(self) -> tuple[float, float, float]:
+        """Return least, most and mean seconds from a batch's inputs to its outputs."""
+        return self._timing.latency("round trip")
+
+    def getReport(self) -> Any:
+        """Return the report of the module, as pva reads it."""
+        return self._compiled("getReport").getReport()
+
+    @property
+    def options(self) -> Options:
+        return self._options
+
+    @property
+    def model(self) -> torch.nn.Module:
+        """Return the module that was given."""
+        return self._user_model
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._user_model, name)
+
+
+def inferenceModel(
+    model: torch.nn.Module | PoplarExecutor, options: Options | None = None
+) -> PoplarExecutor:
+    """Return a module that runs on the device, as it is: call model.eval() first."""
+    given = model.model if isinstance(model, PoplarExecutor) else model
+    return PoplarExecutor(given, options)
+
+
+def trainingModel(
+    model: torch.nn.Module | PoplarExecutor,
+    options: Options | None = None,
+    optimizer: torch.optim.Optimizer | None = None,
+) -> PoplarExecutor:
+    """Return a module whose every call trains it by the loss that it returns last."""
+    given = model.model if isinstance(model, PoplarExecutor) else model
+    return PoplarExecutor(given, options, training=True, optimizer=optimizer)

@@ -1,0 +1,122 @@
+"""A module as an ONNX model whose weights have their state_dict names, and that is checked.
+
+torch.export fuses batch norms into convolutions unless told not to, even of a module in training:
+values would be wrong in silence. So norms are counted, in the module and in the model.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+
+from simulator.popart.builder_notes import annotate
+from simulator.popart.ir import TORCH_ATTRIBUTE
+from simulator.popart.origins import origin_of
+from simulator.poptorch.errors import Error
+from simulator.poptorch.export_program import export_program
+from simulator.poptorch.export_trace import export_trace
+from simulator.poptorch.exported import Exported, class_of
+
+NORM = "BatchNormalization"
+COUNTED = "num_batches_tracked"  # of a batch norm: a number that the host keeps
+RUNNING = ("running_mean", "running_var", COUNTED)
+
+
+def export(
+    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, trace: bool = False
+) -> Exported:
+    """Export a module as it is, in training or not; raises Error for what cannot be run right."""
+    made = (export_trace if trace else export_program)(module, args, kwargs)
+    _check_norms(module, made)
+    _check_buffers(module, made)
+    _share_weights(module, made)
+    for node in made.model.graph.node:
+        if node.op_type == NORM:
+            annotate(node, TORCH_ATTRIBUTE, 1)
+    return made
+
+
+def norms_of(model: onnx.ModelProto) -> list[onnx.NodeProto]:
+    """Return the batch norms of a model."""
+    return [node for node in model.graph.node if node.op_type == NORM]
+
+
+def _check_norms(module: torch.nn.Module, made: Exported) -> None:
+    """Raise Error where a batch norm has been fused into another node."""
+    left = norms_of(made.model)
+    if len(left) >= made.norms:  # a trace does not count those that are called as functions
+        return
+    paths = Counter(str(origin_of(node)) for node in left)
+    missing = [
+        path
+        for path, inner in module.named_modules()
+        if isinstance(inner, torch.nn.modules.batchnorm._BatchNorm)
+        and not any(f"{path!r}" in text for text in paths)
+    ]
+    which = f"; {', '.join(missing)} is missing" if missing else ""
+    raise Error(
+        f"module {class_of(module)}: {made.norms} batch norms run and {len(left)} are exported"
+        f"{which}: the exporter has fused them into other nodes, and they would not be trained"
+    )
+
+
+def _check_buffers(module: torch.nn.Module, made: Exported) -> None:
+    """Raise Error for a buffer that changes otherwise than a batch norm's."""
+    for name in made.changed:
+        path, _, leaf = name.rpartition(".")
+        inner = module.get_submodule(path)
+        norm = isinstance(inner, torch.nn.modules.batchnorm._BatchNorm)
+        if not norm or leaf not in RUNNING:
+            raise Error(
+                f"module {path!r} ({class_of(inner)}): forward changes the buffer {name!r}; only "
+                "the running statistics of batch norms are kept up to date"
+            )
+        if inner.momentum is None:
+            raise Error(
+                f"module {path!r} ({class_of(inner)}): momentum is None, the mean of all batches; "
+                "a number is needed"
+            )
+
+
+def _share_weights(module: torch.nn.Module, made: Exported) -> None:
+    """Let parameters that are one in the module be one weight of the model."""
+    first: dict[int, str] = {}
+    names = {}
+    for name, tensor in module.named_parameters(remove_duplicate=False):
+        names[name] = first.setdefault(id(tensor), name)
+    graph = made.model.graph
+    kept: dict[str, str] = {}
+    instead = {}
+    for tensor in graph.initializer:
+        shared = names.get(tensor.name, tensor.name)
+        if kept.setdefault(shared, tensor.name) != tensor.name:
+            instead[tensor.name] = kept[shared]
+    if not instead:
+        return
+    left = [tensor for tensor in graph.initializer if tensor.name not in instead]
+    del graph.initializer[:]
+    graph.initializer.extend(left)
+    for node in graph.node:
+        for place, name in enumerate(node.input):
+            node.input[place] = instead.get(name, name)
+    for name in instead:
+        made.weights.pop(name, None)
+
+
+def values_of(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Return the parameters and buffers of a module by name, each name of a shared one."""
+    return dict(module.named_parameters(remove_duplicate=False)) | dict(
+        module.named_buffers(remove_duplicate=False)
+    )
+
+
+def to_numpy(tensor: torch.Tensor) -> Any:
+    """Return the values of a tensor as an array; bfloat16, which the device has not, is refused."""
+    if tensor.dtype == torch.bfloat16:
+        raise Error("bfloat16: the device has none; use half() or float()")
+    return np.ascontiguousarray(tensor.detach().cpu().numpy())

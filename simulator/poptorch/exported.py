@@ -1,0 +1,56 @@
+"""A module of PyTorch as a model: what both exporters return."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx
+import torch
+from torch.utils import _pytree as trees
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """An output that is no tensor of the graph, such as None."""
+
+    value: Any
+
+
+@dataclass(slots=True)
+class Exported:
+    """A model, and how its tensors belong to those of the module.
+
+    `inputs` are the graph's by the place of the leaf that feeds each, `outputs` the leaves of what
+    the module returns, of the structure `returned`. `weights` are state_dict names by initialiser.
+    `marks` are what the program noted of nodes, by their name; `norms` counts the batch norms that
+    ran while exporting; `read` are the parameters that forward reads, by their state_dict names,
+    and `changed` the buffers that it changes.
+    """
+
+    model: onnx.ModelProto
+    inputs: dict[str, int]
+    outputs: list[str | Constant]
+    returned: trees.TreeSpec
+    weights: dict[str, str]
+    marks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    norms: int = 0
+    read: frozenset[str] = frozenset()
+    changed: Sequence[str] = ()
+
+
+def tensor_places(leaves: Sequence[Any]) -> list[int]:
+    """Return the places of the leaves that are tensors."""
+    return [place for place, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+
+def paths_of(module: torch.nn.Module) -> dict[int, str]:
+    """Return the path of each module within, "" for the whole, by its id."""
+    return {id(inner): path for path, inner in module.named_modules()}
+
+
+def class_of(module: torch.nn.Module) -> str:
+    """Name the class of a module with where it is defined."""
+    kind = type(module)
+    return f"{kind.__module__}.{kind.__qualname__}"

@@ -1,0 +1,158 @@
+"""Operations of PopTorch within a module; outside an export they are PyTorch's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+
+from simulator.poptorch import marks
+from simulator.poptorch.enums import MatMulSerializationMode
+from simulator.poptorch.errors import Error
+from simulator.poptorch.log import logger
+
+REDUCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "none": lambda x: x,
+    "sum": torch.sum,
+    "mean": torch.mean,
+}
+
+
+def identity_loss(x: torch.Tensor, reduction: str) -> torch.Tensor:
+    """Return a tensor, or its "sum" or "mean", as what is trained."""
+    if reduction not in REDUCTIONS:
+        raise Error(f"identity_loss: {reduction!r}; it must be one of {', '.join(REDUCTIONS)}")
+    return marks.marked_tensor(REDUCTIONS[reduction](x), loss=True)
+
+
+def ipu_print_tensor(tensor: torch.Tensor, title: str = "", *_: Any, **__: Any) -> torch.Tensor:
+    """Return a tensor, which is printed when the program runs."""
+    return marks.marked_tensor(tensor, print=title)
+
+
+def recomputationCheckpoint(*tensors: torch.Tensor) -> torch.Tensor | tuple[torch.Tensor, ...]:
+    """Return tensors that are kept for the way back, whatever is computed again."""
+    kept = tuple(marks.marked_tensor(tensor, checkpoint=True) for tensor in tensors)
+    return kept[0] if len(kept) == 1 else kept
+
+
+def set_available_memory(tensor: torch.Tensor, available_memory_proportion: float) -> torch.Tensor:
+    """Return a product, which may take that share of a tile's memory."""
+    share = available_memory_proportion
+    if not isinstance(share, int | float) or not 0 < share <= 1:
+        raise Error(f"set_available_memory: {share!r}; more than 0 and at most 1 is needed")
+    return marks.marked_tensor(tensor, memory=float(share))
+
+
+def serializedMatMul(
+    lhs: torch.Tensor,
+    rhs: torch.Tensor,
+    mode: MatMulSerializationMode,
+    factor: int = 0,
+    keep_precision: bool = False,
+) -> torch.Tensor:
+    """Return the product of two matrices, made in `factor` parts along a dimension."""
+    del keep_precision
+    if mode == MatMulSerializationMode.Disabled or factor in (0, 1):
+        return lhs @ rhs
+    modes = MatMulSerializationMode
+    size = {modes.InputChannels: lhs.shape[-2], modes.ReducingDim: lhs.shape[-1],
+            modes.OutputChannels: rhs.shape[-1]}[mode]  # fmt: skip
+    if size % factor:
+        raise Error(f"serializedMatMul: {mode.name} of size {size} is not cut into {factor} parts")
+    if mode == modes.InputChannels:
+        return torch.cat([part @ rhs for part in lhs.chunk(factor, -2)], -2)
+    if mode == modes.OutputChannels:
+        return torch.cat([lhs @ part for part in rhs.chunk(factor, -1)], -1)
+    parts = zip(lhs.chunk(factor, -1), rhs.chunk(factor, -2), strict=True)
+    first, *others = [a @ b for a, b in parts]
+    for other in others:
+        first = first + other
+    return first
+
+
+def for_loop(count: int, body: Callable[..., Any], inputs: Sequence[torch.Tensor]) -> Any:
+    """Return what a function makes of tensors that it is called with so many times, laid out."""
+    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        raise Error(f"for_loop: count is {count!r}; a whole number is needed")
+    current: Any = list(inputs)
+    for _ in range(count):
+        made = body(*current)
+        made = [made] if isinstance(made, torch.Tensor) else list(made)
+        if [t.shape for t in made] != [t.shape for t in current]:
+            raise Error("for_loop: the body makes tensors of other shapes than its inputs")
+        current = made
+    return current
+
+
+def cond(
+    condition: torch.Tensor,
+    then_body: Callable[..., Any],
+    then_inputs: Sequence[torch.Tensor],
+    else_body: Callable[..., Any],
+    else_inputs: Sequence[torch.Tensor],
+) -> Any:
+    """Return what one of two functions makes, as a condition says when the program runs."""
+    if not marks.exporting():
+        return then_body(*then_inputs) if bool(condition) else else_body(*else_inputs)
+    first = len(then_inputs)
+    return torch.cond(
+        condition.reshape([]),
+        lambda *given: then_body(*given[:first]),
+        lambda *given: else_body(*given[first:]),
+        (*then_inputs, *else_inputs),
+    )
+
+
+def nop(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor."""
+    return tensor
+
+
+def dynamic_slice(
+    tensor: torch.Tensor, dim: int, start: torch.Tensor, size: int, step: int = 1
+) -> torch.Tensor:
+    """Return `size` places of a dimension from one that is known when the program runs."""
+    places = start.reshape([]) + torch.arange(0, size, step, dtype=start.dtype)
+    return tensor.index_select(dim, places)
+
+
+def NameScope(name: str) -> AbstractContextManager[None]:
+    """Put what is computed within under a name below the module's."""
+    return marks.marked(scope=name)
+
+
+def MultiConv() -> AbstractContextManager[None]:
+    """Take convolutions that Graphcore's compiler would plan together; they are planned apart."""
+    logger.info("MultiConv: has no effect here")
+    return nullcontext()
+
+
+def custom_op(*_: Any, name: str = "", **__: Any) -> Any:
+    """Refuse: operators of the user's own need code for the device."""
+    raise Error(f"custom_op {name!r}: codelets in C++ cannot be run here")
+
+
+class CPU:
+    """Operations on the host in the midst of a program, which cannot be done here."""
+
+    def __init__(self, layer_to_call: Any = None, ID: str = "") -> None:
+        raise Error(f"CPU {ID!r}: a program runs on the device as a whole; split the module")
+
+
+def isRunningOnIpu() -> bool:
+    """Tell whether a module is being exported for the device."""
+    return marks.exporting()
+
+
+def ipuHardwareIsAvailable(num_ipus: int = 1) -> bool:
+    """Tell whether there are IPUs: programs run on their model."""
+    del num_ipus
+    return False
+
+
+def ipuHardwareVersion() -> int:
+    """Return the version of the IPUs: none are there."""
+    return 0

@@ -1,0 +1,148 @@
+"""Modules of PyTorch on the device give PyTorch's values, by both exporters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch: make test-torch")
+pytest.importorskip("onnxscript", reason="needs onnxscript: make test-torch")
+
+from simulator import poptorch  # noqa: E402 - asked for behind torch
+from tests.poptorch.modules import MODULES, seeded  # noqa: E402
+
+ROOMY = {"debug.allowOutOfMemory": True}
+# transformers looks for the kind of its masks at run time, which a trace of GPT-2 cannot say.
+UNTRACED = {"gpt2"}
+
+
+def options(*, trace: bool = False) -> poptorch.Options:
+    made = poptorch.Options().setTarget("tiny")
+    made._Popart.set("engineOptions", dict(ROOMY))
+    made.Jit.traceModel(trace)
+    return made
+
+
+def relative(found: Any, wanted: Any) -> float:
+    return float((found - wanted).abs().max() / wanted.abs().max())
+
+
+@pytest.mark.parametrize("trace", [False, True], ids=["export", "trace"])
+@pytest.mark.parametrize("name", MODULES)
+def test_values_are_those_of_torch(name: str, trace: bool) -> None:
+    if name in ("vit", "bert", "gpt2"):
+        pytest.importorskip("transformers")
+    module, data = seeded(name)
+    if trace and name in UNTRACED:
+        with pytest.raises(poptorch.Error, match="aten::|not supported"):
+            poptorch.inferenceModel(module, options(trace=True))(data)
+        return
+    with torch.no_grad():
+        wanted = module(data)
+    found = poptorch.inferenceModel(module, options(trace=trace))(data)
+    assert relative(found, wanted) < 1e-5
+
+
+@pytest.mark.parametrize("name", ["mlp", "convolutions", "encoder"])
+def test_halves_are_those_of_torch_as_far_as_halves_go(name: str) -> None:
+    module, data = seeded(name)
+    with torch.no_grad():
+        wanted = module(data)
+    found = poptorch.inferenceModel(module.half(), options())(data.half())
+    assert found.dtype == torch.float16
+    assert relative(found.float(), wanted) < 2e-2
+
+
+def test_a_module_returns_what_it_returns_in_torch() -> None:
+    class Several(torch.nn.Module):
+        def forward(self, x: Any, scale: float = 1.0) -> dict[str, Any]:
+            return {"twice": x * 2 * scale, "none": None, "pair": (x + 1, x.sum())}
+
+    x = torch.arange(6.0).reshape(2, 3)
+    found = poptorch.inferenceModel(Several(), options())(x, scale=3.0)
+    assert found["none"] is None and list(found) == ["twice", "none", "pair"]
+    assert torch.equal(found["twice"], x * 6) and torch.equal(found["pair"][0], x + 1)
+    assert found["pair"][1].shape == () and float(found["pair"][1]) == 15
+
+
+def test_batches_of_a_call_come_back_one_behind_the_other() -> None:
+    module, _ = seeded("mlp")
+    chosen = options().deviceIterations(3).replicationFactor(2)
+    data = torch.randn(12, 8)
+    found = poptorch.inferenceModel(module, chosen)(data)
+    assert torch.allclose(found, module(data), atol=1e-6)
+
+
+def test_an_inference_follows_a_change_of_the_modules_weights() -> None:
+    module, data = seeded("mlp")
+    model = poptorch.inferenceModel(module, options())
+    model(data)
+    with torch.no_grad():
+        module[0].weight.mul_(2)
+    model.copyWeightsToDevice()
+    assert torch.allclose(model(data), module(data), atol=1e-6)
+
+
+class Chooses(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x[x > 0].sum()
+
+
+class Complex(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.part = Hidden()
+
+    def forward(self, x: Any) -> Any:
+        return self.part(x)
+
+
+class Hidden(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return torch.linalg.eigvals(x).real
+
+
+class Large(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x + torch.tensor([1 << 40, 2])
+
+
+@pytest.mark.parametrize(
+    ("module", "data", "words"),
+    [
+        (Chooses(), torch.ones(4), ["Chooses", "data", "test_inference_of_modules.py:"]),
+        (Complex(), torch.eye(3), ["part", "eigvals", "test_inference_of_modules.py:"]),
+        (Large(), torch.tensor([1, 2]), ["Large", "1099511627776", "32 bits"]),
+    ],
+)
+def test_what_cannot_run_is_refused_in_one_line_with_module_and_place(
+    module: Any, data: Any, words: list[str]
+) -> None:
+    with pytest.raises(RuntimeError) as refused:
+        poptorch.inferenceModel(module, options())(data)
+    text = str(refused.value)
+    assert "\n" not in text and len(text) < 400
+    assert [word for word in words if word not in text] == []
+
+
+def test_another_shape_than_compiled_for_is_refused() -> None:
+    module, data = seeded("mlp")
+    model = poptorch.inferenceModel(module, options())
+    model(data)
+    with pytest.raises(poptorch.Error, match=r"compiled for float32 \[3, 8\]"):
+        model(torch.randn(2, 8))
+
+
+def test_report_names_modules_classes_and_lines(tmp_path: Any, monkeypatch: Any) -> None:
+    module, data = seeded("convolutions")
+    module.train()
+    report = poptorch.report(module, data, target="tiny", out=tmp_path / "run")
+    assert module.training and module.body[1].training
+    contexts = report.frames.debug_contexts()
+    rows = contexts[contexts["layer"] == "poptorch"]
+    assert {"body.0", "body.1", "fc", "Convolutions"} <= set(rows["name"])
+    norm = rows[rows["name"] == "body.1"].iloc[0]
+    assert '"class":"torch.nn.modules.batchnorm.BatchNorm2d"' in norm["json"]
+    assert norm["file"].endswith("modules.py") and norm["line"] > 0
+    assert not str(norm["file"]).startswith("/")
