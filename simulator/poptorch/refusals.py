@@ -96,10 +96,13 @@ def _node_of(program: Any, error: BaseException) -> Any:
         text += f" {chain}"
         chain = chain.__cause__ or chain.__context__  # type: ignore[assignment]
     operator = _OPERATOR.search(text)
+    if operator is None:
+        return None
     nodes = [node for node in program.graph.nodes if node.op == "call_function"]
-    wanted = operator["name"].removeprefix("aten.") if operator else None
-    return next((n for n in nodes if wanted and short(n.target).removeprefix("aten.") == wanted),
-                None)  # fmt: skip
+    wanted = operator["name"]
+    same = [node for node in nodes if short(node.target).rpartition(".")[0] == wanted]
+    near = [node for node in nodes if short(node.target).startswith(wanted)]  # before it was cut up
+    return next(iter(same + near), None)
 
 
 def short(target: Any) -> str:
