@@ -29,6 +29,7 @@ from pva.analysis.alignment import RUN
 from pva.analysis.host_events import (
     event_figures,
 )
+from pva.analysis.profilers import is_wrapper
 from pva.errors import PvaError
 from pva.long_texts import cut
 
@@ -134,13 +135,16 @@ def trace_sentence(store: Store, chosen: Address) -> str:
     whole, trace = found.timeline, host_trace(store, chosen.report, aligned(chosen))
     held = f"{counted(found.events, 'event')} on {counted(len(whole.threads), 'thread')}"
     sentence = f"{units.duration(trace.duration_ns / 1e9)} of the host, {held}."
-    every = int(found.self_time.sum())
+    wraps = is_wrapper(trace)
+    own = np.where(np.append(wraps, False), 0, found.self_time)
+    every = int(own.sum())
     if not every:
         return sentence
-    most = int(found.self_time.argmax())
-    spent = int(found.self_time[most])
-    took = f"{units.duration(spent / 1e9)} ({units.share(spent / every)} of the time in events)"
-    return f"{sentence} {whole.labels[most]} took the most by itself: {took}."
+    most = int(own.argmax())
+    spent = int(own[most])
+    without = ", without the profiler's own" if found.self_time[:-1][wraps].any() else ""
+    took = f"{units.duration(spent / 1e9)} ({units.share(spent / every)} of the time in events"
+    return f"{sentence} {whole.labels[most]} took the most by itself: {took}{without})."
 
 
 def channel_key(store: Store, chosen: Address, _theme: Theme) -> Element:

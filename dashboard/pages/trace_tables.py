@@ -19,6 +19,7 @@ from dashboard.timeline.lanes import Timeline
 from pva import units
 from pva.analysis.host import label_statistics
 from pva.analysis.host_events import CallTree, call_tree, callers, label_figures
+from pva.analysis.profilers import wrappers_last
 from pva.analysis.selection import SelectionError
 
 LABEL_COLUMNS = (
@@ -101,15 +102,17 @@ def label_frame(store: Store, chosen: Address) -> Any:
     """Give the labels of a part of the trace, filtered."""
     whole = unmerged(store, chosen.report, aligned(chosen))
     window, _ = window_of(whole, chosen)
+    trace = host_trace(store, chosen.report, aligned(chosen))
     if _is_much(whole, window):
-        return components.filtered(_whole_frame(store, chosen), chosen.filter)
+        frame = wrappers_last(_whole_frame(store, chosen), trace)
+        return components.filtered(frame, chosen.filter)
     frame = label_figures(whole.tracks, whole.threads, window.begin, window.end)
     numbers = frame["label"].tolist()
     frame = frame.assign(
         label=[whole.labels[number] for number in numbers],
         channel=[whole.colours[int(whole.tracks.kind[number])][1] for number in numbers],
     )
-    return components.filtered(frame, chosen.filter)
+    return components.filtered(wrappers_last(frame, trace), chosen.filter)
 
 
 def time_tables(store: Store, chosen: Address, _theme: Theme) -> Element:

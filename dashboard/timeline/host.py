@@ -6,6 +6,7 @@ so that the timeline alone holds the events in memory. How it grows: timeline/ho
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ Integers = npt.NDArray[Any]
 Row = tuple[Integers, Integers, Integers]
 
 NANOSECONDS = 1e9  # a second
+NUMBERED = re.compile(r"thread \d+ \((.+)\)")  # the name of a thread around its number
 LATE = 2_000_000_000  # nanoseconds before the last commit; what ended until then is in the file
 
 
@@ -274,12 +276,19 @@ def threads_in_order(trace: Trace) -> Iterator[tuple[int, tuple[str, str], str]]
     files = _told_apart(trace.files)
     for process, file in zip(trace.processes, files, strict=True):
         path = (file, f"{process.name or 'Process'} {process.pid}")
-        alike = Counter(thread.name for thread in process.threads)
-        for thread in process.threads:
-            name = f"Thread {thread.tid}" if not thread.name else thread.name
-            if thread.name and alike[thread.name] > 1:
-                name = f"{thread.name} {thread.tid}"
+        names = [_short(thread.name) for thread in process.threads]
+        alike = Counter(names)
+        for thread, short in zip(process.threads, names, strict=True):
+            name = short or f"Thread {thread.tid}"
+            if short and (alike[short] > 1 or short != thread.name):
+                name = f"{short} {thread.tid}"
             yield places[id(thread)], path, name
+
+
+def _short(name: str) -> str:
+    """Return a name without the number of its thread, as PyTorch writes it: `thread 7 (main)`."""
+    found = NUMBERED.fullmatch(name)
+    return found[1] if found else name
 
 
 def _told_apart(files: Sequence[Path]) -> list[str]:

@@ -1,0 +1,40 @@
+"""Events by which a profiler wraps what it records: they are no work of the program.
+
+PyTorch's profiler (Kineto) lays a span over the whole window, and another over each step that the
+program told it; torch/csrc/profiler and libkineto/src/output_json.cpp name them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pva.trace import Trace
+
+OWN_CHANNEL = "Trace"  # of the spans over the whole window
+OWN_LABELS = re.compile(
+    r"(Trace )?PyTorch Profiler( \(\d+\))?|ProfilerStep(\*|#\d+)?|Iteration Start: PyTorch Profiler"
+    r"|(Record Window End)|.*\btorch/(autograd/)?profiler\b.*"
+)
+
+
+def is_wrapper(trace: Trace) -> npt.NDArray[np.bool_]:
+    """Return by label whether its events only wrap others, as a profiler adds them."""
+    channels = np.array([name == OWN_CHANNEL for name in trace.channels], dtype=np.bool_)
+    of_channel = channels[trace.label_channels] if len(trace.labels) else np.zeros(0, np.bool_)
+    named = np.array([bool(OWN_LABELS.fullmatch(text)) for text in trace.labels], dtype=np.bool_)
+    found: npt.NDArray[np.bool_] = of_channel | named
+    return found
+
+
+def wrappers_last(frame: pd.DataFrame, trace: Trace) -> pd.DataFrame:
+    """Put the rows of labels that only wrap others behind all others; the order stays else."""
+    kept: Any = np.array(trace.labels, dtype=object)[is_wrapper(trace)]
+    own = frame["label"].isin(set(kept.tolist()))
+    return frame.iloc[np.argsort(own.to_numpy(), kind="stable")].reset_index(drop=True)
