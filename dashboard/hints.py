@@ -82,6 +82,11 @@ HINTS: dict[str, dict[str, tuple[str, str]]] = {
         "bsp": ("Tiles", "Shows what each tile does in each step, below the steps"),
         "filter": ("Filter programs", "Leaves the rows whose name has these letters"),
     },
+    "/exchange": {
+        "by": ("Rows and columns", "Draws groups of neighbouring tiles, or one cell for each pair "
+               "of IPUs"),
+        "filter": ("Filter exchanges", "Leaves the rows whose name has these letters"),
+    },
     "/compare": {
         "against": ("Compared with", "The second report; the first is that of the header"),
         "by": ("Rows", "What the rows of the table are"),

@@ -19,6 +19,7 @@ LETTERS = {
     "/operations": "o",
     "/graph": "g",
     "/execution": "e",
+    "/exchange": "x",
     "/compare": "c",
     "/trace": "t",
     "/together": "b",

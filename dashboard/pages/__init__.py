@@ -5,6 +5,7 @@ from __future__ import annotations
 from dashboard.pages import (
     compare,
     documentation,
+    exchange,
     execution,
     graph,
     insights,
@@ -29,6 +30,7 @@ PAGES: tuple[Page, ...] = (
     operations,
     graph,
     execution,
+    exchange,
     compare,
     trace,
     together,

@@ -38,6 +38,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "programs", "compute_set", "vertex", "memory_by", "debug_contexts", "steps", "runs",
         "measured",
     ),
+    "/exchange": ("exchange",),
     "/graph": ("graph", "variable", "compute_set", "vertex", "debug_contexts"),
     "/execution": (
         "execution", "steps", "runs", "blocks", "tile_c", "compute_set_cycles",

@@ -26,6 +26,7 @@ from dashboard.manual.search import Hit, search, words_of
 from dashboard.pages import (
     compare,
     compare_tables,
+    exchange,
     execution,
     execution_ipus,
     graph,
@@ -101,6 +102,9 @@ SUBJECTS: tuple[tuple[str, str, tuple[tuple[str, tuple[Column, ...]], ...]], ...
         ("Columns: critical path", execution.PATH_COLUMNS),
         ("Columns: waits", execution.WAIT_COLUMNS),
         ("Columns: blocks", execution.BLOCK_COLUMNS),
+    )),
+    (exchange.PATH, exchange.TITLE, (
+        ("Columns: exchanges", exchange.EXCHANGE_COLUMNS),
     )),
     (compare.PATH, compare.TITLE, (("Columns", compare_tables.columns("bytes")),)),
     (trace.PATH, trace.TITLE, (("Columns: by label", trace_tables.LABEL_COLUMNS),)),

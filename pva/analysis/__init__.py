@@ -46,6 +46,7 @@ from pva.analysis import (
     sync_waits,
     tile_series,
     timing,
+    traffic,
     written_programs,
 )
 from pva.analysis.catalogue import Analysis, Catalogue
@@ -148,6 +149,7 @@ CATALOGUE = Catalogue.of(
         exchanges.largest_exchanges,
         exchanges.exchange_spread,
         exchanges.exchange_matrix,
+        traffic.exchange_flows,
         exchanges.traffic_by_tile,
         exchanges.exchange_code,
         exchanges.stream_bandwidth,

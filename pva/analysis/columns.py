@@ -255,6 +255,10 @@ _TEXTS: dict[str, str] = {
     "exchange_matrix": (
         "from_ipu to_ipu bytes_at_least:bytes bytes_at_most:bytes exact share:fraction"
     ),
+    "exchange_flows": (
+        "from_tile from_last from_ipu to_tile to_last to_ipu bytes:bytes bytes_at_least:bytes "
+        "bytes_at_most:bytes exact share:fraction"
+    ),
     "traffic_by_tile": (
         "tile ipu bytes:bytes received:bytes sent:bytes global_received:bytes "
         "global_sent:bytes from_host:bytes to_host:bytes"

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 LARGE = Size(ipus=4, tiles_per_ipu=64, compute_sets=50, exchanges=70, programs=2000,
              body_segments=58, variables=2000, debug_contexts=300, steps=700)  # fmt: skip
 OF_REPORT = ("/summary", "/insights", "/memory", "/liveness", "/programs", "/operations", "/graph",
-             "/execution")  # fmt: skip
+             "/exchange", "/execution")  # fmt: skip
 REFUSED = ("/nowhere", "/summary?report=deleted")
 # What is looked at of a report of each kind: the pages as they are at first, of one also what
 # clicks bring, and those that are of no report.

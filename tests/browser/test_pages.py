@@ -24,6 +24,7 @@ PAGES = {
     "/operations": "multiply takes the most cycles, 638 (62.3 %)",
     "/graph": "multiply reads 3 variables (200 B) and writes 1 variable (80 B).",
     "/execution": "2 recorded runs took",
+    "/exchange": "moves most:",
     "/compare?report=small&against=demo": "demo takes",
     "/trace": "40 events on 1 thread.",
 }

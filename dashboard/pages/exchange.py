@@ -1,0 +1,222 @@
+"""Which exchange moves most, and between whom?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from dash import Dash, html
+
+from dashboard import components, controls, downloads, tables, view
+from dashboard.address import Address
+from dashboard.components import Column, Element, Frame, section
+from dashboard.figures.axes import Figure
+from dashboard.figures.exchange import exchange_matrix
+from dashboard.pages.words import counted
+from dashboard.store import Store
+from dashboard.theme import Theme
+from pva import units
+from pva.analysis.exchanges import exchange_spread, largest_exchanges
+from pva.analysis.traffic import exchange_flows, groups_of
+
+PATH, TITLE = "/exchange", "Exchange"
+QUESTION = "Which exchange moves most, and between whom?"
+HOST = "host"
+TILES, IPUS = "tiles", "ipus"
+BY = ((TILES, "Groups of tiles"), (IPUS, "IPU by IPU"))
+MOST_GROUPS = 32
+EXCHANGE_COLUMNS = (
+    Column("name", "Exchange", "name", note="The program that runs it"),
+    Column("kind", "Kind", "text", 130, "On an IPU, between IPUs, or with the host"),
+    Column("bytes_received", "Received", "bytes", 110, "By all tiles, in one execution"),
+    Column("bytes_sent", "Sent", "bytes", 110, "By all tiles, in one execution"),
+    Column("cycles", "Cycles", "cycles", 110, "Of the slowest tile, in one execution"),
+    Column("bytes_per_cycle", "Bytes/cycle", "number", 110, "Of the busiest tile"),
+)
+
+
+def available(store: Store, report: str) -> bool:
+    """Tell whether exchanges were recorded."""
+    data = store.report(report).dataset
+    return any(data.has(f"{name}_bytes_received") for name in ("exchange", "external_exchange"))
+
+
+def layout(store: Store, chosen: Address) -> Element:
+    """Lay the page out; raises PvaError."""
+    del store
+    return html.Div(
+        [
+            components.title(QUESTION),
+            view.panel("exchange-answer", PATH, ("moved",)),
+            section(
+                "From tiles to tiles",
+                view.panel("exchange-note", PATH, ("moved", "by")),
+                view.plot("exchange-matrix", PATH, ("moved", "by"), height=440),
+                tools=controls.row(
+                    [
+                        controls.choice("by", BY, chosen, label="Rows and columns"),
+                        controls.exports("exchange-flows", "exchange-matrix"),
+                    ]
+                ),
+            ),
+            section(
+                "Exchanges, the largest first",
+                view.panel("exchange-table", PATH, ("filter",)),
+                note="choose one to see who sends to whom in it",
+                tools=controls.row(
+                    [
+                        controls.filter_box("name", "Filter exchanges", chosen),
+                        controls.exports("exchange-rows"),
+                    ]
+                ),
+            ),
+        ]
+    )
+
+
+def picked(store: Store, chosen: Address) -> dict[str, Any]:
+    """Return the row of the chosen exchange; empty without one."""
+    text = chosen.text("moved")
+    frame = exchanges(store, chosen)
+    found = frame[frame["moved"] == text] if text else frame[:0]
+    return dict(found.iloc[0]) if len(found) else {}
+
+
+def exchanges(store: Store, chosen: Address) -> Frame:
+    """Return all exchanges, the one that moves most first, with the word that chooses each."""
+
+    def make() -> Frame:
+        frame = largest_exchanges(store.report(chosen.report))
+        word = frame["kind"].str.replace(" ", "-") + "-" + frame["exchange"].astype(str)
+        return frame.assign(moved=word)
+
+    return store.derived(chosen.report, "exchanges", make)
+
+
+def rows(store: Store, chosen: Address) -> Frame:
+    """Return the exchanges that the filter lets through."""
+    return components.filtered(exchanges(store, chosen), chosen.filter)
+
+
+def flows(store: Store, chosen: Address) -> Frame:
+    """Return who sends how much to whom, in all exchanges or in the chosen one."""
+    report, one = store.report(chosen.report), picked(store, chosen)
+    groups = 1 if chosen.option("by", [value for value, _ in BY]) == IPUS else MOST_GROUPS
+    if one and one["kind"] == HOST:
+        return exchange_flows(report, groups=groups)[:0]
+    asked = {"kind": one["kind"], "exchange": int(one["exchange"])} if one else {}
+    return store.derived(
+        chosen.report, f"flows {groups} {asked}",
+        lambda: exchange_flows(report, groups=groups, **asked),
+    )  # fmt: skip
+
+
+def matrix(store: Store, chosen: Address, theme: Theme) -> Figure:
+    """Draw who sends how much to whom."""
+    by_ipu = chosen.option("by", [value for value, _ in BY]) == IPUS
+    cut = groups_of(store.report(chosen.report), 1 if by_ipu else MOST_GROUPS)
+    frame = flows(store, chosen)
+    places = {"source": "from_tile", "target": "to_tile"}
+    placed = frame.assign(
+        **{name: np.searchsorted(cut.begin, frame[of]) for name, of in places.items()}
+    )
+    names = [
+        f"IPU {ipu}" if by_ipu else _tiles(first, end - 1)
+        for first, end, ipu in zip(cut.begin, cut.end, cut.ipu, strict=True)
+    ]
+    return exchange_matrix(placed, names=names, theme=theme)
+
+
+def _tiles(first: int, last: int) -> str:
+    return f"{first:,}–{last:,}" if last > first else f"{first:,}"
+
+
+def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Name the exchange that moves most, or the chosen one, and who sends most to whom."""
+    frame = exchanges(store, chosen)
+    if not len(frame):
+        return components.headline("No exchange moves any bytes.")
+    one = picked(store, chosen)
+    row = one or dict(frame.iloc[0])
+    moved = units.size(max(int(row["bytes_received"]), int(row["bytes_sent"])))
+    verb = "moves" if one else "moves most:"
+    sentence = f"{row['name']} {verb} {moved} in an execution, {_between(store, chosen, row)}"
+    return components.headline(f"{sentence}.", more=_all(store, chosen))
+
+
+def _between(store: Store, chosen: Address, row: dict[str, Any]) -> str:
+    """Say from where to where an exchange goes: IPUs, how many tiles, and the busiest of them."""
+    report = store.report(chosen.report)
+    spread = exchange_spread(report)
+    is_row = (spread["kind"] == row["kind"]) & (spread["exchange"] == row["exchange"])
+    found = spread[is_row].iloc[0]
+    ends = ("sender", "send"), ("receiver", "receive")
+    parts = [
+        f"{counted(int(found[f'{end}s']), 'tile')} {verb}{'s' if found[f'{end}s'] == 1 else ''}, "
+        f"tile {found[f'busiest_{end}']:,} most ({units.size(found[f'busiest_{end}_bytes'])})"
+        for end, verb in ends
+        if found[f"{end}s"]
+    ]
+    return f"{_ipus(store, chosen, row)}: {'; '.join(parts)}"
+
+
+def _ipus(store: Store, chosen: Address, row: dict[str, Any]) -> str:
+    if row["kind"] == HOST:
+        return "to the host" if row["bytes_sent"] else "from the host"
+    found = exchange_flows(
+        store.report(chosen.report), groups=1, kind=row["kind"], exchange=int(row["exchange"])
+    )
+    if not len(found):
+        return str(row["kind"])
+    source, target = int(found["from_ipu"][0]), int(found["to_ipu"][0])
+    most = "most " if len(found) > 1 else ""
+    return f"on IPU {source}" if source == target else f"{most}from IPU {source} to IPU {target}"
+
+
+def _all(store: Store, chosen: Address) -> str:
+    """Say what all exchanges of the recorded runs move, inside IPUs and between them."""
+    frame = exchange_flows(store.report(chosen.report), groups=1)
+    inside = frame["from_ipu"] == frame["to_ipu"]
+    within, between = (float(frame["bytes"][which].sum()) for which in (inside, ~inside))
+    if not within + between:
+        return "No exchange was run in the recorded runs."
+    text = f"The recorded runs move {units.size(within)} inside IPUs"
+    top = frame[~inside].head(1)
+    if not len(top):
+        return f"{text}."
+    row = top.iloc[0]
+    return (
+        f"{text} and {units.size(between)} between IPUs, most from IPU {row['from_ipu']} to "
+        f"IPU {row['to_ipu']} ({units.share(row['bytes'] / max(between, 1))})."
+    )
+
+
+def note(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Say what the matrix counts, and how far it is known."""
+    one, frame = picked(store, chosen), flows(store, chosen)
+    if one and one["kind"] == HOST:
+        return components.message("An exchange with the host has a tile at one end only.")
+    what = f"One execution of {one['name']}" if one else "All exchanges of the recorded runs"
+    known = float(frame["bytes"][frame["exact"]].sum()) / max(float(frame["bytes"].sum()), 1.0)
+    text = f"{what}, bytes as received; {units.share(known)} of them exact."
+    if known < 1:
+        text += " Who sends to whom is not recorded: the others are estimates, by what tiles send."
+    return html.P(components.unbroken(components.prose(text)), className="note")
+
+
+def table(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """List the exchanges."""
+    frame = rows(store, chosen)
+    return components.table("exchange-rows", frame, EXCHANGE_COLUMNS, picks=("moved", "moved"))
+
+
+def register(app: Dash, store: Store) -> None:
+    """Add the callbacks of the page."""
+    view.draw(app, store, "exchange-matrix", matrix)
+    for identifier, make in (
+        ("exchange-answer", answer), ("exchange-note", note), ("exchange-table", table),
+    ):  # fmt: skip
+        view.fill(app, store, identifier, make)
+    tables.pick_rows(app, "exchange-rows")
+    downloads.offer(app, "exchange-flows", flows)
+    downloads.offer(app, "exchange-rows", rows)
