@@ -12,6 +12,7 @@ from cli.convert import convert
 from cli.demo import demo
 from cli.faults import Group
 from cli.info import info
+from cli.run import run
 from cli.serve import serve
 from cli.show import show
 from cli.simulate import simulate
@@ -19,7 +20,7 @@ from cli.sql import sql
 from cli.summary import summary
 from cli.trace import trace
 
-COMMANDS = (demo, summary, info, show, sql, compare, trace, serve, check, convert, simulate)
+COMMANDS = (demo, summary, info, show, sql, compare, trace, serve, check, convert, simulate, run)
 
 EXAMPLES = """
 \b

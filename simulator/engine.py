@@ -192,6 +192,8 @@ class Engine:
             raise PoplarError(
                 f"Engine: device {self._device.getId()} has been detached; load it again"
             )
+        if self._options["simulator.compileOnly"]:
+            raise PoplarError("Engine: compiled only, by simulator.compileOnly: nothing runs")
         if not 0 <= prog < len(self._programs):
             raise PoplarError(
                 f"Engine: program {prog}; there are programs 0 to {len(self._programs) - 1}"

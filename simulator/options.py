@@ -93,6 +93,9 @@ OPTIONS: dict[str, Option] = {
         "hold and compute values; without them a program's memory and cycles are found in less "
         "time, and no tensor can decide where it goes",
     ),
+    "simulator.compileOnly": Option(
+        False, "compile, write the graph profile and refuse to run, as poprun --offline-mode asks"
+    ),
     "target.extendedMemory": Option(False, "let remote buffers of an IPU hold more than 16 GB"),
 }
 

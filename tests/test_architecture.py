@@ -28,7 +28,7 @@ class Row:
 
 MIDDLE = ("pva.errors", "pva.plain_file", "pva.units", "pva.schema", "pva.validation",
           "pva.sources", "pva.dataset", "pva.long_texts", "pva.progress",
-          "pva.tile_sets")  # fmt: skip
+          "pva.tile_sets", "pva.graph_hash")  # fmt: skip
 READERS = ("pva.formats.registry", "pva.model", "pva.frames", "pva.check")
 
 # The longest prefix that matches a module is its row. A package may always import from itself.
@@ -46,6 +46,7 @@ TABLE = {
     "pva.dataset": Row(MIDDLE),
     "pva.long_texts": Row(MIDDLE),
     "pva.tile_sets": Row(MIDDLE),
+    "pva.graph_hash": Row(MIDDLE),
     "pva.progress": Row(),
     "pva.formats": Row(
         (*MIDDLE, "pvti.schema", "cbor2", "orjson", "msgspec"), ("pyarrow", "perfetto")
@@ -71,6 +72,10 @@ TABLE = {
     "simulator.popart": Row(("simulator", *MIDDLE, "onnx", "google.protobuf")),
     "simulator.poptorch": Row(
         ("simulator", *MIDDLE, "onnx", "torch", "onnxscript"), ("pva.report", "pvti")
+    ),
+    "simulator.popdist": Row(
+        ("simulator", "pva.errors", "pva.graph_hash", "pva.formats.registry")
+        + ("pva.formats.report_directory", "pva.formats.run_file"), ("mpi4py",),
     ),
     "simulator.engine_report": Row(("simulator", "pva.report", "pva.summary", "pva.errors")),
     "dashboard": Row(("dash", "plotly", "pva", "waitress", "flask", "werkzeug", "orjson")

@@ -45,6 +45,12 @@ CALLS: dict[str, tuple[str, ...]] = {
         "show fullest_tiles run --where 'byte > 3'", "show vertex_typs run",
         "show cycles_by_layer graph.json",
     ),
+    "run": (
+        "run --launcher processes --host localhost --num-instances 2 --num-replicas 4"
+        " --out launched --print-topology --tag-output --only-output-from-instance 1"
+        " --vipu-partition p echo hello",
+        "run --num-instances 2 --num-replicas 3 true",
+    ),
     "compare": (
         "compare run changed", "compare run changed --by variables",
         "compare run graph.json", "compare run changed --by layers --format csv",

@@ -1,0 +1,1 @@
+"""Instances of one program that share its replicas, started by `poprun`."""
