@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from simulator.codelets.catalogue_broadcast import VECTORS
 from simulator.codelets.catalogue_data import DATA
 from simulator.codelets.catalogue_others import POPLIN, POPRAND, POPSYS, RUN_TIME
 from simulator.codelets.catalogue_pooling import NORMS, POOLING
@@ -13,7 +14,7 @@ from simulator.codelets.catalogue_popops import POPOPS
 from simulator.codelets.vertex_cost import VertexCost
 
 CATALOGUE: tuple[VertexCost, ...] = (
-    POPOPS + POPLIN + POPNN + POOLING + NORMS + POPRAND + POPSYS + RUN_TIME + DATA
+    POPOPS + VECTORS + POPLIN + POPNN + POOLING + NORMS + POPRAND + POPSYS + RUN_TIME + DATA
 )
 
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.codelets import (
+    broadcast,
     classification,
     convolution,
     elementwise,
@@ -147,6 +148,11 @@ def codelets() -> Iterator[Codelet]:
         *(ternary.ternary(kind, FLOAT, MK1, False, one) for kind, one in ternary.BROADCASTS),
     ):
         yield from (one for one in (vertices.one, vertices.several) if one)
+    for in_place in (False, True):
+        yield broadcast.inner_1d("ADD", HALF, in_place)
+        yield broadcast.inner_2d("ADD", HALF, in_place)
+        yield broadcast.outer_1d("ADD", FLOAT, in_place, by_row=True, misaligned=False)
+        yield broadcast.outer_1d("ADD", FLOAT, in_place, by_row=False, misaligned=True)
     yield losses.sum_squared_transform(FLOAT)[0]
     yield losses.cross_entropy_transform(FLOAT)[0]
     yield classification.one_hot_codelet(UNSIGNED_INT, FLOAT)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from simulator.codelets import elementwise as codelets
+from simulator.codelets.broadcast import has_vector
 from simulator.codelets.elementwise import ElementwiseVertices
 from simulator.codelets.operations import Operation
 from simulator.codelets.ternary import BROADCASTS, FIELDS, ternary
@@ -17,6 +18,7 @@ from simulator.graph.option_table import Option, checked
 from simulator.graph.tensor import Tensor, broadcast_to
 from simulator.graph.types import BOOL, FLOAT, INT, Type
 from simulator.poplibs.popops.regions import Operand, add_elementwise, debug_name, result_like
+from simulator.poplibs.popops.vector_broadcast import add_with_vectors
 
 Number = float | int | bool
 Value = Tensor | Number
@@ -24,8 +26,8 @@ Options = Mapping[str, object] | None
 
 OPTIONS = {
     "enableGenerateCodelet": Option(True, "fuse an expression of several operations"),
-    "enableVectorBroadcastOptimisations": Option(True, "taken, and without effect here"),
-    "enableExpressionOptimizations": Option(True, "taken, and without effect here"),
+    "enableVectorBroadcastOptimisations": Option(True, "take a vector that repeats once a tile"),
+    "enableExpressionOptimizations": Option(True, "take a vector that repeats once a tile"),
 }
 
 
@@ -46,7 +48,7 @@ def apply(
     the operation's debug name for types and shapes that it does not take.
     """
     name = debug_name(context, f"Op/{operation.debug_name}")
-    checked(OPTIONS, options or {}, name)
+    chosen = checked(OPTIONS, options or {}, name)
     with graph.debug_scope(name, "popops"):
         tensors = as_tensors(graph, operation, values, name)
         dtype = operand_type(operation, tensors, name)
@@ -58,7 +60,10 @@ def apply(
         check_output(into, shape, result, name)
         vertices, fields = _vertices(graph, operation, dtype, tensors, into, in_place)
         compute_set = graph.addComputeSet(name)
-        add_elementwise(graph, compute_set, vertices, fields)
+        if chosen.get("enableVectorBroadcastOptimisations", True) and _repeats(operation, fields):
+            add_with_vectors(graph, compute_set, operation, vertices, fields)
+        else:
+            add_elementwise(graph, compute_set, vertices, fields)
         prog.add(program.Execute(compute_set))
     return into
 
@@ -147,3 +152,13 @@ def _vertices(
     for name, tensor, number in list(zip(names, tensors, numbers, strict=True))[in_place:]:
         operands[name] = ("input", tensor if number else broadcast_to(tensor, out.shape))
     return vertices, operands
+
+
+def _repeats(operation: Operation, fields: Mapping[str, Operand]) -> bool:
+    """Tell whether an operand of two repeats elements, and vertices may take it as it is."""
+    operands = [tensor for name, (_, tensor) in fields.items() if name in ("in1", "in2")]
+    return (
+        has_vector(operation.name, fields["out"][1].dtype)
+        and "in2" in fields
+        and any(tensor.containsAliases() for tensor in operands)
+    )

@@ -15,7 +15,7 @@ from simulator.graph.intervals import ascending, offsets_of, present, spread
 from simulator.graph.patterns import Shifted
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor, broadcast_to
-from simulator.graph.types import Array, IntArray, Type
+from simulator.graph.types import Array, BoolArray, IntArray, Type
 from simulator.graph.vertex import Direction, Field, VertexGroup, cut_field, cut_ranges
 
 Operand = tuple[Direction, Tensor]
@@ -28,6 +28,10 @@ class Regions:
     low: IntArray
     high: IntArray
     tile: IntArray
+
+    def where(self, mask: BoolArray) -> Regions:
+        """Return some of the regions."""
+        return Regions(self.low[mask], self.high[mask], self.tile[mask])
 
 
 def debug_name(context: str, name: str) -> str:
@@ -114,17 +118,25 @@ def add_elementwise(
         raise PoplarError(f"{compute_set.name}: operands of {sorted(sizes)} elements")
     ordered = in_memory_order(operands, "out")
     regions = regions_of(graph, ordered["out"][1])
+    add_to_regions(graph, compute_set, vertices, ordered, regions, parameters)
+
+
+def add_to_regions(
+    graph: Graph,
+    compute_set: ComputeSet,
+    vertices: ElementwiseVertices,
+    ordered: dict[str, Operand],
+    regions: Regions,
+    parameters: dict[str, float] | None = None,
+) -> None:
+    """Add the vertices for regions of flat operands, all that their tiles have."""
     if not len(regions.tile):
         return
     _, which, counts = np.unique(regions.tile, return_inverse=True, return_counts=True)
     single = (counts == 1)[which] & (vertices.one is not None)
-    _add_single(graph, compute_set, vertices, ordered, _select(regions, single), parameters or {})
-    rest = _select(regions, ~single)
+    _add_single(graph, compute_set, vertices, ordered, regions.where(single), parameters or {})
+    rest = regions.where(~single)
     _add_several(graph, compute_set, vertices, ordered, rest, parameters or {})
-
-
-def _select(regions: Regions, mask: Array) -> Regions:
-    return Regions(regions.low[mask], regions.high[mask], regions.tile[mask])
 
 
 def _filled(parameters: dict[str, float], vertices: int) -> dict[str, Array]:
@@ -199,18 +211,24 @@ def _scalars_apart(
 
 
 def split_among_workers(
-    target: Target, regions: Regions, dtype: Type, least_grains: int = 2
+    target: Target,
+    regions: Regions,
+    dtype: Type,
+    least_grains: int = 2,
+    grains_of: IntArray | None = None,
 ) -> tuple[Regions, IntArray]:
     """Cut regions so that the workers of each tile share its elements as evenly as can be.
 
     Gives the pieces and how many of the next ones each worker has. As mapTensorLinearly does for
-    tiles: whole grains of a vector, at least two a worker (PopLibs lib/popops/ElementWise.cpp).
+    tiles: whole grains of a vector, at least two a worker (PopLibs lib/popops/ElementWise.cpp);
+    `grains_of` has other grains, for each region, the same for all of a tile.
     """
     if not len(regions.tile):
         return regions, np.zeros(0, dtype=np.int64)
-    grain = max(target.getVectorWidth(dtype), target.getAtomicStoreGranularity() // dtype.size, 1)
+    usual = max(target.getVectorWidth(dtype), target.getAtomicStoreGranularity() // dtype.size, 1)
     offset = offsets_of(regions.high - regions.low)
     first = np.flatnonzero(np.diff(regions.tile, prepend=-1))
+    grain = np.full(len(first), usual) if grains_of is None else grains_of[first]
     base = offset[first]
     elements = np.diff(base, append=offset[-1])
     grains = ceil_div(elements, grain)
@@ -220,7 +238,7 @@ def split_among_workers(
     used = ceil_div(grains, least)
     tile = np.repeat(np.arange(len(first)), used)
     worker = spread(np.zeros(len(used), dtype=np.int64), used)
-    begin = base[tile] + worker * grains[tile] // used[tile] * grain
+    begin = base[tile] + worker * grains[tile] // used[tile] * grain[tile]
     start = present(np.concatenate([begin, offset[:-1]]))
     region = np.searchsorted(offset, start, "right") - 1
     low = regions.low[region] + start - offset[region]
