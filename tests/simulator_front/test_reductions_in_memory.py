@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from value_program import Values, numbers
 
 from simulator.graph.types import FLOAT, HALF, Type
-from simulator.poplibs import popops
-from simulator.poplibs.popops import Operation
+from simulator.poplibs import popops, poputil
+from simulator.poplibs.popops import Operation, reduce_stages
 
 
 def vertices(values: Values) -> list[tuple[str, list[int]]]:
@@ -79,3 +79,30 @@ def test_runs_on_uneven_tiles_give_numpys_sums(shape: list[int], dtype: Type, ti
     out = popops.reduce(values.graph, tensor, [0, 2], Operation.ADD, values.program)
     # Sums of few small whole numbers are exact in both types.
     np.testing.assert_array_equal(values.run().read(out), array.sum(axis=(0, 2)))
+
+
+def of_a_block(values: Values, shape: tuple[int, ...], size: int) -> list[object]:
+    """Reduce all but channels, of which `size` lie together; list all that vertices are."""
+    batch, groups, field = shape
+    tensor = values.graph.addVariable(FLOAT, (batch, groups, field, size))
+    poputil.mapTensorLinearly(values.graph, tensor, 4 * size, size)
+    view = tensor.dimShuffle([0, 1, 3, 2]).reshape((batch, groups * size, field))
+    popops.reduce(values.graph, view, [0, 2], Operation.ADD, values.program)
+    return [
+        (group.codelet.name, group.tile.tolist(), group.cycles.tolist(), name, *columns)
+        for group in values.graph.vertex_groups()
+        for name, field in sorted(group.fields.items())
+        for columns in [(field.begins.tolist(), field.lengths.tolist(), field.starts.tolist())]
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 2, 6, 8])
+@pytest.mark.parametrize("tiles", [1, 3, 7])
+def test_blocks_of_channels_are_reduced_by_the_vertices_of_their_channels(
+    size: int, tiles: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_blocks = of_a_block(Values(tiles_per_ipu=tiles), (2, 3, 5), size)
+    monkeypatch.setattr(
+        reduce_stages, "find_blocks", lambda partials, number, *_: (1, partials, number)
+    )
+    assert in_blocks == of_a_block(Values(tiles_per_ipu=tiles), (2, 3, 5), size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -154,6 +154,43 @@ def find_slots(
     return Slots(column[sort], on_tile[sort], counts[sort]), values
 
 
+def find_blocks(
+    partials: Partials, number: IntArray, place: IntArray, rank: IntArray | None
+) -> tuple[int, Partials, IntArray]:
+    """Find the size of blocks of values for outputs that follow one another, as memory has them.
+
+    Gives the blocks as values of their first columns, and the number of each one's first value. The
+    size is 1 where there are none, and the values are as they came.
+    """
+    total = len(number)
+    if len(place) == total:
+        order = np.empty(total, dtype=np.int64)
+        order[number] = np.arange(total)
+        column = partials.column[order]
+        follows = (np.diff(column) == 1) & (np.diff(place) == 1)
+        lengths = np.diff(np.flatnonzero(np.append(True, ~follows)), append=total)
+        size = int(np.gcd.reduce(lengths))
+        first = order[::size]
+        whole = size > 1 and not (partials.column[first] % size).any()
+        if whole and (rank is None or _in_order(rank, size)):
+            blocks = replace(partials, column=partials.column[first], tile=partials.tile[first])
+            return size, blocks, np.arange(0, total, size)
+    return 1, partials, number
+
+
+def _in_order(rank: IntArray, size: int) -> bool:
+    """Tell whether the ranks go up by one within each block of columns."""
+    return len(rank) % size == 0 and bool((np.diff(rank.reshape(-1, size)) == 1).all())
+
+
+def widen(slots: Slots, regions: Regions, size: int) -> tuple[Slots, Regions]:
+    """Return outputs and regions of single values, from those of blocks of a size."""
+    within = np.tile(np.arange(size), len(slots.tile))
+    columns = np.repeat(slots.column, size) + within
+    outputs = Slots(columns, np.repeat(slots.tile, size), np.repeat(slots.counts, size))
+    return outputs, replace(regions, slot=regions.slot * size, outs=regions.outs * size)
+
+
 def split_runs(slots: Slots, values: IntArray, place: IntArray) -> tuple[Slots, IntArray] | None:
     """Find the values of each output that follow one another in memory, as outputs of their own.
 
@@ -172,12 +209,15 @@ def split_runs(slots: Slots, values: IntArray, place: IntArray) -> tuple[Slots, 
     return runs, values[spread(first[sort], counts[sort])]
 
 
-def join_slots(slots: Slots, values: IntArray, place: IntArray, rank: IntArray | None) -> Regions:
+def join_slots(
+    slots: Slots, values: IntArray, place: IntArray, rank: IntArray | None, size: int = 1
+) -> Regions:
     """Join outputs on a tile to regions where each value is followed by that of the next output.
 
-    Where there is a rank, the next output has the next one, as it is the next in memory.
+    Where there is a rank, the next output has the next one, as it is the next in memory. Values
+    may be blocks of a size.
     """
-    joined = _next_to(slots, rank) & _follow(place[values], slots.counts)
+    joined = _next_to(slots, rank, size) & _follow(place[values], slots.counts, size)
     first = np.flatnonzero(np.append(True, ~joined))
     outs: IntArray = np.diff(np.append(first, len(slots.counts)))
     rows = slots.counts[first]
@@ -210,20 +250,20 @@ def arrange_slots(
     return in_a_row, Regions(slots.tile[first], first, outs, rows, row_first)
 
 
-def _next_to(slots: Slots, rank: IntArray | None) -> Array:
+def _next_to(slots: Slots, rank: IntArray | None, size: int = 1) -> Array:
     """Tell of each output but the last whether the next lies just behind it."""
     here: Array = np.diff(slots.tile) == 0
-    return here if rank is None else here & (np.diff(rank[slots.column]) == 1)
+    return here if rank is None else here & (np.diff(rank[slots.column]) == size)
 
 
-def _follow(place: IntArray, counts: IntArray) -> Array:
+def _follow(place: IntArray, counts: IntArray, size: int) -> Array:
     """Tell of each output but the last whether all values of the next lie just behind its own."""
     alike: Array = counts[1:] == counts[:-1]
     starts = offsets_of(counts)[:-1]
     checked = np.flatnonzero(alike)
     if len(checked):
         here = spread(starts[checked], counts[checked])
-        next_to = place[here + np.repeat(counts[checked], counts[checked])] == place[here] + 1
+        next_to = place[here + np.repeat(counts[checked], counts[checked])] == place[here] + size
         bounds = offsets_of(counts[checked])[:-1]
         alike[checked] = np.logical_and.reduceat(next_to, bounds)
     return alike

@@ -18,12 +18,14 @@ from simulator.poplibs.popops.reduce_regions import (
     Partials,
     arrange_slots,
     cut_rows,
+    find_blocks,
     find_slots,
     in_memory,
     join_slots,
     row_parts,
     share_regions,
     split_runs,
+    widen,
 )
 from simulator.poplibs.popops.reduce_vertices import Output, Stage, add_reduce_vertices
 
@@ -114,15 +116,17 @@ def _add_stage(
     dtype, workers = partials.values.dtype, graph.target.workers
     memory, number = in_memory(graph, partials.values)
     place = result.place if result else None
-    slots, values = find_slots(partials, number, tile, place)
-    on_tile = bool((partials.tile == tile).all())
-    runs = split_runs(slots, values, memory.place) if on_tile else None
-    if runs:
-        slots, values = runs
-        place = None
+    on_tile, runs = bool((partials.tile == tile).all()), None
     if on_tile:
-        regions = join_slots(slots, values, memory.place, place)
+        size, blocks, number = find_blocks(partials, number, memory.place, place)
+        slots, values = find_slots(blocks, number, blocks.tile, place)
+        runs = split_runs(slots, values, memory.place) if size == 1 else None
+        if runs:
+            slots, values = runs
+            place = None
+        slots, regions = widen(slots, join_slots(slots, values, memory.place, place, size), size)
     else:
+        slots, values = find_slots(partials, number, tile, place)
         memory, regions = arrange_slots(slots, values, memory, place)
     regions = share_regions(regions, workers, dtype)
     parts = row_parts(regions, workers, dtype)
