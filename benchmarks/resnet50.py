@@ -1,16 +1,17 @@
 """Measure what ResNet-50 takes in a second: fp16 inference, one IPU of a Mk2, by batch.
 
-    python -m benchmarks.resnet50 [BATCH]...
+    python -m benchmarks.resnet50 [--io-tiles N] [--partials half|float] [BATCH]...
 
 The model is onnx's own (tilescope[popart]), in half precision with one size of batch; weights are
 on the chip, images come from the host in half precision: before each batch, or by I/O tiles while
 the one before it is computed; outputs go back likewise. A step has six batches: the figure is that
-from one batch to the next.
+from one batch to the next. Partial results are halves unless told otherwise, as in the published
+runs (graphcore/examples, vision/cnns/pytorch/inference/configs.yml: `half_partial`).
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
 from itertools import product
 from pathlib import Path
@@ -45,12 +46,16 @@ def halved(batch: int) -> bytes:
     return transformer.getModelProto()
 
 
-def measured(batch: int, io_tiles: int) -> tuple[MainRun, MemoryOverview, pd.DataFrame]:
+def measured(
+    batch: int, io_tiles: int, partials: str
+) -> tuple[MainRun, MemoryOverview, pd.DataFrame]:
     """Return the figures of a step of batches of a size, of its memory and of what is hidden."""
     with tempfile.TemporaryDirectory() as folder:
         path, out = Path(folder) / "resnet50.onnx", Path(folder) / "report"
         path.write_bytes(halved(batch))
-        request = Request(batch=batch, repeat=STEP, values=False, io_tiles=io_tiles)
+        request = Request(
+            batch=batch, repeat=STEP, values=False, io_tiles=io_tiles, partials=partials
+        )
         simulate_model(path, out, request)
         report = openReport(out)
         return main_run(report), memory_overview(report), overlap_io(report)
@@ -58,9 +63,14 @@ def measured(batch: int, io_tiles: int) -> tuple[MainRun, MemoryOverview, pd.Dat
 
 def main() -> None:
     """Print a line for each size of batch."""
-    batches = [int(given) for given in sys.argv[1:]] or BATCHES
-    for batch, io_tiles in product(batches, IO_TILES):
-        run, memory, host = measured(batch, io_tiles)
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("batches", nargs="*", type=int, default=BATCHES)
+    parser.add_argument("--io-tiles", type=int)
+    parser.add_argument("--partials", choices=("half", "float"), default="half")
+    given = parser.parse_args()
+    io_tiles_of = IO_TILES if given.io_tiles is None else (given.io_tiles,)
+    for batch, io_tiles in product(given.batches, io_tiles_of):
+        run, memory, host = measured(batch, io_tiles, given.partials)
         print(
             f"batch {batch}, {io_tiles} I/O tiles: {run.steady_items_per_second:,.0f} items/s,"
             f" {run.steady_cycles:,.0f}"

@@ -132,7 +132,8 @@ def simulate() -> None:
                        [--values FILE.npz] [--save-outputs FILE.npz]
                        [--train [--optimizer sgd|momentum|adam] [--recompute]]
                        [--repeat N] [--io-tiles N [--exchange-strategy STRATEGY]]
-                       [--no-outlining] [--no-values] [--list-unsupported] [--json]
+                       [--partials half|float] [--no-outlining] [--no-values]
+                       [--list-unsupported] [--json]
                        [--option KEY=VALUE]... [--out DIR]
 
     The file runs as the main program, unchanged, with ARGS as its arguments; put -- before ARGS
@@ -152,6 +153,8 @@ def simulate() -> None:
     the next batch is loaded and the last one's outputs leave meanwhile, which takes two batches
     more to fill. By --exchange-strategy just-in-time they do so in turns. Equal layers are a
     function, whose code is there once and whose calls copy; with --no-outlining each has its own.
+    --partials half adds up convolutions and products of halves in halves, at half of the cycles
+    of their vertices.
     --batch is the first size of its inputs, --shape one input's. --input gives the value of an
     input that is known when the model is compiled, as branches and shapes need it; --values feeds
     arrays in place of random numbers, and --save-outputs keeps what comes out. --train adds a loss

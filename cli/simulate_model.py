@@ -33,7 +33,7 @@ def model_command(
                   shape: tuple[str, ...], no_values: bool, optimizer: str | None,
                   input: tuple[str, ...], values: Path | None, save_outputs: Path | None,
                   form: str | None, exchange_strategy: str | None, no_outlining: bool,
-                  **given: Any) -> int:  # fmt: skip
+                  partials: str | None, **given: Any) -> int:  # fmt: skip
         if no_values and (values or save_outputs):
             raise click.UsageError("--values and --save-outputs are of values: drop --no-values")
         if (optimizer or given["recompute"]) and not given["train"]:
@@ -53,7 +53,7 @@ def model_command(
             shapes=_shapes(shape), values=not no_values, outlining=not no_outlining,
             options=options,
             optimizer=optimizer or "sgd", constants=pairs,
-            exchange_strategy=exchange_strategy or "overlap-inner-loop",
+            exchange_strategy=exchange_strategy or "overlap-inner-loop", partials=partials or "",
             data=input_values.read_values(values) if values else {}, **given,
         )  # fmt: skip
         if request.optimizer not in simulate.OPTIMIZERS:
@@ -125,6 +125,11 @@ def _with_options(command: click.Command) -> click.Command:
             "--exchange-strategy",
             type=click.Choice(["just-in-time", "overlap-inner-loop", "overlap-loops"]),
             help="When they do so; overlap-inner-loop if not given.",
+        ),
+        click.option(
+            "--partials",
+            type=click.Choice(["half", "float"]),
+            help="Type of partial results; float if not given.",
         ),
         click.option("--no-outlining", is_flag=True, help="Give equal layers code of their own."),
         click.option("--no-values", is_flag=True, help="Find memory and cycles alone."),

@@ -63,7 +63,8 @@ class Request:
     `optimizer` and `recompute` count when it trains. `constants` are inputs that are known when the
     model is compiled, `data` those that are fed in place of random ones. With `io_tiles` inputs and
     outputs go by that many tiles of each IPU, as `exchange_strategy` says. With `outlining` equal
-    layers share their code.
+    layers share their code. `partials` is the type of the partial results of convolutions and
+    products: "half", "float", or "" for PopLibs' choice.
     """
 
     target: str = "mk2"
@@ -81,6 +82,7 @@ class Request:
     io_tiles: int = 0
     exchange_strategy: str = "overlap-inner-loop"
     outlining: bool = True
+    partials: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,7 @@ def _options(request: Request, out: Path) -> SessionOptions:
         enablePipelining=several and request.repeat > 1,
         enableOutlining=request.outlining,
         numIOTiles=request.io_tiles,
+        convolutionOptions={"partialsType": request.partials} if request.partials else {},
     )
 
 

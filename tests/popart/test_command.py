@@ -319,6 +319,20 @@ def test_values_that_are_fed_are_those_of_every_batch(tmp_path: Path) -> None:
     np.testing.assert_array_equal(made, np.broadcast_to(made[0], made.shape))
 
 
+@pytest.mark.parametrize(("more", "kind"), [([], "float"), (["--partials", "half"], "half")])
+def test_partials_are_floats_unless_halves_are_asked_for(
+    tmp_path: Path, more: list[str], kind: str
+) -> None:
+    weights = {"w": np.ones((32, 32), dtype=np.float16)}
+    halves = model([node("MatMul", "x w", "p")], {"x": [32, 32]}, ["p"], weights)
+    for value in halves.graph.input:
+        value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
+    done = simulated(saved(tmp_path, halves), tmp_path / "out", "--no-values", *more)
+    assert done.exit_code == 0, done.output
+    names = openReport(tmp_path / "out").frames.vertex_types()["name"]
+    assert names.str.startswith(f"poplin::ConvPartial1x1Out<half,{kind},").any(), list(names)
+
+
 def test_io_tiles_load_the_next_batch_while_this_one_is_computed(tmp_path: Path) -> None:
     big = model([node("Relu", "x", "r"), node("Tanh", "r", "p")], {"x": [64, 64]}, ["p"], {})
     path, repeat = saved(tmp_path, big), ("--repeat", "8", "--io-tiles", "2")
