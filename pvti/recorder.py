@@ -23,12 +23,12 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
 from pvti import channel
-from pvti.buffers import HURRY_NANOSECONDS, Track, Unstarted
+from pvti.buffers import HURRY_NANOSECONDS, Buffers, Track, Unstarted
 from pvti.options import RING, Options
 from pvti.place import Place
 from pvti.schema import TASK_TID
 from pvti.spans import forget_losses, move_losses, raise_if_signalled, warn, writable
-from pvti.tasks import ThreadBuffers
+from pvti.tasks import thread_buffers
 
 if TYPE_CHECKING:
     from pvti.ring import Ring
@@ -53,7 +53,7 @@ class Recorder:
         self._stop = threading.Event()  # of the writer that runs
         self._tracks: dict[int, Track] = {}  # by number
         self._numbers = itertools.count(1)
-        self._buffers: ThreadBuffers | None = None
+        self._buffers: Buffers | None = None
         self._file: TraceFile | Ring | None = None
         self._writer: threading.Thread | None = None
         self._began = perf_counter_ns()
@@ -67,12 +67,12 @@ class Recorder:
         """Let the first event start the trace."""
         channel.send_to(Unstarted(self._start))
 
-    def _start(self) -> ThreadBuffers:
+    def _start(self) -> Buffers:
         with _lock:  # no fork meanwhile
             if self._buffers is None:
                 self._began = perf_counter_ns()
                 self._due = time.monotonic() + COMMIT_SECONDS
-                self._buffers = ThreadBuffers(self._register)
+                self._buffers = thread_buffers(self._register)
                 self._open_file()
                 if not self.over:
                     channel.send_to(self._buffers)
@@ -129,8 +129,11 @@ class Recorder:
             track = Track(number, TASK_TID + number, name, siblings, self._help)
         else:
             for other in list(self._tracks.values()):
-                other.retired = other.retired or other.siblings[0].tid == tid
+                of_thread = other.siblings is not siblings and other.siblings[0].tid == tid
+                other.retired = other.retired or of_thread
             track = Track(number, tid, name, siblings, self._help)
+            if siblings[0] is not track:  # a signal handler has recorded meanwhile
+                return siblings[0]
         track.due = perf_counter_ns() + HURRY_NANOSECONDS
         self._tracks[number] = track
         return track

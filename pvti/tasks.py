@@ -14,7 +14,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from pvti import spans
-from pvti.buffers import Track
+from pvti.buffers import Buffers, Track
 from pvti.spans import writable
 
 NAMES_LIMIT = 1000  # tracks are never taken away: programs that name each task share the others
@@ -22,20 +22,36 @@ NAMES_LIMIT = 1000  # tracks are never taken away: programs that name each task 
 Register = Callable[[str, "list[Track]"], Track]
 
 
-class ThreadBuffers(threading.local):
-    """The calling thread's track and those of its tasks; made when it first records."""
+def thread_buffers(register: Register) -> Buffers:
+    """Return the calling thread's track and those of its tasks, made when it first records.
 
-    def __init__(self, register: Register) -> None:
-        name = writable(threading.current_thread().name)
-        siblings: list[Track] = []
-        self.track = register(name, siblings)
-        self.tasks = TaskTracks(self.track, lambda task: register(f"{name}: {task}", siblings))
+    A signal handler or a finalizer may record while they are made: it makes them then, and what
+    was begun around it is not used.
+    """
 
-    @property
-    def current(self) -> Track:
-        """The track of the running task, else the thread's own."""
-        loop = spans.running_loop()
-        return self.track if loop is None else self.tasks.of(loop)
+    class ThreadBuffers(threading.local):
+        def __getattr__(self, name: str) -> Any:
+            own = self.__dict__
+            siblings: list[Track] = own.setdefault("siblings", [])
+            shown = own.get("name") or own.setdefault("name", _name_of_thread())
+            if name == "track":
+                return own.setdefault(name, siblings[0] if siblings else register(shown, siblings))
+            if name == "tasks":
+                made = TaskTracks(self.track, lambda task: register(f"{shown}: {task}", siblings))
+                return own.setdefault(name, made)
+            raise AttributeError(name)
+
+        @property
+        def current(self) -> Track:
+            loop = spans.running_loop()
+            track: Track = self.track if loop is None else self.tasks.of(loop)
+            return track
+
+    return ThreadBuffers()
+
+
+def _name_of_thread() -> str:
+    return writable(threading.current_thread().name)
 
 
 class TaskTracks:

@@ -94,3 +94,43 @@ def test_a_handler_that_raises_in_a_commit_loses_and_doubles_no_event(
         found = Counter(labels(trace))
         assert (found["of a thread"], found["of the main thread"]) == (10, 5), path
         trace.close()
+
+
+@pytest.mark.parametrize("accelerator", ["1", "0"])
+def test_events_within_the_first_of_a_thread_are_in_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accelerator: str
+) -> None:
+    monkeypatch.setenv("PVTI_ACCELERATOR", accelerator)
+    body = """
+import sys, threading
+def record(label):
+    with pvti.Tracepoint(channel, label): pass
+def at_line(frame, event, _):
+    global seen
+    if "/pvti/" not in frame.f_code.co_filename: return None
+    seen += event == "line"
+    if event == "line" and seen == line:
+        sys.settrace(None)
+        record("inner")  # as a handler, a finalizer or a callback of the collector would
+    return at_line
+def first():
+    sys.settrace(at_line); record("outer"); sys.settrace(None); record("outer")
+record("thread of the start")
+line = seen = 1
+while seen >= line:
+    line, seen = line + 1, 0
+    thread = threading.Thread(target=first, name=f"line {line}"); thread.start(); thread.join()
+print(line - 2)
+"""
+    lines, *_ = run(body, tmp_path)
+    (path,) = tmp_path.glob("*.pvti")
+    trace = openTrace(path)
+    assert trace.problems == ()
+    counts = Counter(
+        (thread.name, event.label) for thread in trace.threads for event in thread.events
+    )
+    assert int(lines) > 10
+    for number in range(2, int(lines) + 2):
+        assert counts[f"line {number}", "outer"] == 2
+        assert counts[f"line {number}", "inner"] == 1
+    assert len(trace.threads) == int(lines) + 2
