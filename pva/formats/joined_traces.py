@@ -17,20 +17,9 @@ import numpy.typing as npt
 from pva.errors import DamagedFileError
 from pva.formats.budget import Budget
 from pva.formats.growing import Texts
-from pvti.schema import TABLES
+from pva.formats.pvti_trace import REFERENCES
 
 Columns = dict[str, Any]
-_REFERS = "row of `"
-
-# Of each table: which column refers to rows of which other table.
-REFERENCES = {
-    table.name: {
-        column.name: column.meaning.removeprefix(_REFERS).rstrip("`")
-        for column in table.columns
-        if column.meaning.startswith(_REFERS)
-    }
-    for table in TABLES
-}
 OF_A_PROCESS = ("series", "heatmaps")
 
 

@@ -41,10 +41,23 @@ DECLARATION = Declaration(
     APPLICATIONS[APPLICATION_ID], APPLICATION_ID, FORMAT_VERSION, COLUMNS, OPTIONAL
 )
 _THERE = "SELECT name FROM sqlite_master WHERE type = 'table'"
+# Of each table: which column refers to rows of which other table.
+_REFERS = "row of `"
+REFERENCES = {
+    table.name: {
+        column.name: column.meaning.removeprefix(_REFERS).rstrip("`")
+        for column in table.columns
+        if column.meaning.startswith(_REFERS)
+    }
+    for table in TABLES
+}
+NAMES = ("threads", "labels")  # without which nothing can be shown; rows of others can be left out
 RECORD_TYPE = np.dtype([("begin", "<u8"), ("duration", "<u4"), ("label", "<u4")])
-# Nanoseconds: all sums of a begin, a duration and what moves a clock stay within 64 bits.
+# Nanoseconds: all sums of a begin, a duration and what moves a clock stay within 64 bits. A clock
+# may have begun anywhere; a time is one of it that lies within TIME_LIMIT of the process's anchor.
 TIME_LIMIT = 1 << 60
 WALL_LIMIT = 1 << 62
+CLOCK_LIMIT = (1 << 63) - TIME_LIMIT
 _BATCH_RECORDS = 1 << 15  # read at once
 _LARGE = 1 << 10  # records of a chunk
 _DATA = "SELECT id, data FROM event_chunks WHERE id"
@@ -108,7 +121,9 @@ class PvtiFile:
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self._damage: dict[int, tuple[int, str]] = {}  # by chunk: its events, and what is wrong
-        self._beyond: dict[str, int] = {}  # by table: rows whose times are beyond the clock
+        self._left_out: dict[tuple[str, str], int] = {}  # by table and fault: rows
+        self._clock = (0, TIME_LIMIT)  # the times that are told
+        self._labels = np.zeros(0, np.int64)  # their numbers, ascending
         self._database: Database = open_read_only(path, DECLARATION)
         self.path = self._database.path
         self.budget = self._whole_budget()
@@ -117,9 +132,8 @@ class PvtiFile:
     def problems(self) -> tuple[str, ...]:
         """Tell what is left out, a line each."""
         lines = [
-            f"{count} {'row' if count == 1 else 'rows'} of {table} with a time beyond the clock,"
-            " left out"
-            for table, count in self._beyond.items()
+            f"{count} {'row' if count == 1 else 'rows'} of {table} with {fault}, left out"
+            for (table, fault), count in self._left_out.items()
         ]
         if self._damage:
             chunk, (_, fault) = min(self._damage.items())
@@ -146,10 +160,12 @@ class PvtiFile:
                 asked = f"SELECT count(*) FROM {table.name}"
                 ((rows,),) = self._database.rows(asked, place=table.name)
                 self.budget.spend(rows * ROW_BYTES[table.name], f"table {table.name}")
-            self._beyond = {}
+            self._left_out = {}
             with collector_paused():
                 read = {table.name: self._table(table) for table in tables}
-            return {table.name: read.get(table.name) or _empty(table) for table in TABLES}
+            whole = {table.name: read.get(table.name) or _empty(table) for table in TABLES}
+        self._labels = np.sort(whole["labels"]["id"])
+        return {name: self._placed(name, rows, whole) for name, rows in whole.items()}
 
     def check(self, amount: int, place: str) -> None:
         """Raise DamagedFileError when so many bytes more are too many for the file."""
@@ -158,7 +174,8 @@ class PvtiFile:
     def events(self, chunks: Columns) -> RawEvents:
         """Read the events of these rows of `event_chunks`, in their order.
 
-        A chunk whose length, CRC, times or kinds do not fit has none; `problems` counts them.
+        A chunk whose length, CRC, times, kinds or labels do not fit has none; `problems` counts
+        them.
         """
         total = int(chunks["records"].sum())
         begin, end = np.empty(total, np.int64), np.empty(total, np.int64)
@@ -171,7 +188,8 @@ class PvtiFile:
             np.add(begin[part], records["duration"], out=end[part])
             label[part] = records["label"] & LABEL_MASK
             kind[part] = records["label"] >> LABEL_BITS
-            kept = self._kept(chunks, rows, sizes, (begin[part], end[part], kind[part]))
+            events = RawEvents(begin[part], end[part], label[part], kind[part], sizes)
+            kept = self._kept(chunks, rows, events)
             place = part.stop
             if kept is not None:
                 place = part.start + int(kept.sum())
@@ -233,33 +251,40 @@ class PvtiFile:
         return [found[number] for number in numbers]
 
     def _kept(
-        self, chunks: Columns, rows: slice, sizes: Integers, events: tuple[Integers, Integers, Any]
+        self, chunks: Columns, rows: slice, events: RawEvents
     ) -> npt.NDArray[np.bool_] | None:
-        """Return which events are of chunks whose times and kinds fit; None when all are.
+        """Return which events are of chunks whose times, kinds and labels fit; None when all are.
 
         An end may be later than the chunk's: earlier writers took that of its last record.
         """
-        begin, end, kind = events
+        begin, end, label, kind, sizes = events
         there = np.flatnonzero(sizes[rows]) + rows.start
         if not len(there):
             return None
         starts = np.cumsum(sizes[there]) - sizes[there]
-        least, most = np.minimum.reduceat(begin, starts), np.maximum.reduceat(end, starts)
-        early = least < chunks["begin_ns"][there]
-        beyond = (least < 0) | (most >= TIME_LIMIT)
-        unknown = np.maximum.reduceat(kind, starts) >= len(KINDS)
-        wrong = early | beyond | unknown
+        least, latest = (of.reduceat(begin, starts) for of in (np.minimum, np.maximum))
+        most = np.maximum(latest, np.maximum.reduceat(end, starts))
+        faults = {
+            "its times are beyond the clock": self._is_beyond(least) | self._is_beyond(most),
+            "an event begins before the chunk": least < chunks["begin_ns"][there],
+            "an event is of no known kind": np.maximum.reduceat(kind, starts) >= len(KINDS),
+            "an event has no label of the file": np.logical_or.reduceat(
+                ~_is_in(label, self._labels), starts
+            ),
+        }
+        wrong = np.logical_or.reduce([*faults.values()])
         if not wrong.any():
             return None
         for bad in np.flatnonzero(wrong).tolist():
-            fault = "its times are beyond the clock" if beyond[bad] else (
-                f"an event begins at {least[bad]} ns, before the chunk" if early[bad]
-                else "an event is of no known kind"
-            )  # fmt: skip
+            fault = next(text for text, where in faults.items() if where[bad])
             self._note(chunks, int(there[bad]), fault)
         kept = np.repeat(~wrong, sizes[there])
         sizes[there[wrong]] = 0
         return kept
+
+    def _is_beyond(self, times: Integers) -> npt.NDArray[np.bool_]:
+        least, limit = self._clock
+        return (times < least) | (times >= limit)
 
     def _table(self, table: Table) -> Columns:
         """Read a table, some rows at a time: as Python objects they take many times the memory."""
@@ -278,20 +303,41 @@ class PvtiFile:
                 for c, values in zip(columns, arrays, strict=False)}  # fmt: skip
         if chunked:
             made = self._whole(made, np.asarray(arrays[-1], np.int64))
-        return made if table.name == "processes" else self._within_the_clock(table.name, made)
+        if table.name == "processes" and len(made["clock_ns"]):
+            clock = int(made["clock_ns"][0])
+            self._clock = (max(clock - TIME_LIMIT, 0), clock + TIME_LIMIT)
+        return self._within_the_clock(table.name, made)
 
     def _within_the_clock(self, table: str, rows: Columns) -> Columns:
         """Leave out, and count, rows with a time that no clock tells."""
-        times = [(n, column) for n, column in rows.items() if n.endswith("_ns") and len(column)]
         beyond = np.zeros(len(next(iter(rows.values()))), np.bool_)
-        for name, column in times:
-            least = -TIME_LIMIT if name == "duration_ns" else 0  # a clock may have been set back
-            if column.min() < least or column.max() >= TIME_LIMIT:
-                beyond |= (column < least) | (column >= TIME_LIMIT)
-        if not beyond.any():
+        for name, column in rows.items():
+            if name == "duration_ns":  # a clock may have been set back
+                beyond |= (column < -TIME_LIMIT) | (column >= TIME_LIMIT)
+            elif name.endswith("_ns") and name != "wall_ns":
+                beyond |= self._is_beyond(column)
+        return self._without(table, rows, beyond, "a time beyond the clock")
+
+    def _placed(self, table: str, rows: Columns, tables: dict[str, Columns]) -> Columns:
+        """Leave out, and count, rows of events, points and columns that belong to no row."""
+        for column, target in REFERENCES[table].items() if table not in NAMES else ():
+            there = np.sort(tables[target]["id"])
+            rows = self._without(table, rows, ~_is_in(rows[column], there), f"no row of {target}")
+        return rows
+
+    def _without(
+        self, table: str, rows: Columns, wrong: npt.NDArray[np.bool_], fault: str
+    ) -> Columns:
+        if not wrong.any():
             return rows
-        self._beyond[table] = int(beyond.sum())
-        return _taken(rows, ~beyond)
+        if table == "processes":
+            raise DamagedFileError(self.path, fault, "times near that of clock_ns", place=table)
+        if table == "event_chunks":
+            for place in np.flatnonzero(wrong).tolist():
+                self._note(rows, place, fault)
+        else:
+            self._left_out[table, fault] = int(wrong.sum())
+        return _taken(rows, ~wrong)
 
     def _check(self, place: str, column: Column | None, values: Sequence[Any]) -> None:
         """Compare the types of values with those declared, and times with what a clock tells."""
@@ -302,7 +348,7 @@ class PvtiFile:
         if wrong:
             found = f"values of type {', '.join(sorted(kind.__name__ for kind in wrong))}"
             raise DamagedFileError(self.path, found, sql, place=place)
-        limit = WALL_LIMIT if place == "processes.wall_ns" else TIME_LIMIT
+        limit = WALL_LIMIT if place == "processes.wall_ns" else CLOCK_LIMIT
         times = place.startswith("processes.") and place.endswith("_ns")
         if times and not (min(values) >= 0 and max(values) < limit):
             wanted = f"from 0 to below {limit} ns"
@@ -334,3 +380,10 @@ def _empty(table: Table) -> Columns:
 def _taken(rows: Columns, kept: npt.NDArray[np.bool_]) -> Columns:
     places = np.flatnonzero(kept)
     return {name: column[places] for name, column in rows.items()}
+
+
+def _is_in(numbers: npt.NDArray[Any], there: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return whether each number is among those that are there, which ascend."""
+    if len(there) and int(there[-1]) - int(there[0]) == len(there) - 1:  # without gaps, as we write
+        return np.asarray((numbers >= there[0]) & (numbers <= there[-1]))
+    return np.isin(numbers, there)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -217,8 +219,6 @@ def test_a_truncated_trace_says_how_much_is_missing(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("UPDATE event_chunks SET thread = 9", "table threads: no row 9"),
-        ("UPDATE labels SET id = id + 100000", "table labels: no row"),
         ("UPDATE labels SET channel = 77", "table channels: no row 77"),
         ("UPDATE labels SET text = x'00'", "labels.text: values of type bytes"),
         ("UPDATE threads SET tid = 'x'", "threads.tid: values of type str"),
@@ -250,7 +250,8 @@ def test_what_does_not_fit_is_one_line(copy: Path, statement: str, message: str)
         ("records = 4611686018427387904", "bytes for 4611686018427387904 records"),
         ("data = 'text'", "4 bytes for"),
         ("begin_ns = begin_ns + 1", "before the chunk"),
-        ("end_ns = -1", "1 row of event_chunks with a time beyond the clock, left out"),
+        ("end_ns = -1", "a time beyond the clock"),
+        ("thread = 9", "no row of threads"),
     ],
 )  # fmt: skip
 def test_a_damaged_chunk_costs_its_own_events(copy: Path, change_to: str, fault: str) -> None:
@@ -265,6 +266,47 @@ def test_a_damaged_chunk_costs_its_own_events(copy: Path, change_to: str, fault:
         assert [fault in line for line in trace.problems] == [True]
         assert len(trace.frames.events()) == before - records
         look_at_all(trace)
+
+
+def test_a_chunk_with_a_label_that_is_not_there_costs_its_own_events(copy: Path) -> None:
+    with closing(sqlite3.connect(copy)) as file, file:
+        asked = "SELECT id, records, data FROM event_chunks ORDER BY id DESC LIMIT 1"
+        number, records, data = file.execute(asked).fetchone()
+        spoilt = data[:12] + b"\x99\x99\x00\x00" + data[16:]
+        file.execute(
+            "UPDATE event_chunks SET data = ?, crc32 = ? WHERE id = ?",
+            (spoilt, zlib.crc32(spoilt), number),
+        )
+        (total,) = file.execute("SELECT sum(records) FROM event_chunks").fetchone()
+    with closing(openTrace(copy)) as trace:
+        assert len(trace.frames.events()) == total - records
+        assert trace.problems == (
+            f"1 damaged chunk of {records} events left out: event_chunks row {number}:"
+            " an event has no label of the file",
+        )
+
+
+def test_an_instant_without_its_thread_or_label_costs_its_own_row(copy: Path) -> None:
+    change(copy, "UPDATE instants SET thread = 9 WHERE rowid = 1")
+    change(copy, "UPDATE instants SET label = 100 WHERE rowid = 2")
+    with closing(openTrace(copy)) as trace:
+        assert len(trace.instants.time_ns) == 100 - 2
+        assert trace.problems == (
+            "1 row of instants with no row of threads, left out",
+            "1 row of instants with no row of labels, left out",
+        )
+
+
+@pytest.mark.parametrize("began", [1 << 60, 1 << 62, (1 << 63) - (1 << 61)])
+def test_a_clock_that_began_anywhere_is_read(tmp_path: Path, clock: Any, began: int) -> None:
+    clock.now = began
+    path = pvti.startTrace(tmp_path)
+    with pvti.Tracepoint(pvti.createTraceChannel(f"began at {began}"), "x"):
+        clock.skip(9000)
+    pvti.closeTrace()
+    with closing(openTrace(path)) as trace:
+        assert [event.duration for event in trace.threads[0].events] == [10.0]
+        assert (trace.problems, trace.anchor.clock_ns) == ((), began)
 
 
 def test_a_time_beyond_the_clock_costs_its_own_row(copy: Path) -> None:

@@ -106,7 +106,7 @@ def test_times_that_are_not_those_of_the_chunk_are_noticed(path: Path) -> None:
     change(path, "UPDATE event_chunks SET begin_ns = begin_ns + 1000")
     trace = openTrace(path)
     trace.window(0, 10**12)
-    assert "row 1: an event begins at 1150 ns, before the chunk" in trace.problems[0]
+    assert "row 1: an event begins before the chunk" in trace.problems[0]
 
 
 def test_twenty_thousand_threads_and_labels_open(tmp_path: Path) -> None:
