@@ -194,7 +194,7 @@ def _graph_tables() -> dict[str, Columns]:
             "interleaved_base": [INTERLEAVED_BASE],
         },
         "optimization_info": {"name": ["exchanges.merged"], "value": [3.0]},
-        "graph": {"num_compute_sets": [3], "num_edges": [44], "num_vars": [44],
+        "graph": {"num_compute_sets": [3], "num_edges": [34], "num_vars": [44],
                   "num_vertices": [18]},
         "vertex_types": _of_rows("name size", VERTEX_TYPES),
         "compute_sets": {"name": list(COMPUTE_SETS), "flops": [20, 8, 10]},

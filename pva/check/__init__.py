@@ -5,6 +5,7 @@ from __future__ import annotations
 from pva.check import (
     agreement,
     blocks,
+    by_ipu,
     execution,
     graph,
     instrumentation,
@@ -28,6 +29,7 @@ LAWS: tuple[Law, ...] = (
     *blocks.LAWS,
     *agreement.LAWS,
     *shares.LAWS,
+    *by_ipu.LAWS,
 )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pva import schema
-from pva.check.law import Laws, Violation, at_most, equal
+from pva.check.law import Laws, Values, Violation, at_most, equal
 from pva.dataset import Dataset
 
 LAWS = Laws()
@@ -24,6 +24,8 @@ PARTS = ("copy_pointers", "descriptors", "edge_pointers", "padding", "vertex_dat
 PART_OF = ("instrumentationResults",)  # counters of a tile have memory beside variables
 ALIGNMENT = 8  # bytes by which the state of a vertex may differ from its type's, at most
 POINTER = 8  # bytes of one to an edge at most, its length among them
+LEAST_POINTER = 2
+COPY_POINTERS = "memory_by_vertex_type_copy_pointers"
 
 
 @LAWS.needing("variables", "target")
@@ -102,6 +104,25 @@ def always_live_pieces_are_part_of_the_tile(data: Dataset) -> Iterator[Violation
     yield from at_most(found, limit, "bytes of always-live variables", "tile")
 
 
+@LAWS.needing("variable_pieces", "always_live_variables", "always_live_bytes", "memory_by_category")
+def always_live_bytes_are_those_of_the_names(data: Dataset) -> Iterator[Violation]:
+    """What is always live on a tile is that of the variables and categories that are named."""
+    names, sizes = (data.column("always_live_variables", c) for c in ("name", "bytes"))
+    memory = data.array("memory_by_category").sum(axis=(1, 2))
+    rows = data.column("variable_pieces", "variable")
+    mine = data.column("variables", "always_live")[rows]
+    tile, size = (data.column("variable_pieces", name)[mine] for name in ("tile", "bytes"))
+    wanted = np.bincount(tile, size, minlength=memory.shape[1]).astype(np.int64)
+    variables = set(data.column("variables", "name")[data.column("variables", "always_live")])
+    left = int(size.sum())
+    for row, category in enumerate(schema.CATEGORIES):
+        if category not in variables and memory[row].sum() == sizes[names == category].sum():
+            wanted += memory[row]
+            left += int(memory[row].sum())
+    if left == int(sizes.sum()):  # other writers name parts of categories
+        yield from equal(data.array("always_live_bytes"), wanted, "always-live bytes", "tile")
+
+
 @LAWS.needing("always_live_bytes", "not_always_live_max_bytes", "memory_by_tile")
 def live_bytes_fit_in_the_tile(data: Dataset) -> Iterator[Violation]:
     """What is live at once on a tile is no more than what the tile needs."""
@@ -127,17 +148,25 @@ def vertices_have_the_size_of_their_type(data: Dataset) -> Iterator[Violation]:
 
 @LAWS.needing("graph.num_vars", "variable_pieces")
 def graph_counts_the_lowered_variables(data: Dataset) -> Iterator[Violation]:
-    """There are no more pieces of variables than lowered variables."""
-    pieces = data.length("variable_pieces")
-    yield from at_most(pieces, data.value("graph", "num_vars"), "pieces", "", "num_vars is")
+    """Lowered variables are the pieces of variables, and at most one a category on a tile more."""
+    pieces, count = data.length("variable_pieces"), data.value("graph", "num_vars")
+    yield from at_most(pieces, count, "pieces", "", "num_vars is")
+    if data.has("memory_by_category"):
+        used = data.array("memory_by_category").sum(axis=(1, 2)) > 0
+        listed = data.column("variables", "category")[data.column("variable_pieces", "variable")]
+        more = int(used.sum()) - int(used[np.unique(listed)].sum())
+        yield from at_most(count, pieces + more, "num_vars", "", "pieces, and others at most")
 
 
 @LAWS.needing("graph.num_edges", "memory_by_vertex_type_edge_pointers")
 def graph_counts_the_edges(data: Dataset) -> Iterator[Violation]:
-    """The pointers of the vertices are to edges, each of 8 bytes at most."""
+    """The pointers of the vertices are to edges, each of 2 to 8 bytes."""
     pointers = int(data.array("memory_by_vertex_type_edge_pointers").sum())
-    found = -(-pointers // POINTER)
-    yield from at_most(found, data.value("graph", "num_edges"), "pointers", "", "num_edges is")
+    count = data.value("graph", "num_edges")
+    yield from at_most(-(-pointers // POINTER), count, "pointers", "", "num_edges is")
+    if data.has(COPY_POINTERS):
+        pointers += int(data.array(COPY_POINTERS).sum())
+        yield from at_most(count, pointers // LEAST_POINTER, "num_edges", "", "pointers at most")
 
 
 @LAWS.needing("physical_tile")
@@ -155,6 +184,59 @@ def tiles_that_compute_have_vertices(data: Dataset) -> Iterator[Violation]:
     rows = data.column("compute_set_vertices", "compute_set")
     np.add.at(counts, rows, data.array("vertex_count_by_tile"))
     yield from equal(counts[active] > 0, True, "whether it has vertices", "active tile")
+
+
+@LAWS.needing("compute_set_vertices", "compute_set_active_cycles_by_vertex_type")
+def types_that_compute_have_vertices(data: Dataset) -> Iterator[Violation]:
+    """A vertex type that is active in a compute set has vertices of it, listed once."""
+    active = data.array("compute_set_active_cycles_by_vertex_type") > 0
+    listed = np.zeros(active.shape, np.int64)
+    rows = tuple(data.column("compute_set_vertices", c) for c in ("compute_set", "vertex_type"))
+    np.add.at(listed, rows, 1)
+    yield from equal(listed[active] > 0, True, "whether it has vertices", "active vertex type")
+    yield from at_most(listed, 1, "times listed", "compute set, vertex type")
+
+
+@LAWS.needing("access", "variables", "variable_intervals", "liveness_steps")
+def what_a_program_uses_is_live(data: Dataset) -> Iterator[Violation]:
+    """A variable that a program reads or writes is live at a liveness step of the program."""
+    program, variable = (data.column("access", name) for name in ("program", "variable"))
+    steps = data.column("liveness_steps", "program")
+    order = np.argsort(steps, kind="stable")
+    first, end = (np.searchsorted(steps[order], program, side) for side in ("left", "right"))
+    asked = np.flatnonzero(~data.column("variables", "always_live")[variable] & (end > first))
+    counts = (end - first)[asked]
+    owner = np.repeat(np.arange(len(asked)), counts)
+    place = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+    at = order[first[asked][owner] + place]
+    live = np.zeros(len(asked), np.bool_)
+    np.logical_or.at(live, owner, _is_live(data, variable[asked][owner], at))
+    yield from equal(live, True, "whether it is live then", "use of a variable")
+
+
+def _is_live(data: Dataset, variable: Values, step: Values) -> Values:
+    """Return whether each variable is live at a step; lives of one do not overlap."""
+    owner, begin, end = (
+        data.column("variable_intervals", name) for name in ("variable", "begin", "end")
+    )
+    many = data.length("liveness_steps") + 1
+    order = np.lexsort((begin, owner))
+    last = np.searchsorted((owner * many + begin)[order], variable * many + step, "right") - 1
+    of = order[np.maximum(last, 0)] if len(order) else np.zeros(0, np.int64)
+    if not len(order):
+        return np.zeros(len(step), np.bool_)
+    live: Values = (last >= 0) & (owner[of] == variable) & (end[of] > step)
+    return live
+
+
+@LAWS.needing("debug_contexts", "programs", "variables")
+def debug_contexts_are_listed(data: Dataset) -> Iterator[Violation]:
+    """The debug context of a program or variable is one of those listed."""
+    listed = data.column("debug_contexts", "id")
+    for table in ("programs", "variables"):
+        used = data.column(table, "debug_context")
+        there = np.isin(used[used >= 0], listed)
+        yield from equal(there, True, f"whether its debug context is listed, {table}", "number")
 
 
 @LAWS.needing("liveness_steps", "programs", "program_children", "function_programs")
@@ -182,6 +264,9 @@ def steps_are_of_their_programs(data: Dataset) -> Iterator[Violation]:
     known = program >= 0
     types = data.texts("programs", "type")[program[known]]
     yield from equal(data.texts("steps", "type")[known], types, "type", "step", "its program is")
+    found, wanted = data.column("steps", "sync_type"), data.column("programs", "sync_type")[program]
+    known &= (found >= 0) & (wanted >= 0)
+    yield from equal(found[known], wanted[known], "sync_type", "number", "its program is")
 
 
 @LAWS.needing("steps", "programs")

@@ -208,6 +208,11 @@ def activities_are_those_of_the_steps(data: Dataset) -> Iterator[Violation]:
             _, rows = rows_of_steps(data, tag)
             wanted = int(data.array(array).sum(axis=1)[rows].sum())
             yield from equal(data.value("tile_cycles", activity), wanted, activity)
+    active = "compute_set_active_cycles_by_tile"
+    if data.has(active):
+        _, rows = rows_of_steps(data, "OnTileExecute")
+        wanted = int(data.array(active).sum(axis=1)[rows].sum())
+        yield from equal(data.value("tile_cycles", "active_compute"), wanted, "active_compute")
 
 
 @LAWS.needing("tile_clock", "steps")

@@ -15,6 +15,7 @@ from pva.dataset import Dataset
 from pva.errors import InconsistentDataError
 
 Values = npt.NDArray[Any]
+CLOSE = 1e-6  # of a share, whichever way it was summed up
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,20 @@ def at_most(
     """Compare two arrays, the first of which may be lower anywhere."""
     left, right = np.broadcast_arrays(np.asarray(found), np.asarray(limit))
     return _broken(left > right, what, index, left, right, why or "at most")
+
+
+def near(found: Values, wanted: Values, what: str) -> list[Violation]:
+    """Compare shares where both are known."""
+    known = ~(np.isnan(found) | np.isnan(wanted))
+    left, right = found[known], wanted[known]
+    rounded = np.where(np.abs(left - right) <= CLOSE, right, left)
+    return equal(rounded, right, what, "number")
+
+
+def share(part: Values, whole: Values) -> Values:
+    """Divide; not a number where the whole is nothing."""
+    quotient: Values = np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
+    return quotient
 
 
 def _broken(

@@ -15,6 +15,7 @@ from pva.dataset import Dataset
 
 LAWS = Laws()
 REGION_COLUMNS = tuple(schema.snake(region) for region in schema.REGIONS)
+EXCHANGE_TYPES = ("DoExchange", "GlobalExchange", "StreamCopy")
 FOREVER = np.iinfo(np.int64).max
 
 
@@ -99,6 +100,40 @@ def _category(data: Dataset, name: str) -> Values:
     """Give the bytes of a category on each tile, where it has a place of its own or shares one."""
     found: Values = data.array("memory_by_category")[schema.CATEGORIES.index(name)].sum(axis=(0, 1))
     return found
+
+
+@LAWS.needing("exchange_code_bytes", "exchange_instructions", "programs")
+def exchange_code_is_that_of_its_instructions(data: Dataset) -> Iterator[Violation]:
+    """The code of an exchange is its instructions, where code was counted."""
+    program = data.column("exchange_instructions", "program")
+    types = data.texts("programs", "type")[program]
+    known = [kind in EXCHANGE_TYPES for kind in types]
+    yield from equal(known, True, "whether the program exchanges", "exchange_instructions")
+    mine = (types == "DoExchange") & (data.column("programs", "exchange")[program] >= 0)
+    code = data.array("exchange_code_bytes").sum(axis=1)
+    if code.any():
+        rows = data.column("programs", "exchange")[program[mine]]
+        found = data.column("exchange_instructions", "total")[mine]
+        yield from equal(found, code[rows], "total of instructions", "number")
+
+
+@LAWS.needing("variable_pieces", "target.interleaved_base", "memory_by_tile")
+def regions_lie_one_above_the_other(data: Dataset) -> Iterator[Violation]:
+    """The interleaved region follows the other, and what overflows that; a tile needs them all."""
+    base, whole = (data.value("target", name) for name in ("interleaved_base", "bytes_per_tile"))
+    pieces = data.table("variable_pieces")
+    for region, begin, end in zip(
+        REGION_COLUMNS, (0, base, whole), (base, whole, None), strict=True
+    ):
+        inside = pieces["region"] == REGION_COLUMNS.index(region)
+        first, last = pieces["address"][inside], (pieces["address"] + pieces["bytes"])[inside]
+        yield from at_most(begin, first, "begin", f"{region} piece", "it begins at")
+        if end is not None:
+            yield from at_most(last, end, "end", f"{region} piece", "the region ends at")
+    needs = data.table("memory_by_tile")
+    below, above, over = (needs[f"{region}_including_gaps"] for region in REGION_COLUMNS)
+    ends = np.where(over > 0, whole + over, np.where(above > 0, base + above, below))
+    yield from equal(needs["total_including_gaps"], ends, "total_including_gaps", "tile")
 
 
 @LAWS.needing("variables", "variable_pieces")

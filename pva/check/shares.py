@@ -9,28 +9,14 @@ import numpy as np
 from pva import schema
 from pva.check.execution import EXCHANGES, rows_of_steps
 from pva.check.graph import OPERANDS
-from pva.check.law import Laws, Values, Violation, at_most, equal
+from pva.check.law import CLOSE, Laws, Violation, at_most, equal, near, share
 from pva.dataset import Dataset
 
 LAWS = Laws()
 BY_IPU = "steps_by_ipu"
-CLOSE = 1e-6  # of a share, whichever way it was summed up
 ORDERED = (
     ("from_min", "from_max"), ("to_min", "to_max"), ("from_min", "to_min"), ("from_max", "to_max"),
 )  # fmt: skip
-
-
-def _near(found: Values, wanted: Values, what: str) -> list[Violation]:
-    """Compare shares where both are known."""
-    known = ~(np.isnan(found) | np.isnan(wanted))
-    left, right = found[known], wanted[known]
-    rounded = np.where(np.abs(left - right) <= CLOSE, right, left)
-    return equal(rounded, right, what, "number")
-
-
-def _share(part: Values, whole: Values) -> Values:
-    share: Values = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
-    return share
 
 
 @LAWS.needing("steps.tile_balance", "steps.active_tile_balance", "programs")
@@ -49,8 +35,8 @@ def balances_are_those_of_the_tiles(data: Dataset) -> Iterator[Violation]:
                 ("tile_balance", np.full(len(most), cycles.shape[1])),
                 ("active_tile_balance", active),
             ):
-                shares = _share(spent, most * tiles)[rows]
-                yield from _near(data.column("steps", name)[steps], shares, f"{name} of {tag}")
+                shares = share(spent, most * tiles)[rows]
+                yield from near(data.column("steps", name)[steps], shares, f"{name} of {tag}")
 
 
 @LAWS.needing("steps.thread_balance", "programs", "compute_set_cycles_by_tile",
@@ -63,7 +49,7 @@ def thread_balances_are_those_of_the_compute_sets(data: Dataset) -> Iterator[Vio
         for name in ("active_cycles", "cycles")
     )
     found = data.column("steps", "thread_balance")[steps]
-    yield from _near(found, _share(active, spent)[rows], "thread_balance")
+    yield from near(found, share(active, spent)[rows], "thread_balance")
 
 
 @LAWS.needing("steps.data_balance", "programs")
@@ -74,9 +60,9 @@ def data_balances_are_those_of_the_exchanges(data: Dataset) -> Iterator[Violatio
         if all(data.has(name) for name in names):
             steps, rows = rows_of_steps(data, tag)
             moved = data.array(names[0]) + data.array(names[1])
-            shares = _share(moved.sum(axis=1), moved.max(axis=1, initial=0) * moved.shape[1])
+            shares = share(moved.sum(axis=1), moved.max(axis=1, initial=0) * moved.shape[1])
             found = data.column("steps", "data_balance")[steps]
-            yield from _near(found, shares[rows], f"data_balance of {tag}")
+            yield from near(found, shares[rows], f"data_balance of {tag}")
 
 
 @LAWS.needing("steps.total_data", BY_IPU)
@@ -159,4 +145,4 @@ def balances_agree_with_the_active_tiles(data: Dataset) -> Iterator[Violation]:
     tiles = data.of_replica("num_tiles")
     known = active >= 0
     yield from at_most(active[known], tiles, "active_tiles", "number")
-    yield from _near(balance[known], (of_active * active / tiles)[known], "tile_balance")
+    yield from near(balance[known], (of_active * active / tiles)[known], "tile_balance")

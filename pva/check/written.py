@@ -57,6 +57,24 @@ def programs_do_what_was_written(data: Dataset) -> Iterator[Violation]:
         yield from equal(told, said, f"{column} of {tag}", "number")
 
 
+@LAWS.needing("steps", "runs", "written_programs", "written_results", "function_programs")
+def runs_execute_their_program(data: Dataset) -> Iterator[Violation]:
+    """The steps of a run come from the program that was run, or from a function."""
+    parent = data.column("written_programs", "parent")
+    outermost = np.where(parent < 0, np.arange(len(parent)), parent)
+    for _ in range(len(parent).bit_length()):  # each time twice as far out
+        outermost = outermost[outermost]
+    roots = np.flatnonzero(parent < 0)
+    roots = roots[: len(roots) - data.length("function_programs")]  # functions are the last
+    program, run = (data.column("steps", name) for name in ("program", "run"))
+    origin = _origins(data)[program]
+    from_root = (program >= 0) & (run >= 0) & (origin >= 0)
+    from_root &= np.isin(outermost[origin], roots)
+    found = np.searchsorted(roots, outermost[origin])[from_root]
+    wanted = data.column("runs", "program")[run][from_root]
+    yield from equal(found, wanted, "program of a step", "number", "its run is of")
+
+
 def _origins(data: Dataset) -> Values:
     """Give by program the row of the written program that it was made of, -1 for none."""
     origins = np.full(data.length("programs"), -1)

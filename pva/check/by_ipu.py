@@ -1,0 +1,106 @@
+"""Laws about steps on each IPU: what follows from the tiles of the IPU and from their clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pva import schema
+from pva.check.execution import EXCHANGES
+from pva.check.graph import OPERANDS
+from pva.check.law import Laws, Values, Violation, at_most, equal, near, share
+from pva.dataset import Dataset
+from pva.errors import InconsistentDataError
+
+LAWS = Laws()
+BY_IPU = "steps_by_ipu"
+DIRECTIONS = (("bytes_in", "received"), ("bytes_out", "sent"))
+
+
+def _rows(data: Dataset, tag: str) -> tuple[Values, Values, Values]:
+    """Return the rows of a type of step, and of each its compute set or exchange, and its IPU."""
+    step, ipu = (data.column(BY_IPU, name) for name in ("step", "ipu"))
+    program = data.column("steps", "program")[step]
+    operand = data.column("programs", OPERANDS[tag][0])[program]
+    types = data.texts("programs", "type")[program]
+    rows = np.flatnonzero((program >= 0) & (types == tag) & (operand >= 0))
+    return rows, operand[rows], ipu[rows]
+
+
+def _on_ipus(data: Dataset, array: str) -> Values:
+    """Return an array by row, IPU and tile of the IPU."""
+    values = data.array(array)
+    per_ipu = int(data.value("target", "tiles_per_ipu"))
+    ipus, left = divmod(values.shape[1], per_ipu)
+    if left:
+        found, wanted = f"{values.shape[1]} tiles", f"IPUs of {per_ipu}"
+        raise InconsistentDataError(array, found, wanted, place="target.tiles_per_ipu")
+    return values.reshape(len(values), ipus, per_ipu)
+
+
+@LAWS.needing(BY_IPU, "steps", "programs", "target")
+def steps_take_what_their_slowest_tile_of_each_ipu_takes(data: Dataset) -> Iterator[Violation]:
+    """A step takes on an IPU the cycles of its slowest tile there."""
+    for tag, (_, array) in OPERANDS.items():
+        if data.has(array):
+            rows, operand, ipu = _rows(data, tag)
+            slowest = _on_ipus(data, array).max(axis=2, initial=0)[operand, ipu]
+            found = data.column(BY_IPU, "cycles")[rows]
+            yield from equal(found, slowest, f"cycles of {tag}", "number")
+
+
+@LAWS.needing(BY_IPU, "steps", "programs", "target")
+def balances_of_ipus_are_those_of_their_tiles(data: Dataset) -> Iterator[Violation]:
+    """The balances of a step on an IPU follow from the cycles of the tiles there."""
+    for tag, (_, array) in OPERANDS.items():
+        if data.has(array):
+            rows, operand, ipu = _rows(data, tag)
+            cycles = _on_ipus(data, array)
+            spent, most = cycles.sum(axis=2), cycles.max(axis=2, initial=0)
+            for name, tiles in (
+                ("tile_balance", np.full(most.shape, cycles.shape[2])),
+                ("active_tile_balance", (cycles > 0).sum(axis=2)),
+            ):
+                wanted = share(spent, most * tiles)[operand, ipu]
+                yield from near(data.column(BY_IPU, name)[rows], wanted, f"{name} of {tag}")
+
+
+@LAWS.needing(BY_IPU, "steps", "programs", "target")
+def bytes_of_ipus_are_those_of_their_tiles(data: Dataset) -> Iterator[Violation]:
+    """What goes into an IPU and out of it in a step is what its tiles receive and send."""
+    for tag, exchange in EXCHANGES.items():
+        for column, way in DIRECTIONS:
+            name = f"{exchange}_bytes_{way}"
+            if data.has(name):
+                rows, operand, ipu = _rows(data, tag)
+                wanted = _on_ipus(data, name).sum(axis=2)[operand, ipu]
+                found = data.column(BY_IPU, column)[rows]
+                yield from equal(found, wanted, f"{column} of {tag}", "number")
+
+
+@LAWS.needing(BY_IPU, "tile_clock", "target")
+def clocks_of_tiles_are_those_that_the_steps_left(data: Dataset) -> Iterator[Violation]:
+    """The clocks of the tiles of an IPU lie between those that its last step before left."""
+    step, ipu = (data.column(BY_IPU, name) for name in ("step", "ipu"))
+    clock = _on_ipus(data, "tile_clock")
+    order = np.lexsort((step, ipu))
+    if len(clock):
+        first = order[np.append(True, np.diff(ipu[order]) != 0)[: len(order)]]
+        begun = data.column(BY_IPU, "from_max")[first]
+        latest = clock[0].max(axis=1, initial=0)[ipu[first]]
+        yield from at_most(begun, latest, "from_max of the first step", "row", "its IPU's clock is")
+    for snapshot in range(1, len(clock)):
+        border = snapshot * schema.CLOCK_INTERVAL
+        before = order[step[order] < border]
+        last = before[np.append(np.diff(ipu[before]) != 0, len(before) > 0)[: len(before)]]
+        for column, clocks in (
+            ("all_to_min", clock[snapshot].min(axis=1)),
+            ("all_to_max", clock[snapshot].max(axis=1)),
+        ):
+            wanted = data.column(BY_IPU, column)[last]
+            known = wanted >= 0
+            found = clocks[ipu[last][known]]
+            yield from equal(
+                found, wanted[known], f"clock before step {border}", "IPU", f"{column} is"
+            )
