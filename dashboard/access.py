@@ -22,7 +22,7 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from dash.exceptions import DependencyException
+from dash.exceptions import CallbackException, DependencyException
 from flask import Flask, Response, redirect, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as AnyResponse
@@ -112,6 +112,9 @@ def content_security_policy(script_hashes: Sequence[str]) -> str:
     return policy.format(scripts=" ".join(script_hashes))
 
 
+_NO_REQUEST = "This is no request of a page."
+
+
 def _line(text: str, status: int) -> Response:
     return Response(f"{text}\n", status, mimetype="text/plain")
 
@@ -167,7 +170,7 @@ def only_callbacks(server: Flask, known: Mapping[str, Mapping[str, Any]]) -> Non
         with suppress(RecursionError):  # of lists in lists in lists
             if _is_call(request.get_json(silent=True), known):
                 return None
-        return _line("This is no request of a page.", 400)
+        return _line(_NO_REQUEST, 400)
 
     server.before_request(refuse)
 
@@ -243,5 +246,7 @@ def _failed(problem: Exception) -> Response:
         return _line(f"{problem.code} {problem.name}", problem.code or 500)
     if isinstance(problem, DependencyException):  # Dash's word for a file that it does not have
         return _line("404 Not Found", 404)
+    if type(problem) is CallbackException:  # outputs that are not those of the callback
+        return _line(_NO_REQUEST, 400)
     logging.getLogger("tilescope").error("the dashboard failed", exc_info=problem)
     return _line("the dashboard failed here; its log has the details", 500)

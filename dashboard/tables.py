@@ -152,10 +152,24 @@ def register(server: Flask) -> None:
         asked = request.get_json(silent=True)
         if answer is None or not isinstance(asked, dict):
             return Response(f"{name}: no such table\n", 404, mimetype="text/plain")
+        if not _is_asked(asked):
+            return Response(f"{name}: no request for rows\n", 400, mimetype="text/plain")
         body = orjson.dumps(answer(asked), default=str, option=orjson.OPT_SERIALIZE_NUMPY)
         return Response(body, mimetype="application/json")
 
     server.add_url_rule("/rows/<name>", "rows", rows, methods=["POST"])
+
+
+def _is_asked(asked: dict[str, Any]) -> bool:
+    """Return whether a request has the parts that the browser sends, or none of them."""
+    order = asked.get("sortModel")
+    numbers = [asked.get(name) for name in ("startRow", "endRow")]
+    return (
+        isinstance(asked.get("search"), str | None)
+        and all(number is None or type(number) is int for number in numbers)
+        and isinstance(order, list | None)
+        and all(isinstance(e, dict) and isinstance(e.get("colId"), str) for e in order or [])
+    )
 
 
 def counted_rows(number: int) -> str:

@@ -104,7 +104,8 @@ def always_live_pieces_are_part_of_the_tile(data: Dataset) -> Iterator[Violation
     yield from at_most(found, limit, "bytes of always-live variables", "tile")
 
 
-@LAWS.needing("variable_pieces", "always_live_variables", "always_live_bytes", "memory_by_category")
+@LAWS.needing("variables", "variable_pieces", "always_live_variables", "always_live_bytes",
+              "memory_by_category")  # fmt: skip
 def always_live_bytes_are_those_of_the_names(data: Dataset) -> Iterator[Violation]:
     """What is always live on a tile is that of the variables and categories that are named."""
     names, sizes = (data.column("always_live_variables", c) for c in ("name", "bytes"))
@@ -151,7 +152,7 @@ def graph_counts_the_lowered_variables(data: Dataset) -> Iterator[Violation]:
     """Lowered variables are the pieces of variables, and at most one a category on a tile more."""
     pieces, count = data.length("variable_pieces"), data.value("graph", "num_vars")
     yield from at_most(pieces, count, "pieces", "", "num_vars is")
-    if data.has("memory_by_category"):
+    if data.has("memory_by_category") and data.has("variables"):
         used = data.array("memory_by_category").sum(axis=(1, 2)) > 0
         listed = data.column("variables", "category")[data.column("variable_pieces", "variable")]
         more = int(used.sum()) - int(used[np.unique(listed)].sum())

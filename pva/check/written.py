@@ -57,7 +57,8 @@ def programs_do_what_was_written(data: Dataset) -> Iterator[Violation]:
         yield from equal(told, said, f"{column} of {tag}", "number")
 
 
-@LAWS.needing("steps", "runs", "written_programs", "written_results", "function_programs")
+@LAWS.needing("steps", "runs", "programs", "written_programs", "written_results",
+              "function_programs")  # fmt: skip
 def runs_execute_their_program(data: Dataset) -> Iterator[Violation]:
     """The steps of a run come from the program that was run, or from a function."""
     parent = data.column("written_programs", "parent")

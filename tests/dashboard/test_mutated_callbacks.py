@@ -70,3 +70,26 @@ def test_answers_that_are_made_are_not_stored(tmp_path: Path) -> None:
     client = create_app([write_report(tmp_path / "small")]).server.test_client()
     for path in ("/", "/memory", "/_dash-layout", "/download/memory-total.csv", "/none"):
         assert client.get(path).headers["Cache-Control"] == "no-store", path
+
+
+@pytest.mark.parametrize("junk", JUNK)
+def test_a_mutated_request_for_rows_or_what_was_opened_is_refused(
+    tmp_path: Path, junk: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = create_app([write_report(tmp_path / "small")]).server.test_client()
+    rows = "/rows/memory-rows"
+    asked = [
+        {"search": "", "startRow": junk}, {"endRow": junk}, {"search": junk}, {"sortModel": junk},
+        {"sortModel": [junk]}, {"sortModel": [{"colId": junk}]},
+    ]  # fmt: skip
+    answers = [client.post(rows, json=each) for each in asked]
+    recent = {"id": "recent", "property": "data", "value": junk}
+    for output in ("start-recent.children", "start-recent.x"):
+        body = {
+            "output": "start-recent.children", "inputs": [recent], "state": [],
+            "outputs": dict(zip(("id", "property"), output.split("."), strict=True)),
+        }  # fmt: skip
+        answers.append(client.post("/_dash-update-component", json=body))
+    assert {answer.status_code for answer in answers} <= {200, 400}
+    assert answers[-1].text == "This is no request of a page.\n"
+    assert caplog.text == ""
