@@ -321,6 +321,12 @@ def check_texts(*values: object) -> None:
         raise BadRequest
 
 
+def check_lists(*values: object) -> None:
+    """Raise BadRequest for what a page never sends: lists of another type."""
+    if not all(isinstance(value, list | None) for value in values):
+        raise BadRequest
+
+
 EXPECTED = (PvaError, AddressError, SelectionError)
 FAILED = "the dashboard failed here; its log has the details"
 Callback = Callable[..., Any]

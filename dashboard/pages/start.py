@@ -8,7 +8,6 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 from dash.exceptions import PreventUpdate
-from werkzeug.exceptions import BadRequest
 
 from dashboard import address, components, controls, downloads, view
 from dashboard.address import Address
@@ -179,8 +178,7 @@ Opening = str | list[str]  # what was opened: a report, or two that were compare
 
 def recent(store: Store, opened_last: list[Opening] | None) -> Element:
     """List the reports and comparisons that were opened last and are still there."""
-    if not isinstance(opened_last, list | None):
-        raise BadRequest
+    components.check_lists(opened_last)
     entries = [each if isinstance(each, list) else [each] for each in opened_last or []]
     components.check_texts(*(key for keys in entries for key in keys))
     rows = [
