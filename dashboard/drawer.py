@@ -21,7 +21,7 @@ PANEL, FINDINGS, VARIABLE = "drawer", "drawer-findings", "variable"
 # Pages of a report, on which an object can be chosen.
 PATHS = (
     "/summary", "/insights", "/memory", "/liveness", "/programs", "/operations", "/graph",
-    "/execution", "/compare", "/trace", "/together",
+    "/execution", "/exchange", "/flames", "/compare", "/trace", "/together",
 )  # fmt: skip
 
 

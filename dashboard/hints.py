@@ -87,6 +87,12 @@ HINTS: dict[str, dict[str, tuple[str, str]]] = {
                "of IPUs"),
         "filter": ("Filter exchanges", "Leaves the rows whose name has these letters"),
     },
+    "/flames": {
+        "of": ("What is drawn", "Cycles, code or memory by the layers of names, or the time of the "
+               "host by call"),
+        "find": ("Search names", "Marks the frames whose name has these letters, and says what "
+                 "they take together"),
+    },
     "/compare": {
         "against": ("Compared with", "The second report; the first is that of the header"),
         "by": ("Rows", "What the rows of the table are"),

@@ -20,6 +20,7 @@ LETTERS = {
     "/graph": "g",
     "/execution": "e",
     "/exchange": "x",
+    "/flames": "f",
     "/compare": "c",
     "/trace": "t",
     "/together": "b",

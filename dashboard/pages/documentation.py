@@ -29,6 +29,7 @@ from dashboard.pages import (
     exchange,
     execution,
     execution_ipus,
+    flames,
     graph,
     insights,
     liveness,
@@ -106,6 +107,7 @@ SUBJECTS: tuple[tuple[str, str, tuple[tuple[str, tuple[Column, ...]], ...]], ...
     (exchange.PATH, exchange.TITLE, (
         ("Columns: exchanges", exchange.EXCHANGE_COLUMNS),
     )),
+    (flames.PATH, flames.TITLE, (("Columns: what is inside", flames.COLUMNS),)),
     (compare.PATH, compare.TITLE, (("Columns", compare_tables.columns("bytes")),)),
     (trace.PATH, trace.TITLE, (("Columns: by label", trace_tables.LABEL_COLUMNS),)),
     (together.PATH, together.TITLE, ()),

@@ -241,6 +241,9 @@ _TEXTS: dict[str, str] = {
     ),
     "stream_ends": "ipu way tiles bytes:bytes most_bytes:bytes fullest_tile",
     "stream_variables": "variable name bytes:bytes written",
+    "cycles_by_name": "path parent total:cycles own:cycles",
+    "code_by_name": "path parent total:bytes own:bytes",
+    "memory_by_name": "path parent total:bytes own:bytes",
     "ipu_balance": "ipu own_cycles:cycles waits:fraction waited_for:fraction",
     "layer_moves": ("from_ipu to_ipu layers first last cycles:cycles longest:cycles saving:cycles"),
     "largest_exchanges": (

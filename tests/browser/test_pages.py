@@ -25,6 +25,7 @@ PAGES = {
     "/graph": "multiply reads 3 variables (200 B) and writes 1 variable (80 B).",
     "/execution": "2 recorded runs took",
     "/exchange": "moves most:",
+    "/flames": "takes most: 638 cycles",
     "/compare?report=small&against=demo": "demo takes",
     "/trace": "40 events on 1 thread.",
 }
@@ -36,6 +37,7 @@ DEMO_ANSWERS = {
     "/programs": "cycles",
     "/operations": "takes the most cycles",
     "/execution": "2 recorded runs took",
+    "/flames": "takes most",
     "/trace": "took the most by itself",
     "/together": "the device runs for",
 }

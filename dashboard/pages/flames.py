@@ -1,0 +1,219 @@
+"""Which layers take the cycles, the code, the memory, and which calls the time of the host?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from dash import Dash, dcc, html
+
+from dashboard import address, components, controls, flames, view
+from dashboard.address import Address
+from dashboard.components import Column, Element, section
+from dashboard.flames import KEY, Flame
+from dashboard.objects import with_object
+from dashboard.store import Store
+from dashboard.theme import Theme
+from dashboard.timeline.endpoint import host
+from pva import units
+from pva.analysis import name_tree
+from pva.analysis.host_events import call_tree
+from pva.analysis.memory import counts_code
+from pva.analysis.programs import operations
+from pva.errors import NotRecordedError
+
+PATH, TITLE = "/flames", "Flame graphs"
+
+ROWS = 50  # of the table of what is in a frame
+HALF = 0.5  # a frame that takes less of the one around it is not followed further
+COLUMNS = (
+    Column("name", "Name", "name", note="What lies directly in the chosen frame"),
+    Column("text", "Takes", "figure", 190, "Cycles, bytes or time, with what is in it"),
+    Column("of_parent", "Of parent", "share", 110, "As a part of the frame around it"),
+    Column("of_all", "Of all", "share", 110, "As a part of the whole graph"),
+)
+WORDS = {
+    "cycles": "Cycles by layer",
+    "code": "Code by layer",
+    "memory": "Memory by layer",
+    "host": "Host time by call",
+}
+
+
+def _cycles(store: Store, report: str) -> Flame:
+    return _by_name(name_tree.cycles_by_name(store.report(report)), units.cycles_in_words)
+
+
+def _code(store: Store, report: str) -> Flame:
+    return _by_name(name_tree.code_by_name(store.report(report)), units.size)
+
+
+def _memory(store: Store, report: str) -> Flame:
+    return _by_name(name_tree.memory_by_name(store.report(report)), units.size)
+
+
+def _by_name(frame: Any, write: Callable[[float], str]) -> Flame:
+    paths = frame["path"].tolist()
+    names = [path.rpartition("/")[2] for path in paths]
+    return Flame(paths, names, frame["parent"].to_numpy(), frame["total"].to_numpy(), write)
+
+
+def _host(store: Store, report: str) -> Flame:
+    whole = host(store, report).timeline
+    tree = call_tree(whole.tracks, whole.threads, *whole.extent)
+    names = [whole.labels[label] for label in tree.label.tolist()]
+    paths: list[str] = []
+    for name, parent in zip(names, tree.parent.tolist(), strict=True):
+        paths.append(f"{paths[parent]}>{name}" if parent >= 0 else name)
+    total = tree.total.astype(np.int64)
+    return Flame(paths, names, tree.parent, total, lambda time: units.duration(time / 1e9))
+
+
+MAKERS = {"cycles": _cycles, "code": _code, "memory": _memory, "host": _host}
+
+
+def choices(store: Store, report: str) -> list[tuple[str, str]]:
+    """List the graphs that a report, or a host trace alone, can fill."""
+    there = []
+    if store.has_report(report):
+        opened = store.report(report)
+        has = {
+            "cycles": opened.dataset.has("steps") and opened.dataset.length("steps") > 0,
+            "code": opened.dataset.has("programs") and counts_code(opened),
+            "memory": opened.dataset.has("variables"),
+        }
+        there = [kind for kind, known in has.items() if known]
+    there += ["host"] if store.trace(report) is not None else []
+    return [(kind, WORDS[kind]) for kind in there]
+
+
+def available(store: Store, report: str) -> bool:
+    """Tell whether there is anything to draw."""
+    return bool(choices(store, report))
+
+
+def flame_of(store: Store, chosen: Address) -> Flame:
+    """Return the chosen graph, made once a state of its files; raises PvaError, AddressError."""
+    kind = chosen.option("of", [kind for kind, _ in choices(store, chosen.report)])
+    return store.derived(
+        chosen.report, f"flame graph of {kind}", lambda: MAKERS[kind](store, chosen.report)
+    )
+
+
+def layout(store: Store, chosen: Address) -> Element:
+    """Lay the page out; raises PvaError."""
+    there = choices(store, chosen.report)
+    if not there:
+        name = store.path(chosen.report).name
+        raise NotRecordedError(name, "no cycles, code, memory or host trace", "run the program")
+    tools = controls.row(
+        [
+            controls.choice("of", there, chosen, label="What is drawn"),
+            controls.box("find", "Search names", chosen, width=190),
+        ]
+    )
+    keys = ("of", KEY, "find")
+    return html.Div(
+        [
+            components.title("Which layers take the cycles, the code and the memory?"),
+            view.panel("flames-answer", PATH, ("of",)),
+            section("Flame graph", view.panel("flames-graph", PATH, keys), tools=tools,
+                    note="click a frame to zoom to it, again to zoom out"),
+            view.panel("flames-inside", PATH, ("of", KEY)),
+        ]
+    )  # fmt: skip
+
+
+def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Say where most goes: follow the largest frame while it has half of the one around it."""
+    flame = flame_of(store, chosen)
+    frame = flames.NOWHERE
+    while len(inner := flame.inside(frame)):
+        if frame >= 0 and flame.total[inner[0]] < HALF * flame.total[frame]:
+            break
+        frame = int(inner[0])
+    if frame < 0:
+        return components.headline("Nothing was recorded.")
+    path = " / ".join(flame.names[each] for each in flame.around(frame))
+    size = flame.size(frame)
+    share = units.share(size / max(flame.whole, 1))
+    whole = flame.write(flame.whole)
+    return components.headline(f"{path} takes most: {flame.write(size)}, {share} of {whole}.")
+
+
+def graph(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """Draw the graph, and say what a search finds."""
+    flame, text = flame_of(store, chosen), chosen.text("find")
+    parts = [_trail(flame, chosen)]
+    if text:
+        frames = flames.matching(flame, text)
+        spent = sum(flame.size(frame) for frame in flames.outermost(flame, frames))
+        share = units.share(spent / max(flame.whole, 1))
+        count = "1 frame" if len(frames) == 1 else f"{len(frames):,} frames"
+        words = f"{count} named like “{text}”: {flame.write(spent)}, {share} of all."
+        parts.append(html.P(components.prose(words), className="note", role="status"))
+    return html.Div([*parts, flames.drawn(flame, chosen, text)])
+
+
+def _trail(flame: Flame, chosen: Address) -> Element:
+    """Lead from the frame that is zoomed to back to those around it."""
+    root = flame.find(chosen.text(KEY))
+    if root < 0:
+        return html.P(f"All: {flame.write(flame.whole)}", className="note")
+    links: list[Element] = [dcc.Link("All", href=flames.link_to(chosen, ""))]
+    for frame in flame.around(root)[:-1]:
+        link = flames.link_to(chosen, flame.paths[frame])
+        links += [" › ", dcc.Link(components.prose(flame.names[frame]), href=link)]
+    links += [" › ", html.Strong(components.prose(flame.names[root]))]
+    return html.P([*links, f": {flames.told(flame, root)}"], className="note")
+
+
+def inside(store: Store, chosen: Address, _theme: Theme) -> Element:
+    """List what lies directly in the frame that is zoomed to."""
+    import pandas as pd
+
+    flame = flame_of(store, chosen)
+    root = flame.find(chosen.text(KEY))
+    rows = flame.inside(root)[:ROWS]
+    size, whole = max(flame.size(root), 1), max(flame.whole, 1)
+    frame = pd.DataFrame(
+        {
+            "name": [flame.names[row] for row in rows],
+            "text": [flame.write(flame.size(row)) for row in rows],
+            "of_parent": flame.total[rows] / size,
+            "of_all": flame.total[rows] / whole,
+            KEY: [flame.paths[row] for row in rows],
+        }
+    )
+    name = flame.names[root] if root >= 0 else "All"
+    body = components.message("Nothing lies inside it.")
+    if len(frame):
+        body = components.table("flames-rows", frame, COLUMNS, picks=(KEY, KEY))
+    return section(f"Inside {components.prose(name)}", _object_link(store, chosen, root), body)
+
+
+def _object_link(store: Store, chosen: Address, root: int) -> Element:
+    """Open the drawer of the operation or layer that a frame is."""
+    path = chosen.text(KEY)
+    if root < 0 or chosen.text("of") == "host" or not store.has_report(chosen.report):
+        return None
+    owners = set(operations(store.report(chosen.report)).tolist())
+    if path in owners:
+        kind = "operation"
+    elif "/" not in path and any(owner.startswith(f"{path}/") for owner in owners):
+        kind = "layer"
+    else:
+        return None
+    link = address.write(with_object(chosen, kind, path))
+    return html.P(dcc.Link(f"All about this {kind}", href=link), className="step-links")
+
+
+def register(app: Dash, store: Store) -> None:
+    """Add the callbacks of the page."""
+    from dashboard import tables
+
+    view.fill(app, store, "flames-answer", answer)
+    view.fill(app, store, "flames-graph", graph)
+    view.fill(app, store, "flames-inside", inside)
+    tables.pick_rows(app, "flames-rows")

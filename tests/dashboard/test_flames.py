@@ -1,0 +1,89 @@
+"""Flame graphs: the layout by hand, what a click and a search do, and the graphs of a report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dashboard import flames
+from dashboard.address import Address, AddressError, parse
+from dashboard.flames import Flame
+from dashboard.pages import flames as page
+from dashboard.store import Store
+from pva.analysis.programs import elapsed
+from tests.analysis.samples import SAMPLES
+from tests.dashboard.layouts import parts, words
+
+# a (8: b 6, c 2) and d (2)
+SMALL = Flame(
+    ["a", "a/b", "a/c", "d"], ["a", "b", "c", "d"], np.array([-1, 0, 0, -1]),
+    np.array([8, 6, 2, 2]), str,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def store() -> Store:
+    """Give a store of a report with code, steps and a host trace."""
+    return Store([SAMPLES / "mlp_digits_tiny"])
+
+
+def links(made: Any) -> dict[str, Any]:
+    return {part.title: part for part in parts(made) if "frame" in getattr(part, "className", "")}
+
+
+def test_frames_are_as_wide_as_what_they_take_the_largest_first() -> None:
+    shown = sorted(flames.placed(SMALL, flames.NOWHERE))
+    assert shown == [(0, 0, 0.0, 0.8), (1, 1, 0.0, pytest.approx(0.6)),
+                     (2, 1, pytest.approx(0.6), pytest.approx(0.2)),
+                     (3, 0, 0.8, pytest.approx(0.2))]  # fmt: skip
+
+
+def test_the_frame_zoomed_to_is_as_wide_as_all_below_those_around_it() -> None:
+    assert sorted(flames.placed(SMALL, 2)) == [(0, 0, 0.0, 1.0), (2, 1, 0.0, 1.0)]
+    assert (0, 0, 0.0, 1.0) in flames.placed(SMALL, 0)
+    assert (1, 1, 0.0, 0.75) in flames.placed(SMALL, 0)
+
+
+def test_what_is_too_narrow_to_be_seen_is_left_out() -> None:
+    narrow = Flame(["a", "b", "c"], ["a", "b", "c"], np.array([-1] * 3),
+                   np.array([10_000, 16, 14]), str)  # fmt: skip
+    assert [frame for frame, *_ in flames.placed(narrow, flames.NOWHERE)] == [0, 1]
+
+
+def test_a_click_zooms_in_and_the_next_one_out() -> None:
+    made = links(flames.drawn(SMALL, Address("/flames"), ""))
+    frame = made["b: 6, 60.0\u00a0% of all, 75.0\u00a0% of a".replace("\u00a0", " ")]
+    assert frame.href == "/flames?frame=a%2Fb"
+    again = links(flames.drawn(SMALL, parse("/flames", "?frame=a/b"), ""))
+    assert again[frame.title].href == "/flames"
+
+
+def test_a_search_marks_and_counts_nested_frames_once() -> None:
+    frames = flames.matching(SMALL, "A") | flames.matching(SMALL, "b")
+    assert (frames, flames.outermost(SMALL, frames)) == ({0, 1}, [0])
+    made = links(flames.drawn(SMALL, Address("/flames"), "B"))
+    marked = [title[0] for title, link in made.items() if "match" in link.className]
+    assert marked == ["b"]
+
+
+def test_the_graph_of_cycles_holds_all_cycles_of_the_runs(store: Store) -> None:
+    flame = page.flame_of(store, parse("/flames", "?of=cycles"))
+    assert flame.whole == int(elapsed(store.report()).sum())
+    made = words(page.graph(store, parse("/flames", "?find=Conv_1"), "light"))
+    assert "frames named like “Conv_1”" in made and "of all" in made
+    assert "takes most" in words(page.answer(store, Address("/flames"), "light"))
+
+
+def test_what_lies_in_a_frame_is_listed_and_an_operation_opens_its_drawer(store: Store) -> None:
+    made = page.inside(store, parse("/flames", "?frame=Layer1/Fwd/Conv_1"), "light")
+    opened = [part.href for part in parts(made) if "object=" in str(getattr(part, "href", ""))]
+    assert opened == [
+        "/flames?frame=Layer1%2FFwd%2FConv_1&object=operation%3ALayer1%2FFwd%2FConv_1"
+    ]
+
+
+def test_a_graph_that_there_is_not_is_one_line(store: Store) -> None:
+    with pytest.raises(AddressError, match="of=colour: not there; known: cycles"):
+        page.flame_of(store, parse("/flames", "?of=colour"))
