@@ -88,8 +88,6 @@ HINTS: dict[str, dict[str, tuple[str, str]]] = {
         "filter": ("Filter exchanges", "Leaves the rows whose name has these letters"),
     },
     "/flames": {
-        "of": ("What is drawn", "Cycles, code or memory by the layers of names, or the time of the "
-               "host by call"),
         "find": ("Search names", "Marks the frames whose name has these letters, and says what "
                  "they take together"),
     },

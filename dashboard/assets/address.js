@@ -7,7 +7,7 @@
     "report", "against", "before", "after", "find", "chapter", "section", "tab", "graph", "breakdown", "order",
     "gaps", "limit", "scale", "lies", "show", "bsp", "level", "syncs", "columns", "by", "same", "merged",
     "lines", "align", "axis", "time", "path",
-    "arrows", "of",
+    "arrows",
   ]);
   const DRAWN_BY = ["report", "node", "ipu", "tile"]; // what the window `seen` of a graph belongs to
 

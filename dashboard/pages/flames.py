@@ -95,7 +95,7 @@ def available(store: Store, report: str) -> bool:
 
 def flame_of(store: Store, chosen: Address) -> Flame:
     """Return the chosen graph, made once a state of its files; raises PvaError, AddressError."""
-    kind = chosen.option("of", [kind for kind, _ in choices(store, chosen.report)])
+    kind = chosen.option("tab", [kind for kind, _ in choices(store, chosen.report)])
     return store.derived(
         chosen.report, f"flame graph of {kind}", lambda: MAKERS[kind](store, chosen.report)
     )
@@ -107,22 +107,21 @@ def layout(store: Store, chosen: Address) -> Element:
     if not there:
         name = store.path(chosen.report).name
         raise NotRecordedError(name, "no cycles, code, memory or host trace", "run the program")
-    tools = controls.row(
-        [
-            controls.choice("of", there, chosen, label="What is drawn"),
-            controls.box("find", "Search names", chosen, width=190),
-        ]
-    )
-    keys = ("of", KEY, "find")
+    search = controls.box("find", "Search names", chosen, width=190)
     return html.Div(
         [
             components.title("Which layers take the cycles, the code and the memory?"),
-            view.panel("flames-answer", PATH, ("of",)),
-            section("Flame graph", view.panel("flames-graph", PATH, keys), tools=tools,
-                    note="click a frame to zoom to it, again to zoom out"),
-            view.panel("flames-inside", PATH, ("of", KEY)),
+            view.panel("flames-answer", PATH, ("tab",)),
+            section(
+                "Flame graph",
+                controls.tabs(there, chosen),
+                view.panel("flames-graph", PATH, ("tab", KEY, "find")),
+                tools=search,
+                note="click a frame to zoom to it, again to zoom out",
+            ),
+            view.panel("flames-inside", PATH, ("tab", KEY)),
         ]
-    )  # fmt: skip
+    )
 
 
 def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
@@ -166,7 +165,7 @@ def _trail(flame: Flame, chosen: Address) -> Element:
         link = flames.link_to(chosen, flame.paths[frame])
         links += [" › ", dcc.Link(components.prose(flame.names[frame]), href=link)]
     links += [" › ", html.Strong(components.prose(flame.names[root]))]
-    return html.P([*links, f": {flames.told(flame, root)}"], className="note")
+    return html.P([*links, f": {flames.told(flame, root)}"], className="note trail")
 
 
 def inside(store: Store, chosen: Address, _theme: Theme) -> Element:
@@ -196,7 +195,7 @@ def inside(store: Store, chosen: Address, _theme: Theme) -> Element:
 def _object_link(store: Store, chosen: Address, root: int) -> Element:
     """Open the drawer of the operation or layer that a frame is."""
     path = chosen.text(KEY)
-    if root < 0 or chosen.text("of") == "host" or not store.has_report(chosen.report):
+    if root < 0 or chosen.text("tab") == "host" or not store.has_report(chosen.report):
         return None
     owners = set(operations(store.report(chosen.report)).tolist())
     if path in owners:

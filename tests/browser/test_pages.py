@@ -268,7 +268,9 @@ def test_trace_without_report_leads_to_its_page(open_page: Opener) -> None:
     page = open_page("/summary?report=trace.pvti")
     page.click("text=Open the host trace")
     ready_canvas(page)
-    expect(page.locator(".nav-link")).to_have_text(["Start", "Host trace", "Documentation"])
+    expect(page.locator(".nav-link")).to_have_text(
+        ["Start", "Flame graphs", "Host trace", "Documentation"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -291,4 +293,4 @@ def test_what_is_entered_in_a_box_goes_into_the_address_and_out_again(
     settled(page)  # the boxes follow the address, and would write over what is typed meanwhile
     box.fill("")
     box.blur()
-    page.wait_for_function("location.search === ''")
+    page.wait_for_function("() => location.search === ''")

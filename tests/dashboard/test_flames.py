@@ -69,7 +69,7 @@ def test_a_search_marks_and_counts_nested_frames_once() -> None:
 
 
 def test_the_graph_of_cycles_holds_all_cycles_of_the_runs(store: Store) -> None:
-    flame = page.flame_of(store, parse("/flames", "?of=cycles"))
+    flame = page.flame_of(store, parse("/flames", "?tab=cycles"))
     assert flame.whole == int(elapsed(store.report()).sum())
     made = words(page.graph(store, parse("/flames", "?find=Conv_1"), "light"))
     assert "frames named like “Conv_1”" in made and "of all" in made
@@ -85,5 +85,5 @@ def test_what_lies_in_a_frame_is_listed_and_an_operation_opens_its_drawer(store:
 
 
 def test_a_graph_that_there_is_not_is_one_line(store: Store) -> None:
-    with pytest.raises(AddressError, match="of=colour: not there; known: cycles"):
-        page.flame_of(store, parse("/flames", "?of=colour"))
+    with pytest.raises(AddressError, match="tab=colour: not there; known: cycles"):
+        page.flame_of(store, parse("/flames", "?tab=colour"))
