@@ -227,8 +227,9 @@ def table(
     rows = records(frame, columns)
     data = {"data-picks-key": picks[0], "data-picks-field": picks[1]} if picks else {}
     if picks:
-        for row, value in zip(rows, frame[picks[1]].tolist(), strict=False):
-            row[picks[1]] = value
+        for field in (picks[1], *(("opens",) if "opens" in frame else ())):
+            for row, value in zip(rows, frame[field].tolist(), strict=False):
+                row[field] = value
     pinned = [] if total is None else formatted(total, columns)
     visible = min(max(len(rows), 1), SHOWN_ROWS) + len(pinned)
     grid = dag.AgGrid(

@@ -330,12 +330,20 @@
 
   window.tilescope.picking = { cells, picked, ranges };
 
+  /** Open the rows of an equal name, or close them; names may have commas in them. */
+  function opened(name) {
+    const now = (read("open") || "").split(",").filter(Boolean);
+    const text = encodeURIComponent(name);
+    go({ open: (now.includes(text) ? now.filter((one) => one !== text) : [...now, text]).join(",") }, true);
+  }
+
   /** A clicked row of a table sets a key of the address; the row's other fields come with it. */
   function pickRow(cell, id) {
     const place = cell && document.getElementById(id) && document.getElementById(id).closest("[data-picks-key]");
     if (!place || /^[tb]-/.test(cell.rowId)) return; // a total is no row to choose
     const grid = window.dash_ag_grid && window.dash_ag_grid.getApi(id);
     const row = grid && grid.getDisplayedRowAtIndex(cell.rowIndex);
+    if (row && row.data && row.data.opens) return opened(row.data.opens);
     const value = row && row.data && row.data[place.dataset.picksField];
     if (value === undefined || value === null) return;
     const key = place.dataset.picksKey;

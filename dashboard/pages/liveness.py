@@ -50,7 +50,7 @@ def layout(store: Store, chosen: Address) -> Element:
     plot = view.plot("liveness-plot", PATH, drawn, height=0, picks="step", zooms=True)
     small = view.panel("liveness-overview", PATH, PLACE)
     above = [_head(report), _tools(report, chosen), small, plot]
-    keys = (*PLACE, "step", "filter", "find", "tab")
+    keys = (*PLACE, "step", "filter", "find", "tab", "open")
     below = [
         controls.tabs(tabs.choices(report), chosen),
         view.panel("liveness-details", PATH, keys, themed=True),

@@ -13,6 +13,7 @@ from dashboard import address, components, controls, tables, view
 from dashboard.address import Address
 from dashboard.components import PLOT_CONFIG, Column, Element, Frame, prose
 from dashboard.figures import liveness as figures
+from dashboard.pages import equal_names
 from dashboard.pages.words import counted
 from dashboard.store import Report, Store
 from dashboard.theme import Theme, step_words
@@ -192,6 +193,7 @@ def moving(store: Store, chosen: Address, _theme: Theme) -> Element:
     if not len(shown):
         body = components.message("No variable fits the filter.")
     else:
+        shown = equal_names.grouped(shown, columns, equal_names.opened(chosen))
         body = components.table("liveness-variables", shown, parts, total=total, picks=PICKS)
     return html.Div([_heading(store, chosen, steps, "liveness-steps-side-by-side"), body])
 
