@@ -15,6 +15,7 @@ from simulator.poplibs.popnn import (
     pooling,
     rnn,
 )
+from simulator.poplibs.popnn import ctc_loss as ctc
 from simulator.poplibs.popnn.activations import (
     NonLinearityType,
     getNonLinearityScaling,
@@ -60,6 +61,7 @@ from simulator.poplibs.popnn.nonlinearity_functions import (
 from simulator.poplibs.popnn.softmax import logSoftmax, logSoftmaxInPlace
 
 __all__ = [
+    "ctc",
     "logSoftmax",
     "logSoftmaxInPlace",
     "CROSS_ENTROPY_LOSS",
