@@ -6,6 +6,7 @@ session = popart.InferenceSession("model.onnx", popart.DataFlow(1, ["out"]), dev
 from __future__ import annotations
 
 from simulator.graph.errors import PoplarError
+from simulator.graph.errors import PoplarError as poplar_exception  # noqa: N813 - PopART's name
 
 try:
     import onnx as _onnx  # noqa: F401 - asked for first, so that the error says what to install
@@ -13,6 +14,29 @@ except ImportError:
     raise PoplarError("popart needs onnx: pip install 'tilescope[popart]'") from None
 
 from simulator.popart.builder import Builder
+from simulator.popart.choices import (
+    AccumulateOuterFragmentSchedule,
+    AutodiffStitchStrategy,
+    BatchSerializationBatchSchedule,
+    BatchSerializationMethod,
+    BatchSerializationTransformContext,
+    CollectiveOperator,
+    CommGroup,
+    CommGroupType,
+    DeviceType,
+    ExecutionPhaseIOSchedule,
+    ExecutionPhaseSchedule,
+    GradientTensorTrackingMethod,
+    IrSerializationFormat,
+    ReplicatedStreamMode,
+    ReplicatedTensorSharding,
+    SubgraphCopyingStrategy,
+    TensorLocation,
+    TensorLocationSettings,
+    TensorRemapType,
+    TensorStorage,
+    VariableRetrievalMode,
+)
 from simulator.popart.dataflow import AnchorReturnType, DataFlow, PyStepIO, PyStepIOCallback
 from simulator.popart.devices import DeviceInfo, DeviceManager
 from simulator.popart.errors import popart_exception
@@ -23,6 +47,7 @@ from simulator.popart.names import (
     DeviceConnectionType,
     DeviceSelectionCriterion,
     DotCheck,
+    InitType,
     Instrumentation,
     MeanReductionStrategy,
     RecomputationType,
@@ -36,7 +61,12 @@ from simulator.popart.names import (
     reservedAcclPrefix,
     reservedAccumPrefix,
     reservedGradientPrefix,
+    reservedLossScalingPrefix,
+    reservedRemoteArgPrefix,
+    reservedRestoredPrefix,
+    reservedStashedPrefix,
     reservedStepPrefix,
+    reservedUpdatedVarPrefix,
 )
 from simulator.popart.optimizers import (
     SGD,
@@ -56,11 +86,41 @@ from simulator.popart.patterns import Patterns, PatternsLevel
 from simulator.popart.session import InferenceSession
 from simulator.popart.session_options import SessionOptions
 from simulator.popart.session_weights import PyWeightsIO
+from simulator.popart.supported import getSupportedOperations, getUnsupportedOperations
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
 from simulator.popart.training import TrainingSession
 from simulator.popart.transformer import GraphTransformer
 
 __all__ = [
+    "AccumulateOuterFragmentSchedule",
+    "AutodiffStitchStrategy",
+    "BatchSerializationBatchSchedule",
+    "BatchSerializationMethod",
+    "BatchSerializationTransformContext",
+    "CollectiveOperator",
+    "CommGroup",
+    "CommGroupType",
+    "DeviceType",
+    "ExecutionPhaseIOSchedule",
+    "ExecutionPhaseSchedule",
+    "GradientTensorTrackingMethod",
+    "IrSerializationFormat",
+    "ReplicatedStreamMode",
+    "ReplicatedTensorSharding",
+    "SubgraphCopyingStrategy",
+    "TensorLocation",
+    "TensorLocationSettings",
+    "TensorRemapType",
+    "TensorStorage",
+    "VariableRetrievalMode",
+    "reservedRestoredPrefix",
+    "reservedStashedPrefix",
+    "reservedUpdatedVarPrefix",
+    "reservedRemoteArgPrefix",
+    "reservedLossScalingPrefix",
+    "getSupportedOperations",
+    "getUnsupportedOperations",
+    "poplar_exception",
     "SGD",
     "Adam",
     "AdamMode",
@@ -105,6 +165,7 @@ __all__ = [
     "DeviceConnectionType",
     "DeviceSelectionCriterion",
     "DotCheck",
+    "InitType",
     "MeanReductionStrategy",
     "SyncPattern",
     "SyntheticDataMode",

@@ -128,8 +128,8 @@ def _static(node: onnx.NodeProto) -> Sequence[int]:
         return SIZES[node.op_type]
     if node.op_type in ("If", "Loop"):
         return _deciding(node)
-    own = COMPOSITES.get(node.op_type) if node.domain in ("", "ai.onnx") else None
-    row = OPERATORS.get((node.domain or "ai.onnx", node.op_type))
+    key = node.domain or "ai.onnx", node.op_type
+    own, row = COMPOSITES.get(key), OPERATORS.get(key)
     static = () if row is None else row.static
     return static if own is None else own.static
 

@@ -5,73 +5,29 @@ builder.aiOnnx.conv([x, w], strides=[1, 1], debugPrefix="first")
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import Enum
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import helper
 
+from simulator.popart.builder_domain import Domain
+from simulator.popart.builder_forms import TYPED, attribute_of, is_set, type_number
 from simulator.popart.builder_notes import Notes, annotate
 from simulator.popart.errors import popart_exception
+from simulator.popart.external_data import save_externally
 from simulator.popart.importing import known_infos
 from simulator.popart.input_settings import InputSettings, note_settings
 from simulator.popart.ir import GRAPHCORE, ONNX
 from simulator.popart.model_file import Model, opsets_of, read_model, typed_tensor
 from simulator.popart.operators.reductions import leaves_input
-from simulator.popart.operators.signatures import Signature, signatures
+from simulator.popart.operators.signatures import Signature
 from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, array_type
 
 OPSETS = {ONNX: 10, GRAPHCORE: 1}  # those that PopART's builder begins with
 NEWEST = 11  # the last that the user guide lists
 IR_VERSION = 7
-
-
-class Domain:
-    """The operators of a domain as methods: inputs, attributes by name, a name for the node."""
-
-    def __init__(self, builder: Builder, domain: str) -> None:
-        self._builder, self._domain = builder, domain
-        self._methods = signatures(domain, builder.opset(domain))
-
-    def __getattr__(self, method: str) -> Any:
-        if method.startswith("_") or method not in self._methods:
-            near = difflib.get_close_matches(method, self._methods, n=1)
-            hint = f"did you mean {near[0]}?" if near else "see dir()"
-            raise AttributeError(f"{self._domain} has no operator {method!r}; {hint}")
-        signature = self._methods[method]
-
-        def add(
-            args: Sequence[str],
-            *positional: Any,
-            debugPrefix: str = "",
-            debugContext: str = "",
-            **attributes: Any,
-        ) -> str | list[str]:
-            names = [*signature.positional, "debugPrefix"]
-            if len(positional) > len(names):
-                found = f"{len(positional)} arguments after the inputs"
-                raise popart_exception(f"{method}: {found}; by position it takes {names}")
-            given = dict(zip(names, positional, strict=False)) | attributes
-            name = str(given.pop("debugPrefix", "") or debugPrefix or debugContext)
-            asked = given.pop("num_outputs", None)  # then there is a list, also of one
-            made = self._builder.add(
-                self._domain, signature, list(args), given, name, _count(asked, method)
-            )
-            return [made] if asked is not None and isinstance(made, str) else made
-
-        return add
-
-    def constant(self, value: Any, debugPrefix: str = "") -> str | list[str]:
-        """Add a constant with its values; give its name."""
-        signature = Signature("Constant", ("value",))
-        given = {"value": np.asarray(value)}
-        return self._builder.add(ONNX, signature, [], given, debugPrefix)
-
-    def __dir__(self) -> list[str]:
-        return sorted(self._methods)
 
 
 class Builder(Notes):
@@ -98,9 +54,14 @@ class Builder(Notes):
             self._opsets.update(modelProtoOrFilename)
         elif modelProtoOrFilename is not None:
             self._go_on(modelProtoOrFilename)
-        self.aiOnnx = Domain(self, ONNX)
-        self.aiGraphcore = Domain(self, GRAPHCORE)
+        self.aiOnnx = Domain(self.add, ONNX, self._opsets[ONNX])
+        self.aiGraphcore = Domain(self.add, GRAPHCORE, self._opsets[GRAPHCORE])
         self.aiGraphcoreOpset1 = self.aiGraphcore
+
+    @property
+    def graph_proto(self) -> onnx.GraphProto:
+        """Return the graph as it is now."""
+        return self._graph
 
     def opset(self, domain: str) -> int:
         """Give the version of a domain's operator set."""
@@ -121,7 +82,7 @@ class Builder(Notes):
                     "needed for all"
                 )
             self._opsets[ONNX] = int(version)
-            self.aiOnnx = Domain(self, ONNX)
+            self.aiOnnx = Domain(self.add, ONNX, self._opsets[ONNX])
         return self.aiOnnx
 
     def _go_on(self, given: Model) -> None:
@@ -208,6 +169,15 @@ class Builder(Notes):
         """Name the weights."""
         return [tensor.name for tensor in self._graph.initializer]
 
+    def getValueTensorIds(self) -> list[str]:
+        """Name what nodes make, and the outputs."""
+        return [name for node in self._graph.node for name in node.output]
+
+    def saveInitializersExternally(self, ids: Iterable[str], filename: str) -> None:
+        """Move the values of weights to a file, which the model then names."""
+        what = "saveInitializersExternally"
+        save_externally(self._graph.initializer, ids, str(filename), what)
+
     def isInitializer(self, id: str) -> bool:
         """Tell whether a tensor is a weight."""
         return id in self.getTrainableTensorIds()
@@ -277,20 +247,22 @@ class Builder(Notes):
         signature.check(attributes, len(inputs), what)
         count = max(outputs, signature.outputs)
         made = [self._new(f"{signature.operator}:{place}") for place in range(count)]
-        if signature.operator == "Cast":
-            attributes = {**attributes, "to": _type_number(attributes.get("to"))}
+        numbers = {
+            name: type_number(attributes[name], what) for name in TYPED if name in attributes
+        }
         node = helper.make_node(
             signature.operator,
             list(inputs),
             made,
             self._scoped(name) if name else made[0],
             domain="" if domain == ONNX else domain,
-            **{key: _attribute(value) for key, value in attributes.items() if _is_given(value)},
         )
-        if leaves_input(signature.operator, attributes):  # helper.make_node leaves empty lists out
-            node.attribute.append(
-                helper.make_attribute("axes", [], attr_type=onnx.AttributeProto.INTS)
-            )
+        empty = ("axes",) if leaves_input(signature.operator, attributes) else ()
+        node.attribute.extend(
+            attribute_of(key, value, signature.kinds.get(key), what)
+            for key, value in {**attributes, **numbers}.items()
+            if is_set(value) or key in empty
+        )
         for where in self._where:
             for key, value in where.items():
                 annotate(node, key, value)
@@ -339,44 +311,6 @@ class Builder(Notes):
             file.write(self.getModelProto())
 
 
-def _count(asked: Any, method: str) -> int:
-    """Give the number of outputs that are asked for; 1 where none is."""
-    if asked is None:
-        return 1
-    if not isinstance(asked, int) or isinstance(asked, bool) or asked < 1:
-        raise popart_exception(f"{method}: num_outputs is {asked!r}; at least 1 is needed")
-    return asked
-
-
 def _value(name: str, info: TensorInfo) -> onnx.ValueInfoProto:
     number = ELEMENT_TYPES[info.type].onnx
     return helper.make_tensor_value_info(name, number, info.dims)
-
-
-def _type_number(name: Any) -> int:
-    """Give ONNX's number of the type that a Cast names."""
-    if isinstance(name, int):
-        return name
-    if name not in ELEMENT_TYPES:
-        raise popart_exception(f"cast: type {name!r}; known are {', '.join(ELEMENT_TYPES)}")
-    return ELEMENT_TYPES[name].onnx
-
-
-def _is_given(value: Any) -> bool:
-    """Tell whether an attribute has a value; None and an empty list stand for none."""
-    return value is not None and not (isinstance(value, list | tuple) and not value)
-
-
-def _attribute(value: Any) -> Any:
-    """Give an attribute's value as ONNX takes it."""
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Builder):
-        return value._graph
-    if isinstance(value, np.ndarray):
-        return onnx.numpy_helper.from_array(value)
-    if isinstance(value, str | bytes):
-        return value
-    if isinstance(value, Iterable):
-        return list(value)
-    return value

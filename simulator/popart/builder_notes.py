@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from numbers import Integral
 from typing import Any
 
@@ -22,6 +22,7 @@ from simulator.popart.ir import (
 from simulator.popart.names import RecomputeType
 
 Tensors = str | Iterable[str]
+_Kind = onnx.AttributeProto
 
 
 def annotate(node: onnx.NodeProto, key: str, value: Any) -> None:
@@ -50,12 +51,45 @@ class Notes:
         """Note a phase, which has no meaning without VirtualGraphMode.ExecutionPhases."""
         return self._placed(PHASE_ATTRIBUTE, "executionPhase", arguments)
 
+    def hasVirtualGraph(self) -> bool:
+        """Return whether `with virtualGraph(ipu):` is around."""
+        return any(IPU_ATTRIBUTE in where for where in self._where)
+
+    def hasPipelineStage(self) -> bool:
+        """Return whether `with pipelineStage(number):` is around."""
+        return any(STAGE_ATTRIBUTE in where for where in self._where)
+
+    def hasExecutionPhase(self) -> bool:
+        """Return whether `with executionPhase(number):` is around."""
+        return any(PHASE_ATTRIBUTE in where for where in self._where)
+
+    def getVirtualGraph(self, nodeOutputNames: Tensors | None = None) -> int:
+        """Return the IPU of what makes tensors, or of the `with` around."""
+        return self._number(IPU_ATTRIBUTE, "Virtual graph", nodeOutputNames)
+
+    def getPipelineStage(self) -> int:
+        """Return the stage of the `with` around; raises popart_exception without one."""
+        return self._number(STAGE_ATTRIBUTE, "Pipeline stage", None)
+
+    def getExecutionPhase(self) -> int:
+        """Return the phase of the `with` around; raises popart_exception without one."""
+        return self._number(PHASE_ATTRIBUTE, "Execution phase", None)
+
+    def _number(self, key: str, what: str, tensors: Tensors | None) -> int:
+        found = [where[key] for where in self._where if key in where][-1:]
+        if tensors is not None:
+            kept = self._noted(key, tensors, None)
+            found = [] if kept is None else [kept]
+        if not found:
+            raise popart_exception(f"{what} not set in current scope")
+        return int(found[0])
+
     def setPartialsType(self, nodeOutputNames: Tensors, partialsType: str) -> None:
         """Choose the type of the parts of a convolution's or product's sums: HALF or FLOAT."""
         kind = str(getattr(partialsType, "value", partialsType)).lower()
         if kind not in ("half", "float"):
             raise popart_exception(f"setPartialsType: {partialsType!r}; known are HALF, FLOAT")
-        self.addNodeAttribute(PARTIALS_ATTRIBUTE, kind, nodeOutputNames)
+        self._note(PARTIALS_ATTRIBUTE, kind, nodeOutputNames)
 
     def getPartialsType(self, nodeOutputNames: Tensors) -> str:
         """Give the type that `setPartialsType` has chosen, FLOAT without it."""
@@ -70,7 +104,7 @@ class Notes:
             raise popart_exception(
                 f"setAvailableMemoryProportion: {share!r}; more than 0 and at most 1 is needed"
             )
-        self.addNodeAttribute(MEMORY_ATTRIBUTE, float(share), nodeOutputNames)
+        self._note(MEMORY_ATTRIBUTE, float(share), nodeOutputNames)
 
     def recomputeOutputInBackwardPass(
         self, nodeOutputNames: Tensors, value: RecomputeType | bool = RecomputeType.Recompute
@@ -80,7 +114,7 @@ class Notes:
             value = RecomputeType.Recompute if value else RecomputeType.Checkpoint
         if not isinstance(value, RecomputeType):
             raise popart_exception(f"recomputeOutput: {value!r}; a RecomputeType is needed")
-        self.addNodeAttribute(RECOMPUTE_ATTRIBUTE, value.value, nodeOutputNames)
+        self._note(RECOMPUTE_ATTRIBUTE, value.value, nodeOutputNames)
 
     recomputeOutput = recomputeOutputInBackwardPass
 
@@ -97,9 +131,66 @@ class Notes:
     def addNodeAttribute(
         self, attributeName: str, attributeValue: Any, nodeOutputNames: Tensors
     ) -> None:
-        """Note a value in the nodes that make tensors."""
+        """Note a value in the nodes that make tensors; raises popart_exception where one is."""
         for node in self._makers(nodeOutputNames, attributeName):
+            if any(attribute.name == attributeName for attribute in node.attribute):
+                raise popart_exception(f"Node already has attribute {attributeName}.")
             annotate(node, attributeName, attributeValue)
+
+    def removeNodeAttribute(self, attributeName: str, nodeOutputNames: Tensors) -> None:
+        """Take a value out of the nodes that make tensors; raises popart_exception without one."""
+        for node in self._makers(nodeOutputNames, attributeName):
+            kept = [attribute for attribute in node.attribute if attribute.name != attributeName]
+            if len(kept) == len(node.attribute):
+                raise popart_exception(
+                    f"Cannot remove attribute {attributeName} as it does not exist."
+                )
+            del node.attribute[:]
+            node.attribute.extend(kept)
+
+    def getInt64NodeAttribute(self, attributeName: str, nodeOutputNames: Tensors) -> int:
+        """Return a noted whole number; raises popart_exception for another kind."""
+        return int(self._attribute(attributeName, nodeOutputNames, _Kind.INT, "an integer"))
+
+    def getInt64VectorNodeAttribute(
+        self, attributeName: str, nodeOutputNames: Tensors
+    ) -> list[int]:
+        """Return noted whole numbers; raises popart_exception for another kind."""
+        what = "an integer vector"
+        return list(self._attribute(attributeName, nodeOutputNames, _Kind.INTS, what))
+
+    def getFloatNodeAttribute(self, attributeName: str, nodeOutputNames: Tensors) -> float:
+        """Return a noted number; raises popart_exception for another kind."""
+        return float(self._attribute(attributeName, nodeOutputNames, _Kind.FLOAT, "a float"))
+
+    def getFloatVectorNodeAttribute(
+        self, attributeName: str, nodeOutputNames: Tensors
+    ) -> list[float]:
+        """Return noted numbers; raises popart_exception for another kind."""
+        what = "a float vector"
+        return list(self._attribute(attributeName, nodeOutputNames, _Kind.FLOATS, what))
+
+    def getStringNodeAttribute(self, attributeName: str, nodeOutputNames: Tensors) -> str:
+        """Return a noted text; raises popart_exception for another kind."""
+        found: bytes = self._attribute(attributeName, nodeOutputNames, _Kind.STRING, "a string")
+        return found.decode()
+
+    def getStringVectorNodeAttribute(
+        self, attributeName: str, nodeOutputNames: Tensors
+    ) -> list[str]:
+        """Return noted texts; raises popart_exception for another kind."""
+        what = "a string vector"
+        texts = self._attribute(attributeName, nodeOutputNames, _Kind.STRINGS, what)
+        return [text.decode() for text in texts]
+
+    def _attribute(self, name: str, tensors: Tensors, kind: int, wanted: str) -> Any:
+        for node in self._makers(tensors, name):
+            for attribute in node.attribute:
+                if attribute.name == name and attribute.type != kind:
+                    raise popart_exception(f"Node {name} is not {wanted}.")
+                if attribute.name == name:
+                    return helper.get_attribute_value(attribute)
+        raise popart_exception(f"Node does not have an attribute {name}.")
 
     def nodeHasAttribute(self, attributeName: str, nodeOutputNames: Tensors) -> bool:
         """Tell whether the node that makes tensors has a value noted."""
@@ -118,6 +209,35 @@ class Notes:
         """Take patterns that shall leave a node alone; those here change no values."""
         self._makers(nodeOutputName, "excludePatterns")
 
+    def setSerializeMatMul(
+        self,
+        nodeOutputNames: Tensors,
+        mode: str,
+        factor: int = 0,
+        keep_precision: bool = False,
+    ) -> None:
+        """Take that a product is made in parts, which saves memory; here it is made whole."""
+        known = ("none", "input_channels", "reducing_dim", "output_channels")
+        if mode not in known:
+            raise popart_exception(f"setSerializeMatMul: {mode!r}; known are {', '.join(known)}")
+        self._makers(nodeOutputNames, "setSerializeMatMul")
+
+    def setEnableConvDithering(self, nodeOutputNames: Tensors, value: int) -> None:
+        """Take that convolutions begin on tiles of their own choice; here on the first ones."""
+        self._makers(nodeOutputNames, "setEnableConvDithering")
+
+    def schedulePriority(self, value: float) -> AbstractContextManager[None]:
+        """Take which nodes come first; here they come in the order of the model."""
+        return nullcontext()
+
+    def outlineAttributes(self, attributes: Mapping[str, str]) -> AbstractContextManager[None]:
+        """Take what sets nodes apart when equal ones are outlined; here their attributes do."""
+        return nullcontext()
+
+    def getNameScope(self, name: str = "") -> str:
+        """Return what is put before names: `layer/`, and the name behind it."""
+        return "".join(f"{scope}/" for scope in self._scopes) + name
+
     @contextmanager
     def nameScope(self, name: str) -> Iterator[None]:
         """Put a name before those of nodes and tensors: `with nameScope("layer"):`."""
@@ -130,12 +250,16 @@ class Notes:
     def _scoped(self, name: str) -> str:
         return "/".join([*self._scopes, *([name] if name else [])])
 
+    def _note(self, key: str, value: Any, tensors: Tensors) -> None:
+        for node in self._makers(tensors, key):
+            annotate(node, key, value)
+
     def _makers(self, tensors: Tensors, what: str) -> list[onnx.NodeProto]:
         names = [tensors] if isinstance(tensors, str) else list(tensors)
         for tensor in names:
             if tensor not in self._nodes:
                 raise popart_exception(f"{what}: {tensor!r} is made by no node of the builder")
-        return [self._nodes[tensor] for tensor in names]
+        return list({id(node): node for node in (self._nodes[one] for one in names)}.values())
 
     def _noted(self, key: str, tensors: Tensors, default: Any) -> Any:
         for node in self._makers(tensors, key):

@@ -147,6 +147,9 @@ class PyStepIO:
                 "cannot be filled; initAnchorArrays gives arrays"
             )
 
+    def enableRuntimeAsserts(self, enable: bool) -> None:
+        """Take whether arrays are checked when a step runs: here they always are."""
+
 
 @dataclass(frozen=True, slots=True)
 class PyStepIOCallback:

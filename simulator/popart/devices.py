@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator import device as poplar_device
+from simulator.graph.errors import PoplarError
 from simulator.graph.machines import TargetType
 from simulator.graph.target import Target
+from simulator.popart.choices import DeviceType
 from simulator.popart.errors import popart_exception
+from simulator.popart.names import DeviceConnectionType
 
 # PopART's names of the options of createIpuModelDevice, and IPUModel's.
 MODEL_OPTIONS = {
@@ -25,6 +28,29 @@ class DeviceInfo:
     """A device for sessions."""
 
     device: poplar_device.Device
+    connectionType: DeviceConnectionType = DeviceConnectionType.Always
+
+    @property
+    def isAttached(self) -> bool:
+        return self.device.isAttached()
+
+    @property
+    def id(self) -> int:
+        return self.device.getId()
+
+    @property
+    def version(self) -> str:
+        """Return the architecture: ipu1, ipu2 or ipu21."""
+        return self.target.architecture
+
+    @property
+    def type(self) -> DeviceType:
+        kinds = {TargetType.CPU: DeviceType.Cpu, TargetType.IPU_MODEL: DeviceType.IpuModel}
+        return kinds.get(self.target.target_type, DeviceType.Ipu)
+
+    def tryAttachUntilTimeout(self) -> bool:
+        """Attach the device; return whether it was free."""
+        return self.attach()
 
     @property
     def target(self) -> Target:
@@ -91,12 +117,20 @@ class DeviceManager:
         return DeviceInfo(poplar_device.IPUModel(part, **members).createDevice())
 
     def enumerateDevices(
-        self, numIpus: int | None = None, tilesPerIPU: int | None = None
+        self,
+        numIpus: int | None = None,
+        tilesPerIPU: int | None = None,
+        pattern: object = None,
+        deviceType: DeviceType = DeviceType.Ipu,
+        connectionType: object = None,
     ) -> list[DeviceInfo]:
         """List the groups of IPUs that can be acquired, those of a size if given.
 
-        With a number of tiles they are of the first tiles of each IPU alone.
+        With a number of tiles they are of the first tiles of each IPU alone. There are none of
+        another type: those are created. Pattern and connection change nothing here.
         """
+        if deviceType is not DeviceType.Ipu:
+            return []
         found = poplar_device.DeviceManager().getDevices(TargetType.IPU, numIpus)
         return [DeviceInfo(_with_tiles(device, tilesPerIPU)) for device in found]
 
@@ -118,13 +152,30 @@ class DeviceManager:
         """
         self.enumerateDevices(numIpus, tilesPerIpu)  # refuses too many tiles before one is taken
         device = poplar_device.DeviceManager().acquireAvailableDevice(numIpus)
-        return DeviceInfo(_with_tiles(device, tilesPerIpu))
+        return DeviceInfo(_with_tiles(device, tilesPerIpu), _connection(connectionType))
 
-    def acquireDeviceById(self, id: int) -> DeviceInfo:
+    def acquireDeviceById(
+        self, id: int, pattern: object = None, connectionType: object = None
+    ) -> DeviceInfo:
         """Attach a group of IPUs by its id; raises PoplarError."""
         device = poplar_device.DeviceManager().getDevice(id)
         device.take("acquireDeviceById")
-        return DeviceInfo(device)
+        return DeviceInfo(device, _connection(connectionType))
+
+    def tryAcquireDeviceById(
+        self, id: int, pattern: object = None, connectionType: object = None
+    ) -> DeviceInfo | None:
+        """Attach a group of IPUs by its id; None where another has it."""
+        if poplar_device.DeviceManager().getDevice(id).isAttached():
+            return None
+        try:
+            return self.acquireDeviceById(id, pattern, connectionType)
+        except PoplarError:
+            return None
+
+
+def _connection(asked: object) -> DeviceConnectionType:
+    return asked if isinstance(asked, DeviceConnectionType) else DeviceConnectionType.Always
 
 
 def _with_tiles(device: poplar_device.Device, tiles: int | None) -> poplar_device.Device:

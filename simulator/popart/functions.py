@@ -64,6 +64,38 @@ def _give_defaults(function: onnx.FunctionProto, schema: onnx.defs.OpSchema) -> 
             function.attribute_proto.append(default)
 
 
+def called_graph(
+    call: onnx.NodeProto,
+) -> tuple[onnx.FunctionProto, onnx.NodeProto] | None:
+    """Return the graph of a Call as a function, and the call of it; None where it has none.
+
+    What the graph reads from around it are inputs, too; its initialisers are constants.
+    """
+    graph = next((a.g for a in call.attribute if a.name == "callee"), None)
+    if graph is None:
+        return None
+    outer = sorted(captured(graph))
+    nodes = [
+        onnx.helper.make_node("Constant", [], [tensor.name], value=tensor)
+        for tensor in graph.initializer
+    ]
+    nodes.extend(graph.node)
+    made = {name for node in nodes for name in node.output}
+    names = [value.name for value in graph.output]
+    outputs = [name if name in made else f"{name}/out" for name in names]
+    nodes.extend(
+        onnx.helper.make_node("Identity", [name], [out])
+        for name, out in zip(names, outputs, strict=True)
+        if name != out
+    )
+    inputs = [*(value.name for value in graph.input), *outer]
+    function = onnx.helper.make_function("", "Call", inputs, outputs, nodes, [])
+    plain = onnx.NodeProto()
+    plain.CopyFrom(call)
+    plain.input.extend(outer)
+    return function, plain
+
+
 def body_of(
     function: onnx.FunctionProto, call: onnx.NodeProto, name: str
 ) -> list[tuple[str, onnx.NodeProto]]:

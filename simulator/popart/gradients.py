@@ -11,6 +11,7 @@ from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import GRAPHCORE, ONNX, Ir, Node
+from simulator.popart.logging import log
 from simulator.popart.lowering import Lowering
 from simulator.popart.operators.backward import zeros
 from simulator.popart.operators.call import Call
@@ -27,7 +28,7 @@ PREFIX = "Gradient___"  # PopART's names of gradients begin so
 FLAT = {(ONNX, name) for name in ("ArgMax", "ArgMin", "Ceil", "Equal", "Floor", "Greater", "IsInf",
         "IsNaN", "Less", "Not", "OneHot", "RandomNormalLike", "RandomUniformLike", "Round", "Sign",
         "Xor")}  # fmt: skip
-FLAT |= {(GRAPHCORE, "Detach"), (GRAPHCORE, "Round")}
+FLAT |= {(GRAPHCORE, name) for name in ("Detach", "Init", "NearbyInt", "Round")}
 
 
 def dependent(ir: Ir, weights: Iterable[str]) -> set[str]:
@@ -57,7 +58,7 @@ def check_trainable(
     """
     wanted = set(losses)
     if not wanted & dependent(ir, trained) and not asked:
-        raise popart_exception(f"{what}: no loss depends on a weight; there is nothing to train")
+        log("session", "WARN", f"{what}: no loss depends on a weight; there is nothing to train")
     _check_nodes(ir, set(wanted), dependent(ir, {*trained, *asked}), what)
     made = {name for node in backward_nodes(ir, losses, asked) for name in node.outputs}
     for name in asked:

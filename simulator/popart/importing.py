@@ -19,10 +19,10 @@ from simulator.popart.bounded import bounds_of
 from simulator.popart.composites.body import Unsupported
 from simulator.popart.composites.table import composite_of, nodes_of
 from simulator.popart.errors import popart_exception
-from simulator.popart.functions import body_of, function_of
+from simulator.popart.functions import body_of, called_graph, function_of
 from simulator.popart.import_state import Import
 from simulator.popart.inference import inferred, typed
-from simulator.popart.ir import ONNX, Bound, Ir, Node
+from simulator.popart.ir import GRAPHCORE, ONNX, Bound, Ir, Node
 from simulator.popart.model_file import (
     attributes_of,
     opsets_of,
@@ -262,6 +262,8 @@ def _added_by_function(state: Import, ir: Ir, proto: onnx.NodeProto, node: Node)
         function = nodes_of(own, node, infos, known, state.declared.get(node.outputs[0]))
     elif row is not None and node.version in row.versions:
         return False
+    elif node.key == (GRAPHCORE, "Call") and (called := called_graph(proto)) is not None:
+        function, proto = called
     else:
         types = [typed(ir, name) for name in node.inputs]
         defined = function_of(proto, opset, types)

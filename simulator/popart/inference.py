@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+import numpy as np
 import onnx
 import onnx.checker
 from onnx.shape_inference import InferenceError, infer_node_outputs
@@ -11,10 +14,12 @@ from simulator.popart.errors import popart_exception
 from simulator.popart.import_state import Import
 from simulator.popart.ir import GRAPHCORE, ONNX, Ir, Node
 from simulator.popart.operators import loops, scans
+from simulator.popart.operators.graphcore_table import infer_graphcore
 from simulator.popart.operators.reductions import leaves_input
-from simulator.popart.operators.table import OPERATORS, infer_graphcore
+from simulator.popart.operators.table import OPERATORS
 from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, type_name
 
+_FAULTS = (InferenceError, onnx.checker.ValidationError, ValueError, RuntimeError)
 FEW = 4096  # elements of a constant that shape inference is told
 
 
@@ -33,8 +38,8 @@ def inferred(
             if inner in branch.infos
         }
     if isinstance(node.attributes.get("body"), Ir):
-        found = scans.inferred if node.operator == "Scan" else loops.inferred
-        return found(node, ir)
+        within = scans.inferred if node.operator == "Scan" else loops.inferred
+        return within(node, ir)
     if leaves_input(node.operator, node.attributes):
         return {node.outputs[0]: ir.infos[node.inputs[0]]}
     domain = "" if node.domain == ONNX else node.domain
@@ -43,25 +48,52 @@ def inferred(
     schema = onnx.defs.get_schema(node.operator, state.opsets[node.domain], domain)
     if not schema.has_type_and_shape_inference_function and node.key in OPERATORS:
         return {node.outputs[0]: ir.infos[node.inputs[0]]}  # as GroupNormalization
-    types = {i: type_proto(info) for i, info in leniency.types_of(node, ir).items()}
-    proto = leniency.with_size(proto, ir)
-    values = {i: v for i in node.inputs if i and (v := _few(ir, i)) is not None}
-    try:
-        found = infer_node_outputs(
-            schema, proto, types, values, opset_imports=state.imports, ir_version=state.ir_version
-        )
-    except (InferenceError, onnx.checker.ValidationError, ValueError, RuntimeError) as error:
-        shown = ", ".join(f"{i!r} {ir.infos[i]}" for i in node.inputs if i)
-        raise popart_exception(f"{what}: inputs {shown} do not fit: {error}") from None
+    found = _found(state, ir, leniency.with_size(proto, ir), node, schema, what)
     known = {name: info for name, kind in found.items() if (info := _info(kind, what)) is not None}
     return leniency.with_places(node, known)
 
 
-def _few(ir: Ir, name: str) -> onnx.TensorProto | None:
+def _found(
+    state: Import, ir: Ir, proto: onnx.NodeProto, node: Node, schema: onnx.defs.OpSchema, what: str
+) -> dict[str, onnx.TypeProto]:
+    """Return what ONNX infers; where it lacks a type that PopART has, another stands in for it."""
+    infos = leniency.types_of(node, ir)
+    values = {i: v for i in infos if (v := _few(ir, i, infos[i])) is not None}
+
+    def infer(infos: dict[str, TensorInfo]) -> dict[str, onnx.TypeProto]:
+        types = {i: type_proto(info) for i, info in infos.items()}
+        return dict(
+            infer_node_outputs(
+                schema, proto, types, values, opset_imports=state.imports,
+                ir_version=state.ir_version,
+            )
+        )  # fmt: skip
+
+    try:
+        return infer(infos)
+    except _FAULTS as error:
+        for kind, other in leniency.stand_ins(node, infos):
+            with suppress(*_FAULTS):
+                return _typed_again(infer(leniency.standing_in(infos, node, other)), other, kind)
+        shown = ", ".join(f"{i!r} {ir.infos[i]}" for i in node.inputs if i)
+        raise popart_exception(f"{what}: inputs {shown} do not fit: {error}") from None
+
+
+def _typed_again(
+    found: dict[str, onnx.TypeProto], other: str, kind: str
+) -> dict[str, onnx.TypeProto]:
+    """Return outputs of the type that another stood in for."""
+    for made in found.values():
+        if made.tensor_type.elem_type == ELEMENT_TYPES[other].onnx:
+            made.tensor_type.elem_type = ELEMENT_TYPES[kind].onnx
+    return found
+
+
+def _few(ir: Ir, name: str, info: TensorInfo) -> onnx.TensorProto | None:
     value = ir.known(name)
     if value is None or value.size > FEW:
         return None
-    return onnx.numpy_helper.from_array(value, name)
+    return onnx.numpy_helper.from_array(np.asarray(value, dtype=info.host), name)
 
 
 def typed(ir: Ir, name: str) -> onnx.TypeProto:

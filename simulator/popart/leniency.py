@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import onnx
 
 from simulator.popart.indices import INDICES, TUPLES
@@ -9,6 +11,22 @@ from simulator.popart.ir import Ir, Node
 from simulator.popart.tensor_info import TensorInfo
 
 PLACES = ("ArgMax", "ArgMin")
+SIZES = ("Expand", "OneHot", "Tile")  # whose second inputs are sizes, which may be of less bits
+# Operators of any type, of which older operator sets of ONNX have some types alone.
+OF_ANY_TYPE = (
+    "Add",
+    "CumSum",
+    "Div",
+    "Equal",
+    "Greater",
+    "Less",
+    "Max",
+    "Min",
+    "Mul",
+    "Sub",
+    "TopK",
+)
+STANDING_IN = ("FLOAT", "INT32", "INT64", "BOOL")
 
 
 def with_places(node: Node, made: dict[str, TensorInfo]) -> dict[str, TensorInfo]:
@@ -18,6 +36,40 @@ def with_places(node: Node, made: dict[str, TensorInfo]) -> dict[str, TensorInfo
     return {name: TensorInfo("INT32", info.dims) for name, info in made.items()}
 
 
+def common_type(infos: Mapping[str, TensorInfo]) -> str:
+    """Return the type of operands: that of all, or of halves and floats that of the larger one.
+
+    Of a half and a float one has to be a single number (popart, `willow/src/op/elementwise.cpp`);
+    "" where they do not go together.
+    """
+    kinds = {info.type for info in infos.values()}
+    if len(kinds) == 1:
+        return kinds.pop()
+    large = {info.type for info in infos.values() if info.nelms() != 1}
+    if kinds == {"FLOAT", "FLOAT16"} and len(large) < 2:
+        return large.pop() if large else "FLOAT16"
+    return ""
+
+
+def stand_ins(node: Node, infos: dict[str, TensorInfo]) -> Iterator[tuple[str, str]]:
+    """Return pairs of a type that inputs have, and of one that may stand in for it."""
+    if node.operator in OF_ANY_TYPE:
+        operands = infos
+        if node.operator in ("CumSum", "TopK"):
+            operands = {node.inputs[0]: infos[node.inputs[0]]}
+        kind = common_type(operands)
+        yield from ((kind, other) for other in STANDING_IN if kind)
+
+
+def standing_in(infos: dict[str, TensorInfo], node: Node, other: str) -> dict[str, TensorInfo]:
+    """Return what a node reads as if its operands were of another type."""
+    first = node.inputs[:1] if node.operator in ("CumSum", "TopK") else node.inputs
+    return {
+        name: TensorInfo(other, info.dims) if name in first else info
+        for name, info in infos.items()
+    }
+
+
 def types_of(node: Node, ir: Ir) -> dict[str, TensorInfo]:
     """Give type and shape of what a node reads; unsigned places are signed."""
     found = {name: ir.infos[name] for name in node.inputs if name}
@@ -25,6 +77,10 @@ def types_of(node: Node, ir: Ir) -> dict[str, TensorInfo]:
     if {"INT32", "INT64"} <= kinds:  # of places, which ONNX has in 64 bits
         places = {name for other in ir.nodes if other.operator in PLACES for name in other.outputs}
         for name in places & set(found):
+            found[name] = TensorInfo("INT64", found[name].dims)
+    if node.operator in SIZES and len(node.inputs) > 1:
+        name = node.inputs[1]
+        if found[name].host.kind in "iu":
             found[name] = TensorInfo("INT64", found[name].dims)
     place = {**INDICES, **TUPLES, "OneHot": 0}.get(node.operator)
     if place is not None and found[node.inputs[place]].type == "UINT32":

@@ -18,6 +18,7 @@ from pva.plain_file import contents, opened
 from simulator.graph.option_table import quoted
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
+from simulator.popart.external_data import WRITTEN
 from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, type_name
 
 MOST_BYTES = 2 << 30  # what protobuf reads
@@ -152,7 +153,12 @@ def _external(tensor: onnx.TensorProto, info: TensorInfo, folder: Path | None, w
 
 
 def _inside(location: str, folder: Path | None, what: str) -> Path:
-    """Give the path of external data; refuse what is not below the model's folder."""
+    """Return the path of external data; refuse what is not below the model's folder.
+
+    What this process has written itself may lie anywhere.
+    """
+    if any(path == Path(location).absolute() for path in WRITTEN):
+        return Path(location)
     if folder is None:
         raise popart_exception(f"{what}: has external data; load the model by its path")
     try:

@@ -20,6 +20,7 @@ class SyntheticDataMode(Enum):
     Off = "Off"
     Zeros = "Zeros"
     RandomNormal = "RandomNormal"
+    RandomUniform = "RandomUniform"
 
 
 class RecomputeType(Enum):
@@ -45,6 +46,13 @@ class Instrumentation(Enum):
 
     Outer = "Outer"
     Inner = "Inner"
+
+
+class InitType(Enum):
+    """What a tensor holds that `init` makes: anything, or zeros."""
+
+    NoInit = 0
+    Zero = 1
 
 
 class DotCheck(Enum):
@@ -121,3 +129,28 @@ def reservedStepPrefix() -> str:
 def reservedAccumPrefix() -> str:
     """Give what the name of the sum of gradients of micro-batches begins with."""
     return "Accum___"
+
+
+def reservedRestoredPrefix() -> str:
+    """Return what the name of an activation that was taken from a stash begins with."""
+    return "Restored___"
+
+
+def reservedStashedPrefix() -> str:
+    """Return what the name of an activation in a stash begins with."""
+    return "Stashed___"
+
+
+def reservedUpdatedVarPrefix() -> str:
+    """Return what the name of a weight that has been changed begins with."""
+    return "UpdatedVar___"
+
+
+def reservedRemoteArgPrefix() -> str:
+    """Return what the name of the place of a tensor in a remote buffer begins with."""
+    return "RemoteArg___"
+
+
+def reservedLossScalingPrefix() -> str:
+    """Return what the name of a scaling of losses begins with."""
+    return "lossScaling_"

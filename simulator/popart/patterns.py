@@ -44,7 +44,10 @@ SOFTMAX = "SoftmaxGradDirect"
 NAMES = (*TO_IDENTITY, REMOVE, SOFTMAX)
 # Patterns of PopART that make gradients and layers of simpler nodes; here nothing needs them.
 WITHOUT_EFFECT = (
-    "AtanhGradOp", "Atan2Arg0GradOp", "Atan2Arg1GradOp", "ConvDataGrad",
+    "AbsGradOp", "AllReduceToIdentity", "AtanhGradOp", "ConvFlipWeightsGradOp", "ExpandCast",
+    "LoopScanOut", "PadSum", "RemoveUnnecessaryLossGradCast", "ScanToLoop", "Slice2SliceSubsample",
+    "SoftMaxGradDirect", "TransposeToIdentityOrReshapePattern", "ZerosLikeOpPattern",
+    "Atan2Arg0GradOp", "Atan2Arg1GradOp", "ConvDataGrad",
     "ConvFlipWeightsDoubleFlip", "ConvTranspose", "CosGradOp", "CoshOp",
     "DecomposeBinaryConstScalar", "DivArg0GradOp", "DivArg1GradOp", "ExpGradOp", "Expm1GradOp",
     "FmodArg0GradOp", "GemmDecomposition", "InPlace", "InitAccumulate", "LSTMOp",
@@ -72,6 +75,8 @@ class Patterns:
         self, chosen: PatternsLevel | Iterable[str] | Mapping[str, bool] = PatternsLevel.Default
     ) -> None:
         self._on: dict[str, bool] = dict.fromkeys(NAMES, False)
+        every = (PatternsLevel.Default, PatternsLevel.All)
+        self._idle: dict[str, bool] = dict.fromkeys(WITHOUT_EFFECT, chosen in every)
         if isinstance(chosen, Mapping):
             self._on = dict.fromkeys(NAMES, True)
             pairs = list(chosen.items())
@@ -85,6 +90,7 @@ class Patterns:
         """Switch a pattern on or off."""
         if name in WITHOUT_EFFECT:
             log("pattern", "INFO", f"Patterns: {name} has no effect here")
+            self._idle[name] = bool(enabled)
             return self
         if name not in self._on:
             raise popart_exception(f"Patterns: no pattern {name!r}; known are {', '.join(NAMES)}")
@@ -102,8 +108,14 @@ class Patterns:
         else:
             self.enablePattern(name, bool(value))
 
+    def __getattr__(self, name: str) -> bool:
+        """Return whether a pattern is on: patterns.OpToIdentity."""
+        if name.startswith("_") or name not in {**self._on, **self._idle}:
+            raise AttributeError(f"Patterns has no {name!r}; known are {', '.join(NAMES)}")
+        return self.isPatternEnabled(name)
+
     def isPatternEnabled(self, name: str) -> bool:
-        return self._on.get(name, False)
+        return self._on.get(name, self._idle.get(name, False))
 
     @staticmethod
     def getAllPreAliasPatternNames() -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,11 +12,12 @@ from simulator.graph.graph import Graph
 from simulator.graph.program import Call, Copy, Program, Repeat
 from simulator.graph.program import Sequence as Steps
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT
+from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT, Array
 from simulator.popart.arrangement import in_memory_order
 from simulator.popart.dataflow import ONCE, DataFlow
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import Ir
+from simulator.popart.names import SyntheticDataMode
 from simulator.popart.operators.drawn import DRAWS
 from simulator.poplibs import popops, poprand
 from simulator.poplibs.popsys import cycleCount
@@ -147,11 +148,15 @@ def add_anchor(
     return each
 
 
-def fill(graph: Graph, inputs: Mapping[str, Tensor], *, normal: bool) -> None:
+def fill(graph: Graph, inputs: Mapping[str, Tensor], mode: SyntheticDataMode) -> None:
     """Give inputs the values that they have for good: random ones, or zero."""
     random = np.random.default_rng(1)
+    draws: dict[SyntheticDataMode, Callable[..., Array]] = {
+        SyntheticDataMode.RandomNormal: lambda shape: np.asarray(random.normal(size=shape)),
+        SyntheticDataMode.RandomUniform: lambda shape: np.asarray(random.uniform(size=shape)),
+    }
     for tensor in inputs.values():
-        made = random.normal(size=tensor.shape) if normal else np.zeros(tensor.shape)
+        made = draws.get(mode, np.zeros)(tensor.shape)
         graph.setInitialValue(tensor, made.astype(tensor.dtype.numpy))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +17,11 @@ from simulator.graph.types import Array
 from simulator.heap import reused_memory
 from simulator.popart import dot, reports
 from simulator.popart import programs as parts
+from simulator.popart.anchors import anchor_tensor, check_anchors
 from simulator.popart.arrangement import arranged, restored
 from simulator.popart.dataflow import ONCE, DataFlow, PyStepIO, PyStepIOCallback
 from simulator.popart.devices import DeviceInfo
 from simulator.popart.errors import popart_exception
-from simulator.popart.gradients import PREFIX
 from simulator.popart.importing import import_model
 from simulator.popart.indices import check_places, looked_up
 from simulator.popart.input_settings import settings_of
@@ -31,7 +31,7 @@ from simulator.popart.logging import log
 from simulator.popart.losses import Loss, add_losses, losses_of
 from simulator.popart.lowering import Lowering, Progress
 from simulator.popart.model_file import Model, read_model
-from simulator.popart.names import SyntheticDataMode, VirtualGraphMode, reservedAccumPrefix
+from simulator.popart.names import VirtualGraphMode
 from simulator.popart.optimizers import Optimizer
 from simulator.popart.outlined import outlining_of
 from simulator.popart.patterns import Patterns, apply
@@ -41,6 +41,7 @@ from simulator.popart.placement import place_nodes
 from simulator.popart.planned import planned_cycles
 from simulator.popart.programs import Programs
 from simulator.popart.report_folders import Folder
+from simulator.popart.serialised_ir import serialised
 from simulator.popart.session_options import SessionOptions
 from simulator.popart.session_reports import Reports
 from simulator.popart.session_weights import Weights, flat
@@ -116,7 +117,7 @@ class InferenceSession(Weights, Reports):
         named = {name: given.get(name) for name in given.getAllTensorIds()}
         self._losses = add_losses(self._ir, given_losses, named, what)
         self._ir.infos |= self._added_infos()
-        _check_anchors(what, self._flow.anchors(), self._ir.infos)
+        check_anchors(what, self._flow.anchors(), self._ir.infos)
         self._weights = dict(self._ir.weights)
         self._engine: Engine | None = None
         self._programs = Programs()
@@ -152,14 +153,19 @@ class InferenceSession(Weights, Reports):
         return self._flow.batchesPerStep() * self._options.factor * self._options.replicas
 
     # Compiling
-    def prepareDevice(self) -> None:
-        """Compile the model and load it onto the device."""
+    def prepareDevice(self, loadEngine: bool = True) -> None:
+        """Compile the model and load it onto the device, or leave that to a call of its own."""
         with reused_memory():
             graph = self._built()  # and what that needed, the tensors of all nodes, is gone
             log("devicex", "INFO", f"compiling {len(graph.compute_sets)} compute sets")
             programs, name = list(self._programs.programs.values()), self._folder.claimed()
             self._engine = Engine(graph, programs, self._options.engineOptions, name=name)
-        self._engine.load(self._device.device)
+        if loadEngine:
+            self.loadEngineAndConnectStreams()
+
+    def loadEngineAndConnectStreams(self) -> None:
+        """Load what is compiled onto the device; streams are connected when they are needed."""
+        self._loaded("loadEngineAndConnectStreams").load(self._device.device)
         self._uploaded = False
 
     def _built(self) -> Graph:
@@ -185,11 +191,11 @@ class InferenceSession(Weights, Reports):
         more = self._lower(lowering, compute)
         begin = Program(name="begin")
         batches = self._flow.batchesPerStep()
-        anchors = {name: _found(lowering, more, name) for name in self._flow.anchors()}
+        anchors = {name: anchor_tensor(lowering, more, name) for name in self._flow.anchors()}
         inputs = {name: lowering.tensor(name) for name in self._ir.inputs}
         if self._options.synthetic:
-            normal = self._options.syntheticDataMode is SyntheticDataMode.RandomNormal
-            parts.fill(graph, inputs if self._values else {}, normal=normal)
+            mode = self._options.syntheticDataMode
+            parts.fill(graph, inputs if self._values else {}, mode)
             inputs, anchors = {}, {}
         weights = {
             name: lowering.stored[name] for name in self._ir.weights if name in lowering.stored
@@ -243,6 +249,12 @@ class InferenceSession(Weights, Reports):
         """Add what a batch computes; give tensors beside those of the model."""
         lowering.lower(prog, self._progress)
         return {}
+
+    def _serializeIr(self, format: object = None) -> str:
+        """Return the nodes, those of the backward pass too, as a JSON text."""
+        graph = Graph(self._device.target, self._options.replicas)
+        placed = self._placed(Lowering(self._ir, graph, self._options.convolutionOptions, False))
+        return serialised(self._ir, self._backward(), placed)
 
     def _write_dot(self, stage: str) -> None:
         """Write the graph as a DOT file, if this stage is asked for."""
@@ -382,18 +394,3 @@ class InferenceSession(Weights, Reports):
             outputs[name] = np.zeros(out.size, dtype=info.device.numpy)
             engine.connectStream(handle, outputs[name])
         return outputs
-
-
-def _found(lowering: Lowering, more: Mapping[str, Tensor], name: str) -> Tensor:
-    """Give the tensor of an anchor."""
-    if name.startswith(PREFIX) and name not in more:
-        raise popart_exception(f"anchor {name!r}: no loss has a gradient of that tensor")
-    if name.startswith(reservedAccumPrefix()) and name not in more:
-        raise popart_exception(f"anchor {name!r}: no gradients are added up there")
-    return more[name] if name in more else lowering.tensor(name)
-
-
-def _check_anchors(what: str, anchors: Iterable[str], infos: dict[str, TensorInfo]) -> None:
-    unknown = [name for name in anchors if name not in infos]
-    if unknown:
-        raise popart_exception(f"{what}: anchor {unknown[0]!r} is no tensor of the model")

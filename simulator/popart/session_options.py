@@ -6,6 +6,7 @@ import difflib
 from enum import Enum
 from typing import Any
 
+from simulator.popart.choices import TensorLocationSettings, checked_location
 from simulator.popart.errors import popart_exception
 from simulator.popart.logging import log
 from simulator.popart.names import (
@@ -68,20 +69,53 @@ WITHOUT_EFFECT = (
     "scheduleNonWeightUpdateGradientConsumersEarly",
     "separateCallOpPdfs", "strictOpVersions", "subgraphCopyingStrategy", "swapLimitScheduler",
     "timeLimitScheduler", "transitiveClosureOptimizationThreshold", "useHostCopyOps",
+    "bufferingDepthMap", "createHostTransferableTensorWithOffset",
+    "createImplicitPipeliningFwdOnlyProgram", "customCodeletCompileFlags",
+    "defaultBufferingDepth", "enableInplaceAmbiguityChecking", "enableVariablesCaching",
+    "ensureFp32LossScaleTensor", "explicitPipelining", "globalReplicaOffset",
+    "globalReplicationFactor", "groupNormStridedChannelGrouping",
+    "stashAllTensorsInferencePipeline", "useLoopCandidateCreator", "virtualGraphSplitRatios",
 )  # fmt: skip
 # Options of PopART that would change what is computed or where it lies: only off, as it is here.
 NOT_HERE = (
     "customCodelets", "enableDistributedReplicatedGraphs",
     "enableFloatingPointChecks", "enableNonStableSoftmax", "enableStochasticRounding",
-    "enableSupportedDataTypeCasting", "explicitPipelining", "hostAllReduce",
+    "enableSupportedDataTypeCasting", "hostAllReduce",
     "hostAllReduceRemoteBuffer", "hostWeightUpdate",
+)  # fmt: skip
+# Where the tensors of a kind lie: on the chip, whatever their size.
+LOCATIONS = (
+    "accumulatorTensorLocationSettings", "activationTensorLocationSettings",
+    "optimizerStateTensorLocationSettings", "tensorLocationSettingsOverride",
+    "weightTensorLocationSettings",
 )  # fmt: skip
 # Groups of options: what is off of each, as it is here; None stands for whatever is asked for.
 GROUPS: dict[str, dict[str, Any]] = {
     "accumulateOuterFragmentSettings": {"schedule": None, "excludedVirtualGraphs": None},
     "automaticLossScalingSettings": {"enabled": False},
-    "batchSerializationSettings": {"factor": (0, 1)},
+    "autodiffSettings": {"stitchStrategy": None},
+    "batchSerializationSettings": dict.fromkeys(
+        (
+            "factor",
+            "method",
+            "transformContext",
+            "batchSchedule",
+            "concatOnVirtualGraphChange",
+            "concatOnExecutionPhaseChange",
+            "concatOnPipelineStageChange",
+        )
+    ),  # a batch is one part
+    "developerSettings": {},
+    "experimentalSettings": {"customTransformApplierSettings": {}},
     "executionPhaseSettings": {"phases": (0, 1)},
+    "replicatedCollectivesSettings": dict.fromkeys(
+        (
+            "prepareScheduleForMergingCollectives",
+            "mergeAllReduceCollectives",
+            "mergeReduceScatterCollectives",
+            "mergeAllGatherCollectives",
+        )
+    ),
 }
 _OFF = ("None", "Off", "", "0", "False", "[]", "{}")
 
@@ -99,6 +133,8 @@ class Settings:
             raise popart_exception(
                 f"SessionOptions: {group}.{name} is {value}; it cannot be done here, leave it out"
             )
+        if group == "batchSerializationSettings":
+            log("session", "INFO", f"SessionOptions: {group}.{name} has no effect here")
         object.__setattr__(self, name, value)
 
 
@@ -110,11 +146,16 @@ class SessionOptions:
             object.__setattr__(self, name, _own(default))
         for name in GROUPS:
             object.__setattr__(self, name, Settings(name))
+        for name in LOCATIONS:
+            several = name.endswith("Override")
+            object.__setattr__(self, name, {} if several else TensorLocationSettings())
         for name, value in chosen.items():
             setattr(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in WITHOUT_EFFECT:
+        if name in LOCATIONS:
+            object.__setattr__(self, name, checked_location(name, value))
+        elif name in WITHOUT_EFFECT:
             log("session", "INFO", f"SessionOptions: {name} has no effect here")
             object.__setattr__(self, name, value)
         elif name in NOT_HERE:

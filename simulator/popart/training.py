@@ -191,7 +191,7 @@ class TrainingSession(InferenceSession):
         self.updateOptimizer(optimizer)
         self.optimizerFromHost()
 
-    def prepareDevice(self) -> None:
-        """Compile the model and load it, with the optimiser's values."""
-        super().prepareDevice()
+    def loadEngineAndConnectStreams(self) -> None:
+        """Load what is compiled onto the device, with the optimiser's values."""
+        super().loadEngineAndConnectStreams()
         self.optimizerFromHost()

@@ -10,6 +10,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from simulator.popart.errors import popart_exception
+from simulator.popart.external_data import save_externally
 from simulator.popart.model_file import Model, read_model, tensor_values
 
 LARGEST = float(np.finfo(np.float16).max)
@@ -65,6 +66,10 @@ class GraphTransformer:
             kept = [type(item).FromString(item.SerializeToString()) for item in items]
             del field[:]
             field.extend(kept)
+
+    def saveInitializersExternally(self, ids: Iterable[str], fn: str) -> None:
+        """Move the values of weights to a file, which the model then names."""
+        save_externally(self._model.graph.initializer, ids, str(fn), self._what)
 
     def removeUnusedInputs(self) -> None:
         """Take away inputs and weights that no node reads."""

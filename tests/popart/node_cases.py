@@ -139,7 +139,7 @@ def outcomes() -> list[Outcome]:
 def rows(found: Sequence[Outcome]) -> Iterator[str]:
     """Give a row for each operator: versions, tests that pass, tests there are."""
     names = {(d, n) for d, n in OPERATORS} | {("ai.onnx", o.operator) for o in found}
-    for domain, name in sorted(names | {("ai.onnx", name) for name in (*COMPOSITES, *DEFINED)}):
+    for domain, name in sorted(names | {*COMPOSITES, *(("ai.onnx", name) for name in DEFINED)}):
         tests = [o for o in found if o.operator == name and domain == "ai.onnx"]
         ended = Counter(o.ended for o in tests)
         others = ", ".join(f"{ended[kind]} {kind}" for kind in OUTCOMES if ended[kind])
@@ -148,10 +148,10 @@ def rows(found: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _versions(domain: str, name: str) -> str:
-    row, own = OPERATORS.get((domain, name)), COMPOSITES.get(name)
+    row, own = OPERATORS.get((domain, name)), COMPOSITES.get((domain, name))
     if row is not None:
         return ", ".join(map(str, row.versions))
-    if own is not None and domain == "ai.onnx":
+    if own is not None:
         return ", ".join(map(str, own.versions)) + ", by nodes of others"
     if name in OPERATORS_OF_SEQUENCES:
         return "folded at import"

@@ -243,7 +243,7 @@ def test_rms_prop_of_tensorflow_has_the_rate_in_its_momentum() -> None:
     found = trained(session_of(popart.Adaptive(values, rmsprop_tf_variant=True)))
 
     def rule(w: Array, g: Array, kept: dict[str, Any], t: int) -> Array:
-        s = kept["s"] = 0.8 * kept.get("s", 0) + 0.2 * g * g
+        s = kept["s"] = 0.8 * kept.get("s", 1) + 0.2 * g * g
         x = kept["x"] = 0.6 * kept.get("x", 0) + 0.05 * g / np.sqrt(s + 1e-3)
         return w - x
 

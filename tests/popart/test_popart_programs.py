@@ -294,8 +294,8 @@ def test_names_without_a_counterpart_are_taken_and_what_cannot_be_is_refused() -
     ("call", "text"),
     [
         (
-            lambda: popart.SessionOptions(explicitPipelining=True),
-            "explicitPipelining is True; it cannot be done here",
+            lambda: popart.SessionOptions(enableStochasticRounding=True),
+            "enableStochasticRounding is True; it cannot be done here",
         ),
         (lambda: popart.SessionOptions(numIOTiles=-2), "numIOTiles is -2; a whole number"),
         (lambda: popart.SessionOptions(enableOutlinin=1), "did you mean enableOutlining"),
@@ -306,8 +306,8 @@ def test_names_without_a_counterpart_are_taken_and_what_cannot_be_is_refused() -
             "virtualGraphMode is ExecutionPhases; weights stay on the IPU",
         ),
         (
-            lambda: setattr(popart.SessionOptions().batchSerializationSettings, "factor", 4),
-            "batchSerializationSettings.factor is 4; it cannot be done here",
+            lambda: setattr(popart.SessionOptions().executionPhaseSettings, "phases", 4),
+            "executionPhaseSettings.phases is 4; it cannot be done here",
         ),
         (
             lambda: popart.SessionOptions(hardwareInstrumentations={popart.Instrumentation.Inner}),

@@ -22,7 +22,7 @@ class Unsupported(popart_exception):
 
 
 class Body:
-    """Nodes for one node, whose inputs are `x0`, `x1`, ... and whose first output is `y`.
+    """Nodes for one node: its inputs are `x0`, `x1`, ..., its outputs `y`, `y1`, ...
 
     A call adds a node and returns what it makes; arrays among its inputs become constants.
     `infos` and `known` are the types, shapes and constant values of the inputs, None where not
@@ -48,6 +48,13 @@ class Body:
         made = out or f"{self._prefix}{operator.lower()}{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, names, [made], **attributes))
         return made
+
+    def several(self, operator: str, *inputs: Any, outputs: int, **attributes: Any) -> list[str]:
+        """Add a node and return the names of all its outputs."""
+        first = self(operator, *inputs, **attributes)
+        more = [f"{first}_{place}" for place in range(1, outputs)]
+        self.nodes[-1].output.extend(more)
+        return [first, *more]
 
     def constant(self, values: Any) -> str:
         """Add a constant; Python's numbers are whole ones of 64 bits."""
@@ -100,4 +107,5 @@ class Body:
         """Return the nodes as a function of ONNX."""
         inputs = [f"x{place}" for place in range(len(self.infos))]
         opsets = [helper.make_opsetid("", OPSET)]
-        return helper.make_function("", self.node.operator, inputs, ["y"], self.nodes, opsets)
+        made = ["y", *(f"y{place}" for place in range(1, len(self.node.outputs)))]
+        return helper.make_function("", self.node.operator, inputs, made, self.nodes, opsets)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import onnx
 
 from simulator.graph.types import Array
-from simulator.popart.composites import selection, signals, windows
+from simulator.popart.composites import grouped, ordered, selection, signals, windows
 from simulator.popart.composites.body import Body
-from simulator.popart.ir import ONNX, Node
+from simulator.popart.ir import GRAPHCORE, ONNX, Node
 from simulator.popart.tensor_info import TensorInfo
 
 
@@ -30,25 +30,30 @@ class Composite:
 
 
 COMPOSITES = {
-    "Col2Im": Composite(windows.images_of_columns, (18,), (1, 2)),
-    "Compress": Composite(selection.compressed, (9, 11, 28), (1,)),
-    "DFT": Composite(signals.fourier, (17, 20), (1, 2)),
-    "DeformConv": Composite(windows.deformed, (19, 22)),
-    "MaxUnpool": Composite(windows.unpooled, (9, 11, 22), (2,)),
-    "NonMaxSuppression": Composite(selection.suppressed, (10, 11), (2,), bounded=0),
-    "NonZero": Composite(selection.non_zero, (9, 13), bounded=1),
-    "Resize": Composite(
+    (ONNX, "Col2Im"): Composite(windows.images_of_columns, (18,), (1, 2)),
+    (ONNX, "Compress"): Composite(selection.compressed, (9, 11, 28), (1,)),
+    (ONNX, "DFT"): Composite(signals.fourier, (17, 20), (1, 2)),
+    (ONNX, "DeformConv"): Composite(windows.deformed, (19, 22)),
+    (ONNX, "MaxUnpool"): Composite(windows.unpooled, (9, 11, 22), (2,)),
+    (ONNX, "NonMaxSuppression"): Composite(selection.suppressed, (10, 11), (2,), bounded=0),
+    (ONNX, "NonZero"): Composite(selection.non_zero, (9, 13), bounded=1),
+    (ONNX, "Resize"): Composite(
         windows.cropped, (11, 13, 18, 19), (1, 2, 3),
         ("coordinate_transformation_mode", "tf_crop_and_resize"),
     ),
-    "RoiAlign": Composite(windows.aligned_regions, (10, 16, 22)),
-    "STFT": Composite(signals.frames_transformed, (17,), (1, 3)),
+    (ONNX, "RoiAlign"): Composite(windows.aligned_regions, (10, 16, 22)),
+    (ONNX, "STFT"): Composite(signals.frames_transformed, (17,), (1, 3)),
+    (GRAPHCORE, "GroupedGather"): Composite(grouped.grouped_gather, (1,)),
+    (GRAPHCORE, "MultiConv"): Composite(grouped.convolutions, (1,)),
+    (GRAPHCORE, "ReduceMedian"): Composite(ordered.median, (1,)),
+    (GRAPHCORE, "SequenceSlice"): Composite(grouped.sequences_moved, (1,)),
+    (GRAPHCORE, "Sort"): Composite(ordered.sorted_elements, (1,)),
 }  # fmt: skip
 
 
 def composite_of(node: Node) -> Composite | None:
     """Return the row of a node, None where it has none."""
-    row = COMPOSITES.get(node.operator) if node.domain == ONNX else None
+    row = COMPOSITES.get(node.key)
     if row is None or node.version not in row.versions:
         return None
     if row.only is not None and node.attributes.get(row.only[0]) != row.only[1]:

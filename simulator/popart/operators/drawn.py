@@ -7,7 +7,8 @@ from simulator.popart.operators.call import Call
 from simulator.poplibs import poprand
 
 # Operators that draw random numbers.
-DRAWS = ("Dropout", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+DRAWS = ("Dropout", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
+         "ShapedDropout")  # fmt: skip
 
 
 def uniform(call: Call) -> Tensor:

@@ -107,8 +107,16 @@ def operands(call: Call) -> tuple[Tensor, Tensor]:
 
 
 def binary(operation: str) -> Lower:
-    """Lower to an operator of popops with two operands."""
-    return lambda call: call.apply(operation, *operands(call))
+    """Lower to an operator of popops with two operands; a float beside halves becomes one."""
+
+    def lower(call: Call) -> Tensor:
+        a, b = operands(call)
+        wide = call.outputs[0].device
+        if a.dtype != b.dtype and wide.numpy.kind == "f":
+            a, b = call.cast(a, wide), call.cast(b, wide)
+        return call.apply(operation, a, b)
+
+    return lower
 
 
 def power(call: Call) -> Tensor:

@@ -9,6 +9,7 @@ from simulator.graph.tensor import Tensor, broadcast_to
 from simulator.graph.types import element_count
 from simulator.popart.ir import GRAPHCORE, ONNX, Node
 from simulator.popart.operators import (
+    ctc,
     fields,
     grids,
     grids_gradient,
@@ -299,8 +300,10 @@ GRADIENTS: dict[tuple[str, str], Gradient] = {
     (ONNX, "Softmax"): of_softmax,
     (ONNX, "TopK"): of_top_k,
     (ONNX, "Upsample"): resize.of_resized,
+    (GRAPHCORE, "Ctc"): ctc.of_loss,
     (GRAPHCORE, "GroupNormalization"): of_group_norm,
     (GRAPHCORE, "IdentityLoss"): losses.of_identity,
     (GRAPHCORE, "L1"): losses.of_absolute,
     (GRAPHCORE, "Nll"): losses.of_likelihood,
+    (GRAPHCORE, "ShapedDropout"): of_dropout,
 }

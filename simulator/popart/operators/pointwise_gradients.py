@@ -10,7 +10,7 @@ from simulator.graph.program import Copy
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import UNSIGNED_INT, element_count
 from simulator.popart.ir import GRAPHCORE, ONNX
-from simulator.popart.operators import elementwise, reductions, shapes
+from simulator.popart.operators import dynamic, elementwise, graphcore, reductions, shapes
 from simulator.popart.operators.activations import FUNCTIONS, of_gelu
 from simulator.popart.operators.backward import Gradient, of_one, summed_to, zeros
 from simulator.popart.operators.call import Call, broadcast
@@ -38,8 +38,8 @@ def two(first: Expr, second: Expr) -> Gradient:
         found: Grads = []
         for place, expression in enumerate((first, second)):
             made = call.map(expression, *wide, outputs[0], grads[0])
-            aligned = summed_to(call, made, pair[place].shape)
-            found.append(aligned.reshape(call[place].shape))
+            aligned = summed_to(call, made, pair[place].shape).reshape(call[place].shape)
+            found.append(call.cast(aligned, call[place].dtype))
         return found
 
     return gradient
@@ -337,15 +337,26 @@ POINTWISE: dict[tuple[str, str], Gradient] = {
     (ONNX, "ReduceProd"): of_product,
     **{(ONNX, name): function.of_function for name, function in FUNCTIONS.items()},
     (GRAPHCORE, "Atan2"): two(_4 * _2 / (_1 * _1 + _2 * _2), -_4 * _1 / (_1 * _1 + _2 * _2)),
+    (GRAPHCORE, "DepthToSpace"): of_blocks,
+    (GRAPHCORE, "DynamicAdd"): dynamic.of_add,
+    (GRAPHCORE, "DynamicSlice"): dynamic.of_slice,
+    (GRAPHCORE, "DynamicUpdate"): dynamic.of_update,
+    (GRAPHCORE, "DynamicZero"): dynamic.of_zero,
     (GRAPHCORE, "Expm1"): of_one(lambda x, y, g: g * (y + 1.0)),
     (GRAPHCORE, "Fmod"): _OF_REMAINDER,
     (GRAPHCORE, "Gelu"): of_non_linearity(_GELU, by_input=True),
+    (GRAPHCORE, "GeluErf"): of_gelu,
     (GRAPHCORE, "Log1p"): of_one(lambda x, y, g: g / (x + 1.0)),
     (GRAPHCORE, "Nop"): lambda call, outputs, grads: [grads[0]],
     (GRAPHCORE, "Remainder"): _OF_REMAINDER,
     (GRAPHCORE, "Reshape"): of_view,
+    (GRAPHCORE, "Reverse"): graphcore.of_reverse,
     (GRAPHCORE, "Scale"): of_scale,
+    (GRAPHCORE, "ScaledAdd"): graphcore.of_scaled_sum,
+    (GRAPHCORE, "Slice"): of_taken,
     (GRAPHCORE, "Square"): of_one(lambda x, y, g: x * g * 2.0),
     (GRAPHCORE, "Subsample"): of_taken,
+    (GRAPHCORE, "Swish"): graphcore.SWISH.of_function,
+    (GRAPHCORE, "TensorRemap"): lambda call, outputs, grads: [grads[0]],
     (GRAPHCORE, "PrintTensor"): lambda call, outputs, grads: [grads[0]],
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +10,8 @@ import numpy as np
 from simulator.codelets.reduction import REDUCTIONS
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import BOOL, element_count
+from simulator.popart.errors import popart_exception
+from simulator.popart.ir import Ir, Node
 from simulator.popart.operators.call import Call, broadcast, wider
 from simulator.poplibs import popnn, popops
 from simulator.poplibs.popnn import NonLinearityType
@@ -45,7 +47,22 @@ REDUCED = {
 def leaves_input(operator: str, attributes: Mapping[str, Any]) -> bool:
     """Return whether a reduction names no axis: PopART then gives its input (op/reduce.cpp)."""
     axes = attributes.get("axes")
-    return operator in REDUCED and axes is not None and len(axes) == 0
+    return operator in (*REDUCED, "ReduceMedian") and axes is not None and len(axes) == 0
+
+
+def check_axes(axes: Iterable[int], rank: int) -> None:
+    """Raise popart_exception for an axis that is not there, in the words of PopART."""
+    for axis in axes:
+        if not -rank <= axis < rank:
+            raise popart_exception(f"Axis {axis} is out of acceptable range [{-rank}, {rank - 1}]")
+
+
+def wrong_axes(node: Node, ir: Ir) -> str:
+    """Return "" where a reduction's axes are there; raises popart_exception for one that is not."""
+    given = ir.known(node.inputs[1]) if len(node.inputs) > 1 and node.inputs[1] else None
+    axes = node.attributes.get("axes") or () if given is None else given.reshape(-1).tolist()
+    check_axes(axes, len(ir.infos[node.inputs[0]].dims))
+    return ""
 
 
 _OF_TRUTH = {Operation.MAX: Operation.LOGICAL_OR, Operation.MIN: Operation.LOGICAL_AND}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -11,32 +11,20 @@ import onnx
 
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import ONNX
-from simulator.popart.operators.table import OPERATORS
+from simulator.popart.operators.graphcore_signatures import GRAPHCORE_SIGNATURES
 
-_WITHOUT_ATTRIBUTES = (
-    "Atan2", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXnor", "BitwiseXor", "Detach",
-    "Expm1", "Fmod", "Gelu", "Log1p", "Nop", "Remainder", "Round", "Square",
-)  # fmt: skip
-# Attributes of ai.graphcore's operators, which ONNX has no schema of, and how many outputs.
-_GRAPHCORE: dict[str, tuple[tuple[str, ...], int]] = {
-    **dict.fromkeys(_WITHOUT_ATTRIBUTES, ((), 1)),
-    "ConvFlipWeights": (("group",), 1),
-    "GroupNormalization": (("num_groups", "epsilon"), 3),
-    "IdentityLoss": (("reduction",), 1),
-    "L1": (("lambda", "reduction"), 1),
-    "LSTM": (("output_full_sequence",), 2),
-    "Nll": (("reduction", "ignoreIndex", "inputIsLogProbability"), 1),
-    "PrintTensor": (("print_gradient", "title"), 1),
-    "Reshape": (("shape",), 1),
-    "Scale": (("scale",), 1),
-    "Subsample": (("strides",), 1),
-}  # fmt: skip
 # Methods whose names are not that of the operator in small letters.
 _METHODS = {
-    "And": "logical_and", "If": "logical_if", "L1": "l1loss", "Nll": "nllloss",
-    "Not": "logical_not", "Or": "logical_or", "Xor": "logical_xor",
+    "And": "logical_and", "Ctc": "ctcloss", "If": "logical_if", "L1": "l1loss", "Nll": "nllloss",
+    "NormalizeImage": "normalize_image", "Not": "logical_not", "Or": "logical_or",
+    "Xor": "logical_xor",
 }  # fmt: skip
 _FEWEST = {"BatchNormalization": 1, "Dropout": 1, "MaxPool": 1, "LSTM": 3, "TopK": 2}
+_Kind = onnx.AttributeProto
+KINDS = {
+    "i": _Kind.INT, "f": _Kind.FLOAT, "s": _Kind.STRING, "g": _Kind.GRAPH, "I": _Kind.INTS,
+    "F": _Kind.FLOATS, "S": _Kind.STRINGS,
+}  # fmt: skip
 
 
 FEW = 1000  # inputs; schemas of as many as one likes have a number far above
@@ -44,7 +32,10 @@ FEW = 1000  # inputs; schemas of as many as one likes have a number far above
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """An operator as a method: its name, its attributes, how many outputs it gives."""
+    """An operator as a method: its name, its attributes, how many outputs it gives.
+
+    `kinds` are the types of the attributes, numbers of onnx.AttributeProto, where they are known.
+    """
 
     operator: str
     attributes: tuple[str, ...]
@@ -52,6 +43,7 @@ class Signature:
     least: int = 0
     most: int = 1 << 30
     positional: tuple[str, ...] = ()
+    kinds: Mapping[str, int] = field(default_factory=dict)
 
     def check(self, given: Mapping[str, Any], inputs: int, what: str) -> None:
         """Raise popart_exception for an unknown attribute or a wrong number of inputs."""
@@ -66,23 +58,28 @@ class Signature:
 
 @cache
 def signatures(domain: str, opset: int) -> dict[str, Signature]:
-    """Give the methods of a domain by their names: MaxPool is maxpool, And logical_and."""
-    made = {}
-    for found, operator in OPERATORS:
-        if found == domain:
-            signature = _of_schema(operator, opset) if domain == ONNX else _of_table(operator)
-            if signature is not None:
-                made[_METHODS.get(operator, operator.lower())] = signature
-    return made
+    """Return the methods of a domain by their names: MaxPool is maxpool, And logical_and."""
+    if domain == ONNX:
+        names = {schema.name for schema in onnx.defs.get_all_schemas() if not schema.domain}
+        every = [_of_schema(name, opset) for name in sorted(names)]
+    else:
+        every = [_of_table(name) for name in GRAPHCORE_SIGNATURES]
+    found = [signature for signature in every if signature is not None]
+    return {_METHODS.get(one.operator, one.operator.lower()): one for one in found}
 
 
 def _of_table(operator: str) -> Signature:
-    attributes, outputs = _GRAPHCORE[operator]
-    return Signature(operator, attributes, outputs, positional=attributes)
+    row = GRAPHCORE_SIGNATURES[operator]
+    pairs = [pair.split(":") for pair in row.attributes.split()]
+    positional = tuple(name for name, _ in pairs)
+    kinds = {name: KINDS[kind] for name, kind in pairs if name != "num_outputs"}
+    return Signature(
+        operator, tuple(kinds), row.outputs, row.least, row.most, positional, kinds
+    )  # fmt: skip
 
 
 def _of_schema(operator: str, opset: int) -> Signature | None:
-    """Give an operator's method by ONNX's schema; None when the operator set has none.
+    """Return an operator's method by ONNX's schema; None when the operator set has none.
 
     By position it takes what has to be there first, else in the order of the alphabet, as PopART's
     methods do; before them the number of outputs, where that is open.
@@ -90,9 +87,12 @@ def _of_schema(operator: str, opset: int) -> Signature | None:
     if not onnx.defs.has(operator, opset, ""):
         return None
     schema = onnx.defs.get_schema(operator, opset, "")
+    if schema.deprecated:
+        return None
     outputs = _FEWEST.get(operator, max(schema.min_output, 1))
     attributes = tuple(schema.attributes)
     ordered = sorted(attributes, key=lambda name: (not schema.attributes[name].required, name))
     many = () if schema.min_output == schema.max_output else ("num_outputs",)
     counts = (schema.min_input, schema.max_input)
-    return Signature(operator, attributes, outputs, *counts, (*many, *ordered))
+    kinds = {name: int(schema.attributes[name].type.value) for name in attributes}
+    return Signature(operator, attributes, outputs, *counts, (*many, *ordered), kinds)

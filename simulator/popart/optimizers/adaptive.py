@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any, ClassVar
 
 from simulator.graph.tensor import Tensor
+from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
 from simulator.popart.optimizers.step import Step, Terms
 from simulator.popart.optimizers.types import DataType, WeightDecayMode
@@ -84,6 +85,13 @@ class Adaptive(Optimizer):
         names = [SQUARES, *([SECOND] if two else [])]
         names += [VELOCITY] if self._has_momentum(weight) else []
         return {name: self._types[name] for name in names}
+
+    def at_first(self, weight: str, values: Array, name: str) -> Array | float:
+        """Return what a mean begins with: TensorFlow's squares with 1, as PopART's variant of it.
+
+        Source: popart `willow/src/patterns/adaptivedecompose.cpp`, where Accl1 is made.
+        """
+        return 1.0 if self._as_tensorflow and name == SQUARES else 0.0
 
     def change(self, step: Step, weight: str) -> None:
         """Add the change of a weight."""

@@ -8,10 +8,20 @@ from simulator.popart.errors import popart_exception
 
 
 class DataType(Enum):
-    """PopART's types; UNDEFINED is the type of the weight."""
+    """PopART's types of elements; of what an optimiser keeps, UNDEFINED is that of the weight."""
 
+    UINT8 = "UINT8"
+    INT8 = "INT8"
+    UINT16 = "UINT16"
+    INT16 = "INT16"
+    INT32 = "INT32"
+    INT64 = "INT64"
+    UINT32 = "UINT32"
+    UINT64 = "UINT64"
+    BOOL = "BOOL"
     FLOAT = "FLOAT"
     FLOAT16 = "FLOAT16"
+    DOUBLE = "DOUBLE"
     UNDEFINED = ""
 
 
@@ -25,7 +35,7 @@ class WeightDecayMode(Enum):
 def type_of(given: DataType | str) -> str:
     """Give the name of a type of floats, "" for the weight's own; raises popart_exception."""
     name = given.value if isinstance(given, DataType) else str(given)
-    known = [kind.value for kind in DataType]
+    known = [kind.value for kind in (DataType.FLOAT, DataType.FLOAT16, DataType.UNDEFINED)]
     if name not in known:
         raise popart_exception(f"an optimiser keeps FLOAT or FLOAT16, not {given!r}")
     return name

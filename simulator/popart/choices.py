@@ -1,0 +1,115 @@
+"""PopART's names for choices that say how its compiler works, and for where tensors lie.
+
+Sources: popart `willow/include/popart`, the header of each name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from simulator.popart.errors import popart_exception
+from simulator.popart.input_settings import TileSet
+
+AccumulateOuterFragmentSchedule = Enum(
+    "AccumulateOuterFragmentSchedule",
+    ["Scheduler", "Serial", "OverlapCycleOptimized", "OverlapMemoryOptimized"],
+    start=0,
+)
+AutodiffStitchStrategy = Enum(
+    "AutodiffStitchStrategy",
+    ["RecomputeMinimal", "RecomputeAllNonInputs", "AddFwdOutputs", "SafeAddFwdOutputs"],
+    start=0,
+)
+BatchSerializationBatchSchedule = Enum(
+    "BatchSerializationBatchSchedule",
+    ["Scheduler", "Isomorphic", "OverlapOnIo", "OverlapOnCompute"],
+    start=0,
+)
+BatchSerializationMethod = Enum(
+    "BatchSerializationMethod", ["UnrollDynamic", "UnrollStatic", "Loop"], start=0
+)
+BatchSerializationTransformContext = Enum(
+    "BatchSerializationTransformContext", ["Fwd", "Bwd"], start=0
+)
+CollectiveOperator = Enum(
+    "CollectiveOperator",
+    ["Add", "Mean", "Mul", "Min", "Max", "LogicalAnd", "LogicalOr", "SquareAdd", "Local"],
+    start=0,
+)
+CommGroupType = Enum("CommGroupType", ["All", "Consecutive", "Orthogonal", "None"], start=0)
+DeviceType = Enum("DeviceType", ["IpuModel", "Cpu", "Ipu", "OfflineIpu", "Sim"], start=0)
+ExecutionPhaseIOSchedule = Enum("ExecutionPhaseIOSchedule", ["Preload", "OnDemand"], start=0)
+ExecutionPhaseSchedule = Enum(
+    "ExecutionPhaseSchedule", ["Interleaving", "Batch", "BatchClusteredIO"], start=0
+)
+GradientTensorTrackingMethod = Enum(
+    "GradientTensorTrackingMethod",
+    [
+        "AllNonViewChangingGradientTensors",
+        "ConvAndMatmulGradients",
+        "GradientsOfUserSpecifiedTensors",
+    ],
+    start=0,
+)
+IrSerializationFormat = Enum("IrSerializationFormat", ["JSON"], start=0)
+ReplicatedStreamMode = Enum("ReplicatedStreamMode", ["Broadcast", "Replicate"], start=0)
+ReplicatedTensorSharding = Enum("ReplicatedTensorSharding", ["Off", "On"], start=0)
+SubgraphCopyingStrategy = Enum("SubgraphCopyingStrategy", ["OnEnterAndExit", "JustInTime"], start=0)
+TensorRemapType = Enum("TensorRemapType", ["FwdBwdReverse", "FwdBwd", "Fwd"], start=0)
+TensorStorage = Enum("TensorStorage", ["OnChip", "OffChip"], start=0)
+VariableRetrievalMode = Enum(
+    "VariableRetrievalMode", ["OnePerGroup", "AllReduceReplicas", "AllReplicas"], start=0
+)
+
+
+@dataclass(slots=True)
+class CommGroup:
+    """Which replicas belong together: all, so many that follow each other, or every n-th."""
+
+    type: CommGroupType = CommGroupType.All
+    replicaGroupSize: int = 0
+
+
+@dataclass(slots=True)
+class TensorLocation:
+    """Where tensors lie: on the chip, on its tiles for computing; all else is refused."""
+
+    storage: TensorStorage = TensorStorage.OnChip
+    loadTileSet: TileSet = TileSet.Compute
+    storageTileSet: TileSet = TileSet.Compute
+    replicatedTensorSharding: ReplicatedTensorSharding = ReplicatedTensorSharding.Off
+
+    def __post_init__(self) -> None:
+        off = self.storage is not TensorStorage.OnChip
+        if off or self.replicatedTensorSharding is not ReplicatedTensorSharding.Off:
+            raise popart_exception(
+                f"TensorLocation: {self.storage.name}, sharding "
+                f"{self.replicatedTensorSharding.name}; tensors lie on the chip, whole"
+            )
+
+
+class TensorLocationSettings:
+    """Where the tensors of a kind lie, and from how many elements on."""
+
+    def __init__(
+        self,
+        location: TensorLocation | TensorStorage = TensorStorage.OnChip,
+        minElementsForOffChip: int = 2,
+        minElementsForReplicatedTensorSharding: int = 8192,
+    ) -> None:
+        whole = location if isinstance(location, TensorLocation) else TensorLocation(location)
+        self.location, self.minElementsForOffChip = whole, minElementsForOffChip
+        self.minElementsForReplicatedTensorSharding = minElementsForReplicatedTensorSharding
+
+
+def checked_location(name: str, value: object) -> object:
+    """Return where tensors lie; raises popart_exception for what is no location on the chip."""
+    if isinstance(value, dict):
+        return {key: checked_location(name, one) for key, one in value.items()}
+    if isinstance(value, TensorLocation):
+        return TensorLocation(value.storage, value.loadTileSet, value.storageTileSet,
+                              value.replicatedTensorSharding)  # fmt: skip
+    if isinstance(value, TensorLocationSettings):
+        return value
+    raise popart_exception(f"SessionOptions: {name} is {value!r}; a TensorLocation is needed")

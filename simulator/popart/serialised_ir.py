@@ -1,0 +1,56 @@
+"""The nodes of a model as a JSON text, as PopART's sessions give them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from simulator.popart.ir import IPU_ATTRIBUTE, Ir, Node
+
+
+def serialised(ir: Ir, backward: Sequence[Node], placed: Mapping[str, int]) -> str:
+    """Return {graph: [node, ...]}: `maingraph`, and the graphs within by their names.
+
+    A node has type, name, inputs, outputs and attributes, all as texts (popart,
+    `willow/src/opserialiser.cpp`).
+    """
+    graphs: dict[str, list[dict[str, Any]]] = {}
+    _add(graphs, "maingraph", ir, [*ir.nodes, *backward], placed)
+    return json.dumps(graphs)
+
+
+def _add(
+    graphs: dict[str, list[dict[str, Any]]], name: str, ir: Ir, nodes: Sequence[Node],
+    placed: Mapping[str, int],
+) -> None:  # fmt: skip
+    graphs[name] = [_shown(ir, node, placed.get(node.name)) for node in nodes]
+    for node in nodes:
+        for key, value in node.attributes.items():
+            if isinstance(value, Ir):
+                _add(graphs, f"{node.name}/{key}", value, value.nodes, {})
+
+
+def _shown(ir: Ir, node: Node, ipu: int | None) -> dict[str, Any]:
+    attributes = {
+        key: str(value) for key, value in node.attributes.items() if not isinstance(value, Ir)
+    }
+    where = {} if ipu is None else {IPU_ATTRIBUTE: str(ipu)}
+    return {
+        "type": node.operator,
+        "name": node.name,
+        "inputs": [_tensor(ir, name, place) for place, name in enumerate(node.inputs) if name],
+        "outputs": [
+            {"name": name, "index": str(place)} for place, name in enumerate(node.outputs) if name
+        ],
+        "attributes": {**attributes, **where},
+    }
+
+
+def _tensor(ir: Ir, name: str, place: int) -> dict[str, str]:
+    info = ir.infos.get(name)
+    found = {"name": name, "index": str(place)}
+    if info is None:
+        return found
+    shape = "[" + " ".join(map(str, info.dims)) + "]"
+    return {**found, "shape": shape, "type": info.type}

@@ -1,0 +1,160 @@
+"""What PopART's builder has beside operators: attributes of nodes, scopes, forms of arguments."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from models import tiny
+
+from simulator import popart
+
+
+def relu() -> tuple[popart.Builder, str]:
+    builder = popart.Builder()
+    return builder, builder.aiOnnx.relu([builder.addInputTensor("FLOAT", [2])])
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [("Int64", 3), ("Int64Vector", [3, -1]), ("Float", 0.5), ("FloatVector", [0.5, 1.0]),
+     ("String", "here"), ("StringVector", ["a", "b"])],
+)  # fmt: skip
+def test_attributes_are_read_by_their_kinds(kind: str, value: object) -> None:
+    builder, y = relu()
+    builder.addNodeAttribute("mine", value, {y})
+    assert getattr(builder, f"get{kind}NodeAttribute")("mine", {y}) == value
+    other = "String" if kind != "String" else "Float"
+    with pytest.raises(popart.popart_exception, match="is not a"):
+        getattr(builder, f"get{other}NodeAttribute")("mine", {y})
+    with pytest.raises(popart.popart_exception, match="already has"):
+        builder.addNodeAttribute("mine", value, {y})
+    builder.removeNodeAttribute("mine", {y})
+    assert not builder.nodeHasAttribute("mine", {y})
+    with pytest.raises(popart.popart_exception, match="does not exist"):
+        builder.removeNodeAttribute("mine", {y})
+
+
+def test_a_node_of_several_outputs_is_noted_once() -> None:
+    builder = popart.Builder()
+    x = builder.addInputTensor("FLOAT", [4])
+    parts = builder.aiOnnx.split([x], num_outputs=2)
+    builder.addNodeAttribute("mine", 1, set(parts))
+    assert builder.getAllNodeAttributeNames(parts).count("mine") == 1
+
+
+def test_scopes_tell_what_they_note() -> None:
+    builder, y = relu()
+    assert not builder.hasVirtualGraph() and not builder.hasPipelineStage()
+    with pytest.raises(popart.popart_exception, match="Virtual graph not set"):
+        builder.getVirtualGraph()
+    with builder.virtualGraph(1), builder.pipelineStage(2), builder.nameScope("layer"):
+        z = builder.aiOnnx.relu([y])
+        assert (builder.getVirtualGraph(), builder.getPipelineStage()) == (1, 2)
+        assert builder.getNameScope("x") == "layer/x"
+    assert builder.getVirtualGraph(z) == 1
+
+
+def test_numbers_become_those_of_the_attribute() -> None:
+    builder, y = relu()
+    z = builder.aiOnnx.leakyrelu([y], alpha=np.float64(2))
+    assert builder.getFloatNodeAttribute("alpha", {z}) == 2.0
+    t = builder.aiOnnx.transpose([z], np.array([0]))
+    assert builder.getInt64VectorNodeAttribute("perm", {t}) == [0]
+    with pytest.raises(popart.popart_exception, match="alpha is 'much'; FLOAT is needed"):
+        builder.aiOnnx.leakyrelu([y], alpha="much")
+
+
+@pytest.mark.parametrize("method", ["reducesum", "reducelogsum"])
+@pytest.mark.parametrize("axis", [-3, 2])
+def test_an_axis_that_is_not_there_is_refused_by_the_session(method: str, axis: int) -> None:
+    builder = popart.Builder()
+    x = builder.addInputTensor("FLOAT", [2, 3])
+    y = getattr(builder.aiOnnx, method)([x], axes=[axis])
+    with pytest.raises(popart.popart_exception, match=rf"Axis {axis} is out of .* \[-2, 1\]"):
+        popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), tiny())
+
+
+def test_initialisers_in_a_file_are_read_from_it(tmp_path: Path) -> None:
+    builder, y = relu()
+    w = builder.addInitializedInputTensor(np.array([1, 2], np.float32))
+    builder.saveInitializersExternally([w], str(tmp_path / "w.bin"))
+    assert (tmp_path / "w.bin").read_bytes() == np.array([1, 2], "<f4").tobytes()
+    with pytest.raises(popart.popart_exception, match="already has an external"):
+        builder.saveInitializersExternally([w], str(tmp_path / "w.bin"))
+    z = builder.aiOnnx.add([y, w])
+    session = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [z]), tiny())
+    session.prepareDevice()
+    out = session.initAnchorArrays()
+    session.run(popart.PyStepIO({"input": np.float32([3, -3])}, out))
+    assert out[z].tolist() == [4, 2]
+
+
+def test_nodes_are_given_as_json_with_those_of_the_backward_pass() -> None:
+    builder, y = relu()
+    w = builder.addInitializedInputTensor(np.ones(2, np.float32))
+    loss = builder.aiGraphcore.l1loss([builder.aiOnnx.mul([y, w])], 0.1)
+    session = popart.TrainingSession(
+        builder.getModelProto(), popart.DataFlow(1, [loss]), loss, popart.ConstSGD(0.1), tiny()
+    )
+    nodes = json.loads(session._serializeIr(popart.IrSerializationFormat.JSON))["maingraph"]
+    assert [node["type"] for node in nodes] == ["Relu", "Mul", "L1", "L1Grad", "MulGrad"]
+    assert nodes[0]["inputs"] == [{"name": "input", "index": "0", "shape": "[2]", "type": "FLOAT"}]
+
+
+def test_tensors_lie_on_the_chip() -> None:
+    on = popart.TensorLocationSettings(popart.TensorStorage.OnChip)
+    options = popart.SessionOptions(weightTensorLocationSettings=on)
+    assert options.weightTensorLocationSettings is on
+    with pytest.raises(popart.popart_exception, match="OffChip"):
+        popart.TensorLocation(popart.TensorStorage.OffChip)
+
+
+def test_random_nodes_have_no_seed_of_their_own() -> None:
+    builder = popart.Builder()
+    with pytest.raises(popart.popart_exception, match="setRandomSeed"):
+        builder.aiOnnx.randomnormal(shape=[2], seed=1.0)
+    assert builder.getTensorShape(builder.aiOnnx.randomnormal(shape=[2])) == [2]
+
+
+def test_patterns_tell_whether_they_are_on() -> None:
+    patterns = popart.Patterns()
+    patterns.CosGradOp = False
+    assert patterns.PreUniRepl and patterns.SinGradOp and not patterns.CosGradOp
+    assert not popart.Patterns(popart.PatternsLevel.NoPatterns).InPlace
+    with pytest.raises(AttributeError, match="no 'Sideways'"):
+        _ = patterns.Sideways
+
+
+def test_an_operator_is_supported_or_it_is_not() -> None:
+    supported = {(one.type, one.version) for one in popart.getSupportedOperations(False)}
+    lacking = {(one.type, one.version) for one in popart.getUnsupportedOperations(10)}
+    assert {("Constant", 1), ("Conv", 1), ("Ctc", 1), ("Sort", 1)} <= supported
+    assert lacking and not lacking & supported
+    assert ("MulGrad", 1) in {
+        (one.type, one.version) for one in popart.getSupportedOperations(True)
+    }
+
+
+def test_a_device_tells_what_it_is() -> None:
+    manager = popart.DeviceManager()
+    device = manager.createIpuModelDevice({"ipuVersion": "mk2"})
+    assert (device.type, device.version) == (popart.DeviceType.IpuModel, device.target.architecture)
+    with manager.acquireAvailableDevice(
+        1, connectionType=popart.DeviceConnectionType.OnDemand
+    ) as taken:
+        assert taken.isAttached and taken.connectionType is popart.DeviceConnectionType.OnDemand
+        assert manager.tryAcquireDeviceById(taken.id) is None
+    assert manager.enumerateDevices(deviceType=popart.DeviceType.Cpu) == []
+
+
+def test_an_engine_is_loaded_when_that_is_asked_for() -> None:
+    builder, y = relu()
+    session = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), tiny())
+    session.prepareDevice(loadEngine=False)
+    session.loadEngineAndConnectStreams()
+    out = session.initAnchorArrays()
+    session.run(popart.PyStepIO({"input": np.float32([-1, 2])}, out))
+    assert out[y].tolist() == [0, 2]
