@@ -5,8 +5,8 @@ By the path of the page and the key of the address that the control sets: its na
 
 from __future__ import annotations
 
-_IPU = ("IPU", "Looks at one IPU in place of all")
-_REPORTS = ("Filter reports", "Leaves the reports whose name has these letters")
+_IPU = ("IPU", "Shows one IPU instead of all")
+_REPORTS = ("Filter reports", "Shows only reports whose name contains this text")
 
 HINTS: dict[str, dict[str, tuple[str, str]]] = {
     "/": {
@@ -18,11 +18,11 @@ HINTS: dict[str, dict[str, tuple[str, str]]] = {
         "after": ("After", "The second of the two reports that are compared"),
     },
     "/summary": {
-        "find": ("Filter", "Leaves the options or entries that have these letters"),
+        "find": ("Filter", "Shows only options or entries that contain this text"),
     },
     "/insights": {
-        "of": ("Where", "Looks at all tiles, at one IPU, or at one of the fullest tiles"),
-        "filter": ("Filter by name", "Leaves the rows whose name has these letters"),
+        "of": ("Where", "Shows all tiles, one IPU, or one of the fullest tiles"),
+        "filter": ("Filter by name", "Shows only rows whose name contains this text"),
     },
     "/memory": {
         "graph": ("Kind of graph", "Draws all memory of each tile, chosen variables over them, or "
@@ -36,39 +36,39 @@ HINTS: dict[str, dict[str, tuple[str, str]]] = {
         "category": ("Category", "Colours the map by all memory, or by one category of data"),
         "scale": ("Colours", "Chooses the colours of the map"),
         "tile": ("Tiles", "Chooses tiles by number, as in 3, 17, 100-120: a column each below"),
-        "filter": ("Filter by name", "Leaves the rows whose name has these letters"),
+        "filter": ("Filter by name", "Shows only rows whose name contains this text"),
         "lies": ("Table or addresses", "Lists variables by size, or lays one tile out by address"),
     },
     "/liveness": {
         "ipu": _IPU,
         "graph": ("Kind of graph", "Draws the bytes of all tiles at each step as a curve, or the "
                   "bytes of each tile at each step as a heat map"),
-        "tile": ("One tile", "Looks at one tile in place of all"),
+        "tile": ("One tile", "Shows one tile instead of all"),
         "show": ("What is drawn", "Draws all that is live, or leaves out what is always live"),
-        "find": ("Filter steps", "Marks the program steps whose name has these letters"),
+        "find": ("Filter steps", "Marks the program steps whose name contains this text"),
         "step": ("Steps", "Chooses program steps by number: several stand side by side below"),
-        "filter": ("Filter variables", "Leaves the rows whose name has these letters"),
+        "filter": ("Filter variables", "Shows only rows whose name contains this text"),
     },
     "/programs": {
         "stage": ("Stage of the compilation", "Shows the programs as they were compiled, or as "
                   "they were written: as given to the engine, each with what it became"),
-        "part": ("Part", "Shows one control program or function in place of all"),
+        "part": ("Part", "Shows one control program or function instead of all"),
         "level": ("Open levels", "Opens the tree down to a level; single lines are opened by hand"),
         "layer": ("Related", "Chooses the software layer by which steps belong to one operation: "
                   "those of the chosen step's are marked"),
         "syncs": ("Syncs", "Shows or hides the syncs"),
         "find": ("Search for steps", "Enter and Shift Enter go to the next and the previous step "
-                 "whose name has these letters"),
+                 "whose name contains this text"),
     },
     "/operations": {
         "layer": ("Software layer", "Takes operations as Poplar's libraries, PopART, ONNX or your "
                   "own scopes name them"),
-        "filter": ("Filter operations", "Leaves the rows whose name has these letters"),
+        "filter": ("Filter operations", "Shows only rows whose name contains this text"),
     },
     "/graph": {
         "ipu": _IPU,
-        "tile": ("One tile", "Leaves what lies on this tile"),
-        "filter": ("Filter by name", "Leaves the rows whose name has these letters"),
+        "tile": ("One tile", "Shows only what lies on this tile"),
+        "filter": ("Filter by name", "Shows only rows whose name contains this text"),
     },
     "/execution": {
         "against": ("Compare with", "Shows the execution of another report below this one"),
@@ -80,12 +80,12 @@ HINTS: dict[str, dict[str, tuple[str, str]]] = {
         "arrows": ("Arrows of waits", "Leads from an IPU that waits for another to the one that "
                    "arrives last, for the longest waits in view; those of the chosen sync always"),
         "bsp": ("Tiles", "Shows what each tile does in each step, below the steps"),
-        "filter": ("Filter programs", "Leaves the rows whose name has these letters"),
+        "filter": ("Filter programs", "Shows only rows whose name contains this text"),
     },
     "/exchange": {
         "by": ("Rows and columns", "Draws groups of neighbouring tiles, or one cell for each pair "
                "of IPUs"),
-        "filter": ("Filter exchanges", "Leaves the rows whose name has these letters"),
+        "filter": ("Filter exchanges", "Shows only rows whose name contains this text"),
     },
     "/flames": {
         "find": ("Search names", "Marks the frames whose name has these letters, and says what "
@@ -94,7 +94,7 @@ HINTS: dict[str, dict[str, tuple[str, str]]] = {
     "/compare": {
         "against": ("Compared with", "The second report; the first is that of the header"),
         "by": ("Rows", "What the rows of the table are"),
-        "filter": ("Filter by name", "Leaves the rows whose name has these letters"),
+        "filter": ("Filter by name", "Shows only rows whose name contains this text"),
         "same": ("Rows that are the same", "Shows also what did not change"),
         "gaps": ("Gaps", "Counts what lies unused between variables, as the tile needs it too"),
         "show": ("How both are drawn", "In one plot, one above the other, or the change alone"),
@@ -104,7 +104,7 @@ HINTS: dict[str, dict[str, tuple[str, str]]] = {
         "lines": ("Line graphs", "Draws series as lines, or as areas"),
         "align": ("Several files", "Puts traces where the wall clock of each says, or all at the "
                   "same begin"),
-        "filter": ("Filter labels", "Leaves the labels that have these letters"),
+        "filter": ("Filter labels", "Shows only labels that contain this text"),
     },
     "/together": {
         "axis": ("Axis", "As on the device, where a run takes its cycles, or as simulated, where "

@@ -40,7 +40,7 @@ SHORTCUTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("e", "Save data or plot"),
         ("u", "Units"),
         ("l", "Light or dark"),
-        ("r", "Read the files again"),
+        ("r", "Reload the files"),
         ("h", "Help on this page"),
         ("?", "Show or hide this sheet"),
     ),

@@ -116,12 +116,36 @@
     });
   });
 
+  const HEAD = 44; // pixels of a title above a saved plot
+  const BYTES = /\d [kMG]?B$/;
+  const plain = (text) => text.replace(/[<>&]/g, (letter) => ({ "<": "&lt;", ">": "&gt;", "&": "&amp;" })[letter]);
+
+  /** Give the layout of a plot with what its page says around it: heading, report, unit. */
+  function titled(plot) {
+    const section = plot.closest(".section, .split, section");
+    const heading = section && [...section.querySelectorAll("h2")]
+      .filter((one) => one.compareDocumentPosition(plot) & Node.DOCUMENT_POSITION_FOLLOWING).pop();
+    const chosen = document.querySelector("#report-choice input, input#report-choice");
+    const before = window.tilescope.read("report") || (chosen && chosen.value) || "";
+    const reports = [before, window.tilescope.read("against")].filter(Boolean);
+    const words = [heading && heading.textContent, reports.join(" → ")].filter(Boolean).map(plain);
+    const { title, margin, yaxis = {} } = plot.layout;
+    const named = yaxis.title && yaxis.title.text;
+    const unit = named || ((yaxis.ticktext || []).some((text) => BYTES.test(text)) ? "Bytes" : "");
+    return Object.assign({}, plot.layout, {
+      title: Object.assign({}, title, { text: words.join(" · "), x: 0.01, xanchor: "left", font: { size: 15 },
+        y: 1, yref: "container", yanchor: "top", pad: { t: 12 } }),
+      margin: Object.assign({}, margin, { t: ((margin || {}).t || 0) + HEAD }),
+      yaxis: Object.assign({}, yaxis, { title: Object.assign({}, yaxis.title, { text: unit }) }),
+    });
+  }
+
   function savePlot(identifier, format) {
     const plot = document.querySelector(`#${CSS.escape(identifier)} .js-plotly-plot`);
     if (!plot) return;
     const paper = getComputedStyle(document.documentElement).getPropertyValue("--surface").trim();
-    const figure = { data: plot.data, layout: Object.assign({}, plot.layout, { paper_bgcolor: paper }) };
-    const size = { width: plot.offsetWidth, height: plot.offsetHeight, scale: format === "png" ? 2 : 1 };
+    const figure = { data: plot.data, layout: Object.assign(titled(plot), { paper_bgcolor: paper }) };
+    const size = { width: plot.offsetWidth, height: plot.offsetHeight + HEAD, scale: format === "png" ? 2 : 1 };
     window.Plotly.downloadImage(figure, Object.assign({ format, filename: window.tilescope.fileName(identifier) }, size));
   }
 

@@ -172,7 +172,7 @@ def _first(store: Store, chosen: Address, frame: Frame) -> Element:
 def _column(store: Store, chosen: Address, frame: Frame, heading: str) -> Element:
     rows = frame.to_dict("records")
     tools = controls.exports("insights") if heading == ABOUT["memory"] else None
-    body = components.message("Nothing stands out, or nothing was recorded.")
+    body = components.message("No finding, or nothing was recorded.")
     if rows:
         body = html.Ul([_finding(store, chosen, row) for row in rows], className="findings")
     return section(heading, body, note=counted(len(rows), "finding"), tools=tools)

@@ -62,7 +62,9 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("category", "Category", "text", 150, "What it is used for"),
         Column("type", "Type", "text", 90, "Of its elements"),
         Column("shape", "Shape", "text", 120, "The size of each dimension"),
-        Column("bytes", "Bytes", "bytes", 110, "Those not live together may share a place"),
+        Column(
+            "bytes", "Bytes", "bytes", 110, "Variables that are never live together may overlap"
+        ),
     ),
 }
 ADDRESS_COLUMNS = (
@@ -224,7 +226,7 @@ def variables_tab(report: Report, chosen: Address, theme: Theme) -> Element:
     fullest = "" if chosen.tiles else "This is the tile that needs the most; choose another above. "
     note = (
         f"{fullest}Code and vertex state have no addresses in the report: they fill gaps. What "
-        "lies above each other shares its place and is not live together."
+        "lies above each other overlaps and is never live together."
     )
     return html.Div(
         [

@@ -9,6 +9,9 @@ from dashboard.pages.words import counted
 from pva import units
 from pva.analysis.layers import OUTSIDE
 
+PHASES = ("compute", "exchange", "host_exchange", "sync")
+MOST_NAMED = 3  # operations that take most cycles
+WORTH = 0.02  # the least share of an operation's cycles that is named
 # What is asked of operations: the figure, its words, and how it is written.
 _MEASURES: tuple[tuple[str, str, Any], ...] = (
     ("cycles", "cycles", units.cycles_or_time),
@@ -40,6 +43,28 @@ def costs_sentence(costs: Frame) -> str:
     if not most:
         return "The report tells no costs of operations."
     return "; ".join(f"{name} takes {units.listed(texts)}" for name, texts in most.items()) + "."
+
+
+def reasons_sentence(costs: Frame) -> str:
+    """Say which three operations take most cycles, and what they spend them on; else nothing."""
+    mine = of_operations(costs).nlargest(MOST_NAMED, "cycles")
+    mine = mine[mine["cycles"] > 0]
+    if len(mine) < MOST_NAMED:
+        return ""
+    every = max(int(costs["cycles"].clip(lower=0).sum()), 1)
+    texts = [
+        f"{row['operation']} {units.share(row['cycles'] / every)} ({_spent(row)})"
+        for row in mine.to_dict("records")
+    ]
+    return f"Most cycles: {units.listed(texts)}."
+
+
+def _spent(row: dict[Any, Any]) -> str:
+    """Name the phases that take most of an operation's cycles."""
+    parts = [(int(row[phase]), phase.replace("_", " ")) for phase in PHASES]
+    largest = sorted((part for part in parts if part[0] > 0), reverse=True)[:2]
+    shares = [(amount / row["cycles"], name) for amount, name in largest]
+    return ", ".join(f"{units.share(share)} {name}" for share, name in shares if share >= WORTH)
 
 
 def outside_words(costs: Frame) -> str:

@@ -12,7 +12,7 @@ from dashboard import components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame
 from dashboard.pages import operation_details
-from dashboard.pages.operation_words import costs_sentence, outside_words
+from dashboard.pages.operation_words import costs_sentence, outside_words, reasons_sentence
 from dashboard.pages.provenance import badge
 from dashboard.pages.words import code_sentence, other_runs_sentence
 from dashboard.store import Store
@@ -72,7 +72,8 @@ def layout(store: Store, chosen: Address) -> Element:
     choices = list(zip(layers["layer"], layers["label"], strict=True)) or [FALLBACK]
     costs = costs_of(store, chosen)
     code = code_sentence(counted=counts_code(report))
-    more = " ".join(filter(None, (outside_words(costs), code, other_runs_sentence(report))))
+    said = reasons_sentence(costs), outside_words(costs), code, other_runs_sentence(report)
+    more = " ".join(filter(None, said))
     tools = html.Div(
         [
             controls.row([controls.choice("layer", choices, chosen, label="Software layer")]),

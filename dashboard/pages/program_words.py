@@ -139,7 +139,7 @@ def more_words(tree: Frame) -> str:
         return size
     most = leaves.loc[leaves["cycles"].idxmax()]
     name = most["name"] or step_words(most["type"])
-    return f"Longest by itself: {name}, {units.share(most['share'])} of the cycles. {size}"
+    return f"Longest step: {name}, {units.share(most['share'])} of the cycles. {size}"
 
 
 def stage_shares(stages: Frame, chosen: Address) -> Element:

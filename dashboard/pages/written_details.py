@@ -23,7 +23,7 @@ from pva.analysis.selection import SelectionError
 from pva.analysis.written_programs import WrittenFigures, written_figures
 
 MOST_ROWS = 200  # of what a program became; a copy of many parts may become more
-NOBODY = "Nobody wrote it: the compiler adds it by itself."
+NOBODY = "Added by the compiler: the program does not contain it."
 NOBODY_HINT = "Choose the stage as compiled to see what it does and costs."
 NOTHING = "It became no program: there was nothing to do."
 DOWNLOAD = "compiled-programs"
@@ -54,7 +54,7 @@ def offered(store: Store, chosen: Address) -> Frame:
     """Give what the chosen program became for a file; raises PvaError."""
     row, line = _chosen(store, chosen)
     if line is None:
-        raise SelectionError("the program", "nobody wrote it", "the compiler adds it by itself")
+        raise SelectionError("the program", "not in what was written", "the compiler added it")
     return compiled_of(store.report(chosen.report), whole_tree(store, chosen.report), row)
 
 

@@ -103,6 +103,20 @@ def test_view_is_saved(open_page: Opener, tmp_path: Path, link: str, menu: str, 
     assert (tmp_path / "saved").read_bytes().startswith(head)
 
 
+def test_a_saved_picture_says_what_it_shows_of_which_report(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    page = open_page("/liveness?report=demo")
+    expect(page.locator("#liveness-plot .main-svg").first).to_be_visible()
+    page.locator(".exports > summary").first.click()
+    with page.expect_download() as saved:
+        page.locator(".exports").first.get_by_text("Plot as SVG").click()
+    saved.value.save_as(tmp_path / "saved.svg")
+    picture = (tmp_path / "saved.svg").read_text(encoding="utf-8")
+    assert "Live bytes by program step · demo" in picture
+    assert ">Bytes<" in picture and ">Program step<" in picture
+
+
 def test_a_page_is_shown_though_the_files_are_looked_at_while_it_is_made(
     open_page: Opener,
 ) -> None:

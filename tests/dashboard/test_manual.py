@@ -160,4 +160,4 @@ def test_long_chapter_shows_the_section_of_the_address(store: Store) -> None:
     )
     assert shown.startswith("Analyses fragmentation Tell which tiles lose the most memory to gaps")
     whole = words(documentation.text(store, chosen(chapter="memory"), "light"))
-    assert "Those not live together may share a place" in whole and "Open Memory" in whole
+    assert "Variables that are never live together may overlap" in whole and "Open Memory" in whole

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from dash import Dash
 
@@ -13,7 +14,7 @@ from dashboard.address import parse
 from dashboard.app import create_app
 from dashboard.components import column_definition
 from dashboard.pages import operation_details, operations
-from dashboard.pages.operation_words import costs_sentence, outside_words
+from dashboard.pages.operation_words import costs_sentence, outside_words, reasons_sentence
 from dashboard.store import Store
 from pva.analysis.selection import SelectionError
 from tests.builders import report_without_code, small_report, write_report
@@ -46,6 +47,20 @@ def test_the_sentence_names_what_costs_most(store: Store) -> None:
     )
     # The syncs take 140 of 1,024 cycles.
     assert "13.7 % of the cycles are in none of them, most of it (Sync)" in outside_words(costs)
+
+
+def test_the_three_that_take_most_cycles_say_what_on() -> None:
+    columns = ("operation", "cycles", "compute", "exchange", "host_exchange", "sync")
+    rows = [
+        ("a", 500, 500, 0, 0, 0), ("b", 300, 200, 0, 99, 1), ("(Sync)", 100, 0, 0, 0, 100),
+        ("c", 100, 0, 100, 0, 0), ("d", 0, 0, 0, 0, 0),
+    ]  # fmt: skip
+    costs = pd.DataFrame(rows, columns=list(columns))
+    assert reasons_sentence(costs) == (
+        "Most cycles: a 50.0 % (100.0 % compute), b 30.0 % (66.7 % compute, 33.0 % host exchange) "
+        "and c 10.0 % (100.0 % exchange)."
+    )
+    assert reasons_sentence(costs[:3]) == ""
 
 
 def test_code_that_was_not_counted_is_a_dash_with_the_option(tmp_path: Path) -> None:

@@ -282,7 +282,7 @@ def test_what_nobody_wrote_and_what_became_nothing_is_said(tmp_path: Path) -> No
     results = {"written": [0, 4], "program": [0, 6]}
     data = small_report(written_results=results)
     store = Store([write_report(tmp_path / "small", data)])
-    assert "Nobody wrote it" in words(details(store, "stage=written&program=8"))
+    assert "Added by the compiler" in words(details(store, "stage=written&program=8"))
     assert shown(store, "stage=written")["program"].tolist()[:3] == [0, 14 + 1, 14 + 2]
     assert "It became no program" in words(details(store, "stage=written&program=15"))
     with pytest.raises(SelectionError, match="program 24: not there"):
