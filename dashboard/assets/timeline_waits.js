@@ -5,19 +5,35 @@
   const HEAD = 5; // pixels of the point of an arrow
   const SHORTEST = 3; // pixels of a wait that has an arrow
 
-  const wanted = (timeline) => timeline.place.dataset.source === "device" && timeline.layout.lanes.length > 1 &&
-    (window.tilescope.read("arrows") === "on" || timeline.selected >= 0);
+  /** Tell whether the chosen step is a sync. */
+  function choosesSync({ data, layout, selected }) {
+    const i = data && selected >= 0 ? data.item.indexOf(selected) : -1;
+    return i >= 0 && layout.colours[data.colour[i]].words === "Sync";
+  }
 
-  /** Fetch the waits of the window and of the chosen step, unless the last answer has them. */
+  const wanted = (timeline) => timeline.place.dataset.source === "device" && timeline.layout.lanes.length > 1 &&
+    (window.tilescope.read("arrows") === "on" || choosesSync(timeline));
+
+  /** Fetch the waits of the window and of the chosen sync, unless the last answer has them. */
   async function fetchWaits(timeline) {
-    if (!wanted(timeline)) return;
+    if (timeline.asksWaits || !timeline.layout || !wanted(timeline)) return;
     const { view, selected } = timeline;
     const asked = { begin: String(Math.floor(view.begin)), end: String(Math.ceil(view.end)), step: String(selected) };
     const key = timeline.link("/waits", asked);
     if (timeline.waits && timeline.waits.key === key && timeline.waits.layout === timeline.layout) return;
-    const response = await window.tilescope.ask(key);
-    const data = response.ok ? await response.json() : { step: [] }; // a report without clocks has none
-    timeline.waits = { key, data, layout: timeline.layout };
+    const { layout } = timeline;
+    timeline.asksWaits = true;
+    try {
+      const response = await window.tilescope.ask(key);
+      const data = response.ok ? await response.json() : { step: [] }; // without clocks there are none
+      timeline.waits = { key, data, layout };
+    } catch {
+      return; // the timeline itself says that the server is gone
+    } finally {
+      timeline.asksWaits = false;
+    }
+    timeline.draw();
+    fetchWaits(timeline); // what is in view may be another by now
   }
 
   /** Give the row of the steps of each IPU of the first report. */
