@@ -240,6 +240,7 @@ _HELP = {
     "begin": "From this cycle on.",
     "end": "Up to this cycle.",
     "operation": "An operation of the layer, as in `operation_costs`; else what costs most.",
+    "by": "module: the modules of PyTorch as a tree, each with all that is within.",
     "layer": "A software layer, as in `software_layers`.",
     "stage": "compiled or written.",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from cli.faults import Command, Group
 from cli.program import run_program, say_where
 from cli.progress import steps_shown
 from cli.recording import recorded
+from cli.sdk import importable
 from cli.simulate_model import SUFFIX as MODEL
 from cli.simulate_model import model_command
 from pva import units
@@ -23,6 +25,7 @@ Examples:
   tilescope simulate matmul_chain 900x600 600x300 300x200 --out chain/
   tilescope simulate newton_pipeline --tiles 16 --replicas 2 --out pipeline/
   tilescope simulate mine.py --epochs 3 --target bow --ipus 2 --out run/
+  tilescope simulate --sdk train.py --out run/
   tilescope simulate mine.py --option autoReport.executionProfileProgramRunCount=5
   tilescope simulate alexnet.onnx --ipus 2 --batch 4 --no-values --out alexnet/
   tilescope simulate alexnet.onnx --ipus 4 --repeat 16 --no-values --out pipeline/
@@ -42,6 +45,9 @@ _code = click.option(
     help="Count code for the IPU, as compileIPUCode does.",
 )  # fmt: skip
 _option = click.option("--option", multiple=True, metavar="KEY=VALUE", help="Engine option.")
+_sdk = click.option(
+    "--sdk", is_flag=True, help="Let it import poptorch, popart, pva and libpvti by these names."
+)
 _out = click.option(
     "--out", type=click.Path(path_type=Path), help="Directory of the report.  [default: its name]"
 )
@@ -75,14 +81,14 @@ def program_of(path: Path) -> click.Command:
 
     def run_file(
         out: Path | None, target: str | None, ipus: int | None, option: tuple[str, ...],
-        arguments: tuple[str, ...],
+        sdk: bool, arguments: tuple[str, ...],
     ) -> int:  # fmt: skip
         if not path.is_file():
             raise PvaError(path, "no such file", "give the path of a program")
         directory = out or Path(path.stem)
         options = _checked_options(option)
         wanted = _checked_target(target, ipus)
-        with recorded(directory):
+        with recorded(directory), importable() if sdk else nullcontext():
             code, folders = run_program(path, arguments, directory, wanted, options)
         for folder in folders:
             say_where(folder)
@@ -91,7 +97,7 @@ def program_of(path: Path) -> click.Command:
     more = click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)
     settings = {"ignore_unknown_options": True, "allow_interspersed_args": True}
     command = Command(path.name, settings, run_file, [more], add_help_option=False)
-    for add in (_any_target, _ipus, _option, _out):
+    for add in (_any_target, _ipus, _option, _sdk, _out):
         command = add(command)
     return command
 
@@ -126,7 +132,7 @@ def simulate() -> None:
 
     \b
     tilescope simulate PROGRAM.py [ARGS]... [--target PART] [--ipus N]
-                       [--option KEY=VALUE]... [--out DIR]
+                       [--option KEY=VALUE]... [--sdk] [--out DIR]
     tilescope simulate MODEL.onnx [--target PART] [--ipus N] [--batch B]
                        [--shape INPUT=1x3x8]... [--input INPUT=VALUE|FILE.npy]...
                        [--values FILE.npz] [--save-outputs FILE.npz]
@@ -140,9 +146,10 @@ def simulate() -> None:
     that begin like these options. --target (mk1, mk2, bow or tiny) and --ipus are the defaults of
     poplar.IPUModel() and of the devices of a DeviceManager: a program that fixes its own keeps it.
     --option sets options of the engine, such as autoReport.executionProfileProgramRunCount=5.
-    Everything reaches the program through POPLAR_ENGINE_OPTIONS and POPLAR_TARGET_OPTIONS. The exit
-    code is the program's; 2 when it makes no Engine. DIR is new, empty or holds an earlier report:
-    what tilescope wrote there is replaced; anything else in its way is refused and kept.
+    With --sdk programs of PopTorch and PopART run unchanged: their names can be imported, for this
+    run alone. Options reach the program by POPLAR_ENGINE_OPTIONS and POPLAR_TARGET_OPTIONS. The
+    exit code is the program's; 2 when it makes no Engine. DIR is new, empty or holds an earlier
+    report: what tilescope wrote there is replaced; anything else in its way is refused and kept.
 
     An ONNX model runs on random inputs (by tilescope[popart]); several IPUs share its nodes. One
     that does not fit ends with 1, and its report is kept. With --repeat it takes N batches one

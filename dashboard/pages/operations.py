@@ -18,12 +18,13 @@ from dashboard.pages.words import code_sentence, other_runs_sentence
 from dashboard.store import Store
 from dashboard.theme import Theme
 from pva.analysis.costs import operation_costs
-from pva.analysis.layers import software_layers
+from pva.analysis.layers import MODULE, software_layers
 from pva.analysis.memory import counts_code
 
 PATH, TITLE = "/operations", "Operations"
 
 TABLE = "operations-table"
+INDENT = "\N{EM SPACE}"
 # With the columns that are shown at first, the table fits a window of 1,440 pixels.
 NAME = Column("operation", "Operation", "name", 170, "As the layer names it", least=170)
 # Columns to choose from, and whether each is shown at first.
@@ -53,8 +54,18 @@ CHOICES: tuple[tuple[Column, bool], ...] = (
     (Column("peak_bytes", "At the peak", "bytes", 110,
             "Code, state, and those of its variables that are live where liveness peaks"), True),
 )  # fmt: skip
+MODULE_NAME = replace(NAME, field="label", title="Module", width=300, note="With all within")
+SOURCE = Column("source", "Code", "text", 190, "File and line of its forward")
+LEVELS = (("3", "3 levels"), ("1", "1"), ("2", "2"), ("all", "All levels"))
 KIND = Column("kind", "Kind", "text", 150, "Its operator in the framework, or the library called")
-COLUMNS = (NAME, KIND, Column("mark", "Mark", "text"), *(column for column, _ in CHOICES))
+COLUMNS = (
+    NAME,
+    MODULE_NAME,
+    SOURCE,
+    KIND,
+    Column("mark", "Mark", "text"),
+    *(column for column, _ in CHOICES),
+)
 FIELDS = tuple(column.field for column, _ in CHOICES)
 DEFAULT = tuple(column.field for column, shown in CHOICES if shown)
 FALLBACK = ("operation", "Operations")
@@ -70,13 +81,22 @@ def layout(store: Store, chosen: Address) -> Element:
     report = store.report(chosen.report)
     layers = store.derived(chosen.report, "layers", lambda: software_layers(report))
     choices = list(zip(layers["layer"], layers["label"], strict=True)) or [FALLBACK]
-    costs = costs_of(store, chosen)
+    costs = costs_of(store, chosen, tree=False)
     code = code_sentence(counted=counts_code(report))
     said = reasons_sentence(costs), outside_words(costs), code, other_runs_sentence(report)
     more = " ".join(filter(None, said))
     tools = html.Div(
         [
-            controls.row([controls.choice("layer", choices, chosen, label="Software layer")]),
+            controls.row(
+                [
+                    controls.choice("layer", choices, chosen, label="Software layer"),
+                    *(
+                        [controls.choice("levels", LEVELS, chosen, label="Levels of the tree")]
+                        if MODULE in set(layers["layer"])
+                        else []
+                    ),
+                ]
+            ),
             badge(report, "steps"),
             controls.row(
                 [
@@ -88,16 +108,28 @@ def layout(store: Store, chosen: Address) -> Element:
         ],
         className="tools-bar",
     )
-    place = view.panel("operations-place", PATH, ("layer", "columns", "filter"), name="fills")
+    place = view.panel(
+        "operations-place", PATH, ("layer", "levels", "columns", "filter"), name="fills"
+    )
     above = html.Div([tools, html.Div(place, className="fills")], className="grow column")
     below = view.panel("operations-details", PATH, ("operation", "layer", "tab"), themed=True)
     return html.Div(
         [
             components.title("Which operation costs most, in cycles, code and memory?"),
-            components.headline(costs_sentence(costs), more=more),
+            components.headline(f"{costs_sentence(costs)}{_where(store, chosen)}", more=more),
             controls.split(above, below, name="operations"),
         ]
     )
+
+
+def _where(store: Store, chosen: Address) -> str:
+    """Say where the code is of the module that takes most cycles by itself."""
+    if not is_tree(chosen):
+        return ""
+    tree = costs_of(store, chosen)
+    tree = tree[~tree["operation"].str.startswith("(")]
+    first = tree.loc[tree["own_cycles"].idxmax()]
+    return f" Its code is at {first['source']}." if first["source"] else ""
 
 
 def _columns_menu(chosen: Address) -> Element:
@@ -122,21 +154,47 @@ def chosen_fields(chosen: Address) -> tuple[str, ...]:
     return tuple(field for field in FIELDS if field in asked) or DEFAULT
 
 
-def costs_of(store: Store, chosen: Address) -> Frame:
-    """Give the costs of the operations of the chosen layer; raises PvaError."""
+def costs_of(store: Store, chosen: Address, *, tree: bool = True) -> Frame:
+    """Return the costs of the operations of the chosen layer; raises PvaError.
+
+    Modules have the costs of all within, or without `tree` their own alone.
+    """
     layer = chosen.text("layer", FALLBACK[0])
+    by = MODULE if tree and layer == MODULE else ""
     return store.derived(
         chosen.report,
-        f"operation_costs {layer}",
-        lambda: operation_costs(store.report(chosen.report), layer=layer),
+        f"operation_costs {layer} {by}",
+        lambda: operation_costs(store.report(chosen.report), layer=layer, by=by),
     )
+
+
+def is_tree(chosen: Address) -> bool:
+    """Tell whether modules are shown, which are in one another."""
+    return chosen.text("layer", FALLBACK[0]) == MODULE
+
+
+def apart(costs: Frame) -> Frame:
+    """Leave out the modules within others, so that nothing counts twice."""
+    return costs[costs["depth"] == 0] if "depth" in costs else costs
 
 
 def rows(store: Store, chosen: Address) -> Frame:
     """Give the rows of the table, unknown figures as missing; raises PvaError."""
     frame = components.filtered(_known(costs_of(store, chosen)), chosen.filter)
+    if is_tree(chosen):
+        frame = _indented(frame, chosen.text("levels", LEVELS[0][0]), filtered=bool(chosen.filter))
     name = chosen.text("operation")
     return frame.assign(mark=np.where(frame["operation"] == name, "chosen", ""))
+
+
+def _indented(frame: Frame, levels: str, *, filtered: bool) -> Frame:
+    """Show some levels of the tree, names below those that they are in; of a filter whole names."""
+    if filtered:
+        return frame.assign(label=frame["operation"])
+    shown = frame if levels == LEVELS[-1][0] else frame[frame["depth"] < int(levels)]
+    names = [name.rpartition(".")[2] for name in shown["operation"]]
+    labels = [f"{INDENT * depth}{name}" for depth, name in zip(shown["depth"], names, strict=True)]
+    return shown.assign(label=labels)
 
 
 def _known(costs: Frame) -> Frame:
@@ -164,12 +222,15 @@ def table(store: Store, chosen: Address, theme: Theme) -> Element:
     longest = max(map(len, costs_of(store, chosen)["kind"]), default=0)
     kind = replace(KIND, width=min(40 + 8 * longest, KIND.width))
     figures = [column for column, _ in CHOICES if column.field in fields]
-    shown = [NAME, *([kind] if longest else []), *figures]
+    named = [MODULE_NAME, SOURCE] if is_tree(chosen) else [NAME]
+    shown = [*named, *([kind] if longest else []), *figures]
     if not len(found):
         return components.message("No operation fits the filter.", hint="Clear the filter box.")
     known = [name for name in fields if found[name].notna().any()]
     order = next((name for name in ("cycles", "estimated_cycles", "code") if name in known), "")
-    whole = total(components.filtered(costs_of(store, chosen), chosen.filter))
+    whole = total(apart(components.filtered(costs_of(store, chosen), chosen.filter)))
+    if is_tree(chosen):
+        whole, order = whole.assign(label="Total", source=""), ""  # the tree has an order
     return tables.paged(
         TABLE,
         shown,

@@ -10,6 +10,7 @@ import numpy as np
 from pva.analysis.code import control_code_by_program, once_by_program
 from pva.analysis.layers import (
     DEFAULT,
+    MODULE,
     OUTSIDE,
     operation_kinds,
     owners_in,
@@ -17,6 +18,7 @@ from pva.analysis.layers import (
 )
 from pva.analysis.liveness import liveness_overview
 from pva.analysis.memory import CODE_CATEGORIES, counts_code, memory_by_category
+from pva.analysis.modules import by_subtree
 from pva.analysis.placement import live_at_peak_truths
 from pva.analysis.program_tree import step_estimates
 from pva.analysis.programs import (
@@ -28,6 +30,7 @@ from pva.analysis.programs import (
     phases,
     summed,
 )
+from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
 
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ _PHASES = tuple(phase.replace(" ", "_") for phase in PHASES)
 CODE = tuple(CODE_CATEGORIES)
 
 
-def operation_costs(report: Report, *, layer: str = DEFAULT) -> pd.DataFrame:
+def operation_costs(report: Report, *, layer: str = DEFAULT, by: str = "") -> pd.DataFrame:
     """Tell what each operation of a software layer costs in cycles, arithmetic, code and memory.
 
     `layer` is one of `software_layers`; what is in none of its operations is `(outside)`. `kind` is
@@ -53,10 +56,16 @@ def operation_costs(report: Report, *, layer: str = DEFAULT) -> pd.DataFrame:
     state is `vertex_state`. `variables` are bytes of its variables; `peak_bytes` of those of them
     live where liveness peaks, with code and state. -1 is not recorded, as code is without
     compileIPUCode. Most cycles first, then most
-    code. Raises SelectionError, NotRecordedError without programs.
+    code. `by` "module" makes a row of each module of PyTorch, with all that is within, in the order
+    of the tree: its path, class, the line of its code (`source`), `depth` and `own_cycles`. Raises
+    SelectionError, NotRecordedError without programs.
     """
     import pandas as pd
 
+    if by not in ("", MODULE):
+        raise SelectionError(f"by {by}", "not there", f"known: {MODULE}")
+    if by:
+        return by_subtree(report, operation_costs(report, layer=MODULE))
     owners = owners_in(report, layer)
     of_variables = _of_variables(report, layer)
     names, place = np.unique(
@@ -80,8 +89,8 @@ def operation_costs(report: Report, *, layer: str = DEFAULT) -> pd.DataFrame:
     always = frame[["code", "vertex_state"]].clip(lower=0).sum(axis=1)
     frame["peak_bytes"] += always.where(frame["peak_bytes"] >= 0, 0)
     frame = frame[(frame["programs"] > 0) | (frame["steps"] > 0) | (frame["variables"] > 0)]
-    by = ["cycles", "estimated_cycles", "code"]
-    return frame.sort_values(by, ascending=False, kind="stable", ignore_index=True)
+    order = ["cycles", "estimated_cycles", "code"]
+    return frame.sort_values(order, ascending=False, kind="stable", ignore_index=True)
 
 
 def _spent(report: Report, owner_of: Integers, count: int) -> dict[str, Any]:

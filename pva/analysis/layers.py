@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pva.report import Report
 
 OUTSIDE = "(outside)"
-DEFAULT, STAGE = "operation", "stage"
+DEFAULT, STAGE, MODULE = "operation", "stage", "module"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,7 @@ class Layer:
 LAYERS = {
     DEFAULT: Layer("Operations"),
     "scope": Layer("User scope"),
+    MODULE: Layer("Modules", frozenset({"poptorch"})),
     "onnx": Layer("ONNX", frozenset({"onnx"}), key="onnxLayer"),
     "popart": Layer("PopART", frozenset({"popart", "popartbuilder", "popxl"})),
     STAGE: Layer("Pipeline stages", key="pipelineStage"),

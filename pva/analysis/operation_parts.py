@@ -10,8 +10,9 @@ from pva.analysis.code import first_users
 from pva.analysis.costs import operation_costs
 from pva.analysis.debug import above, contexts_frame
 from pva.analysis.flops import peak_of_tile
-from pva.analysis.layers import DEFAULT, owners_in
+from pva.analysis.layers import DEFAULT, MODULE, OUTSIDE, owners_in
 from pva.analysis.memory import VERTEX_PARTS, code_if_counted
+from pva.analysis.modules import is_within, modules_of, name_of_whole
 from pva.analysis.programs import EXCHANGES, OPERANDS, Integers, elapsed, executions, summed
 from pva.analysis.selection import SelectionError, tile_count
 
@@ -40,6 +41,10 @@ def operation_programs(report: Report, *, operation: str = "", layer: str = DEFA
         costs = operation_costs(report, layer=layer)
         operation = str(costs["operation"].iloc[0]) if len(costs) else ""
     found = np.flatnonzero(owners == operation)
+    if layer == MODULE and operation != OUTSIDE:  # with the modules within
+        whole = name_of_whole(modules_of(report))
+        within = [is_within(name, operation, whole) and name != OUTSIDE for name in owners]
+        found = np.flatnonzero(within)
     if not len(found) and operation and operation not in set(_names(report, layer)):
         raise SelectionError(operation, "no such operation", f"see operation_costs, layer {layer}")
     return found

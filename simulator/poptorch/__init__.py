@@ -18,6 +18,7 @@ except ImportError as error:
     ) from None
 
 from simulator.poptorch import optim
+from simulator.poptorch.data import AsynchronousDataAccessor, DataLoader
 from simulator.poptorch.enums import (
     AnchorMode,
     AutoStage,
@@ -73,12 +74,14 @@ RecoverableError = UnrecoverableError = Error
 __all__ = [
     "CPU",
     "AnchorMode",
+    "AsynchronousDataAccessor",
     "AutoStage",
     "BeginBlock",
     "Block",
     "BlockFunction",
     "Compiler",
     "ConnectionType",
+    "DataLoader",
     "DataLoaderMode",
     "Error",
     "HalfFloatCastingBehavior",

@@ -12,10 +12,9 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as trees
 
 from simulator.popart.builder_notes import annotate
-from simulator.popart.origins import Origin, users_line
 from simulator.poptorch import marks, refusals
 from simulator.poptorch.errors import Error
-from simulator.poptorch.exported import Constant, Exported
+from simulator.poptorch.exported import Constant, Exported, origin_of_node
 
 FX_NODE = "pkg.torch.onnx.fx_node"
 BATCH_NORM, NO_TRAINING = "batch_norm", "_no_training"
@@ -113,11 +112,3 @@ def _check_shapes(program: ExportedProgram) -> None:
                 f"{origin_of_node(node)}: {refusals.short(node.target)} makes a tensor of"
                 f" [{sizes}], whose size depends on the data; shapes are fixed on the device"
             )
-
-
-def origin_of_node(node: Any) -> Origin:
-    """Return where a node of torch.export comes from."""
-    stack = list((node.meta.get("nn_module_stack") or {}).values())
-    module, kind = stack[-1][:2] if stack else ("", "")
-    name = kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}"
-    return Origin(str(module), name, *users_line(node.meta.get("stack_trace") or ""))

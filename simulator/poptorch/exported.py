@@ -10,6 +10,8 @@ import onnx
 import torch
 from torch.utils import _pytree as trees
 
+from simulator.popart.origins import Origin, users_line
+
 
 @dataclass(frozen=True, slots=True)
 class Constant:
@@ -54,3 +56,11 @@ def class_of(module: torch.nn.Module) -> str:
     """Name the class of a module with where it is defined."""
     kind = type(module)
     return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def origin_of_node(node: Any) -> Origin:
+    """Return where a node of torch.export comes from."""
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    module, kind = stack[-1][:2] if stack else ("", "")
+    name = kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}"
+    return Origin(str(module), name, *users_line(node.meta.get("stack_trace") or ""))

@@ -17,7 +17,7 @@ import torch
 from simulator.graph.errors import PoplarError
 from simulator.popart.origins import Origin, is_library, shown_file
 from simulator.poptorch.errors import Error
-from simulator.poptorch.exported import class_of, paths_of
+from simulator.poptorch.exported import class_of, origin_of_node, paths_of
 
 EXPORTER = "torch"  # the logger of what the exporter has to say
 LONGEST = 240  # characters of a cause
@@ -65,8 +65,6 @@ def _where(module: torch.nn.Module, program: Any, error: BaseException) -> Origi
     """Find the module and the user's line where an exporter failed."""
     node = _node_of(program, error) if program is not None else None
     if node is not None:
-        from simulator.poptorch.export_program import origin_of_node
-
         return origin_of_node(node)
     paths, inner = paths_of(module), error
     found = Origin("", class_of(module))

@@ -87,6 +87,7 @@ def session_options(options: Options, *, training: bool, ipus: int, blocks: bool
     mean = options.Training.value("reduction") == ReductionType.Mean
     made = popart.SessionOptions(
         maxPoolGradient="First",  # as in PyTorch
+        enableOutlining=False,  # so that each layer has its own costs
         enablePipelining=pipelined,
         enableGradientAccumulation=factor > 1 or (pipelined and training),
         accumulationFactor=factor,

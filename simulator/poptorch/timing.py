@@ -12,6 +12,7 @@ import numpy as np
 from simulator.graph.types import Array
 from simulator.poptorch.errors import Error
 
+INPUTS, OUTPUTS = "input/", "anchor/"  # what the streams of a session are called
 WAYS = ("host to IPU", "compute", "IPU to host", "round trip")
 Counters = tuple[list[list[float]], list[list[float]], list[list[float]], list[list[float]]]
 
@@ -60,14 +61,12 @@ def stream_times(report: Any) -> tuple[list[tuple[Array, Array]], list[tuple[Arr
     steps = first + np.flatnonzero(data.texts("steps", "type")[first:stop] == "StreamCopy")
     programs = data.column("steps", "program")[steps]
     names = data.column("programs", "name")[programs]
-    rows = data.column("programs", "exchange")[programs]
     clock = float(data.value("target", "clock_frequency"))
     begins, ends = (
         data.column("steps", name)[steps] / clock for name in ("cycles_from", "cycles_to")
     )
     found = []
-    for column in ("bytes_received", "bytes_sent"):
-        moving = data.column("exchanges", column)[rows] > 0
-        chosen = [(names == name) & moving for name in dict.fromkeys(names[moving].tolist())]
-        found.append([(begins[mask], ends[mask]) for mask in chosen])
+    for side in (INPUTS, OUTPUTS):
+        own = dict.fromkeys(name for name in names.tolist() if name.startswith(side))
+        found.append([(begins[names == name], ends[names == name]) for name in own])
     return found[0], found[1]

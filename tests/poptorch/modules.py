@@ -47,7 +47,7 @@ class Residual(nn.Module):
 class ResNet18(nn.Module):
     """ResNet-18 of a narrow width."""
 
-    def __init__(self, width: int = 4, classes: int = 10) -> None:
+    def __init__(self, width: int = 2, classes: int = 10) -> None:
         super().__init__()
         self.stem = nn.Sequential(
             nn.Conv2d(3, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
@@ -140,11 +140,12 @@ def vit() -> nn.Module:
 
 
 def bert() -> nn.Module:
-    return of_transformers("BertModel", **_TEXT, vocab_size=50)
+    return of_transformers("BertModel", **_TEXT, vocab_size=50, max_position_embeddings=16)
 
 
 def gpt2() -> nn.Module:
-    sizes = {"n_embd": 16, "n_layer": 2, "n_head": 2, "vocab_size": 50, "use_cache": False}
+    sizes = {"n_embd": 16, "n_layer": 2, "n_head": 2, "vocab_size": 50, "n_positions": 16,
+             "use_cache": False}  # fmt: skip
     return of_transformers("GPT2LMHeadModel", **sizes)
 
 

@@ -1,0 +1,46 @@
+"""The names of the SDK for one run: `poptorch`, `popart`, `pva` and `libpvti` become importable."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+# What a program imports, and what stands for it; `pva` and `libpvti` have their names anyway.
+NAMES = {"poptorch": "simulator.poptorch", "popart": "simulator.popart"}
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Find modules of the SDK below other names."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return how to import a module of the SDK, None for any other."""
+        return ModuleSpec(fullname, self) if fullname.partition(".")[0] in NAMES else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Import what stands for a module."""
+        first, dot, rest = spec.name.partition(".")
+        return importlib.import_module(f"{NAMES[first]}{dot}{rest}")
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Leave a module as it is: it has been imported under its own name."""
+
+
+@contextmanager
+def importable() -> Iterator[None]:
+    """Let the names of the SDK be imported within, before any package that is installed."""
+    finder = _Finder()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name in [name for name in sys.modules if name.partition(".")[0] in NAMES]:
+            del sys.modules[name]

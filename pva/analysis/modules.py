@@ -1,0 +1,133 @@
+"""Modules of PyTorch as a tree: what each costs with all that are within, and where its code is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pva.analysis.layers import OUTSIDE, argument
+from pva.errors import NotRecordedError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pva.report import Report
+
+LAYER = "poptorch"  # of debug contexts
+SUMS_ONLY = ("operation", "kind", "share")
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module: its path ("" for the whole), its class, and the line that most of it is from."""
+
+    path: str
+    kind: str
+    source: str
+
+
+def modules_of(report: Report) -> dict[str, Module]:
+    """Return the modules by name, the whole by its class; raises NotRecordedError without any."""
+    data = report.dataset
+    found: dict[str, Module] = {}
+    if data.has("debug_contexts"):
+        rows = np.flatnonzero(data.column("debug_contexts", "layer") == LAYER)
+        names, documents = (data.column("debug_contexts", name) for name in ("name", "json"))
+        for row in rows.tolist():
+            facts = [argument(documents[row], key) for key in ("module", "class", "source")]
+            found.setdefault(str(names[row]), Module(*facts))
+    if not found:
+        raise NotRecordedError(
+            str(data.source), "modules of PyTorch", "a report by simulator.poptorch"
+        )
+    return found
+
+
+def around(name: str, whole: str) -> list[str]:
+    """List the modules that one is in, the innermost last, and itself."""
+    parts = name.split(".")
+    above = [] if name == whole or not whole else [whole]
+    return [*above, *(".".join(parts[: n + 1]) for n in range(len(parts)))]
+
+
+def is_within(name: str, module: str, whole: str) -> bool:
+    """Tell whether a module is another one or in it."""
+    return name == module or name.startswith(f"{module}.") or (module == whole != OUTSIDE)
+
+
+def name_of_whole(modules: dict[str, Module]) -> str:
+    """Return the name of the module that has no path, "" where nothing is its own."""
+    return next((name for name, module in modules.items() if not module.path), "")
+
+
+def by_subtree(report: Report, costs: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each module with the costs of all within, in the order of the tree.
+
+    `own_cycles` are those of no module within, `depth` counts the modules around; `source` is file
+    and line of `forward`. Modules of one parent are in the order of their cycles. What is in no
+    module comes last.
+    """
+    modules = modules_of(report)
+    whole = name_of_whole(modules)
+    figures = [name for name in costs.columns if name not in SUMS_ONLY]
+    outside = costs["operation"].str.startswith("(").to_numpy(dtype=bool)
+    inside, rest = costs[~outside], costs[outside]
+    pairs = [
+        (module, place)
+        for place, name in enumerate(inside["operation"].tolist())
+        for module in around(name, whole)
+    ]
+    names = list(dict.fromkeys(module for module, _ in pairs))
+    row_of = {name: row for row, name in enumerate(names)}
+    rows = np.array([row_of[module] for module, _ in pairs], dtype=np.int64)
+    places = np.array([place for _, place in pairs], dtype=np.int64)
+    frame = _frame(names, modules, whole)
+    total = max(int(costs["cycles"].clip(lower=0).sum()), 1)
+    for name in figures:
+        frame[name] = _summed(inside[name].to_numpy(), rows, places, len(names))
+    frame["share"] = frame["cycles"] / total
+    own = dict(zip(inside["operation"], inside["cycles"], strict=True))
+    frame["own_cycles"] = [int(own.get(name, 0)) for name in names]
+    last = rest.assign(source="", depth=0, own_cycles=rest["cycles"])
+    return _in_order(frame, last, whole)
+
+
+def _frame(names: list[str], modules: dict[str, Module], whole: str) -> pd.DataFrame:
+    import pandas as pd
+
+    known = [modules.get(name) for name in names]
+    return pd.DataFrame(
+        {
+            "operation": np.array(names, dtype=object),
+            "kind": np.array([m.kind.rpartition(".")[2] if m else "" for m in known], dtype=object),
+            "source": np.array([m.source if m else "" for m in known], dtype=object),
+            "depth": [len(around(name, whole)) - 1 for name in names],
+        }
+    )
+
+
+def _summed(values: Any, rows: Any, places: Any, count: int) -> Any:
+    """Sum up what is known by row; -1 where nothing is."""
+    taken = values[places]
+    sums, known = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=bool)
+    np.add.at(sums, rows, np.maximum(taken, 0).astype(np.int64))
+    np.logical_or.at(known, rows, taken >= 0)
+    return np.where(known, sums, -1)
+
+
+def _in_order(frame: pd.DataFrame, last: pd.DataFrame, whole: str) -> pd.DataFrame:
+    """Put modules behind those that they are in, those of one parent by their cycles."""
+    import pandas as pd
+
+    cycles = dict(zip(frame["operation"], frame["cycles"].where(frame["cycles"] >= 0, 0)
+                      + frame["estimated_cycles"].clip(lower=0) * 1e-6, strict=True))  # fmt: skip
+    keys = {
+        name: [(-cycles[part], len(part), part) for part in around(name, whole)]
+        for name in frame["operation"].tolist()
+    }
+    order = sorted(range(len(frame)), key=lambda row: keys[frame["operation"].iloc[row]])
+    first = ["operation", "kind", "source", "depth", "cycles", "share", "own_cycles"]
+    columns = [*first, *(name for name in last.columns if name not in first)]
+    return pd.concat([frame.iloc[order][columns], last[columns]], ignore_index=True)

@@ -1,0 +1,216 @@
+"""DataLoader: batches as large as a call of a module takes, prepared beside it or not."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.utils import _pytree as trees
+from torch.utils.data import IterableDataset
+
+from simulator.poptorch import tracing
+from simulator.poptorch.enums import DataLoaderMode
+from simulator.poptorch.errors import Error
+from simulator.poptorch.options import Options
+
+AHEAD = 3  # batches that are prepared ahead, unless async_options say otherwise
+BUFFER, END = "buffer_size", object()
+
+
+class DataLoader(torch.utils.data.DataLoader):
+    """Batches of a data set, each of batch_size x deviceIterations x replicas x micro-batches.
+
+    `mode` is Sync, Async or AsyncRebatched: a thread prepares batches ahead, of the last of
+    `rebatched_worker_size` samples a worker. What is left over is dropped, unless `drop_last` is
+    false; a call refuses a smaller batch. Tensors of an item become one along a new first size.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        num_workers: int = 0,
+        drop_last: bool = True,
+        persistent_workers: bool | None = None,
+        auto_distributed_partitioning: bool = True,
+        mode: DataLoaderMode = DataLoaderMode.Sync,
+        async_options: dict[str, Any] | None = None,
+        rebatched_worker_size: int | None = None,
+        batch_sampler: Any = None,
+        **named: Any,
+    ) -> None:
+        if mode not in list(DataLoaderMode):
+            raise Error(f"DataLoader: mode is {mode!r}; a DataLoaderMode is needed")
+        del auto_distributed_partitioning  # of processes, of which there is one
+        self._combined = (batch_size or 1) * _micro_batches(options)
+        self._mode, self._ahead = DataLoaderMode(mode), dict(async_options or {}).get(BUFFER, AHEAD)
+        self._channel = tracing.Channel("poptorch.DataLoader", "poptorch.DataLoader")
+        self._accessor: AsynchronousDataAccessor | None = None
+        size = self._combined
+        self._parts = 1
+        if mode == DataLoaderMode.AsyncRebatched and batch_sampler is None:
+            size = rebatched_worker_size or min(self._combined, 256)
+            if self._combined % size:
+                raise Error(
+                    f"DataLoader: rebatched_worker_size is {size}; a divisor of the combined batch"
+                    f" of {self._combined} is needed"
+                )
+            self._parts = self._combined // size
+        if batch_sampler is not None:
+            own: dict[str, Any] = {"batch_sampler": batch_sampler}
+        elif batch_size is None:
+            own = {"batch_size": None, "shuffle": shuffle}
+        else:
+            own = {"batch_size": size, "shuffle": shuffle, "drop_last": drop_last}
+        if isinstance(dataset, IterableDataset):
+            own.pop("shuffle", None)
+        workers = {"num_workers": num_workers}
+        if num_workers:
+            kept = persistent_workers
+            workers["persistent_workers"] = mode != DataLoaderMode.Sync if kept is None else kept
+        super().__init__(dataset, **own, **workers, **named)
+
+    @property
+    def combinedBatchSize(self) -> int:
+        """Return how many samples a batch has."""
+        return self._combined
+
+    @property
+    def options(self) -> Any:
+        return self._mode
+
+    def __len__(self) -> int:
+        """Count the batches."""
+        return int(super().__len__()) // self._parts
+
+    def __iter__(self) -> Any:
+        """Return an iterator of one pass over the data set."""
+        if self._mode == DataLoaderMode.Sync:
+            return self._traced(super().__iter__())
+        if self._accessor is None:
+            passes = _Passes(super().__iter__, self._parts)
+            self._accessor = AsynchronousDataAccessor(passes, self._ahead)
+        return self._traced(iter(self._accessor))
+
+    def _traced(self, batches: Iterator[Any]) -> Iterator[Any]:
+        while True:
+            with self._channel.method("__next__"):
+                batch = next(batches, END)
+            if batch is END:
+                return
+            yield batch
+
+    def terminate(self) -> None:
+        """End the thread that prepares batches; it begins anew with the next pass."""
+        if self._accessor is not None:
+            self._accessor.terminate()
+            self._accessor = None
+
+    def __enter__(self) -> DataLoader:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.terminate()
+
+
+def _micro_batches(options: Any) -> int:
+    if not isinstance(options, Options):
+        raise Error(
+            f"DataLoader: options are {type(options).__name__}; poptorch.Options are needed"
+        )
+    return options.micro_batches(training=True)
+
+
+class _Passes:
+    """Passes over a loader whose batches are put together of several."""
+
+    def __init__(self, begin: Any, parts: int) -> None:
+        self._begin, self._parts = begin, parts
+
+    def __iter__(self) -> Iterator[Any]:
+        held: list[Any] = []
+        for batch in self._begin():
+            held.append(batch)
+            if len(held) == self._parts:
+                yield _joined(held)
+                held = []
+
+
+def _joined(batches: list[Any]) -> Any:
+    """Return batches as one, tensor by tensor."""
+    if len(batches) == 1:
+        return batches[0]
+    flat = [trees.tree_flatten(batch) for batch in batches]
+    leaves = [
+        torch.cat(parts) if isinstance(parts[0], torch.Tensor) else parts[0]
+        for parts in zip(*(leaves for leaves, _ in flat), strict=True)
+    ]
+    return trees.tree_unflatten(leaves, flat[0][1])
+
+
+class AsynchronousDataAccessor:
+    """Batches that a thread takes from an iterable ahead, a pass at a time."""
+
+    def __init__(self, dataset: Any, buffer_size: int = AHEAD, **_: Any) -> None:
+        if isinstance(buffer_size, bool) or not isinstance(buffer_size, int) or buffer_size < 1:
+            raise Error(f"{BUFFER} is {buffer_size!r}; a whole number of 1 or more is needed")
+        self._dataset, self._size = dataset, buffer_size
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        """Return the batches of a pass; one that goes on is ended."""
+        self.terminate()
+        self._stop = threading.Event()
+        ready: queue.Queue[Any] = queue.Queue(self._size)
+        given = (self._dataset, ready, self._stop)
+        self._thread = threading.Thread(target=_prepare, args=given, daemon=True)
+        self._thread.start()
+        return _taken(ready)
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def terminate(self) -> None:
+        """End the thread."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+
+def _prepare(batches: Any, ready: queue.Queue[Any], stop: threading.Event) -> None:
+    """Put batches into a queue till they end, and then their end or what was raised."""
+    try:
+        for batch in batches:
+            if not _put(ready, (batch, None), stop):
+                return
+        _put(ready, (END, None), stop)
+    except BaseException as error:  # the thread that takes batches raises it
+        _put(ready, (END, error), stop)
+
+
+def _put(ready: queue.Queue[Any], item: Any, stop: threading.Event) -> bool:
+    """Put an item where there is room; tell whether it was wanted."""
+    while not stop.is_set():
+        try:
+            ready.put(item, timeout=0.1)
+        except queue.Full:
+            continue
+        return True
+    return False
+
+
+def _taken(ready: queue.Queue[Any]) -> Iterator[Any]:
+    while True:
+        batch, error = ready.get()
+        if error is not None:
+            raise error
+        if batch is END:
+            return
+        yield batch

@@ -1,0 +1,46 @@
+"""The names of the SDK can be imported in a run that asks for them, and in no other."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cli.main import tilescope
+from cli.sdk import importable
+
+PROGRAM = """
+import libpvti, pva
+import popart
+from popart.optimizers import SGD
+import simulator.popart
+assert popart is simulator.popart and popart.SGD is SGD
+builder = popart.Builder()
+x = builder.addInputTensor(popart.TensorInfo("FLOAT", [4]))
+y = builder.aiOnnx.relu([x])
+device = popart.DeviceManager().createIpuModelDevice({"ipuVersion": "tiny"})
+session = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), device)
+session.prepareDevice()
+session.run(popart.PyStepIO({x: [1.0, -1.0, 2.0, 0.0]}, session.initAnchorArrays()))
+"""
+
+
+def test_a_program_imports_popart_by_its_name(tmp_path: Path) -> None:
+    program, out = tmp_path / "train.py", tmp_path / "run"
+    program.write_text(PROGRAM)
+    plain = CliRunner().invoke(tilescope, ["simulate", str(program), "--out", str(out)])
+    assert plain.exit_code != 0
+    done = CliRunner().invoke(tilescope, ["simulate", "--sdk", str(program), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert (out / "inference" / "profile.pop").exists()
+    assert "popart" not in sys.modules
+
+
+def test_the_names_are_gone_behind_the_run() -> None:
+    with importable():
+        importlib.import_module("popart")
+    with pytest.raises(ImportError):
+        importlib.import_module("popart")
