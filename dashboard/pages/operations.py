@@ -183,6 +183,8 @@ def rows(store: Store, chosen: Address) -> Frame:
     frame = components.filtered(_known(costs_of(store, chosen)), chosen.filter)
     if is_tree(chosen):
         frame = _indented(frame, chosen.text("levels", LEVELS[0][0]), filtered=bool(chosen.filter))
+    else:
+        frame = frame.assign(label="", source="")
     name = chosen.text("operation")
     return frame.assign(mark=np.where(frame["operation"] == name, "chosen", ""))
 
