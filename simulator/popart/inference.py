@@ -50,7 +50,7 @@ def inferred(
         return {node.outputs[0]: ir.infos[node.inputs[0]]}  # as GroupNormalization
     found = _found(state, ir, leniency.with_size(proto, ir), node, schema, what)
     known = {name: info for name, kind in found.items() if (info := _info(kind, what)) is not None}
-    return leniency.with_places(node, known)
+    return leniency.with_places(node, known, ir)
 
 
 def _found(

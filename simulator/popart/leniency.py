@@ -29,8 +29,15 @@ OF_ANY_TYPE = (
 STANDING_IN = ("FLOAT", "INT32", "INT64", "BOOL")
 
 
-def with_places(node: Node, made: dict[str, TensorInfo]) -> dict[str, TensorInfo]:
-    """Return what a node makes: the places of extremes are INT32 (PopART, op/argextrema.cpp)."""
+def with_places(node: Node, made: dict[str, TensorInfo], ir: Ir) -> dict[str, TensorInfo]:
+    """Return what a node makes: the places of extremes are INT32 (PopART, op/argextrema.cpp).
+
+    The statistics of a BatchNormalization, whose shapes older operator sets leave open, are like
+    those that it reads: running mean and variance, then those of the batch.
+    """
+    if node.operator == "BatchNormalization" and len(node.inputs) > 4:
+        like = (ir.infos[node.inputs[place]] for place in (3, 4, 3, 4))
+        return {n: info for n, info in zip(node.outputs[1:5], like, strict=False) if n} | made
     if node.operator not in PLACES:
         return made
     return {name: TensorInfo("INT32", info.dims) for name, info in made.items()}

@@ -328,3 +328,22 @@ def test_older_operator_sets_compare_floats_and_expand_to_sizes_of_32_bits() -> 
     sizes = np.array([2, 3], np.int32)
     (wide,) = run(lambda b, t: b.aiOnnx.expand([t[0], b.aiOnnx.constant(sizes)]), [x])
     assert wide.tolist() == [x.tolist()] * 2
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_a_batch_norm_gives_its_statistics_in_older_operator_sets(trained: bool) -> None:
+    x, scale, bias, mean, variance = floats(4, 3, 2), *(floats(3) for _ in "sbm"), floats(3) ** 2
+
+    def build(b: popart.Builder, t: Sequence[str]) -> Any:
+        return b.aiOnnx.batchnormalization(list(t), 5, epsilon=1e-3, momentum=0.75)
+
+    arrays = [x, scale, bias, mean, variance]
+    y, *found = run(build, arrays, trained=[1] if trained else [])
+    own, spread = x.mean(axis=(0, 2)), x.var(axis=(0, 2))
+    running = [0.75 * mean + 0.25 * own, 0.75 * variance + 0.25 * spread, own, spread]
+    used = (own, spread) if trained else (mean, variance)
+    expected = running if trained else [mean, variance, mean, variance]
+    for made, wanted in zip(found, expected, strict=False):
+        np.testing.assert_allclose(made, wanted, rtol=1e-3, atol=1e-5)
+    white = (x - used[0][:, None]) / np.sqrt(used[1] + 1e-3)[:, None]
+    np.testing.assert_allclose(y, white * scale[:, None] + bias[:, None], rtol=1e-3, atol=1e-4)

@@ -32,7 +32,8 @@ def batch_norm(call: Call) -> Tensor | list[Tensor]:
     addend = call.map(_1 - _2 * _3, bias, mean, factor)
     factor, addend = (call.cast(tensor, data.dtype) for tensor in (factor, addend))
     out = popnn.bn.batchNormalise(call.graph, data, factor, addend, call.prog, call.name)
-    return out.reshape(call[0].shape)
+    given = [call[place] for place in (3, 4, 3, 4) if call.wants(1)]  # statistics, as they are
+    return [out.reshape(call[0].shape), *given]
 
 
 def in_training(call: Call) -> bool:
@@ -80,8 +81,12 @@ def _batch_norm_training(call: Call) -> list[Tensor]:
     if call.training and not call.again:
         for new, old in zip(kept, (old_mean, old_variance), strict=True):
             call.prog.add(Copy(new, old, name=f"{call.name}/Running"))
-    shape = call.info(1).dims
-    return [out, *(tensor.reshape(shape) for tensor in kept)]
+    shape, saved = call.info(1).dims, [mean, variance] if call.wants(3) else []
+    of_batch = [
+        call.cast(tensor, old.dtype)
+        for tensor, old in zip(saved, (old_mean, old_variance), strict=False)
+    ]
+    return [out, *(tensor.reshape(shape) for tensor in (*kept, *of_batch))]
 
 
 def norm_parameter(place: int) -> Callable[[Call], Tensor | None]:
