@@ -129,7 +129,7 @@ def _where(store: Store, chosen: Address) -> str:
     tree = costs_of(store, chosen)
     tree = tree[~tree["operation"].str.startswith("(")]
     first = tree.loc[tree["own_cycles"].idxmax()]
-    return f" Its code is at {first['source']}." if first["source"] else ""
+    return f" {first['operation']} is at {first['source']}." if first["source"] else ""
 
 
 def _columns_menu(chosen: Address) -> Element:
