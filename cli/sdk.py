@@ -36,11 +36,17 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 @contextmanager
 def importable() -> Iterator[None]:
     """Let the names of the SDK be imported within, before any package that is installed."""
-    finder = _Finder()
+    finder, before = _Finder(), _taken_away()
     sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
         sys.meta_path.remove(finder)
-        for name in [name for name in sys.modules if name.partition(".")[0] in NAMES]:
-            del sys.modules[name]
+        _taken_away()
+        sys.modules.update(before)
+
+
+def _taken_away() -> dict[str, ModuleType]:
+    """Forget the modules that have been imported by names of the SDK; return them."""
+    names = [name for name in sys.modules if name.partition(".")[0] in NAMES]
+    return {name: sys.modules.pop(name) for name in names}
