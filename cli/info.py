@@ -23,6 +23,7 @@ from cli.output import (
     write_rows_object,
 )
 from cli.run_facts import run_facts, run_object
+from cli.run_info import is_run, write_run_info
 from cli.source import open_report, open_trace, source, told
 from cli.trace import write_trace_info
 from pva import units
@@ -36,6 +37,7 @@ Examples:
   tilescope info run/                 does it fit, how long did it take, what was recorded
   tilescope info run/ --tables        every table and array, and the option that records it
   tilescope info run.pvti             a host trace
+  tilescope info many/                a run of poprun: who did what, who took longest
 """
 _LABEL_WIDTH = 12
 EXECUTION = "execution"
@@ -63,9 +65,14 @@ PARTS = {
 def info(path: str, tables: bool, form: str, limit: int | None) -> None:
     """Print what a file or directory is, whether it fits, how long it took, what was recorded.
 
-    PATH is a report directory, a profile in any encoding, or a host trace in any format.
+    PATH is a report directory, a profile in any encoding, a host trace in any format, or the
+    directory of a run that poprun started: its instances, which took longest, and whether all
+    compiled one graph.
     """
     place = source(path)
+    if is_run(Path(place)):
+        write_run_info(place, form, limit)
+        return
     if _is_trace(Path(place)):
         write_trace_info(open_trace(place), path, OBJECT if form == OBJECT else None)
         return

@@ -1,4 +1,4 @@
-"""Read reports and host traces: `openReport(path)` and `openTrace(path)`.
+"""Read reports, host traces and runs: `openReport(path)`, `openTrace(path)`, `openRun(path)`.
 
 Names are loaded when they are first asked for.
 """
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pva.errors import PvaError as PvaError
+    from pva.many.run import openRun as openRun
     from pva.model.blocks import Block as Block
     from pva.model.compilation import CompilationReport as CompilationReport
     from pva.model.debug import DebugContext as DebugContext
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
 # In which module each public name is.
 _HOME = {
     "errors": "PvaError",
+    "many.run": "openRun",
     "model.blocks": "Block",
     "model.compilation": "CompilationReport",
     "model.debug": "DebugContext SourceLocation",

@@ -8,7 +8,7 @@ tells what there is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,17 +68,23 @@ class Frames:
         return frame.assign(recorded=[self._data.has(name) for name in frame["name"]])
 
 
-def frame_of(data: Dataset, name: str, *, copy: bool = True) -> pd.DataFrame:
+def frame_of(
+    data: Dataset, name: str, *, copy: bool = True, columns: Collection[str] | None = None
+) -> pd.DataFrame:
     """Give a table or array as a DataFrame; without `copy` it shares memory and is to be read only.
+
+    Of a table only these `columns`, if they are given; of an array all.
 
     Raises NotRecordedError.
     """
     import pandas as pd
 
-    given = _array(data, schema.ARRAY[name]).items() if name in schema.ARRAY else _table(data, name)
+    is_array = name in schema.ARRAY
+    given = _array(data, schema.ARRAY[name]).items() if is_array else _table(data, name, columns)
     # Copied one by one: pandas would hold all columns twice.
-    columns = {column: _own(values) if copy else values for column, values in given}
-    return pd.DataFrame(columns, copy=False)
+    values = {column: _own(found) if copy else found for column, found in given}
+    index = None if is_array or values else range(data.length(name))  # as many rows without columns
+    return pd.DataFrame(values, index, copy=False)
 
 
 def _own(values: Any) -> Any:
@@ -120,9 +126,12 @@ def _described(name: str) -> str:
     return "\n".join([*lines, "", f"Recorded by {declared.option}; raises NotRecordedError."])
 
 
-def _table(data: Dataset, name: str) -> Iterator[tuple[str, Any]]:
+def _table(
+    data: Dataset, name: str, wanted: Collection[str] | None = None
+) -> Iterator[tuple[str, Any]]:
     for column in schema.TABLE[name].columns:
-        yield column.name, _column(data, name, column)
+        if wanted is None or column.name in wanted:
+            yield column.name, _column(data, name, column)
 
 
 def _column(data: Dataset, table: str, column: schema.Column) -> Any:

@@ -14,9 +14,10 @@ The connection is in memory, holds only what the query names, and opens no file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Values = np.ndarray[Any, Any]
+Lend = Callable[["duckdb.DuckDBPyConnection", str], None]  # a table or array, by name
 
 ROW = "row"  # the column of a table that a frame has as its index
 SQLITE_ROWS = 200_000  # of one table; DuckDB has no such limit
@@ -114,8 +116,8 @@ def _tables(data: Dataset) -> pd.DataFrame:
     return pd.DataFrame({"name": pd.array([name for name in NAMES if data.has(name)], dtype="str")})
 
 
-def by_duckdb(data: Dataset, query: str) -> pd.DataFrame:
-    """Answer one SELECT by DuckDB; raises QueryError and NotRecordedError."""
+def by_duckdb(data: Dataset, query: str, lend: Lend | None = None) -> pd.DataFrame:
+    """Answer one SELECT by DuckDB over what `lend` lends; raises QueryError, NotRecordedError."""
     import duckdb
 
     names: list[str] = []
@@ -125,7 +127,7 @@ def by_duckdb(data: Dataset, query: str) -> pd.DataFrame:
             _check_select(data, connection, query)
             while (missing := _missing_from_duckdb(connection, query)) is not None:
                 names.append(_known(data, missing, names))
-                _lend_to_duckdb(connection, data, names[-1])
+                (lend or partial(_lend_to_duckdb, data))(connection, names[-1])
             relation = connection.sql(query)
             rows = MOST_VALUES // len(relation.columns)
             return _frame(_bounded(data, _answer(relation.limit(rows + 1)), rows))
@@ -180,7 +182,7 @@ def _known(data: Dataset, found: str, lent: Iterable[str]) -> str:
     return name
 
 
-def _lend_to_duckdb(connection: duckdb.DuckDBPyConnection, data: Dataset, name: str) -> None:
+def _lend_to_duckdb(data: Dataset, connection: duckdb.DuckDBPyConnection, name: str) -> None:
     if name in schema.ARRAY:
         _lend_array(connection, data, schema.ARRAY[name])
         return

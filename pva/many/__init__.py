@@ -1,0 +1,1 @@
+"""Many reports at once: runs of several instances."""
