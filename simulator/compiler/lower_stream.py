@@ -1,7 +1,9 @@
 """Lower copies with memory outside the IPU: data streams and remote buffers.
 
-Source: programming guide, 2.6 "Data streams and remote buffers"; the syncs of a stream copy follow
-the user guide's profile sample.
+Source: programming guide, 2.6 "Data streams and remote buffers". The syncs of a stream copy are
+those that the public screenshot of tutorial 4 (SDK 2.0, GA_execution.png) shows: its three phases
+follow one another without a sync, and one internal sync follows them. The user guide's sample, of
+2019, has one phase and two internal syncs.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ def lower_stream(
 ) -> list[Part]:
     """Copy between the host and a tensor, in as many stream copies as the limit makes of it.
 
-    Each one has an external sync before and two internal ones after it. `limit` is in bytes on
+    Each one has an external sync before and an internal one after it. `limit` is in bytes on
     each IPU; the target's when not given.
     """
     target = building.graph.target
@@ -67,7 +69,7 @@ def lower_stream(
 def host_copy(copy: Part) -> list[Part]:
     """Return the phases and the syncs of a copy with the host."""
     begin, middle, end = in_phases(copy)
-    return [sync("External"), begin, middle, sync("Internal"), end, sync("Internal")]
+    return [sync("External"), begin, middle, end, sync("Internal")]
 
 
 def in_phases(copy: Part) -> list[Part]:

@@ -108,13 +108,13 @@ class Tree:
             return parts
         rows = self.parts[above].program.children
         count = len(rows)
-        if rows[-3:] != list(range(len(self.parts) - 3, len(self.parts))) or not can_join(
+        if rows[-2:] != list(range(len(self.parts) - 2, len(self.parts))) or not can_join(
             self._building, [self.parts[row] for row in rows], parts
         ):
             return parts
-        copy, end = self.parts[-4], self.parts[-2]  # the end carried the values of the copy
-        self.parts[-4] = replace(copy, program=replace(copy.program, action=end.program.action))
-        del self.parts[-3:], self.origins[-3:], rows[count - 3 :]
+        copy, end = self.parts[-3], self.parts[-2]  # the end carried the values of the copy
+        self.parts[-3] = replace(copy, program=replace(copy.program, action=end.program.action))
+        del self.parts[-2:], self.origins[-2:], rows[count - 2 :]
         return parts[2:]
 
     def _begin(self, node: Program, work: Work) -> Sequence[Work]:

@@ -14,17 +14,17 @@ from simulator.compiler.building import NONE, Building, Part
 from simulator.graph.types import IntArray
 
 BEGIN = ("External", "StreamCopyBegin", "StreamCopy")
-END = ("Internal", "StreamCopyEnd", "Internal")
+END = ("StreamCopyEnd", "Internal")
 
 
 def can_join(building: Building, before: Sequence[Part], parts: Sequence[Part]) -> bool:
     """Tell whether copies join those that end `before`: of the same tiles, other data, in limits.
 
-    They do so without the last three parts before, and without their own first two.
+    They do so without the last two parts before, and without their own first two.
     """
-    if _kinds(before[-3:]) != END or _kinds(parts[:3]) != BEGIN:
+    if _kinds(before[-2:]) != END or _kinds(parts[:3]) != BEGIN:
         return False
-    group = _copies(before[:-3])
+    group = _copies(before[:-2])
     more = [part for part in parts if part.program.type == "StreamCopy"]
     if len({part.program.tile_set for part in (*group, *more)}) > 1 or not group:
         return False

@@ -1,8 +1,8 @@
 """Lightweight profiling on tiny IPUs of four tiles, its clocks worked out by hand.
 
 Sync delays are 60, 82, 104 and 126 cycles, half of each to the sync controller. So a sync after
-which nothing is done takes 126 cycles, and tile 0, with 33 less on its way back, has 849 on its
-clock after the seven syncs before a program; it then sends the program's number in 60 + 1 cycles.
+which nothing is done takes 126 cycles, and tile 0, with 33 less on its way back, has 597 on its
+clock after the five syncs before a program; it then sends the program's number in 60 + 1 cycles.
 An event takes 12 cycles of the recording tile, outside its Block.
 """
 
@@ -19,7 +19,7 @@ from simulator import poplar
 from simulator.poplar import FLOAT, Graph, program
 from simulator.profile.values import dataset_of
 
-BEGIN = 849 + 61  # clock of tile 0 when a program begins
+BEGIN = 597 + 61  # clock of tile 0 when a program begins
 EVENT, HEADER = 12, 40  # cycles; bytes before the events in the buffer
 COMMON, OVERFLOW, FLUSH, COPY = range(4)  # kinds
 
@@ -152,15 +152,14 @@ def test_a_stream_copy_lasts_until_all_tiles_have_their_data(machine):
     assert named(rows) == [
         ("BlockFlush", FLUSH), *[("fetched", COPY)] * 3, ("after", COMMON), ("BlockFlush", FLUSH)
     ]  # fmt: skip
-    # Tile 3 had 882 + 61 (latency 60 and a word); the sync adds 126, of which 33 less on tile 0.
+    # Tile 3 had 630 + 61 (latency 60 and a word); the sync adds 126, of which 33 less on tile 0.
     flush, ready, moved, over = (row[2:] for row in rows[:4])
-    assert flush[0] == 1069 - 33
-    assert ready[0] == ready[1] == flush[1] + EVENT == 1069 - 33 + 178 + EVENT
-    # Tile 0 comes to the first of two syncs last: 30 there, 30 back.
-    assert moved == (ready[1] + 2 * EVENT, ready[1] + 2 * EVENT + 30 + 30)
-    # It comes to the second one last too, after two more events, unless tile 3 does, 63 + 63 away.
-    last = max(moved[1] + 2 * EVENT + 30, moved[0] + 30 + 63 + 63)
-    assert over == (moved[1] + 2 * EVENT, last + 30)
+    assert flush[0] == 817 - 33
+    assert ready[0] == ready[1] == flush[1] + EVENT == 817 - 33 + 178 + EVENT
+    # Nothing moves on tile 0, which comes to the sync last, after two more events: 30 there and
+    # 30 back. Tile 3 has its data at 817 + 69, and asks 63 later.
+    assert moved == (ready[1] + 2 * EVENT, ready[1] + 2 * EVENT)
+    assert over == (moved[1] + 2 * EVENT, moved[1] + 2 * EVENT + 30 + 30)
 
 
 # Overflow

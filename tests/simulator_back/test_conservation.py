@@ -81,6 +81,6 @@ def test_a_report_of_a_long_loop_keeps_every_law(tmp_path):
     engine.run()
     data = registry.read(tmp_path)
     # A turn: sync, exchange in, compute, sync, exchange out; 1,024 steps from snapshot to snapshot.
-    assert data.length("steps") == 14 + 5 * 600
+    assert data.length("steps") == 12 + 5 * 600
     assert len(data.array("tile_clock")) == 3
     assert [str(violation) for violation in check(data)] == []

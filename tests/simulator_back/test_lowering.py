@@ -10,7 +10,7 @@ from simulator.graph.target import TARGETS
 from simulator.poplar import program
 from tests.stream_copies import HOST_COPY
 
-PREAMBLE = 16  # rows: the control Sequence, its preamble and the Switch
+PREAMBLE = 14  # rows: the control Sequence, its preamble and the Switch
 
 
 class Add(poplar.Vertex):
@@ -55,15 +55,15 @@ def accesses(executable, kind, name):
     return sorted({names[v] for v in access.variable[chosen]})
 
 
-def test_the_control_program_begins_as_in_the_guides_sample(graph):
+def test_the_control_program_begins_as_in_tutorial_4(graph):
     node = add(graph, variable(graph, "a", 0), variable(graph, "b", 0), 0)
     executable = compile_graph(graph, [program.Sequence(node)])
     rows = executable.lowered.programs
     kinds = [row.sync_type if row.type == "Sync" else row.type for row in rows]
     fetch = ["Sequence", *HOST_COPY, *HOST_COPY]
     assert kinds[:PREAMBLE] == [*fetch, "Internal", "DoExchange", "Switch"]
-    assert rows[14].name == "switchControlBroadcast1/ExchangePre"
-    assert rows[15].children == list(executable.lowered.user_programs) == [PREAMBLE]
+    assert rows[12].name == "switchControlBroadcast1/ExchangePre"
+    assert rows[13].children == list(executable.lowered.user_programs) == [PREAMBLE]
 
 
 def test_inputs_at_hand_need_no_exchange(graph):
@@ -134,7 +134,7 @@ def test_a_copy_moves_by_exchange_what_is_elsewhere_and_by_vertices_the_rest(gra
     assert executable.costs.cycles[0].tolist() == [432, 0, 0, 0]
 
 
-def test_a_stream_copy_is_three_phases_among_an_external_and_two_internal_syncs(graph):
+def test_a_stream_copy_is_three_phases_between_an_external_and_an_internal_sync(graph):
     stream = graph.addHostToDeviceFIFO("s", poplar.FLOAT, 2)
     executable, _ = compiled(graph, program.Copy(stream, variable(graph, "a", 1, 2)))
     rows = executable.lowered.programs[PREAMBLE + 1 :]

@@ -27,7 +27,7 @@ from simulator.compiler.compile import compile_graph
 from simulator.poplar import FLOAT, program
 from tests.stream_copies import PHASES
 
-PREAMBLE = 18  # rows: the control Sequence, its preamble and the Switch
+PREAMBLE = 16  # rows: the control Sequence, its preamble and the Switch
 
 
 class Add(poplar.Vertex):
@@ -211,33 +211,33 @@ def test_clocks_of_the_run_are_those_worked_out_by_hand(report: Path) -> None:
     # The preamble: an external sync costs 126 + 40 cycles; tile 0 is free long before the rest.
     assert steps[0] == ("Sync", "External", 0, 166)
     assert steps[1:3] == [(phase, "None", 166, 166) for phase in PHASES[:2]]
-    assert steps[14:] == [
+    assert steps[12:] == [
         # After a broadcast of 61 cycles to the farthest tile of IPU 0: 126 + 40 more.
-        ("Sync", "External", 1023, 1189),
-        ("GlobalExchange", "None", 1189, 1329),
-        # Tile 0 is free at 1329 - 33; a worker of six takes 20 cycles. The frontier is tile 7.
-        ("OnTileExecute", "None", 1329, 1416),
-        # IPU 0 alone waits: 1416 + 30 to ask, 63 back to the farthest tile.
-        ("Sync", "Internal", 1416, 1509),
-        # b on tile 1, released at 1446 + 41: 60 cycles before the first word, and one word.
-        ("DoExchange", "None", 1509, 1548),
-        # Tile 1 asks last, at 1548 + 41; 63 back to tile 3.
-        ("Sync", "Internal", 1548, 1652),
-        # c on tile 2, released at 1589 + 52.
-        ("DoExchange", "None", 1652, 1702),
-        # Tile 2 asks last, at 1702 + 52; 40 between the IPUs, 63 back.
-        ("Sync", "External", 1702, 1857),
-        # Tile 2 sends from 1794 + 52 on.
-        ("GlobalExchange", "None", 1857, 1986),
+        ("Sync", "External", 771, 937),
+        ("GlobalExchange", "None", 937, 1077),
+        # Tile 0 is free at 1077 - 33; a worker of six takes 20 cycles. The frontier is tile 7.
+        ("OnTileExecute", "None", 1077, 1164),
+        # IPU 0 alone waits: 1164 + 30 to ask, 63 back to the farthest tile.
+        ("Sync", "Internal", 1164, 1257),
+        # b on tile 1, released at 1194 + 41: 60 cycles before the first word, and one word.
+        ("DoExchange", "None", 1257, 1296),
+        # Tile 1 asks last, at 1296 + 41; 63 back to tile 3.
+        ("Sync", "Internal", 1296, 1400),
+        # c on tile 2, released at 1337 + 52.
+        ("DoExchange", "None", 1400, 1450),
+        # Tile 2 asks last, at 1450 + 52; 40 between the IPUs, 63 back.
+        ("Sync", "External", 1450, 1605),
+        # Tile 2 sends from 1542 + 52 on.
+        ("GlobalExchange", "None", 1605, 1734),
     ]
 
 
 def test_an_internal_sync_lets_the_other_ipu_run_ahead(report: Path) -> None:
     data = registry.read(report)
-    rows = data.rows_where("steps_by_ipu", "step", 17)
+    rows = data.rows_where("steps_by_ipu", "step", 15)
     ends = [data.column("steps_by_ipu", name)[rows].tolist() for name in ("to_min", "to_max")]
-    # IPU 0: asked at 1416 + 30 by tile 0. IPU 1: at 1329 + 63 by tile 7, whose release is 63 away.
-    assert ends == [[1446 + 30, 1392 + 30], [1446 + 63, 1392 + 63]]
+    # IPU 0: asked at 1164 + 30 by tile 0. IPU 1: at 1077 + 63 by tile 7, whose release is 63 away.
+    assert ends == [[1194 + 30, 1140 + 30], [1194 + 63, 1140 + 63]]
 
 
 def test_each_ipu_has_a_lane_and_every_page_is_laid_out(report: Path) -> None:

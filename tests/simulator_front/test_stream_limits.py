@@ -109,7 +109,7 @@ def test_the_first_transfer_that_touches_a_variable_writes_it_whole() -> None:
         (np.concatenate([first.begins, second.begins]), np.array([3, 2])),
     )
     building = Building.start(graph)
-    copies = lower_stream(building, "s", both, True, 8)[2::6]
+    copies = lower_stream(building, "s", both, True, 8)[2::5]
     assert [copy.writes.tolist() for copy in copies] == [[0], [0, 1], [1]]
     assert [copy.whole.tolist() for copy in copies] == [[True], [False, False], [False]]
 
