@@ -31,14 +31,14 @@ def test_outputs_with_their_values_in_one_row_are_a_continuous_reduction() -> No
     np.testing.assert_allclose(values.run().read(out), array.sum(axis=1), rtol=1e-5)
 
 
-def test_runs_of_values_are_reduced_by_themselves_before_the_runs_are() -> None:
-    # 4 x 3 runs of 6 floats: two runs a worker, 17 + 2 * (12 + 6 / 2) cycles; then three columns of
-    # four rows: a pair of outputs and a single one, 16 + 3 + 5 + 3 + 3 cycles each.
+def test_equal_runs_of_values_are_added_up_before_the_sum_of_each_run() -> None:
+    # Four rows of 3 x 6 floats: 18 columns in shares of 4, 16 + 2 * (3 + 5 + 3 + 3) cycles, and one
+    # of 2, 16 + 14; then three runs of 6 floats, 17 + 3 + 2 cycles.
     values = Values(tiles_per_ipu=1)
     array = numbers(4, 3, 6)
     out = popops.reduce(values.graph, values.tensor(array), [0, 2], Operation.ADD, values.program)
     name = "popops::Reduce<popops::ReduceAdd,float,float,false,"
-    assert vertices(values) == [(f"{name}1>", [47] * 6), (f"{name}3>", [30] * 2)]
+    assert vertices(values) == [(f"{name}3>", [44] * 4 + [30]), (f"{name}2>", [22] * 3)]
     np.testing.assert_allclose(values.run().read(out), array.sum(axis=(0, 2)), rtol=1e-5)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.reduction import lanes, scalar_reduce_cycles, strided_reduce_cycles
+from simulator.codelets.reduction import scalar_reduce_cycles, strided_reduce_cycles
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import (
     as_int64,
@@ -15,6 +15,7 @@ from simulator.graph.intervals import (
     crossings,
     from_elements,
     offsets_of,
+    present,
     spread,
 )
 from simulator.graph.patterns import Pattern, Shifted, placed, recent, relative
@@ -192,21 +193,36 @@ def widen(slots: Slots, regions: Regions, size: int) -> tuple[Slots, Regions]:
 
 
 def split_runs(slots: Slots, values: IntArray, place: IntArray) -> tuple[Slots, IntArray] | None:
-    """Find the values of each output that follow one another in memory, as outputs of their own.
+    """Split the values of each output that lie in several runs of memory, to be reduced in two.
 
-    They come in the order of memory. Gives None where it is no use to reduce them first: when there
-    is one run an output, or fewer than two values a run.
+    Where the runs of an output are equally long, and it is not the only one of its tile, the first,
+    second, ... values of all runs are outputs of their own, which lie side by side (PopLibs'
+    connectSmallInnerFactorReductions); else each run is one. They come in the order of memory.
+    Returns None where it is no use: when there is one run an output, or fewer than two values a
+    run.
     """
     slot = np.repeat(np.arange(len(slots.counts)), slots.counts)
     heads = np.append(True, (np.diff(place[values]) != 1) | (np.diff(slot) != 0))
     first = np.flatnonzero(heads)
     if len(first) == len(slots.counts) or len(values) < 2 * len(first):
         return None
-    counts: IntArray = np.diff(np.append(first, len(values)))
-    of_run = slot[first]
-    sort = np.lexsort((values[first], slots.tile[of_run]))
-    runs = Slots(slots.column[of_run][sort], slots.tile[of_run][sort], counts[sort])
-    return runs, values[spread(first[sort], counts[sort])]
+    run = np.cumsum(heads) - 1
+    lengths = np.diff(np.append(first, len(values)))
+    runs = np.bincount(slot[first])
+    starts = np.cumsum(runs) - runs
+    longest = np.maximum.reduceat(lengths, starts)
+    alike = (np.minimum.reduceat(lengths, starts) == longest) & (longest > 1) & (runs > 1)
+    alike &= np.bincount(slots.tile)[slots.tile] > 1
+    pieces = np.where(alike, longest, runs)
+    number = np.where(alike[slot], np.arange(len(values)) - first[run], run - starts[slot])
+    number += (np.cumsum(pieces) - pieces)[slot]
+    order = ascending(number)
+    counts = np.bincount(number)
+    begins = offsets_of(counts)[:-1]
+    of_piece, heads_of = slot[order][begins], values[order][begins]
+    sort = np.lexsort((heads_of, slots.tile[of_piece]))
+    split = Slots(slots.column[of_piece][sort], slots.tile[of_piece][sort], counts[sort])
+    return split, values[order[spread(begins[sort], counts[sort])]]
 
 
 def join_slots(
@@ -269,45 +285,27 @@ def _follow(place: IntArray, counts: IntArray, size: int) -> Array:
     return alike
 
 
-def share_regions(regions: Regions, workers: int, dtype: Type) -> Regions:
-    """Cut the regions of tiles that have fewer than workers, by the work in each.
+def share_regions(regions: Regions, workers: int, grain: int) -> Regions:
+    """Cut the outputs of each tile, region after region, into even shares of whole grains.
 
-    Outputs are cut in whole vectors; each region has one worker, and those left over go to the
-    regions by their share of the values.
+    There are no more shares than workers, and no more than keep the largest as small (PopLibs
+    lib/poputil/Util.cpp, splitRegions).
     """
-    work = regions.outs * regions.rows
-    spare = _spare_workers(regions, workers)
-    total = np.bincount(regions.tile, weights=work)[regions.tile].astype(np.int64)
-    grains = ceil_div(regions.outs, lanes(dtype))
-    pieces = np.minimum(1 + spare * work // total, grains)
-    source = np.repeat(np.arange(len(pieces)), pieces)
-    part, parts = spread(np.zeros_like(pieces), pieces), pieces[source]
-    low = grains[source] * part // parts * lanes(dtype)
-    high = np.minimum(grains[source] * (part + 1) // parts * lanes(dtype), regions.outs[source])
+    heads = np.flatnonzero(np.append(True, np.diff(regions.tile) != 0))
+    total = np.add.reduceat(regions.outs, heads)
+    grains = ceil_div(total, grain)
+    shares = ceil_div(grains, ceil_div(grains, workers))
+    tile = np.repeat(np.arange(len(heads)), shares)
+    share = spread(np.zeros_like(shares), shares)
+    begins = offsets_of(regions.outs)[:-1]
+    bounds = begins[heads][tile] + grains[tile] * share // shares[tile] * grain
+    edges = present(np.concatenate([begins, bounds]))
+    source = np.searchsorted(begins, edges, side="right") - 1
+    low = edges - begins[source]
+    outs = np.diff(np.append(edges, int(total.sum())))
     rows = regions.rows[source]
     first = regions.first[spread(regions.starts[source], rows)] + np.repeat(low, rows)
-    return Regions(regions.tile[source], regions.slot[source] + low, high - low, rows, first)
-
-
-def _spare_workers(regions: Regions, workers: int) -> IntArray:
-    """Count, for each region, the workers of its tile beyond one a region."""
-    spare: IntArray = np.maximum(workers - np.bincount(regions.tile)[regions.tile], 0)
-    return spare
-
-
-def row_parts(regions: Regions, workers: int, dtype: Type) -> IntArray:
-    """Choose into how many parts the rows of each region are cut, so that no worker is idle.
-
-    The parts are reduced by themselves and their results in another compute set on the tile: it is
-    done when the formulas say that the slowest workers of both take less together.
-    """
-    idle = _spare_workers(regions, workers)
-    parts = np.minimum(1 + idle // np.bincount(regions.tile)[regions.tile], regions.rows)
-    whole = region_cycles(regions.outs, regions.rows, dtype)
-    cut = region_cycles(regions.outs, ceil_div(regions.rows, parts), dtype)
-    then = region_cycles(regions.outs, parts, dtype)
-    better = int(cut.max()) + int(then.max()) < int(whole.max())
-    return parts if better else np.ones_like(parts)
+    return Regions(regions.tile[source], regions.slot[source] + low, outs, rows, first)
 
 
 def region_cycles(outs: IntArray, rows: IntArray, dtype: Type) -> IntArray:

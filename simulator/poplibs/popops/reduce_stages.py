@@ -13,7 +13,12 @@ from simulator.graph.intervals import present
 from simulator.graph.program import Execute, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray, Type
-from simulator.poplibs.popops.reduce_plan import chunk_size, tiles_between
+from simulator.poplibs.popops.reduce_plan import (
+    grain_of,
+    needs_stage_between,
+    parts_of_rows,
+    tiles_between,
+)
 from simulator.poplibs.popops.reduce_regions import (
     Partials,
     arrange_slots,
@@ -22,7 +27,6 @@ from simulator.poplibs.popops.reduce_regions import (
     find_slots,
     in_memory,
     join_slots,
-    row_parts,
     share_regions,
     split_runs,
     widen,
@@ -96,10 +100,12 @@ def add_reduction(progress: Progress, partials: Partials, result: Result, name: 
     if len(present(partials.tile * columns + partials.column)) < len(partials.column):
         stage = f"{name}/ReduceOnTile/InToIntermediateNoExchange"
         partials = _add_stage(progress, partials, partials.tile, stage, None)
-    while size := chunk_size(target, partials, result.tile):
-        between = tiles_between(partials, size)
-        stage = f"{name}/ReduceStage{progress.stage}/IntermediateToIntermediate"
+    number = 0
+    while needs_stage_between(target, partials, columns):
+        between = tiles_between(target, partials, columns, progress.operation)
+        stage = f"{name}/ReduceStage{number}/IntermediateToIntermediate"
         partials = _add_stage(progress, partials, between, stage, None)
+        number += 1
     stage = f"{name}/ReduceFinalStage/IntermediateToOutput"
     _add_stage(progress, partials, result.tile[partials.column], stage, result)
 
@@ -128,8 +134,10 @@ def _add_stage(
     else:
         slots, values = find_slots(partials, number, tile, place)
         memory, regions = arrange_slots(slots, values, memory, place)
-    regions = share_regions(regions, workers, dtype)
-    parts = row_parts(regions, workers, dtype)
+    regions = share_regions(regions, workers, grain_of(dtype, progress.operation))
+    out_type = result.output.values.dtype if result else progress.partials_type
+    shape = regions.outs, regions.rows, regions.tile
+    parts = parts_of_rows(*shape, workers, out_type, progress.operation)
     in_parts = bool((parts > 1).any())
     if in_parts:
         regions, source = cut_rows(regions, parts)

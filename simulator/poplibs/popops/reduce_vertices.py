@@ -54,11 +54,20 @@ def add_reduce_vertices(stage: Stage, regions: Regions) -> None:
     """Add the vertices: one region each of regular ones, or the several regions of a worker.
 
     A worker's outputs that have as many values each, one output behind the other, are a continuous
-    reduction.
+    reduction. Two regular regions of a worker are two vertices, as their state is no larger than
+    that of a general one (PopLibs lib/popops/reduction/ReductionConnection.cpp, findVertexPlan).
     """
     tiles, counts = share_among_workers(regions.tile, stage.graph.target.workers)
     first = offsets_of(counts)[:-1]
     stride = _stride(stage, regions)
+    pairs = (counts == 2) & (np.minimum.reduceat(stride, first) >= 0)
+    pairs &= ~_are_continuous(stage, regions, stride, first)
+    if pairs.any():
+        tiles, counts = (
+            np.repeat(tiles, 1 + pairs),
+            np.repeat(np.where(pairs, 1, counts), 1 + pairs),
+        )
+        first = offsets_of(counts)[:-1]
     regular = (counts == 1) & (stride[first] >= 0)
     outs, rows = regions.outs[first], regions.rows[first]
     one = regular & (outs == 1) & ((stride[first] == 1) | (rows == 1))
