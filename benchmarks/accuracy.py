@@ -119,7 +119,7 @@ def chain() -> Iterator[Row]:
     graph = Graph(MK2)
     compiled = compile_graph(graph, [matmul_chain.build(graph, matmul_chain.SHAPES)])
     cycles = Runner(compiled, matrix_vector.NoValues()).run(0, "run", record=True).cycles
-    axis = "with the control programs before the user's, as on the screenshot's axis"
+    axis = "with the programs before the user's, whose syncs were read from this screenshot"
     yield Row("cycles", CHAIN, 34_655, cycles, axis)
     yield from chain_memory(compiled)
 

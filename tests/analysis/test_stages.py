@@ -59,7 +59,7 @@ def test_even_ipus_have_nothing_to_move(work: list[tuple[int, str, int]], tmp_pa
 def test_insights_name_the_ipu_that_bounds_and_the_layer_to_move(tmp_path: Path) -> None:
     report = report_of(tmp_path, UNEVEN)
     row = insights(report).set_index("rule").loc["bound_by_an_ipu"]
-    assert row["what"] == "IPU 1 bounds the runs: IPU 0 waits 71.2 % of the time"
+    assert row["what"] == "IPU 1 bounds the runs: IPU 0 waits 71.9 % of the time"
     assert row["where"] == "longest for last/Run"
     assert row["advice"].startswith("Move first/Run to IPU 0: then no IPU works longer than")
     assert (row["amount"], row["saving"]) == (3000 * THREADS, cycles_of(report) / 4)
