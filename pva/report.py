@@ -70,6 +70,12 @@ def openReport(
     `~` is the home directory; `filename` is libpva's other name of the first argument. Texts of
     more letters than `longest` are cut as they are read. Raises PvaError: NotFoundError,
     UnknownFormatError, DamagedFileError or NewerVersionError.
+
+    >>> report = openReport("sample_reports/matmul_chain_mk2")
+    >>> report.compilation.target.numTiles
+    1472
+    >>> report.execution.totalCycles.total
+    34799
     """
     path = filename if profileFilename is None else profileFilename
     if path is None:
@@ -198,6 +204,12 @@ class Report(Shown):
         Whole numbers divide to whole numbers; what is missing or divided by zero is null. By DuckDB
         when it is installed, else by SQLite over tables that are not large.
         Raises QueryError, NotRecordedError and MissingPackageError.
+
+        >>> report = openReport("sample_reports/matmul_chain_mk2")
+        >>> report.sql("select type, count(*) n from programs group by 1 order by 2 desc limit 2")
+                    type   n
+        0           Sync  14
+        1  OnTileExecute   9
         """
         from pva.query import select
 

@@ -39,6 +39,10 @@ def openTrace(
     processes. They lie as the wall clock of each tells, or, with `align="start"`, all begin
     together. Labels and names of more letters than `longest` are cut. Raises PvaError:
     NotFoundError, UnknownFormatError, DamagedFileError or NewerVersionError.
+
+    >>> trace = openTrace("sample_reports/mlp_digits_tiny")
+    >>> [process.name for process in trace.processes]
+    ['tilescope']
     """
     return Trace(path, align=align, longest=longest)
 

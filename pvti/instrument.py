@@ -70,6 +70,12 @@ def trace(
     """Record a block, `with trace("label"):`, or a function, `@trace("label")` or `@trace`.
 
     The channel is "Program" unless one is given.
+
+    >>> @trace("double")
+    ... def double(value):
+    ...     return 2 * value
+    >>> double(21)
+    42
     """
     if channel is None:
         channel = createTraceChannel(OWN_CHANNEL)

@@ -18,6 +18,11 @@ class Tracepoint(Span):
     One object may serve many blocks, nested, in several threads and in several tasks. Metadata are
     what `createJsonMetadata` gives, or what it takes; they are spelled out when the block ends.
     `begin` and `end` are a block in two calls.
+
+    >>> from pvti import createTraceChannel
+    >>> channel = createTraceChannel("loader")
+    >>> with Tracepoint(channel, "read a batch"):
+    ...     batch = list(range(4))
     """
 
     __slots__ = ()

@@ -264,6 +264,10 @@ class IPUModel:
     one IPU, unless POPLAR_TARGET_OPTIONS sets `ipuModel.version` or `ipuModel.numIPUs`. Values
     that cannot be modelled are logged (WARN): half is always accurate, and one word goes at once to
     all tiles that want it.
+
+    >>> target = IPUModel("mk2").createDevice().getTarget()
+    >>> target.getNumTiles(), target.getBytesPerTile()
+    (1472, 638976)
     """
 
     RelativeSyncDelayType = RelativeSyncDelayType

@@ -58,6 +58,20 @@ class Engine:
 
     Several programs are run by their number; `name` puts the report into a folder of that name
     below `autoReport.directory`. Tensors and streams can be reached once a device is loaded.
+
+    >>> from simulator import poplar
+    >>> device = poplar.IPUModel("tiny").createDevice()
+    >>> graph = poplar.Graph(device.getTarget())
+    >>> x = graph.addVariable(poplar.FLOAT, [2], "x")
+    >>> graph.setTileMapping(x, 0)
+    >>> y = graph.addConstant(poplar.FLOAT, [2], [1.0, 2.0])
+    >>> graph.setTileMapping(y, 1)
+    >>> graph.createHostRead("x", x)
+    >>> engine = poplar.Engine(graph, poplar.program.Copy(y, x))
+    >>> engine.load(device)
+    >>> engine.run(0)
+    >>> engine.readTensor("x").tolist()
+    [1.0, 2.0]
     """
 
     def __init__(

@@ -75,6 +75,11 @@ class Graph:
     """A computation graph for a target, or for `replication_factor(n)` equal parts of it.
 
     A virtual or replicated graph is a view: a copy that shares all lists, with tiles of its own.
+
+    >>> from simulator import poplar
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+    >>> graph.addVariable(poplar.FLOAT, [2, 3], "x").shape
+    (2, 3)
     """
 
     def __init__(self, target: Target, replication: replication_factor | int = 1) -> None:

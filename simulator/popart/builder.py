@@ -31,7 +31,14 @@ IR_VERSION = 7
 
 
 class Builder(Notes):
-    """A model that is being built; tensors are their names."""
+    """A model that is being built; tensors are their names.
+
+    >>> builder = Builder()
+    >>> x = builder.addInputTensor("FLOAT", [2, 2])
+    >>> y = builder.aiOnnx.relu([x])
+    >>> builder.getTensorShape(y)
+    [2, 2]
+    """
 
     def __init__(
         self,

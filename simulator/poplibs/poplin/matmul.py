@@ -81,7 +81,16 @@ def matMul(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Multiply [m, k] by [k, n]; as in PopLibs the output's type may be left out."""
+    """Multiply [m, k] by [k, n]; as in PopLibs the output's type may be left out.
+
+    >>> from simulator import poplar, poplin, poputil
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+    >>> a, b = (graph.addVariable(poplar.FLOAT, [4, 4], name) for name in "ab")
+    >>> poputil.mapTensorLinearly(graph, a)
+    >>> poputil.mapTensorLinearly(graph, b)
+    >>> poplin.matMul(graph, a, b, poplar.program.Sequence()).shape
+    (4, 4)
+    """
     out_type, context, options = _sorted(outputType, debugContext, options)
     name = debug_name(context, "Conv_1")
     for tensor in (A, B):

@@ -47,7 +47,15 @@ def linear_bounds(
 def mapTensorLinearly(
     graph: Graph, tensor: Tensor, minElementsPerTile: int = 0, grainSize: int = 0
 ) -> None:
-    """Spread a tensor over the tiles in the order of its elements."""
+    """Spread a tensor over the tiles in the order of its elements.
+
+    >>> from simulator import poplar
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+    >>> x = graph.addVariable(poplar.FLOAT, [256], "x")
+    >>> mapTensorLinearly(graph, x)
+    >>> graph.getTileMapping(x)
+    [[(0, 64)], [(64, 128)], [(128, 192)], [(192, 256)]]
+    """
     bounds = linear_bounds(
         tensor.numElements(), tensor.dtype, graph.target, minElementsPerTile, grainSize
     )
