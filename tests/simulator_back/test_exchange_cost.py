@@ -119,3 +119,24 @@ def test_a_begun_word_of_the_first_packet_takes_its_two_cycles(size, words):
     # By its link a byte takes 0.2 cycles: never longer than the words of one packet.
     cost = host_exchange_cost(MK1, np.array([0]), np.array([size]), to_device=False)
     assert cost.cycles[0] == 5 + 2 * words
+
+
+def test_bytes_to_the_host_are_sent_and_bytes_from_it_received():
+    tile, size = np.array([2]), np.array([12])
+    away = host_exchange_cost(TINY, tile, size, to_device=False)
+    here = host_exchange_cost(TINY, tile, size, to_device=True)
+    assert (away.sent.tolist(), away.received.sum()) == ([0, 0, 12, 0], 0)
+    assert (here.received.tolist(), here.sent.sum()) == ([0, 0, 12, 0], 0)
+
+
+def test_a_begun_cycle_of_the_host_link_counts():
+    # 8 x 101 bytes at 5 bytes a cycle are 161.6 cycles.
+    cost = host_exchange_cost(MK1, np.arange(8), np.full(8, 101), to_device=True)
+    assert cost.cycles[:8].tolist() == [5 + 162] * 8
+
+
+def test_a_begun_word_of_an_exchange_takes_its_cycle():
+    def cycles(size):
+        return exchange_cost(TINY, *(np.array([number]) for number in (0, 1, size, 0))).cycles[1]
+
+    assert [cycles(size) - cycles(4) for size in (1, 4, 5, 8, 9)] == [0, 0, 1, 1, 2]

@@ -112,3 +112,36 @@ def test_the_odd_cycle_of_a_round_trip_is_on_the_way_to_the_sync_controller():
     assert (delays.request.tolist(), delays.release.tolist()) == ([4, 2], [3, 2])
     # Tile 0 asks at 10 + 4; both are let go at 14, 3 and 2 cycles later.
     assert sync(np.array([10, 0]), delays).tolist() == [17, 16]
+
+
+def test_a_sync_of_some_tiles_leaves_the_clocks_of_the_others():
+    # IPU 0 has tiles 0 and 1, IPU 1 tiles 2 and 3; tiles 1 and 3 are joined with themselves alone.
+    delays = Delays.of([2, 4, 6, 8], ipus=2, between_ipus=10)
+    order, start = [0], np.array([100, 20, 300, 30])
+    inside = [Phase.sync_of(np.array([1, 3]), 2)]
+    assert watch(start, inside, order, delays)[0].tolist() == [100, 24, 300, 38]
+    # Of all IPUs: the last request comes at 30 + 4, and 10 cycles later all are let go.
+    across = [Phase.sync_of(np.array([1, 3]), 2, external=True)]
+    result = replay(start, across, order, delays)
+    assert result.end.tolist() == [100, 46, 300, 48]
+    assert (result.sync_cycles.tolist(), result.ipu.tolist()) == ([26 + 18], [0, 1])
+    assert (result.from_min.tolist(), result.to_max.tolist()) == ([20, 30], [46, 48])
+
+
+def test_clocks_of_watched_phases_are_those_of_their_tiles_before_and_after():
+    phases = [phase(5, 0, 3), phase(0, 7, 0)]
+    _, before, after = watch(np.array([1, 2, 3]), phases, [0, 1, 0], Delays.of([0] * 3), {0})
+    assert [clocks.tolist() for clocks in before] == [[1, 3], [6, 6]]
+    assert [clocks.tolist() for clocks in after] == [[6, 6], [11, 9]]
+
+
+def test_a_step_on_an_ipu_has_the_cycles_of_its_longest_tile_and_of_all():
+    result = replay(np.array([9, 1, 5, 7]), [Phase.of([2, 3, 0, 4], 2)], [0], Delays.of([0] * 4, 2))
+    assert (result.longest.tolist(), result.spent.tolist()) == ([3, 4], [5, 4])
+
+
+def test_a_replay_of_no_steps_leaves_the_clocks():
+    result = replay(np.array([4, 2]), [phase(1, 1)], [], Delays.of([0, 0]))
+    assert (result.end.tolist(), result.cycles_to.tolist()) == ([4, 2], [])
+    assert result.ipu.shape == result.from_min.shape == (0,)
+    assert result.snapshots.shape == (0, 2)
