@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := tilescope-demo
 
-.PHONY: demo test test-torch test-asan lint bench zoo documents samples clean
+.PHONY: demo mutants test test-torch test-asan lint bench zoo documents samples clean
 
 demo: $(VENV)/.demo
 	$(BIN)/tilescope demo --out $(DEMO)
@@ -41,6 +41,13 @@ lint: $(VENV)/.dev
 bench: $(VENV)/.dev
 	for script in $$(ls benchmarks/*.py | grep -v large_report.py); do \
 	  echo "== $$script"; $(BIN)/python -m benchmarks.$$(basename $$script .py) || exit 1; done
+
+# Change one thing at a time in twelve core modules, and print what no test notices: hours for all
+# of them, MODULES="pva.units* simulator.runtime.timeline*" takes some.
+mutants: $(VENV)/.dev
+	@$(PIP) install 'mutmut>=3.8'
+	-$(BIN)/mutmut run $(MODULES)
+	$(BIN)/python -m tools.mutants
 
 # Real models beside torch, in an environment of its own (2 GB with torch's build for CPUs):
 # docs/models.md is written again. torchvision names another torch than it needs here.
