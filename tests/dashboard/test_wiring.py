@@ -15,7 +15,6 @@ from pyarrow.parquet import read_schema
 from dashboard import downloads, tables, view
 from dashboard.address import Address
 from dashboard.app import create_app
-from dashboard.components import FAILED
 from dashboard.pages import PAGES
 from dashboard.store import Store
 from dashboard.view import following
@@ -115,11 +114,16 @@ def test_rows_of_a_table_are_those_that_the_address_chooses(app: Any, store: Sto
 @pytest.mark.parametrize(
     ("asked", "note"),
     [({"search": "?report=../large"}, "not there; known: small"),
-     ({"search": "?tile=x"}, "tile=x"), ({"startRow": "x"}, FAILED)],
+     ({"search": "?tile=x"}, "tile=x")],
 )  # fmt: skip
 def test_rows_that_cannot_be_are_none_and_say_why(app: Any, asked: Any, note: str) -> None:
     sent = app.server.test_client().post("/rows/memory-rows", json=asked).json
     assert (sent["rowData"], sent["rowCount"]) == ([], 0) and note in sent["note"]
+
+
+def test_a_place_of_rows_that_is_no_number_is_refused_in_one_line(app: Any) -> None:
+    answer = app.server.test_client().post("/rows/memory-rows", json={"startRow": "x"})
+    assert (answer.status_code, answer.text.count("\n")) == (400, 1)
 
 
 def test_rows_of_no_table_are_not_found(app: Any) -> None:
